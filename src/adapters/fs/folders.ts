@@ -1,0 +1,167 @@
+import { dirname } from 'node:path'
+import { asFolder, asRoot, type Disk, errnoOf } from './disk.ts'
+
+/** A folder of the store that is open and there to stay. */
+export interface Folder {
+  /** Resolves when every name that was in the folder at the time of the call will survive a power cut. */
+  sync(): Promise<void>
+}
+
+export interface Folders {
+  /** Runs `work` with the folder at this path (empty for the root), made if need be; it stays open until `work` ends. */
+  use<T>(path: string, work: (folder: Folder) => Promise<T>): Promise<T>
+  /** Lets go of all folders; those in use close when their work ends. Using one afterwards opens it again. */
+  close(): Promise<void>
+}
+
+/** How many folders stay open: enough for every table of a workspace, far below the usual limit of 1,024 open files. */
+export const MAX_OPEN_FOLDERS = 128
+
+interface OpenFolder extends Folder {
+  fd: Promise<number>
+  users: number
+  retired: boolean
+}
+
+/**
+ * The open folders of one store. Syncing a folder needs a file descriptor, and opening one for every object would cost
+ * as much as linking it. A folder must not be removed by hand and made anew while a store has it open: the handle would
+ * go on syncing the old one. The store itself never removes folders.
+ */
+export function openFolders(root: string, disk: Disk): Folders {
+  // In order of last use, because a Map remembers insertion: the first is the one to close.
+  const open = new Map<string, OpenFolder>()
+
+  async function use<T>(path: string, work: (folder: Folder) => Promise<T>): Promise<T> {
+    const folder = open.get(path) ?? opening(path === '' ? openRoot() : openInParent(path), disk)
+    open.delete(path)
+    open.set(path, folder)
+    // Counted before anything is awaited, so that nobody closes it between finding and using it.
+    folder.users += 1
+    try {
+      if (open.size > MAX_OPEN_FOLDERS) await retire([open.keys().next().value!])
+      await folder.fd
+      return await work(folder)
+    } catch (error) {
+      // Perhaps the folder is gone, or its disk is failing. Believe nothing remembered, neither of it nor of those above.
+      await retire([...open.keys()])
+      throw error
+    } finally {
+      folder.users -= 1
+      if (folder.retired && folder.users === 0) await closeFolder(folder)
+    }
+  }
+
+  function openInParent(path: string): Promise<number> {
+    const slash = path.lastIndexOf('/')
+    return use(slash === -1 ? '' : path.slice(0, slash), async (parent) => {
+      const fd = await openOrMake(`${root}/${path}`)
+      // Also when somebody else made the folder: it may be an instant old and its maker dead before its own sync, and
+      // what we write inside would be lost with it.
+      return await keepIf(fd, () => parent.sync())
+    })
+  }
+
+  async function openRoot(): Promise<number> {
+    const fd = await disk.open(root, asRoot).catch(async (error) => {
+      if (errnoOf(error) !== 'ENOENT') throw error
+      await makeWithParents(root)
+      return await disk.open(root, asRoot)
+    })
+    return await keepIf(fd, () => syncAbove(root))
+  }
+
+  async function openOrMake(path: string): Promise<number> {
+    try {
+      return await disk.open(path, asFolder)
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error
+    }
+    await makeUnlessThere(path)
+    return await disk.open(path, asFolder)
+  }
+
+  async function makeWithParents(path: string): Promise<void> {
+    try {
+      await makeUnlessThere(path)
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error
+      await makeWithParents(dirname(path))
+      await makeUnlessThere(path)
+    }
+  }
+
+  async function makeUnlessThere(path: string): Promise<void> {
+    try {
+      await disk.mkdir(path)
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') throw error
+    }
+  }
+
+  /** Makes the way to the root durable, whoever made it; a folder we may not open is one we did not make. */
+  async function syncAbove(path: string): Promise<void> {
+    const above = dirname(path)
+    if (above === path) return
+    try {
+      const fd = await disk.open(above, asRoot)
+      await disk.fsync(fd).finally(() => disk.close(fd))
+    } catch (error) {
+      if (!['EACCES', 'EPERM', 'EROFS', 'EINVAL'].includes(errnoOf(error) ?? '')) throw error
+    }
+    await syncAbove(above)
+  }
+
+  async function keepIf(fd: number, durable: () => Promise<void>): Promise<number> {
+    try {
+      await durable()
+      return fd
+    } catch (error) {
+      await disk.close(fd)
+      throw error
+    }
+  }
+
+  async function retire(paths: string[]): Promise<void> {
+    const unused: OpenFolder[] = []
+    for (const path of paths) {
+      const folder = open.get(path)!
+      open.delete(path)
+      folder.retired = true
+      if (folder.users === 0) unused.push(folder)
+    }
+    await Promise.all(unused.map(closeFolder))
+  }
+
+  async function closeFolder(folder: OpenFolder): Promise<void> {
+    // Nothing was written through this descriptor; if it did not open, or does not close, there is nothing to lose.
+    await folder.fd.then(disk.close).catch(() => {})
+  }
+
+  return { use, close: () => retire([...open.keys()]) }
+}
+
+function opening(fd: Promise<number>, disk: Disk): OpenFolder {
+  let running: Promise<void> | undefined
+  let waiting: Promise<void> | undefined
+
+  function start(): Promise<void> {
+    running = fd.then(disk.fsync).finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  // One sync at a time, and one more for all who asked meanwhile: the one under way may have passed their names by.
+  // With 16 writers in a folder this is a third more objects a second. If the first fails, so do those who waited;
+  // the kernel reports a lost write once, and the second sync could succeed over the same loss.
+  function sync(): Promise<void> {
+    if (running === undefined) return start()
+    waiting ??= running.then(start).finally(() => {
+      waiting = undefined
+    })
+    return waiting
+  }
+
+  return { fd, sync, users: 0, retired: false }
+}

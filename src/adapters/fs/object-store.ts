@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import { checkListing, checkPath, checkRange } from '../../ports/object-path.ts'
+import type { ListedObject, ObjectStore } from '../../ports/object-store.ts'
+import { type Disk, errnoOf, isMissing, MAX_TRANSFER_BYTES, nodeDisk, toRead, undefinedIfMissing } from './disk.ts'
+import { type Attempted, explained } from './failure.ts'
+import { openFolders } from './folders.ts'
+import { linkUnlessThere } from './link.ts'
+import { type Temp, tempFiles } from './temp.ts'
+import { walk } from './walk.ts'
+
+export interface FsStore extends ObjectStore {
+  /** The folder, as an absolute path. */
+  readonly dir: string
+  /**
+   * Removes temporary files that a killed process left, if nothing was written to them for this long; says how many.
+   * Give writers in other processes their time: a write whose file is swept fails with `folder_gone`, harmlessly.
+   */
+  sweepTemp(olderThanMs: number): Promise<number>
+  /** Closes the folders kept open. The store can be used again and opens them anew. */
+  close(): Promise<void>
+}
+
+/**
+ * Objects as files in a folder, for any number of processes on any number of stores over the same folder.
+ *
+ * An object appears under its name in one step, complete and synced, or not at all: it is written to `.tmp`, synced,
+ * and then linked (create) or renamed (put) into place, and the folder is synced before anybody is told. A crash can
+ * leave files in `.tmp` and nothing else.
+ *
+ * Nothing outside the folder can be named: paths are checked, and have no `..` and no leading slash. Symlinks are not
+ * ours: as the last segment one is never followed, for reading or writing; in the way to a new object one is refused;
+ * listings pass them by. Only a read through a symlinked folder is followed by the kernel: whoever can place symlinks
+ * here can also read what they point to. The folder itself may be a symlink.
+ *
+ * The filesystem needs hard links, and names that differ in case should be different names.
+ */
+export function fsStore(dir: string, disk: Disk = nodeDisk): FsStore {
+  const root = resolve(dir)
+  // Two processes in two containers may both be number 1, so the number alone would not be unique in a shared folder.
+  const temps = tempFiles(root, `${process.pid}-${randomBytes(6).toString('hex')}`, disk)
+  const folders = openFolders(root, disk)
+
+  async function attempt<T>(verb: Attempted['verb'], path: string, work: (attempted: Attempted) => Promise<T>): Promise<T> {
+    const attempted = { verb, path, dir: root }
+    try {
+      return await work(attempted)
+    } catch (error) {
+      throw explained(error, attempted)
+    }
+  }
+
+  /** Writes bytes to a temporary file, has `place` give it its name, and makes the name durable. */
+  async function write<T>(path: string, bytes: Uint8Array, place: (temp: Temp, target: string) => Promise<T>): Promise<T> {
+    const once = () =>
+      folders.use(path.slice(0, Math.max(path.lastIndexOf('/'), 0)), async (folder) => {
+        const temp = await temps.write(bytes)
+        try {
+          const outcome = await place(temp, `${root}/${path}`)
+          // Side by side, because neither needs the other: a temporary name that survives a power cut is swept one day.
+          const [synced] = await Promise.allSettled([folder.sync(), temp.remove()])
+          if (synced.status === 'rejected') throw synced.reason
+          return outcome
+        } finally {
+          await temp.remove()
+        }
+      })
+    try {
+      return await once()
+    } catch (error) {
+      // A folder was removed under us. It is forgotten by now, so a second try makes it again.
+      if (errnoOf(error) === 'ENOENT') return await once()
+      throw error
+    }
+  }
+
+  async function read(path: string, start: number, length: number): Promise<Uint8Array | undefined> {
+    const fd = await disk.open(`${root}/${path}`, toRead).catch(undefinedIfMissing)
+    if (fd === undefined) return undefined
+    try {
+      const stat = await disk.fstat(fd)
+      if (!stat.isFile()) return undefined
+      const bytes = new Uint8Array(Math.max(0, Math.min(length, stat.size - start)))
+      let done = 0
+      while (done < bytes.length) {
+        const { bytesRead } = await disk.read(fd, bytes, done, Math.min(bytes.length - done, MAX_TRANSFER_BYTES), start + done)
+        if (bytesRead === 0) break
+        done += bytesRead
+      }
+      return done === bytes.length ? bytes : bytes.slice(0, done)
+    } finally {
+      await disk.close(fd)
+    }
+  }
+
+  async function* listing(prefix: string, after: string): AsyncGenerator<ListedObject> {
+    try {
+      yield* walk(disk, root, prefix, after)
+    } catch (error) {
+      throw explained(error, { verb: 'list', path: prefix, dir: root })
+    }
+  }
+
+  return {
+    dir: root,
+
+    async create(path, bytes) {
+      checkPath(path)
+      return await attempt('create', path, (attempted) =>
+        write(path, bytes, (temp, target) => linkUnlessThere(disk, temp, target, attempted)),
+      )
+    },
+
+    async put(path, bytes) {
+      checkPath(path)
+      await attempt('put', path, () =>
+        write(path, bytes, async (temp, target) => {
+          await disk.rename(temp.path, target)
+          temp.renamed = true
+        }),
+      )
+    },
+
+    async get(path) {
+      checkPath(path)
+      return await attempt('read', path, () => read(path, 0, Number.POSITIVE_INFINITY))
+    },
+
+    async getRange(path, start, length) {
+      checkPath(path)
+      checkRange(path, start, length)
+      return await attempt('read', path, () => read(path, start, length))
+    },
+
+    async size(path) {
+      checkPath(path)
+      const stat = await attempt('read', path, () => disk.lstat(`${root}/${path}`).catch(undefinedIfMissing))
+      return stat?.isFile() ? stat.size : undefined
+    },
+
+    list(prefix, options = {}) {
+      checkListing(prefix, options.after)
+      return listing(prefix, options.after ?? '')
+    },
+
+    async delete(path) {
+      checkPath(path)
+      // Not synced: an object that is back after a power cut is whole, and garbage that the next collection deletes again.
+      await attempt('delete', path, () => disk.unlink(`${root}/${path}`).catch(unlessNoObject))
+    },
+
+    async sweepTemp(olderThanMs) {
+      return await attempt('sweep', '', () => temps.sweep(olderThanMs))
+    },
+
+    close: folders.close,
+  }
+
+  async function unlessNoObject(error: NodeJS.ErrnoException): Promise<void> {
+    if (isMissing(error)) return
+    // A folder of that name is not an object; Linux says EISDIR, others EPERM, which can also mean that we may not.
+    const folder = errnoOf(error) === 'EISDIR' || (errnoOf(error) === 'EPERM' && (await disk.lstat(error.path!)).isDirectory())
+    if (!folder) throw error
+  }
+}

@@ -1,0 +1,20 @@
+import { col } from '../../model/column.ts'
+import { defineTable } from '../../model/table.ts'
+
+export const assetDefinitions = defineTable({
+  name: 'asset_definitions',
+  doc: 'The assets of the newest graph, as their authors declared them.',
+  key: ['asset_key'],
+  storage: { kind: 'hot' },
+  columns: {
+    asset_key: col.string('Name of the asset in code.'),
+    asset_id: col.string('Stable id that survives renaming.'),
+    graph_version: col.string('Version of the graph it was last declared in.'),
+    code_version: col.optional(col.string('Version of its code.')),
+    definition: col.json('Inputs, partitions, policies and the rest of the declaration.'),
+    renamed_from: col.optional(col.string('Its former key.')),
+    removed: col.boolean('Whether the newest graph has it no more.'),
+    defined_at: col.timestamp('When this declaration was recorded.'),
+  },
+  indexes: { by_graph: ['graph_version'] },
+})

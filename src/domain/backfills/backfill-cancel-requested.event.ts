@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { id } from '../../model/envelope.ts'
+import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
+import { backfillSubject } from '../subjects.ts'
+import { backfills, isBackfillOver } from './backfills.table.ts'
+
+export const BackfillCancelRequested = defineEvent({
+  type: 'BackfillCancelRequested',
+  version: 1,
+  doc: 'A backfill shall stop. It is CANCELLED when no run of it is active any more.',
+  payload: z.object({ backfill_id: id, requested_by: id }),
+  idempotencyKey: (cancel) => `backfill_cancel:${cancel.backfill_id}`,
+  dedup: 'structure',
+  about: (cancel) => ({ owner: 'backfills', id: cancel.backfill_id }),
+  ordered: [
+    {
+      with: ['BackfillStateChanged'],
+      when: (mine, other) => mine.backfill_id === other.backfill_id && isBackfillOver(other.to_state),
+      why: 'A request to cancel what has ended is too late.',
+    },
+  ],
+  fold({ event, at, payload: cancel, rows }) {
+    const known = rows.hot(backfills).get(cancel.backfill_id)
+    if (known === undefined) return waitFor(backfillSubject(cancel.backfill_id))
+    if (isBackfillOver(known.state)) return ignored('backfill_over')
+    if (known.cancel_requested_at !== null) return duplicate
+    const backfill = rows.hot(backfills).edit(cancel.backfill_id)
+    if (backfill !== undefined) {
+      backfill.cancel_requested_at = at
+      if (event.event_id > backfill.row_version) backfill.row_version = event.event_id
+    }
+    return applied
+  },
+})

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { count, id } from '../../model/envelope.ts'
+import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
+import { historyIndex } from '../../model/system-tables.ts'
+import { type RunState, runs } from '../runs/runs.table.ts'
+import { backfillSubject } from '../subjects.ts'
+import { backfillChunks } from './backfill-chunks.table.ts'
+import { type BackfillRow, backfills, isBackfillOver } from './backfills.table.ts'
+import { moveChunk } from './chunk-state.ts'
+
+export const BackfillChunkPlanned = defineEvent({
+  type: 'BackfillChunkPlanned',
+  version: 1,
+  doc: 'The next chunk of a backfill shall run; its run request is in the same segment.',
+  payload: z.object({
+    backfill_id: id,
+    chunk_index: count,
+    partition_keys: z.array(z.string().max(512)).min(1).max(100_000),
+    run_key: z.string().min(1).max(1_024),
+    run_id: id,
+    request_fingerprint: z.string().max(128),
+  }),
+  idempotencyKey: (chunk) => `backfill_chunk:${chunk.backfill_id}:${chunk.chunk_index}`,
+  dedup: 'structure',
+  about: (chunk) => ({ owner: 'backfills', id: chunk.backfill_id }),
+  reads: (chunk) => [{ table: historyIndex, key: ['runs', chunk.run_id] }],
+  fold({ event, payload: chunk, rows, wake }) {
+    const known = rows.hot(backfills).get(chunk.backfill_id)
+    if (known === undefined) return waitFor(backfillSubject(chunk.backfill_id))
+    if (rows.hot(backfillChunks).get(chunk.backfill_id, chunk.chunk_index) !== undefined) return duplicate
+    if (isBackfillOver(known.state)) return ignored('backfill_over')
+    if (chunk.chunk_index >= known.total_chunks) return ignored('no_such_chunk')
+
+    const backfill = rows.hot(backfills).edit(chunk.backfill_id) as BackfillRow
+    backfill.planned_chunks += 1
+    if (event.event_id > backfill.row_version) backfill.row_version = event.event_id
+    rows.hot(backfillChunks).insert({
+      backfill_id: chunk.backfill_id,
+      chunk_index: chunk.chunk_index,
+      chunk_id: `${chunk.backfill_id}:${chunk.chunk_index}`,
+      partition_keys: chunk.partition_keys,
+      run_key: chunk.run_key,
+      run_id: chunk.run_id,
+      request_fingerprint: chunk.request_fingerprint,
+      state: 'PLANNED',
+      row_version: event.event_id,
+    })
+    // The run may have been requested, or may even be over, before its chunk is heard of.
+    const run = rows.hot(runs).get(chunk.run_id)
+    const sealed = run === undefined ? rows.cold(historyIndex).lookup('runs', chunk.run_id) : undefined
+    const state = run?.state ?? (sealed?.state as RunState | undefined)
+    const version = run?.row_version ?? sealed?.row_version
+    if (state !== undefined && version !== undefined) moveChunk(rows, chunk.backfill_id, chunk.chunk_index, chunk.run_id, state, version)
+    wake(backfillSubject(chunk.backfill_id))
+    return applied
+  },
+})

@@ -1,0 +1,37 @@
+import type { Rows } from '../../model/rows.ts'
+import type { RunRow, RunState } from '../runs/runs.table.ts'
+import type { SourceRef } from '../runs/trigger.ts'
+import { backfillChunks, type ChunkState } from './backfill-chunks.table.ts'
+import { backfills } from './backfills.table.ts'
+
+export const chunkStateOf: Record<RunState, ChunkState> = {
+  PENDING: 'PLANNED',
+  RUNNING: 'RUNNING',
+  SUCCEEDED: 'SUCCEEDED',
+  FAILED: 'FAILED',
+  CANCELLED: 'CANCELLED',
+}
+
+const counterOf = { SUCCEEDED: 'succeeded_chunks', FAILED: 'failed_chunks', CANCELLED: 'cancelled_chunks' } as const
+
+/** The run of a chunk changed: the chunk is what its run is, and its backfill counts it when it ends. */
+export function followRun(rows: Rows, run: Readonly<RunRow>): void {
+  const source = run.trigger_source_ref as SourceRef
+  if (source.type !== 'backfill') return
+  moveChunk(rows, source.backfill_id, source.chunk_index, run.run_id, run.state, run.row_version)
+}
+
+export function moveChunk(rows: Rows, backfillId: string, chunkIndex: number, runId: string, runState: RunState, version: string): void {
+  const known = rows.hot(backfillChunks).get(backfillId, chunkIndex)
+  const state = chunkStateOf[runState]
+  if (known === undefined || known.run_id !== runId || known.state === state) return
+  const chunk = rows.hot(backfillChunks).edit(backfillId, chunkIndex)
+  const backfill = rows.hot(backfills).edit(backfillId)
+  if (chunk === undefined || backfill === undefined) return
+  chunk.state = state
+  if (state in counterOf) {
+    if (version > chunk.row_version) chunk.row_version = version
+    backfill[counterOf[state as keyof typeof counterOf]] += 1
+    if (version > backfill.row_version) backfill.row_version = version
+  }
+}

@@ -1,0 +1,21 @@
+import { z } from 'zod'
+import { id } from '../../model/envelope.ts'
+import { applied, defineEvent, duplicate } from '../../model/event.ts'
+import { attemptInFlight, isVerdict } from '../tasks/attempt-phase.ts'
+import { advanceDispatch } from './acknowledge.ts'
+import { dispatchId } from './identity.ts'
+
+export const DispatchEnqueued = defineEvent({
+  type: 'DispatchEnqueued',
+  version: 1,
+  doc: 'The queue took a dispatch, or refused it.',
+  payload: z.object({ run_id: id, task_key: id, attempt: z.number().int().min(1), status: z.enum(['CREATED', 'FAILED']) }),
+  idempotencyKey: (ack) => `dispatch_ack:${dispatchId(ack.run_id, ack.task_key, ack.attempt)}:${ack.status}`,
+  dedup: 'structure',
+  about: (ack) => ({ owner: 'runs', id: ack.run_id }),
+  fold({ event, payload: ack, rows }) {
+    const task = attemptInFlight(rows, ack)
+    if (isVerdict(task)) return task
+    return advanceDispatch(rows, ack, ack.status, event.event_id) ? applied : duplicate
+  },
+})

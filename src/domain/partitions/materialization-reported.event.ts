@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { toMs } from '../../lib/time.ts'
+import { id, textMap, timestamp } from '../../model/envelope.ts'
+import { applied, defineEvent } from '../../model/event.ts'
+import { partitionStatus } from './partition-status.table.ts'
+
+export const MaterializationReported = defineEvent({
+  type: 'MaterializationReported',
+  version: 1,
+  doc: 'Something outside Servo materialized a partition and said so.',
+  payload: z.object({
+    report_id: id,
+    asset_key: id,
+    partition_key: z.string().max(512).default(''),
+    partition_values: textMap.nullish(),
+    materialized_at: timestamp,
+    materialization_id: id.nullish(),
+    code_version: id.nullish(),
+    reported_by: id,
+  }),
+  idempotencyKey: (report) => `materialization_report:${report.report_id}`,
+  dedup: 'key',
+  fold({ event, payload: report, rows }) {
+    rows.cold(partitionStatus).merge({
+      asset_key: report.asset_key,
+      partition_key: report.partition_key,
+      partition_values: report.partition_values ?? null,
+      last_materialization_run_id: null,
+      last_materialization_id: report.materialization_id ?? null,
+      last_materialization_at: toMs(report.materialized_at),
+      last_materialization_code_version: report.code_version ?? null,
+      last_materialization_event_id: event.event_id,
+      row_version: event.event_id,
+    })
+    return applied
+  },
+})

@@ -1,0 +1,41 @@
+import { col } from '../../model/column.ts'
+import { defineTable } from '../../model/table.ts'
+
+export const partitionStatus = defineTable({
+  name: 'partition_status',
+  doc: 'What is known of every partition of every asset: its last materialization, and apart from that its last attempt.',
+  key: ['asset_key', 'partition_key'],
+  storage: {
+    kind: 'cold',
+    // Concurrent materializations meet here in any order; the later one wins, and a failure never hides a success.
+    merge: [
+      {
+        pick: 'largest',
+        by: ['last_materialization_at', 'last_materialization_event_id'],
+        columns: ['last_materialization_at', 'last_materialization_event_id', 'last_materialization_run_id', 'last_materialization_id', 'last_materialization_code_version'],
+      },
+      {
+        pick: 'largest',
+        by: ['last_attempt_at', 'last_attempt_event_id'],
+        columns: ['last_attempt_at', 'last_attempt_event_id', 'last_attempt_run_id', 'last_attempt_outcome'],
+      },
+      { pick: 'largest', by: ['wiped_at', 'wiped_event_id'], columns: ['wiped_at', 'wiped_event_id'] },
+    ],
+  },
+  columns: {
+    asset_key: col.string('The asset.'),
+    partition_key: col.string('Canonical partition key; empty for an unpartitioned asset.'),
+    partition_values: col.optional(col.map('Dimension → value.')),
+    last_materialization_run_id: col.optional(col.string('Run that last materialized it; null when reported from outside.')),
+    last_materialization_id: col.optional(col.string('What it produced.')),
+    last_materialization_at: col.optional(col.timestamp('When.')),
+    last_materialization_code_version: col.optional(col.string('Version of the code that did.')),
+    last_materialization_event_id: col.optional(col.string('The event that said so.')),
+    last_attempt_run_id: col.optional(col.string('Run that last tried.')),
+    last_attempt_at: col.optional(col.timestamp('When that attempt ended.')),
+    last_attempt_outcome: col.optional(col.string('How it ended: SUCCEEDED, FAILED or CANCELLED.')),
+    last_attempt_event_id: col.optional(col.string('The event that said so.')),
+    wiped_at: col.optional(col.timestamp('Materializations up to this moment do not count.')),
+    wiped_event_id: col.optional(col.string('The event that wiped it.')),
+  },
+})

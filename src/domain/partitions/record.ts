@@ -1,0 +1,33 @@
+import type { Rows } from '../../model/rows.ts'
+import type { Outcome } from '../tasks/task-attempts.table.ts'
+import type { TaskRow } from '../tasks/tasks.table.ts'
+import { partitionStatus } from './partition-status.table.ts'
+
+export interface Ended {
+  readonly outcome: Outcome
+  readonly materialization_id?: string | null | undefined
+  readonly code_version?: string | null | undefined
+}
+
+/** Notes an attempt at a partition, and its materialization if it succeeded. A failure leaves the last success alone. */
+export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Ended, at: number, eventId: string): void {
+  if (task.asset_key === null) return
+  const succeeded = ended.outcome === 'SUCCEEDED'
+  rows.cold(partitionStatus).merge({
+    asset_key: task.asset_key,
+    partition_key: task.partition_key ?? '',
+    partition_values: task.partition_values,
+    last_attempt_run_id: task.run_id,
+    last_attempt_at: at,
+    last_attempt_outcome: ended.outcome,
+    last_attempt_event_id: eventId,
+    ...(succeeded && {
+      last_materialization_run_id: task.run_id,
+      last_materialization_id: ended.materialization_id ?? null,
+      last_materialization_at: at,
+      last_materialization_code_version: ended.code_version ?? null,
+      last_materialization_event_id: eventId,
+    }),
+    row_version: eventId,
+  })
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { id } from '../../model/envelope.ts'
+import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
+import { runSubject, taskSubject } from '../subjects.ts'
+import { depSatisfaction } from '../tasks/dep-satisfaction.table.ts'
+import { isTaskOver, type TaskRow, tasks } from '../tasks/tasks.table.ts'
+import { clearTaskTimers } from '../timers/timers.table.ts'
+import { countTaskEnd, liveRun, settleRun, touchRun } from './run-progress.ts'
+import type { RunRow } from './runs.table.ts'
+
+export const RunCancelRequested = defineEvent({
+  type: 'RunCancelRequested',
+  version: 1,
+  doc: 'A run shall stop: nothing new starts, what is running is asked to end.',
+  payload: z.object({ run_id: id, requested_by: id, reason: z.string().max(4_096).nullish() }),
+  idempotencyKey: (cancel) => `cancel:${cancel.run_id}`,
+  dedup: 'structure',
+  about: (cancel) => ({ owner: 'runs', id: cancel.run_id }),
+  ordered: [
+    {
+      with: ['*'],
+      when: (mine, other) => mine.run_id === other.run_id,
+      why: 'A cancellation divides what had begun, which may still finish, from what never will.',
+    },
+  ],
+  fold({ event, at, payload: cancel, rows, wake }) {
+    const known = liveRun(rows, cancel.run_id)
+    if (known === 'unknown') return waitFor(runSubject(cancel.run_id))
+    if (known === 'over') return ignored('run_over')
+    if (known.cancel_requested_at !== null) return duplicate
+
+    const run = touchRun(rows, cancel.run_id, event.event_id) as RunRow
+    run.cancel_requested_at = at
+    run.cancel_requested_by = cancel.requested_by
+    for (const { task_key, state } of [...rows.hot(tasks).under(run.run_id)]) {
+      // A worker has it: it is asked to stop and its own report ends it.
+      if (isTaskOver(state) || state === 'DISPATCHED' || state === 'RUNNING') continue
+      const task = rows.hot(tasks).edit(run.run_id, task_key) as TaskRow
+      if (state === 'BLOCKED' || state === 'PLANNED') task.ready_at = null
+      task.state = 'CANCELLED'
+      task.finished_at = at
+      task.retry_not_before = null
+      task.cause_event_id = event.event_id
+      task.row_version = event.event_id
+      clearTaskTimers(rows, task)
+      countTaskEnd(run, 'CANCELLED')
+      for (const { downstream_task_key } of rows.hot(depSatisfaction).under(run.run_id, task_key)) {
+        const edge = rows.hot(depSatisfaction).edit(run.run_id, task_key, downstream_task_key)
+        if (edge === undefined) continue
+        edge.resolution = 'CANCELLED'
+        edge.satisfied_at = at
+        edge.row_version = event.event_id
+      }
+      wake(taskSubject(run.run_id, task_key))
+    }
+    settleRun(rows, run, at, wake)
+    return applied
+  },
+})

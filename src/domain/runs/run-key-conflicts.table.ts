@@ -1,0 +1,20 @@
+import { col } from '../../model/column.ts'
+import { defineTable } from '../../model/table.ts'
+
+export const runKeyConflicts = defineTable({
+  name: 'run_key_conflicts',
+  doc: 'Requests that used the run key of another request for something else. They made no run.',
+  key: ['run_key', 'conflicting_fingerprint'],
+  storage: {
+    kind: 'cold',
+    merge: [{ pick: 'smallest', by: ['conflicting_event_id'], columns: ['conflicting_event_id', 'existing_fingerprint', 'existing_run_id', 'detected_at'] }],
+  },
+  columns: {
+    run_key: col.string('The key used twice.'),
+    conflicting_fingerprint: col.string('What the later request asked for.'),
+    existing_fingerprint: col.string('What the first request asked for.'),
+    existing_run_id: col.string('The run of the first request.'),
+    conflicting_event_id: col.string('The later request.'),
+    detected_at: col.timestamp('When it was received.'),
+  },
+})

@@ -1,0 +1,16 @@
+import { col } from '../../model/column.ts'
+import { defineTable } from '../../model/table.ts'
+
+export const runKeyIndex = defineTable({
+  name: 'run_key_index',
+  doc: 'Which run a run key made. Kept for ever, so that a key can never make a second run.',
+  key: ['run_key'],
+  // Only the first request writes a row, so there is nothing to merge; the rule only makes that explicit.
+  storage: { kind: 'cold', merge: [{ pick: 'smallest', by: ['row_version'], columns: ['run_id', 'request_fingerprint', 'created_at'] }] },
+  columns: {
+    run_key: col.string('The key.'),
+    run_id: col.string('The run it made.'),
+    request_fingerprint: col.string('What was asked for.'),
+    created_at: col.timestamp('When.'),
+  },
+})

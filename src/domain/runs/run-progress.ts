@@ -1,0 +1,54 @@
+import type { Rows } from '../../model/rows.ts'
+import { followRun } from '../backfills/chunk-state.ts'
+import { runSubject } from '../subjects.ts'
+import { type TaskState, tasks } from '../tasks/tasks.table.ts'
+import { timers } from '../timers/timers.table.ts'
+import { isRunOver, type RunRow, runs } from './runs.table.ts'
+
+const counterOf = { SUCCEEDED: 'tasks_succeeded', FAILED: 'tasks_failed', SKIPPED: 'tasks_skipped', CANCELLED: 'tasks_cancelled' } as const
+type EndState = keyof typeof counterOf
+
+/** The run for changing, with its version moved to the latest event that had a part in it. */
+export function touchRun(rows: Rows, runId: string, eventId: string): RunRow | undefined {
+  const run = rows.hot(runs).edit(runId)
+  if (run !== undefined && eventId > run.row_version) run.row_version = eventId
+  return run
+}
+
+export function countTaskEnd(run: RunRow, state: TaskState): void {
+  run[counterOf[state as EndState]] += 1
+}
+
+const tasksOver = (run: RunRow): number => run.tasks_succeeded + run.tasks_failed + run.tasks_skipped + run.tasks_cancelled
+
+const isPlanned = (run: RunRow): boolean => run.plan_parts > 0 && run.plan_parts_seen === run.plan_parts
+
+/** Ends the run when nothing of it is left to do. */
+export function settleRun(rows: Rows, run: RunRow, at: number, wake: (subject: string) => void): void {
+  const done = isPlanned(run) ? tasksOver(run) === run.tasks_total : run.cancel_requested_at !== null
+  if (done) {
+    run.state = endState(run)
+    // The latest end of a task, whichever was folded last.
+    run.finished_at = at
+    for (const task of rows.hot(tasks).under(run.run_id)) run.finished_at = Math.max(run.finished_at, task.finished_at ?? 0)
+    // An alarm for a run that is over has nothing left to say.
+    for (const timer of [...rows.hot(timers).under(runSubject(run.run_id))]) rows.hot(timers).remove(timer.subject, timer.slot)
+    wake(runSubject(run.run_id))
+  }
+  followRun(rows, run)
+}
+
+function endState(run: RunRow): RunRow['state'] {
+  if (run.error !== null) return 'FAILED'
+  const cancelled = run.tasks_cancelled > 0 || !isPlanned(run)
+  if (run.cancel_requested_at !== null && cancelled) return 'CANCELLED'
+  if (run.tasks_failed > 0) return 'FAILED'
+  return cancelled ? 'CANCELLED' : 'SUCCEEDED'
+}
+
+/** The run if facts about it can still matter. */
+export function liveRun(rows: Rows, runId: string): Readonly<RunRow> | 'unknown' | 'over' {
+  const run = rows.hot(runs).get(runId)
+  if (run === undefined) return 'unknown'
+  return isRunOver(run.state) ? 'over' : run
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { sha256 } from '../../lib/hash.ts'
+import { id, textMap } from '../../model/envelope.ts'
+import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
+import { backfillChunks } from '../backfills/backfill-chunks.table.ts'
+import { followRun } from '../backfills/chunk-state.ts'
+import { scheduleTicks } from '../schedules/schedule-ticks.table.ts'
+import { sensorEvals } from '../sensors/sensor-evals.table.ts'
+import { evalSubject, runSubject } from '../subjects.ts'
+import { runKeyConflicts } from './run-key-conflicts.table.ts'
+import { runKeyIndex } from './run-key-index.table.ts'
+import { runs } from './runs.table.ts'
+import { runKeyBelongsTo, runKeyPrefixes, sourceRef } from './trigger.ts'
+
+const payload = z
+  .object({
+    run_key: z.string().min(1).max(1_024),
+    run_id: z.string().regex(/^run_[a-z2-7]{26}$/, 'must be run_ and 26 characters of base32'),
+    /** Which tenant secret the run id was made with. */
+    secret_id: id,
+    request_fingerprint: z.string().min(1).max(128),
+    asset_selection: z.array(id).min(1).max(10_000),
+    partition_selection: z.array(id).max(100_000).nullish(),
+    trigger_source_ref: sourceRef,
+    labels: textMap.default({}),
+    priority: z.number().int().min(-1_000).max(1_000).default(0),
+  })
+  .superRefine((request, context) => {
+    if (!runKeyBelongsTo(request.run_key, request.trigger_source_ref)) {
+      const expected = runKeyPrefixes(request.trigger_source_ref).join(' or ')
+      context.addIssue({ code: 'custom', path: ['run_key'], message: `a ${request.trigger_source_ref.type} run key starts with ${expected}` })
+    }
+  })
+
+export const RunRequested = defineEvent({
+  type: 'RunRequested',
+  version: 1,
+  doc: 'Somebody or something asked for a run. The only way a run starts.',
+  payload,
+  idempotencyKey: (request) => `runreq:${request.run_key}:${sha256(request.request_fingerprint)}`,
+  dedup: 'structure',
+  reads: (request) => {
+    const source = request.trigger_source_ref
+    const index = { table: runKeyIndex, key: [request.run_key] } as const
+    return source.type === 'sensor' ? [index, { table: sensorEvals, key: [source.eval_id] }] : [index]
+  },
+  ordered: [
+    {
+      with: ['RunRequested'],
+      when: (mine, other) => mine.run_key === other.run_key,
+      why: 'The first request of a run key makes the run; a later one with another fingerprint is a conflict.',
+    },
+  ],
+  fold({ event, at, payload: request, rows, wake }) {
+    const source = request.trigger_source_ref
+    if (source.type === 'sensor') {
+      // Two polls from the same cursor race: the requests of the one that lost must create nothing.
+      const evaluation = rows.cold(sensorEvals).lookup(source.eval_id)
+      if (evaluation === undefined) return waitFor(evalSubject(source.eval_id))
+      if (evaluation.status === 'skipped_stale_cursor') return ignored('stale_evaluation')
+    }
+
+    const existing = rows.cold(runKeyIndex).lookup(request.run_key)
+    if (existing !== undefined) {
+      if (existing.request_fingerprint === request.request_fingerprint) return duplicate
+      rows.cold(runKeyConflicts).merge({
+        run_key: request.run_key,
+        conflicting_fingerprint: request.request_fingerprint,
+        existing_fingerprint: existing.request_fingerprint,
+        existing_run_id: existing.run_id,
+        conflicting_event_id: event.event_id,
+        detected_at: at,
+        row_version: event.event_id,
+      })
+      return ignored('run_key_conflict')
+    }
+
+    rows.cold(runKeyIndex).merge({
+      run_key: request.run_key,
+      run_id: request.run_id,
+      request_fingerprint: request.request_fingerprint,
+      created_at: at,
+      row_version: event.event_id,
+    })
+    const run = rows.hot(runs).insert({
+      run_id: request.run_id,
+      run_key: request.run_key,
+      secret_id: request.secret_id,
+      state: 'PENDING',
+      trigger_type: source.type,
+      trigger_source_ref: source,
+      request_fingerprint: request.request_fingerprint,
+      asset_selection: request.asset_selection,
+      partition_selection: request.partition_selection ?? null,
+      labels: request.labels,
+      priority: request.priority,
+      plan_id: null,
+      graph_version: null,
+      plan_parts: 0,
+      plan_parts_seen: 0,
+      tasks_total: 0,
+      tasks_succeeded: 0,
+      tasks_failed: 0,
+      tasks_skipped: 0,
+      tasks_cancelled: 0,
+      error: null,
+      requested_at: at,
+      planned_at: null,
+      started_at: null,
+      cancel_requested_at: null,
+      cancel_requested_by: null,
+      finished_at: null,
+      row_version: event.event_id,
+    })
+
+    if (source.type === 'schedule') {
+      rows.cold(scheduleTicks).merge({ tick_id: source.tick_id, run_id: request.run_id, row_version: event.event_id })
+    } else if (source.type === 'backfill') {
+      const chunk = rows.hot(backfillChunks).get(source.backfill_id, source.chunk_index)
+      if (chunk !== undefined) followRun(rows, run)
+    }
+    wake(runSubject(request.run_id))
+    return applied
+  },
+})

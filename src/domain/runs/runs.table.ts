@@ -1,0 +1,46 @@
+import { col } from '../../model/column.ts'
+import { defineTable, type Row } from '../../model/table.ts'
+
+export const runStates = ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
+export type RunState = (typeof runStates)[number]
+
+export const isRunOver = (state: RunState): boolean => state === 'SUCCEEDED' || state === 'FAILED' || state === 'CANCELLED'
+
+export const runs = defineTable({
+  name: 'runs',
+  doc: 'One row per run: who asked for it, how far it is, how it ended.',
+  key: ['run_id'],
+  storage: { kind: 'hot', sealedWith: 'runs' },
+  columns: {
+    run_id: col.string('Derived from the run key with the tenant secret.'),
+    run_key: col.string('Names the request; a second request with the same key is the same run.'),
+    secret_id: col.string('Which tenant secret made the run id, so that rotation changes nothing already created.'),
+    state: col.oneOf(runStates, 'PENDING until the first dispatch.'),
+    trigger_type: col.string('schedule, sensor, backfill, manual, rerun or automation.'),
+    trigger_source_ref: col.json('The tick, evaluation, chunk, person or run that asked.'),
+    request_fingerprint: col.string('Hash of what was asked for.'),
+    asset_selection: col.strings('Asset keys or a selection expression.'),
+    partition_selection: col.optional(col.strings('Partition keys, null for the whole asset.')),
+    labels: col.map('Free labels from whoever asked.'),
+    priority: col.int('Larger runs first.'),
+    plan_id: col.optional(col.string('The plan that turned the selection into tasks.')),
+    graph_version: col.optional(col.string('Version of the asset graph the plan is pinned to.')),
+    plan_parts: col.int('Parts the plan has; 0 before the first arrives.'),
+    plan_parts_seen: col.int('Parts folded so far; the run is planned when all are.'),
+    tasks_total: col.int('Tasks of the plan.'),
+    tasks_succeeded: col.int('Tasks that succeeded.'),
+    tasks_failed: col.int('Tasks that failed for good.'),
+    tasks_skipped: col.int('Tasks never tried because something upstream failed.'),
+    tasks_cancelled: col.int('Tasks that were cancelled.'),
+    error: col.optional(col.string('Why the run as a whole could not run, e.g. a plan with a cycle.')),
+    requested_at: col.timestamp('When the request was received.'),
+    planned_at: col.optional(col.timestamp('When the last part of the plan was received.')),
+    started_at: col.optional(col.timestamp('When the first task was dispatched.')),
+    cancel_requested_at: col.optional(col.timestamp('When cancellation was first asked for.')),
+    cancel_requested_by: col.optional(col.string('Who asked for cancellation.')),
+    finished_at: col.optional(col.timestamp('When the last task ended.')),
+  },
+  ended: (run) => (isRunOver(run.state) ? { state: run.state, at: run.finished_at ?? run.requested_at } : undefined),
+  indexes: { by_state: ['state'] },
+})
+export type RunRow = Row<typeof runs>

@@ -1,0 +1,12 @@
+import { defineEvent } from '../../model/event.ts'
+import { switchPayload, switchSchedule } from './state.ts'
+
+export const ScheduleResumed = defineEvent({
+  type: 'ScheduleResumed',
+  version: 1,
+  doc: 'A schedule was resumed.',
+  payload: switchPayload,
+  idempotencyKey: (change) => `schedule_resume:${change.schedule_id}:${change.request_id}`,
+  dedup: 'key',
+  fold: (context) => switchSchedule(context, 'ACTIVE'),
+})

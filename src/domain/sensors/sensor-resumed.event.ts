@@ -1,0 +1,12 @@
+import { defineEvent } from '../../model/event.ts'
+import { switchPayload, switchSensor } from './state.ts'
+
+export const SensorResumed = defineEvent({
+  type: 'SensorResumed',
+  version: 1,
+  doc: 'A sensor was resumed.',
+  payload: switchPayload,
+  idempotencyKey: (change) => `sensor_resume:${change.sensor_id}:${change.request_id}`,
+  dedup: 'key',
+  fold: (context) => switchSensor(context, 'ACTIVE'),
+})

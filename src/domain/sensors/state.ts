@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { id } from '../../model/envelope.ts'
+import { applied, duplicate, type FoldContext, type Verdict } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import type { Row } from '../../model/table.ts'
+import { sensorState } from './sensor-state.table.ts'
+
+export type SensorState = Row<typeof sensorState>
+
+/** The state of a sensor for changing, made if this is the first that is heard of it. */
+export function stateOf(rows: Rows, sensorId: string, eventId: string): SensorState {
+  const known = rows.hot(sensorState).edit(sensorId)
+  if (known !== undefined) {
+    if (eventId > known.row_version) known.row_version = eventId
+    return known
+  }
+  return rows.hot(sensorState).insert({
+    sensor_id: sensorId,
+    status: 'ACTIVE',
+    status_event_id: null,
+    cursor: null,
+    state_version: 0,
+    last_evaluation_at: null,
+    last_eval_id: null,
+    last_eval_event_id: null,
+    consecutive_errors: 0,
+    last_error: null,
+    row_version: eventId,
+  })
+}
+
+export const switchPayload = z.object({ sensor_id: id, request_id: id, changed_by: id })
+
+/** Pausing and resuming: the latest by event id counts, in whatever order they arrive. */
+export function switchSensor({ event, payload, rows }: FoldContext<z.infer<typeof switchPayload>>, status: SensorState['status']): Verdict {
+  const known = rows.hot(sensorState).get(payload.sensor_id)
+  if (known?.status_event_id != null && known.status_event_id >= event.event_id) return duplicate
+  const state = stateOf(rows, payload.sensor_id, event.event_id)
+  state.status = status
+  state.status_event_id = event.event_id
+  return applied
+}

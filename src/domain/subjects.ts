@@ -1,0 +1,6 @@
+/** What parked facts wait for. One spelling each, so that whoever changes the thing wakes the right facts. */
+export const runSubject = (runId: string): string => `run:${runId}`
+export const taskSubject = (runId: string, taskKey: string): string => `task:${runId}:${taskKey}`
+export const evalSubject = (evalId: string): string => `eval:${evalId}`
+export const sensorSubject = (sensorId: string): string => `sensor:${sensorId}`
+export const backfillSubject = (backfillId: string): string => `backfill:${backfillId}`

@@ -1,0 +1,169 @@
+import { z } from 'zod'
+import { count, id, textMap } from '../../model/envelope.ts'
+import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import { countTaskEnd, liveRun, settleRun, touchRun } from '../runs/run-progress.ts'
+import type { RunRow } from '../runs/runs.table.ts'
+import { runSubject } from '../subjects.ts'
+import { depSatisfaction } from './dep-satisfaction.table.ts'
+import { type TaskRow, tasks } from './tasks.table.ts'
+
+const plannedTask = z.object({
+  task_key: id,
+  asset_key: id.nullish(),
+  partition_key: id.nullish(),
+  partition_values: textMap.nullish(),
+  depends_on: z.array(id).default([]),
+  max_attempts: z.number().int().min(1).max(1_000).default(1),
+  heartbeat_timeout_sec: z.number().int().min(1).default(60),
+  timeout_sec: z.number().int().min(1).nullish(),
+  pool: id.nullish(),
+  priority: z.number().int().min(-1_000).max(1_000).default(0),
+  spec: z.unknown().nullish(),
+})
+
+/** A plan of 100,000 tasks is many events of one segment: no single event outgrows the size limit. */
+export const MAX_TASKS_PER_PART = 2_000
+
+const payload = z.object({
+  run_id: id,
+  plan_id: id,
+  graph_version: id.nullish(),
+  part: count,
+  parts: z.number().int().min(1).max(10_000),
+  tasks: z.array(plannedTask).max(MAX_TASKS_PER_PART),
+})
+
+export const PlanCreated = defineEvent({
+  type: 'PlanCreated',
+  version: 1,
+  doc: 'A run request was turned into tasks and edges; one part of that plan.',
+  payload,
+  idempotencyKey: (plan) => `plan:${plan.run_id}:${plan.part}`,
+  dedup: 'structure',
+  about: (plan) => ({ owner: 'runs', id: plan.run_id }),
+  ordered: [
+    {
+      with: ['PlanCreated'],
+      when: (mine, other) => mine.run_id === other.run_id && mine.plan_id !== other.plan_id,
+      why: 'The first plan of a run is its plan.',
+    },
+  ],
+  fold({ event, at, payload: plan, rows, wake }) {
+    const known = liveRun(rows, plan.run_id)
+    if (known === 'unknown') return waitFor(runSubject(plan.run_id))
+    if (known === 'over') return ignored('run_over')
+    if (known.plan_id !== null && known.plan_id !== plan.plan_id) return ignored('other_plan')
+    const first = plan.tasks[0]
+    if (first === undefined ? known.plan_id !== null : rows.hot(tasks).get(plan.run_id, first.task_key) !== undefined) return duplicate
+
+    const run = touchRun(rows, plan.run_id, event.event_id) as RunRow
+    run.plan_id = plan.plan_id
+    run.graph_version = plan.graph_version ?? null
+    run.plan_parts = plan.parts
+    run.plan_parts_seen += 1
+    run.planned_at = Math.max(run.planned_at ?? 0, at)
+    for (const task of plan.tasks) addTask(rows, run, task)
+    if (run.plan_parts_seen === run.plan_parts) startPlan(rows, run, wake)
+    wake(runSubject(run.run_id))
+    return applied
+  },
+})
+
+function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>): void {
+  if (rows.hot(tasks).get(run.run_id, task.task_key) !== undefined) {
+    run.error = `the plan names the task ${task.task_key} twice`
+    return
+  }
+  run.tasks_total += 1
+  const upstreams = new Set(task.depends_on)
+  rows.hot(tasks).insert({
+    run_id: run.run_id,
+    task_key: task.task_key,
+    asset_key: task.asset_key ?? null,
+    partition_key: task.partition_key ?? null,
+    partition_values: task.partition_values ?? null,
+    state: 'PLANNED',
+    attempt: 1,
+    attempt_id: null,
+    deps_total: upstreams.size,
+    deps_satisfied_count: 0,
+    max_attempts: task.max_attempts,
+    heartbeat_timeout_sec: task.heartbeat_timeout_sec,
+    timeout_sec: task.timeout_sec ?? null,
+    pool: task.pool ?? null,
+    priority: task.priority,
+    spec: task.spec ?? null,
+    ready_at: null,
+    last_heartbeat_at: null,
+    retry_not_before: null,
+    finished_at: null,
+    error_message: null,
+    materialization_id: null,
+    cause_task_key: null,
+    cause_event_id: null,
+    row_version: run.row_version,
+  })
+  for (const upstream of upstreams) {
+    rows.hot(depSatisfaction).insert({
+      run_id: run.run_id,
+      upstream_task_key: upstream,
+      downstream_task_key: task.task_key,
+      satisfied: false,
+      resolution: null,
+      satisfied_at: null,
+      satisfying_attempt: null,
+      row_version: run.row_version,
+    })
+  }
+}
+
+/** All parts are here: roots are ready, the rest waits. A plan that could never finish ends the run at once instead. */
+function startPlan(rows: Rows, run: RunRow, wake: (subject: string) => void): void {
+  run.error ??= flawOf(rows, run)
+  const plannedAt = run.planned_at as number
+  for (const { task_key } of [...rows.hot(tasks).under(run.run_id)]) {
+    const task = rows.hot(tasks).edit(run.run_id, task_key) as TaskRow
+    task.row_version = run.row_version
+    if (run.error !== null) {
+      task.state = 'SKIPPED'
+      task.finished_at = plannedAt
+      countTaskEnd(run, 'SKIPPED')
+    } else if (task.deps_total === 0) {
+      task.state = 'READY'
+      task.ready_at = plannedAt
+    } else {
+      task.state = 'BLOCKED'
+    }
+  }
+  for (const edge of [...rows.hot(depSatisfaction).under(run.run_id)]) {
+    const stored = rows.hot(depSatisfaction).edit(run.run_id, edge.upstream_task_key, edge.downstream_task_key)
+    if (stored !== undefined) stored.row_version = run.row_version
+  }
+  if (run.error !== null || run.tasks_total === 0) settleRun(rows, run, plannedAt, wake)
+}
+
+/** What keeps a plan from ever finishing: an upstream that is not in it, or a cycle. */
+function flawOf(rows: Rows, run: RunRow): string | null {
+  const waiting = new Map<string, number>()
+  const free: string[] = []
+  for (const task of rows.hot(tasks).under(run.run_id)) {
+    waiting.set(task.task_key, task.deps_total)
+    if (task.deps_total === 0) free.push(task.task_key)
+  }
+  for (const edge of rows.hot(depSatisfaction).under(run.run_id)) {
+    if (!waiting.has(edge.upstream_task_key)) return `${edge.downstream_task_key} depends on ${edge.upstream_task_key}, which is not in the plan`
+  }
+  let reached = 0
+  for (let key = free.pop(); key !== undefined; key = free.pop()) {
+    reached += 1
+    for (const { downstream_task_key: downstream } of rows.hot(depSatisfaction).under(run.run_id, key)) {
+      const left = (waiting.get(downstream) as number) - 1
+      waiting.set(downstream, left)
+      if (left === 0) free.push(downstream)
+    }
+  }
+  if (reached === waiting.size) return null
+  const stuck = [...waiting].filter(([, left]) => left > 0).map(([key]) => key)
+  return `the plan has a cycle through ${stuck.sort().slice(0, 5).join(', ')}`
+}

@@ -1,0 +1,115 @@
+import { z } from 'zod'
+import { toMs } from '../../lib/time.ts'
+import { id, timestamp } from '../../model/envelope.ts'
+import { applied, defineEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
+import { recordAttempt } from '../partitions/record.ts'
+import { countTaskEnd, settleRun, touchRun } from '../runs/run-progress.ts'
+import type { RunRow } from '../runs/runs.table.ts'
+import { runSubject, taskSubject } from '../subjects.ts'
+import { clearTaskTimers, timerSlot, timers } from '../timers/timers.table.ts'
+import { attemptInFlight, isVerdict } from './attempt-phase.ts'
+import { endDownstream, satisfyDownstream } from './propagate.ts'
+import { outcomes, taskAttempts } from './task-attempts.table.ts'
+import { type TaskRow, tasks } from './tasks.table.ts'
+
+const payload = z.object({
+  run_id: id,
+  task_key: id,
+  attempt: z.number().int().min(1),
+  attempt_id: id,
+  outcome: z.enum(outcomes),
+  /** Repeats what TaskStarted said, so that the outcome alone tells the whole story of the attempt. */
+  worker_id: id.nullish(),
+  started_at: timestamp.nullish(),
+  completed_at: timestamp,
+  error_category: id.nullish(),
+  error_message: z.string().max(65_536).nullish(),
+  retryable: z.boolean().default(true),
+  retry_not_before: timestamp.nullish(),
+  materialization_id: id.nullish(),
+  code_version: id.nullish(),
+  output: z.unknown().nullish(),
+  metrics: z.unknown().nullish(),
+})
+type Finish = z.infer<typeof payload>
+
+const bad = (finish: Finish): boolean => finish.outcome !== 'SUCCEEDED'
+
+export const TaskFinished = defineEvent({
+  type: 'TaskFinished',
+  version: 1,
+  doc: 'An attempt ended: reported by its worker, or by a controller that gave up on it.',
+  payload,
+  idempotencyKey: (finish) => `finished:${finish.run_id}:${finish.task_key}:${finish.attempt}`,
+  dedup: 'structure',
+  about: (finish) => ({ owner: 'runs', id: finish.run_id }),
+  ordered: [
+    {
+      with: ['TaskFinished'],
+      when: (mine, other) => mine.run_id === other.run_id && bad(mine) && bad(other) && mine.outcome !== other.outcome,
+      why: 'Below a failure tasks are skipped, below a cancellation cancelled; what is below both follows the first.',
+    },
+  ],
+  fold({ event, payload: finish, rows, wake }) {
+    const inFlight = attemptInFlight(rows, finish)
+    if (isVerdict(inFlight)) return inFlight
+    const at = toMs(finish.completed_at)
+    const run = touchRun(rows, finish.run_id, event.event_id) as RunRow
+    const task = rows.hot(tasks).edit(finish.run_id, finish.task_key) as TaskRow
+    closeAttempt(rows, finish, at, event.event_id)
+    recordAttempt(rows, task, finish, at, event.event_id)
+
+    task.last_heartbeat_at = null
+    task.error_message = finish.error_message ?? null
+    task.materialization_id = finish.materialization_id ?? null
+    task.row_version = event.event_id
+    const mayRetry = finish.outcome === 'FAILED' && finish.retryable && task.attempt < task.max_attempts
+    if (mayRetry && run.cancel_requested_at === null) {
+      task.state = 'RETRY_WAIT'
+      task.retry_not_before = finish.retry_not_before ? toMs(finish.retry_not_before) : null
+    } else {
+      // A retry never starts for a cancelled run, so the attempt that failed meanwhile was cancelled with it.
+      task.state = mayRetry ? 'CANCELLED' : finish.outcome
+      task.retry_not_before = null
+      task.finished_at = at
+      task.cause_event_id = event.event_id
+      clearTaskTimers(rows, task)
+      countTaskEnd(run, task.state)
+      if (task.state === 'SUCCEEDED') satisfyDownstream(rows, task, at, event.event_id, wake)
+      else endDownstream(rows, run, task, wake)
+      settleRun(rows, run, at, wake)
+    }
+    wake(taskSubject(finish.run_id, finish.task_key))
+    return applied
+  },
+})
+
+function closeAttempt(rows: Rows, finish: Finish, at: number, eventId: string): void {
+  const attempt = rows.hot(taskAttempts).edit(finish.run_id, finish.task_key, finish.attempt)
+  if (attempt !== undefined) {
+    attempt.state = finish.outcome
+    attempt.outcome = finish.outcome
+    attempt.worker_id = finish.worker_id ?? null
+    attempt.started_at = finish.started_at ? toMs(finish.started_at) : null
+    attempt.last_heartbeat_at = null
+    attempt.finished_at = at
+    attempt.error_category = finish.error_category ?? null
+    attempt.error_message = finish.error_message ?? null
+    attempt.retryable = finish.outcome === 'FAILED' ? finish.retryable : null
+    attempt.materialization_id = finish.materialization_id ?? null
+    attempt.output = finish.output ?? null
+    attempt.metrics = finish.metrics ?? null
+    attempt.code_version = finish.code_version ?? null
+    attempt.row_version = eventId
+  }
+  // Assigned, not advanced: the row is the same whether or not the worker's start was seen before its end.
+  const dispatch = rows.hot(dispatchOutbox).edit(finish.run_id, finish.task_key, finish.attempt)
+  if (dispatch !== undefined) {
+    dispatch.status = 'ACKED'
+    dispatch.row_version = eventId
+  }
+  // The alarm that watched this attempt has nothing left to watch.
+  rows.hot(timers).remove(runSubject(finish.run_id), timerSlot({ ...finish, timer_type: 'HEARTBEAT_CHECK' }))
+}

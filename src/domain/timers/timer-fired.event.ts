@@ -1,0 +1,42 @@
+import { applied, defineEvent } from '../../model/event.ts'
+import { touchRun } from '../runs/run-progress.ts'
+import { taskSubject } from '../subjects.ts'
+import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
+import { aboutTimer, advanceTimer, timerId, timerPayload, wait } from './timer.ts'
+import { timerSlot, timerSubject, timers } from './timers.table.ts'
+
+export const TimerFired = defineEvent({
+  type: 'TimerFired',
+  version: 1,
+  doc: 'An alarm went off. A retry alarm makes its task ready for the next attempt.',
+  payload: timerPayload,
+  idempotencyKey: (timer) => `timer_fired:${timerId(timer)}`,
+  dedup: 'structure',
+  about: aboutTimer,
+  ordered: [
+    {
+      with: ['TimerFired'],
+      when: (mine, other) => mine.timer_type === 'RETRY' && other.timer_type === 'RETRY' && timerSubject(mine) === timerSubject(other) && timerSlot(mine) === timerSlot(other),
+      why: 'Of two alarms for one retry, the first to go off starts the attempt.',
+    },
+  ],
+  fold(context) {
+    const { event, at, payload: timer, rows, wake } = context
+    const phase = wait(rows, timer)
+    if (phase !== 'now') return phase
+    if (timer.timer_type !== 'RETRY') return advanceTimer(context, 'FIRED')
+
+    const [runId, taskKey] = [timer.run_id as string, timer.task_key as string]
+    rows.hot(timers).remove(timerSubject(timer), timerSlot(timer))
+    const task = rows.hot(tasks).edit(runId, taskKey) as TaskRow
+    task.attempt += 1
+    task.attempt_id = null
+    task.state = 'READY'
+    task.ready_at = at
+    task.retry_not_before = null
+    task.row_version = event.event_id
+    touchRun(rows, runId, event.event_id)
+    wake(taskSubject(runId, taskKey))
+    return applied
+  },
+})

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { SECOND_MS, toMs } from '../../lib/time.ts'
+import { id, timestamp } from '../../model/envelope.ts'
+import { applied, duplicate, ignored, type FoldContext, type Verdict, waitFor } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import { liveRun } from '../runs/run-progress.ts'
+import { runSubject, taskSubject } from '../subjects.ts'
+import { isTaskOver, taskRank, tasks } from '../tasks/tasks.table.ts'
+import { type TimerName, timerRank, timerSlot, type TimerState, timerSubject, timers, timerTypes } from './timers.table.ts'
+
+/** What every event about a timer says, so that each can be understood without the others. */
+export const timerPayload = z
+  .object({
+    timer_type: z.enum(timerTypes),
+    run_id: id.nullish(),
+    task_key: id.nullish(),
+    attempt: z.number().int().min(1).nullish(),
+    schedule_id: id.nullish(),
+    fire_at: timestamp,
+    payload: z.unknown().nullish(),
+  })
+  .superRefine((timer, context) => {
+    const missing = requiredFor[timer.timer_type].filter((name) => timer[name] === undefined || timer[name] === null)
+    if (missing.length > 0) context.addIssue({ code: 'custom', path: [missing[0] as string], message: `a ${timer.timer_type} timer needs ${missing.join(', ')}` })
+  })
+export type TimerPayload = z.infer<typeof timerPayload>
+
+const requiredFor = {
+  RETRY: ['run_id', 'task_key', 'attempt'],
+  HEARTBEAT_CHECK: ['run_id', 'task_key', 'attempt'],
+  SLA_CHECK: ['run_id'],
+  CRON: ['schedule_id'],
+} as const
+
+export function timerId(timer: TimerPayload): string {
+  const epoch = Math.floor(toMs(timer.fire_at) / SECOND_MS)
+  const subject = timer.timer_type === 'CRON' ? timer.schedule_id : [timer.run_id, timer.task_key, timer.attempt].filter((part) => part != null).join(':')
+  return `timer:${timer.timer_type.toLowerCase()}:${subject}:${epoch}`
+}
+
+export const aboutTimer = (timer: TimerPayload) => (timer.run_id ? { owner: 'runs', id: timer.run_id } : undefined)
+
+/** Whether what a timer waits for is still to come, happening now, or over. */
+export function wait(rows: Rows, timer: TimerName): 'now' | Verdict {
+  if (!timer.run_id) return 'now'
+  const run = liveRun(rows, timer.run_id)
+  if (run === 'unknown') return waitFor(runSubject(timer.run_id))
+  if (run === 'over') return ignored('run_over')
+  if (!timer.task_key) return 'now'
+  const task = rows.hot(tasks).get(timer.run_id, timer.task_key)
+  if (task === undefined || task.state === 'PLANNED') return waitFor(runSubject(timer.run_id))
+  if (isTaskOver(task.state)) return ignored('task_over')
+  if (timer.timer_type === 'SLA_CHECK') return 'now'
+  const attempt = timer.attempt as number
+  if (attempt < task.attempt) return ignored('stale_attempt')
+  const later = waitFor(taskSubject(timer.run_id, timer.task_key))
+  if (attempt > task.attempt) return later
+  if (timer.timer_type === 'RETRY') return task.state === 'RETRY_WAIT' ? 'now' : later
+  if (taskRank[task.state] < taskRank.DISPATCHED) return later
+  return task.state === 'RETRY_WAIT' ? ignored('stale_attempt') : 'now'
+}
+
+/** Moves the alarm a fact speaks of to `state`. Of two alarms for the same thing the later due one counts. */
+export function advanceTimer({ event, payload: timer, rows }: FoldContext<TimerPayload>, state: TimerState): Verdict {
+  const slot = timerSlot(timer)
+  const subject = timerSubject(timer)
+  const current = rows.hot(timers).get(subject, slot)
+  const fireAt = toMs(timer.fire_at)
+  if (current !== undefined && current.fire_at > fireAt) return ignored('replaced_timer')
+  if (current === undefined || current.fire_at < fireAt) {
+    return waitFor(timer.run_id && timer.task_key ? taskSubject(timer.run_id, timer.task_key) : subject)
+  }
+  if (timerRank(current.state) >= timerRank(state)) return duplicate
+  const row = rows.hot(timers).edit(subject, slot)
+  if (row === undefined) return duplicate
+  row.state = state
+  row.row_version = event.event_id
+  return applied
+}
+

@@ -1,0 +1,57 @@
+import { col } from '../../model/column.ts'
+import type { Rows } from '../../model/rows.ts'
+import { defineTable, type Row } from '../../model/table.ts'
+import { runSubject } from '../subjects.ts'
+
+export const timerTypes = ['RETRY', 'HEARTBEAT_CHECK', 'CRON', 'SLA_CHECK'] as const
+export type TimerType = (typeof timerTypes)[number]
+export const timerStates = ['SCHEDULED', 'ENQUEUED', 'FIRED', 'CANCELLED'] as const
+export type TimerState = (typeof timerStates)[number]
+/** The state of one alarm only moves to the right. */
+export const timerRank = (state: TimerState): number => timerStates.indexOf(state)
+
+export const timers = defineTable({
+  name: 'timers',
+  doc: 'Alarms that are set. One row per thing that is waited for; a later alarm for the same thing replaces it, and the row goes when the wait is over.',
+  key: ['subject', 'slot'],
+  storage: { kind: 'hot' },
+  columns: {
+    subject: col.string('The run or schedule that waits.'),
+    slot: col.string('What it waits for: timer type, task and attempt.'),
+    timer_id: col.string('Readable id: timer:{type}:{…}:{epoch}.'),
+    cloud_task_id: col.string('The same id as queues accept it.'),
+    timer_type: col.oneOf(timerTypes, 'What happens when it fires.'),
+    run_id: col.optional(col.string('The run, null for a cron timer.')),
+    task_key: col.optional(col.string('The task, if one.')),
+    attempt: col.optional(col.int('The attempt, for retry and heartbeat.')),
+    schedule_id: col.optional(col.string('The schedule, for a cron timer.')),
+    fire_at: col.timestamp('When it is due.'),
+    state: col.oneOf(timerStates, 'How far it is.'),
+    payload: col.optional(col.json('What the handler needs.')),
+  },
+  indexes: { by_state: ['state'] },
+})
+export type TimerRow = Row<typeof timers>
+
+export interface TimerName {
+  readonly timer_type: TimerType
+  readonly run_id?: string | null | undefined
+  readonly task_key?: string | null | undefined
+  readonly attempt?: number | null | undefined
+  readonly schedule_id?: string | null | undefined
+}
+
+export const timerSubject = (timer: TimerName): string => (timer.run_id ? runSubject(timer.run_id) : `schedule:${timer.schedule_id}`)
+
+/** An alarm on a whole run has no task; one on a deadline outlives attempts; the others watch one attempt. */
+export function timerSlot({ timer_type, task_key, attempt }: TimerName): string {
+  if (!task_key) return timer_type
+  return timer_type === 'SLA_CHECK' ? `${timer_type}:${task_key}` : `${timer_type}:${task_key}:${attempt}`
+}
+
+/** A task that ended has nothing left to wait for. */
+export function clearTaskTimers(rows: Rows, task: { run_id: string; task_key: string; attempt: number }): void {
+  for (const timer_type of ['RETRY', 'HEARTBEAT_CHECK', 'SLA_CHECK'] as const) {
+    rows.hot(timers).remove(runSubject(task.run_id), timerSlot({ ...task, timer_type }))
+  }
+}

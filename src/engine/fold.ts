@@ -1,0 +1,129 @@
+import { toMs } from '../lib/time.ts'
+import type { Envelope } from '../model/envelope.ts'
+import { duplicate, type EventDefinition, ignored, type Read, type Registry, type Verdict } from '../model/event.ts'
+import { historyIndex, idempotencyKeys, parkedEvents } from '../model/system-tables.ts'
+import type { State } from './state.ts'
+
+interface Fact {
+  readonly envelope: Envelope
+  readonly at: number
+  readonly definition: EventDefinition
+  readonly payload: unknown
+}
+
+const isVerdict = (value: Fact | Verdict): value is Verdict => 'kind' in value
+
+/**
+ * state' = fold(state, event). Pure and synchronous: what it needs from storage was fetched before, what follows from
+ * an event is rows. An event that cannot be applied yet is parked, and tried again when what it waits for changes.
+ */
+export class Folder {
+  readonly #state: State
+  readonly #definitions: ReadonlyMap<string, EventDefinition>
+  #woken: string[] = []
+  readonly #wake = (subject: string): void => {
+    if (this.#state.hotTable(parkedEvents).size > 0) this.#woken.push(subject)
+  }
+
+  constructor(registry: Registry, state: State) {
+    this.#state = state
+    this.#definitions = new Map(registry.events.map((definition) => [definition.type, definition]))
+  }
+
+  fold(envelope: Envelope): Verdict {
+    const verdict = this.#attempt(envelope)
+    if (verdict.kind === 'parked') this.#park(envelope, verdict)
+    this.#retryParked()
+    for (const rows of this.#state.hotTables.values()) rows.settle()
+    return verdict
+  }
+
+  /** Cold rows that folding these events may look up, those of parked events included. */
+  reads(envelopes: Iterable<Envelope>): Read[] {
+    const reads: Read[] = []
+    for (const envelope of envelopes) this.#readsOf(envelope, reads)
+    for (const parked of this.#state.hotTable(parkedEvents).all()) this.#readsOf(parked['envelope'] as Envelope, reads)
+    return reads
+  }
+
+  /** Tries everything again that an earlier version of Servo did not understand and this one does. */
+  retryUnknown(): void {
+    for (const parked of [...this.#state.hotTable(parkedEvents).all()]) {
+      if (parked['reason'] !== 'waiting' && !isVerdict(this.#read(parked['envelope'] as Envelope))) this.#woken.push(parked['subject'] as string)
+    }
+    this.#retryParked()
+  }
+
+  #attempt(envelope: Envelope): Verdict {
+    const fact = this.#read(envelope)
+    if (isVerdict(fact)) return fact
+    const { definition, payload, at } = fact
+    const about = definition.about?.(payload)
+    if (about !== undefined && this.#isSealed(about)) return ignored('sealed')
+    const key = definition.dedup === 'key' ? definition.idempotencyKey(payload) : undefined
+    if (key !== undefined && this.#state.cold(idempotencyKeys).lookup(key) !== undefined) return duplicate
+
+    const verdict = definition.fold({ event: envelope, at, payload, rows: this.#state, wake: this.#wake })
+    // A key is used up only by an event that had an effect: one that waits may still arrive again first.
+    if (key !== undefined && verdict.kind === 'applied') {
+      this.#state.cold(idempotencyKeys).merge({
+        idempotency_key: key,
+        event_id: envelope.event_id,
+        event_type: envelope.event_type,
+        consumed_at: at,
+        row_version: envelope.event_id,
+      })
+    }
+    return verdict
+  }
+
+  #read(envelope: Envelope): Fact | Verdict {
+    const definition = this.#definitions.get(envelope.event_type)
+    if (definition === undefined) return { kind: 'parked', on: `type:${envelope.event_type}`, reason: 'unknown_type' }
+    if (envelope.event_version > definition.version) return { kind: 'parked', on: `type:${envelope.event_type}`, reason: 'unknown_version' }
+    const parsed = definition.parse(envelope.payload)
+    if (!parsed.success) return { kind: 'parked', on: `type:${envelope.event_type}`, reason: 'invalid_payload' }
+    return { envelope, at: toMs(envelope.timestamp), definition, payload: parsed.data }
+  }
+
+  #readsOf(envelope: Envelope, reads: Read[]): void {
+    const fact = this.#read(envelope)
+    if (isVerdict(fact)) return
+    const { definition, payload } = fact
+    const about = definition.about?.(payload)
+    if (about !== undefined) reads.push({ table: historyIndex, key: [about.owner, about.id] })
+    if (definition.dedup === 'key') reads.push({ table: idempotencyKeys, key: [definition.idempotencyKey(payload)] })
+    if (definition.reads !== undefined) reads.push(...definition.reads(payload))
+  }
+
+  #isSealed({ owner, id }: { owner: string; id: string }): boolean {
+    if (this.#state.hotTable(this.#state.tableNamed(owner)).get(id) !== undefined) return false
+    return this.#state.cold(historyIndex).lookup(owner, id) !== undefined
+  }
+
+  #park(envelope: Envelope, { on, reason }: Verdict & { kind: 'parked' }): void {
+    if (this.#state.hot(parkedEvents).get(on, envelope.event_id) !== undefined) return
+    this.#state.hot(parkedEvents).insert({
+      subject: on,
+      event_id: envelope.event_id,
+      event_type: envelope.event_type,
+      reason,
+      envelope,
+      parked_at: toMs(envelope.timestamp),
+      row_version: envelope.event_id,
+    })
+  }
+
+  #retryParked(): void {
+    const parked = this.#state.hot(parkedEvents)
+    for (let subject = this.#woken.shift(); subject !== undefined; subject = this.#woken.shift()) {
+      const waiting = [...parked.under(subject)].sort((a, b) => (a.event_id < b.event_id ? -1 : 1))
+      for (const { subject: on, event_id, envelope } of waiting) {
+        const verdict = this.#attempt(envelope as Envelope)
+        if (verdict.kind === 'parked' && verdict.on === on) continue
+        parked.remove(on, event_id)
+        if (verdict.kind === 'parked') this.#park(envelope as Envelope, verdict)
+      }
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { assert } from '../lib/assert.ts'
+import type { ColdRows, KeyPart } from '../model/rows.ts'
+import type { AnyRow, Table } from '../model/table.ts'
+import { mergeRows } from './row-merge.ts'
+
+export const coldKey = (key: readonly (KeyPart | undefined)[]): string => key.filter((part) => part !== undefined).join('\0')
+
+/**
+ * The part of one cold table that is in memory: rows written since the last base, and the stored rows that the batch
+ * at hand said it would read.
+ */
+export class ColdTable implements ColdRows {
+  readonly table: Table
+  /** Since the last base. */
+  readonly recent = new Map<string, AnyRow>()
+  /** Of those, what changed since the last publish. */
+  readonly dirty = new Set<string>()
+  readonly #fetched = new Map<string, AnyRow | undefined>()
+  readonly #blank: AnyRow
+
+  constructor(table: Table) {
+    this.table = table
+    this.#blank = Object.fromEntries([...Object.keys(table.columns).map((name) => [name, null]), ['row_version', '']])
+  }
+
+  lookup(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): AnyRow | undefined {
+    const key = coldKey([k1, k2, k3])
+    assert(this.#fetched.has(key), `${this.table.name}: the fold reads ${JSON.stringify([k1, k2, k3])} without having announced it`)
+    const stored = this.#fetched.get(key)
+    const recent = this.recent.get(key)
+    if (stored === undefined || recent === undefined) return recent ?? stored
+    return mergeRows(this.table, stored, recent)
+  }
+
+  merge(partial: AnyRow): void {
+    const row = { ...this.#blank, ...partial }
+    const key = coldKey(this.table.key.map((name) => row[name]))
+    this.load(row)
+    this.dirty.add(key)
+  }
+
+  /** Joins a stored row of a recent delta without making it a change. */
+  load(row: AnyRow): void {
+    const key = coldKey(this.table.key.map((name) => row[name]))
+    const known = this.recent.get(key)
+    this.recent.set(key, known === undefined ? row : mergeRows(this.table, known, row))
+  }
+
+  /** What the store holds for a key that the next folds may look up. */
+  provide(key: readonly KeyPart[], stored: AnyRow | undefined): void {
+    this.#fetched.set(coldKey(key), stored)
+  }
+
+  forgetFetched(): void {
+    this.#fetched.clear()
+  }
+
+  clearChanges(): void {
+    this.dirty.clear()
+  }
+}

@@ -1,0 +1,39 @@
+/** What went wrong, by what the caller can do about it. HTTP status and exit code derive from this, at their edges. */
+export type ErrorKind = 'invalid' | 'not_found' | 'conflict' | 'unavailable' | 'corrupt' | 'bug'
+
+export interface ErrorDetails {
+  /** What the reader should do next. */
+  hint?: string
+  /** The facts, for programs and logs. */
+  facts?: Record<string, unknown>
+  cause?: unknown
+}
+
+/**
+ * The one error class of Servo. `kind` and `code` are stable, the message is free to change.
+ * Test errors by `kind` or `code`, never by `instanceof`: copies of a package multiply.
+ */
+export class ServoError extends Error {
+  readonly kind: ErrorKind
+  readonly code: string
+  readonly hint: string | undefined
+  readonly facts: Record<string, unknown>
+
+  constructor(kind: ErrorKind, code: string, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.name = 'ServoError'
+    this.kind = kind
+    this.code = code
+    this.hint = details.hint
+    this.facts = details.facts ?? {}
+  }
+}
+
+export function isServoError(error: unknown, kind?: ErrorKind): error is ServoError {
+  return error instanceof Error && error.name === 'ServoError' && (kind === undefined || (error as ServoError).kind === kind)
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

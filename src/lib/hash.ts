@@ -1,0 +1,14 @@
+import { createHash, createHmac, hash } from 'node:crypto'
+
+/** SHA-256 as lower-case hex. */
+export function sha256(data: string | Uint8Array): string {
+  return hash('sha256', data, 'hex')
+}
+
+export function sha256Bytes(data: string | Uint8Array): Uint8Array {
+  return createHash('sha256').update(data).digest()
+}
+
+export function hmacSha256(secret: string | Uint8Array, data: string): Uint8Array {
+  return createHmac('sha256', secret).update(data).digest()
+}

@@ -1,0 +1,64 @@
+import { ServoError } from './error.ts'
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+
+/** Deep enough for any metadata a person writes; shallow enough that recursion never exhausts the stack. */
+const MAX_DEPTH = 64
+
+/**
+ * Canonical JSON: keys sorted by UTF-16 code unit, no white space, `undefined` members left out. The same value always
+ * gives the same bytes, whoever wrote it and in whatever order its members were set.
+ */
+export function canonicalJson(value: unknown): string {
+  return write(value, 0)
+}
+
+function write(value: unknown, depth: number): string {
+  switch (typeof value) {
+    case 'string':
+      return writeString(value)
+    case 'number':
+      if (!Number.isFinite(value)) throw notJson(`the number ${value}`)
+      return JSON.stringify(value)
+    case 'boolean':
+      return value ? 'true' : 'false'
+    case 'object':
+      return value === null ? 'null' : writeStructure(value, depth)
+    default:
+      throw notJson(`a value of type ${typeof value}`)
+  }
+}
+
+function writeStructure(value: object, depth: number): string {
+  if (depth >= MAX_DEPTH) {
+    throw new ServoError('invalid', 'json_too_deep', `JSON nested deeper than ${MAX_DEPTH} levels`, { hint: 'Flatten the value, or store it elsewhere and pass a reference.' })
+  }
+  if (Array.isArray(value)) {
+    let text = '['
+    for (let i = 0; i < value.length; i++) text += (i === 0 ? '' : ',') + write(value[i], depth + 1)
+    return `${text}]`
+  }
+  const prototype = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) throw notJson(`an instance of ${prototype.constructor?.name ?? 'a class'}`)
+  let text = '{'
+  let first = true
+  for (const key of Object.keys(value).sort()) {
+    // A `__proto__` member survives here but is dropped or worse by many a reader, so nobody may write one.
+    if (key === '__proto__') throw new ServoError('invalid', 'json_proto_key', 'the key "__proto__" is not allowed in JSON', { hint: 'Rename the key.' })
+    const member = (value as Record<string, unknown>)[key]
+    if (member === undefined) continue
+    text += `${first ? '' : ','}${writeString(key)}:${write(member, depth + 1)}`
+    first = false
+  }
+  return `${text}}`
+}
+
+/** Lone surrogates have no UTF-8 form: they would come back as other characters than were written. */
+function writeString(text: string): string {
+  if (!text.isWellFormed()) throw notJson('text with half a surrogate pair')
+  return JSON.stringify(text)
+}
+
+function notJson(what: string): ServoError {
+  return new ServoError('invalid', 'not_json', `${what} cannot be written as JSON`, { hint: 'Use null, booleans, finite numbers, text, arrays and plain objects.' })
+}

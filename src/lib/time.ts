@@ -1,0 +1,22 @@
+import { ServoError } from './error.ts'
+
+/** Milliseconds of an ISO 8601 UTC text such as `2025-01-15T10:00:00.000Z`. */
+export function toMs(iso: string): number {
+  const ms = Date.parse(iso)
+  if (Number.isNaN(ms)) throw new ServoError('invalid', 'bad_timestamp', `${JSON.stringify(iso.slice(0, 40))} is not a timestamp`, { hint: 'Write UTC time as 2025-01-15T10:00:00.000Z.' })
+  return ms
+}
+
+export function toIso(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** `2025-01-15`, the UTC day of a moment. */
+export function utcDay(ms: number): string {
+  return toIso(ms).slice(0, 10)
+}
+
+export const SECOND_MS = 1_000
+export const MINUTE_MS = 60 * SECOND_MS
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS

@@ -1,0 +1,71 @@
+import { ServoError } from './error.ts'
+
+/** Crockford's base32: sorts like the number it encodes. */
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const PATTERN = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
+const TIME_LENGTH = 10
+const MAX_TIME = 2 ** 48 - 1
+
+export function isUlid(text: string): boolean {
+  return PATTERN.test(text)
+}
+
+/** The milliseconds since 1970 that a ULID carries. */
+export function ulidTime(ulid: string): number {
+  if (!isUlid(ulid)) throw new ServoError('invalid', 'bad_ulid', `${JSON.stringify(ulid.slice(0, 40))} is not a ULID`)
+  let time = 0
+  for (let i = 0; i < TIME_LENGTH; i++) time = time * 32 + ALPHABET.indexOf(ulid[i] as string)
+  return time
+}
+
+/** The smallest ULID of a moment. */
+export function ulidFloor(timeMs: number): string {
+  return encodeTime(timeMs) + '0'.repeat(16)
+}
+
+function encodeTime(timeMs: number): string {
+  let rest = Math.min(Math.max(0, Math.floor(timeMs)), MAX_TIME)
+  let text = ''
+  for (let i = 0; i < TIME_LENGTH; i++) {
+    text = ALPHABET[rest % 32] + text
+    rest = Math.floor(rest / 32)
+  }
+  return text
+}
+
+export type UlidSource = () => string
+
+/**
+ * ULIDs that only grow within one process, also within a millisecond and when the clock steps back, so that the order
+ * of ids is the order of events of one writer.
+ */
+export function ulidSource(now: () => number, random: (length: number) => Uint8Array): UlidSource {
+  let lastTime = -1
+  const digits = new Uint8Array(16)
+  return () => {
+    const time = now()
+    if (time > lastTime) {
+      lastTime = time
+      const bytes = random(16)
+      for (let i = 0; i < 16; i++) digits[i] = (bytes[i] as number) & 31
+    } else {
+      increment()
+    }
+    let text = encodeTime(lastTime)
+    for (const digit of digits) text += ALPHABET[digit]
+    return text
+  }
+
+  function increment(): void {
+    for (let i = 15; i >= 0; i--) {
+      const digit = digits[i] as number
+      if (digit < 31) {
+        digits[i] = digit + 1
+        return
+      }
+      digits[i] = 0
+    }
+    // 2^80 ids in one millisecond: borrow the next one rather than repeat.
+    lastTime += 1
+  }
+}

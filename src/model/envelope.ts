@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { isUlid } from '../lib/ulid.ts'
+
+/** ISO 8601 in UTC, as `Date.prototype.toISOString` writes it. */
+export const timestamp = z.iso.datetime({ offset: false })
+
+/** Longer than any id Servo makes; short enough that an id cannot be used to fill a disk. */
+const MAX_ID = 512
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
+const CONTROL = /[\u0000-\u001f\u007f]/
+
+/** Any id that people or other systems choose: kept as it is, but never empty, unbounded, or able to break a line. */
+export const id = z
+  .string()
+  .min(1)
+  .max(MAX_ID)
+  .refine((text) => !CONTROL.test(text), 'must not contain control characters')
+export const ulid = z.string().refine(isUlid, 'must be a ULID')
+export const count = z.number().int().min(0).max(2_147_483_647)
+export const textMap = z.record(z.string().max(MAX_ID), z.string().max(8_192)).refine((map) => !Object.hasOwn(map, '__proto__'), 'must not have the key __proto__')
+
+/** What every event carries around its payload. Optional members are absent, not null. */
+export const envelopeSchema = z.object({
+  event_id: ulid,
+  event_type: id,
+  event_version: count,
+  /** When the server received the fact; never a worker's clock. */
+  timestamp,
+  source: id,
+  tenant_id: id,
+  workspace_id: id,
+  idempotency_key: z.string().min(1).max(2_048),
+  correlation_id: id.optional(),
+  causation_id: id.optional(),
+  traceparent: id.optional(),
+  actor: id.optional(),
+  payload: z.record(z.string(), z.unknown()),
+})
+
+export type Envelope = z.infer<typeof envelopeSchema>

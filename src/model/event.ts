@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import type { Envelope } from './envelope.ts'
+import type { KeyPart, Rows } from './rows.ts'
+import type { Table } from './table.ts'
+
+/**
+ * What became of an event when it was folded. A worker is answered from this, so every way of not applying has a name.
+ * - `applied`: it changed rows. - `duplicate`: the same fact was there already.
+ * - `ignored`: it came too late or names something that is over; `reason` says which.
+ * - `parked`: something it depends on has not been seen; it is kept and tried again when `on` changes.
+ */
+export type Verdict =
+  | { readonly kind: 'applied' }
+  | { readonly kind: 'duplicate' }
+  | { readonly kind: 'ignored'; readonly reason: string }
+  | { readonly kind: 'parked'; readonly on: string; readonly reason: ParkReason }
+
+export type ParkReason = 'waiting' | 'unknown_type' | 'unknown_version' | 'invalid_payload'
+
+export const applied: Verdict = { kind: 'applied' }
+export const duplicate: Verdict = { kind: 'duplicate' }
+export const ignored = (reason: string): Verdict => ({ kind: 'ignored', reason })
+export const waitFor = (on: string): Verdict => ({ kind: 'parked', on, reason: 'waiting' })
+
+export interface FoldContext<P> {
+  readonly event: Envelope
+  /** The event's receipt time in milliseconds. */
+  readonly at: number
+  readonly payload: P
+  readonly rows: Rows
+  /** Tells that `subject` changed, so that facts parked on it are tried again. */
+  wake(subject: string): void
+}
+
+/** A cold row that a fold will look up; fetched before the fold, which does no IO. */
+export interface Read {
+  readonly table: Table
+  readonly key: readonly [KeyPart, KeyPart?, KeyPart?]
+}
+
+/**
+ * Why two events do not commute. Everything may arrive in any order except pairs for which `when` holds: those follow
+ * the order in which the ledger was consumed, which is recorded.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: the pair's payloads are those of whichever types `with` names.
+export interface Ordered<P = any> {
+  readonly with: readonly string[]
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  readonly when: (mine: P, other: any) => boolean
+  readonly why: string
+}
+
+export interface EventSpec<P> {
+  readonly type: string
+  readonly version: number
+  readonly doc: string
+  readonly payload: z.ZodType<P>
+  readonly idempotencyKey: (payload: P) => string
+  /**
+   * How a repetition is recognised. `structure`: by the rows themselves (keys, attempts, versions), which never expires.
+   * `key`: by the idempotency key, remembered for a window.
+   */
+  readonly dedup: 'structure' | 'key'
+  /** The owner of sealed rows this event is about; a fact about a sealed owner is neither applied nor parked. */
+  readonly about?: (payload: P) => { readonly owner: string; readonly id: string } | undefined
+  readonly reads?: (payload: P) => readonly Read[]
+  readonly ordered?: readonly Ordered<P>[]
+  readonly fold: (context: FoldContext<P>) => Verdict
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a registry holds events of every shape.
+export interface EventDefinition<P = any> extends EventSpec<P> {
+  /** Checks a payload from anywhere: the compiled schema, with ordinary zod errors. */
+  readonly parse: (payload: unknown) => { success: true; data: P } | { success: false; error: z.ZodError }
+}
+
+/** Declares an event once: payload, idempotency key, effect and description live together. */
+export function defineEvent<P>(spec: EventSpec<P>): EventDefinition<P> {
+  const compiled = z.compile(spec.payload) as z.ZodType<P>
+  return { ...spec, parse: (payload) => compiled.safeParse(payload) as ReturnType<EventDefinition<P>['parse']> }
+}
+
+/** Everything the engine needs to know about a domain: its facts and its tables. */
+export interface Registry {
+  readonly tables: readonly Table[]
+  readonly events: readonly EventDefinition[]
+}

@@ -1,0 +1,252 @@
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+
+const root = path.resolve(import.meta.dirname, '..')
+
+/** Which folders of src/ a folder may import, besides itself. Imports go inward: lib ← model ← domain, engine ← api ← server. */
+const inward: Record<string, string[] | 'anything'> = {
+  lib: [],
+  model: ['lib'],
+  domain: ['lib', 'model'],
+  ports: ['lib'],
+  // Generic over the registry: the engine names no event, so it does not know domain.
+  engine: ['lib', 'model', 'ports'],
+  adapters: ['lib', 'ports'],
+  worker: ['lib', 'model', 'ports'],
+  api: ['lib', 'model', 'domain', 'ports', 'engine'],
+  client: ['lib', 'api'],
+  server: ['lib', 'model', 'domain', 'ports', 'engine', 'adapters', 'worker', 'api', 'client'],
+  cli: 'anything',
+  testing: 'anything',
+  'index.ts': 'anything',
+}
+
+/** The packages that the pure part may import; everything else is IO, or may become it. */
+const purePackages = ['zod']
+
+const isTest = (file: string) => file.endsWith('.test.ts')
+
+const generated = new Set(['node_modules', '.git', '.tools', '.servo', 'dist', 'coverage'])
+
+/** Paths relative to the root, with forward slashes. */
+function filesUnder(folder: string): string[] {
+  const absolute = path.join(root, folder)
+  if (!fs.existsSync(absolute)) return []
+  return fs.readdirSync(absolute, { withFileTypes: true }).flatMap((entry) => {
+    const file = path.posix.join(folder, entry.name)
+    if (entry.isDirectory()) return generated.has(entry.name) ? [] : filesUnder(file)
+    return entry.isFile() ? [file] : []
+  })
+}
+
+const read = (file: string) => fs.readFileSync(path.join(root, file), 'utf8')
+
+interface Import {
+  file: string
+  specifier: string
+  typeOnly: boolean
+  /** The imported file as a path from the root; undefined for a package. */
+  target: string | undefined
+}
+
+const importForms = [
+  /^import\s+(type\s+)?[\w\s{},*$]+?\s+from\s*['"]([^'"]+)['"]/gm,
+  /^export\s+(type\s+)?(?:\*(?:\s+as\s+\w+)?|\{[^}]*\})\s*from\s*['"]([^'"]+)['"]/gm,
+  /^import\s*()['"]([^'"]+)['"]/gm,
+  /\bimport\(\s*()['"]([^'"]+)['"]/g,
+]
+
+function importsOf(file: string): Import[] {
+  const source = read(file)
+  return importForms.flatMap((form) =>
+    [...source.matchAll(form)].map(([, type, specifier = '']) => ({
+      file,
+      specifier,
+      typeOnly: Boolean(type),
+      target: specifier.startsWith('.') ? path.posix.join(path.posix.dirname(file), specifier) : undefined,
+    })),
+  )
+}
+
+const sources = filesUnder('src').filter((file) => file.endsWith('.ts'))
+const tests = [...sources, ...filesUnder('test')].filter(isTest)
+const imports = sources.flatMap(importsOf)
+const productImports = imports.filter(({ file }) => !isTest(file))
+
+const layerOf = (file: string) => file.split('/')[1] ?? ''
+const adapterOf = (file: string) => file.split('/')[2] ?? ''
+
+/** Why this import goes the wrong way, and what to do; undefined when it goes inward. */
+function wrongWay({ file, specifier, target, typeOnly }: Import): string | undefined {
+  const from = layerOf(file)
+  const allowed = inward[from]
+  if (!allowed) return `${file}: src/${from} has no place yet. Say in test/tidy.test.ts what it may import.`
+  const pure = from === 'domain' || from === 'model'
+  if (!target) {
+    return !pure || purePackages.includes(specifier)
+      ? undefined
+      : `${file} imports ${specifier}. ${from}/ is arithmetic: take what you need as an argument, or put the pure part into lib/.`
+  }
+  if (!target.startsWith('src/')) return `${file} imports ${target}. Source does not import from outside src/; move it in.`
+  if (isTest(target)) return `${file} imports the test ${target}. Move what they share into src/testing/.`
+  if (allowed === 'anything') return undefined
+  const to = layerOf(target)
+  if (from === 'adapters' && to === 'adapters' && adapterOf(file) !== adapterOf(target)) {
+    return `${file} imports ${target}. Adapters do not know each other: what both need belongs into lib/ or the port.`
+  }
+  if (from === 'ports' && to === 'lib' && !typeOnly) {
+    return `${file} imports ${specifier}. A port only describes: use \`import type\`.`
+  }
+  if (to === from || allowed.includes(to)) return undefined
+  const hint = allowed.length > 0 ? `${from}/ may import ${allowed.join(', ')}` : `${from}/ imports nothing of Servo`
+  return `${file} imports ${target}. Imports go inward: ${hint}. Take it as an argument, or move it inward.`
+}
+
+const violations = <T>(items: T[], rule: (item: T) => string | false | undefined) => items.map(rule).filter(Boolean)
+
+describe('the shape of src/', () => {
+  test('imports go inward', () => {
+    expect(violations(productImports, wrongWay)).toEqual([])
+  })
+
+  test('a relative import names the file as it is, with its extension', () => {
+    const rule = ({ file, specifier, target }: Import) =>
+      target && !/\.(ts|json)$/.test(specifier) && `${file} imports '${specifier}': write the real file name, ending in .ts.`
+    expect(violations(imports, rule)).toEqual([])
+  })
+
+  test('no file is longer than 500 lines', () => {
+    const rule = (file: string) => {
+      const lines = read(file).trimEnd().split('\n').length
+      return lines > 500 && `${file} has ${lines} lines: which two things are in there?`
+    }
+    expect(violations(sources, rule)).toEqual([])
+  })
+
+  test('every module has a name of its own', () => {
+    const nameless = /(?:^|[-./])(utils?|common|shared|helpers?|manager|services?|types|misc)(?=[-./]|$)/
+    const rule = (file: string) => {
+      const word = nameless.exec(file.slice('src/'.length))?.[1]
+      return word && `${file}: "${word}" says nothing about what is in there. Name it as you would say it to a colleague.`
+    }
+    expect(violations(sources, rule)).toEqual([])
+  })
+})
+
+describe('what is in the repository', () => {
+  test('no test is left out', () => {
+    const left = /\.(?:only|skip|todo)\s*[(.`]/
+    const rule = (file: string) => {
+      const found = left.exec(read(file))?.[0]
+      return found && `${file} has "${found}": finish the test or delete it.`
+    }
+    expect(violations(tests, rule)).toEqual([])
+  })
+
+  test('no file names a path of the machine it was written on', () => {
+    const home = new RegExp(`(?<![\\w.})-])${['', 'work', ''].join('/')}`)
+    const rule = (file: string) => {
+      const text = read(file)
+      // A zero byte means a binary file, such as golden Parquet.
+      if (text.includes('\0')) return undefined
+      const line = text.split('\n').findIndex((it) => home.test(it)) + 1
+      return line > 0 && `${file}:${line} names a folder of one developer's machine: make it relative to the repository.`
+    }
+    expect(violations(filesUnder('.'), rule)).toEqual([])
+  })
+
+  test('the lock file names no registry', () => {
+    const hosts = read('package-lock.json').match(/"resolved": .*/g) ?? []
+    expect(hosts, 'Run `npm install` again: .npmrc asks npm to leave these out.').toEqual([])
+  })
+})
+
+/** Each line of code, and whether the linter must refuse it in the pure part and in the rest of the product. */
+const ambient: { code: string; pure: boolean; product: boolean }[] = [
+  { code: 'Date.now()', pure: true, product: true },
+  { code: '[0].map(Date.now)', pure: true, product: true },
+  { code: "Date['now']()", pure: true, product: true },
+  { code: 'new Date()', pure: true, product: true },
+  { code: 'new Date', pure: true, product: true },
+  { code: 'Date()', pure: true, product: true },
+  { code: 'Math.random()', pure: true, product: true },
+  { code: 'globalThis.Date.now()', pure: true, product: true },
+  { code: 'performance.now()', pure: true, product: false },
+  { code: 'crypto.randomUUID()', pure: true, product: false },
+  { code: 'crypto.getRandomValues(new Uint8Array(1))', pure: true, product: false },
+  { code: 'setTimeout(() => {}, 1)', pure: true, product: false },
+  { code: 'setInterval(() => {}, 1)', pure: true, product: false },
+  { code: 'setImmediate(() => {})', pure: true, product: false },
+  { code: 'process.env', pure: true, product: false },
+  { code: 'console.log', pure: true, product: false },
+  { code: "fetch('x')", pure: true, product: false },
+  { code: "import('node:fs')", pure: true, product: false },
+  { code: "import('node:fs/promises')", pure: true, product: false },
+  { code: "import('node:crypto')", pure: true, product: false },
+  { code: 'new Date(0)', pure: false, product: false },
+  { code: 'Date.UTC(2026, 0)', pure: false, product: false },
+  { code: "Date.parse('2026-01-01')", pure: false, product: false },
+  { code: 'Math.max(1, 2)', pure: false, product: false },
+  { code: "import('zod')", pure: false, product: false },
+]
+
+interface Diagnostic {
+  category: string
+  location: { path: string; start: { line: number } }
+}
+
+/** Lints the lines above as each of these files and returns, per file, the code that was refused. */
+function refusedBy(files: string[]): Record<string, string[]> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-lint-'))
+  onTestFinished(() => fs.rmSync(folder, { recursive: true, force: true }))
+  fs.cpSync(path.join(root, 'biome.json'), path.join(folder, 'biome.json'))
+  fs.cpSync(path.join(root, 'scripts/lint'), path.join(folder, 'scripts/lint'), { recursive: true })
+  const text = ambient.map(({ code }, line) => `export const line${line} = ${code}\n`).join('')
+  for (const file of files) {
+    fs.mkdirSync(path.join(folder, path.dirname(file)), { recursive: true })
+    fs.writeFileSync(path.join(folder, file), text)
+  }
+  const biome = path.join(root, 'node_modules/@biomejs/biome/bin/biome')
+  const flags = ['lint', '--reporter=json', '--max-diagnostics=none', '.']
+  let report = ''
+  try {
+    report = execFileSync(process.execPath, [biome, ...flags], {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  } catch (error) {
+    report = (error as { stdout: string }).stdout
+  }
+  const bans = ['plugin', 'lint/style/noRestrictedGlobals', 'lint/style/noRestrictedImports']
+  const found = (JSON.parse(report) as { diagnostics: Diagnostic[] }).diagnostics.filter((it) => bans.includes(it.category))
+  const refused = (file: string) => {
+    const lines = new Set(found.filter((it) => it.location.path === file).map((it) => it.location.start.line))
+    return ambient.filter((_, line) => lines.has(line + 1)).map(({ code }) => code)
+  }
+  return Object.fromEntries(files.map((file) => [file, refused(file)]))
+}
+
+describe('the linter', () => {
+  test('refuses clock, dice, timers and IO in the middle, and clock and dice wherever they are injected', () => {
+    const pure = ambient.filter((it) => it.pure).map(({ code }) => code)
+    const product = ambient.filter((it) => it.product).map(({ code }) => code)
+    const expected = {
+      'src/domain/runs/x.ts': pure,
+      'src/model/x.ts': pure,
+      'src/engine/x.ts': product,
+      'src/lib/x.ts': product,
+      'src/ports/x.ts': product,
+      'src/ports/clock.ts': [],
+      'src/adapters/fs/x.ts': [],
+      'src/cli/commands/x.ts': [],
+      'src/server/x.ts': [],
+      'src/domain/runs/x.test.ts': [],
+      'test/x.test.ts': [],
+    }
+    expect(refusedBy(Object.keys(expected))).toEqual(expected)
+  })
+})
