@@ -11,7 +11,8 @@ export interface FileRef {
 }
 
 /** The same way out for every damaged file: all of them can be made again from the ledger. */
-export const REPAIR_HINT = 'Run `servo verify` to see what else is damaged, then `servo rebuild` to make the files anew from the ledger.'
+export const REPAIR_HINT =
+  'Run `servo verify` to see what else is damaged, then `servo rebuild` to make the files anew from the ledger.'
 
 export function fileRef(path: string, bytes: Uint8Array, rows: number): FileRef {
   return { path, bytes: bytes.length, rows, sha256: sha256(bytes) }
@@ -43,5 +44,9 @@ export function checksumMismatch(ref: FileRef, difference: string): ServoError {
 
 /** For bytes that are there but make no sense. */
 export function unreadable(file: string, why: string, cause?: unknown): ServoError {
-  return new ServoError('corrupt', 'file_unreadable', `${file} cannot be read: ${why}`, { hint: REPAIR_HINT, facts: { path: file }, cause })
+  return new ServoError('corrupt', 'file_unreadable', `${file} cannot be read: ${why}`, {
+    hint: REPAIR_HINT,
+    facts: { path: file },
+    cause,
+  })
 }

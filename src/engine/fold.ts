@@ -91,14 +91,18 @@ export class Folder {
     if (isVerdict(fact)) return
     const { definition, payload } = fact
     const about = definition.about?.(payload)
-    if (about !== undefined) reads.push({ table: historyIndex, key: [about.owner, about.id] })
+    // What is in memory is not sealed; asking the store about every fact of a live run would cost a look-up each.
+    if (about !== undefined && !this.#isHot(about)) reads.push({ table: historyIndex, key: [about.owner, about.id] })
     if (definition.dedup === 'key') reads.push({ table: idempotencyKeys, key: [definition.idempotencyKey(payload)] })
     if (definition.reads !== undefined) reads.push(...definition.reads(payload))
   }
 
-  #isSealed({ owner, id }: { owner: string; id: string }): boolean {
-    if (this.#state.hotTable(this.#state.tableNamed(owner)).get(id) !== undefined) return false
-    return this.#state.cold(historyIndex).lookup(owner, id) !== undefined
+  #isHot({ owner, id }: { owner: string; id: string }): boolean {
+    return this.#state.hotTable(this.#state.tableNamed(owner)).get(id) !== undefined
+  }
+
+  #isSealed(about: { owner: string; id: string }): boolean {
+    return !this.#isHot(about) && this.#state.cold(historyIndex).lookup(about.owner, about.id) !== undefined
   }
 
   #park(envelope: Envelope, { on, reason }: Verdict & { kind: 'parked' }): void {

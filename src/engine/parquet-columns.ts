@@ -77,7 +77,7 @@ export class ColumnBuffer {
       case 'boolean':
         return (value) => (typeof value === 'boolean' ? value : undefined)
       case 'strings':
-        return (value) => (Array.isArray(value) && value.every((item) => this.#text(item) !== undefined) ? [...value] : undefined)
+        return (value) => this.#strings(value)
       case 'map':
         return (value) => this.#map(value)
       case 'json':
@@ -90,6 +90,17 @@ export class ColumnBuffer {
     if (!SURROGATE.test(value)) return value
     this.astral = true
     return value.isWellFormed() ? value : undefined
+  }
+
+  #strings(value: unknown): string[] | undefined {
+    if (!Array.isArray(value)) return undefined
+    const items: string[] = []
+    for (const item of value) {
+      const text = this.#text(item)
+      if (text === undefined) return undefined
+      items.push(text)
+    }
+    return items
   }
 
   #map(value: unknown): { key: string; value: string }[] | undefined {
@@ -116,10 +127,15 @@ export class ColumnBuffer {
   #badRow(row: AnyRow, got: string): ServoError {
     const key = keyOf(this.#table, row)
     const expected = EXPECTED[this.#column.kind] + (this.#column.nullable ? ' or null' : '')
-    return new ServoError('bug', 'bad_row', `${this.#table.name}.${this.name} of row ${keyText(key)} must be ${expected}, not ${got}`, {
-      hint: 'This is a bug in the fold that wrote the row. Please report it with the message above.',
-      facts: { table: this.#table.name, column: this.name, key },
-    })
+    return new ServoError(
+      'bug',
+      'bad_row',
+      `${this.#table.name}.${this.name} of row ${keyText(key)} must be ${expected}, not ${got}`,
+      {
+        hint: 'This is a bug in the fold that wrote the row. Please report it with the message above.',
+        facts: { table: this.#table.name, column: this.name, key },
+      },
+    )
   }
 }
 

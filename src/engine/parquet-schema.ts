@@ -12,6 +12,18 @@ export function schemaOf(table: Table): SchemaElement[] {
   return [{ name: 'servo', num_children: columns.length }, ...columns.flatMap(([name, column]) => elementsOf(name, column))]
 }
 
+/**
+ * The schema by which the writer encodes values. It would serialize JSON by its own lights, so it gets our canonical text
+ * as bytes of no kind; the footer must say JSON all the same, and in the old way too, or DuckDB sees a BLOB.
+ */
+export function encodingSchemaOf(table: Table): SchemaElement[] {
+  return schemaOf(table).map((element) => {
+    if (element.converted_type !== 'JSON') return element
+    const { converted_type: _, logical_type: __, ...plain } = element
+    return plain
+  })
+}
+
 function elementsOf(name: string, column: Column): SchemaElement[] {
   const top = { name, repetition_type: column.nullable ? 'OPTIONAL' : 'REQUIRED' } as const
   switch (column.kind) {
@@ -29,8 +41,7 @@ function elementsOf(name: string, column: Column): SchemaElement[] {
       // The writer's own shorthand writes local time; spelled out, DuckDB reads a TIMESTAMP WITH TIME ZONE.
       return [{ ...top, type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } }]
     case 'json':
-      // Without the older converted type, which would make the writer serialize our canonical text once more.
-      return [{ ...top, type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } }]
+      return [{ ...top, type: 'BYTE_ARRAY', converted_type: 'JSON', logical_type: { type: 'JSON' } }]
     case 'strings':
       return [
         { ...top, num_children: 1, converted_type: 'LIST', logical_type: { type: 'LIST' } },
@@ -71,7 +82,13 @@ export function planRead(table: Table, schema: readonly SchemaElement[], file: s
     const expected = shapeOf(elementsOf(name, column))
     const actual = shapeOf(elements)
     if (actual !== expected) {
-      throw mismatch('column_type_changed', table, name, file, `stores ${table.name}.${name} as ${actual}, which should be ${expected}`)
+      throw mismatch(
+        'column_type_changed',
+        table,
+        name,
+        file,
+        `stores ${table.name}.${name} as ${actual}, which should be ${expected}`,
+      )
     }
     present.push(name)
     if (!column.nullable && elements[0]?.repetition_type === 'OPTIONAL') tightened.push(name)
@@ -103,16 +120,23 @@ function subtreeEnd(schema: readonly SchemaElement[], start: number): number {
 /** The type of a column as text, without its name and without whether it may be null. */
 function shapeOf(elements: readonly SchemaElement[]): string {
   return elements
-    .map((element, depth) => `${depth === 0 ? '' : `${element.repetition_type} `}${element.type ?? 'GROUP'}${annotation(element)}`)
+    .map(
+      (element, depth) => `${depth === 0 ? '' : `${element.repetition_type} `}${element.type ?? 'GROUP'}${annotation(element)}`,
+    )
     .join(' > ')
 }
 
 function annotation(element: SchemaElement): string {
   const logical: LogicalType | undefined = element.logical_type
   if (logical === undefined) return element.converted_type === undefined ? '' : `(${element.converted_type})`
-  return logical.type === 'TIMESTAMP' ? `(TIMESTAMP ${logical.unit}${logical.isAdjustedToUTC ? ' UTC' : ''})` : `(${logical.type})`
+  return logical.type === 'TIMESTAMP'
+    ? `(TIMESTAMP ${logical.unit}${logical.isAdjustedToUTC ? ' UTC' : ''})`
+    : `(${logical.type})`
 }
 
 function mismatch(code: string, table: Table, column: string, file: string, what: string): ServoError {
-  return new ServoError('corrupt', code, `${file} ${what}`, { hint: REPAIR_HINT, facts: { path: file, table: table.name, column } })
+  return new ServoError('corrupt', code, `${file} ${what}`, {
+    hint: REPAIR_HINT,
+    facts: { path: file, table: table.name, column },
+  })
 }

@@ -131,7 +131,9 @@ function compareValues(a: unknown, b: unknown): number {
   if (a === b) return 0
   if (isNull(a)) return isNull(b) ? 0 : -1
   if (isNull(b)) return 1
-  return typeof a === typeof b && typeof a !== 'object' ? compareParts(a as KeyPart, b as KeyPart) : compareParts(canonicalJson(a), canonicalJson(b))
+  return typeof a === typeof b && typeof a !== 'object'
+    ? compareParts(a as KeyPart, b as KeyPart)
+    : compareParts(canonicalJson(a), canonicalJson(b))
 }
 
 function isNull(value: unknown): value is null | undefined {

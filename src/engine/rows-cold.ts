@@ -25,9 +25,9 @@ export class ColdTable implements ColdRows {
 
   lookup(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): AnyRow | undefined {
     const key = coldKey([k1, k2, k3])
-    assert(this.#fetched.has(key), `${this.table.name}: the fold reads ${JSON.stringify([k1, k2, k3])} without having announced it`)
     const stored = this.#fetched.get(key)
     const recent = this.recent.get(key)
+    assert(recent !== undefined || this.#fetched.has(key), `${this.table.name}: the fold reads ${JSON.stringify([k1, k2, k3])} without having announced it`)
     if (stored === undefined || recent === undefined) return recent ?? stored
     return mergeRows(this.table, stored, recent)
   }

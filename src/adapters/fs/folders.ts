@@ -146,10 +146,11 @@ function opening(fd: Promise<number>, disk: Disk): OpenFolder {
   let waiting: Promise<void> | undefined
 
   function start(): Promise<void> {
-    running = fd.then(disk.fsync).finally(() => {
-      running = undefined
+    const mine = fd.then(disk.fsync).finally(() => {
+      if (running === mine) running = undefined
     })
-    return running
+    running = mine
+    return mine
   }
 
   // One sync at a time, and one more for all who asked meanwhile: the one under way may have passed their names by.
@@ -157,9 +158,12 @@ function opening(fd: Promise<number>, disk: Disk): OpenFolder {
   // the kernel reports a lost write once, and the second sync could succeed over the same loss.
   function sync(): Promise<void> {
     if (running === undefined) return start()
-    waiting ??= running.then(start).finally(() => {
-      waiting = undefined
-    })
+    waiting ??= running
+      .finally(() => {
+        // From here on the second is under way itself, and whoever asks now needs a third.
+        waiting = undefined
+      })
+      .then(start)
     return waiting
   }
 

@@ -28,12 +28,12 @@ export interface FsStore extends ObjectStore {
  * and then linked (create) or renamed (put) into place, and the folder is synced before anybody is told. A crash can
  * leave files in `.tmp` and nothing else.
  *
- * Nothing outside the folder can be named: paths are checked, and have no `..` and no leading slash. Symlinks are not
- * ours: as the last segment one is never followed, for reading or writing; in the way to a new object one is refused;
- * listings pass them by. Only a read through a symlinked folder is followed by the kernel: whoever can place symlinks
- * here can also read what they point to. The folder itself may be a symlink.
+ * No path names anything outside the folder: there is no `..` in it and no leading slash. Symlinks are never ours. One
+ * in the place of an object is not followed by any method, one on the way to a new object is refused, and listings pass
+ * them by. What remains: a read or delete whose path leads through a symlinked folder goes where it points, as for any
+ * program, so nobody else should be able to write here. The folder itself may be a symlink.
  *
- * The filesystem needs hard links, and names that differ in case should be different names.
+ * The filesystem must have hard links, and should tell `A` from `a`. Windows cannot sync a folder and is not supported.
  */
 export function fsStore(dir: string, disk: Disk = nodeDisk): FsStore {
   const root = resolve(dir)

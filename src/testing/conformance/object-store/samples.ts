@@ -31,7 +31,9 @@ export async function fill(store: ObjectStore, paths: readonly string[]): Promis
 }
 
 export async function listed(store: ObjectStore, prefix: string, options?: ListOptions): Promise<ListedObject[]> {
-  return await Array.fromAsync(store.list(prefix, options))
+  const objects: ListedObject[] = []
+  for await (const object of store.list(prefix, options)) objects.push(object)
+  return objects
 }
 
 export async function pathsOf(store: ObjectStore, prefix: string, options?: ListOptions): Promise<string[]> {

@@ -1,0 +1,337 @@
+import { isServoError, messageOf, ServoError } from '../lib/error.ts'
+import { Mutex } from '../lib/mutex.ts'
+import { HOUR_MS, toIso, toMs } from '../lib/time.ts'
+import type { Envelope } from '../model/envelope.ts'
+import type { Read, Registry, Verdict } from '../model/event.ts'
+import type { KeyPart } from '../model/rows.ts'
+import type { Table } from '../model/table.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import { type Draft, draftBase, draftDelta } from './draft.ts'
+import { Folder } from './fold.ts'
+import { FoldedSegments } from './folded-segments.ts'
+import { loadState } from './load-state.ts'
+import { defaultL0Limits, encodeManifest, type L0Limits, type Manifest, newestManifest } from './manifest.ts'
+import { Paths, type Scope, segmentUlid } from './paths.ts'
+import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
+import { decodeSegment, type Segment } from './segment.ts'
+import { RunReader } from './sorted-run.ts'
+import type { State } from './state.ts'
+
+export interface CompactorOptions {
+  readonly store: ObjectStore
+  readonly scope: Scope
+  readonly registry: Registry
+  readonly clock: Clock
+  /** Names this process in manifests, for people. */
+  readonly name: string
+  readonly limits?: Partial<L0Limits>
+  readonly retention?: Retention
+  /** How far before the watermark a listing begins. Longer than any clock is wrong. */
+  readonly lookbackMs?: number
+}
+
+/** A segment that cannot be read: it is left where it is, unfolded, and reported until somebody repairs it. */
+export interface Problem {
+  readonly path: string
+  readonly message: string
+}
+
+const DEFAULT_LOOKBACK_MS = 2 * HOUR_MS
+/** Segments read ahead of the fold: enough to hide the store's latency, few enough to stay small. */
+const READ_AHEAD = 16
+
+/**
+ * Folds the ledger into tables and publishes them; the only writer of state. Any number may run: each claims a higher
+ * epoch before it writes, and one that was overtaken finds the next manifest taken, throws `fenced` and is of no use
+ * any more. Open a new one then.
+ */
+export class Compactor {
+  readonly state: State
+  readonly #options: CompactorOptions
+  readonly #paths: Paths
+  readonly #folder: Folder
+  readonly #folded: FoldedSegments
+  readonly #reader: RunReader
+  readonly #limits: L0Limits
+  readonly #retention: Retention
+  #manifest: Manifest
+  #claimed = false
+  #consumed: { segments: string[]; events: number } = { segments: [], events: 0 }
+  /** Worked out but not yet known to be written; tried again before anything else is published. */
+  #pending: Draft | undefined
+  #claiming: Manifest | undefined
+  #publishing: Promise<'published' | 'nothing'> | undefined
+  /** Between fetching cold rows and folding with them, no publish may move rows from memory to files. */
+  readonly #turn = new Mutex()
+  #broken: ServoError | undefined
+  readonly problems = new Map<string, Problem>()
+
+  private constructor(options: CompactorOptions, manifest: Manifest, state: State) {
+    this.#options = options
+    this.#paths = new Paths(options.scope)
+    this.#manifest = manifest
+    this.state = state
+    this.#folder = new Folder(options.registry, state)
+    this.#folded = new FoldedSegments(options.store, manifest)
+    this.#reader = new RunReader(options.store)
+    this.#limits = { ...defaultL0Limits, ...options.limits }
+    this.#retention = { ...defaultRetention, ...options.retention }
+    if ((this.#retention['idempotency_keys'] ?? 0) < MIN_IDEMPOTENCY_DAYS) {
+      throw new ServoError('invalid', 'retention_too_short', `idempotency keys must be kept for at least ${MIN_IDEMPOTENCY_DAYS} days`, { hint: 'Queues repeat messages for that long.' })
+    }
+  }
+
+  static async open(options: CompactorOptions): Promise<Compactor> {
+    const manifest = await newestManifest(options.store, new Paths(options.scope), options.scope)
+    return await Compactor.at(options, manifest)
+  }
+
+  /** Opens the state of one manifest. */
+  static async at(options: CompactorOptions, manifest: Manifest): Promise<Compactor> {
+    const compactor = new Compactor(options, manifest, await loadState(options.store, options.registry, manifest))
+    await compactor.#fetch(compactor.#folder.reads([]))
+    compactor.#folder.retryUnknown()
+    return compactor
+  }
+
+  get manifest(): Manifest {
+    return this.#manifest
+  }
+
+  /** Segments folded here and not published yet. */
+  get unpublished(): number {
+    return this.#consumed.segments.length
+  }
+
+  /**
+   * Folds segments in the order given: those whose durable write is known, e.g. from this process's own ledger or a
+   * notification. Segments that were folded before are passed over. Returns the verdict on each event by its id.
+   */
+  async apply(segments: readonly Segment[]): Promise<Map<string, Verdict>> {
+    return await this.#turn.run(() => this.#apply(segments))
+  }
+
+  async #apply(segments: readonly Segment[]): Promise<Map<string, Verdict>> {
+    this.#check()
+    const verdicts = new Map<string, Verdict>()
+    const fresh = new Set(await this.#folded.fresh(segments.map((segment) => segment.ulid)))
+    const batch = segments.filter((segment) => fresh.delete(segment.ulid))
+    await this.#fetch(this.#folder.reads(batch.flatMap((segment) => segment.events)))
+    for (const segment of batch) {
+      for (const event of segment.events) verdicts.set(event.event_id, this.#folder.fold(event))
+      this.#folded.add(segment.ulid)
+      this.#consumed.segments.push(segment.ulid)
+      this.#consumed.events += segment.events.length
+    }
+    return verdicts
+  }
+
+  /** Folds segments that somebody announced by path. */
+  async applyPaths(paths: readonly string[]): Promise<void> {
+    const ulids = paths.map((path) => segmentUlid(path)).filter((ulid) => ulid !== undefined)
+    const fresh = await this.#folded.fresh(ulids)
+    for (let start = 0; start < fresh.length; start += READ_AHEAD) {
+      const segments = await Promise.all(fresh.slice(start, start + READ_AHEAD).map((ulid) => this.#read(ulid)))
+      await this.apply(segments.filter((segment) => segment !== undefined))
+    }
+  }
+
+  /** Looks for segments that nobody announced. Returns how many were folded. */
+  async catchUp(options: { lookbackMs?: number; maxSegments?: number } = {}): Promise<number> {
+    this.#check()
+    const lookback = options.lookbackMs ?? this.#options.lookbackMs ?? DEFAULT_LOOKBACK_MS
+    const from = this.#manifest.watermarks.low_ms - lookback
+    const before = this.#consumed.segments.length
+    let found: string[] = []
+    for await (const { path } of this.#options.store.list(this.#paths.ledger, from > 0 ? { after: this.#paths.segmentsFrom(from) } : {})) {
+      found.push(path)
+      if (found.length >= 1_000) {
+        await this.applyPaths(found)
+        found = []
+        if (this.#consumed.segments.length - before >= (options.maxSegments ?? Number.POSITIVE_INFINITY)) break
+      }
+    }
+    await this.applyPaths(found)
+    return this.#consumed.segments.length - before
+  }
+
+  /** Writes what changed. Concurrent calls share one publish; folds may go on meanwhile. */
+  async publish(options: { kind?: 'delta' | 'base' } = {}): Promise<'published' | 'nothing'> {
+    while (this.#publishing !== undefined) await this.#publishing.catch(() => undefined)
+    this.#publishing = this.#publish(options.kind)
+    try {
+      return await this.#publishing
+    } finally {
+      this.#publishing = undefined
+    }
+  }
+
+  /** Repeats one recorded publish exactly: its segments, its kind, its time and its file names. */
+  async replay(recorded: { kind: 'delta' | 'base'; epoch: number; published_at: string }): Promise<void> {
+    await this.#write(await this.#draft(recorded.kind, recorded.epoch, toMs(recorded.published_at)))
+  }
+
+  async #publish(kind: 'delta' | 'base' | undefined): Promise<'published' | 'nothing'> {
+    this.#check()
+    if (this.#pending === undefined) {
+      const now = this.#options.clock.now()
+      const chosen = kind ?? (this.#isFull(now) ? 'base' : 'delta')
+      const nothingNew = this.#consumed.segments.length === 0 && !this.state.hasChanges()
+      if (nothingNew && (chosen === 'delta' || this.#manifest.l0.length === 0)) return 'nothing'
+      await this.#claim(now)
+      // The draft copies memory before its first wait, in its turn; merging runs afterwards disturbs no fold.
+      const drafting = await this.#turn.run(() => ({ draft: this.#draft(chosen, this.#manifest.epoch, now) }))
+      this.#pending = await drafting.draft
+    }
+    await this.#write(this.#pending)
+    this.#pending = undefined
+    return 'published'
+  }
+
+  async #draft(kind: 'delta' | 'base', epoch: number, nowMs: number): Promise<Draft> {
+    const { store, scope, name } = this.#options
+    const input = {
+      store,
+      scope,
+      state: this.state,
+      manifest: { ...this.#manifest, l0_limits: this.#limits },
+      epoch,
+      compactor: name,
+      publishedAt: toIso(nowMs),
+      nowMs,
+      ...this.#consumed,
+      retention: this.#retention,
+    }
+    this.#consumed = { segments: [], events: 0 }
+    if (kind === 'delta') return draftDelta(input)
+    try {
+      return await draftBase(input)
+    } catch (error) {
+      // Memory has given up rows that no file holds: only the ledger and the last manifest are to be trusted now.
+      throw this.#break(new ServoError('unavailable', 'publish_failed', `a base could not be made: ${messageOf(error)}`, { hint: 'Open the state again.', cause: error }))
+    }
+  }
+
+  async #write(draft: Draft): Promise<void> {
+    await Promise.all(draft.files.map(({ path, bytes }) => this.#createFile(path, bytes)))
+    await this.#turn.run(async () => {
+      await this.#createManifest(draft.manifest)
+      draft.settle()
+    })
+    if (draft.manifest.l0.length === 0) {
+      const lookback = this.#options.lookbackMs ?? DEFAULT_LOOKBACK_MS
+      this.#folded.forgetBefore(draft.manifest.watermarks.low_ms - lookback, draft.manifest, this.#consumed.segments)
+    }
+  }
+
+  /** Makes it known that this process writes from now on. */
+  async #claim(nowMs: number): Promise<void> {
+    if (this.#claimed) return
+    // Kept as it is for a second try, or we would take our own first one for another's.
+    this.#claiming ??= {
+      ...this.#manifest,
+      number: this.#manifest.number + 1,
+      epoch: this.#manifest.epoch + 1,
+      compactor: this.#options.name,
+      published_at: toIso(nowMs),
+    }
+    await this.#createManifest(this.#claiming)
+    this.#claimed = true
+  }
+
+  async #createManifest(manifest: Manifest): Promise<void> {
+    const { store } = this.#options
+    const path = this.#paths.manifest(manifest.number)
+    const bytes = encodeManifest(manifest)
+    if (!(await this.#createOwn(path, bytes))) {
+      throw this.#break(new ServoError('conflict', 'fenced', `another compactor has published manifest ${manifest.number}`, { hint: 'Open the state again; this one is out of date.' }))
+    }
+    // A number that garbage collection has passed is free again: a manifest created there is no version of anything.
+    for await (const _ of store.list(this.#paths.boundaries, { after: this.#paths.boundary(manifest.number) })) {
+      await store.delete(path)
+      throw this.#break(new ServoError('conflict', 'fenced', `manifest ${manifest.number} is older than what is kept`, { hint: 'Open the state again; this one is out of date.' }))
+    }
+    this.#manifest = manifest
+    // Only people and DuckDB read the copy, so a failure here is no failure of the publish.
+    await store.put(this.#paths.manifestCopy, bytes).catch(() => undefined)
+  }
+
+  async #createFile(path: string, bytes: Uint8Array): Promise<void> {
+    if (await this.#createOwn(path, bytes)) return
+    throw this.#break(new ServoError('corrupt', 'file_taken', `${path} exists with other contents`, { hint: 'Two compactors share an epoch; run `servo verify`.', facts: { path } }))
+  }
+
+  /** Creates an object, or finds that an earlier try of ours has. */
+  async #createOwn(path: string, bytes: Uint8Array): Promise<boolean> {
+    const { store } = this.#options
+    if ((await store.create(path, bytes)) === 'written') return true
+    const found = await store.get(path)
+    return found !== undefined && Buffer.compare(found, bytes) === 0
+  }
+
+  #isFull(nowMs: number): boolean {
+    const { l0, l0_rows } = this.#manifest
+    const oldest = l0[0]
+    if (oldest === undefined) return this.#changedRows() >= this.#limits.max_rows
+    const segments = l0.reduce((sum, delta) => sum + delta.segments.length, this.#consumed.segments.length)
+    return (
+      l0.length + 1 >= this.#limits.max_count ||
+      l0_rows + this.#changedRows() >= this.#limits.max_rows ||
+      segments >= this.#limits.max_segments ||
+      nowMs - toMs(oldest.published_at) >= this.#limits.max_age_ms
+    )
+  }
+
+  #changedRows(): number {
+    let rows = 0
+    for (const hot of this.state.hotTables.values()) rows += hot.dirty.size + hot.removed.size
+    for (const cold of this.state.coldTables.values()) rows += cold.dirty.size
+    return rows
+  }
+
+  /** Fetches the cold rows that folds will look up, so that the fold itself does no IO. */
+  async #fetch(reads: readonly Read[]): Promise<void> {
+    const byTable = new Map<Table, Map<string, KeyPart[]>>()
+    for (const { table, key } of reads) {
+      const parts = key.filter((part) => part !== undefined)
+      const keys = byTable.get(table) ?? new Map<string, KeyPart[]>()
+      keys.set(parts.join('\0'), parts)
+      byTable.set(table, keys)
+    }
+    for (const cold of this.state.coldTables.values()) cold.forgetFetched()
+    await Promise.all(
+      [...byTable].map(async ([table, keys]) => {
+        const list = [...keys.values()]
+        const rows = await this.#reader.lookupMerged(table, this.#manifest.runs[table.name] ?? [], list)
+        for (const [i, key] of list.entries()) this.state.coldTable(table).provide(key, rows[i])
+      }),
+    )
+  }
+
+  async #read(ulid: string): Promise<Segment | undefined> {
+    const { store, scope } = this.#options
+    const path = this.#paths.segment(ulid)
+    try {
+      const bytes = await store.get(path)
+      if (bytes === undefined) return undefined
+      const events: Envelope[] = decodeSegment(bytes, path, scope)
+      this.problems.delete(path)
+      return { ulid, events }
+    } catch (error) {
+      if (!isServoError(error, 'corrupt')) throw error
+      // One damaged segment must not stop the others: it stays unfolded, and is folded like any late one once repaired.
+      this.problems.set(path, { path, message: error.message })
+      return undefined
+    }
+  }
+
+  #break(error: ServoError): ServoError {
+    this.#broken = error
+    return error
+  }
+
+  #check(): void {
+    if (this.#broken !== undefined) throw this.#broken
+  }
+}

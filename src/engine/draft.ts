@@ -1,0 +1,278 @@
+import { utcDay } from '../lib/time.ts'
+import { ulidTime } from '../lib/ulid.ts'
+import { historyIndex } from '../model/system-tables.ts'
+import { type AnyRow, defineTable, type Table } from '../model/table.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import { type FileRef, fileRef } from './checked.ts'
+import type { Delta, DeltaFiles, HistoryEntry, Manifest, OrderedPublish, OrderEntry, RunRef } from './manifest.ts'
+import { appendEntry } from './page-list.ts'
+import { encodeRows } from './parquet.ts'
+import { Paths, type Scope } from './paths.ts'
+import { retentionCutoff, type Retention } from './retention.ts'
+import { sortedByKey } from './row-merge.ts'
+import { sealJson } from './sealed-json.ts'
+import { encodeRun } from './sorted-run.ts'
+import { mergeRuns } from './sorted-run-merge.ts'
+import type { State } from './state.ts'
+
+/** A publish that is worked out and not written yet: its files, and the manifest that will name them. */
+export interface Draft {
+  readonly files: readonly { path: string; bytes: Uint8Array }[]
+  readonly manifest: Manifest
+  /** Carried out once the manifest stands. */
+  settle(): void
+}
+
+export interface DraftInput {
+  readonly store: ObjectStore
+  readonly scope: Scope
+  readonly state: State
+  /** The newest manifest; the draft follows it. */
+  readonly manifest: Manifest
+  readonly epoch: number
+  readonly compactor: string
+  readonly publishedAt: string
+  readonly nowMs: number
+  /** Consumed since the last publish, in that order. */
+  readonly segments: readonly string[]
+  readonly events: number
+  readonly retention: Retention
+}
+
+/** Runs of one level that are merged into one of the next. */
+export const RUNS_PER_LEVEL = 8
+
+const removedTables = new WeakMap<Table, Table>()
+
+/** The table of keys whose rows are gone: what a delta writes beside the rows that changed. */
+export function removedKeysOf(table: Table): Table {
+  let removed = removedTables.get(table)
+  if (removed === undefined) {
+    removed = defineTable({
+      name: `${table.name}_removed`,
+      doc: `Keys removed from ${table.name}.`,
+      key: table.key,
+      storage: { kind: 'hot' },
+      columns: Object.fromEntries(table.key.map((name) => [name, table.columns[name]])),
+    }) as Table
+    removedTables.set(table, removed)
+  }
+  return removed
+}
+
+/** A small publish: only what changed since the last one. */
+export function draftDelta(input: DraftInput): Draft {
+  const { state, manifest, scope, epoch } = input
+  const paths = new Paths(scope)
+  const publish = manifest.publish + 1
+  const files = new FileSet()
+  const tables: Record<string, DeltaFiles> = {}
+  let rowCount = 0
+
+  for (const [table, hot] of state.hotTables) {
+    const entry: { rows?: FileRef; removed?: FileRef } = {}
+    if (hot.dirty.size > 0) {
+      const rows = sortedByKey(table, hot.dirty)
+      rowCount += rows.length
+      entry.rows = files.add(paths.file(table.name, 'l0', publish, epoch), encodeRows(table, rows, scope), rows.length)
+    }
+    if (hot.removed.size > 0) {
+      const removed = removedKeysOf(table)
+      const keys = sortedByKey(removed, [...hot.removed.values()].map((key) => rowOfKey(removed, key)))
+      rowCount += keys.length
+      entry.removed = files.add(paths.file(table.name, 'removed', publish, epoch), encodeRows(removed, keys, scope), keys.length)
+    }
+    if (entry.rows !== undefined || entry.removed !== undefined) tables[table.name] = entry
+    hot.clearChanges()
+  }
+  for (const [table, cold] of state.coldTables) {
+    if (cold.dirty.size === 0) continue
+    const rows = sortedByKey(table, [...cold.dirty].map((key) => cold.recent.get(key) as AnyRow))
+    rowCount += rows.length
+    tables[table.name] = { rows: files.add(paths.file(table.name, 'l0', publish, epoch), encodeRows(table, rows, scope), rows.length) }
+    cold.clearChanges()
+  }
+
+  const delta: Delta = { publish, epoch, published_at: input.publishedAt, segments: input.segments, rows: rowCount, tables }
+  return {
+    files: files.list,
+    manifest: { ...following(input), l0: [...manifest.l0, delta], l0_count: manifest.l0.length + 1, l0_rows: manifest.l0_rows + rowCount },
+    settle: () => undefined,
+  }
+}
+
+const rowOfKey = (table: Table, key: readonly unknown[]): AnyRow => ({
+  ...Object.fromEntries(table.key.map((name, i) => [name, key[i]])),
+  row_version: '',
+})
+
+/**
+ * A whole publish: unfinished work is written anew, finished work is sealed into history and leaves memory, recent cold
+ * rows become a sorted run. Costs what is unfinished and what is new; nothing older is touched but runs that are merged.
+ */
+export async function draftBase(input: DraftInput): Promise<Draft> {
+  const { state, manifest, scope, epoch } = input
+  const paths = new Paths(scope)
+  const publish = manifest.publish + 1
+  const files = new FileSet()
+
+  const sealedTables = sealEnded(input, files, paths, publish)
+  const base: Record<string, FileRef> = {}
+  for (const [table, hot] of state.hotTables) {
+    const rows = sortedByKey(table, hot.all())
+    if (rows.length > 0) base[table.name] = files.add(paths.file(table.name, 'base', publish, epoch), encodeRows(table, rows, scope, { codec: 'zstd' }), rows.length)
+    hot.clearChanges()
+  }
+  const captured = [...state.coldTables].map(([table, cold]) => {
+    const rows = [...cold.recent]
+    cold.clearChanges()
+    return { table, cold, rows, sorted: sortedByKey(table, cold.recent.values()) }
+  })
+  // From here on folds may go on: everything this publish holds has been copied.
+  const runs: Record<string, readonly RunRef[]> = { ...manifest.runs }
+  for (const { table, sorted } of captured) {
+    const known = runs[table.name] ?? []
+    if (sorted.length === 0) continue
+    const bytes = encodeRun(table, sorted, scope)
+    const added: RunRef = { ...files.add(paths.runFile(table.name, publish, epoch, 0), bytes, sorted.length), level: 0 }
+    runs[table.name] = await mergeLevels(input, files, paths, table, [...known, added])
+  }
+
+  const history = sealedTables === undefined ? { list: manifest.history, pages: [] } : appendEntry(manifest.history, sealedTables, (at, level) => paths.page('history', at, epoch, level))
+  const order = recordOrder(input, files, paths, publish)
+  for (const page of [...history.pages, ...order.pages]) files.list.push(page)
+  return {
+    files: files.list,
+    manifest: {
+      ...following(input),
+      base: { publish, tables: base },
+      l0: [],
+      l0_count: 0,
+      l0_rows: 0,
+      runs,
+      history: history.list,
+      order: order.list,
+      dropped: manifest.dropped,
+    },
+    settle() {
+      // A row that was changed again meanwhile stays: joining it with its stored self later is harmless.
+      for (const { cold, rows } of captured) for (const [key, row] of rows) if (cold.recent.get(key) === row) cold.recent.delete(key)
+    },
+  }
+}
+
+/** Moves everything that has ended out of memory into history files, and notes in the index where it went. */
+function sealEnded(input: DraftInput, files: FileSet, paths: Paths, publish: number): HistoryEntry | undefined {
+  const { state, scope, epoch, nowMs, publishedAt } = input
+  const sealed = new Map<Table, AnyRow[]>()
+  for (const { owner, row, state: endState, at } of [...state.ended()]) {
+    const ownerId = row[owner.key[0] as string] as string
+    for (const table of state.sealed.get(owner.name) ?? []) {
+      const rows = [...state.hotTable(table).under(ownerId)]
+      if (rows.length === 0) continue
+      for (const sealedRow of rows) state.hotTable(table).unload(sealedRow)
+      const all = sealed.get(table)
+      if (all === undefined) sealed.set(table, rows)
+      else for (const sealedRow of rows) all.push(sealedRow)
+    }
+    state.cold(historyIndex).merge({ owner: owner.name, owner_id: ownerId, state: endState, ended_at: at, publish, row_version: row['row_version'] as string })
+  }
+  if (sealed.size === 0) return undefined
+  const day = utcDay(nowMs)
+  const tables: Record<string, FileRef> = {}
+  for (const [table, rows] of sealed) {
+    const sorted = sortedByKey(table, rows)
+    tables[table.name] = files.add(paths.historyFile(table.name, day, publish, epoch), encodeRows(table, sorted, scope, { codec: 'zstd' }), sorted.length)
+  }
+  return { publish, sealed_at: publishedAt, tables }
+}
+
+async function mergeLevels(input: DraftInput, files: FileSet, paths: Paths, table: Table, runs: readonly RunRef[]): Promise<readonly RunRef[]> {
+  const { store, scope, manifest, epoch, retention, nowMs } = input
+  const publish = manifest.publish + 1
+  const keep = retentionCutoff(table, retention, nowMs)
+  let levels = runs
+  for (let level = 0; ; level++) {
+    const full = levels.filter((run) => run.level === level)
+    if (full.length < RUNS_PER_LEVEL) return levels
+    const merged = await mergeRuns(files.over(store), table, scope, full, [], keep === undefined ? {} : { keep })
+    const rest = levels.filter((run) => run.level !== level)
+    for (const run of full) files.discard(run.path)
+    // What is left is newer; a merged run goes before it and after the levels above.
+    const above = rest.filter((run) => run.level > level)
+    const below = rest.filter((run) => run.level < level)
+    levels = merged.rows === 0 ? rest : [...above, { ...files.add(paths.runFile(table.name, publish, epoch, level + 1), merged.bytes, merged.rows), level: level + 1 }, ...below]
+  }
+}
+
+function recordOrder(input: DraftInput, files: FileSet, paths: Paths, publish: number) {
+  const { manifest, epoch, publishedAt } = input
+  const publishes: OrderedPublish[] = manifest.l0.map((delta) => ({
+    publish: delta.publish,
+    epoch: delta.epoch,
+    kind: 'delta',
+    published_at: delta.published_at,
+    segments: delta.segments,
+  }))
+  publishes.push({ publish, epoch, kind: 'base', published_at: publishedAt, segments: input.segments })
+  const segments = publishes.flatMap((entry) => entry.segments)
+  const entry: OrderEntry = {
+    ...files.add(paths.order(publish, epoch), sealJson('order', publishes), segments.length),
+    publish,
+    through: following(input).watermarks.events_processed_through ?? '',
+  }
+  return appendEntry(manifest.order, entry, (at, level) => paths.page('order', at, epoch, level))
+}
+
+/** The next manifest with everything but the files. */
+function following({ manifest, epoch, compactor, publishedAt, nowMs, segments, events, scope }: DraftInput): Manifest {
+  const { watermarks } = manifest
+  const newest = segments.reduce((largest, ulid) => (ulid > largest ? ulid : largest), watermarks.events_processed_through ?? '')
+  const last = segments.at(-1)
+  return {
+    ...manifest,
+    number: manifest.number + 1,
+    epoch,
+    compactor,
+    published_at: publishedAt,
+    publish: manifest.publish + 1,
+    watermarks: {
+      events_processed_through: newest === '' ? null : newest,
+      last_processed_file: last === undefined ? watermarks.last_processed_file : new Paths(scope).segment(last),
+      last_processed_at: publishedAt,
+      // Whichever clock is behind, ours or the writers', decides how far back the next listing begins.
+      low_ms: newest === '' ? nowMs : Math.min(nowMs, ulidTime(newest)),
+      segments: watermarks.segments + segments.length,
+      events: watermarks.events + events,
+    },
+  }
+}
+
+/** Files to be written; a file that a later step of the same draft makes needless is taken out again. */
+class FileSet {
+  readonly list: { path: string; bytes: Uint8Array }[] = []
+
+  add(path: string, bytes: Uint8Array, rows: number): FileRef {
+    this.list.push({ path, bytes })
+    return fileRef(path, bytes, rows)
+  }
+
+  discard(path: string): void {
+    const at = this.list.findIndex((file) => file.path === path)
+    if (at >= 0) this.list.splice(at, 1)
+  }
+
+  /** The store as it will be once these files are written. */
+  over(store: ObjectStore): ObjectStore {
+    const find = (path: string): Uint8Array | undefined => this.list.find((file) => file.path === path)?.bytes
+    return {
+      create: (path, bytes) => store.create(path, bytes),
+      put: (path, bytes) => store.put(path, bytes),
+      delete: (path) => store.delete(path),
+      list: (prefix, options) => store.list(prefix, options),
+      get: async (path) => find(path) ?? (await store.get(path)),
+      getRange: async (path, start, length) => find(path)?.subarray(start, start + length) ?? (await store.getRange(path, start, length)),
+      size: async (path) => find(path)?.length ?? (await store.size(path)),
+    }
+  }
+}

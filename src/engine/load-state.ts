@@ -1,0 +1,54 @@
+import type { Registry } from '../model/event.ts'
+import type { KeyPart } from '../model/rows.ts'
+import type { Table } from '../model/table.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import { type FileRef, getChecked } from './checked.ts'
+import { removedKeysOf } from './draft.ts'
+import type { DeltaFiles, Manifest } from './manifest.ts'
+import { decodeRows } from './parquet.ts'
+import { keyOf } from './row-merge.ts'
+import { State } from './state.ts'
+
+/** The rows in memory as of a manifest: base and deltas, read side by side. History and runs stay where they are. */
+export async function loadState(store: ObjectStore, registry: Registry, manifest: Manifest, options: { indexed?: boolean } = {}): Promise<State> {
+  const state = new State(registry, options)
+  const base = [...state.hotTables.keys()].map(async (table) => {
+    const ref = manifest.base.tables[table.name]
+    return { table, rows: ref === undefined ? [] : await readRows(store, table, ref) }
+  })
+  const deltas = manifest.l0.map((delta) => readDelta(store, state, delta.tables))
+  for (const { table, rows } of await Promise.all(base)) for (const row of rows) state.hotTable(table).load(row)
+  for (const apply of await Promise.all(deltas)) apply()
+  return state
+}
+
+/** Reads a delta and returns what applies it, so that deltas can be read together and applied in order. */
+export async function readDelta(store: ObjectStore, state: State, tables: Readonly<Record<string, DeltaFiles>>): Promise<() => void> {
+  const parts = await Promise.all(
+    Object.entries(tables).map(async ([name, files]) => {
+      const table = state.tableNamed(name)
+      const rows = files.rows === undefined ? [] : await readRows(store, table, files.rows)
+      const removed = files.removed === undefined ? [] : await readRows(store, removedKeysOf(table), files.removed)
+      return { table, rows, removed }
+    }),
+  )
+  return () => {
+    for (const { table, rows, removed } of parts) {
+      if (table.storage.kind === 'cold') {
+        for (const row of rows) state.coldTable(table).load(row)
+        continue
+      }
+      const hot = state.hotTable(table)
+      for (const row of rows) hot.load(row)
+      for (const key of removed) {
+        const [k1, k2, k3] = keyOf(table, key)
+        const row = hot.get(k1 as KeyPart, k2, k3)
+        if (row !== undefined) hot.unload(row)
+      }
+    }
+  }
+}
+
+async function readRows(store: ObjectStore, table: Table, ref: FileRef) {
+  return await decodeRows(table, await getChecked(store, ref))
+}

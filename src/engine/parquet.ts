@@ -1,0 +1,145 @@
+import { constants, zstdCompressSync } from 'node:zlib'
+import type { KeyValue, RowGroup } from 'hyparquet'
+import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
+import type { AnyRow, Table } from '../model/table.ts'
+import { ColumnBuffer } from './parquet-columns.ts'
+import { decodeGroup, readFooter, sliceOf } from './parquet-read.ts'
+import { encodingSchemaOf, rowColumns, schemaOf } from './parquet-schema.ts'
+import type { Scope } from './paths.ts'
+
+export type { Scope }
+
+/** A look-up reads one row group: 5,000 rows are one range read of some 100 kB and a few milliseconds of decoding. */
+export const ROW_GROUP_ROWS = 5_000
+
+/** Files say who wrote them, so that one given to the wrong reader is noticed. */
+export const FORMAT = '1'
+
+export interface WriterOptions {
+  /** `snappy` for small files that live for minutes, `zstd` (half the size, slower to start) for those that stay. */
+  readonly codec?: 'snappy' | 'zstd'
+  readonly index?: FileIndex
+}
+
+/** What a kind of file adds to its row groups and its footer, besides the rows. */
+export interface FileIndex {
+  /** Sees the columns of each row group as it is written; returns the Bloom filters of its columns. */
+  rowGroup(columns: ReadonlyMap<string, readonly unknown[]>): ReadonlyMap<string, Uint32Array>
+  metadata(): Record<string, string>
+}
+
+export interface TableWriter {
+  write(rows: Iterable<AnyRow>): void
+  /** The file. Nothing can be written afterwards. */
+  finish(): Uint8Array
+  readonly rows: number
+}
+
+// zstd's own default. A fixed level, because equal rows must give equal bytes; another zstd release may still differ.
+const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 3 } }
+const compressors = { ZSTD: (page: Uint8Array): Uint8Array => zstdCompressSync(page, ZSTD) }
+
+/** A whole file at once. */
+export function encodeRows(table: Table, rows: readonly AnyRow[], scope: Scope, options: WriterOptions = {}): Uint8Array {
+  const writer = tableWriter(table, scope, options)
+  writer.write(rows)
+  return writer.finish()
+}
+
+/**
+ * Writes a file bit by bit. Its bytes depend on the rows and their order alone, not on how they were divided among calls
+ * of `write`. Rows are copied, so they may change afterwards.
+ */
+export function tableWriter(table: Table, scope: Scope, options: WriterOptions = {}): TableWriter {
+  const output = new ByteWriter()
+  const parquet = new ParquetWriter({
+    writer: output,
+    schema: encodingSchemaOf(table),
+    codec: options.codec === 'zstd' ? 'ZSTD' : 'SNAPPY',
+    compressors,
+  })
+  const tenant = buffer('tenant_id')
+  const workspace = buffer('workspace_id')
+  const own = rowColumns(table).map(([name]) => buffer(name))
+  // As in `stored`: what is the same for all rows comes first.
+  const columns = [tenant, workspace, ...own]
+  let pending = 0
+  let total = 0
+
+  function buffer(name: string): ColumnBuffer {
+    return new ColumnBuffer(table, name, table.stored[name]!)
+  }
+
+  function flush(): void {
+    tenant.fill(scope.tenant_id, pending)
+    workspace.fill(scope.workspace_id, pending)
+    parquet.write({
+      columnData: columns.map((column) => ({ name: column.name, data: column.values, offsetIndex: false })),
+      rowGroupSize: pending,
+    })
+    const group = parquet.row_groups.at(-1)!
+    dropWrongStatistics(group, new Set(columns.filter((column) => column.astral).map((column) => column.name)))
+    if (options.index !== undefined) {
+      addBloomFilters(parquet, group, options.index.rowGroup(new Map(own.map((column) => [column.name, column.values]))))
+    }
+    for (const column of columns) column.reset()
+    pending = 0
+  }
+
+  return {
+    get rows() {
+      return total
+    },
+    write(rows) {
+      for (const row of rows) {
+        for (const column of own) column.push(row)
+        pending++
+        total++
+        if (pending === ROW_GROUP_ROWS) flush()
+      }
+    },
+    finish() {
+      if (pending > 0) flush()
+      parquet.kvMetadata = Object.entries({
+        'servo.table': table.name,
+        'servo.format': FORMAT,
+        ...options.index?.metadata(),
+      }).map(([key, value]): KeyValue => ({ key, value }))
+      parquet.schema = schemaOf(table)
+      parquet.finish()
+      return new Uint8Array(output.getBuffer())
+    },
+  }
+}
+
+/** The writer has one switch for all statistics; taking the wrong ones out of the unfinished footer spares the others. */
+function dropWrongStatistics(group: RowGroup, columns: ReadonlySet<string>): void {
+  for (const { meta_data } of group.columns) {
+    const nulls = meta_data?.statistics?.null_count
+    if (meta_data !== undefined && nulls !== undefined && columns.has(meta_data.path_in_schema[0]!))
+      meta_data.statistics = { null_count: nulls }
+  }
+}
+
+/** The writer can make Bloom filters itself, but hashes with BigInt: four microseconds a value against our half. */
+function addBloomFilters(parquet: ParquetWriter, group: RowGroup, filters: ReadonlyMap<string, Uint32Array>): void {
+  for (const chunk of group.columns) {
+    const filter = filters.get(chunk.meta_data!.path_in_schema[0]!)
+    const pending = filter && parquet.pendingIndexes.find((index) => index.chunk === chunk)
+    if (pending) pending.bloomFilter = filter
+  }
+}
+
+/**
+ * The rows of a file as they were written. Files of an older version of the table give null for the columns they lack,
+ * those of a newer one are read without the columns we do not know. `file` is what an error calls it.
+ */
+export async function decodeRows(table: Table, bytes: Uint8Array, file = `a file of ${table.name}`): Promise<AnyRow[]> {
+  const footer = readFooter(table, bytes, file)
+  const rows: AnyRow[] = []
+  for (const group of footer.groups) {
+    const batch = await decodeGroup(footer, group, sliceOf(bytes, group.start))
+    for (const row of batch.rows()) rows.push(row)
+  }
+  return rows
+}

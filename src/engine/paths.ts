@@ -1,0 +1,109 @@
+import { ServoError } from '../lib/error.ts'
+import { isUlid, ulidTime } from '../lib/ulid.ts'
+import { utcDay } from '../lib/time.ts'
+
+/** Whose facts these are. Both names become part of every path, so they are checked once, here. */
+export interface Scope {
+  readonly tenant_id: string
+  readonly workspace_id: string
+}
+
+const SCOPE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/
+
+export function checkScope(scope: Scope): Scope {
+  for (const [field, value] of Object.entries(scope)) {
+    if (typeof value !== 'string' || !SCOPE_NAME.test(value)) {
+      throw new ServoError('invalid', 'bad_scope', `${field} ${JSON.stringify(String(value).slice(0, 80))} is not a name`, {
+        hint: 'Use 1 to 63 lower-case letters, digits, - and _, beginning with a letter or digit.',
+        facts: { field },
+      })
+    }
+  }
+  return scope
+}
+
+/** Wide enough for a publish every millisecond for 31 years; paths sort like the numbers. */
+const NUMBER_WIDTH = 12
+const padded = (number: number): string => String(number).padStart(NUMBER_WIDTH, '0')
+
+export type Layer = 'base' | 'l0' | 'removed' | 'runs' | 'history'
+
+/** Every path Servo uses, in one place. */
+export class Paths {
+  readonly root: string
+  readonly ledger: string
+  readonly manifests: string
+  readonly boundaries: string
+  readonly state: string
+  /** A copy of the newest manifest, for people and DuckDB; Servo itself never trusts it. */
+  readonly manifestCopy: string
+  readonly attachScript: string
+
+  constructor(scope: Scope) {
+    checkScope(scope)
+    this.root = `tenant=${scope.tenant_id}/workspace=${scope.workspace_id}/`
+    this.ledger = `${this.root}ledger/orchestration/`
+    this.manifests = `${this.root}manifests/orchestration/`
+    this.boundaries = `${this.root}manifests/orchestration.boundary/`
+    this.state = `${this.root}state/orchestration/`
+    this.manifestCopy = `${this.root}manifests/orchestration.manifest.json`
+    this.attachScript = `${this.root}attach.sql`
+  }
+
+  segment(ulid: string): string {
+    return `${this.ledger}${utcDay(ulidTime(ulid))}/${ulid}.json`
+  }
+
+  /** Where a listing of the ledger begins that shall see everything from this moment on. */
+  segmentsFrom(timeMs: number): string {
+    return `${this.ledger}${utcDay(Math.max(0, timeMs))}`
+  }
+
+  manifest(number: number): string {
+    return `${this.manifests}${padded(number)}.json`
+  }
+
+  boundary(number: number): string {
+    return `${this.boundaries}${padded(number)}.json`
+  }
+
+  table(table: string): string {
+    return `${this.state}${table}/`
+  }
+
+  file(table: string, layer: Layer, publish: number, epoch: number): string {
+    return `${this.table(table)}${layer}/${padded(publish)}-${epoch}.parquet`
+  }
+
+  /** History is partitioned by the day on which it was sealed. */
+  historyFile(table: string, day: string, publish: number, epoch: number): string {
+    return `${this.table(table)}history/${day}/${padded(publish)}-${epoch}.parquet`
+  }
+
+  /** A run merged from others carries the level too: one publish may write several. */
+  runFile(table: string, publish: number, epoch: number, level: number): string {
+    return `${this.table(table)}runs/${padded(publish)}-${epoch}-${level}.parquet`
+  }
+
+  order(publish: number, epoch: number): string {
+    return `${this.state}_order/${padded(publish)}-${epoch}.json`
+  }
+
+  page(list: string, publish: number, epoch: number, level: number): string {
+    return `${this.state}_${list}_pages/${padded(publish)}-${epoch}-${level}.json`
+  }
+}
+
+/** The ULID of a segment's path, or undefined for a path that is none. */
+export function segmentUlid(path: string): string | undefined {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  if (!name.endsWith('.json')) return undefined
+  const ulid = name.slice(0, -'.json'.length)
+  return isUlid(ulid) ? ulid : undefined
+}
+
+/** The number at the start of a numbered file's name. */
+export function numberOf(path: string): number {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return Number.parseInt(name.slice(0, NUMBER_WIDTH), 10)
+}

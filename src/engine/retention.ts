@@ -1,0 +1,21 @@
+import { DAY_MS } from '../lib/time.ts'
+import type { AnyRow, Table } from '../model/table.ts'
+
+/** How many days rows are kept, by table. Without an entry a table is kept for ever. */
+export type Retention = Readonly<Record<string, number>>
+
+/** Queues may repeat a message for as long as they keep it: 31 days is the longest of those Servo works with. */
+export const IDEMPOTENCY_DAYS = 31
+/** Below this a queue that keeps messages for a week could make Servo do something twice. */
+export const MIN_IDEMPOTENCY_DAYS = 7
+
+export const defaultRetention: Retention = { idempotency_keys: IDEMPOTENCY_DAYS }
+
+/** For a cold table that expires: whether a row is young enough to be kept. */
+export function retentionCutoff(table: Table, retention: Retention, nowMs: number): ((row: AnyRow) => boolean) | undefined {
+  const days = retention[table.name]
+  const column = table.storage.kind === 'cold' ? table.storage.expiresBy : undefined
+  if (days === undefined || column === undefined) return undefined
+  const cutoff = nowMs - days * DAY_MS
+  return (row) => row[column] === null || (row[column] as number) >= cutoff
+}
