@@ -11,7 +11,7 @@ import { type Draft, draftBase, draftDelta } from './draft.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
 import { loadState } from './load-state.ts'
-import { defaultL0Limits, encodeManifest, type L0Limits, type Manifest, newestManifest } from './manifest.ts'
+import { defaultL0Limits, encodeManifest, type L0Limits, type Manifest, newestManifest, type OrderedPublish } from './manifest.ts'
 import { Paths, type Scope, segmentUlid } from './paths.ts'
 import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
 import { decodeSegment, type Segment } from './segment.ts'
@@ -168,8 +168,9 @@ export class Compactor {
   }
 
   /** Repeats one recorded publish exactly: its segments, its kind, its time and its file names. */
-  async replay(recorded: { kind: 'delta' | 'base'; epoch: number; published_at: string }): Promise<void> {
-    await this.#write(await this.#draft(recorded.kind, recorded.epoch, toMs(recorded.published_at)))
+  async replay(recorded: OrderedPublish): Promise<void> {
+    const { kind, epoch, published_at, retention } = recorded
+    await this.#write(await this.#draft(kind, epoch, toMs(published_at), retention))
   }
 
   async #publish(kind: 'delta' | 'base' | undefined): Promise<'published' | 'nothing'> {
@@ -189,7 +190,7 @@ export class Compactor {
     return 'published'
   }
 
-  async #draft(kind: 'delta' | 'base', epoch: number, nowMs: number): Promise<Draft> {
+  async #draft(kind: 'delta' | 'base', epoch: number, nowMs: number, retention = this.#retention): Promise<Draft> {
     const { store, scope, name } = this.#options
     const input = {
       store,
@@ -201,7 +202,7 @@ export class Compactor {
       publishedAt: toIso(nowMs),
       nowMs,
       ...this.#consumed,
-      retention: this.#retention,
+      retention,
     }
     this.#consumed = { segments: [], events: 0 }
     if (kind === 'delta') return draftDelta(input)

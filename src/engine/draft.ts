@@ -7,8 +7,8 @@ import { type FileRef, fileRef } from './checked.ts'
 import type { Delta, DeltaFiles, HistoryEntry, Manifest, OrderedPublish, OrderEntry, RunRef } from './manifest.ts'
 import { appendEntry } from './page-list.ts'
 import { encodeRows } from './parquet.ts'
-import { Paths, type Scope } from './paths.ts'
-import { retentionCutoff, type Retention } from './retention.ts'
+import { type Layer, Paths, type Scope } from './paths.ts'
+import { expiredHistory, type Retention, retentionCutoff } from './retention.ts'
 import { sortedByKey } from './row-merge.ts'
 import { sealJson } from './sealed-json.ts'
 import { encodeRun } from './sorted-run.ts'
@@ -62,43 +62,43 @@ export function removedKeysOf(table: Table): Table {
 
 /** A small publish: only what changed since the last one. */
 export function draftDelta(input: DraftInput): Draft {
-  const { state, manifest, scope, epoch } = input
+  const { manifest, epoch } = input
+  const files = new FileSet()
+  const { tables, rows } = writeChanges(input, files)
+  const delta: Delta = { publish: manifest.publish + 1, epoch, published_at: input.publishedAt, segments: input.segments, rows, tables }
+  return {
+    files: files.list,
+    manifest: { ...following(input), l0: [...manifest.l0, delta], l0_count: manifest.l0.length + 1, l0_rows: manifest.l0_rows + rows },
+    settle: () => undefined,
+  }
+}
+
+/** Writes the rows that changed since the last publish, and from here on counts changes anew. */
+function writeChanges({ state, manifest, scope, epoch }: DraftInput, files: FileSet): { tables: Record<string, DeltaFiles>; rows: number } {
   const paths = new Paths(scope)
   const publish = manifest.publish + 1
-  const files = new FileSet()
   const tables: Record<string, DeltaFiles> = {}
-  let rowCount = 0
-
+  let count = 0
+  const write = (table: Table, layer: Layer, name: string, changed: Iterable<AnyRow>): FileRef => {
+    const rows = sortedByKey(table, changed)
+    count += rows.length
+    return files.add(paths.file(name, layer, publish, epoch), encodeRows(table, rows, scope), rows.length)
+  }
   for (const [table, hot] of state.hotTables) {
     const entry: { rows?: FileRef; removed?: FileRef } = {}
-    if (hot.dirty.size > 0) {
-      const rows = sortedByKey(table, hot.dirty)
-      rowCount += rows.length
-      entry.rows = files.add(paths.file(table.name, 'l0', publish, epoch), encodeRows(table, rows, scope), rows.length)
-    }
+    if (hot.dirty.size > 0) entry.rows = write(table, 'l0', table.name, hot.dirty)
     if (hot.removed.size > 0) {
       const removed = removedKeysOf(table)
-      const keys = sortedByKey(removed, [...hot.removed.values()].map((key) => rowOfKey(removed, key)))
-      rowCount += keys.length
-      entry.removed = files.add(paths.file(table.name, 'removed', publish, epoch), encodeRows(removed, keys, scope), keys.length)
+      entry.removed = write(removed, 'removed', table.name, [...hot.removed.values()].map((key) => rowOfKey(removed, key)))
     }
     if (entry.rows !== undefined || entry.removed !== undefined) tables[table.name] = entry
     hot.clearChanges()
   }
   for (const [table, cold] of state.coldTables) {
-    if (cold.dirty.size === 0) continue
-    const rows = sortedByKey(table, [...cold.dirty].map((key) => cold.recent.get(key) as AnyRow))
-    rowCount += rows.length
-    tables[table.name] = { rows: files.add(paths.file(table.name, 'l0', publish, epoch), encodeRows(table, rows, scope), rows.length) }
+    if (cold.dirty.size > 0) tables[table.name] = { rows: write(table, 'l0', table.name, [...cold.dirty].map((key) => cold.recent.get(key) as AnyRow)) }
     cold.clearChanges()
   }
-
-  const delta: Delta = { publish, epoch, published_at: input.publishedAt, segments: input.segments, rows: rowCount, tables }
-  return {
-    files: files.list,
-    manifest: { ...following(input), l0: [...manifest.l0, delta], l0_count: manifest.l0.length + 1, l0_rows: manifest.l0_rows + rowCount },
-    settle: () => undefined,
-  }
+  return { tables, rows: count }
 }
 
 const rowOfKey = (table: Table, key: readonly unknown[]): AnyRow => ({
@@ -116,6 +116,7 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
   const publish = manifest.publish + 1
   const files = new FileSet()
 
+  const delta = writeChanges(input, files).tables
   const sealedTables = sealEnded(input, files, paths, publish)
   const base: Record<string, FileRef> = {}
   for (const [table, hot] of state.hotTables) {
@@ -145,14 +146,14 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
     files: files.list,
     manifest: {
       ...following(input),
-      base: { publish, tables: base },
+      base: { publish, tables: base, delta },
       l0: [],
       l0_count: 0,
       l0_rows: 0,
       runs,
       history: history.list,
       order: order.list,
-      dropped: manifest.dropped,
+      dropped: await expiredHistory(input.store, manifest, input.retention, input.nowMs),
     },
     settle() {
       // A row that was changed again meanwhile stays: joining it with its stored self later is harmless.
@@ -214,7 +215,7 @@ function recordOrder(input: DraftInput, files: FileSet, paths: Paths, publish: n
     published_at: delta.published_at,
     segments: delta.segments,
   }))
-  publishes.push({ publish, epoch, kind: 'base', published_at: publishedAt, segments: input.segments })
+  publishes.push({ publish, epoch, kind: 'base', published_at: publishedAt, segments: input.segments, retention: input.retention })
   const segments = publishes.flatMap((entry) => entry.segments)
   const entry: OrderEntry = {
     ...files.add(paths.order(publish, epoch), sealJson('order', publishes), segments.length),

@@ -20,7 +20,12 @@ export interface Manifest {
   readonly publish: number
   readonly watermarks: Watermarks
   /** Rows of unfinished work as of one publish, by table. */
-  readonly base: { readonly publish: number; readonly tables: Readonly<Record<string, FileRef>> }
+  readonly base: {
+    readonly publish: number
+    readonly tables: Readonly<Record<string, FileRef>>
+    /** What the base changed against the publish before it, for readers that hold that one. */
+    readonly delta: Readonly<Record<string, DeltaFiles>>
+  }
   /** What changed since, oldest first. */
   readonly l0: readonly Delta[]
   readonly l0_count: number
@@ -95,6 +100,8 @@ export interface OrderedPublish {
   readonly kind: 'delta' | 'base'
   readonly published_at: string
   readonly segments: readonly string[]
+  /** Decides which rows a base leaves out, so a rebuild must know it. */
+  readonly retention?: Readonly<Record<string, number>>
 }
 
 export const defaultL0Limits: L0Limits = { max_count: 64, max_rows: 50_000, max_age_ms: 600_000, max_segments: 4_000 }
@@ -109,7 +116,7 @@ export function genesis(scope: Scope): Manifest {
     published_at: '1970-01-01T00:00:00.000Z',
     publish: 0,
     watermarks: { events_processed_through: null, last_processed_file: null, last_processed_at: null, low_ms: 0, segments: 0, events: 0 },
-    base: { publish: 0, tables: {} },
+    base: { publish: 0, tables: {}, delta: {} },
     l0: [],
     l0_count: 0,
     l0_rows: 0,
@@ -164,8 +171,8 @@ export async function newestManifest(store: ObjectStore, paths: Paths, scope: Sc
 /** Every file that the manifest itself names. History, order and their pages are reached through the lists. */
 export function* directFiles(manifest: Manifest): Generator<FileRef> {
   yield* Object.values(manifest.base.tables)
-  for (const delta of manifest.l0) {
-    for (const { rows, removed } of Object.values(delta.tables)) {
+  for (const tables of [manifest.base.delta, ...manifest.l0.map((delta) => delta.tables)]) {
+    for (const { rows, removed } of Object.values(tables)) {
       if (rows !== undefined) yield rows
       if (removed !== undefined) yield removed
     }

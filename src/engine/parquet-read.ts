@@ -20,9 +20,15 @@ export interface Group {
   readonly start: number
   readonly end: number
   readonly rows: number
-  /** Where the Bloom filter of its first filtered column is. */
-  readonly bloom: { readonly start: number; readonly end: number } | undefined
+  /** Where the Bloom filters of its columns are, in the order of the file. */
+  readonly blooms: readonly Place[]
   readonly parquet: RowGroup
+}
+
+export interface Place {
+  readonly column: string
+  readonly start: number
+  readonly end: number
 }
 
 /** The decoded columns of one row group. Rows are made when asked for: a look-up needs one of five thousand. */
@@ -69,7 +75,7 @@ const footerParsers = { stringFromBytes: () => undefined }
 function groupOf(group: RowGroup, _: number, [first]: RowGroup[]): Group {
   let start = Number.POSITIVE_INFINITY
   let end = 0
-  let bloom: Group['bloom']
+  const blooms: Place[] = []
   const columns = group.columns.map(({ file_offset, meta_data }, i) => {
     const {
       type,
@@ -83,9 +89,9 @@ function groupOf(group: RowGroup, _: number, [first]: RowGroup[]): Group {
     const from = Number(dictionary_page_offset ?? data_page_offset)
     start = Math.min(start, from)
     end = Math.max(end, from + Number(total_compressed_size))
-    if (bloom === undefined && meta_data?.bloom_filter_offset !== undefined && meta_data.bloom_filter_length !== undefined) {
+    if (meta_data?.bloom_filter_offset !== undefined && meta_data.bloom_filter_length !== undefined) {
       const at = Number(meta_data.bloom_filter_offset)
-      bloom = { start: at, end: at + meta_data.bloom_filter_length }
+      blooms.push({ column: meta_data.path_in_schema[0]!, start: at, end: at + meta_data.bloom_filter_length })
     }
     const path_in_schema = first!.columns[i]!.meta_data!.path_in_schema
     const needed = {
@@ -104,7 +110,7 @@ function groupOf(group: RowGroup, _: number, [first]: RowGroup[]): Group {
     start,
     end,
     rows: Number(group.num_rows),
-    bloom,
+    blooms,
     parquet: { columns, num_rows: group.num_rows, total_byte_size: group.total_byte_size },
   }
 }

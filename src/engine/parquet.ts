@@ -23,8 +23,8 @@ export interface WriterOptions {
 
 /** What a kind of file adds to its row groups and its footer, besides the rows. */
 export interface FileIndex {
-  /** Sees the columns of each row group as it is written; returns the Bloom filters of its columns. */
-  rowGroup(columns: ReadonlyMap<string, readonly unknown[]>): ReadonlyMap<string, Uint32Array>
+  /** Sees the columns of each row group and the bytes they became; returns the Bloom filters of its columns. */
+  rowGroup(columns: ReadonlyMap<string, readonly unknown[]>, bytes: Uint8Array): ReadonlyMap<string, Uint32Array>
   metadata(): Record<string, string>
 }
 
@@ -71,6 +71,7 @@ export function tableWriter(table: Table, scope: Scope, options: WriterOptions =
   }
 
   function flush(): void {
+    const start = output.offset
     tenant.fill(scope.tenant_id, pending)
     workspace.fill(scope.workspace_id, pending)
     parquet.write({
@@ -80,7 +81,8 @@ export function tableWriter(table: Table, scope: Scope, options: WriterOptions =
     const group = parquet.row_groups.at(-1)!
     dropWrongStatistics(group, new Set(columns.filter((column) => column.astral).map((column) => column.name)))
     if (options.index !== undefined) {
-      addBloomFilters(parquet, group, options.index.rowGroup(new Map(own.map((column) => [column.name, column.values]))))
+      const values = new Map(own.map((column) => [column.name, column.values]))
+      addBloomFilters(parquet, group, options.index.rowGroup(values, output.getBytes().subarray(start)))
     }
     for (const column of columns) column.reset()
     pending = 0

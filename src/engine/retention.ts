@@ -1,5 +1,8 @@
-import { DAY_MS } from '../lib/time.ts'
+import { DAY_MS, toIso } from '../lib/time.ts'
 import type { AnyRow, Table } from '../model/table.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import type { Manifest } from './manifest.ts'
+import { readEntries } from './page-list.ts'
 
 /** How many days rows are kept, by table. Without an entry a table is kept for ever. */
 export type Retention = Readonly<Record<string, number>>
@@ -18,4 +21,17 @@ export function retentionCutoff(table: Table, retention: Retention, nowMs: numbe
   if (days === undefined || column === undefined) return undefined
   const cutoff = nowMs - days * DAY_MS
   return (row) => row[column] === null || (row[column] as number) >= cutoff
+}
+
+/** Per table: the publish before which sealed history is too old to keep. Only moves forward, and reads only what it passes. */
+export async function expiredHistory(store: ObjectStore, manifest: Manifest, retention: Retention, nowMs: number): Promise<Manifest['dropped']> {
+  const dropped = { ...manifest.dropped }
+  for (const [table, days] of Object.entries(retention)) {
+    const cutoff = toIso(nowMs - days * DAY_MS)
+    for await (const entry of readEntries(store, manifest.history, dropped[table] ?? 0)) {
+      if (entry.sealed_at >= cutoff) break
+      if (entry.tables[table] !== undefined) dropped[table] = entry.publish + 1
+    }
+  }
+  return dropped
 }

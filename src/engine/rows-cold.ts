@@ -17,19 +17,28 @@ export class ColdTable implements ColdRows {
   readonly dirty = new Set<string>()
   readonly #fetched = new Map<string, AnyRow | undefined>()
   readonly #blank: AnyRow
+  readonly #parent: ColdTable | undefined
 
-  constructor(table: Table) {
+  constructor(table: Table, parent?: ColdTable) {
     this.table = table
+    this.#parent = parent
     this.#blank = Object.fromEntries([...Object.keys(table.columns).map((name) => [name, null]), ['row_version', '']])
   }
 
   lookup(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): AnyRow | undefined {
     const key = coldKey([k1, k2, k3])
     const stored = this.#fetched.get(key)
-    const recent = this.recent.get(key)
+    const recent = this.#recent(key)
     assert(recent !== undefined || this.#fetched.has(key), `${this.table.name}: the fold reads ${JSON.stringify([k1, k2, k3])} without having announced it`)
     if (stored === undefined || recent === undefined) return recent ?? stored
     return mergeRows(this.table, stored, recent)
+  }
+
+  #recent(key: string): AnyRow | undefined {
+    const inherited = this.#parent?.recent.get(key)
+    const own = this.recent.get(key)
+    if (inherited === undefined || own === undefined) return own ?? inherited
+    return mergeRows(this.table, inherited, own)
   }
 
   merge(partial: AnyRow): void {

@@ -10,6 +10,8 @@ type Node = Map<KeyPart, unknown>
  */
 export class HotTable implements HotRows {
   readonly table: Table
+  /** For a fork: rows that are not changed here are read from there, and copied when they are. */
+  readonly #parent: HotTable | undefined
   readonly #depth: number
   readonly #rows: Node = new Map()
   #size = 0
@@ -18,17 +20,26 @@ export class HotTable implements HotRows {
   readonly #indexes: Index[] = []
   #touched: AnyRow[] = []
 
-  constructor(table: Table, options: { indexed?: boolean } = {}) {
+  constructor(table: Table, options: { indexed?: boolean; parent?: HotTable } = {}) {
     this.table = table
+    this.#parent = options.parent
     this.#depth = table.key.length
     if (options.indexed) for (const [name, columns] of Object.entries(table.indexes ?? {})) this.#indexes.push(new Index(name, columns))
   }
 
+  /** Rows held here; a fork counts its own and its parent's. */
   get size(): number {
-    return this.#size
+    return this.#size + (this.#parent?.size ?? 0)
   }
 
   get(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): AnyRow | undefined {
+    const own = this.#own(k1, k2, k3)
+    if (own !== undefined || this.#parent === undefined) return own
+    const inherited = this.#parent.get(k1, k2, k3)
+    return inherited === undefined || this.#isHidden(inherited) ? undefined : inherited
+  }
+
+  #own(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): AnyRow | undefined {
     const first = this.#rows.get(k1)
     if (this.#depth === 1 || first === undefined) return first as AnyRow | undefined
     const second = (first as Node).get(k2 as KeyPart)
@@ -38,7 +49,9 @@ export class HotTable implements HotRows {
 
   edit(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): AnyRow | undefined {
     const row = this.get(k1, k2, k3)
-    if (row !== undefined) this.#touch(row)
+    if (row === undefined) return undefined
+    if (this.#parent !== undefined && this.#own(k1, k2, k3) === undefined) return this.insert({ ...row })
+    this.#touch(row)
     return row
   }
 
@@ -52,7 +65,7 @@ export class HotTable implements HotRows {
   /** Puts a stored row into memory without making it a change. */
   load(row: AnyRow): void {
     const [k1, k2, k3] = this.keyOf(row)
-    const before = this.get(k1 as KeyPart, k2, k3)
+    const before = this.#own(k1 as KeyPart, k2, k3)
     if (before !== undefined) this.#forget(before)
     else this.#size += 1
     let node = this.#rows
@@ -73,7 +86,7 @@ export class HotTable implements HotRows {
     const row = this.get(k1, k2, k3)
     if (row === undefined) return
     const key = this.keyOf(row)
-    this.unload(row)
+    if (this.#own(k1, k2, k3) !== undefined) this.unload(row)
     this.removed.set(key.join('\0'), key)
   }
 
@@ -96,6 +109,11 @@ export class HotTable implements HotRows {
   }
 
   *under(k1: KeyPart, k2?: KeyPart): Iterable<AnyRow> {
+    yield* this.#ownUnder(k1, k2)
+    if (this.#parent !== undefined) yield* this.#inherited(this.#parent.under(k1, k2))
+  }
+
+  *#ownUnder(k1: KeyPart, k2?: KeyPart): Iterable<AnyRow> {
     const first = this.#rows.get(k1)
     if (first === undefined) return
     if (this.#depth === 1) yield first as AnyRow
@@ -108,15 +126,29 @@ export class HotTable implements HotRows {
     }
   }
 
-  all(): Iterable<AnyRow> {
-    return leaves(this.#rows, this.#depth)
+  *all(): Iterable<AnyRow> {
+    yield* leaves(this.#rows, this.#depth)
+    if (this.#parent !== undefined) yield* this.#inherited(this.#parent.all())
   }
 
   /** Rows whose indexed columns have these values. */
-  where(indexName: string, ...values: unknown[]): Iterable<AnyRow> {
+  *where(indexName: string, ...values: unknown[]): Iterable<AnyRow> {
     const index = this.#indexes.find((candidate) => candidate.name === indexName)
     assert(index !== undefined, `${this.table.name} has no index ${indexName}`)
-    return index.get(values)
+    yield* index.get(values)
+    if (this.#parent !== undefined) yield* this.#inherited(this.#parent.where(indexName, ...values))
+  }
+
+  /** Rows of the parent that this fork has neither changed nor removed. */
+  *#inherited(rows: Iterable<AnyRow>): Iterable<AnyRow> {
+    for (const row of rows) {
+      const [k1, k2, k3] = this.keyOf(row)
+      if (this.#own(k1 as KeyPart, k2, k3) === undefined && !this.#isHidden(row)) yield row
+    }
+  }
+
+  #isHidden(row: AnyRow): boolean {
+    return this.removed.size > 0 && this.removed.has(this.keyOf(row).join('\0'))
   }
 
   /** Brings indexes up to date with what a fold changed in place. */

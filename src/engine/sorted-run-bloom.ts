@@ -9,15 +9,12 @@ const FALSE_POSITIVES = 0.01
 const WORDS = 8
 const SALT = [0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31]
 
-/** The filter of a sorted column: equal values stand side by side and are counted and hashed once. */
-export function bloomOf(sorted: readonly KeyPart[]): Uint32Array {
-  let distinct = 0
-  for (let i = 0; i < sorted.length; i++) if (i === 0 || sorted[i] !== sorted[i - 1]) distinct++
-  const bits = (-8 * distinct) / Math.log(1 - FALSE_POSITIVES ** (1 / 8))
+export function bloomOf(values: Iterable<KeyPart>): Uint32Array {
+  const distinct = new Set(values)
+  const bits = (-8 * distinct.size) / Math.log(1 - FALSE_POSITIVES ** (1 / 8))
   const blocks = new Uint32Array(Math.max(1, Math.ceil(bits / 256)) * WORDS)
-  for (let i = 0; i < sorted.length; i++) {
-    if (i > 0 && sorted[i] === sorted[i - 1]) continue
-    hash(sorted[i]!)
+  for (const value of distinct) {
+    hash(value)
     const block = blockAt(blocks)
     const low = lo
     for (let word = 0; word < WORDS; word++) blocks[block + word]! |= bitOf(low, word)

@@ -1,41 +1,57 @@
+import { crc32 } from 'node:zlib'
 import { readBloomFilter } from 'hyparquet/src/bloom.js'
 import type { Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type FileRef, fileMissing, unreadable } from './checked.ts'
 import { ROW_GROUP_ROWS } from './parquet.ts'
-import { type Footer, type Group, readFooter } from './parquet-read.ts'
+import { type Batch, decodeGroup, type Footer, readFooter } from './parquet-read.ts'
 import { schemaOf } from './parquet-schema.ts'
 import { compareTuples, type KeyTuple, keyText } from './row-merge.ts'
+import { mayContain } from './sorted-run-bloom.ts'
 
-export const FIRST_KEYS = 'servo.first_keys'
-export const LAST_KEY = 'servo.last_key'
+/**
+ * What a run says of itself in its footer, as JSON. Parquet's statistics cannot be used to find a key: they keep another
+ * order than ours, and 16 bytes of it. And a part of a file cannot be checked against the SHA-256 of the whole, so the
+ * parts that are read by themselves have a CRC each: "not there" must not come of a bit that fell over.
+ */
+export interface RunDescription {
+  readonly last_key: KeyTuple | null
+  readonly groups: readonly GroupEntry[]
+}
+
+export interface GroupEntry {
+  readonly first_key: KeyTuple
+  readonly crc32: number
+  /** Of the Bloom filter of each part of the key. */
+  readonly filter_crc32: readonly number[]
+}
+
+const RUN = 'servo.run'
+const RUN_CRC = 'servo.run_crc32'
+
+export function describeRun(description: RunDescription): Record<string, string> {
+  const text = JSON.stringify(description)
+  return { [RUN]: text, [RUN_CRC]: String(crc32(text)) }
+}
 
 /** What is known of a run without reading its rows. */
-export interface RunIndex {
+export interface RunIndex extends RunDescription {
+  readonly ref: FileRef
   readonly footer: Footer
-  /** The first key of every row group, in our order; Parquet's statistics keep another order and only 16 bytes. */
-  readonly firstKeys: readonly KeyTuple[]
-  readonly lastKey: KeyTuple | undefined
 }
 
 export async function readRunIndex(store: ObjectStore, table: Table, ref: FileRef): Promise<RunIndex> {
   const footer = readFooter(table, await readTail(store, table, ref), ref.path)
-  return { footer, ...readKeys(footer, ref) }
-}
-
-function readKeys(footer: Footer, ref: FileRef): Omit<RunIndex, 'footer'> {
-  try {
-    const firstKeys: KeyTuple[] = JSON.parse(footer.metadata.get(FIRST_KEYS) ?? 'null')
-    const lastKey: KeyTuple | null = JSON.parse(footer.metadata.get(LAST_KEY) ?? 'null')
-    if (firstKeys.length === footer.groups.length) return { firstKeys, lastKey: lastKey ?? undefined }
-  } catch {
-    // Said below.
-  }
-  throw unreadable(ref.path, 'its footer does not tell the first key of every row group, as that of a run does')
+  const text = footer.metadata.get(RUN)
+  if (text === undefined) throw unreadable(ref.path, 'it is not a run: its footer tells no keys')
+  if (footer.metadata.get(RUN_CRC) !== String(crc32(text))) throw damaged(ref, 'the list of keys in its footer')
+  const description: RunDescription = JSON.parse(text)
+  if (description.groups.length !== footer.groups.length) throw damaged(ref, 'its footer')
+  return { ref, footer, ...description }
 }
 
 /** About what hyparquet-writer spends on one column of one row group, seen from above. */
-const FOOTER_BYTES_PER_CHUNK = 170
+const FOOTER_BYTES_PER_CHUNK = 110
 const FOOTER_END = 8
 
 /** The end of a file, at least all of its footer. The size of a footer is only known at its end, so it is guessed first. */
@@ -44,16 +60,12 @@ async function readTail(store: ObjectStore, table: Table, ref: FileRef): Promise
   const guess = Math.min(ref.bytes, 8192 + chunks * FOOTER_BYTES_PER_CHUNK)
   const tail = await readRange(store, ref, ref.bytes - guess, ref.bytes)
   if (tail.length < FOOTER_END) throw unreadable(ref.path, 'it is too short for a Parquet file')
-  const needed =
-    new DataView(tail.buffer, tail.byteOffset, tail.byteLength).getUint32(tail.length - FOOTER_END, true) + FOOTER_END
+  const needed = viewOf(tail).getUint32(tail.length - FOOTER_END, true) + FOOTER_END
   if (needed <= tail.length || needed > ref.bytes) return tail
   return readRange(store, ref, ref.bytes - needed, ref.bytes)
 }
 
-/**
- * Part of a file. What is read so cannot be checked against the checksum of the whole; a length that is wrong and bytes
- * that cannot be decoded are noticed, changed digits in a value are not. `servo verify` and every merge read all of it.
- */
+/** Part of a file, all of it. */
 export async function readRange(store: ObjectStore, ref: FileRef, start: number, end: number): Promise<Uint8Array> {
   const bytes = await store.getRange(ref.path, start, end - start)
   if (bytes === undefined) throw fileMissing(ref)
@@ -62,29 +74,71 @@ export async function readRange(store: ObjectStore, ref: FileRef, start: number,
 }
 
 /** The row group that would hold a key, or -1 when the key lies outside of the run. */
-export function groupFor(index: RunIndex, key: KeyTuple): number {
-  if (index.lastKey === undefined || compareTuples(key, index.lastKey) > 0) return -1
+export function groupFor({ last_key, groups }: RunIndex, key: KeyTuple): number {
+  if (last_key === null || compareTuples(key, last_key) > 0) return -1
   let low = 0
-  let high = index.firstKeys.length
+  let high = groups.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (compareTuples(index.firstKeys[middle]!, key) <= 0) low = middle + 1
+    if (compareTuples(groups[middle]!.first_key, key) <= 0) low = middle + 1
     else high = middle
   }
   return low - 1
 }
 
-/** Parses the Bloom filter of a row group; undefined when it has none we understand, and then it cannot help. */
-export function parseBloom(group: Group, bytes: Uint8Array, start: number): Uint32Array | undefined {
-  const { bloom } = group
-  if (bloom === undefined) return undefined
-  const view = new DataView(bytes.buffer, bytes.byteOffset + bloom.start - start, bloom.end - bloom.start)
-  return readBloomFilter({ view, offset: 0 })?.blocks
+/** The Bloom filters of one row group, by part of the key. */
+export type KeyFilters = readonly Uint32Array[]
+
+/** Where the filters of a row group are: side by side, so this is one range. */
+export function filterRange({ footer, ref }: RunIndex, group: number): { start: number; end: number } {
+  const { blooms } = footer.groups[group]!
+  if (blooms.length !== footer.table.key.length) throw damaged(ref, 'its footer')
+  return { start: blooms[0]!.start, end: blooms.at(-1)!.end }
+}
+
+/** Parses the filters of a row group out of bytes that begin at `start`. */
+export function parseFilters({ footer, groups, ref }: RunIndex, group: number, bytes: Uint8Array, start: number): KeyFilters {
+  return footer.table.key.map((name, i) => {
+    const place = footer.groups[group]!.blooms.find((bloom) => bloom.column === name)
+    const filter = place && parseFilter(bytes.subarray(place.start - start, place.end - start))
+    if (filter === undefined || crc32(filter) !== groups[group]!.filter_crc32[i])
+      throw damaged(ref, `the Bloom filter of ${name}`)
+    return filter
+  })
+}
+
+function parseFilter(bytes: Uint8Array): Uint32Array | undefined {
+  try {
+    return readBloomFilter({ view: viewOf(bytes), offset: 0 })?.blocks
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a key may be in the row group of these filters; false is certain. */
+export function maybeIn(filters: KeyFilters, key: KeyTuple): boolean {
+  return filters.every((filter, i) => mayContain(filter, key[i]!))
+}
+
+/** A row group in one range read. */
+export async function readGroup(store: ObjectStore, { footer, groups, ref }: RunIndex, at: number): Promise<Batch> {
+  const group = footer.groups[at]!
+  const bytes = await readRange(store, ref, group.start, group.end)
+  if (crc32(bytes) !== groups[at]!.crc32) throw damaged(ref, `row group ${at}`)
+  return decodeGroup(footer, group, { start: group.start, bytes })
 }
 
 /** What an index takes in memory, roughly: measured on runs of 40 row groups. */
 export function weightOf(index: RunIndex): number {
   const chunks = index.footer.groups.reduce((sum, group) => sum + group.parquet.columns.length, 0)
-  const keys = index.firstKeys.reduce((sum, key) => sum + keyText(key).length + 64, 0)
-  return 4096 + chunks * 500 + keys * 2
+  const keys = index.groups.reduce((sum, group) => sum + 2 * keyText(group.first_key).length + 200, 0)
+  return 4096 + chunks * 370 + keys
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+function damaged(ref: FileRef, part: string): Error {
+  return unreadable(ref.path, `${part} is damaged`)
 }

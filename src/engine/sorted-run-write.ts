@@ -1,10 +1,11 @@
+import { crc32 } from 'node:zlib'
 import { ServoError } from '../lib/error.ts'
 import type { KeyPart } from '../model/rows.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 import { type FileIndex, type Scope, type TableWriter, tableWriter } from './parquet.ts'
 import { compareTuples, type KeyTuple, keyText } from './row-merge.ts'
 import { bloomOf } from './sorted-run-bloom.ts'
-import { FIRST_KEYS, LAST_KEY } from './sorted-run-index.ts'
+import { describeRun, type GroupEntry } from './sorted-run-index.ts'
 
 /** A whole run at once, of rows in key order. */
 export function encodeRun(table: Table, rows: readonly AnyRow[], scope: Scope): Uint8Array {
@@ -17,23 +18,30 @@ export function runWriter(table: Table, scope: Scope): TableWriter {
   return tableWriter(table, scope, { codec: 'zstd', index: runFileIndex(table) })
 }
 
-/** Sees to the order of rows, and notes the keys and Bloom filters by which the run will be searched. */
+/** Sees to the order of rows, and notes by what the run will be searched and checked. */
 function runFileIndex(table: Table): FileIndex {
-  const firstKeys: KeyTuple[] = []
-  let last: KeyTuple | undefined
+  const groups: GroupEntry[] = []
+  let last: KeyTuple | null = null
   return {
-    rowGroup(columns) {
+    rowGroup(columns, bytes) {
       const parts = table.key.map((name) => columns.get(name) as readonly KeyPart[])
-      const first = parts[0]!
-      for (let i = 0; i < first.length; i++) {
+      const count = parts[0]!.length
+      for (let i = 0; i < count; i++) {
         const key = parts.map((values) => values[i]!)
-        if (last !== undefined && compareTuples(last, key) >= 0) throw notSorted(table, last, key)
-        if (i === 0) firstKeys.push(key)
+        if (last !== null && compareTuples(last, key) >= 0) throw notSorted(table, last, key)
         last = key
       }
-      return new Map([[table.key[0]!, bloomOf(first)]])
+      // Of all parts of the key: which of them tells rows apart differs from table to table, and a filter of few values
+      // takes a few bytes.
+      const filters = table.key.map((name, i): [string, Uint32Array] => [name, bloomOf(parts[i]!)])
+      groups.push({
+        first_key: parts.map((values) => values[0]!),
+        crc32: crc32(bytes),
+        filter_crc32: filters.map(([, filter]) => crc32(filter)),
+      })
+      return new Map(filters)
     },
-    metadata: () => ({ [FIRST_KEYS]: JSON.stringify(firstKeys), [LAST_KEY]: JSON.stringify(last ?? null) }),
+    metadata: () => describeRun({ last_key: last, groups }),
   }
 }
 

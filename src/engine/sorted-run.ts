@@ -2,11 +2,21 @@ import { ServoError } from '../lib/error.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { FileRef } from './checked.ts'
-import { type Batch, decodeGroup } from './parquet-read.ts'
+import type { Batch } from './parquet-read.ts'
 import { compareParts, type KeyTuple, keyText, mergeRows } from './row-merge.ts'
-import { mayContain } from './sorted-run-bloom.ts'
 import { SizedCache } from './sorted-run-cache.ts'
-import { groupFor, parseBloom, type RunIndex, readRange, readRunIndex, weightOf } from './sorted-run-index.ts'
+import {
+  filterRange,
+  groupFor,
+  type KeyFilters,
+  maybeIn,
+  parseFilters,
+  type RunIndex,
+  readGroup,
+  readRange,
+  readRunIndex,
+  weightOf,
+} from './sorted-run-index.ts'
 
 /*
  * A run: rows of a cold table in one immutable file, in key order, each key once. Any number of runs may hold versions
@@ -17,26 +27,29 @@ export { type MergedRun, type MergeOptions, mergeRuns, scanBatches, scanRun } fr
 export { encodeRun, runWriter } from './sorted-run-write.ts'
 
 export interface RunReaderOptions {
-  /** For footers and Bloom filters, in bytes. A million rows take some 4 MB, so this is enough for ten million. */
+  /** For footers and Bloom filters, in bytes, half for each. A million rows take 2 to 3 MB, so this is enough for twenty million. */
   readonly indexBytes?: number
   /** Row groups kept decoded, a few MB each: only for look-ups that come in clusters. */
   readonly rowGroups?: number
 }
 
 /** One decodes while the others wait for the store; more would only pile up in memory. */
-const GROUPS_AT_ONCE = 4
+const READS_AT_ONCE = 4
 /** Reading a few filters too many is quicker than asking twice. */
-const BLOOM_GAP_BYTES = 64 * 1024
+const FILTER_GAP_BYTES = 64 * 1024
 
 /** Finds rows by key in runs of one store. One reader serves all tables, and shares its memory among them. */
 export class RunReader {
   readonly #store: ObjectStore
-  readonly #indexes: SizedCache<RunIndex | Uint32Array>
+  readonly #indexes: SizedCache<RunIndex>
+  readonly #filterCache: SizedCache<KeyFilters>
   readonly #groups: SizedCache<Batch>
 
   constructor(store: ObjectStore, options: RunReaderOptions = {}) {
     this.#store = store
-    this.#indexes = new SizedCache(options.indexBytes ?? 64 * 1024 * 1024)
+    const half = (options.indexBytes ?? 64 * 1024 * 1024) / 2
+    this.#indexes = new SizedCache(half)
+    this.#filterCache = new SizedCache(half)
     this.#groups = new SizedCache(options.rowGroups ?? 4)
   }
 
@@ -54,15 +67,14 @@ export class RunReader {
       if (others === undefined) wanted.set(group, [i])
       else others.push(i)
     }
-    const filters = await this.#filters(ref, index, [...wanted.keys()])
+    const filters = await this.#filters(index, [...wanted.keys()])
     const likely: [group: number, keys: number[]][] = []
     for (const [group, places] of wanted) {
-      const filter = filters.get(group)
-      const rest = filter === undefined ? places : places.filter((i) => mayContain(filter, keys[i]![0]!))
+      const rest = places.filter((i) => maybeIn(filters.get(group)!, keys[i]!))
       if (rest.length > 0) likely.push([group, rest])
     }
-    await inParallel(GROUPS_AT_ONCE, likely, async ([group, places]) => {
-      const batch = await this.#group(ref, index, group)
+    await inParallel(READS_AT_ONCE, likely, async ([group, places]) => {
+      const batch = await this.#group(index, group)
       for (const i of places) {
         const at = search(table, batch, keys[i]!)
         if (at >= 0) rows[i] = batch.row(at)
@@ -85,52 +97,47 @@ export class RunReader {
   }
 
   #index(table: Table, ref: FileRef): Promise<RunIndex> {
-    return this.#indexes.load(
-      ref.path,
-      () => readRunIndex(this.#store, table, ref),
-      (index) => weightOf(index as RunIndex),
-    ) as Promise<RunIndex>
+    return this.#indexes.load(ref.path, () => readRunIndex(this.#store, table, ref), weightOf)
   }
 
-  #group(ref: FileRef, index: RunIndex, at: number): Promise<Batch> {
-    const group = index.footer.groups[at]!
-    return this.#groups.load(
-      `${ref.path}#${at}`,
-      async () =>
-        decodeGroup(index.footer, group, {
-          start: group.start,
-          bytes: await readRange(this.#store, ref, group.start, group.end),
-        }),
-      () => 1,
-    )
+  #group(index: RunIndex, at: number): Promise<Batch> {
+    return this.#groups.load(`${index.ref.path}#${at}`, () => readGroup(this.#store, index, at), one)
   }
 
-  /** The Bloom filters of some row groups. They lie side by side in the file, so those of a batch are few reads. */
-  async #filters(ref: FileRef, index: RunIndex, groups: number[]): Promise<Map<number, Uint32Array>> {
-    const filters = new Map<number, Uint32Array>()
-    const ranges: { start: number; end: number; groups: number[] }[] = []
+  /** The Bloom filters of some row groups. Those of a file lie side by side, so a batch of look-ups makes few reads. */
+  async #filters(index: RunIndex, groups: number[]): Promise<Map<number, KeyFilters>> {
+    const filters = new Map<number, KeyFilters>()
+    const reads: { start: number; end: number; groups: number[] }[] = []
     for (const at of groups.sort((a, b) => a - b)) {
-      const bloom = index.footer.groups[at]!.bloom
-      if (bloom === undefined) continue
-      const known = this.#indexes.get(`${ref.path}#${at}`) as Uint32Array | undefined
-      const last = ranges.at(-1)
-      if (known !== undefined) filters.set(at, known)
-      else if (last !== undefined && bloom.start - last.end <= BLOOM_GAP_BYTES) {
-        last.end = bloom.end
+      const known = this.#filterCache.get(`${index.ref.path}#${at}`)
+      if (known !== undefined) {
+        filters.set(at, known)
+        continue
+      }
+      const { start, end } = filterRange(index, at)
+      const last = reads.at(-1)
+      if (last === undefined || start - last.end > FILTER_GAP_BYTES) reads.push({ start, end, groups: [at] })
+      else {
+        last.end = end
         last.groups.push(at)
-      } else ranges.push({ start: bloom.start, end: bloom.end, groups: [at] })
+      }
     }
-    await inParallel(GROUPS_AT_ONCE, ranges, async (range) => {
-      const bytes = await readRange(this.#store, ref, range.start, range.end)
-      for (const at of range.groups) {
-        const filter = parseBloom(index.footer.groups[at]!, bytes, range.start)
-        if (filter === undefined) continue
-        filters.set(at, filter)
-        this.#indexes.set(`${ref.path}#${at}`, filter, filter.byteLength + 128)
+    await inParallel(READS_AT_ONCE, reads, async (read) => {
+      const bytes = await readRange(this.#store, index.ref, read.start, read.end)
+      for (const at of read.groups) {
+        const parsed = parseFilters(index, at, bytes, read.start)
+        filters.set(at, parsed)
+        this.#filterCache.set(`${index.ref.path}#${at}`, parsed, sizeOf(parsed))
       }
     })
     return filters
   }
+}
+
+const one = (): number => 1
+
+function sizeOf(filters: KeyFilters): number {
+  return filters.reduce((sum, filter) => sum + filter.byteLength + 128, 0)
 }
 
 /** Where a key is in a row group, or -1. */
@@ -153,7 +160,7 @@ function search(table: Table, batch: Batch, key: KeyTuple): number {
 function checkKey(table: Table, key: KeyTuple): void {
   const right =
     key.length === table.key.length &&
-    table.key.every((name, i) => typeof key[i] === (table.stored[name]!.kind === 'int' ? 'number' : 'string'))
+    table.key.every((name, i) => (table.stored[name]!.kind === 'int' ? Number.isInteger(key[i]) : typeof key[i] === 'string'))
   if (!right) {
     throw new ServoError('bug', 'bad_key', `${keyText(key)} is not a key of ${table.name} (${table.key.join(', ')})`, {
       hint: 'A look-up takes every part of the key, in the order of the table.',

@@ -10,7 +10,10 @@ import { HotTable } from './rows-hot.ts'
 /** All tables of a registry, the engine's own included. */
 export const allTables = (registry: Registry): readonly Table[] => [...registry.tables, ...systemTables]
 
-/** Everything in memory: the rows of unfinished work, and what is new since the last base. */
+/**
+ * Everything in memory: the rows of unfinished work, and what is new since the last base. With a `parent` it is a fork:
+ * it sees the parent's rows and keeps its own changes to itself.
+ */
 export class State implements Rows {
   readonly hotTables = new Map<Table, HotTable>()
   readonly coldTables = new Map<Table, ColdTable>()
@@ -18,12 +21,14 @@ export class State implements Rows {
   readonly sealed = new Map<string, Table[]>()
   readonly #byName = new Map<string, Table>()
 
-  constructor(registry: Registry, options: { indexed?: boolean } = {}) {
+  constructor(registry: Registry, options: { indexed?: boolean; parent?: State } = {}) {
+    const { parent } = options
     for (const table of allTables(registry)) {
       this.#byName.set(table.name, table)
-      if (table.storage.kind === 'cold') this.coldTables.set(table, new ColdTable(table))
+      if (table.storage.kind === 'cold') this.coldTables.set(table, new ColdTable(table, parent?.coldTable(table)))
       else {
-        this.hotTables.set(table, new HotTable(table, options))
+        const rows = { indexed: options.indexed ?? false, ...(parent && { parent: parent.hotTable(table) }) }
+        this.hotTables.set(table, new HotTable(table, rows))
         const owner = table.storage.sealedWith
         if (owner !== undefined) this.sealed.set(owner, [...(this.sealed.get(owner) ?? []), table])
       }

@@ -83,7 +83,7 @@ describe('walking a folder', () => {
           }
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 100 },
     )
   })
 })

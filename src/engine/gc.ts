@@ -1,0 +1,120 @@
+import { MINUTE_MS, toMs } from '../lib/time.ts'
+import type { Registry } from '../model/event.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import { directFiles, type Manifest, manifestNumbers, readManifest } from './manifest.ts'
+import { readEntriesBackwards } from './page-list.ts'
+import { type Layer, numberOf, Paths, type Scope } from './paths.ts'
+import { allTables } from './state.ts'
+
+export interface GarbageOptions {
+  readonly store: ObjectStore
+  readonly scope: Scope
+  readonly registry: Registry
+  readonly clock: Clock
+  /** How long a manifest and its files stay after a newer one, for readers that hold it. Longer than any query runs. */
+  readonly graceMs?: number
+}
+
+export interface GarbageReport {
+  readonly manifests: number
+  readonly files: number
+  /** The lowest manifest that is kept. */
+  readonly boundary: number
+}
+
+const DEFAULT_GRACE_MS = 15 * MINUTE_MS
+
+/**
+ * Removes what no kept manifest names: superseded files, orphans of compactors that died or were overtaken, history
+ * past its retention, and old manifests themselves. Safe to run anywhere, at any time, twice, or after a long pause:
+ * a later manifest names only files that an earlier one named or that are newer than it, so a stale collector's
+ * knowledge is never wrong, only incomplete.
+ */
+export async function collectGarbage(options: GarbageOptions): Promise<GarbageReport> {
+  const { store, scope, clock } = options
+  const paths = new Paths(scope)
+  const kept: Manifest[] = []
+  const dropped: number[] = []
+  const numbers = await manifestNumbers(store, paths)
+  const deadline = clock.now() - (options.graceMs ?? DEFAULT_GRACE_MS)
+  // Newest first: a manifest is needed for as long as the one after it is younger than the grace period.
+  for (const number of numbers.toReversed()) {
+    const successor = kept.at(-1)
+    if (dropped.length > 0 || (successor !== undefined && toMs(successor.published_at) < deadline)) {
+      dropped.push(number)
+      continue
+    }
+    const manifest = await readManifest(store, paths, scope, number)
+    if (manifest !== undefined) kept.push(manifest)
+  }
+  const oldest = kept.at(-1)
+  const newest = kept[0]
+  if (oldest === undefined || newest === undefined) return { manifests: 0, files: 0, boundary: 0 }
+
+  // The boundary first, durably: a paused compactor that then creates a manifest at a freed number will notice.
+  if (dropped.length > 0) await store.create(paths.boundary(oldest.number), new Uint8Array())
+  for (const number of dropped) await store.delete(paths.manifest(number))
+  const files = await collectFiles(options, paths, kept, newest)
+  await collectBoundaries(store, paths, oldest.number)
+  return { manifests: dropped.length, files, boundary: oldest.number }
+}
+
+async function collectFiles({ store, registry }: GarbageOptions, paths: Paths, kept: readonly Manifest[], newest: Manifest): Promise<number> {
+  const live = new Set(kept.flatMap((manifest) => [...directFiles(manifest)].map((file) => file.path)))
+  let removed = 0
+  const sweep = async (prefix: string, isLive: (path: string) => boolean): Promise<void> => {
+    for await (const { path } of store.list(prefix)) {
+      // Beyond the newest publish that is known here, a file may be one that is about to be named.
+      if (isLive(path) || numberOf(path) > newest.publish) continue
+      await store.delete(path)
+      removed += 1
+    }
+  }
+  const swept: readonly Layer[] = ['base', 'l0', 'removed', 'runs']
+  const history = await recentHistory(store, newest)
+  for (const table of allTables(registry)) {
+    for (const layer of swept) await sweep(`${paths.table(table.name)}${layer}/`, (path) => live.has(path))
+    if (table.storage.kind !== 'hot' || table.storage.sealedWith === undefined) continue
+    const folder = `${paths.table(table.name)}history/`
+    const expired = Math.min(...kept.map((manifest) => manifest.dropped[table.name] ?? 0))
+    for await (const { path } of store.list(folder)) {
+      if (numberOf(path) >= expired) break
+      await store.delete(path)
+      removed += 1
+    }
+    for await (const { path } of store.list(folder, history.day === undefined ? {} : { after: `${folder}${history.day}` })) {
+      const publish = numberOf(path)
+      if (publish < history.from || publish > newest.publish || history.paths.has(path)) continue
+      await store.delete(path)
+      removed += 1
+    }
+  }
+  return removed
+}
+
+interface RecentHistory {
+  readonly paths: ReadonlySet<string>
+  /** The oldest publish among them, and its day; without a day, all there is. */
+  readonly from: number
+  readonly day?: string
+}
+
+/** History files sealed lately, among which an orphan would be. Older orphans were found by earlier collections. */
+async function recentHistory(store: ObjectStore, newest: Manifest): Promise<RecentHistory> {
+  const paths = new Set<string>()
+  let entries = 0
+  for await (const entry of readEntriesBackwards(store, newest.history)) {
+    for (const file of Object.values(entry.tables)) paths.add(file.path)
+    entries += 1
+    if (entries >= RECENT_ENTRIES) return { paths, from: entry.publish, day: entry.sealed_at.slice(0, 10) }
+  }
+  return { paths, from: 0 }
+}
+
+/** More than can be sealed between two collections. */
+const RECENT_ENTRIES = 256
+
+async function collectBoundaries(store: ObjectStore, paths: Paths, newest: number): Promise<void> {
+  for await (const { path } of store.list(paths.boundaries)) if (numberOf(path) < newest) await store.delete(path)
+}

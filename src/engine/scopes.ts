@@ -1,0 +1,25 @@
+import type { ObjectStore } from '../ports/object-store.ts'
+import type { Scope } from './paths.ts'
+
+const ROOT = /^tenant=([^/]+)\/workspace=([^/]+)\//
+
+/** The workspaces that a store holds. Skips from one to the next without listing what is inside. */
+export async function listScopes(store: ObjectStore): Promise<Scope[]> {
+  const scopes: Scope[] = []
+  let after = ''
+  for (;;) {
+    let next: string | undefined
+    for await (const { path } of store.list('', after === '' ? {} : { after })) {
+      next = path
+      break
+    }
+    if (next === undefined) return scopes
+    const [root, tenant_id, workspace_id] = ROOT.exec(next) ?? []
+    if (root === undefined) after = next
+    else {
+      scopes.push({ tenant_id: tenant_id as string, workspace_id: workspace_id as string })
+      // Sorts after every path below the root: no path segment holds a tilde.
+      after = `${root}~`
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import { SECOND_MS } from '../lib/time.ts'
+import { ulidFloor } from '../lib/ulid.ts'
+import type { Columns } from '../model/column.ts'
+import type { Registry } from '../model/event.ts'
+import type { KeyPart } from '../model/rows.ts'
+import type { RowOf, Table } from '../model/table.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import { Folder } from './fold.ts'
+import { FoldedSegments } from './folded-segments.ts'
+import { loadState, readDelta } from './load-state.ts'
+import { type Manifest, newestManifest } from './manifest.ts'
+import { Paths, type Scope, segmentUlid } from './paths.ts'
+import { mergeRows } from './row-merge.ts'
+import { coldKey } from './rows-cold.ts'
+import { decodeSegment, type Segment } from './segment.ts'
+import { RunReader } from './sorted-run.ts'
+import { State } from './state.ts'
+
+export interface ViewOptions {
+  readonly store: ObjectStore
+  readonly scope: Scope
+  readonly registry: Registry
+  readonly clock: Clock
+}
+
+/** What a fresh read may cost at most. Past a limit it answers with what it has folded and says so. */
+export interface FreshLimits {
+  readonly maxEvents: number
+  /** How far before the newest manifest the tail of the ledger may begin. */
+  readonly maxAgeMs: number
+  readonly maxTimeMs: number
+}
+
+export const freshLimits: FreshLimits = { maxEvents: 5_000, maxAgeMs: 60 * SECOND_MS, maxTimeMs: 200 }
+
+/** The tables as one manifest has them, for anybody who only reads. Refreshing reads only what is new. */
+export class View {
+  readonly #options: ViewOptions
+  readonly #paths: Paths
+  readonly #reader: RunReader
+  #manifest: Manifest
+  #state: State
+
+  private constructor(options: ViewOptions, manifest: Manifest, state: State) {
+    this.#options = options
+    this.#paths = new Paths(options.scope)
+    this.#reader = new RunReader(options.store)
+    this.#manifest = manifest
+    this.#state = state
+  }
+
+  static async open(options: ViewOptions): Promise<View> {
+    const manifest = await newestManifest(options.store, new Paths(options.scope), options.scope)
+    return new View(options, manifest, await loadState(options.store, options.registry, manifest, { indexed: true }))
+  }
+
+  get manifest(): Manifest {
+    return this.#manifest
+  }
+
+  /** Rows of unfinished work, with the table's indexes. */
+  get state(): State {
+    return this.#state
+  }
+
+  /** Moves to the newest manifest. Says whether there was one. */
+  async refresh(): Promise<boolean> {
+    const { store, scope, registry } = this.#options
+    const newest = await newestManifest(store, this.#paths, scope, this.#manifest.number)
+    if (newest.number <= this.#manifest.number) return false
+    const held = this.#manifest.publish
+    if (newest.base.publish > held + 1) {
+      this.#state = await loadState(store, registry, newest, { indexed: true })
+    } else {
+      const followsBase = newest.base.publish === held + 1
+      const missing = newest.l0.filter((delta) => delta.publish > held).map((delta) => delta.tables)
+      const deltas = await Promise.all((followsBase ? [newest.base.delta, ...missing] : missing).map((tables) => readDelta(store, this.#state, tables)))
+      deltas.forEach((apply, i) => {
+        apply()
+        if (followsBase && i === 0) this.#leaveSealed()
+      })
+    }
+    this.#manifest = newest
+    return true
+  }
+
+  /** A cold row by its key, whatever files hold it. */
+  async lookup<C extends Columns>(table: Table<C>, ...key: KeyPart[]): Promise<RowOf<C> | undefined> {
+    const [stored] = await this.#reader.lookupMerged(table, this.#manifest.runs[table.name] ?? [], [key])
+    const recent = this.#state.coldTable(table).recent.get(coldKey(key))
+    const row = stored === undefined || recent === undefined ? (recent ?? stored) : mergeRows(table, stored, recent)
+    return row as RowOf<C> | undefined
+  }
+
+  /**
+   * The state with what the ledger holds beyond the newest manifest folded in, in a fork of its own. `complete` is
+   * false when a limit was reached first.
+   */
+  async fresh(limits: Partial<FreshLimits> = {}): Promise<{ state: State; events: number; complete: boolean }> {
+    const { maxEvents, maxAgeMs, maxTimeMs } = { ...freshLimits, ...limits }
+    const { store, registry, clock } = this.#options
+    const started = clock.now()
+    await this.refresh()
+    const fork = new State(registry, { indexed: true, parent: this.#state })
+    const folder = new Folder(registry, fork)
+    const tail = await this.#tail(maxAgeMs)
+    let events = 0
+    for (const ulid of tail) {
+      if (events >= maxEvents || clock.now() - started > maxTimeMs) return { state: fork, events, complete: false }
+      const segment = await this.#readSegment(store, ulid)
+      if (segment === undefined) continue
+      for (const { table, key } of folder.reads(segment.events)) {
+        const parts = key.filter((part) => part !== undefined)
+        const [stored] = await this.#reader.lookupMerged(table, this.#manifest.runs[table.name] ?? [], [parts])
+        fork.coldTable(table).provide(parts, stored)
+      }
+      for (const event of segment.events) folder.fold(event)
+      events += segment.events.length
+    }
+    return { state: fork, events, complete: true }
+  }
+
+  async #tail(maxAgeMs: number): Promise<string[]> {
+    const { store } = this.#options
+    const from = this.#manifest.watermarks.low_ms - maxAgeMs
+    const ulids: string[] = []
+    const after = from > 0 ? { after: this.#paths.segment(ulidFloor(from)) } : {}
+    for await (const { path } of store.list(this.#paths.ledger, after)) {
+      const ulid = segmentUlid(path)
+      if (ulid !== undefined) ulids.push(ulid)
+    }
+    return await new FoldedSegments(store, this.#manifest).fresh(ulids)
+  }
+
+  async #readSegment(store: ObjectStore, ulid: string): Promise<Segment | undefined> {
+    const path = this.#paths.segment(ulid)
+    const bytes = await store.get(path)
+    return bytes === undefined ? undefined : { ulid, events: decodeSegment(bytes, path, this.#options.scope) }
+  }
+
+  /** What the base sealed is in history now, and recent cold rows are in its runs. */
+  #leaveSealed(): void {
+    for (const { owner, row } of [...this.#state.ended()]) {
+      const ownerId = row[owner.key[0] as string] as string
+      for (const table of this.#state.sealed.get(owner.name) ?? []) {
+        for (const sealed of [...this.#state.hotTable(table).under(ownerId)]) this.#state.hotTable(table).unload(sealed)
+      }
+    }
+    for (const cold of this.#state.coldTables.values()) cold.recent.clear()
+  }
+}

@@ -1,0 +1,203 @@
+import { attemptId } from '../domain/dispatch/identity.ts'
+import { requestFingerprint, runIdFromRunKey } from '../domain/runs/identity.ts'
+import { RunCancelRequested } from '../domain/runs/run-cancel-requested.event.ts'
+import { RunRequested } from '../domain/runs/run-requested.event.ts'
+import type { RunState } from '../domain/runs/runs.table.ts'
+import type { SourceRef } from '../domain/runs/trigger.ts'
+import { PlanCreated } from '../domain/tasks/plan-created.event.ts'
+import type { TaskState } from '../domain/tasks/tasks.table.ts'
+import { TimerRequested } from '../domain/timers/timer-requested.event.ts'
+import { toIso } from '../lib/time.ts'
+import type { Envelope } from '../model/envelope.ts'
+import type { RunPlan, TaskPlan } from './history-plan.ts'
+import { taskLife } from './history-tasks.ts'
+import { type Actor, pause, type World } from './history-world.ts'
+import { TENANT, type Writer, WORKSPACE } from './history-writers.ts'
+
+const SECRET = { id: 'secret-1', value: 'correct horse battery staple' }
+
+/** A task as the simulation knows it: what the fold should come to when everything arrives as it happened. */
+export interface SimulatedTask {
+  readonly key: string
+  readonly asset: string
+  readonly partition: string | null
+  readonly upstream: readonly string[]
+  readonly plan: TaskPlan
+  state: TaskState
+  attempt: number
+  /** Attempts whose dispatch was asked for before its time. */
+  readonly asked: Set<number>
+}
+
+const isOver = (task: SimulatedTask): boolean => ['SUCCEEDED', 'FAILED', 'SKIPPED', 'CANCELLED'].includes(task.state)
+const inFlight = (task: SimulatedTask): boolean => task.state === 'DISPATCHED' || task.state === 'RUNNING'
+
+/** A run as the simulation knows it. It keeps its own, deliberately naive book: no counters, no ranks, no parking. */
+export class SimulatedRun {
+  readonly world: World
+  readonly plan: RunPlan
+  readonly runKey: string
+  readonly runId: string
+  readonly assets: readonly string[]
+  readonly source: SourceRef
+  readonly tasks = new Map<string, SimulatedTask>()
+  planned = false
+  flawed = false
+  cancelled = false
+
+  constructor(world: World, plan: RunPlan, runKey: string, source: SourceRef) {
+    this.world = world
+    this.plan = plan
+    this.runKey = runKey
+    this.source = source
+    this.runId = runIdFromRunKey(TENANT, WORKSPACE, runKey, SECRET)
+    plan.tasks.forEach((task, index) => {
+      const key = `t${index}`
+      const upstream = index === 0 ? [] : [...new Set(task.upstream.map((up) => `t${up % index}`))]
+      this.tasks.set(key, {
+        key,
+        asset: `asset${task.asset}`,
+        partition: task.partition === null ? null : `2025-01-${10 + task.partition}`,
+        upstream,
+        plan: task,
+        state: 'PLANNED',
+        attempt: 1,
+        asked: new Set(),
+      })
+    })
+    this.assets = [...new Set([...this.tasks.values()].map((task) => task.asset)), 'asset9']
+  }
+
+  get fingerprint(): string {
+    return requestFingerprint({ asset_selection: this.assets })
+  }
+
+  get state(): RunState {
+    const states = [...this.tasks.values()].map((task) => task.state)
+    if (this.flawed) return 'FAILED'
+    if (!this.planned) return this.cancelled ? 'CANCELLED' : 'PENDING'
+    if (![...this.tasks.values()].every(isOver)) return [...this.tasks.values()].some((task) => task.attempt > 1 || inFlight(task) || task.state === 'RETRY_WAIT' || task.state === 'SUCCEEDED' || task.state === 'FAILED') ? 'RUNNING' : 'PENDING'
+    if (this.cancelled && states.includes('CANCELLED')) return 'CANCELLED'
+    if (states.includes('FAILED')) return 'FAILED'
+    return states.includes('CANCELLED') ? 'CANCELLED' : 'SUCCEEDED'
+  }
+
+  get isOver(): boolean {
+    return ['SUCCEEDED', 'FAILED', 'CANCELLED'].includes(this.state)
+  }
+
+  request(writer: Writer, assets = this.assets): Envelope {
+    return writer.write(RunRequested, {
+      run_key: this.runKey,
+      run_id: this.runId,
+      secret_id: SECRET.id,
+      request_fingerprint: requestFingerprint({ asset_selection: assets }),
+      asset_selection: assets,
+      trigger_source_ref: this.source,
+      labels: { team: 'data' },
+    })
+  }
+
+  attemptFact(task: SimulatedTask, attempt = task.attempt) {
+    return { run_id: this.runId, task_key: task.key, attempt, attempt_id: attemptId(this.runId, task.key, attempt) }
+  }
+
+  makeReady(task: SimulatedTask): void {
+    task.state = task.asked.has(task.attempt) ? 'DISPATCHED' : 'READY'
+  }
+
+  ended(task: SimulatedTask, state: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'): void {
+    task.state = state
+    const below = [...this.tasks.values()].filter((other) => other.upstream.includes(task.key))
+    for (const other of below) {
+      if (isOver(other)) continue
+      if (state !== 'SUCCEEDED') this.#giveUp(other, state === 'CANCELLED' ? 'CANCELLED' : 'SKIPPED')
+      else if (other.upstream.every((key) => this.tasks.get(key)?.state === 'SUCCEEDED')) {
+        this.makeReady(other)
+        this.world.spawn(taskLife(this, other))
+      }
+    }
+  }
+
+  #giveUp(task: SimulatedTask, state: 'SKIPPED' | 'CANCELLED'): void {
+    task.state = state
+    for (const other of this.tasks.values()) if (other.upstream.includes(task.key) && !isOver(other)) this.#giveUp(other, state)
+  }
+
+  cancel(): void {
+    if (this.isOver || this.cancelled) return
+    this.cancelled = true
+    for (const task of this.tasks.values()) if (!isOver(task) && !inFlight(task)) task.state = 'CANCELLED'
+  }
+}
+
+/** Everything that happens in a run once it was requested. */
+export function* runLife(run: SimulatedRun): Actor {
+  const { world, plan } = run
+  if (plan.cancelAfter !== null) world.spawn(cancellation(run, plan.cancelAfter))
+  for (const other of plan.askedAgain) world.spawn(requestedAgain(run, other))
+  yield* pause(1)
+  if (plan.deadline) {
+    const fireAt = toIso(world.now + 3_600_000)
+    yield world.write(TimerRequested, { timer_type: 'SLA_CHECK', run_id: run.runId, fire_at: fireAt })
+  }
+  const segments = planSegments(run)
+  for (const [index, segment] of segments.entries()) {
+    if (index === segments.length - 1 && !run.cancelled) begin(run)
+    yield segment
+  }
+  if (plan.plannedTwice) {
+    yield world.write(PlanCreated, { run_id: run.runId, plan_id: 'plan-b', part: 0, parts: 1, tasks: [{ task_key: 'other' }] })
+  }
+}
+
+function begin(run: SimulatedRun): void {
+  if (run.plan.flaw === 'a part is missing') return
+  run.planned = true
+  run.flawed = run.plan.flaw !== 'none'
+  for (const task of run.tasks.values()) task.state = run.flawed ? 'SKIPPED' : 'BLOCKED'
+  if (run.flawed) return
+  for (const task of run.tasks.values()) {
+    if (task.upstream.length > 0) continue
+    run.makeReady(task)
+    run.world.spawn(taskLife(run, task))
+  }
+}
+
+/** The plan in parts, each with its share of the tasks, some of them in one segment. */
+function planSegments(run: SimulatedRun): Envelope[][] {
+  const { world, plan } = run
+  const planned: Record<string, unknown>[] = [...run.tasks.values()].map((task) => ({
+    task_key: task.key,
+    asset_key: task.asset,
+    partition_key: task.partition,
+    depends_on: task.upstream,
+    max_attempts: task.plan.maxAttempts,
+  }))
+  const last = planned.at(-1)
+  if (plan.flaw === 'a cycle') planned.push({ task_key: 'x', depends_on: ['y'] }, { task_key: 'y', depends_on: ['x', ...(last ? [last['task_key']] : [])] })
+  if (plan.flaw === 'an unknown upstream') planned.push({ task_key: 'x', depends_on: ['nobody'] }, { task_key: 'y', depends_on: ['somebody'] })
+  if (plan.flaw === 'a task twice') planned.push({ task_key: 'x', priority: 1 }, { task_key: 'y' }, { task_key: 'y', priority: 3 }, { task_key: 'x', priority: 2 })
+  const parts = Math.max(1, Math.min(plan.parts, planned.length))
+  const size = Math.ceil(planned.length / parts)
+  const total = parts + (plan.flaw === 'a part is missing' ? 1 : 0)
+  const writer = world.writer()
+  const events = Array.from({ length: parts }, (_, part) =>
+    writer.write(PlanCreated, { run_id: run.runId, plan_id: 'plan-a', part, parts: total, tasks: planned.slice(part * size, (part + 1) * size) }),
+  )
+  return world.roll(2) === 0 ? [events] : events.map((event) => [event])
+}
+
+function* cancellation(run: SimulatedRun, steps: number): Actor {
+  yield* pause(steps)
+  run.cancel()
+  yield run.world.write(RunCancelRequested, { run_id: run.runId, requested_by: 'ada' })
+  // A second person is impatient too.
+  if (run.world.roll(3) === 1) yield run.world.write(RunCancelRequested, { run_id: run.runId, requested_by: 'grace' })
+}
+
+/** The same key is asked for again: for the same work, which is the same run, or for other work, which is refused. */
+function* requestedAgain(run: SimulatedRun, other: boolean): Actor {
+  yield* pause(2)
+  yield [run.request(run.world.writer(), other ? ['asset7', 'asset8'] : run.assets)]
+}
