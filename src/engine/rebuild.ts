@@ -66,7 +66,12 @@ async function readable({ store, scope }: RebuildOptions, paths: Paths, number: 
 
 async function repair(options: RebuildOptions, manifest: Manifest): Promise<RebuildReport> {
   const { store, scope, registry, scratch } = options
-  const wanted = new Set([...directFiles(manifest)].map((file) => file.path))
+  // Readers may still hold older manifests that are kept; their files are made again on the way.
+  const wanted = new Set<string>()
+  for (const number of await manifestNumbers(store, new Paths(scope))) {
+    const kept = await readManifest(store, new Paths(scope), scope, number).catch(() => undefined)
+    if (kept !== undefined) for (const file of directFiles(kept)) wanted.add(file.path)
+  }
   for await (const entry of readEntries(store, manifest.history)) {
     for (const [table, file] of Object.entries(entry.tables)) if (entry.publish >= (manifest.dropped[table] ?? 0)) wanted.add(file.path)
   }

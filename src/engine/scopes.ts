@@ -1,6 +1,9 @@
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { Scope } from './paths.ts'
 
+/** Sorts after every name that Servo puts below a workspace. */
+const LAST_NAME = 'z'.repeat(100)
+
 const ROOT = /^tenant=([^/]+)\/workspace=([^/]+)\//
 
 /** The workspaces that a store holds. Skips from one to the next without listing what is inside. */
@@ -18,8 +21,7 @@ export async function listScopes(store: ObjectStore): Promise<Scope[]> {
     if (root === undefined) after = next
     else {
       scopes.push({ tenant_id: tenant_id as string, workspace_id: workspace_id as string })
-      // Sorts after every path below the root: no path segment holds a tilde.
-      after = `${root}~`
+      after = `${root}${LAST_NAME}`
     }
   }
 }

@@ -43,6 +43,7 @@ export class SimulatedRun {
   readonly tasks = new Map<string, SimulatedTask>()
   planned = false
   flawed = false
+  started = false
   cancelled = false
 
   constructor(world: World, plan: RunPlan, runKey: string, source: SourceRef) {
@@ -76,7 +77,7 @@ export class SimulatedRun {
     const states = [...this.tasks.values()].map((task) => task.state)
     if (this.flawed) return 'FAILED'
     if (!this.planned) return this.cancelled ? 'CANCELLED' : 'PENDING'
-    if (![...this.tasks.values()].every(isOver)) return [...this.tasks.values()].some((task) => task.attempt > 1 || inFlight(task) || task.state === 'RETRY_WAIT' || task.state === 'SUCCEEDED' || task.state === 'FAILED') ? 'RUNNING' : 'PENDING'
+    if (![...this.tasks.values()].every(isOver)) return this.started ? 'RUNNING' : 'PENDING'
     if (this.cancelled && states.includes('CANCELLED')) return 'CANCELLED'
     if (states.includes('FAILED')) return 'FAILED'
     return states.includes('CANCELLED') ? 'CANCELLED' : 'SUCCEEDED'
@@ -103,7 +104,13 @@ export class SimulatedRun {
   }
 
   makeReady(task: SimulatedTask): void {
-    task.state = task.asked.has(task.attempt) ? 'DISPATCHED' : 'READY'
+    task.state = 'READY'
+    if (task.asked.has(task.attempt)) this.dispatched(task)
+  }
+
+  dispatched(task: SimulatedTask): void {
+    task.state = 'DISPATCHED'
+    this.started = true
   }
 
   ended(task: SimulatedTask, state: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'): void {
@@ -141,10 +148,14 @@ export function* runLife(run: SimulatedRun): Actor {
     const fireAt = toIso(world.now + 3_600_000)
     yield world.write(TimerRequested, { timer_type: 'SLA_CHECK', run_id: run.runId, fire_at: fireAt })
   }
-  const segments = planSegments(run)
-  for (const [index, segment] of segments.entries()) {
-    if (index === segments.length - 1 && !run.cancelled) begin(run)
+  const parts = planParts(run)
+  const together = world.roll(2) === 0
+  const writer = world.writer()
+  for (const [index, part] of parts.entries()) {
+    const segment = (together ? parts : [part]).map((payload) => writer.write(PlanCreated, payload))
+    if ((together || index === parts.length - 1) && !run.cancelled) begin(run)
     yield segment
+    if (together) break
   }
   if (plan.plannedTwice) {
     yield world.write(PlanCreated, { run_id: run.runId, plan_id: 'plan-b', part: 0, parts: 1, tasks: [{ task_key: 'other' }] })
@@ -164,9 +175,9 @@ function begin(run: SimulatedRun): void {
   }
 }
 
-/** The plan in parts, each with its share of the tasks, some of them in one segment. */
-function planSegments(run: SimulatedRun): Envelope[][] {
-  const { world, plan } = run
+/** The plan in parts, each with its share of the tasks. */
+function planParts(run: SimulatedRun): Record<string, unknown>[] {
+  const { plan } = run
   const planned: Record<string, unknown>[] = [...run.tasks.values()].map((task) => ({
     task_key: task.key,
     asset_key: task.asset,
@@ -174,18 +185,25 @@ function planSegments(run: SimulatedRun): Envelope[][] {
     depends_on: task.upstream,
     max_attempts: task.plan.maxAttempts,
   }))
-  const last = planned.at(-1)
-  if (plan.flaw === 'a cycle') planned.push({ task_key: 'x', depends_on: ['y'] }, { task_key: 'y', depends_on: ['x', ...(last ? [last['task_key']] : [])] })
-  if (plan.flaw === 'an unknown upstream') planned.push({ task_key: 'x', depends_on: ['nobody'] }, { task_key: 'y', depends_on: ['somebody'] })
-  if (plan.flaw === 'a task twice') planned.push({ task_key: 'x', priority: 1 }, { task_key: 'y' }, { task_key: 'y', priority: 3 }, { task_key: 'x', priority: 2 })
-  const parts = Math.max(1, Math.min(plan.parts, planned.length))
-  const size = Math.ceil(planned.length / parts)
-  const total = parts + (plan.flaw === 'a part is missing' ? 1 : 0)
-  const writer = world.writer()
-  const events = Array.from({ length: parts }, (_, part) =>
-    writer.write(PlanCreated, { run_id: run.runId, plan_id: 'plan-a', part, parts: total, tasks: planned.slice(part * size, (part + 1) * size) }),
-  )
-  return world.roll(2) === 0 ? [events] : events.map((event) => [event])
+  planned.push(...flaws[plan.flaw])
+  const size = Math.max(1, Math.ceil(planned.length / plan.parts))
+  const shares = Array.from({ length: Math.max(1, Math.ceil(planned.length / size)) }, (_, part) => planned.slice(part * size, (part + 1) * size))
+  const parts = shares.length + (plan.flaw === 'a part is missing' ? 1 : 0)
+  return shares.map((tasks, part) => ({ run_id: run.runId, plan_id: 'plan-a', part, parts, tasks }))
+}
+
+const flaws: Record<RunPlan['flaw'], readonly Record<string, unknown>[]> = {
+  none: [],
+  'a part is missing': [],
+  'a cycle': [
+    { task_key: 'x', depends_on: ['y'] },
+    { task_key: 'y', depends_on: ['x', 'x'] },
+  ],
+  'an unknown upstream': [
+    { task_key: 'x', depends_on: ['nobody'] },
+    { task_key: 'y', depends_on: ['somebody'] },
+  ],
+  'a task twice': [{ task_key: 'x', priority: 1 }, { task_key: 'y' }, { task_key: 'y', priority: 3 }, { task_key: 'x', priority: 2 }],
 }
 
 function* cancellation(run: SimulatedRun, steps: number): Actor {
