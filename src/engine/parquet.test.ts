@@ -8,7 +8,13 @@ const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 const { optional } = col
 
 function tableOf<C extends Columns>(columns: C, name = 'samples'): Table {
-  return defineTable({ name, doc: 'For the tests.', key: ['id'], storage: { kind: 'hot' }, columns: { id: col.string('Id.'), ...columns } }) as Table
+  return defineTable({
+    name,
+    doc: 'For the tests.',
+    key: ['id'],
+    storage: { kind: 'hot' },
+    columns: { id: col.string('Id.'), ...columns },
+  }) as Table
 }
 
 const everyKind = {
@@ -49,8 +55,23 @@ for (const codec of ['snappy', 'zstd'] as const) {
     const rows = [
       full('1'),
       full('2', Object.fromEntries(Object.entries(values).map(([name, value]) => [`maybe_${name}`, value]))),
-      full('3', { maybe_list: [], maybe_tags: {}, list: [], tags: {}, maybe_data: 'text', data: 0, maybe_text: '', maybe_flag: false, maybe_at: -1 }),
-      full('4', { maybe_text: '\uFEFFbegins with a byte order mark', data: [], maybe_data: {}, maybe_big: -Number.MAX_SAFE_INTEGER }),
+      full('3', {
+        maybe_list: [],
+        maybe_tags: {},
+        list: [],
+        tags: {},
+        maybe_data: 'text',
+        data: 0,
+        maybe_text: '',
+        maybe_flag: false,
+        maybe_at: -1,
+      }),
+      full('4', {
+        maybe_text: '\uFEFFbegins with a byte order mark',
+        data: [],
+        maybe_data: {},
+        maybe_big: -Number.MAX_SAFE_INTEGER,
+      }),
       full('5', { text: '😀 and \uE000', list: ['😀'], tags: { '😀': '\uE000' }, data: { '😀': 'x\u0000y' } }),
     ]
     expect(await decodeRows(samples, encodeRows(samples, rows, scope, { codec }))).toEqual(rows)
@@ -68,7 +89,9 @@ test('a file without rows can be read', async () => {
 })
 
 test('equal rows give equal bytes, however they were handed over and in whatever order their maps were filled', () => {
-  const rows = Array.from({ length: ROW_GROUP_ROWS * 2 + 7 }, (_, i) => full(`k${i}`, { number: i, tags: { a: `${i}`, b: 'x' } }))
+  const rows = Array.from({ length: ROW_GROUP_ROWS * 2 + 7 }, (_, i) =>
+    full(`k${i}`, { number: i, tags: { a: `${i}`, b: 'x' } }),
+  )
   const whole = encodeRows(samples, rows, scope)
   const writer = tableWriter(samples, scope)
   const shuffled = rows.map((row) => ({ ...row, tags: { b: 'x', a: row['tags'].a }, data: { nested: row['data'].nested } }))
@@ -100,7 +123,8 @@ test('a file tells its table and format, tenant and workspace stand in every row
     { key: 'servo.table', value: 'samples' },
     { key: 'servo.format', value: '1' },
   ])
-  const statistics = (name: string) => metadata.row_groups[0]!.columns.find((c) => c.meta_data!.path_in_schema[0] === name)!.meta_data!.statistics
+  const statistics = (name: string) =>
+    metadata.row_groups[0]!.columns.find((c) => c.meta_data!.path_in_schema[0] === name)!.meta_data!.statistics
   expect(statistics('tenant_id')).toMatchObject({ min_value: 'acme', max_value: 'acme', null_count: 0n })
   expect(statistics('workspace_id')).toMatchObject({ min_value: 'prod', max_value: 'prod' })
   expect(statistics('maybe_text')).toMatchObject({ null_count: 2n })
@@ -111,13 +135,20 @@ test('text beyond U+FFFF has no smallest and largest value, for its column and r
   const metadata = parquetMetadata(encodeRows(samples, rows, scope))
   const limits = metadata.row_groups.map((group) =>
     ['text', 'id'].map((name) => {
-      const { min_value, null_count } = group.columns.find((c) => c.meta_data!.path_in_schema[0] === name)!.meta_data!.statistics!
+      const { min_value, null_count } = group.columns.find((c) => c.meta_data!.path_in_schema[0] === name)!.meta_data!
+        .statistics!
       return [min_value, null_count]
     }),
   )
   expect(limits).toEqual([
-    [[undefined, 0n], ['k0', 0n]],
-    [['plain', 0n], ['k5000', 0n]],
+    [
+      [undefined, 0n],
+      ['k0', 0n],
+    ],
+    [
+      ['plain', 0n],
+      ['k5000', 0n],
+    ],
   ])
 })
 
@@ -127,7 +158,11 @@ const bad: [string, AnyRow, RegExp][] = [
   ['a number as text', { text: 5 }, /samples\.text .* not the number 5/],
   ['half a surrogate pair', { text: '\uD800' }, /samples\.text .* without lone surrogates/],
   ['half a surrogate pair deep in JSON', { data: { a: '\uDC00' } }, /samples\.data/],
-  ['an integer of 33 bits', { number: 2 ** 31 }, /samples\.number of row \["a"\] must be an integer of 32 bits, not the number 2147483648/],
+  [
+    'an integer of 33 bits',
+    { number: 2 ** 31 },
+    /samples\.number of row \["a"\] must be an integer of 32 bits, not the number 2147483648/,
+  ],
   ['a fraction as an integer', { maybe_number: 1.5 }, /samples\.maybe_number .* or null, not the number 1\.5/],
   ['an unsafe integer', { big: 2 ** 53 }, /samples\.big .* a safe integer/],
   ['a bigint', { big: 5n }, /samples\.big .* not the bigint 5/],
@@ -166,13 +201,27 @@ test('a column that became nullable or required is read as long as its values al
   expect(await decodeRows(nullable, encodeRows(required, [row], scope))).toEqual([row])
   expect(await decodeRows(required, encodeRows(nullable, [row], scope))).toEqual([row])
   const withNull = encodeRows(nullable, [{ ...row, text: null }], scope)
-  await expect(decodeRows(required, withNull, 'l0/7.parquet')).rejects.toThrow(/l0\/7\.parquet .* samples\.text is null in row 0/)
+  await expect(decodeRows(required, withNull, 'l0/7.parquet')).rejects.toThrow(
+    /l0\/7\.parquet .* samples\.text is null in row 0/,
+  )
 })
 
 const changed: [string, Columns, Columns, string, RegExp][] = [
   ['missing', {}, { text: col.string('Text.') }, 'column_missing', /f\.parquet has no column samples\.text/],
-  ['an int now', { text: col.string('Was text.') }, { text: col.int('Int.') }, 'column_type_changed', /stores samples\.text as BYTE_ARRAY\(STRING\), which should be INT32/],
-  ['a timestamp now', { at: col.long('Was long.') }, { at: col.timestamp('Time.') }, 'column_type_changed', /INT64\(TIMESTAMP MILLIS UTC\)/],
+  [
+    'an int now',
+    { text: col.string('Was text.') },
+    { text: col.int('Int.') },
+    'column_type_changed',
+    /stores samples\.text as BYTE_ARRAY\(STRING\), which should be INT32/,
+  ],
+  [
+    'a timestamp now',
+    { at: col.long('Was long.') },
+    { at: col.timestamp('Time.') },
+    'column_type_changed',
+    /INT64\(TIMESTAMP MILLIS UTC\)/,
+  ],
   ['a list now', { list: col.map('Was map.') }, { list: col.strings('List.') }, 'column_type_changed', /samples\.list/],
   ['text now', { data: col.json('Was JSON.') }, { data: col.string('Text.') }, 'column_type_changed', /BYTE_ARRAY\(JSON\)/],
 ]
@@ -185,14 +234,24 @@ test.each(changed)('a required column that is %s makes the file unreadable, by n
 
 test('a file of another table is refused', async () => {
   const other = tableOf({ ...everyKind, ...everyNullable }, 'others')
-  await expect(decodeRows(samples, encodeRows(other, [full('a')], scope))).rejects.toThrow(/holds rows of others, not of samples/)
+  await expect(decodeRows(samples, encodeRows(other, [full('a')], scope))).rejects.toThrow(
+    /holds rows of others, not of samples/,
+  )
 })
 
 test('a damaged file is a corrupt file with its name, wherever the damage is', async () => {
   const rows = Array.from({ length: 300 }, (_, i) => full(`k${i}`, { text: `text ${i}` }))
   const bytes = encodeRows(samples, rows, scope, { codec: 'zstd' })
-  for (const damage of [bytes.subarray(0, 100), bytes.subarray(0, bytes.length - 3), new Uint8Array(0), new Uint8Array(bytes.length)]) {
-    await expect(decodeRows(samples, damage, 'base/9.parquet')).rejects.toMatchObject({ kind: 'corrupt', code: 'file_unreadable' })
+  for (const damage of [
+    bytes.subarray(0, 100),
+    bytes.subarray(0, bytes.length - 3),
+    new Uint8Array(0),
+    new Uint8Array(bytes.length),
+  ]) {
+    await expect(decodeRows(samples, damage, 'base/9.parquet')).rejects.toMatchObject({
+      kind: 'corrupt',
+      code: 'file_unreadable',
+    })
   }
   const scrambled = Uint8Array.from(bytes).fill(0xa5, 20, 2000)
   await expect(decodeRows(samples, scrambled, 'base/9.parquet')).rejects.toThrow(/base\/9\.parquet cannot be read/)

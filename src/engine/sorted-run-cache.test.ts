@@ -21,21 +21,42 @@ test('setting something again counts it once', () => {
 
 test('what is larger than the cache is handed out but not kept', async () => {
   const cache = new SizedCache<string>(10)
-  expect(await cache.load('a', async () => 'A', () => 11)).toBe('A')
+  expect(
+    await cache.load(
+      'a',
+      async () => 'A',
+      () => 11,
+    ),
+  ).toBe('A')
   expect([cache.get('a'), cache.size]).toEqual([undefined, 0])
 })
 
 test('concurrent requests for one thing share one load', async () => {
   const cache = new SizedCache<string>(10)
   let loads = 0
-  const load = () => cache.load('a', async () => `load ${++loads}`, () => 1)
+  const load = () =>
+    cache.load(
+      'a',
+      async () => `load ${++loads}`,
+      () => 1,
+    )
   expect(await Promise.all([load(), load(), load()])).toEqual(['load 1', 'load 1', 'load 1'])
   expect(await load()).toBe('load 1')
 })
 
 test('a failed load is not remembered', async () => {
   const cache = new SizedCache<string>(10)
-  const failing = cache.load('a', () => Promise.reject(new Error('away')), () => 1)
+  const failing = cache.load(
+    'a',
+    () => Promise.reject(new Error('away')),
+    () => 1,
+  )
   await expect(failing).rejects.toThrow('away')
-  expect(await cache.load('a', async () => 'back', () => 1)).toBe('back')
+  expect(
+    await cache.load(
+      'a',
+      async () => 'back',
+      () => 1,
+    ),
+  ).toBe('back')
 })

@@ -20,11 +20,14 @@ export function* taskLife(run: SimulatedRun, task: SimulatedTask): Actor {
   for (;;) {
     const plan = task.plan.attempts[task.attempt - 1] ?? uneventful
     yield* attemptLife(run, task, plan)
-    if (task.state !== 'RETRY_WAIT') return
+    if (!isWaiting(task)) return
     yield* retry(run, task, plan)
-    if (task.state !== 'READY' && task.state !== 'DISPATCHED') return
+    if (!mayStart(task)) return
   }
 }
+
+const isWaiting = (task: SimulatedTask): boolean => task.state === 'RETRY_WAIT'
+const mayStart = (task: SimulatedTask): boolean => task.state === 'READY' || task.state === 'DISPATCHED'
 
 const deadline = (run: SimulatedRun, task: SimulatedTask) => ({ timer_type: 'SLA_CHECK', run_id: run.runId, task_key: task.key })
 
@@ -33,13 +36,14 @@ function* attemptLife(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan)
   const fact = run.attemptFact(task)
   const { attempt_id: _, ...place } = fact
   // The controller did not see the cancellation yet; its dispatch comes to nothing.
-  const late = task.state !== 'READY' && task.state !== 'DISPATCHED'
+  const late = !mayStart(task)
   if (late && world.roll(2) === 0) return
   if (task.state === 'READY') run.dispatched(task)
   const controller = world.writer()
   const segment = [controller.write(DispatchRequested, fact)]
   const watch = { timer_type: 'HEARTBEAT_CHECK', ...place }
-  if (plan.watched > 0) segment.push(controller.write(TimerRequested, { ...watch, fire_at: toIso(world.now + 60_000) }))
+  let due = toIso(world.now + 60_000)
+  if (plan.watched > 0) segment.push(controller.write(TimerRequested, { ...watch, fire_at: due }))
   yield segment
   if (late) return
 
@@ -54,10 +58,10 @@ function* attemptLife(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan)
   for (let beat = 0; beat < plan.beats; beat++) yield world.write(TaskHeartbeat, { ...fact, heartbeat_at: toIso(world.now + (beat % 2) * 5_000) })
   for (let check = 1; check < plan.watched; check++) {
     // The alarm went off while the worker was alive: it is set again, for later.
-    const due = toIso(world.now + 60_000)
     yield world.write(TimerFired, { ...watch, fire_at: due })
-    yield world.write(TimerRequested, { ...watch, fire_at: toIso(world.now + check * 60_000) })
-    yield world.write(TimerEnqueued, { ...watch, fire_at: toIso(world.now + check * 60_000) })
+    due = toIso(world.now + 60_000)
+    yield world.write(TimerRequested, { ...watch, fire_at: due })
+    yield world.write(TimerEnqueued, { ...watch, fire_at: due })
   }
 
   yield finish(run, task, plan, startedAt)

@@ -53,7 +53,7 @@ export class World {
   }
 
   /** A segment of one event, by any of the writers. */
-  write<P>(definition: EventDefinition<P>, payload: Record<string, unknown>): Envelope[] {
+  write(definition: EventDefinition, payload: Record<string, unknown>): Envelope[] {
     return [this.writer().write(definition, payload)]
   }
 

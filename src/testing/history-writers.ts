@@ -14,7 +14,7 @@ export interface Stamp {
 }
 
 /** An event as a writer would append it: the key comes from the definition, never from the one who writes. */
-export function envelope<P>(definition: EventDefinition<P>, payload: Record<string, unknown>, stamp: Stamp): Envelope {
+export function envelope(definition: EventDefinition, payload: Record<string, unknown>, stamp: Stamp): Envelope {
   const parsed = definition.parse(payload)
   return {
     ...stamp,
@@ -49,7 +49,7 @@ export class Writer {
     return { event_id: this.#mint(), timestamp: toIso(this.#now()), source: this.name }
   }
 
-  write<P>(definition: EventDefinition<P>, payload: Record<string, unknown>): Envelope {
+  write(definition: EventDefinition, payload: Record<string, unknown>): Envelope {
     return envelope(definition, payload, this.stamp())
   }
 }
