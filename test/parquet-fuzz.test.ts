@@ -78,7 +78,7 @@ function randomTable(): Table {
     key,
     storage: { kind: 'cold', merge: [] },
     columns: columns as Columns,
-  }) as Table
+  })
 }
 
 function randomRows(table: Table, count: number): AnyRow[] {
@@ -86,7 +86,7 @@ function randomRows(table: Table, count: number): AnyRow[] {
   const nullsIn = pick([0, 2, 10])
   const rows = times(count, (i) => {
     const row: AnyRow = {}
-    for (const [name, { kind, nullable }] of Object.entries(table.columns)) {
+    for (const [name, { kind, nullable }] of Object.entries(table.columns as Columns)) {
       if (table.key.includes(name)) row[name] = kind === 'int' ? random(50) - 25 : keyText()
       else row[name] = nullable && nullsIn > 0 && random(nullsIn) === 0 ? null : anyValue[kind]()
     }
@@ -131,7 +131,7 @@ const unmarked = (value: string): string => value.replace(/^\uFEFF/, '')
 /** A row as DuckDB tells it in JSON. */
 function asSql(table: Table, row: AnyRow): AnyRow {
   const shown: AnyRow = { ...scope }
-  for (const [name, { kind }] of Object.entries(table.columns)) {
+  for (const [name, { kind }] of Object.entries(table.columns as Columns)) {
     shown[name] = row[name] === null ? null : (inJson[kind]?.(row[name]) ?? row[name])
   }
   return { ...shown, row_version: row['row_version'] }
@@ -232,7 +232,7 @@ test('keys on both sides of the gap between UTF-16 and UTF-8 order are found by 
     key: ['k0'],
     storage: { kind: 'cold', merge: [] },
     columns: { k0: col.string('Key.') },
-  }) as Table
+  })
   const keys = ['\uE000', '\uFFFD'.repeat(9), '😀', '😀'.repeat(9), '\u{10FFFF}', '日'.repeat(20), `${'日'.repeat(5)}a`]
   const rows = keys.map((k0, i) => ({ k0, row_version: `v${i}` }))
   for (const a of rows) for (const b of rows) await check(table, sortedByKey(table, a === b ? [a] : [a, b]), 2)

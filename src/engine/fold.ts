@@ -1,7 +1,9 @@
+import { canonicalJson } from '../lib/json.ts'
 import { toMs } from '../lib/time.ts'
 import type { Envelope } from '../model/envelope.ts'
 import { duplicate, type EventDefinition, ignored, type Read, type Registry, type Verdict } from '../model/event.ts'
 import { historyIndex, idempotencyKeys, parkedEvents } from '../model/system-tables.ts'
+import type { Row } from '../model/table.ts'
 import type { State } from './state.ts'
 
 interface Fact {
@@ -106,28 +108,53 @@ export class Folder {
   }
 
   #park(envelope: Envelope, { on, reason }: Verdict & { kind: 'parked' }): void {
-    if (this.#state.hot(parkedEvents).get(on, envelope.event_id) !== undefined) return
-    this.#state.hot(parkedEvents).insert({
+    const parked = this.#state.hot(parkedEvents)
+    if (parked.get(on, envelope.event_id) !== undefined) return
+    let parkedAt = toMs(envelope.timestamp)
+    if (reason === 'waiting') {
+      for (const other of parked.under(on)) {
+        // The same fact under another id waits already.
+        if (isSameFact(other.envelope as Envelope, envelope)) return
+        // Clocks disagree, and ids with them: whoever came first shall be tried first, also by a process that starts anew.
+        parkedAt = Math.max(parkedAt, other.parked_at + 1)
+      }
+    }
+    parked.insert({
       subject: on,
       event_id: envelope.event_id,
       event_type: envelope.event_type,
       reason,
       envelope,
-      parked_at: toMs(envelope.timestamp),
+      parked_at: parkedAt,
       row_version: envelope.event_id,
     })
   }
 
+  /**
+   * Tries again what waited for a change, in the order in which it came. What one of them changes in turn comes before
+   * those behind it: the outcome is that of facts which arrived one by one, each after what it depends on.
+   */
   #retryParked(): void {
     const parked = this.#state.hot(parkedEvents)
-    for (let subject = this.#woken.shift(); subject !== undefined; subject = this.#woken.shift()) {
-      const waiting = [...parked.under(subject)].sort((a, b) => (a.event_id < b.event_id ? -1 : 1))
-      for (const { subject: on, event_id, envelope } of waiting) {
-        const verdict = this.#attempt(envelope as Envelope)
-        if (verdict.kind === 'parked' && verdict.on === on) continue
-        parked.remove(on, event_id)
-        if (verdict.kind === 'parked') this.#park(envelope as Envelope, verdict)
+    const pending: Row<typeof parkedEvents>[] = []
+    for (;;) {
+      for (let subject = this.#woken.pop(); subject !== undefined; subject = this.#woken.pop()) {
+        pending.push(...[...parked.under(subject)].sort(latestFirst))
       }
+      const next = pending.pop()
+      if (next === undefined) return
+      const { subject, event_id } = next
+      if (parked.get(subject, event_id) !== next) continue
+      const verdict = this.#attempt(next.envelope as Envelope)
+      if (verdict.kind === 'parked' && verdict.on === subject) continue
+      parked.remove(subject, event_id)
+      if (verdict.kind === 'parked') this.#park(next.envelope as Envelope, verdict)
     }
   }
 }
+
+const latestFirst = (a: Row<typeof parkedEvents>, b: Row<typeof parkedEvents>): number =>
+  b.parked_at - a.parked_at || (a.event_id < b.event_id ? 1 : -1)
+
+const isSameFact = (a: Envelope, b: Envelope): boolean =>
+  a.idempotency_key === b.idempotency_key && canonicalJson(a.payload) === canonicalJson(b.payload)

@@ -13,13 +13,21 @@ import { encodeSegment, type Segment } from './segment.ts'
 const checkEnvelope = z.compile(envelopeSchema)
 
 /** An event as a caller hands it in; the ledger adds ids, time and scope. */
-export interface NewEvent<P = unknown> {
-  readonly definition: EventDefinition<P>
-  readonly payload: P
+export interface NewEvent extends EventContext {
+  readonly definition: EventDefinition
+  readonly payload: unknown
+}
+
+export interface EventContext {
   readonly correlation_id?: string
   readonly causation_id?: string
   readonly traceparent?: string
   readonly actor?: string
+}
+
+/** An event to append, with its payload checked by the compiler too. */
+export function newEvent<P, I>(definition: EventDefinition<P, I>, payload: I, context: EventContext = {}): NewEvent {
+  return { definition, payload, ...context }
 }
 
 export interface Appended {

@@ -14,7 +14,7 @@ function tableOf<C extends Columns>(columns: C, name = 'samples'): Table {
     key: ['id'],
     storage: { kind: 'hot' },
     columns: { id: col.string('Id.'), ...columns },
-  }) as Table
+  })
 }
 
 const everyKind = {

@@ -50,11 +50,12 @@ export interface Ordered<P = any> {
   readonly why: string
 }
 
-export interface EventSpec<P> {
+export interface EventSpec<P, I = P> {
   readonly type: string
   readonly version: number
   readonly doc: string
-  readonly payload: z.ZodType<P>
+  /** `I` is what callers write, `P` what folds see: defaults are filled in between. */
+  readonly payload: z.ZodType<P, I>
   readonly idempotencyKey: (payload: P) => string
   /**
    * How a repetition is recognised. `structure`: by the rows themselves (keys, attempts, versions), which never expires.
@@ -69,13 +70,13 @@ export interface EventSpec<P> {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a registry holds events of every shape.
-export interface EventDefinition<P = any> extends EventSpec<P> {
+export interface EventDefinition<P = any, I = any> extends EventSpec<P, I> {
   /** Checks a payload from anywhere: the compiled schema, with ordinary zod errors. */
   readonly parse: (payload: unknown) => { success: true; data: P } | { success: false; error: z.ZodError }
 }
 
 /** Declares an event once: payload, idempotency key, effect and description live together. */
-export function defineEvent<P>(spec: EventSpec<P>): EventDefinition<P> {
+export function defineEvent<P, I>(spec: EventSpec<P, I>): EventDefinition<P, I> {
   const compiled = z.compile(spec.payload) as z.ZodType<P>
   return { ...spec, parse: (payload) => compiled.safeParse(payload) as ReturnType<EventDefinition<P>['parse']> }
 }

@@ -5,7 +5,7 @@ import { coldKey } from '../engine/rows-cold.ts'
 import { State } from '../engine/state.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { Verdict } from '../model/event.ts'
-import { historyIndex } from '../model/system-tables.ts'
+import { historyIndex, parkedEvents } from '../model/system-tables.ts'
 import type { KeyPart } from '../model/rows.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 
@@ -79,6 +79,8 @@ export class Bench {
     for (const [table, hot] of this.state.hotTables) {
       snapshot[table.name] = sorted(table, [...hot.all(), ...(this.#history.get(table) ?? [])].map((row) => structuredClone(row)))
     }
+    // Its only meaning is who came first.
+    for (const row of snapshot[parkedEvents.name] ?? []) delete row['parked_at']
     for (const [table, cold] of this.state.coldTables) {
       // Where a thing was sealed depends on when; that it ended is in its own row.
       if (table.name === historyIndex.name) continue

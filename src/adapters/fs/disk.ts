@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 /**
  * The system calls this adapter makes, one function each, so that a test can make any of them fail.
  *
- * They are the asynchronous ones. Synchronous calls save the hops to libuv's threads: 1.3 times as many durable creates
+ * They are the asynchronous ones. Synchronous calls save the hops to libuv's threads: 1.3 to 1.6 times as many creates
  * a second with one in flight, the same with sixteen. They also stop the event loop for as long as the disk takes, and
  * not for fsync alone: a mere link() waits while the journal commits (loop delay p99 of 8 to 16 ms). Below a factor of
  * two that is a bad bargain for a process that also answers HTTP. Plain callbacks made into promises are a little

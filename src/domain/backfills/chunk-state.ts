@@ -1,6 +1,7 @@
 import type { Rows } from '../../model/rows.ts'
-import type { RunRow, RunState } from '../runs/runs.table.ts'
+import { isRunOver, type RunRow, type RunState } from '../runs/runs.table.ts'
 import type { SourceRef } from '../runs/trigger.ts'
+import { backfillSubject } from '../subjects.ts'
 import { backfillChunks, type ChunkState } from './backfill-chunks.table.ts'
 import { backfills } from './backfills.table.ts'
 
@@ -15,10 +16,12 @@ export const chunkStateOf: Record<RunState, ChunkState> = {
 const counterOf = { SUCCEEDED: 'succeeded_chunks', FAILED: 'failed_chunks', CANCELLED: 'cancelled_chunks' } as const
 
 /** The run of a chunk changed: the chunk is what its run is, and its backfill counts it when it ends. */
-export function followRun(rows: Rows, run: Readonly<RunRow>): void {
+export function followRun(rows: Rows, run: Readonly<RunRow>, wake: (subject: string) => void): void {
   const source = run.trigger_source_ref as SourceRef
   if (source.type !== 'backfill') return
   moveChunk(rows, source.backfill_id, source.chunk_index, run.run_id, run.state, run.row_version)
+  // The end of a backfill waits for the ends of its chunks.
+  if (isRunOver(run.state)) wake(backfillSubject(source.backfill_id))
 }
 
 export function moveChunk(rows: Rows, backfillId: string, chunkIndex: number, runId: string, runState: RunState, version: string): void {

@@ -73,7 +73,7 @@ export const DispatchRequested = defineEvent({
     run.started_at = Math.min(run.started_at ?? at, at)
     if (run.state === 'PENDING') {
       run.state = 'RUNNING'
-      followRun(rows, run)
+      followRun(rows, run, wake)
     }
     wake(taskSubject(run_id, task_key))
     return applied

@@ -35,7 +35,7 @@ export function settleRun(rows: Rows, run: RunRow, at: number, wake: (subject: s
     for (const timer of [...rows.hot(timers).under(runSubject(run.run_id))]) rows.hot(timers).remove(timer.subject, timer.slot)
     wake(runSubject(run.run_id))
   }
-  followRun(rows, run)
+  followRun(rows, run, wake)
 }
 
 function endState(run: RunRow): RunRow['state'] {

@@ -117,7 +117,7 @@ export const RunRequested = defineEvent({
       rows.cold(scheduleTicks).merge({ tick_id: source.tick_id, run_id: request.run_id, row_version: event.event_id })
     } else if (source.type === 'backfill') {
       const chunk = rows.hot(backfillChunks).get(source.backfill_id, source.chunk_index)
-      if (chunk !== undefined) followRun(rows, run)
+      if (chunk !== undefined) followRun(rows, run, wake)
     }
     wake(runSubject(request.run_id))
     return applied

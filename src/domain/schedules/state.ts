@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
-import { applied, duplicate, type FoldContext, type Verdict } from '../../model/event.ts'
+import { applied, type FoldContext, type Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { Row } from '../../model/table.ts'
 import { scheduleState } from './schedule-state.table.ts'
@@ -32,7 +32,8 @@ export const switchPayload = z.object({ schedule_id: id, request_id: id, changed
 /** Pausing and resuming: the latest by event id counts, in whatever order they arrive. */
 export function switchSchedule({ event, at, payload, rows }: FoldContext<z.infer<typeof switchPayload>>, status: State['status']): Verdict {
   const known = rows.hot(scheduleState).get(payload.schedule_id)
-  if (known?.status_event_id != null && known.status_event_id >= event.event_id) return duplicate
+  // A later one was folded before it. It counts as heard all the same: its repetition under a newer id must not win.
+  if (known?.status_event_id != null && known.status_event_id >= event.event_id) return applied
   const state = stateOf(rows, payload.schedule_id, event.event_id)
   state.status = status
   state.status_event_id = event.event_id

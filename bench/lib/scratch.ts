@@ -1,0 +1,17 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+/** Where benchmarks write. Must be a real disk: point SERVO_BENCH_DIR at one if the system's temporary folder is memory. */
+export function scratchRoot(): string {
+  const root = process.env['SERVO_BENCH_DIR'] ?? path.join(os.tmpdir(), 'servo-bench')
+  mkdirSync(root, { recursive: true })
+  return root
+}
+
+/** A fresh folder that is gone when the process is. */
+export function scratchFolder(name: string): string {
+  const folder = mkdtempSync(path.join(scratchRoot(), `${name}-`))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
