@@ -216,8 +216,9 @@ export class Compactor {
 
   async #write(draft: Draft): Promise<void> {
     await Promise.all(draft.files.map(({ path, bytes }) => this.#createFile(path, bytes)))
-    await this.#turn.run(async () => {
-      await this.#createManifest(draft.manifest)
+    await this.#createManifest(draft.manifest)
+    await this.#turn.run(() => {
+      this.#manifest = draft.manifest
       draft.settle()
     })
     if (draft.manifest.l0.length === 0) {
@@ -238,6 +239,7 @@ export class Compactor {
       published_at: toIso(nowMs),
     }
     await this.#createManifest(this.#claiming)
+    this.#manifest = this.#claiming
     this.#claimed = true
   }
 
@@ -253,7 +255,6 @@ export class Compactor {
       await store.delete(path)
       throw this.#break(new ServoError('conflict', 'fenced', `manifest ${manifest.number} is older than what is kept`, { hint: 'Open the state again; this one is out of date.' }))
     }
-    this.#manifest = manifest
     // Only people and DuckDB read the copy, so a failure here is no failure of the publish.
     await store.put(this.#paths.manifestCopy, bytes).catch(() => undefined)
   }

@@ -23,6 +23,8 @@ export class Folder {
   readonly #state: State
   readonly #definitions: ReadonlyMap<string, EventDefinition>
   #woken: string[] = []
+  /** Checked once, though an event is looked at for its reads, for its fold, and again each time it is woken. */
+  readonly #facts = new WeakMap<Envelope, Fact | Verdict>()
   readonly #wake = (subject: string): void => {
     if (this.#state.hotTable(parkedEvents).size > 0) this.#woken.push(subject)
   }
@@ -36,7 +38,7 @@ export class Folder {
     const verdict = this.#attempt(envelope)
     if (verdict.kind === 'parked') this.#park(envelope, verdict)
     this.#retryParked()
-    for (const rows of this.#state.hotTables.values()) rows.settle()
+    this.#state.settle()
     return verdict
   }
 
@@ -80,6 +82,15 @@ export class Folder {
   }
 
   #read(envelope: Envelope): Fact | Verdict {
+    let fact = this.#facts.get(envelope)
+    if (fact === undefined) {
+      fact = this.#parse(envelope)
+      this.#facts.set(envelope, fact)
+    }
+    return fact
+  }
+
+  #parse(envelope: Envelope): Fact | Verdict {
     const definition = this.#definitions.get(envelope.event_type)
     if (definition === undefined) return { kind: 'parked', on: `type:${envelope.event_type}`, reason: 'unknown_type' }
     if (envelope.event_version > definition.version) return { kind: 'parked', on: `type:${envelope.event_type}`, reason: 'unknown_version' }

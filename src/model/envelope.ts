@@ -10,15 +10,23 @@ const MAX_ID = 512
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
 const CONTROL = /[\u0000-\u001f\u007f]/
 
+/** Text of one line: whatever may become part of a key must not be able to imitate the end of one. */
+export const line = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength)
+    .refine((text) => !CONTROL.test(text), 'must not contain control characters')
+
 /** Any id that people or other systems choose: kept as it is, but never empty, unbounded, or able to break a line. */
-export const id = z
-  .string()
-  .min(1)
-  .max(MAX_ID)
-  .refine((text) => !CONTROL.test(text), 'must not contain control characters')
+export const id = line(MAX_ID).min(1)
+/** A partition's canonical key; empty for an asset without partitions. */
+export const partitionKey = line(MAX_ID)
+/** Longer than an id, because it is made of several. */
+export const runKey = line(2 * MAX_ID).min(1)
+export const fingerprint = line(128).min(1)
 export const ulid = z.string().refine(isUlid, 'must be a ULID')
 export const count = z.number().int().min(0).max(2_147_483_647)
-export const textMap = z.record(z.string().max(MAX_ID), z.string().max(8_192)).refine((map) => !Object.hasOwn(map, '__proto__'), 'must not have the key __proto__')
+export const textMap = z.record(line(MAX_ID), z.string().max(8_192)).refine((map) => !Object.hasOwn(map, '__proto__'), 'must not have the key __proto__')
 
 /** What every event carries around its payload. Optional members are absent, not null. */
 export const envelopeSchema = z.object({
@@ -30,7 +38,7 @@ export const envelopeSchema = z.object({
   source: id,
   tenant_id: id,
   workspace_id: id,
-  idempotency_key: z.string().min(1).max(2_048),
+  idempotency_key: line(4 * MAX_ID).min(1),
   correlation_id: id.optional(),
   causation_id: id.optional(),
   traceparent: id.optional(),

@@ -3,7 +3,7 @@ import { BackfillChunkPlanned } from '../domain/backfills/backfill-chunk-planned
 import { BackfillCreated } from '../domain/backfills/backfill-created.event.ts'
 import { BackfillStateChanged } from '../domain/backfills/backfill-state-changed.event.ts'
 import type { BackfillState } from '../domain/backfills/backfills.table.ts'
-import type { BackfillPlan } from './history-plan.ts'
+import type { BackfillPlan, RunPlan } from './history-plan.ts'
 import { runLife, SimulatedRun } from './history-runs.ts'
 import { type Actor, pause, type World } from './history-world.ts'
 import type { Writer } from './history-writers.ts'
@@ -47,10 +47,12 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     yield world.write(BackfillStateChanged, move('RUNNING'))
   }
 
-  for (const [chunk_index, runPlan] of plan.chunks.entries()) {
-    if (backfill.cancelled) break
-    const chunk_id = `${backfill_id}:${chunk_index}`
-    const run = new SimulatedRun(world, runPlan, `backfill:${backfill_id}:chunk:${chunk_index}`, { type: 'backfill', backfill_id, chunk_id, chunk_index })
+  const planChunk = () => {
+    const chunk_index = backfill.chunks.length
+    const source = { type: 'backfill', backfill_id, chunk_id: `${backfill_id}:${chunk_index}`, chunk_index } as const
+    const run = new SimulatedRun(world, plan.chunks[chunk_index] as RunPlan, `backfill:${backfill_id}:chunk:${chunk_index}`, source)
+    world.runs.push(run)
+    world.spawn(runLife(run))
     const segment = (writer: Writer) => [
       writer.write(BackfillChunkPlanned, {
         backfill_id,
@@ -62,18 +64,37 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
       }),
       run.request(writer),
     ]
+    return { run, segment }
+  }
+
+  while (backfill.chunks.length < plan.chunks.length && !backfill.cancelled) {
+    const twice = plan.twice[backfill.chunks.length]
+    const { run, segment } = planChunk()
     backfill.chunks.push(run)
-    world.runs.push(run)
-    world.spawn(runLife(run))
     yield segment(world.writer())
-    if (plan.twice[chunk_index]) yield segment(world.writer())
+    if (twice) yield segment(world.writer())
   }
 
   if (!plan.ends) return
-  while (backfill.chunks.some((run) => !run.isOver)) yield undefined
+  const settled = function* (): Actor {
+    while (backfill.chunks.some((run) => !run.isOver)) yield undefined
+  }
+  yield* settled()
+  // A controller with an old view plans one more chunk of a cancelled backfill: just before its end, or just after.
+  const raced = backfill.cancelled && backfill.chunks.length < plan.chunks.length ? world.roll(3) : 0
+  const seen = backfill.chunks.length
+  if (raced === 1) {
+    const { run, segment } = planChunk()
+    backfill.chunks.push(run)
+    yield segment(world.writer())
+    const early = { backfill_id, from_state: backfill.state, to_state: 'CANCELLED', state_version: backfill.version + 1 }
+    yield world.write(BackfillStateChanged, { ...early, planned_chunks: seen })
+    yield* settled()
+  }
   const failed = backfill.chunks.some((run) => run.state !== 'SUCCEEDED')
   const end = move(backfill.cancelled ? 'CANCELLED' : failed ? 'FAILED' : 'SUCCEEDED')
   yield world.write(BackfillStateChanged, { ...end, planned_chunks: backfill.chunks.length })
+  if (raced === 2) yield planChunk().segment(world.writer())
 }
 
 function* cancellation(world: World, backfill: ExpectedBackfill, steps: number): Actor {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, id } from '../../model/envelope.ts'
+import { count, fingerprint, id, partitionKey, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
 import { historyIndex } from '../../model/system-tables.ts'
 import { type RunState, runs } from '../runs/runs.table.ts'
@@ -15,10 +15,10 @@ export const BackfillChunkPlanned = defineEvent({
   payload: z.object({
     backfill_id: id,
     chunk_index: count,
-    partition_keys: z.array(z.string().max(512)).min(1).max(100_000),
-    run_key: z.string().min(1).max(1_024),
+    partition_keys: z.array(partitionKey).min(1).max(100_000),
+    run_key: runKey,
     run_id: id,
-    request_fingerprint: z.string().max(128),
+    request_fingerprint: fingerprint,
   }),
   idempotencyKey: (chunk) => `backfill_chunk:${chunk.backfill_id}:${chunk.chunk_index}`,
   dedup: 'structure',

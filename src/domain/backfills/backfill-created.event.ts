@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, id } from '../../model/envelope.ts'
+import { count, id, partitionKey } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { backfillSubject } from '../subjects.ts'
 import { backfills } from './backfills.table.ts'
@@ -13,7 +13,7 @@ export const partitionSelector = z.discriminatedUnion('type', [
   z.object({ type: z.literal('failed') }),
   z.object({ type: z.literal('stale') }),
   /** Exactly these (asset, partition) pairs: what retry-failed makes. */
-  z.object({ type: z.literal('pairs'), pairs: z.array(z.tuple([id, z.string().max(512)])).min(1).max(10_000) }),
+  z.object({ type: z.literal('pairs'), pairs: z.array(z.tuple([id, partitionKey])).min(1).max(10_000) }),
 ])
 
 const payload = z.object({

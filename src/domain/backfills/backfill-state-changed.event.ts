@@ -27,6 +27,11 @@ export const BackfillStateChanged = defineEvent({
       when: (mine, other) => mine.backfill_id === other.backfill_id && mine.state_version === other.state_version,
       why: 'Compare-and-swap on the state version: of two changes of one state the first counts.',
     },
+    {
+      with: ['*'],
+      when: (mine, other) => isBackfillOver(mine.to_state) && (other.backfill_id === mine.backfill_id || other.run_id != null),
+      why: 'An end is read off what the chunks and their runs had come to; what comes after it comes too late.',
+    },
   ],
   fold({ event, at, payload: change, rows, wake }) {
     const known = rows.hot(backfills).get(change.backfill_id)
@@ -36,6 +41,8 @@ export const BackfillStateChanged = defineEvent({
     if (isBackfillOver(known.state)) return ignored('backfill_over')
     if (change.state_version > known.state_version + 1) return waitFor(backfillSubject(change.backfill_id))
     if (change.from_state !== known.state || !canMove(known.state, change.to_state)) return ignored('impossible_transition')
+    // Whoever decided this end had not seen all chunks, and decides again when they are over.
+    if (isBackfillOver(change.to_state) && known.planned_chunks > (change.planned_chunks ?? known.planned_chunks)) return ignored('chunk_not_seen')
     if (isBackfillOver(change.to_state) && !isSettled(known, change.planned_chunks ?? 0)) return waitFor(backfillSubject(change.backfill_id))
 
     const backfill = rows.hot(backfills).edit(change.backfill_id) as BackfillRow

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
-import { id, textMap, timestamp } from '../../model/envelope.ts'
+import { id, partitionKey, textMap, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
 import { partitionStatus } from './partition-status.table.ts'
 
@@ -11,7 +11,7 @@ export const MaterializationReported = defineEvent({
   payload: z.object({
     report_id: id,
     asset_key: id,
-    partition_key: z.string().max(512).default(''),
+    partition_key: partitionKey.default(''),
     partition_values: textMap.nullish(),
     materialized_at: timestamp,
     materialization_id: id.nullish(),

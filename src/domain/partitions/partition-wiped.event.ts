@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { id } from '../../model/envelope.ts'
+import { id, partitionKey } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
 import { partitionStatus } from './partition-status.table.ts'
 
@@ -7,7 +7,7 @@ export const PartitionWiped = defineEvent({
   type: 'PartitionWiped',
   version: 1,
   doc: 'A partition counts as never materialized from now on.',
-  payload: z.object({ request_id: id, asset_key: id, partition_key: z.string().max(512).default(''), wiped_by: id }),
+  payload: z.object({ request_id: id, asset_key: id, partition_key: partitionKey.default(''), wiped_by: id }),
   idempotencyKey: (wipe) => `partition_wipe:${wipe.request_id}`,
   dedup: 'key',
   fold({ event, at, payload: wipe, rows }) {

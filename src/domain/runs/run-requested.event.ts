@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { sha256 } from '../../lib/hash.ts'
-import { id, textMap } from '../../model/envelope.ts'
+import { fingerprint, id, runKey, textMap } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
 import { backfillChunks } from '../backfills/backfill-chunks.table.ts'
 import { followRun } from '../backfills/chunk-state.ts'
@@ -14,11 +14,11 @@ import { runKeyBelongsTo, runKeyPrefixes, sourceRef } from './trigger.ts'
 
 const payload = z
   .object({
-    run_key: z.string().min(1).max(1_024),
+    run_key: runKey,
     run_id: z.string().regex(/^run_[a-z2-7]{26}$/, 'must be run_ and 26 characters of base32'),
     /** Which tenant secret the run id was made with. */
     secret_id: id,
-    request_fingerprint: z.string().min(1).max(128),
+    request_fingerprint: fingerprint,
     asset_selection: z.array(id).min(1).max(10_000),
     partition_selection: z.array(id).max(100_000).nullish(),
     trigger_source_ref: sourceRef,
@@ -98,6 +98,7 @@ export const RunRequested = defineEvent({
       graph_version: null,
       plan_parts: 0,
       plan_parts_seen: 0,
+      plan_parts_missing: null,
       tasks_total: 0,
       tasks_succeeded: 0,
       tasks_failed: 0,

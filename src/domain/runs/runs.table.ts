@@ -27,6 +27,7 @@ export const runs = defineTable({
     graph_version: col.optional(col.string('Version of the asset graph the plan is pinned to.')),
     plan_parts: col.int('Parts the plan has; 0 before the first arrives.'),
     plan_parts_seen: col.int('Parts folded so far; the run is planned when all are.'),
+    plan_parts_missing: col.optional(col.json('Numbers of the parts still to come, null when none is known to be.')),
     tasks_total: col.int('Tasks of the plan.'),
     tasks_succeeded: col.int('Tasks that succeeded.'),
     tasks_failed: col.int('Tasks that failed for good.'),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
-import { id, timestamp } from '../../model/envelope.ts'
+import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
 import { scheduleTicks, tickStatuses } from './schedule-ticks.table.ts'
 import { stateOf } from './state.ts'
@@ -17,8 +17,8 @@ const payload = z
     partition_selection: z.array(id).max(100_000).nullish(),
     status: z.enum(tickStatuses),
     reason: z.string().max(4_096).nullish(),
-    run_key: z.string().max(1_024).nullish(),
-    request_fingerprint: z.string().max(128).nullish(),
+    run_key: runKey.nullish(),
+    request_fingerprint: fingerprint.nullish(),
   })
   .superRefine((tick, context) => {
     if (tick.status === 'triggered' && !tick.run_key) context.addIssue({ code: 'custom', path: ['run_key'], message: 'a triggered tick names its run' })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { sha256 } from '../../lib/hash.ts'
-import { count, id } from '../../model/envelope.ts'
+import { count, id, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, waitFor } from '../../model/event.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
 import { sensorEvals } from './sensor-evals.table.ts'
@@ -22,7 +22,7 @@ const payload = z
     cursor_after: z.string().max(65_536).nullish(),
     expected_state_version: count.nullish(),
     status: z.enum(['triggered', 'no_new_data', 'error']),
-    run_keys: z.array(z.string().max(1_024)).max(10_000).default([]),
+    run_keys: z.array(runKey).max(10_000).default([]),
     error: z.string().max(65_536).nullish(),
   })
   .superRefine((evaluation, context) => {

@@ -48,31 +48,44 @@ export const PlanCreated = defineEvent({
       when: (mine, other) => mine.run_id === other.run_id && mine.plan_id !== other.plan_id,
       why: 'The first plan of a run is its plan.',
     },
+    {
+      with: ['PlanCreated'],
+      when: (mine, other) => mine.run_id === other.run_id && mine.part !== other.part && nameSameTask(mine, other),
+      why: 'The plan is flawed; of the task it names twice, the first is shown.',
+    },
   ],
   fold({ event, at, payload: plan, rows, wake }) {
     const known = liveRun(rows, plan.run_id)
     if (known === 'unknown') return waitFor(runSubject(plan.run_id))
     if (known === 'over') return ignored('run_over')
     if (known.plan_id !== null && known.plan_id !== plan.plan_id) return ignored('other_plan')
-    const first = plan.tasks[0]
-    if (first === undefined ? known.plan_id !== null : rows.hot(tasks).get(plan.run_id, first.task_key) !== undefined) return duplicate
+    // Which parts are missing, not which tasks are there: a flawed plan names a task in two parts.
+    const missing = known.plan_id === null ? Array.from({ length: plan.parts }, (_, part) => part) : (known.plan_parts_missing as number[] | null)
+    if (!missing?.includes(plan.part)) return duplicate
 
     const run = touchRun(rows, plan.run_id, event.event_id) as RunRow
+    run.plan_parts_missing = missing.length === 1 ? null : missing.filter((part) => part !== plan.part)
     run.plan_id = plan.plan_id
     run.graph_version = plan.graph_version ?? null
     run.plan_parts = plan.parts
     run.plan_parts_seen += 1
     run.planned_at = Math.max(run.planned_at ?? 0, at)
-    for (const task of plan.tasks) addTask(rows, run, task)
+    for (const task of plan.tasks) addTask(rows, run, task, event.event_id)
     if (run.plan_parts_seen === run.plan_parts) startPlan(rows, run, wake)
     wake(runSubject(run.run_id))
     return applied
   },
 })
 
-function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>): void {
+function nameSameTask(one: z.infer<typeof payload>, other: z.infer<typeof payload>): boolean {
+  const named = new Set(one.tasks.map((task) => task.task_key))
+  return other.tasks.some((task) => named.has(task.task_key))
+}
+
+function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>, eventId: string): void {
   if (rows.hot(tasks).get(run.run_id, task.task_key) !== undefined) {
-    run.error = `the plan names the task ${task.task_key} twice`
+    const error = `the plan names the task ${task.task_key} twice`
+    if (run.error === null || error < run.error) run.error = error
     return
   }
   run.tasks_total += 1
@@ -102,7 +115,7 @@ function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>): vo
     materialization_id: null,
     cause_task_key: null,
     cause_event_id: null,
-    row_version: run.row_version,
+    row_version: eventId,
   })
   for (const upstream of upstreams) {
     rows.hot(depSatisfaction).insert({
@@ -113,7 +126,7 @@ function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>): vo
       resolution: null,
       satisfied_at: null,
       satisfying_attempt: null,
-      row_version: run.row_version,
+      row_version: eventId,
     })
   }
 }
@@ -151,9 +164,12 @@ function flawOf(rows: Rows, run: RunRow): string | null {
     waiting.set(task.task_key, task.deps_total)
     if (task.deps_total === 0) free.push(task.task_key)
   }
-  for (const edge of rows.hot(depSatisfaction).under(run.run_id)) {
-    if (!waiting.has(edge.upstream_task_key)) return `${edge.downstream_task_key} depends on ${edge.upstream_task_key}, which is not in the plan`
+  const dangling: string[] = []
+  for (const { upstream_task_key: upstream, downstream_task_key: downstream } of rows.hot(depSatisfaction).under(run.run_id)) {
+    if (!waiting.has(upstream)) dangling.push(`${downstream} depends on ${upstream}, which is not in the plan`)
   }
+  // One of many will do, but the same one in whatever order the parts came.
+  if (dangling.length > 0) return dangling.sort()[0] as string
   let reached = 0
   for (let key = free.pop(); key !== undefined; key = free.pop()) {
     reached += 1
