@@ -9,9 +9,15 @@ export function scratchRoot(): string {
   return root
 }
 
+const folders: string[] = []
+
+process.on('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
 /** A fresh folder that is gone when the process is. */
 export function scratchFolder(name: string): string {
   const folder = mkdtempSync(path.join(scratchRoot(), `${name}-`))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  folders.push(folder)
   return folder
 }

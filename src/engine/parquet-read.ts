@@ -5,6 +5,9 @@ import type { AnyRow, Table } from '../model/table.ts'
 import { unreadable } from './checked.ts'
 import { planRead, type ReadPlan, rowColumns } from './parquet-schema.ts'
 
+/** Files say what they are, so that one given to the wrong reader is noticed. */
+export const FORMAT = '1'
+
 /** What is needed of a footer to read rows: small enough to keep for many files. */
 export interface Footer {
   readonly table: Table
@@ -61,8 +64,8 @@ export function readFooter(table: Table, tail: Uint8Array, file: string): Footer
     const metadata = new Map((key_value_metadata ?? []).map(({ key, value }: KeyValue) => [key, value ?? '']))
     const name = metadata.get('servo.table') ?? table.name
     if (name !== table.name) throw unreadable(file, `it holds rows of ${name}, not of ${table.name}`)
-    const format = metadata.get('servo.format') ?? '1'
-    if (format !== '1')
+    const format = metadata.get('servo.format') ?? FORMAT
+    if (format !== FORMAT)
       throw unreadable(file, `it has format ${format}, which this version of Servo does not know; a newer one wrote it`)
     return { table, file, plan: planRead(table, parquet.schema, file), groups: row_groups.map(groupOf), metadata, parquet }
   })
@@ -207,25 +210,15 @@ const decompressors = {
   ZSTD: (page: Uint8Array, length: number): Uint8Array => zstdDecompressSync(page, { maxOutputLength: Math.max(1, length) }),
 }
 
+// hyparquet's own decoder drops a byte order mark at the beginning of a text.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+const textOf = (bytes: Uint8Array): string => decoder.decode(bytes)
+
+/** JSON stays text until its row is made. */
 const parsers = {
   timestampFromMilliseconds: (ms: bigint): number => Number(ms),
   stringFromBytes: textOf,
   jsonFromBytes: textOf,
-}
-
-let lastBuffer: ArrayBufferLike | undefined
-let lastView: Buffer = Buffer.alloc(0)
-
-/**
- * Unlike hyparquet's own, keeps a byte order mark at the beginning of a text, and takes a third of the time. The values
- * of a page lie in one buffer, so its view is made once.
- */
-function textOf(bytes: Uint8Array): string {
-  if (bytes.buffer !== lastBuffer) {
-    lastBuffer = bytes.buffer
-    lastView = Buffer.from(lastBuffer)
-  }
-  return lastView.toString('utf8', bytes.byteOffset, bytes.byteOffset + bytes.length)
 }
 
 /** hyparquet wants ArrayBuffers, by offset in the whole file. */

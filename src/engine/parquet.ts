@@ -3,7 +3,7 @@ import type { KeyValue, RowGroup } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import type { AnyRow, Table } from '../model/table.ts'
 import { ColumnBuffer } from './parquet-columns.ts'
-import { decodeGroup, readFooter, sliceOf } from './parquet-read.ts'
+import { decodeGroup, FORMAT, readFooter, sliceOf } from './parquet-read.ts'
 import { encodingSchemaOf, rowColumns, schemaOf } from './parquet-schema.ts'
 import type { Scope } from './paths.ts'
 
@@ -12,11 +12,8 @@ export type { Scope }
 /** A look-up reads one row group: 5,000 rows are one range read of some 100 kB and a few milliseconds of decoding. */
 export const ROW_GROUP_ROWS = 5_000
 
-/** Files say who wrote them, so that one given to the wrong reader is noticed. */
-export const FORMAT = '1'
-
 export interface WriterOptions {
-  /** `snappy` for small files that live for minutes, `zstd` (half the size, slower to start) for those that stay. */
+  /** `snappy` for small files that live for minutes, `zstd` (half the size, but slower for a few rows) for those that stay. */
   readonly codec?: 'snappy' | 'zstd'
   readonly index?: FileIndex
 }
@@ -123,7 +120,7 @@ function dropWrongStatistics(group: RowGroup, columns: ReadonlySet<string>): voi
   }
 }
 
-/** The writer can make Bloom filters itself, but hashes with BigInt: four microseconds a value against our half. */
+/** The writer can make Bloom filters itself, but hashes with BigInt: four microseconds a value against less than one. */
 function addBloomFilters(parquet: ParquetWriter, group: RowGroup, filters: ReadonlyMap<string, Uint32Array>): void {
   for (const chunk of group.columns) {
     const filter = filters.get(chunk.meta_data!.path_in_schema[0]!)

@@ -23,8 +23,8 @@ import {
  * of a row; `mergeRows` says what they come to. A run is searched by its footer (the first key of every row group), then
  * a Bloom filter, then one row group: three range reads at most, none for what is cached.
  */
-export { type MergedRun, type MergeOptions, mergeRuns, scanBatches, scanRun } from './sorted-run-merge.ts'
-export { encodeRun, runWriter } from './sorted-run-write.ts'
+export { type MergedRun, type MergeOptions, mergeRuns, scanRun } from './sorted-run-merge.ts'
+export { encodeRun } from './sorted-run-write.ts'
 
 export interface RunReaderOptions {
   /** For footers and Bloom filters, in bytes, half for each. A million rows take 2 to 3 MB, so this is enough for twenty million. */

@@ -1,24 +1,27 @@
-import type fc from 'fast-check'
+import fc from 'fast-check'
 import type { Envelope } from '../model/envelope.ts'
 import { backfillLife } from './history-backfills.ts'
-import { type HistoryPlan, historyPlan, type RequestPlan, type Shape } from './history-plan.ts'
+import { legalPermutation, type Moves, moves, withCopies } from './history-order.ts'
+import { type HistoryPlan, historyPlan, type RequestPlan } from './history-plan.ts'
 import { runLife, SimulatedRun } from './history-runs.ts'
 import { scheduleLife } from './history-schedules.ts'
 import { sensorLife } from './history-sensors.ts'
 import { stray } from './history-strays.ts'
 import { type Actor, World } from './history-world.ts'
 
-/** What happened, in the order in which it happened, and what should have become of it. */
+/** How many histories a property is tried on. The seed of a failure is printed; `SERVO_RUNS=5000` looks harder. */
+export const effort = { numRuns: Number(process.env['SERVO_RUNS'] ?? 200) }
+
+/** What happened, in the order in which it happened, and the world that knows what should have become of it. */
 export interface History {
-  readonly plan: HistoryPlan
   readonly events: readonly Envelope[]
   readonly world: World
 }
 
 /** Histories of whole systems: runs from every source, with failures, retries, races, zombies and strangers. */
-export const histories = (shape: Shape = {}): fc.Arbitrary<History> => historyPlan(shape).map(expand).filter((history) => history.events.length > 0)
+export const histories = (): fc.Arbitrary<History> => historyPlan().map(expand)
 
-export function expand(plan: HistoryPlan): History {
+function expand(plan: HistoryPlan): History {
   const world = new World(plan.choices, plan.skewsMs)
   plan.runs.forEach((request, index) => world.spawn(requester(world, index, request)))
   plan.schedules.forEach((schedule, index) => world.spawn(scheduleLife(world, index, schedule)))
@@ -26,18 +29,44 @@ export function expand(plan: HistoryPlan): History {
   plan.backfills.forEach((backfill, index) => world.spawn(backfillLife(world, index, backfill)))
   plan.strays.forEach((one, index) => world.spawn(stray(world, index, one)))
   world.play()
-  return { plan, events: world.events, world }
+  return readable({ events: world.events, world }, world.events)
 }
 
 /** Somebody, or the graph itself, asks for a run. */
 function* requester(world: World, index: number, { by, run: plan }: RequestPlan): Actor {
+  const request_id = `request-${index}`
   const run = {
-    manual: () => new SimulatedRun(world, plan, `user:report-${index}`, { type: 'manual', user_id: 'ada', request_id: `r${index}` }),
-    rerun: () =>
-      new SimulatedRun(world, plan, `rerun:${index}`, { type: 'rerun', run_id: world.runs[0]?.runId ?? 'run_of_old', request_id: `r${index}`, mode: 'all' }),
-    automation: () => new SimulatedRun(world, plan, `auto:${index}`, { type: 'automation', asset_key: 'asset0', decision_id: `d${index}` }),
+    manual: () => new SimulatedRun(world, plan, `user:report-${index}`, { type: 'manual', user_id: 'ada', request_id }),
+    rerun: () => {
+      const first = world.runs[0]?.runId ?? 'run_of_old'
+      return new SimulatedRun(world, plan, `rerun:${index}`, { type: 'rerun', run_id: first, request_id, mode: 'all' })
+    },
+    automation: () => new SimulatedRun(world, plan, `auto:${index}`, { type: 'automation', asset_key: 'asset0', decision_id: request_id }),
   }[by]()
   world.runs.push(run)
   world.spawn(runLife(run))
   yield [run.request(world.writer())]
+}
+
+/** A history as it reached the fold: in another legal order, with some events more than once. */
+export interface Delivery {
+  readonly history: History
+  readonly events: readonly Envelope[]
+}
+
+export const deliveries = (): fc.Arbitrary<Delivery> =>
+  fc.tuple(histories(), moves, moves).map(([history, moved, copied]) => deliver(history, moved, copied))
+
+function deliver(history: History, moved: Moves, copied: Moves): Delivery {
+  const events = withCopies(legalPermutation(history.events, moved), copied)
+  return readable({ history, events }, events)
+}
+
+/** Makes fast-check print a counterexample as the list of its events. */
+function readable<T extends object>(value: T, events: readonly Envelope[]): T {
+  return Object.defineProperty(value, fc.toStringMethod, { value: () => printed(events), enumerable: false })
+}
+
+export function printed(events: readonly Envelope[]): string {
+  return events.map((event, at) => `\n  ${at} ${event.event_id} ${event.event_type} ${JSON.stringify(event.payload)}`).join('')
 }

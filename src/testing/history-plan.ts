@@ -112,7 +112,8 @@ const attemptPlan: fc.Arbitrary<AttemptPlan> = fc.record({
   outcome: fc.oneof(
     { weight: 6, arbitrary: fc.constant('success' as const) },
     { weight: 4, arbitrary: fc.constant('retryable' as const) },
-    { weight: 1, arbitrary: fc.constantFrom('fatal' as const, 'fatal' as const, 'cancelled' as const) },
+    { weight: 2, arbitrary: fc.constant('fatal' as const) },
+    { weight: 1, arbitrary: fc.constant('cancelled' as const) },
   ),
   acknowledged: fc.nat({ max: 2 }),
   started: fc.nat({ max: 2 }),
@@ -123,7 +124,7 @@ const attemptPlan: fc.Arbitrary<AttemptPlan> = fc.record({
 })
 
 const taskPlan: fc.Arbitrary<TaskPlan> = fc.record({
-  upstream: fc.array(fc.nat({ max: 5 }), { maxLength: 3 }),
+  upstream: fc.array(fc.nat({ max: 7 }), { maxLength: 3 }),
   asset: fc.nat({ max: 3 }),
   partition: fc.option(fc.nat({ max: 2 })),
   maxAttempts: fc.integer({ min: 1, max: 3 }),
@@ -134,7 +135,7 @@ const taskPlan: fc.Arbitrary<TaskPlan> = fc.record({
 /** A run of up to `most` tasks. */
 const runPlan = (most: number): fc.Arbitrary<RunPlan> =>
   fc.record({
-    tasks: fc.array(taskPlan, { maxLength: most }),
+    tasks: fc.array(taskPlan, { maxLength: most, size: 'max' }),
     parts: fc.integer({ min: 1, max: 3 }),
     flaw: mostly<RunPlan['flaw']>('none', 'none', 'none', 'a cycle', 'an unknown upstream', 'a task twice', 'a part is missing'),
     cancelAfter: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.nat({ max: 25 }) }),
@@ -145,14 +146,12 @@ const runPlan = (most: number): fc.Arbitrary<RunPlan> =>
 
 const small = runPlan(2)
 
-export interface Shape {
-  /** Leave out backfills that end: their end waits for everything, which leaves little to permute. */
-  readonly endlessBackfills?: boolean
-}
-
-export const historyPlan = (shape: Shape = {}): fc.Arbitrary<HistoryPlan> =>
+export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
   fc.record({
-    runs: fc.array(fc.record({ by: fc.constantFrom('manual' as const, 'rerun' as const, 'automation' as const), run: runPlan(6) }), { maxLength: 3 }),
+    runs: fc.array(
+      fc.record({ by: fc.constantFrom('manual' as const, 'rerun' as const, 'automation' as const), run: fc.oneof(small, runPlan(8)) }),
+      { maxLength: 3 },
+    ),
     schedules: fc.array(
       fc.record({
         steps: fc.array(
@@ -186,7 +185,7 @@ export const historyPlan = (shape: Shape = {}): fc.Arbitrary<HistoryPlan> =>
         twice: fc.array(fc.boolean(), { maxLength: 3 }),
         pauses: fc.nat({ max: 2 }),
         cancelAfter: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.nat({ max: 10 }) }),
-        ends: shape.endlessBackfills ? fc.constant(false) : fc.boolean(),
+        ends: fc.boolean(),
       }),
       { maxLength: 2 },
     ),

@@ -41,8 +41,11 @@ export const RunRequested = defineEvent({
   dedup: 'structure',
   reads: (request) => {
     const source = request.trigger_source_ref
-    const index = { table: runKeyIndex, key: [request.run_key] } as const
-    return source.type === 'sensor' ? [index, { table: sensorEvals, key: [source.eval_id] }] : [index]
+    return [
+      { table: runKeyIndex, key: [request.run_key] },
+      { table: runKeyConflicts, key: [request.run_key, request.request_fingerprint] },
+      ...(source.type === 'sensor' ? [{ table: sensorEvals, key: [source.eval_id] } as const] : []),
+    ]
   },
   ordered: [
     {
@@ -63,6 +66,7 @@ export const RunRequested = defineEvent({
     const existing = rows.cold(runKeyIndex).lookup(request.run_key)
     if (existing !== undefined) {
       if (existing.request_fingerprint === request.request_fingerprint) return duplicate
+      if (rows.cold(runKeyConflicts).lookup(request.run_key, request.request_fingerprint) !== undefined) return ignored('run_key_conflict')
       rows.cold(runKeyConflicts).merge({
         run_key: request.run_key,
         conflicting_fingerprint: request.request_fingerprint,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
-import { applied, defineEvent } from '../../model/event.ts'
+import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { scheduleTicks, tickStatuses } from './schedule-ticks.table.ts'
 import { stateOf } from './state.ts'
 
@@ -32,7 +32,10 @@ export const ScheduleTicked = defineEvent({
   payload,
   idempotencyKey: (tick) => `sched_tick:${tick.tick_id}`,
   dedup: 'structure',
+  reads: (tick) => [{ table: scheduleTicks, key: [tick.tick_id] }],
   fold({ event, at, payload: tick, rows }) {
+    // Two controllers may record the same tick. The row alone is no sign of it: the tick's run may have been heard of first.
+    if (rows.cold(scheduleTicks).lookup(tick.tick_id)?.tick_event_id != null) return duplicate
     const scheduledFor = toMs(tick.scheduled_for)
     rows.cold(scheduleTicks).merge({
       tick_id: tick.tick_id,

@@ -12,7 +12,7 @@ export const scheduleTicks = defineTable({
     expiresBy: 'scheduled_for',
     merge: [
       {
-        // Two controllers may record the same tick: the first by id stands, whichever is folded first.
+        // Only the first event of a tick writes these, so there is nothing to merge; the rule only makes that explicit.
         pick: 'smallest',
         by: ['tick_event_id'],
         columns: [

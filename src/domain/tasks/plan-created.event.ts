@@ -151,7 +151,11 @@ function startPlan(rows: Rows, run: RunRow, wake: (subject: string) => void): vo
   }
   for (const edge of [...rows.hot(depSatisfaction).under(run.run_id)]) {
     const stored = rows.hot(depSatisfaction).edit(run.run_id, edge.upstream_task_key, edge.downstream_task_key)
-    if (stored !== undefined) stored.row_version = run.row_version
+    if (stored === undefined) continue
+    stored.row_version = run.row_version
+    if (run.error === null || rows.hot(tasks).get(run.run_id, edge.upstream_task_key) === undefined) continue
+    stored.resolution = 'SKIPPED'
+    stored.satisfied_at = plannedAt
   }
   if (run.error !== null || run.tasks_total === 0) settleRun(rows, run, plannedAt, wake)
 }

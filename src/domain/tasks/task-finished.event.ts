@@ -35,8 +35,6 @@ const payload = z.object({
 })
 type Finish = z.infer<typeof payload>
 
-const bad = (finish: Finish): boolean => finish.outcome !== 'SUCCEEDED'
-
 export const TaskFinished = defineEvent({
   type: 'TaskFinished',
   version: 1,
@@ -47,8 +45,9 @@ export const TaskFinished = defineEvent({
   about: (finish) => ({ owner: 'runs', id: finish.run_id }),
   ordered: [
     {
-      with: ['TaskFinished'],
-      when: (mine, other) => mine.run_id === other.run_id && bad(mine) && bad(other) && mine.outcome !== other.outcome,
+      // With everything: whether a failure came first depends also on the facts that the failure itself waits for.
+      with: ['*'],
+      when: (mine, other) => mine.run_id === other.run_id && mine.outcome === 'CANCELLED',
       why: 'Below a failure tasks are skipped, below a cancellation cancelled; what is below both follows the first.',
     },
   ],

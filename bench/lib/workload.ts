@@ -1,0 +1,85 @@
+import { fsStore } from '../../src/adapters/fs/object-store.ts'
+import { orchestration } from '../../src/domain/index.ts'
+import { Compactor } from '../../src/engine/compactor.ts'
+import { collectGarbage } from '../../src/engine/gc.ts'
+import { MINUTE_MS } from '../../src/lib/time.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import { type MeteredStore, meteredStore, type Usage } from './metered-store.ts'
+import { Stream, type StreamOptions, scope } from './stream.ts'
+
+/** Two hundred events a second: a base every few minutes, and two hours of ledger in the compactor's look-back. */
+const MS_PER_EVENT = 5
+/** Builds history faster than the batches that are measured; bases come as often, because rows decide when. */
+const BUILD_EVENTS = 10_000
+const COLLECT_EVERY_MS = 15 * MINUTE_MS
+
+export interface Batch extends Usage {
+  readonly kind: 'delta' | 'base'
+  readonly wallMs: number
+  /** What this thread computed; the rest of the time it waited for the disk, or for other programs. */
+  readonly cpuMs: number
+  readonly applyMs: number
+}
+
+export interface Collection {
+  readonly wallMs: number
+  readonly requests: number
+  readonly files: number
+}
+
+/** A workspace whose time passes with its events, and whose compactor never restarts. */
+export class Workload {
+  readonly stream: Stream
+  readonly store: MeteredStore
+  readonly collections: Collection[] = []
+  readonly clock: Clock
+  readonly compactor: Compactor
+  #collectedAt: number
+
+  private constructor(stream: Stream, store: MeteredStore, clock: Clock, compactor: Compactor) {
+    this.stream = stream
+    this.store = store
+    this.clock = clock
+    this.compactor = compactor
+    this.#collectedAt = stream.now
+  }
+
+  static async open(folder: string, options: StreamOptions): Promise<Workload> {
+    const stream = new Stream({ msPerEvent: MS_PER_EVENT, ...options })
+    const store = meteredStore(fsStore(folder))
+    const clock: Clock = { now: () => Math.floor(stream.now), sleep: () => Promise.resolve() }
+    return new Workload(stream, store, clock, await Compactor.open({ store, scope, registry: orchestration, clock, name: 'bench' }))
+  }
+
+  /** Folds and publishes so many events, and says what that took. Making the events is not counted. */
+  async batch(events: number): Promise<Batch> {
+    const segments = this.stream.segments(events)
+    this.store.take()
+    const cpu = process.threadCpuUsage()
+    const start = performance.now()
+    await this.compactor.apply(segments)
+    const applyMs = performance.now() - start
+    await this.compactor.publish()
+    const wallMs = performance.now() - start
+    const { user, system } = process.threadCpuUsage(cpu)
+    return { kind: this.compactor.manifest.l0.length === 0 ? 'base' : 'delta', wallMs, cpuMs: (user + system) / 1_000, applyMs, ...this.store.take() }
+  }
+
+  /** Goes on until so many tasks have finished and a base was just made. */
+  async buildTo(tasks: number, each: (batch: Batch) => void = () => undefined): Promise<void> {
+    while (this.stream.finishedTasks < tasks || this.compactor.manifest.l0.length > 0) {
+      each(await this.batch(BUILD_EVENTS))
+      await this.collect()
+    }
+  }
+
+  /** Garbage collection every quarter of an hour of the workspace's time. */
+  async collect(): Promise<void> {
+    if (this.stream.now - this.#collectedAt < COLLECT_EVERY_MS) return
+    this.#collectedAt = this.stream.now
+    this.store.take()
+    const start = performance.now()
+    const { files } = await collectGarbage({ store: this.store, scope, registry: orchestration, clock: this.clock })
+    this.collections.push({ wallMs: performance.now() - start, requests: this.store.take().requests, files })
+  }
+}
