@@ -4,14 +4,15 @@ import { decodeSegment, encodeSegment, type Segment } from '../src/engine/segmen
 import { State } from '../src/engine/state.ts'
 import { canonicalJson } from '../src/lib/json.ts'
 import type { Envelope } from '../src/model/envelope.ts'
-import { Report, quick } from './lib/report.ts'
+import { processorTime } from './lib/processor-time.ts'
+import { quick, Report } from './lib/report.ts'
 import { median, sum } from './lib/stats.ts'
 import { Stream, scope } from './lib/stream.ts'
 import { number, ratio } from './lib/table.ts'
 
 /*
- * How fast a ledger becomes rows, beside the least that reading it could cost: JSON.parse of the same bytes.
- * Rounds alternate between the two, so that a noisy neighbour disturbs both.
+ * How fast a ledger becomes rows, beside the least that reading it could cost: JSON.parse of the same bytes,
+ * both in processor time. Rounds alternate between the two, so that a noisy neighbour disturbs both.
  */
 const RUNS = quick ? 40 : 200
 const ROUNDS = quick ? 5 : 15
@@ -31,12 +32,10 @@ interface Round {
   fold: number
 }
 
-/** Time this thread spent on a processor: on a shared machine the clock on the wall mostly tells what others do. */
 const seconds = (work: () => void): number => {
-  const start = process.threadCpuUsage()
+  const start = process.cpuUsage()
   work()
-  const { user, system } = process.threadCpuUsage(start)
-  return (user + system) / 1e6
+  return processorTime(start) / 1_000
 }
 
 function round(encoded: readonly Uint8Array[]): Round {

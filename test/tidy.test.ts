@@ -47,7 +47,6 @@ const read = (file: string) => fs.readFileSync(path.join(root, file), 'utf8')
 interface Import {
   file: string
   specifier: string
-  typeOnly: boolean
   /** The imported file as a path from the root; undefined for a package. */
   target: string | undefined
 }
@@ -65,7 +64,6 @@ function importsOf(file: string): Import[] {
     [...source.matchAll(form)].map(([, type, specifier = '']) => ({
       file,
       specifier,
-      typeOnly: Boolean(type),
       target: specifier.startsWith('.') ? path.posix.join(path.posix.dirname(file), specifier) : undefined,
     })),
   )
@@ -80,7 +78,7 @@ const layerOf = (file: string) => file.split('/')[1] ?? ''
 const adapterOf = (file: string) => file.split('/')[2] ?? ''
 
 /** Why this import goes the wrong way, and what to do; undefined when it goes inward. */
-function wrongWay({ file, specifier, target, typeOnly }: Import): string | undefined {
+function wrongWay({ file, specifier, target }: Import): string | undefined {
   const from = layerOf(file)
   const allowed = inward[from]
   if (!allowed) return `${file}: src/${from} has no place yet. Say in test/tidy.test.ts what it may import.`
@@ -96,9 +94,6 @@ function wrongWay({ file, specifier, target, typeOnly }: Import): string | undef
   const to = layerOf(target)
   if (from === 'adapters' && to === 'adapters' && adapterOf(file) !== adapterOf(target)) {
     return `${file} imports ${target}. Adapters do not know each other: what both need belongs into lib/ or the port.`
-  }
-  if (from === 'ports' && to === 'lib' && !typeOnly) {
-    return `${file} imports ${specifier}. A port only describes: use \`import type\`.`
   }
   if (to === from || allowed.includes(to)) return undefined
   const hint = allowed.length > 0 ? `${from}/ may import ${allowed.join(', ')}` : `${from}/ imports nothing of Servo`

@@ -5,6 +5,7 @@ import { collectGarbage } from '../../src/engine/gc.ts'
 import { MINUTE_MS } from '../../src/lib/time.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { type MeteredStore, meteredStore, type Usage } from './metered-store.ts'
+import { processorTime } from './processor-time.ts'
 import { Stream, type StreamOptions, scope } from './stream.ts'
 
 /** Two hundred events a second: a base every few minutes, and two hours of ledger in the compactor's look-back. */
@@ -16,7 +17,7 @@ const COLLECT_EVERY_MS = 15 * MINUTE_MS
 export interface Batch extends Usage {
   readonly kind: 'delta' | 'base'
   readonly wallMs: number
-  /** What this thread computed; the rest of the time it waited for the disk, or for other programs. */
+  /** What this process computed; the rest of the time it waited for the disk, or for other programs. */
   readonly cpuMs: number
   readonly applyMs: number
 }
@@ -55,14 +56,14 @@ export class Workload {
   async batch(events: number): Promise<Batch> {
     const segments = this.stream.segments(events)
     this.store.take()
-    const cpu = process.threadCpuUsage()
+    const cpu = process.cpuUsage()
     const start = performance.now()
     await this.compactor.apply(segments)
     const applyMs = performance.now() - start
     await this.compactor.publish()
     const wallMs = performance.now() - start
-    const { user, system } = process.threadCpuUsage(cpu)
-    return { kind: this.compactor.manifest.l0.length === 0 ? 'base' : 'delta', wallMs, cpuMs: (user + system) / 1_000, applyMs, ...this.store.take() }
+    const cpuMs = processorTime(cpu)
+    return { kind: this.compactor.manifest.l0.length === 0 ? 'base' : 'delta', wallMs, cpuMs, applyMs, ...this.store.take() }
   }
 
   /** Goes on until so many tasks have finished and a base was just made. */

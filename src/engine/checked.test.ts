@@ -28,5 +28,8 @@ test('a file that was cut short says how long it is and should be', async () => 
 })
 
 test('a file that is gone is told from one that is damaged', async () => {
-  await expect(getChecked(memoryStore(), fileRef('a', bytes, 3))).rejects.toMatchObject({ kind: 'corrupt', code: 'file_missing' })
+  await expect(getChecked(memoryStore(), fileRef('a', bytes, 3))).rejects.toMatchObject({
+    kind: 'corrupt',
+    code: 'file_missing',
+  })
 })

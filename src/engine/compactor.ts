@@ -4,16 +4,19 @@ import { HOUR_MS, toIso, toMs } from '../lib/time.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { Read, Registry, Verdict } from '../model/event.ts'
 import type { KeyPart } from '../model/rows.ts'
-import type { Table } from '../model/table.ts'
+import { parkedEvents } from '../model/system-tables.ts'
+import type { AnyRow, Table } from '../model/table.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
-import { type Draft, draftBase, draftDelta } from './draft.ts'
+import { type Draft, draftBase, draftDelta, type RowsInTransit } from './draft.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
 import { loadState } from './load-state.ts'
 import { defaultL0Limits, encodeManifest, type L0Limits, type Manifest, newestManifest, type OrderedPublish } from './manifest.ts'
 import { Paths, type Scope, segmentUlid } from './paths.ts'
 import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
+import { mergeRows } from './row-merge.ts'
+import { coldKey } from './rows-cold.ts'
 import { decodeSegment, type Segment } from './segment.ts'
 import { RunReader } from './sorted-run.ts'
 import type { State } from './state.ts'
@@ -60,6 +63,7 @@ export class Compactor {
   #consumed: { segments: string[]; events: number } = { segments: [], events: 0 }
   /** Worked out but not yet known to be written; tried again before anything else is published. */
   #pending: Draft | undefined
+  readonly #inTransit: RowsInTransit = new Map()
   #claiming: Manifest | undefined
   #publishing: Promise<'published' | 'nothing'> | undefined
   /** Between fetching cold rows and folding with them, no publish may move rows from memory to files. */
@@ -90,8 +94,12 @@ export class Compactor {
   /** Opens the state of one manifest. */
   static async at(options: CompactorOptions, manifest: Manifest): Promise<Compactor> {
     const compactor = new Compactor(options, manifest, await loadState(options.store, options.registry, manifest))
-    await compactor.#fetch(compactor.#folder.reads([]))
-    compactor.#folder.retryUnknown()
+    // What an earlier version did not understand is rare; looking for what it reads costs a cold start three more rounds.
+    const isUnknown = (parked: AnyRow): boolean => parked['reason'] !== 'waiting'
+    if ([...compactor.state.hotTable(parkedEvents).all()].some(isUnknown)) {
+      await compactor.#fetch(compactor.#folder.reads([]))
+      compactor.#folder.retryUnknown()
+    }
     return compactor
   }
 
@@ -119,12 +127,22 @@ export class Compactor {
     const batch = segments.filter((segment) => fresh.delete(segment.ulid))
     await this.#fetch(this.#folder.reads(batch.flatMap((segment) => segment.events)))
     for (const segment of batch) {
-      for (const event of segment.events) verdicts.set(event.event_id, this.#folder.fold(event))
+      for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
       this.#folded.add(segment.ulid)
       this.#consumed.segments.push(segment.ulid)
       this.#consumed.events += segment.events.length
     }
     return verdicts
+  }
+
+  #fold(event: Envelope): Verdict {
+    try {
+      return this.#folder.fold(event)
+    } catch (error) {
+      // Half a segment is in memory now. Publishing it would give tables that no replay of the ledger makes.
+      const message = `${event.event_type} ${event.event_id} could not be folded: ${messageOf(error)}`
+      throw this.#break(new ServoError('bug', 'fold_failed', message, { hint: 'Nothing is lost; upgrade Servo and open the state again.', cause: error }))
+    }
   }
 
   /** Folds segments that somebody announced by path. */
@@ -143,7 +161,8 @@ export class Compactor {
     const lookback = options.lookbackMs ?? this.#options.lookbackMs ?? DEFAULT_LOOKBACK_MS
     const from = this.#manifest.watermarks.low_ms - lookback
     const before = this.#consumed.segments.length
-    let found: string[] = []
+    // A damaged segment may be repaired long after the listing has gone past it.
+    let found: string[] = [...this.problems.keys()]
     for await (const { path } of this.#options.store.list(this.#paths.ledger, from > 0 ? { after: this.#paths.segmentsFrom(from) } : {})) {
       found.push(path)
       if (found.length >= 1_000) {
@@ -169,7 +188,9 @@ export class Compactor {
 
   /** Repeats one recorded publish exactly: its segments, its kind, its time and its file names. */
   async replay(recorded: OrderedPublish): Promise<void> {
-    const { kind, epoch, published_at, retention } = recorded
+    const { kind, epoch, published_at, retention, publish } = recorded
+    // After a rebuild that began anew, numbers go on above those of the files that were there before.
+    this.#manifest = { ...this.#manifest, publish: publish - 1 }
     await this.#write(await this.#draft(kind, epoch, toMs(published_at), retention))
   }
 
@@ -203,14 +224,15 @@ export class Compactor {
       nowMs,
       ...this.#consumed,
       retention,
+      inTransit: this.#inTransit,
     }
     this.#consumed = { segments: [], events: 0 }
-    if (kind === 'delta') return draftDelta(input)
     try {
-      return await draftBase(input)
+      return await (kind === 'delta' ? draftDelta(input) : draftBase(input))
     } catch (error) {
       // Memory has given up rows that no file holds: only the ledger and the last manifest are to be trusted now.
-      throw this.#break(new ServoError('unavailable', 'publish_failed', `a base could not be made: ${messageOf(error)}`, { hint: 'Open the state again.', cause: error }))
+      if (await this.#isOvertaken(error)) throw this.#fenced('another compactor has taken over, and the files of this one were collected', error)
+      throw this.#break(new ServoError('unavailable', 'publish_failed', `a ${kind} could not be made: ${messageOf(error)}`, { hint: 'Open the state again.', cause: error }))
     }
   }
 
@@ -219,7 +241,7 @@ export class Compactor {
     await this.#createManifest(draft.manifest)
     await this.#turn.run(() => {
       this.#manifest = draft.manifest
-      draft.settle()
+      this.#inTransit.clear()
     })
     if (draft.manifest.l0.length === 0) {
       const lookback = this.#options.lookbackMs ?? DEFAULT_LOOKBACK_MS
@@ -247,13 +269,11 @@ export class Compactor {
     const { store } = this.#options
     const path = this.#paths.manifest(manifest.number)
     const bytes = encodeManifest(manifest)
-    if (!(await this.#createOwn(path, bytes))) {
-      throw this.#break(new ServoError('conflict', 'fenced', `another compactor has published manifest ${manifest.number}`, { hint: 'Open the state again; this one is out of date.' }))
-    }
+    if (!(await this.#createOwn(path, bytes))) throw this.#fenced(`another compactor has published manifest ${manifest.number}`)
     // A number that garbage collection has passed is free again: a manifest created there is no version of anything.
     for await (const _ of store.list(this.#paths.boundaries, { after: this.#paths.boundary(manifest.number) })) {
       await store.delete(path)
-      throw this.#break(new ServoError('conflict', 'fenced', `manifest ${manifest.number} is older than what is kept`, { hint: 'Open the state again; this one is out of date.' }))
+      throw this.#fenced(`manifest ${manifest.number} is older than what is kept`)
     }
     // Only people and DuckDB read the copy, so a failure here is no failure of the publish.
     await store.put(this.#paths.manifestCopy, bytes).catch(() => undefined)
@@ -274,15 +294,11 @@ export class Compactor {
 
   #isFull(nowMs: number): boolean {
     const { l0, l0_rows } = this.#manifest
-    const oldest = l0[0]
-    if (oldest === undefined) return this.#changedRows() >= this.#limits.max_rows
     const segments = l0.reduce((sum, delta) => sum + delta.segments.length, this.#consumed.segments.length)
-    return (
-      l0.length + 1 >= this.#limits.max_count ||
-      l0_rows + this.#changedRows() >= this.#limits.max_rows ||
-      segments >= this.#limits.max_segments ||
-      nowMs - toMs(oldest.published_at) >= this.#limits.max_age_ms
-    )
+    if (l0_rows + this.#changedRows() >= this.#limits.max_rows || segments >= this.#limits.max_segments) return true
+    const oldest = l0[0]
+    if (oldest === undefined) return false
+    return l0.length + 1 >= this.#limits.max_count || nowMs - toMs(oldest.published_at) >= this.#limits.max_age_ms
   }
 
   #changedRows(): number {
@@ -305,10 +321,31 @@ export class Compactor {
     await Promise.all(
       [...byTable].map(async ([table, keys]) => {
         const list = [...keys.values()]
-        const rows = await this.#reader.lookupMerged(table, this.#manifest.runs[table.name] ?? [], list)
-        for (const [i, key] of list.entries()) this.state.coldTable(table).provide(key, rows[i])
+        const rows = await this.#stored(table, list)
+        for (const [i, key] of list.entries()) {
+          const stored = rows[i]
+          const inTransit = this.#inTransit.get(table)?.get(coldKey(key))
+          const row = stored && inTransit ? mergeRows(table, stored, inTransit) : (stored ?? inTransit)
+          this.state.coldTable(table).provide(key, row)
+        }
       }),
     )
+  }
+
+  async #stored(table: Table, keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]> {
+    try {
+      return await this.#reader.lookupMerged(table, this.#manifest.runs[table.name] ?? [], keys)
+    } catch (error) {
+      if (await this.#isOvertaken(error)) throw this.#fenced('another compactor has taken over, and the files of this one were collected', error)
+      throw error
+    }
+  }
+
+  /** Whether a file is gone because a newer manifest does not name it, and not because the state is damaged. */
+  async #isOvertaken(error: unknown): Promise<boolean> {
+    if (!isServoError(error, 'corrupt') || error.code !== 'file_missing') return false
+    const { store, scope } = this.#options
+    return (await newestManifest(store, this.#paths, scope)).number > this.#manifest.number
   }
 
   async #read(ulid: string): Promise<Segment | undefined> {
@@ -326,6 +363,10 @@ export class Compactor {
       this.problems.set(path, { path, message: error.message })
       return undefined
     }
+  }
+
+  #fenced(message: string, cause?: unknown): ServoError {
+    return this.#break(new ServoError('conflict', 'fenced', message, { hint: 'Open the state again; this one is out of date.', cause }))
   }
 
   #break(error: ServoError): ServoError {

@@ -19,9 +19,10 @@ import type { State } from './state.ts'
 export interface Draft {
   readonly files: readonly { path: string; bytes: Uint8Array }[]
   readonly manifest: Manifest
-  /** Carried out once the manifest stands. */
-  settle(): void
 }
+
+/** Cold rows that have left memory for a base that no manifest names yet: by table, then by key. */
+export type RowsInTransit = Map<Table, ReadonlyMap<string, AnyRow>>
 
 export interface DraftInput {
   readonly store: ObjectStore
@@ -37,6 +38,8 @@ export interface DraftInput {
   readonly segments: readonly string[]
   readonly events: number
   readonly retention: Retention
+  /** Filled with the cold rows that a base takes out of memory. */
+  readonly inTransit: RowsInTransit
 }
 
 /** Runs of one level that are merged into one of the next. */
@@ -69,7 +72,6 @@ export function draftDelta(input: DraftInput): Draft {
   return {
     files: files.list,
     manifest: { ...following(input), l0: [...manifest.l0, delta], l0_count: manifest.l0.length + 1, l0_rows: manifest.l0_rows + rows },
-    settle: () => undefined,
   }
 }
 
@@ -125,9 +127,12 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
     hot.clearChanges()
   }
   const captured = [...state.coldTables].map(([table, cold]) => {
-    const rows = [...cold.recent]
+    const rows = new Map(cold.recent)
+    // Gone at once, not when the manifest stands: a replay folds what comes next without them, and must write the same.
+    cold.recent.clear()
     cold.clearChanges()
-    return { table, cold, rows, sorted: sortedByKey(table, cold.recent.values()) }
+    input.inTransit.set(table, rows)
+    return { table, sorted: sortedByKey(table, rows.values()) }
   })
   // From here on folds may go on: everything this publish holds has been copied.
   const runs: Record<string, readonly RunRef[]> = { ...manifest.runs }
@@ -154,10 +159,6 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
       history: history.list,
       order: order.list,
       dropped: await expiredHistory(input.store, manifest, input.retention, input.nowMs),
-    },
-    settle() {
-      // A row that was changed again meanwhile stays: joining it with its stored self later is harmless.
-      for (const { cold, rows } of captured) for (const [key, row] of rows) if (cold.recent.get(key) === row) cold.recent.delete(key)
     },
   }
 }

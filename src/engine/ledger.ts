@@ -116,16 +116,15 @@ export class Ledger {
   }
 
   #envelope(event: NewEvent): Envelope {
-    const { definition, clock, ulid, source, scope } = { ...this.#options, ...event }
+    const { clock, ulid, source, scope } = this.#options
+    const { definition } = event
     const parsed = definition.parse(event.payload)
     if (!parsed.success) {
       const issue = parsed.error.issues[0]
-      const field = ['payload', ...(issue?.path ?? [])].join('.')
-      throw new ServoError('invalid', 'bad_payload', `${definition.type}: ${field}: ${issue?.message ?? 'is not valid'}`, {
-        hint: `See the ${definition.type} event in the reference for what it holds.`,
-        facts: { event_type: definition.type, field },
-      })
+      throw badPayload(definition, issue?.path ?? [], issue?.message ?? 'is not valid')
     }
+    const unknown = unknownField(event.payload, parsed.data)
+    if (unknown !== undefined) throw badPayload(definition, unknown, 'is not a field of this event')
     const envelope = {
       event_id: ulid(),
       event_type: definition.type,
@@ -144,7 +143,8 @@ export class Ledger {
     const checked = checkEnvelope.safeParse(envelope)
     if (!checked.success) {
       const issue = checked.error.issues[0]
-      throw new ServoError('invalid', 'bad_envelope', `${definition.type}: ${issue?.path.join('.')}: ${issue?.message}`, { facts: { event_type: definition.type } })
+      const field = issue?.path.join('.')
+      throw new ServoError('invalid', 'bad_envelope', `${definition.type}: ${field}: ${issue?.message}`, { facts: { event_type: definition.type, field } })
     }
     return checked.data
   }
@@ -166,13 +166,21 @@ export class Ledger {
       const batch = this.#takeBatch()
       try {
         const segment = await this.#write(batch)
-        this.#options.onDurable?.(segment)
+        this.#announce(segment)
         for (const waiting of batch) waiting.resolve({ segment: segment.ulid, events: waiting.events })
       } catch (error) {
         for (const waiting of batch) waiting.reject(error)
       }
     }
     this.#writing = undefined
+  }
+
+  #announce(segment: Segment): void {
+    try {
+      this.#options.onDurable?.(segment)
+    } catch {
+      // The segment is durable, so its appends succeed. Whoever failed to listen finds it by listing.
+    }
   }
 
   #takeBatch(): Waiting[] {
@@ -190,12 +198,17 @@ export class Ledger {
   async #write(batch: readonly Waiting[]): Promise<Segment> {
     const { clock, ulid: mint } = this.#options
     const bytes = encodeSegment(batch.flatMap((waiting) => waiting.texts))
+    const events = batch.flatMap((waiting) => waiting.events)
     let ulid = mint()
     for (let attempt = 1; ; attempt++) {
-      // A name that is too old might lie behind what listings still look at.
-      if (clock.now() - ulidTime(ulid) > REMINT_AFTER_MS) ulid = mint()
+      if (clock.now() - ulidTime(ulid) > REMINT_AFTER_MS) {
+        // An earlier try may have got through although nobody heard of it: then this is where the segment is.
+        if (attempt > 1 && (await this.#holds(this.#paths.segment(ulid), bytes).catch(() => false))) return { ulid, events }
+        // A name that is too old might lie behind what listings still look at.
+        ulid = mint()
+      }
       const outcome = await this.#create(this.#paths.segment(ulid), bytes)
-      if (outcome === 'written') return { ulid, events: batch.flatMap((waiting) => waiting.events) }
+      if (outcome === 'written') return { ulid, events }
       if (outcome === 'taken') ulid = mint()
       else if (attempt >= this.#limits.maxAttempts || !isServoError(outcome.error, 'unavailable')) throw outcome.error
       else await clock.sleep(Math.min(2_000, 25 * 2 ** attempt))
@@ -217,6 +230,36 @@ export class Ledger {
     return found !== undefined && Buffer.compare(found, bytes) === 0
   }
 }
+
+function badPayload(definition: EventDefinition, path: readonly PropertyKey[], why: string): ServoError {
+  const field = ['payload', ...path.map(String)].join('.')
+  return new ServoError('invalid', 'bad_payload', `${definition.type}: ${field}: ${why}`, {
+    hint: `See the ${definition.type} event in the reference for what it holds.`,
+    facts: { event_type: definition.type, field },
+  })
+}
+
+/**
+ * Where the input has something that checking it left out: a misspelt field would be a fact that nobody recorded. What
+ * was passed through unseen is copied on the way, because a caller that changes it later must not change what is folded.
+ */
+function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefined {
+  if (!isObject(input) || !isObject(checked)) return undefined
+  for (const key of Array.isArray(input) ? input.keys() : Object.keys(input)) {
+    const value = input[key]
+    if (value === undefined) continue
+    if (!Object.hasOwn(checked, key)) return [key]
+    if (!isObject(value)) continue
+    if (checked[key] === value) checked[key] = JSON.parse(canonicalJson(value))
+    else {
+      const deeper = unknownField(value, checked[key])
+      if (deeper !== undefined) return [key, ...deeper]
+    }
+  }
+  return undefined
+}
+
+const isObject = (value: unknown): value is Record<PropertyKey, unknown> => typeof value === 'object' && value !== null
 
 function tooLarge(what: string, bytes: number, limit: number): ServoError {
   return new ServoError('invalid', 'too_large', `${what} has ${bytes} bytes, the limit is ${limit}`, {

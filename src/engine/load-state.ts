@@ -27,8 +27,10 @@ export async function readDelta(store: ObjectStore, state: State, tables: Readon
   const parts = await Promise.all(
     Object.entries(tables).map(async ([name, files]) => {
       const table = state.tableNamed(name)
-      const rows = files.rows === undefined ? [] : await readRows(store, table, files.rows)
-      const removed = files.removed === undefined ? [] : await readRows(store, removedKeysOf(table), files.removed)
+      const [rows, removed] = await Promise.all([
+        files.rows === undefined ? [] : readRows(store, table, files.rows),
+        files.removed === undefined ? [] : readRows(store, removedKeysOf(table), files.removed),
+      ])
       return { table, rows, removed }
     }),
   )
@@ -50,5 +52,5 @@ export async function readDelta(store: ObjectStore, state: State, tables: Readon
 }
 
 async function readRows(store: ObjectStore, table: Table, ref: FileRef) {
-  return await decodeRows(table, await getChecked(store, ref))
+  return await decodeRows(table, await getChecked(store, ref), ref.path)
 }

@@ -151,6 +151,16 @@ export async function manifestNumbers(store: ObjectStore, paths: Paths, after = 
   return numbers
 }
 
+/**
+ * The lowest manifest that garbage collection keeps. A compactor that was paused may create one below it before it
+ * notices, and die before it deletes it again: what is below is no version of anything.
+ */
+export async function boundaryOf(store: ObjectStore, paths: Paths): Promise<number> {
+  let highest = 0
+  for await (const { path } of store.list(paths.boundaries)) if (numberOf(path) > highest) highest = numberOf(path)
+  return highest
+}
+
 export async function readManifest(store: ObjectStore, paths: Paths, scope: Scope, number: number): Promise<Manifest | undefined> {
   const path = paths.manifest(number)
   const bytes = await store.get(path)

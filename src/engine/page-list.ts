@@ -69,18 +69,28 @@ async function* readPage<E extends Numbered>(store: ObjectStore, page: PageRef, 
   }
 }
 
-/** All entries, newest first; a reader that stops early reads no older page. */
-export async function* readEntriesBackwards<E extends Numbered>(store: ObjectStore, list: PageList<E>): AsyncGenerator<E> {
+/** All entries, newest first; a reader that stops early reads no older page. `onPage` is told of each page that is read. */
+export async function* readEntriesBackwards<E extends Numbered>(
+  store: ObjectStore,
+  list: PageList<E>,
+  onPage?: (page: PageRef) => void,
+): AsyncGenerator<E> {
   yield* list.levels[0].toReversed()
   for (let level = 1; level < list.levels.length; level++) {
-    for (const page of (list.levels[level] as readonly PageRef[]).toReversed()) yield* readPageBackwards<E>(store, page, level)
+    for (const page of (list.levels[level] as readonly PageRef[]).toReversed()) yield* readPageBackwards<E>(store, page, level, onPage)
   }
 }
 
-async function* readPageBackwards<E extends Numbered>(store: ObjectStore, page: PageRef, level: number): AsyncGenerator<E> {
+async function* readPageBackwards<E extends Numbered>(
+  store: ObjectStore,
+  page: PageRef,
+  level: number,
+  onPage: ((page: PageRef) => void) | undefined,
+): AsyncGenerator<E> {
+  onPage?.(page)
   const content = openJson<(E | PageRef)[]>('page', await getChecked(store, page), page.path)
   for (const item of content.toReversed()) {
-    if (level > 1) yield* readPageBackwards<E>(store, item as PageRef, level - 1)
+    if (level > 1) yield* readPageBackwards<E>(store, item as PageRef, level - 1, onPage)
     else yield item as E
   }
 }

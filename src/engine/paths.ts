@@ -11,7 +11,8 @@ export interface Scope {
 const SCOPE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/
 
 export function checkScope(scope: Scope): Scope {
-  for (const [field, value] of Object.entries(scope)) {
+  for (const field of ['tenant_id', 'workspace_id'] as const) {
+    const value: unknown = scope[field]
     if (typeof value !== 'string' || !SCOPE_NAME.test(value)) {
       throw new ServoError('invalid', 'bad_scope', `${field} ${JSON.stringify(String(value).slice(0, 80))} is not a name`, {
         hint: 'Use 1 to 63 lower-case letters, digits, - and _, beginning with a letter or digit.',
@@ -94,16 +95,18 @@ export class Paths {
   }
 }
 
-/** The ULID of a segment's path, or undefined for a path that is none. */
+/** The ULID of a segment's path, or undefined for a path that is none: another name, or not in the folder of its day. */
 export function segmentUlid(path: string): string | undefined {
-  const name = path.slice(path.lastIndexOf('/') + 1)
-  if (!name.endsWith('.json')) return undefined
+  const [day, name] = path.split('/').slice(-2)
+  if (name === undefined || !name.endsWith('.json')) return undefined
   const ulid = name.slice(0, -'.json'.length)
-  return isUlid(ulid) ? ulid : undefined
+  return isUlid(ulid) && day === utcDay(ulidTime(ulid)) ? ulid : undefined
 }
 
-/** The number at the start of a numbered file's name. */
+/** The number at the start of a numbered file's name; NaN for a file that is none of ours. */
 export function numberOf(path: string): number {
   const name = path.slice(path.lastIndexOf('/') + 1)
-  return Number.parseInt(name.slice(0, NUMBER_WIDTH), 10)
+  return NUMBERED.test(name) ? Number(name.slice(0, NUMBER_WIDTH)) : Number.NaN
 }
+
+const NUMBERED = new RegExp(`^\\d{${NUMBER_WIDTH}}(?:-\\d+){0,2}\\.(?:json|parquet)$`)

@@ -1,13 +1,17 @@
 import { isServoError, ServoError } from '../lib/error.ts'
+import { sha256 } from '../lib/hash.ts'
 import type { Registry } from '../model/event.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { type FileRef, getChecked } from './checked.ts'
 import { Compactor, type Problem } from './compactor.ts'
 import { readOrder } from './folded-segments.ts'
-import { directFiles, genesis, type Manifest, manifestNumbers, readManifest } from './manifest.ts'
-import { listPages, readEntries } from './page-list.ts'
-import { Paths, type Scope } from './paths.ts'
+import { boundaryOf, directFiles, encodeManifest, genesis, type Manifest, manifestNumbers, readManifest } from './manifest.ts'
+import { readEntries } from './page-list.ts'
+import { numberOf, Paths, type Scope } from './paths.ts'
 import { recordedPublishes, replay } from './replay.ts'
+import { openJson } from './sealed-json.ts'
+import { decodeSegment } from './segment.ts'
 
 export interface RebuildOptions {
   readonly store: ObjectStore
@@ -31,85 +35,163 @@ export interface RebuildReport {
 }
 
 /**
- * Makes the tables again from the ledger. While the recorded order can be read, every file comes out byte for byte as
- * it was and only what is damaged is written; when it cannot, the ledger is folded anew and published as the next
- * version.
+ * Makes the tables again from the ledger. While the recorded order can be read and repeated, every file comes out byte
+ * for byte as it was, and only what is damaged is written; when it cannot, the ledger is folded anew, published as the
+ * next version, and the versions before it are given up.
  */
 export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   const { store, scope } = options
   const paths = new Paths(scope)
-  const numbers = await manifestNumbers(store, paths)
-  const newest = numbers.at(-1) ?? 0
-  const manifest = await readable(options, paths, newest)
-  if (manifest !== undefined) return await repair(options, manifest)
-  return await foldAnew(options, paths, newest)
+  const problems = await damagedSegments(options, paths)
+  const newest = (await manifestNumbers(store, paths)).at(-1)
+  const manifest = newest === undefined ? undefined : await readable(options, paths, newest)
+  const repaired = manifest && (await repair(options, paths, manifest, problems))
+  if (repaired !== undefined) return await finish(options, await Compactor.open(options), repaired, 'recorded', problems)
+  return await foldAnew(options, paths, problems)
+}
+
+async function damagedSegments({ store, scope }: RebuildOptions, paths: Paths): Promise<Map<string, Problem>> {
+  const problems = new Map<string, Problem>()
+  for await (const { path } of store.list(paths.ledger)) {
+    const bytes = await store.get(path)
+    const error = bytes && (await corruption(async () => void decodeSegment(bytes, path, scope)))
+    if (error !== undefined) problems.set(path, { path, message: error.message })
+  }
+  return problems
 }
 
 /** The newest manifest if it and the whole recorded order behind it can be read. */
 async function readable({ store, scope }: RebuildOptions, paths: Paths, number: number): Promise<Manifest | undefined> {
-  try {
-    const manifest = await readManifest(store, paths, scope, number)
-    if (manifest === undefined) return undefined
+  let manifest: Manifest | undefined
+  const error = await corruption(async () => {
+    manifest = await readManifest(store, paths, scope, number)
+    if (manifest === undefined) return
     for await (const entry of readEntries(store, manifest.order)) await readOrder(store, entry)
-    for await (const _page of listPages(store, manifest.history)) {
+    for await (const _entry of readEntries(store, manifest.history)) {
       // Reading is the check.
     }
-    for await (const _entry of readEntries(store, manifest.history)) {
-      // As above.
-    }
-    return manifest
-  } catch (error) {
-    if (isServoError(error, 'corrupt')) return undefined
-    throw error
-  }
+  })
+  return error === undefined ? manifest : undefined
 }
 
-async function repair(options: RebuildOptions, manifest: Manifest): Promise<RebuildReport> {
+/** Brings back what is damaged or gone; undefined when the ledger as it is does not give those bytes any more. */
+async function repair(options: RebuildOptions, paths: Paths, manifest: Manifest, problems: Map<string, Problem>): Promise<string[] | undefined> {
   const { store, scope, registry, scratch } = options
-  // Readers may still hold older manifests that are kept; their files are made again on the way.
-  const wanted = new Set<string>()
-  for (const number of await manifestNumbers(store, new Paths(scope))) {
-    const kept = await readManifest(store, new Paths(scope), scope, number).catch(() => undefined)
-    if (kept !== undefined) for (const file of directFiles(kept)) wanted.add(file.path)
-  }
-  for await (const entry of readEntries(store, manifest.history)) {
-    for (const [table, file] of Object.entries(entry.tables)) if (entry.publish >= (manifest.dropped[table] ?? 0)) wanted.add(file.path)
-  }
-
   const repaired: string[] = []
+  const damaged = await damagedFiles(options, paths, manifest)
   const onFile = async (path: string, bytes: Uint8Array): Promise<void> => {
-    if (!wanted.has(path)) return
-    const found = await store.get(path)
-    if (found !== undefined && Buffer.compare(found, bytes) === 0) return
+    const ref = damaged.get(path)
+    // Another version of Servo or of zstd may write the same rows in other bytes: those are not what the manifest names.
+    if (ref === undefined || sha256(bytes) !== ref.sha256) return
     await store.put(path, bytes)
+    damaged.delete(path)
     repaired.push(path)
   }
-  await replay({ store, scope, registry, scratch, onFile }, recordedPublishes(store, manifest))
-  return await finish(options, await Compactor.open(options), repaired, 'recorded')
-}
+  const error = await corruption(async () => void (await replay({ store, scope, registry, scratch, onFile }, recordedPublishes(store, manifest))))
+  const path = error?.facts['path'] as string | undefined
+  if (error !== undefined && path !== undefined && !problems.has(path)) problems.set(path, { path, message: error.message })
+  if (damaged.size > 0) return undefined
 
-async function foldAnew(options: RebuildOptions, paths: Paths, newest: number): Promise<RebuildReport> {
-  const { store, scope } = options
-  // Above every number and epoch that any file may carry, so that nothing that is there is taken for new.
-  const start: Manifest = { ...genesis(scope), number: newest, epoch: await highestEpoch(store, paths) }
-  return await finish(options, await Compactor.at(options, start), [], 'anew')
-}
-
-async function highestEpoch(store: ObjectStore, paths: Paths): Promise<number> {
-  let highest = 0
-  for await (const { path } of store.list(paths.state)) {
-    const epoch = Number(/-(\d+)(?:-\d+)?\.(?:parquet|json)$/.exec(path)?.[1] ?? 0)
-    highest = Math.max(highest, epoch)
+  const copy = encodeManifest(manifest)
+  const found = await store.get(paths.manifestCopy)
+  if (found === undefined || Buffer.compare(found, copy) !== 0) {
+    await store.put(paths.manifestCopy, copy)
+    repaired.push(paths.manifestCopy)
   }
-  return highest
+  return repaired
 }
 
-async function finish(options: RebuildOptions, compactor: Compactor, repaired: readonly string[], order: RebuildReport['order']): Promise<RebuildReport> {
+/** Readers may still hold older manifests that are kept, so their files count too. One that cannot be read holds nobody. */
+async function damagedFiles({ store, scope }: RebuildOptions, paths: Paths, newest: Manifest): Promise<Map<string, FileRef>> {
+  const wanted = new Map<string, FileRef>()
+  const boundary = await boundaryOf(store, paths)
+  for (const number of await manifestNumbers(store, paths)) {
+    if (number < boundary) continue
+    const error = await corruption(async () => {
+      const kept = await readManifest(store, paths, scope, number)
+      for (const file of kept === undefined ? [] : directFiles(kept)) wanted.set(file.path, file)
+    })
+    if (error !== undefined) await store.delete(paths.manifest(number))
+  }
+  for await (const entry of readEntries(store, newest.history)) {
+    for (const [table, file] of Object.entries(entry.tables)) if (entry.publish >= (newest.dropped[table] ?? 0)) wanted.set(file.path, file)
+  }
+  for (const file of wanted.values()) {
+    if ((await corruption(async () => void (await getChecked(store, file)))) === undefined) wanted.delete(file.path)
+  }
+  return wanted
+}
+
+async function foldAnew(options: RebuildOptions, paths: Paths, problems: Map<string, Problem>): Promise<RebuildReport> {
+  const { store, scope } = options
+  const start: Manifest = { ...genesis(scope), ...(await numbersAbove(options, paths)) }
+  const report = await finish(options, await Compactor.at(options, start), [], 'anew', problems)
+  if (report.manifest === start.number) return report
+  // Versions before this one name files that are damaged or follow from another order. Readers move on to this one.
+  await store.create(paths.boundary(start.number + 1), new Uint8Array())
+  for (const number of await manifestNumbers(store, paths)) if (number <= start.number) await store.delete(paths.manifest(number))
+  return report
+}
+
+/** Numbers that no file, manifest, collector or frozen compactor has seen, so that nothing old is taken for new. */
+async function numbersAbove({ store, scope }: RebuildOptions, paths: Paths): Promise<Pick<Manifest, 'number' | 'epoch' | 'publish'>> {
+  const known: Manifest[] = []
+  const numbers = await manifestNumbers(store, paths)
+  for (const number of numbers) {
+    await corruption(async () => {
+      const manifest = await readManifest(store, paths, scope, number)
+      if (manifest !== undefined) known.push(manifest)
+    })
+  }
+  await corruption(async () => {
+    const copy = await store.get(paths.manifestCopy)
+    if (copy !== undefined) known.push(openJson<Manifest>('manifest', copy, paths.manifestCopy))
+  })
+  let epoch = 0
+  let publish = 0
+  for await (const { path } of store.list(paths.state)) {
+    if (Number.isNaN(numberOf(path))) continue
+    publish = Math.max(publish, numberOf(path))
+    epoch = Math.max(epoch, Number(/-(\d+)/.exec(path.slice(path.lastIndexOf('/')))?.[1] ?? 0))
+  }
+  const boundary = await boundaryOf(store, paths)
+  let number = Math.max(boundary, numbers.at(-1) ?? 0, ...known.map((manifest) => manifest.number))
+  for (const manifest of known) {
+    publish = Math.max(publish, manifest.publish)
+    // Each manifest that cannot be read may have been a claim.
+    epoch = Math.max(epoch, manifest.epoch + number - manifest.number)
+  }
+  // One more than the next, or a view that holds the last publish would take this for the one that follows it.
+  publish += 1
+  // Every manifest is a publish or a claim; should all be gone, this is how many there were at least.
+  number = Math.max(number, publish + epoch)
+  return { number, epoch, publish }
+}
+
+async function finish(
+  options: RebuildOptions,
+  compactor: Compactor,
+  repaired: readonly string[],
+  order: RebuildReport['order'],
+  problems: Map<string, Problem>,
+): Promise<RebuildReport> {
   await compactor.catchUp({ lookbackMs: Number.POSITIVE_INFINITY })
   await compactor.publish({ kind: order === 'anew' ? 'base' : 'delta' })
-  if (order === 'anew' && compactor.manifest.number === 0 && compactor.problems.size === 0) {
+  for (const [path, problem] of compactor.problems) problems.set(path, problem)
+  const { number, watermarks } = compactor.manifest
+  if (watermarks.segments === 0 && problems.size === 0) {
     throw new ServoError('not_found', 'no_ledger', `there is no ledger of ${options.scope.tenant_id}/${options.scope.workspace_id}`, { hint: 'Check the folder, the tenant and the workspace.' })
   }
-  const { number, watermarks } = compactor.manifest
-  return { manifest: number, segments: watermarks.segments, events: watermarks.events, repaired, order, problems: [...compactor.problems.values()] }
+  return { manifest: number, segments: watermarks.segments, events: watermarks.events, repaired, order, problems: [...problems.values()] }
+}
+
+/** The damage that some work met, if any; an outage is thrown. */
+async function corruption(work: () => Promise<void>): Promise<ServoError | undefined> {
+  try {
+    await work()
+    return undefined
+  } catch (error) {
+    if (isServoError(error, 'corrupt')) return error
+    throw error
+  }
 }

@@ -30,7 +30,8 @@ export async function expiredHistory(store: ObjectStore, manifest: Manifest, ret
     const cutoff = toIso(nowMs - days * DAY_MS)
     for await (const entry of readEntries(store, manifest.history, dropped[table] ?? 0)) {
       if (entry.sealed_at >= cutoff) break
-      if (entry.tables[table] !== undefined) dropped[table] = entry.publish + 1
+      // Also past entries that hold nothing of this table, or every base would read them all again.
+      dropped[table] = entry.publish + 1
     }
   }
   return dropped

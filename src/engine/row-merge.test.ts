@@ -54,7 +54,11 @@ test('a group picked by the row version takes it along, so the first fact stays 
     storage: { kind: 'cold', merge: [{ pick: 'smallest', by: ['row_version'], columns: ['run_id'] }] },
     columns: { run_key: col.string('Key.'), run_id: col.string('Run.') },
   })
-  const [first, second, third] = ['01', '02', '03'].map((version) => ({ run_key: 'k', run_id: `run ${version}`, row_version: version }))
+  const [first, second, third] = ['01', '02', '03'].map((version) => ({
+    run_key: 'k',
+    run_id: `run ${version}`,
+    row_version: version,
+  }))
   // With the largest row version kept beside the first run, the second would now take the group away from it.
   const merged = mergeRows(index, mergeRows(index, first!, third!), second!)
   expect(merged).toEqual(first)
@@ -92,7 +96,10 @@ test('keys compare part by part, numbers as numbers and text by code unit', () =
     { name: 'a', number: 10 },
     { name: 'a', number: 9 },
   ]
-  const sorted = sortedByKey(table, rows.map((row) => ({ ...row, row_version: 'v' })))
+  const sorted = sortedByKey(
+    table,
+    rows.map((row) => ({ ...row, row_version: 'v' })),
+  )
   // The emoji begins with the code unit D83D, so it stands before U+E000; in UTF-8 it would stand after.
   expect(sorted.map((row) => keyText(keyOf(table, row)))).toEqual(['["a",9]', '["a",10]', '["\u{1F600}",1]', '["\uE000",1]'])
   for (const [i, row] of sorted.entries()) {
@@ -133,7 +140,13 @@ const anyTable: fc.Arbitrary<Table> = fc
       const by = [...mine.filter((_, i) => i === 0 || carried[i]), ...(byVersion === group ? ['row_version'] : [])]
       return by.length === 0 ? [] : [{ pick, by, columns: mine }]
     })
-    return defineTable({ name: 'any', doc: 'For the tests.', key: ['id'], storage: { kind: 'cold', merge }, columns: columns as Columns })
+    return defineTable({
+      name: 'any',
+      doc: 'For the tests.',
+      key: ['id'],
+      storage: { kind: 'cold', merge },
+      columns: columns as Columns,
+    })
   })
 
 /** Versions of one row; a column may be left out, as in the partial rows of a fold. */
@@ -143,7 +156,10 @@ function versionsOf(table: Table): fc.Arbitrary<AnyRow[]> {
     columns.map(([name, { kind }]) => [name, fc.oneof(fc.constant(null), fc.constant(undefined), cell[kind], cell[kind])]),
   )
   const row = fc.record({ ...cells, row_version: fc.constantFrom('1', '2', '3') })
-  return fc.array(row.map((values) => ({ id: 'x', ...values })), { minLength: 3, maxLength: 3 })
+  return fc.array(
+    row.map((values) => ({ id: 'x', ...values })),
+    { minLength: 3, maxLength: 3 },
+  )
 }
 
 const tableAndRows = anyTable.chain((table) => versionsOf(table).map((rows) => ({ table, rows })))

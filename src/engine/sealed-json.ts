@@ -24,10 +24,20 @@ export function openJson<T>(name: string, bytes: Uint8Array, path: string): T {
   const body = text.subarray(head.length, -TAIL)
   const framed = text.length > head.length + TAIL && text.subarray(0, head.length).equals(Buffer.from(head))
   if (!framed || !text.subarray(-TAIL).equals(Buffer.from(`,"sha256":"${sha256(body)}"}`))) {
-    throw new ServoError('corrupt', 'checksum_mismatch', `${path} is damaged: its contents do not match its checksum`, {
-      hint: 'Restore the file from a backup; `servo verify` lists everything that is damaged.',
-      facts: { path },
-    })
+    throw damaged('checksum_mismatch', path, 'its contents do not match its checksum')
   }
-  return JSON.parse(body.toString('utf8')) as T
+  try {
+    return JSON.parse(body.toString('utf8')) as T
+  } catch (error) {
+    // Anybody can compute a checksum; one such file must not stop those who read the others.
+    throw damaged('not_json', path, 'it is not JSON', error)
+  }
+}
+
+function damaged(code: string, path: string, why: string, cause?: unknown): ServoError {
+  return new ServoError('corrupt', code, `${path} is damaged: ${why}`, {
+    hint: 'Restore the file from a backup; `servo verify` lists everything that is damaged.',
+    facts: { path },
+    cause,
+  })
 }

@@ -6,7 +6,7 @@ import type { ObjectStore } from '../ports/object-store.ts'
 import { type FileRef, getChecked } from './checked.ts'
 import type { Problem } from './compactor.ts'
 import { readOrder } from './folded-segments.ts'
-import { decodeManifest, directFiles, genesis, type Manifest, manifestNumbers } from './manifest.ts'
+import { boundaryOf, decodeManifest, directFiles, genesis, type Manifest, manifestNumbers } from './manifest.ts'
 import { listPages, readEntries } from './page-list.ts'
 import { Paths, type Scope, segmentUlid } from './paths.ts'
 import { recordedPublishes, replay } from './replay.ts'
@@ -82,7 +82,9 @@ class Verification {
   async #readManifests(): Promise<Manifest[]> {
     const { store, scope } = this.#options
     const manifests: Manifest[] = []
+    const boundary = await boundaryOf(store, this.#paths)
     for (const number of await manifestNumbers(store, this.#paths)) {
+      if (number < boundary) continue
       const path = this.#paths.manifest(number)
       await this.#try(path, async () => {
         const bytes = await store.get(path)

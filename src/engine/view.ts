@@ -1,3 +1,4 @@
+import { isServoError } from '../lib/error.ts'
 import { SECOND_MS } from '../lib/time.ts'
 import { ulidFloor } from '../lib/ulid.ts'
 import type { Columns } from '../model/column.ts'
@@ -95,7 +96,7 @@ export class View {
 
   /**
    * The state with what the ledger holds beyond the newest manifest folded in, in a fork of its own. `complete` is
-   * false when a limit was reached first.
+   * false when a limit was reached first, or a segment is damaged.
    */
   async fresh(limits: Partial<FreshLimits> = {}): Promise<{ state: State; events: number; complete: boolean }> {
     const { maxEvents, maxAgeMs, maxTimeMs } = { ...freshLimits, ...limits }
@@ -106,10 +107,12 @@ export class View {
     const folder = new Folder(registry, fork)
     const tail = await this.#tail(maxAgeMs)
     let events = 0
+    let complete = true
     for (const ulid of tail) {
       if (events >= maxEvents || clock.now() - started > maxTimeMs) return { state: fork, events, complete: false }
       const segment = await this.#readSegment(store, ulid)
-      if (segment === undefined) continue
+      if (segment === 'damaged') complete = false
+      if (segment === undefined || segment === 'damaged') continue
       for (const { table, key } of folder.reads(segment.events)) {
         const parts = key.filter((part) => part !== undefined)
         const [stored] = await this.#reader.lookupMerged(table, this.#manifest.runs[table.name] ?? [], [parts])
@@ -118,7 +121,7 @@ export class View {
       for (const event of segment.events) folder.fold(event)
       events += segment.events.length
     }
-    return { state: fork, events, complete: true }
+    return { state: fork, events, complete }
   }
 
   async #tail(maxAgeMs: number): Promise<string[]> {
@@ -133,10 +136,16 @@ export class View {
     return await new FoldedSegments(store, this.#manifest).fresh(ulids)
   }
 
-  async #readSegment(store: ObjectStore, ulid: string): Promise<Segment | undefined> {
+  async #readSegment(store: ObjectStore, ulid: string): Promise<Segment | 'damaged' | undefined> {
     const path = this.#paths.segment(ulid)
     const bytes = await store.get(path)
-    return bytes === undefined ? undefined : { ulid, events: decodeSegment(bytes, path, this.#options.scope) }
+    if (bytes === undefined) return undefined
+    try {
+      return { ulid, events: decodeSegment(bytes, path, this.#options.scope) }
+    } catch (error) {
+      if (isServoError(error, 'corrupt')) return 'damaged'
+      throw error
+    }
   }
 
   /** What the base sealed is in history now, and recent cold rows are in its runs. */

@@ -4,7 +4,8 @@ import { type Column, type Columns, type ColumnValues, col } from './column.ts'
 /**
  * How two versions of a cold row become one, as data, so that JavaScript and SQL can both carry it out. Each group is
  * taken whole from the row that wins it: the largest (or smallest) value of `by`, compared column by column; a null
- * never wins. Columns in no group and outside the key keep whichever value is not null. `row_version` is the largest.
+ * never wins. A group carries the columns it is picked by. Columns in no group and outside the key keep whichever value
+ * is not null; `row_version`, unless a group claims it, is the largest.
  * Such a merge is commutative, associative and idempotent: the order in which rows meet does not matter.
  */
 export interface MergeGroup {
