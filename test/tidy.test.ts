@@ -61,7 +61,7 @@ const importForms = [
 function importsOf(file: string): Import[] {
   const source = read(file)
   return importForms.flatMap((form) =>
-    [...source.matchAll(form)].map(([, type, specifier = '']) => ({
+    [...source.matchAll(form)].map(([, , specifier = '']) => ({
       file,
       specifier,
       target: specifier.startsWith('.') ? path.posix.join(path.posix.dirname(file), specifier) : undefined,

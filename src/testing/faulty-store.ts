@@ -3,7 +3,7 @@ import type { ListedObject, ListOptions, ObjectStore } from '../ports/object-sto
 import type { StoreMethod, StoreRequest } from './counting-store.ts'
 
 /** What happens to one request. Nothing set means that it is carried out in peace. */
-export interface Fault {
+interface Fault {
   /** The request takes this long to reach the store. */
   delayMs?: number
   /** The answer takes this long to come back; the effect is there before anybody knows. */

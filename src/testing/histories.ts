@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Envelope } from '../model/envelope.ts'
 import { backfillLife } from './history-backfills.ts'
-import { legalPermutation, type Moves, moves, withCopies } from './history-order.ts'
+import { legalPermutation, mayBeReminted, type Moves, moves, withCopies } from './history-order.ts'
 import { type HistoryPlan, historyPlan, type RequestPlan } from './history-plan.ts'
 import { runLife, SimulatedRun } from './history-runs.ts'
 import { scheduleLife } from './history-schedules.ts'
@@ -51,7 +51,7 @@ function* requester(world: World, index: number, { by, run: plan }: RequestPlan)
   yield [run.request(world.writer())]
 }
 
-/** A history as it reached the fold: in another legal order, with some events more than once. */
+/** A history as it reached the fold: in another legal order, with some events more than once, or under a second id. */
 export interface Delivery {
   readonly history: History
   readonly events: readonly Envelope[]
@@ -61,7 +61,7 @@ export const deliveries = (): fc.Arbitrary<Delivery> =>
   fc.tuple(histories(), moves, moves).map(([history, moved, copied]) => deliver(history, moved, copied))
 
 function deliver(history: History, moved: Moves, copied: Moves): Delivery {
-  const events = withCopies(legalPermutation(history.events, moved), copied)
+  const events = withCopies(legalPermutation(history.events, moved), copied, (event, copy) => copy % 2 === 0 && mayBeReminted(event))
   return readable({ history, events }, events)
 }
 

@@ -30,7 +30,7 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     return change
   }
 
-  yield world.write(BackfillCreated, {
+  const created = {
     backfill_id,
     client_request_id: `request-${index}`,
     asset_selection: ['asset0'],
@@ -38,7 +38,11 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     total_partitions: plan.chunks.length * CHUNK_SIZE,
     chunk_size: CHUNK_SIZE,
     max_concurrent_runs: 2,
-  })
+    ...(index > 0 && { parent_backfill_id: 'backfill-0' }),
+  }
+  yield world.write(BackfillCreated, created)
+  // Whoever asked did not get the answer, and asks again.
+  if (world.roll(3) === 1) yield world.write(BackfillCreated, { ...created, backfill_id: `${backfill_id}-again` })
   world.backfills.push(backfill)
   if (plan.cancelAfter !== null) world.spawn(cancellation(world, backfill, plan.cancelAfter))
   yield world.write(BackfillStateChanged, move('RUNNING'))
@@ -91,9 +95,17 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     yield world.write(BackfillStateChanged, { ...early, planned_chunks: seen })
     yield* settled()
   }
+  // Somebody pauses it at the same moment; of the two changes of one version the first counts.
+  const pauseRace = world.roll(4)
+  const paused = { backfill_id, from_state: backfill.state, to_state: 'PAUSED', state_version: backfill.version + 1 }
   const failed = backfill.chunks.some((run) => run.state !== 'SUCCEEDED')
   const end = move(backfill.cancelled ? 'CANCELLED' : failed ? 'FAILED' : 'SUCCEEDED')
+  if (pauseRace === 1) {
+    backfill.state = 'PAUSED'
+    yield world.write(BackfillStateChanged, paused)
+  }
   yield world.write(BackfillStateChanged, { ...end, planned_chunks: backfill.chunks.length })
+  if (pauseRace === 2) yield world.write(BackfillStateChanged, paused)
   if (raced === 2) yield planChunk().segment(world.writer())
 }
 

@@ -75,15 +75,21 @@ export function legalPermutation(events: readonly Envelope[], wanted: Moves): En
   return order
 }
 
+/**
+ * Declarations are registers: the one with the newest id stands, so a declaration repeated under a new id is a new one.
+ * What is not understood is only kept, every event of it. All else may be repeated under another id at any time.
+ */
+export const mayBeReminted = (event: Envelope): boolean => !declarations.has(event.event_type) && read(event).definition !== undefined
+const declarations = new Set(['ScheduleDefined', 'SensorDefined', 'AssetsDefined'])
+
 /** Copies of events inserted somewhere after them: the same event again, or the same fact under a new id. */
-export function withCopies(events: readonly Envelope[], copies: Moves, options: { reminted?: (event: Envelope) => boolean } = {}): Envelope[] {
+export function withCopies(events: readonly Envelope[], copies: Moves, reminted: (event: Envelope, copy: number) => boolean = () => false): Envelope[] {
   const result: { envelope: Envelope; at: number }[] = events.map((envelope, at) => ({ envelope, at }))
   copies.forEach(([which, to], index) => {
     const at = Math.floor((which * events.length) / 1_000)
     const original = events[at] as Envelope
     const place = at + ((events.length - at) * to) / 1_000 + 0.5
-    const again = options.reminted?.(original) ? remint(original, index) : original
-    result.push({ envelope: again, at: place })
+    result.push({ envelope: reminted(original, index) ? remint(original, index) : original, at: place })
   })
   return result.sort((a, b) => a.at - b.at).map(({ envelope }) => envelope)
 }

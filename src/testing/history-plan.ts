@@ -144,7 +144,7 @@ const runPlan = (most: number): fc.Arbitrary<RunPlan> =>
     plannedTwice: mostly(false, true),
   })
 
-const small = runPlan(2)
+const small = runPlan(3)
 
 export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
   fc.record({

@@ -19,7 +19,7 @@ const SECRET = { id: 'secret-1', value: 'correct horse battery staple' }
 /** A task as the simulation knows it: what the fold should come to when everything arrives as it happened. */
 export interface SimulatedTask {
   readonly key: string
-  readonly asset: string
+  readonly asset: string | null
   readonly partition: string | null
   readonly upstream: readonly string[]
   readonly plan: TaskPlan
@@ -57,7 +57,8 @@ export class SimulatedRun {
       const upstream = index === 0 ? [] : [...new Set(task.upstream.map((up) => `t${up % index}`))]
       this.tasks.set(key, {
         key,
-        asset: `asset${task.asset}`,
+        // Not every task makes an asset.
+        asset: task.asset === 3 ? null : `asset${task.asset}`,
         partition: task.partition === null ? null : `2025-01-${10 + task.partition}`,
         upstream,
         plan: task,
@@ -66,7 +67,7 @@ export class SimulatedRun {
         asked: new Set(),
       })
     })
-    this.assets = [...new Set([...this.tasks.values()].map((task) => task.asset)), 'asset9']
+    this.assets = [...new Set([...this.tasks.values()].flatMap((task) => task.asset ?? [])), 'asset9']
   }
 
   get fingerprint(): string {
@@ -87,14 +88,14 @@ export class SimulatedRun {
     return ['SUCCEEDED', 'FAILED', 'CANCELLED'].includes(this.state)
   }
 
-  request(writer: Writer, assets = this.assets): Envelope {
+  request(writer: Writer, assets = this.assets, source = this.source): Envelope {
     return writer.write(RunRequested, {
       run_key: this.runKey,
       run_id: this.runId,
       secret_id: SECRET.id,
       request_fingerprint: requestFingerprint({ asset_selection: assets }),
       asset_selection: assets,
-      trigger_source_ref: this.source,
+      trigger_source_ref: source,
       labels: { team: 'data' },
     })
   }
@@ -154,12 +155,15 @@ export function* runLife(run: SimulatedRun): Actor {
   for (const [index, part] of parts.entries()) {
     const segment = (together ? parts : [part]).map((payload) => writer.write(PlanCreated, payload))
     if ((together || index === parts.length - 1) && !run.cancelled) begin(run)
+    if (index === 0 && plan.plannedTwice) world.spawn(plannedAgain(run))
     yield segment
     if (together) break
   }
-  if (plan.plannedTwice) {
-    yield world.write(PlanCreated, { run_id: run.runId, plan_id: 'plan-b', part: 0, parts: 1, tasks: [{ task_key: 'other' }] })
-  }
+}
+
+/** A second planner was slower. Nothing of its plan may get into the first. */
+function* plannedAgain({ world, runId }: SimulatedRun): Actor {
+  for (const part of [0, 1]) yield world.write(PlanCreated, { run_id: runId, plan_id: 'plan-b', part, parts: 2, tasks: [{ task_key: `other-${part}` }] })
 }
 
 function begin(run: SimulatedRun): void {
@@ -182,6 +186,7 @@ function planParts(run: SimulatedRun): Record<string, unknown>[] {
     task_key: task.key,
     asset_key: task.asset,
     partition_key: task.partition,
+    ...(task.partition !== null && { partition_values: { date: task.partition } }),
     depends_on: task.upstream,
     max_attempts: task.plan.maxAttempts,
   }))

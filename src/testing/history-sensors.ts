@@ -111,5 +111,10 @@ function evaluation(
     }
   }
   const evaluated = writer.write(SensorEvaluated, { sensor_id: sensorId, eval_id: evalId, run_keys: runs.map((run) => run.runKey), ...facts })
-  return [evaluated, ...runs.map((run) => run.request(writer))]
+  const requests = runs.map((run) => run.request(writer))
+  // The sensor saw something again that it had seen before, and asks for the same run, or with the same key for another.
+  const before = world.runs.find((run) => run.source.type === 'sensor' && run.source.sensor_id === sensorId && !runs.includes(run))
+  const assets = [before?.assets, ['asset8']][world.roll(3)]
+  if (before !== undefined && assets !== undefined) requests.push(before.request(writer, assets, { type: 'sensor', sensor_id: sensorId, eval_id: evalId }))
+  return [evaluated, ...requests]
 }

@@ -63,7 +63,7 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
     case 'attempt that never is':
       return run && task && world.write(...factAbout(world, run.attemptFact(task, NEVER), variant))
     case 'forged attempt id':
-      return run && task && world.write(...factAbout(world, { ...run.attemptFact(task), attempt_id: 'a_forged' }, variant % 4))
+      return run && task && world.write(...factAbout(world, { ...run.attemptFact(task), attempt_id: 'a_forged' }, variant % 5))
     case 'early dispatch':
       return run && task && earlyDispatch(world, run, task)
     case 'unrequested alarm':
@@ -79,9 +79,12 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
     case 'stale backfill change': {
       const backfill = world.backfills[target % Math.max(1, world.backfills.length)]
       if (backfill === undefined) return undefined
-      const change = { backfill_id: backfill.id, from_state: 'RUNNING', to_state: 'PAUSED' }
+      // There is no way back from an end.
+      const impossible = { from_state: 'SUCCEEDED', to_state: 'RUNNING', state_version: backfill.version + 1 }
+      if (variant % 2 === 0) return world.write(BackfillStateChanged, { backfill_id: backfill.id, ...impossible })
       // From the version before: somebody else was faster.
-      return backfill.version < 2 ? undefined : world.write(BackfillStateChanged, { ...change, state_version: backfill.version })
+      const change = { backfill_id: backfill.id, from_state: 'RUNNING', to_state: 'PAUSED', state_version: backfill.version }
+      return backfill.version < 2 ? undefined : world.write(BackfillStateChanged, change)
     }
     case 'impossible chunk': {
       const backfill = world.backfills[target % Math.max(1, world.backfills.length)]
@@ -118,7 +121,7 @@ function factAbout(world: World, fact: Fact, variant: number, isRunUnknown = fal
   ]
   const others: Parameters<World['write']>[] = [
     [DispatchRequested, fact],
-    [DispatchEnqueued, { ...place, status: 'CREATED' }],
+    isRunUnknown ? [RunCancelRequested, { run_id: fact.run_id, requested_by: 'ada' }] : [DispatchEnqueued, { ...place, status: 'CREATED' }],
     [TimerRequested, { ...place, timer_type: 'HEARTBEAT_CHECK', fire_at: moment }],
     isRunUnknown
       ? [PlanCreated, { run_id: fact.run_id, plan_id: 'p', part: 0, parts: 1, tasks: [] }]

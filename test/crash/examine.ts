@@ -80,8 +80,11 @@ export class Examination {
         case 'MaterializationReported': {
           const row = await view.lookup(partitionStatus, text('asset_key'), text('partition_key'))
           const key = await view.lookup(idempotencyKeys, idempotency_key)
-          return row?.last_materialization_event_id === event_id && key?.event_id === event_id
+          // Others speak of the same partition, and the latest of them counts; but each key is its own.
+          return row?.last_materialization_event_id != null && key?.event_id === event_id
         }
+        case 'PartitionWiped':
+          return (await view.lookup(idempotencyKeys, idempotency_key))?.event_id === event_id
         case 'ScheduleTicked':
           return (await view.lookup(scheduleTicks, text('tick_id')))?.tick_event_id === event_id
         default: {

@@ -1,47 +1,28 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from 'vitest'
-import { Child } from './child.ts'
+import { describe, expect, test } from 'vitest'
+import type { Child } from './child.ts'
 import { Examination } from './examine.ts'
+import { crashFolder, started } from './folder.ts'
 
 /** The acceptance asks for 200; a developer who waits for `npm test` is content with fewer. */
 const KILLS = Number(process.env['SERVO_KILLS'] ?? 40)
 /** A folder lives through this many kills: enough for runs to be merged and files to be collected, few enough to replay. */
 const KILLS_PER_FOLDER = 8
-/** Longest life of a child; the shortest is a tenth. */
-const LIFE_MS = 300
+/** A child dies at a random moment after it has published this often: none, or a few times, whatever else the machine does. */
+const MOST_PUBLISHES = 4
+const LONGEST_WAIT_MS = 60
 const PATIENCE_MS = 60_000 + KILLS * 10_000
-
-const children: Child[] = []
-const folders: string[] = []
-
-afterEach(async () => {
-  await Promise.all(children.splice(0).map((child) => child.kill()))
-  await Promise.all(folders.splice(0).map((dir) => rm(dir, { recursive: true, force: true })))
-})
-
-async function newFolder(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'servo-crash-'))
-  folders.push(dir)
-  return dir
-}
-
-function started(dir: string, name: string, graceMs: number): Child {
-  const child = new Child({ dir, name, writers: 4, graceMs })
-  children.push(child)
-  return child
-}
 
 /** Kills all processes of a folder at random moments, again and again, and examines what they left. */
 async function killing(kills: number, processes: number, graceMs: number): Promise<string> {
   const seen = { kills: 0, acknowledged: 0, published: 0, reopened: 0 }
   while (seen.kills < kills) {
-    const dir = await newFolder()
+    const dir = await crashFolder()
     const examination = new Examination(dir)
     const start = (round: number): Child[] =>
-      Array.from({ length: processes }, (_, index) => started(dir, `process-${round}-${index}`, graceMs))
+      Array.from({ length: processes }, (_, index) =>
+        started({ dir, name: `process-${round}-${index}`, writers: 4, graceMs, reopen: true }),
+      )
     const rounds = Math.min(KILLS_PER_FOLDER, Math.ceil((kills - seen.kills) / processes))
     // The next ones start while the last ones are examined.
     let next = start(0)
@@ -50,7 +31,9 @@ async function killing(kills: number, processes: number, graceMs: number): Promi
       await Promise.all(living.map((child) => child.begin()))
       await Promise.all(
         living.map(async (child) => {
-          await sleep(LIFE_MS * (0.1 + 0.9 * Math.random()))
+          const publishes = Math.floor(Math.random() * (MOST_PUBLISHES + 1))
+          await child.until(() => child.published >= publishes && child.acknowledged.length > 0)
+          await sleep(LONGEST_WAIT_MS * Math.random())
           await child.kill()
           seen.kills += 1
         }),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { fsStore } from '../../src/adapters/fs/object-store.ts'
+import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { Compactor } from '../../src/engine/compactor.ts'
 import { collectGarbage } from '../../src/engine/gc.ts'
@@ -9,7 +10,7 @@ import type { Segment } from '../../src/engine/segment.ts'
 import { isServoError } from '../../src/lib/error.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { systemClock } from '../../src/ports/clock.ts'
-import { reportFact, runFacts, tickFact } from '../../src/testing/facts.ts'
+import { reportFact, runFacts, tickFact, wipeFact } from '../../src/testing/facts.ts'
 
 /*
  * What a Servo process does all day, as fast as it can, until somebody kills it: several writers append through one
@@ -22,9 +23,11 @@ export interface Workload {
   readonly name: string
   readonly writers: number
   readonly graceMs: number
+  /** Whether a compactor that was overtaken opens the state again; otherwise the process ends. */
+  readonly reopen: boolean
 }
 
-const { dir, name, writers, graceMs }: Workload = JSON.parse(process.argv[2]!)
+const { dir, name, writers, graceMs, reopen }: Workload = JSON.parse(process.argv[2]!)
 const scope = { tenant_id: 'acme', workspace_id: 'analytics' }
 const store = fsStore(dir)
 const announced: Segment[] = []
@@ -46,12 +49,15 @@ async function append(events: readonly NewEvent[]): Promise<void> {
   say(`acknowledged ${written.map((event) => event.event_id).join(' ')}`)
 }
 
-async function write(writer: number): Promise<never> {
+async function write(writer: number): Promise<void> {
   for (let count = 0; ; count += 1) {
     const unique = `${name}-${writer}-${count}`
     const outcome = count % 4 === 3 ? 'FAILED' : 'SUCCEEDED'
     for (const batch of runFacts(unique, { tasks: 1 + (count % 3), outcome }).batches) await append(batch)
-    await append([reportFact(unique), tickFact(unique, Date.now())])
+    // Everybody speaks of the same partition, each of another part of its row.
+    const shared = { asset: 'shared', partition: `${count % 2}` }
+    await append([reportFact(unique, shared), tickFact(unique, Date.now())])
+    await append([wipeFact(unique, shared)])
   }
 }
 
@@ -60,29 +66,46 @@ function mustReopen(error: unknown): error is Error & { code: string } {
   return isServoError(error) && ['fenced', 'publish_failed', 'file_missing'].includes(error.code)
 }
 
-async function compact(): Promise<never> {
-  for (;;) {
+const world = { scope, registry: orchestration, clock: systemClock }
+
+async function compact(): Promise<void> {
+  do {
     try {
-      const limits = { max_count: 3, max_rows: 400 }
-      const compactor = await Compactor.open({ store, scope, registry: orchestration, clock: systemClock, name, limits })
+      const compactor = await Compactor.open({ ...world, store, name, limits: { max_count: 2, max_rows: 400 } })
       for (let turn = 1; ; turn += 1) {
         await compactor.apply(announced.splice(0))
         if (turn % 2 === 0) await compactor.catchUp()
         if ((await compactor.publish()) === 'published') say(`published ${compactor.manifest.number}`)
-        if (turn % 3 === 0) await collectGarbage({ store, scope, registry: orchestration, clock: systemClock, graceMs })
+        if (turn % 3 === 0) await collectGarbage({ ...world, store, graceMs })
       }
     } catch (error) {
       if (!mustReopen(error)) throw error
       say(`reopened ${error.code}`)
     }
+  } while (reopen)
+}
+
+/** Once through everything in memory, so that the first milliseconds of a life are not spent compiling. */
+async function warmUp(): Promise<void> {
+  const memory = memoryStore()
+  const compactor = await Compactor.open({ ...world, store: memory, name })
+  const warm = new Ledger({ ...world, store: memory, ulid: ulidSource(Date.now, randomBytes), source: name })
+  for (const batch of runFacts('warm').batches) {
+    await warm.append([...batch, reportFact(`warm-${batch.length}`)])
+    await compactor.catchUp()
+    await compactor.publish({ kind: batch.length % 2 === 0 ? 'base' : 'delta' })
   }
+  await collectGarbage({ ...world, store: memory, graceMs: 0 })
+  await Compactor.open({ ...world, store: memory, name })
 }
 
 // Starting takes longer than the life that follows, so processes are started ahead and told when to begin.
+await warmUp()
 say('ready')
 await new Promise((resolve) => createInterface(process.stdin).once('line', resolve))
 try {
-  await Promise.all([compact(), ...Array.from({ length: writers }, (_, writer) => write(writer))])
+  await Promise.race([compact(), ...Array.from({ length: writers }, (_, writer) => write(writer))])
+  process.exit(0)
 } catch (error) {
   say(`failed ${error instanceof Error ? error.stack : String(error)}`.replaceAll('\n', ' | '))
   process.exit(1)

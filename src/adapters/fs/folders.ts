@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import { asFolder, asRoot, type Disk, errnoOf } from './disk.ts'
 
 /** A folder of the store that is open and there to stay. */
-export interface Folder {
+interface Folder {
   /** Resolves when every name that was in the folder at the time of the call will survive a power cut. */
   sync(): Promise<void>
 }

@@ -19,6 +19,16 @@ export function deletingObjects(store: TheStore): void {
       expect(await pathsOf(store(), '')).toEqual([])
     })
 
+    it('lets an object come back, listed once like any other', async () => {
+      await fill(store(), ['a', 'b', 'c'])
+      expect(await pathsOf(store(), '')).toEqual(['a', 'b', 'c'])
+      await store().delete('b')
+      await fill(store(), ['b'])
+      expect(await pathsOf(store(), '')).toEqual(['a', 'b', 'c'])
+      await store().delete('b')
+      expect(await pathsOf(store(), '')).toEqual(['a', 'c'])
+    })
+
     it('may be asked for by many at once', async () => {
       await fill(store(), ['a'])
       await Promise.all(times(10, () => store().delete('a')))

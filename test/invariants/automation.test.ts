@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ScheduleDefined } from '../../src/domain/schedules/schedule-defined.event.ts'
+import type { Envelope } from '../../src/model/envelope.ts'
+import { deliveries, effort, histories } from '../../src/testing/histories.ts'
+import { foldAll } from '../../src/testing/history-fold.ts'
+import { isUnderstood, moves, withCopies } from '../../src/testing/history-order.ts'
+import { Writer } from '../../src/testing/history-writers.ts'
+
+const ofType = (events: readonly Envelope[], type: string) => events.filter((event) => event.event_type === type && isUnderstood(event))
+const column = (rows: readonly Record<string, unknown>[] | undefined, name: string) => (rows ?? []).map((row) => row[name])
+
+describe('schedules', () => {
+  test('[L2-INV-1] a tick recorded again, by whatever controller, changes nothing', () => {
+    const reminted = (event: Envelope): boolean => event.event_type === 'ScheduleTicked'
+    const property = fc.property(deliveries(), moves, ({ events }, copied) => {
+      const ticks = new Set(column(foldAll(events)['schedule_ticks'], 'tick_id'))
+      expect(ticks).toEqual(new Set(ofType(events, 'ScheduleTicked').map((event) => event.payload['tick_id'])))
+      expect(foldAll(withCopies(events, copied, reminted))).toEqual(foldAll(events))
+    })
+    fc.assert(property, effort)
+  })
+
+  test('[L2-INV-10] from a tick that triggered one gets to its run key, and from there to its run and back', () => {
+    const property = fc.property(deliveries(), ({ events }) => {
+      const rows = foldAll(events)
+      for (const tick of rows['schedule_ticks'] ?? []) {
+        const run = (rows['runs'] ?? []).find((row) => row['run_key'] === tick['run_key'])
+        expect(tick['run_id']).toBe(run?.['run_id'] ?? null)
+        if (tick['status'] !== 'triggered') continue
+        expect(run).toMatchObject({
+          trigger_type: 'schedule',
+          trigger_source_ref: { tick_id: tick['tick_id'], schedule_id: tick['schedule_id'] },
+          request_fingerprint: tick['request_fingerprint'],
+        })
+      }
+    })
+    fc.assert(property, effort)
+  })
+
+  test('[L2-INV-11] a tick keeps the definition it was made with, whatever is declared before or after', () => {
+    const places = fc.array(fc.nat({ max: 999 }), { minLength: 1, maxLength: 5 })
+    const property = fc.property(deliveries(), places, ({ events }, at) => {
+      const writer = new Writer(9, 0, () => Date.parse('2025-01-15T10:00:00.000Z'))
+      const redeclared = [...events]
+      for (const [index, place] of at.entries()) {
+        const declaration = {
+          schedule_id: `schedule-${index % 2}`,
+          schedule_name: 'changed',
+          cron_expressions: ['* * * * *'],
+          asset_selection: ['changed'],
+          enabled: false,
+          definition_hash: `changed-${index}`,
+        }
+        redeclared.splice(Math.floor((place * events.length) / 1_000), 0, writer.write(ScheduleDefined, declaration))
+      }
+      const [before, after] = [foldAll(events), foldAll(redeclared)]
+      expect(after['schedule_ticks']).toEqual(before['schedule_ticks'])
+      expect(after['runs']).toEqual(before['runs'])
+    })
+    fc.assert(property, effort)
+  })
+
+  test('a schedule stands at its latest tick, in whatever order ticks arrive', () => {
+    const property = fc.property(deliveries(), ({ events }) => {
+      const rows = foldAll(events)
+      for (const state of rows['schedule_state'] ?? []) {
+        const mine = (rows['schedule_ticks'] ?? []).filter((tick) => tick['schedule_id'] === state['schedule_id'] && !`${tick['tick_id']}`.includes('manual'))
+        const latest = mine.sort((a, b) => b['scheduled_for'] - a['scheduled_for'])[0]
+        expect(state).toMatchObject({
+          last_scheduled_for: latest?.['scheduled_for'] ?? null,
+          last_tick_id: latest?.['tick_id'] ?? null,
+          last_run_key: latest?.['run_key'] ?? null,
+        })
+      }
+    })
+    fc.assert(property, effort)
+  })
+})
+
+describe('sensors', () => {
+  test('[L2-INV-2] [L2-INV-3] an evaluation that is reported again, push or poll, changes nothing', () => {
+    const reminted = (event: Envelope): boolean => ['SensorEvaluated', 'SensorCursorReset'].includes(event.event_type)
+    const property = fc.property(deliveries(), moves, ({ events }, copied) => {
+      expect(foldAll(withCopies(events, copied, reminted))).toEqual(foldAll(events))
+    })
+    fc.assert(property, effort)
+  })
+
+  test('[L2-INV-12] a stale poll is recorded as such, and the runs it asked for are not made', () => {
+    const property = fc.property(histories(), ({ events, world }) => {
+      const rows = foldAll(events)
+      const keys = new Set(column(rows['run_key_index'], 'run_key'))
+      for (const refused of world.refused) assert(!keys.has(refused), `${refused} made a run`)
+      const skipped = (rows['sensor_evals'] ?? []).filter((row) => row['status'] === 'skipped_stale_cursor')
+      expect(column(skipped, 'eval_id').sort()).toEqual(world.sensors.flatMap((sensor) => sensor.stale).sort())
+      for (const run of world.runs) assert(keys.has(run.runKey), `${run.runKey} made no run`)
+    })
+    fc.assert(property, effort)
+  })
+
+  test('[I13] the polls that were accepted form one chain of cursors, broken only by resets', () => {
+    const property = fc.property(deliveries(), ({ events, history }) => {
+      const rows = foldAll(events)
+      for (const { id, cursor, version, accepted } of history.world.sensors) {
+        const state = (rows['sensor_state'] ?? []).find((row) => row['sensor_id'] === id)
+        expect([state?.['cursor'] ?? null, state?.['state_version'] ?? 0]).toEqual([cursor, version])
+        const polls = (rows['sensor_evals'] ?? []).filter(
+          (row) => row['sensor_id'] === id && row['trigger_source'] === 'poll' && row['status'] !== 'skipped_stale_cursor',
+        )
+        polls.sort((a, b) => a['expected_state_version'] - b['expected_state_version'])
+        expect(column(polls, 'eval_id')).toEqual(accepted)
+        for (const [index, poll] of polls.entries()) {
+          const before = polls[index - 1]
+          if (before === undefined || poll['expected_state_version'] !== before['expected_state_version'] + 1) continue
+          const kept = before['status'] === 'error' ? null : before['cursor_after']
+          expect(poll['cursor_before']).toBe(kept ?? before['cursor_before'])
+        }
+      }
+    })
+    fc.assert(property, effort)
+  })
+})

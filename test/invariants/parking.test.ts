@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { backfills, isBackfillOver } from '../../src/domain/backfills/backfills.table.ts'
+import { isRunOver, runs } from '../../src/domain/runs/runs.table.ts'
+import { parkedEvents } from '../../src/model/system-tables.ts'
+import type { Envelope } from '../../src/model/envelope.ts'
+import { deliveries, effort } from '../../src/testing/histories.ts'
+import { Bench, foldAll } from '../../src/testing/history-fold.ts'
+import { isUnderstood } from '../../src/testing/history-order.ts'
+
+describe('parked facts', () => {
+  test('what Servo does not understand is kept, each event once, and never dropped', () => {
+    const property = fc.property(deliveries(), ({ events }) => {
+      const kept = (foldAll(events)['parked_events'] ?? []).filter((row) => row['reason'] !== 'waiting')
+      const strange = events.filter((event) => !isUnderstood(event))
+      expect(new Set(kept.map((row) => row['event_id']))).toEqual(new Set(strange.map((event) => event.event_id)))
+      for (const row of kept) expect(strange).toContainEqual(row['envelope'])
+    })
+    fc.assert(property, effort)
+  })
+
+  test('nothing waits for a run or a backfill that is over', () => {
+    const property = fc.property(deliveries(), ({ events }) => {
+      const bench = new Bench()
+      bench.fold(events, () => {
+        for (const { envelope, reason } of bench.state.hot(parkedEvents).all()) {
+          if (reason !== 'waiting') continue
+          const { event_type, payload } = envelope as Envelope
+          const { run_id, backfill_id } = payload as { run_id?: string; backfill_id?: string }
+          const backfill = backfill_id === undefined ? undefined : bench.state.hot(backfills).get(backfill_id)
+          assert(backfill === undefined || !isBackfillOver(backfill.state), `${event_type} waits for a backfill that is ${backfill?.state}`)
+          // A request waits for its evaluation and a chunk for its backfill, not for the run.
+          if (run_id === undefined || event_type === 'RunRequested' || event_type === 'BackfillChunkPlanned') continue
+          const run = bench.state.hot(runs).get(run_id)
+          assert(run === undefined || !isRunOver(run.state), `${event_type} waits for a run that is ${run?.state}`)
+        }
+      })
+    })
+    fc.assert(property, effort)
+  })
+})
