@@ -1,5 +1,5 @@
 import { constants, zstdCompressSync } from 'node:zlib'
-import type { KeyValue, RowGroup } from 'hyparquet'
+import { type KeyValue, parquetMetadata, parquetSchema, type RowGroup } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import type { AnyRow, Table } from '../model/table.ts'
 import { ColumnBuffer } from './parquet-columns.ts'
@@ -141,4 +141,10 @@ export async function decodeRows(table: Table, bytes: Uint8Array, file = `a file
     for (const row of batch.rows()) rows.push(row)
   }
   return rows
+}
+
+/** The columns that a file has, which an older version of the table may have had fewer of. */
+export function storedColumns(bytes: Uint8Array): Set<string> {
+  const metadata = parquetMetadata(bytes.slice().buffer as ArrayBuffer)
+  return new Set(parquetSchema(metadata).children.map((column) => column.element.name))
 }

@@ -6,7 +6,6 @@ import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
 import { TaskStarted } from '../../src/domain/tasks/task-started.event.ts'
 import { Ledger, type NewEvent } from '../../src/engine/ledger.ts'
 import { isServoError } from '../../src/lib/error.ts'
-import { sha256 } from '../../src/lib/hash.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
@@ -115,9 +114,8 @@ describe('an append is refused, and nothing of it is written, for', () => {
   test.each(refused)('%s', async (_, event, code, field) => {
     const { error } = await refusal([event])
     expect(error).toMatchObject({ kind: 'invalid', code, ...(field !== undefined && { facts: { field } }) })
-    const { hint, facts, message } = error as { hint?: string; facts: Record<string, unknown>; message: string }
+    const { hint, facts } = error as { hint?: string; facts: Record<string, unknown> }
     expect(hint ?? facts['field']).toMatch(/\w/)
-    expect(message).not.toMatch(/undefined|\[object/)
   })
 
   test('one bad event among good ones: a batch is all or nothing', async () => {
@@ -160,7 +158,7 @@ test('more than may wait is refused as busy, and what waits is written all the s
   const workspace = new Workspace()
   const gate = new Gate(() => true)
   const store = interceptedStore(workspace.store, gate.before)
-  const ledger = workspace.ledger({ store, limits: { maxWaitingBytes: 1_500 } })
+  const ledger = workspace.ledger({ store, limits: { maxWaitingBytes: 1_000 } })
   const waiting = ['a', 'b', 'c'].map((id) => ledger.append([reportFact(id)]))
   await gate.arrived
   const busy = await ledger.append([reportFact('d')]).catch((error: unknown) => error)
@@ -188,5 +186,4 @@ test('an event cannot say for itself who it belongs to, when it happened or what
   const forged = { ...enqueued!, scope: { tenant_id: 'other', workspace_id: 'other' }, source: 'root', ulid: () => 'mine', clock: { now: () => 0 } }
   const { events } = await workspace.append(forged, { ...forged, definition: TaskFinished, payload: finish!.payload })
   for (const event of events) expect(event).toMatchObject({ ...scope, source: 'test', timestamp: expect.stringMatching(/^2025/) })
-  expect(events[0]!.idempotency_key).toContain(sha256('').length > 0 ? 'dispatch_ack' : '')
 })

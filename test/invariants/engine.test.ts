@@ -123,7 +123,7 @@ describe('the engine over generated histories', () => {
         await day.play(history.events, pieces, todo)
         const report = await verify({ ...day.options, scratch: memoryStore() })
         expect(report.problems).toEqual([])
-        expect(report).toMatchObject({ ok: true, replayed: true, segments: day.segments.length, unfolded: [] })
+        expect(report).toMatchObject({ ok: true, replayed: true, segments: day.segments.length, unfolded: [], relaid: [] })
       }),
       { numRuns },
     )

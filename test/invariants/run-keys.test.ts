@@ -2,27 +2,35 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { requestFingerprint, runIdFromRunKey } from '../../src/domain/runs/identity.ts'
+import { runs } from '../../src/domain/runs/runs.table.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
 import { deliveries, effort } from '../../src/testing/histories.ts'
-import { Bench, foldAll } from '../../src/testing/history-fold.ts'
+import { Bench, foldAll, type Snapshot } from '../../src/testing/history-fold.ts'
 
 interface Request {
   readonly run_key: string
   readonly run_id: string
   readonly request_fingerprint: string
+  readonly trigger_source_ref: { readonly type: string; readonly eval_id?: string }
 }
 
-const requests = (events: readonly Envelope[]): Request[] =>
-  events.filter((event) => event.event_type === 'RunRequested').map((event) => event.payload as unknown as Request)
+/** Requests that count: all but those of evaluations that were stale, or never heard of. */
+function requests(events: readonly Envelope[], { sensor_evals: evals = [] }: Snapshot): Request[] {
+  const accepted = new Set(evals.filter((row) => row['status'] !== 'skipped_stale_cursor').map((row) => row['eval_id']))
+  return events
+    .filter((event) => event.event_type === 'RunRequested')
+    .map((event) => event.payload as unknown as Request)
+    .filter(({ trigger_source_ref: source }) => source.type !== 'sensor' || accepted.has(source.eval_id))
+}
 
 describe('run keys', () => {
   test('[I11] [L2-INV-4] a run key makes at most one run, and every run has its key', () => {
     const property = fc.property(deliveries(), ({ events }) => {
-      const { runs = [], run_key_index: index = [] } = foldAll(events)
+      const { runs: made = [], run_key_index: index = [] } = foldAll(events)
       expect(index.map((row) => [row['run_key'], row['run_id'], row['request_fingerprint']]).sort()).toEqual(
-        runs.map((run) => [run['run_key'], run['run_id'], run['request_fingerprint']]).sort(),
+        made.map((run) => [run['run_key'], run['run_id'], run['request_fingerprint']]).sort(),
       )
-      expect(new Set(runs.map((run) => run['run_id'])).size).toBe(runs.length)
+      expect(new Set(made.map((run) => run['run_id'])).size).toBe(made.length)
     })
     fc.assert(property, effort)
   })
@@ -31,20 +39,21 @@ describe('run keys', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const bench = new Bench()
       bench.fold(events, (event, verdict) => {
-        if (event.event_type !== 'RunRequested') return
+        if (event.event_type !== 'RunRequested' || verdict.kind === 'parked') return
         const request = event.payload as unknown as Request
-        const { runs = [] } = bench.rows()
-        const made = runs.find((run) => run['run_key'] === request.run_key)
-        if (verdict.kind === 'applied') assert.equal(made?.['row_version'] >= event.event_id, true)
+        const made = bench.state.hot(runs).get(request.run_id)
+        if (verdict.kind === 'ignored' && verdict.reason === 'stale_evaluation') return
         const isConflict = verdict.kind === 'ignored' && verdict.reason === 'run_key_conflict'
-        if (made !== undefined) assert.equal(isConflict, made['request_fingerprint'] !== request.request_fingerprint)
+        assert.equal(isConflict, made?.request_fingerprint !== request.request_fingerprint, request.run_key)
       })
-      const { runs = [], run_key_conflicts: conflicts = [] } = bench.rows()
-      const other = requests(events).filter((request) => runs.some((run) => run['run_key'] === request.run_key && run['request_fingerprint'] !== request.request_fingerprint))
-      const expected = new Set(other.map((request) => `${request.run_key} ${request.request_fingerprint}`))
+      const rows = bench.rows()
+      const { runs: made = [], run_key_conflicts: conflicts = [] } = rows
+      const first = new Map(made.map((run) => [run['run_key'], run['request_fingerprint']]))
+      const others = requests(events, rows).filter((request) => request.request_fingerprint !== first.get(request.run_key))
+      const expected = new Set(others.map((request) => `${request.run_key} ${request.request_fingerprint}`))
       expect(new Set(conflicts.map((row) => `${row['run_key']} ${row['conflicting_fingerprint']}`))).toEqual(expected)
       for (const conflict of conflicts) {
-        const run = runs.find((row) => row['run_key'] === conflict['run_key'])
+        const run = made.find((row) => row['run_key'] === conflict['run_key'])
         expect(conflict).toMatchObject({ existing_run_id: run?.['run_id'], existing_fingerprint: run?.['request_fingerprint'] })
       }
     })

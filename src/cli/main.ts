@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+import { Command, CommanderError, Option } from 'commander'
+import packageJson from '../../package.json' with { type: 'json' }
+import { fail, quietPipes } from './output.ts'
+
+/** What every command that opens a workspace understands. */
+export interface WorkspaceFlags {
+  tenant?: string
+  workspace?: string
+  json?: boolean
+}
+
+const program = new Command('servo')
+  .description('A data-asset orchestrator whose state is a ledger and Parquet tables.')
+  .version(packageJson.version)
+  .showHelpAfterError('(run with --help for what there is)')
+  .exitOverride()
+
+/** Each command is loaded when it is run, so that `--help` starts as fast as Node does. */
+function command(usage: string, description: string): Command {
+  return program
+    .command(usage)
+    .description(description)
+    .addOption(new Option('--tenant <name>', 'tenant, when the folder holds several'))
+    .addOption(new Option('--workspace <name>', 'workspace, when the tenant has several'))
+    .option('--json', 'print JSON')
+}
+
+command('verify <dir>', 'check every checksum and prove that the tables follow from the ledger')
+  .option('--quick', 'check what is there, without replaying the ledger')
+  .action(async (dir: string, flags) => (await import('./commands/verify.ts')).verifyCommand(dir, flags))
+
+command('rebuild <dir>', 'make the tables again from the ledger').action(async (dir: string, flags) =>
+  (await import('./commands/rebuild.ts')).rebuildCommand(dir, flags),
+)
+
+command('query <dir> <sql>', 'ask the published tables in SQL (DuckDB)')
+  .option('--csv', 'print CSV')
+  .action(async (dir: string, sql: string, flags) => (await import('./commands/query.ts')).queryCommand(dir, sql, flags))
+
+quietPipes()
+try {
+  await program.parseAsync()
+} catch (error) {
+  // Commander has printed what was wrong with the words; help and version are not errors.
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
+  else fail(error)
+}

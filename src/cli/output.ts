@@ -1,0 +1,37 @@
+import pc from 'picocolors'
+import { type ErrorKind, isServoError, messageOf } from '../lib/error.ts'
+
+/** 0 is fine, 1 is "checked, and not fine". */
+const exitCodes: Record<ErrorKind, number> = { invalid: 2, not_found: 2, conflict: 1, corrupt: 1, unavailable: 3, bug: 4 }
+
+/** Prints what went wrong and what to do, and sets the exit code. No stack: that is for SERVO_DEBUG=1. */
+export function fail(error: unknown): void {
+  process.stderr.write(`${pc.red('error:')} ${printable(messageOf(error))}\n`)
+  if (isServoError(error) && error.hint !== undefined) process.stderr.write(`${pc.cyan('hint:')} ${printable(error.hint)}\n`)
+  if (process.env['SERVO_DEBUG'] && error instanceof Error) process.stderr.write(`${error.stack}\n`)
+  process.exitCode = isServoError(error) ? exitCodes[error.kind] : 4
+}
+
+/** `servo query … | head` closes our output before we are done; that is no error. */
+export function quietPipes(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
+}
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, 2))
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced.
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
+
+/** Text from anywhere, made safe for a terminal: what could move the cursor or hide something is shown as its code. */
+export function printable(text: string): string {
+  return text.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

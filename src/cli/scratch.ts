@@ -1,0 +1,19 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fsStore } from '../adapters/fs/object-store.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+
+/** An empty folder store for the time of some work; gone afterwards, also when the work fails or is interrupted. */
+export async function withScratch<T>(work: (scratch: ObjectStore) => Promise<T>): Promise<T> {
+  const dir = await mkdtemp(join(tmpdir(), 'servo-'))
+  const cleanUp = (): Promise<void> => rm(dir, { recursive: true, force: true })
+  const interrupted = (): void => void cleanUp().finally(() => process.exit(130))
+  process.once('SIGINT', interrupted)
+  try {
+    return await work(fsStore(dir))
+  } finally {
+    process.off('SIGINT', interrupted)
+    await cleanUp()
+  }
+}
