@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { keepHistory } from './lib/kept-history.ts'
 import { type Memory, memory } from './lib/memory.ts'
 import { layerOf } from './lib/metered-store.ts'
@@ -15,17 +16,19 @@ import { type Batch, type Collection, Workload } from './lib/workload.ts'
  * lives through all of it; at each size some whole cycles of deltas and a base are measured, and after every batch the
  * same files are written without us, as the disk's own price of what the batch wrote.
  */
-const SIZES = quick ? [10_000, 100_000] : [10_000, 100_000, 1_000_000]
 const EVENTS = 1_000
 const CYCLES = 2
 const MIN_BATCHES = 64
 
-const scenarios: Record<string, { about: string; options: StreamOptions }> = {
+const scenarios: Record<string, { about: string; sizes: readonly number[]; options: StreamOptions }> = {
   'runs of 100 tasks': {
+    sizes: quick ? [10_000, 100_000] : [10_000, 100_000, 1_000_000],
     about: '8 runs at once, 100 assets × 365 partitions materialized again and again',
     options: { tasksPerRun: 100, liveRuns: 8, partitions: 365 },
   },
   'runs of 1 task': {
+    // A task here is seven events and a run with all its index rows, so there is as much history as above with fewer.
+    sizes: quick ? [3_000, 30_000] : [10_000, 100_000, 300_000],
     about: 'the worst case: 200 runs at once, each with a partition of its own, so that every task adds a row to four indexes for ever',
     options: { tasksPerRun: 1, liveRuns: 200 },
   },
@@ -37,6 +40,8 @@ interface Window {
   readonly tasks: number
   readonly batches: readonly Batch[]
   readonly rawMs: readonly number[]
+  /** The longest that nothing else could run in this process. */
+  readonly blockedMs: number
   readonly memory: Memory
 }
 
@@ -48,18 +53,17 @@ interface Stretch {
   readonly seconds: number
 }
 
-for (const [name, { about, options }] of Object.entries(scenarios)) {
+for (const [name, { about, sizes, options }] of Object.entries(scenarios)) {
   const folder = scratchFolder('compaction')
   const raw = rawWriter(scratchFolder('raw'))
   const workload = await Workload.open(folder, options)
   const windows: Window[] = []
   const stretches: Stretch[] = []
-  for (const size of SIZES) {
+  for (const size of sizes) {
     stretches.push(await build(workload, size))
     if (options.tasksPerRun > 1) keepHistory(folder, size)
     windows.push(await measure(workload, raw))
   }
-  if (options.tasksPerRun === 1) keepHistory(folder, SIZES.at(-1) ?? 0, 'keys')
   show(`${name} (${about})`, windows, stretches)
 }
 report.finish()
@@ -82,6 +86,8 @@ async function measure(workload: Workload, raw: (written: Batch['written']) => P
   const tasks = workload.stream.finishedTasks
   const batches: Batch[] = []
   const rawMs: number[] = []
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
   for (let bases = 0; bases < CYCLES || batches.length < MIN_BATCHES || batches.at(-1)?.kind === 'delta'; ) {
     const batch = await workload.batch(EVENTS)
     if (batch.kind === 'base') bases += 1
@@ -89,7 +95,8 @@ async function measure(workload: Workload, raw: (written: Batch['written']) => P
     rawMs.push(await raw(batch.written))
     await workload.collect()
   }
-  return { tasks, batches, rawMs, memory: await memory() }
+  delay.disable()
+  return { tasks, batches, rawMs, blockedMs: delay.max / 1e6, memory: await memory() }
 }
 
 /** Writes files of the same sizes into as many folders, as durably and as much at once: all but the manifests together. */
@@ -117,6 +124,7 @@ function show(title: string, windows: readonly Window[], stretches: readonly Str
     { label: 'time, median', of: ({ batches }) => median(batches.map((batch) => batch.wallMs)), as: milliseconds },
     { label: 'time, mean', of: ({ batches }) => mean(batches.map((batch) => batch.wallMs)), as: milliseconds },
     { label: 'time, longest', of: ({ batches }) => Math.max(...batches.map((batch) => batch.wallMs)), as: milliseconds },
+    { label: 'nothing else could run, longest', of: ({ blockedMs }) => blockedMs, as: milliseconds },
     { label: 'raw writes of the same files, mean', of: ({ rawMs }) => mean(rawMs), as: milliseconds },
     { label: 'time : raw writes', of: ({ batches, rawMs }) => sum(batches.map((batch) => batch.wallMs)) / sum(rawMs), as: ratio },
     { label: 'written, mean', of: ({ batches }) => mean(batches.map((batch) => batch.bytesWritten)), as: kilobytes },

@@ -23,7 +23,7 @@ const PEER_LOOKUPS = quick ? 30 : 100
 
 const report = new Report('query', `one run key among ${KEYS.toLocaleString('en')}, page cache warm`)
 const folder = await historyOf(KEYS, 'keys')
-const stream = new Stream({ tasksPerRun: 1, liveRuns: 1 })
+const stream = new Stream({ tasksPerRun: 0, liveRuns: 1 })
 const random = seeded(7)
 const store = meteredStore(fsStore(folder))
 const view = await View.open({ store, scope, registry: orchestration, clock: systemClock })

@@ -9,11 +9,11 @@ import { Workload } from './workload.ts'
  * Folders with much history take minutes to make, and opening them changes nothing in them: they are kept from one
  * benchmark to the next, for as long as the source that made them is the same.
  */
-export type Kind = 'tasks' | 'keys'
+export type Kind = keyof typeof streams
 
 const streams = {
   tasks: { tasksPerRun: 100, liveRuns: 8, partitions: 365 },
-  keys: { tasksPerRun: 1, liveRuns: 200 },
+  keys: { tasksPerRun: 0, liveRuns: 200 },
 }
 
 function placeOf(kind: Kind, tasks: number): string {
@@ -41,12 +41,12 @@ export function keepHistory(folder: string, tasks: number, kind: Kind = 'tasks')
   renameSync(draft, place)
 }
 
-/** A folder with so many finished tasks; made now if there is none. */
+/** A folder with so many finished tasks, or run keys; made now if there is none. */
 export async function historyOf(tasks: number, kind: Kind = 'tasks'): Promise<string> {
   const place = placeOf(kind, tasks)
   if (existsSync(place)) return place
   forgetOthers(kind, tasks)
-  console.log(`making ${tasks.toLocaleString('en')} finished tasks, which takes a while; they are kept for the next time`)
+  console.log(`making a folder with ${tasks.toLocaleString('en')} ${kind}, which takes a while; it is kept for the next time`)
   const draft = `${place}.${process.pid}`
   mkdirSync(draft, { recursive: true })
   await (await Workload.open(draft, streams[kind])).buildTo(tasks)

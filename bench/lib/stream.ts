@@ -2,6 +2,7 @@ import { attemptId } from '../../src/domain/dispatch/identity.ts'
 import { DispatchEnqueued } from '../../src/domain/dispatch/dispatch-enqueued.event.ts'
 import { DispatchRequested } from '../../src/domain/dispatch/dispatch-requested.event.ts'
 import { requestFingerprint, runIdFromRunKey } from '../../src/domain/runs/identity.ts'
+import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.event.ts'
 import { RunRequested } from '../../src/domain/runs/run-requested.event.ts'
 import { PlanCreated } from '../../src/domain/tasks/plan-created.event.ts'
 import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
@@ -23,6 +24,7 @@ const LAYER_TASKS = 10
 const UPSTREAMS = 2
 
 export interface StreamOptions {
+  /** With none, a run is cancelled as soon as it was requested: the cheapest way to many run keys. */
   readonly tasksPerRun: number
   /** Runs going on at the same time: their events alternate at random. */
   readonly liveRuns: number
@@ -57,7 +59,7 @@ export class Stream {
   }
 
   get finishedTasks(): number {
-    return this.finishedRuns * this.#options.tasksPerRun
+    return this.finishedRuns * Math.max(1, this.#options.tasksPerRun)
   }
 
   runKey(index: number): string {
@@ -99,6 +101,10 @@ export class Stream {
       ...selection,
       trigger_source_ref: { type: 'schedule', schedule_id: '01JHMSCHEDULE', tick_id: `tick:01JHMSCHEDULE:${index}` },
     })
+    if (tasksPerRun === 0) {
+      yield this.#envelope(RunCancelRequested, { run_id, requested_by: 'ada' })
+      return
+    }
     const taskKey = (task: number): string => `marts/orders_${String(task).padStart(3, '0')}@${partition}`
     const tasks = Array.from({ length: tasksPerRun }, (_, task) => ({
       task_key: taskKey(task),

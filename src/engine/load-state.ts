@@ -17,8 +17,10 @@ export async function loadState(store: ObjectStore, registry: Registry, manifest
     return { table, rows: ref === undefined ? [] : await readRows(store, table, ref) }
   })
   const deltas = manifest.l0.map((delta) => readDelta(store, state, delta.tables))
-  for (const { table, rows } of await Promise.all(base)) for (const row of rows) state.hotTable(table).load(row)
-  for (const apply of await Promise.all(deltas)) apply()
+  // Awaited as one: a delta that cannot be read while the base is still awaited would be a rejection that nobody handles.
+  const [tables, applies] = await Promise.all([Promise.all(base), Promise.all(deltas)])
+  for (const { table, rows } of tables) for (const row of rows) state.hotTable(table).load(row)
+  for (const apply of applies) apply()
   return state
 }
 

@@ -21,8 +21,8 @@ interface Numbered {
   readonly publish: number
 }
 
-/** Entries per page: manifests stay under a few dozen kB, and a million entries are three levels. */
-export const PAGE_ENTRIES = 64
+/** Entries per page. A manifest is written with every publish, so it holds few: a million entries are five levels of these. */
+export const PAGE_ENTRIES = 16
 
 export const emptyList = <E>(): PageList<E> => ({ levels: [[]] })
 

@@ -2,7 +2,8 @@
  * Where everything Servo keeps lives: immutable objects under slash-separated paths, in a folder, a bucket or memory.
  *
  * Expected outcomes are return values; an outage is a thrown error of kind `unavailable`. A thrown `create` or `put`
- * has an unknown outcome: the object may be there. Callers that care read it back.
+ * has an unknown outcome: the object may be there. Callers that care try again and compare what is there.
+ * A path names an object or leads to others, never both. Bytes handed in stay unchanged until the write resolves.
  * Every adapter passes `testing/conformance/object-store.ts`.
  */
 export interface ObjectStore {
@@ -21,7 +22,7 @@ export interface ObjectStore {
   size(path: string): Promise<number | undefined>
   /**
    * Objects whose path starts with `prefix` (which ends in `/` or is empty), in byte order of their paths, strictly
-   * after `after` when given. Objects created before the call are listed; later ones may be.
+   * after `after`, a path or prefix, when given. Objects created before the call are listed; later ones may be.
    */
   list(prefix: string, options?: ListOptions): AsyncIterable<ListedObject>
   /** Removes an object. Removing what is not there is fine: everything may happen twice. */

@@ -33,7 +33,8 @@ const SECRET = { id: 'secret-1', value: 'not a secret' }
 
 /**
  * A run from its request to its end: a chain of tasks, each dispatched, watched by an alarm, started, alive once and
- * finished. Touches every table that belongs to runs. The name must be new: it is the run key.
+ * finished. Touches every table that belongs to runs. The name must be new: it is the run key. A run of no tasks is over
+ * when it is planned, in one batch.
  */
 export function runFacts(name: string, { tasks = 2, outcome = 'SUCCEEDED', atMs = START_MS }: RunShape = {}): RunFacts {
   const runKey = `manual:${name}`

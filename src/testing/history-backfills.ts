@@ -106,7 +106,11 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
   }
   yield world.write(BackfillStateChanged, { ...end, planned_chunks: backfill.chunks.length })
   if (pauseRace === 2) yield world.write(BackfillStateChanged, paused)
-  if (raced === 2) yield planChunk().segment(world.writer())
+  if (raced === 2) {
+    const { run, segment } = planChunk()
+    if (backfill.state === 'PAUSED') backfill.chunks.push(run)
+    yield segment(world.writer())
+  }
 }
 
 function* cancellation(world: World, backfill: ExpectedBackfill, steps: number): Actor {

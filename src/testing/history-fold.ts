@@ -77,7 +77,7 @@ export class Bench {
   rows(): Snapshot {
     const snapshot: Snapshot = {}
     for (const [table, hot] of this.state.hotTables) {
-      snapshot[table.name] = sorted(table, [...hot.all(), ...(this.#history.get(table) ?? [])].map((row) => structuredClone(row)))
+      snapshot[table.name] = sorted(table, [...hot.all(), ...(this.#history.get(table) ?? [])].map((row) => ({ ...row })))
     }
     // Its only meaning is who came first.
     for (const row of snapshot[parkedEvents.name] ?? []) delete row['parked_at']
@@ -86,7 +86,7 @@ export class Bench {
       if (table.name === historyIndex.name) continue
       const rows = new Map(this.#stored.get(table))
       for (const [key, row] of cold.recent) rows.set(key, rows.has(key) ? mergeRows(table, rows.get(key) as AnyRow, row) : row)
-      snapshot[table.name] = sorted(table, [...rows.values()].map((row) => structuredClone(row)))
+      snapshot[table.name] = sorted(table, [...rows.values()].map((row) => ({ ...row })))
     }
     return snapshot
   }

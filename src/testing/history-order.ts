@@ -14,10 +14,16 @@ interface Fact {
   readonly payload: any
 }
 
+const facts = new WeakMap<Envelope, Fact>()
+
 function read(envelope: Envelope): Fact {
+  const known = facts.get(envelope)
+  if (known !== undefined) return known
   const definition = definitions.get(envelope.event_type)
   const parsed = definition === undefined || envelope.event_version > definition.version ? undefined : definition.parse(envelope.payload)
-  return parsed?.success ? { envelope, definition, payload: parsed.data } : { envelope, definition: undefined, payload: undefined }
+  const fact = parsed?.success ? { envelope, definition, payload: parsed.data } : { envelope, definition: undefined, payload: undefined }
+  facts.set(envelope, fact)
+  return fact
 }
 
 export const isUnderstood = (envelope: Envelope): boolean => read(envelope).definition !== undefined
@@ -37,8 +43,12 @@ function areOrdered(a: Fact, b: Fact): boolean {
 
 /** For each event, those before it that must stay before it. */
 function predecessors(events: readonly Envelope[]): number[][] {
-  const facts = events.map(read)
-  return facts.map((fact, at) => facts.flatMap((earlier, index) => (index < at && areOrdered(earlier, fact) ? [index] : [])))
+  const all = events.map(read)
+  return all.map((fact, at) => {
+    const before: number[] = []
+    for (let index = 0; index < at; index++) if (areOrdered(all[index] as Fact, fact)) before.push(index)
+    return before
+  })
 }
 
 /** Events moved to other places: pairs of (which one, where to), both as fractions of a thousand. */

@@ -41,7 +41,11 @@ export class TestClock implements Clock {
 /** Bytes that look random and are the same in every run of the test. */
 export function seededBytes(seed: number): (length: number) => Uint8Array {
   let state = seed >>> 0
-  return (length) => Uint8Array.from({ length }, () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) >>> 24)
+  const next = (): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state >>> 24
+  }
+  return (length) => Uint8Array.from({ length }, next)
 }
 
 /** One workspace in one store, with everything that works on it. Components may be given a store of their own, e.g. a faulty one. */
@@ -51,10 +55,17 @@ export class Workspace {
   readonly #ids: () => string
   #ledger: Ledger | undefined
 
-  constructor(store: ObjectStore = memoryStore(), clock: TestClock = new TestClock()) {
+  constructor(store: ObjectStore = memoryStore(), clock: TestClock = new TestClock(), seed = 1) {
     this.store = store
     this.clock = clock
-    this.#ids = ulidSource(() => this.clock.now(), seededBytes(1))
+    this.#ids = ulidSource(() => this.clock.now(), seededBytes(seed))
+  }
+
+  /** The same at the same moment, to go on differently. */
+  async copy(): Promise<Workspace> {
+    const store = memoryStore()
+    for (const path of await this.paths()) await store.put(path, (await this.store.get(path))!)
+    return new Workspace(store, new TestClock(this.clock.now()), 2)
   }
 
   ledger(options: Partial<LedgerOptions> = {}): Ledger {

@@ -53,7 +53,7 @@ describe('partitions', () => {
       const listed = new Set((rows['partition_status'] ?? []).map((row) => `${row['asset_key']} ${row['partition_key']}`))
       const ended = new Set((rows['task_attempts'] ?? []).filter((row) => row['outcome'] !== null).map((row) => `${row['run_id']} ${row['task_key']}`))
       for (const task of rows['tasks'] ?? []) {
-        if (ended.has(`${task['run_id']} ${task['task_key']}`)) expect(listed).toContain(`${task['asset_key']} ${task['partition_key'] ?? ''}`)
+        if (task['asset_key'] !== null && ended.has(`${task['run_id']} ${task['task_key']}`)) expect(listed).toContain(`${task['asset_key']} ${task['partition_key'] ?? ''}`)
       }
     })
     fc.assert(property, effort)

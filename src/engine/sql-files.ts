@@ -1,0 +1,67 @@
+import type { Table } from '../model/table.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import type { FileRef } from './checked.ts'
+import type { Manifest } from './manifest.ts'
+import { readEntries } from './page-list.ts'
+import { fileList, filesQuery, layersOf, type Relations, type SqlLayer, tableQuery } from './sql.ts'
+
+/** A table as a database shows it, and the files it needs for that. */
+export interface SqlView {
+  readonly name: string
+  readonly sql: string
+  readonly files: readonly string[]
+}
+
+/**
+ * One view per table over the files of one manifest. `locate` turns an object's path into one that the database can
+ * open. Costs a read per page of history, and none when no table asked for has any.
+ */
+export async function stateViews(
+  store: ObjectStore,
+  manifest: Manifest,
+  tables: readonly Table[],
+  locate: (path: string) => string,
+): Promise<SqlView[]> {
+  const history = await historyFiles(store, manifest, tables)
+  return tables.map((table) => {
+    const relations: Relations = {}
+    const files: string[] = []
+    for (const layer of layersOf(table)) {
+      const refs = layer === 'history' ? (history.get(table.name) ?? []) : directRefs(manifest, table, layer)
+      const paths = refs.map((ref) => locate(ref.path))
+      files.push(...paths)
+      // A file has every key once, so that a single one needs no merging.
+      const alone = layer === 'versions' && paths.length === 1
+      if (paths.length > 0) relations[alone ? 'base' : layer] = `(${filesQuery(table, layer, fileList(paths))})`
+    }
+    return { name: table.name, sql: tableQuery(table, relations), files }
+  })
+}
+
+function directRefs(manifest: Manifest, table: Table, layer: SqlLayer): FileRef[] {
+  const base = manifest.base.tables[table.name]
+  const deltas = manifest.l0.map((delta) => delta.tables[table.name] ?? {})
+  const l0 = deltas.map((delta) => delta.rows)
+  const found = {
+    base: [base],
+    l0,
+    removed: deltas.map((delta) => delta.removed),
+    versions: [...(manifest.runs[table.name] ?? []), ...l0],
+    history: [],
+  }[layer]
+  return found.filter((ref) => ref !== undefined)
+}
+
+async function historyFiles(store: ObjectStore, manifest: Manifest, tables: readonly Table[]): Promise<Map<string, FileRef[]>> {
+  const files = new Map<string, FileRef[]>(tables.map((table) => [table.name, []]))
+  const sealed = tables.filter((table) => table.storage.kind === 'hot' && table.storage.sealedWith !== undefined)
+  if (sealed.length === 0) return files
+  const kept = (table: Table): number => manifest.dropped[table.name] ?? 0
+  for await (const entry of readEntries(store, manifest.history, Math.min(...sealed.map(kept)))) {
+    for (const table of sealed) {
+      const ref = entry.tables[table.name]
+      if (ref !== undefined && entry.publish >= kept(table)) files.get(table.name)?.push(ref)
+    }
+  }
+  return files
+}
