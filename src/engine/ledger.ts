@@ -58,7 +58,7 @@ export interface LedgerLimits {
   readonly maxAttempts: number
 }
 
-export const ledgerLimits: LedgerLimits = {
+const ledgerLimits: LedgerLimits = {
   maxEventBytes: 1 << 20,
   maxSegmentBytes: 32 << 20,
   maxWaitingBytes: 128 << 20,

@@ -8,7 +8,7 @@ import { readEntries } from './page-list.ts'
 export type Retention = Readonly<Record<string, number>>
 
 /** Queues may repeat a message for as long as they keep it: 31 days is the longest of those Servo works with. */
-export const IDEMPOTENCY_DAYS = 31
+const IDEMPOTENCY_DAYS = 31
 /** Below this a queue that keeps messages for a week could make Servo do something twice. */
 export const MIN_IDEMPOTENCY_DAYS = 7
 

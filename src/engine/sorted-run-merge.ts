@@ -93,7 +93,7 @@ export async function* scanRun(store: ObjectStore, table: Table, ref: FileRef): 
  * goes through the checksum on the way; whether it was right is known after the last row, when a wrong one throws. So do
  * not publish anything made of these rows before the scan has ended.
  */
-export async function* scanBatches(store: ObjectStore, table: Table, ref: FileRef): AsyncGenerator<AnyRow[]> {
+async function* scanBatches(store: ObjectStore, table: Table, ref: FileRef): AsyncGenerator<AnyRow[]> {
   const { footer } = await readRunIndex(store, table, ref)
   const checksum = createHash('sha256')
   // Row groups follow each other from the start of the file; after the last come the filters and the footer.

@@ -42,14 +42,14 @@ function directRefs(manifest: Manifest, table: Table, layer: SqlLayer): FileRef[
   const base = manifest.base.tables[table.name]
   const deltas = manifest.l0.map((delta) => delta.tables[table.name] ?? {})
   const l0 = deltas.map((delta) => delta.rows)
-  const found = {
+  const found: Record<SqlLayer, (FileRef | undefined)[]> = {
     base: [base],
     l0,
     removed: deltas.map((delta) => delta.removed),
     versions: [...(manifest.runs[table.name] ?? []), ...l0],
     history: [],
-  }[layer]
-  return found.filter((ref) => ref !== undefined)
+  }
+  return found[layer].filter((ref) => ref !== undefined)
 }
 
 async function historyFiles(store: ObjectStore, manifest: Manifest, tables: readonly Table[]): Promise<Map<string, FileRef[]>> {

@@ -58,7 +58,9 @@ function groupsOf(table: Table): MergeGroup[] {
  * sorts last in both. Ties are equal in all columns of the group, so it does not matter which of them is taken.
  */
 function rankKey(table: Table, group: MergeGroup): string {
-  const picked = group.by.flatMap((name) => orderTerms(table, name).map((term) => [term, group.pick === 'largest' ? 'DESC' : 'ASC']))
+  const picked = group.by.flatMap((name) =>
+    orderTerms(table, name).map((term) => [term, group.pick === 'largest' ? 'DESC' : 'ASC']),
+  )
   const contents = group.columns.filter((name) => !group.by.includes(name))
   const tied = contents.flatMap((name) => orderTerms(table, name).map((term) => [term, 'DESC']))
   return `create_sort_key(${[...picked, ...tied].map(([term, direction]) => `${term}, '${direction} NULLS LAST'`).join(', ')})`

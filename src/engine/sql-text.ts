@@ -10,4 +10,5 @@ export const columnList = (names: readonly string[], alias?: string): string =>
   names.map((name) => (alias === undefined ? quoteName(name) : `${alias}.${quoteName(name)}`)).join(', ')
 
 /** The rows of `s` and `n` that have the same key. */
-export const onKeys = (table: Table): string => table.key.map((name) => `s.${quoteName(name)} = n.${quoteName(name)}`).join(' AND ')
+export const onKeys = (table: Table): string =>
+  table.key.map((name) => `s.${quoteName(name)} = n.${quoteName(name)}`).join(' AND ')

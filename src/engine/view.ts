@@ -33,7 +33,7 @@ export interface FreshLimits {
   readonly maxTimeMs: number
 }
 
-export const freshLimits: FreshLimits = { maxEvents: 5_000, maxAgeMs: 60 * SECOND_MS, maxTimeMs: 200 }
+const freshLimits: FreshLimits = { maxEvents: 5_000, maxAgeMs: 60 * SECOND_MS, maxTimeMs: 200 }
 
 /** The tables as one manifest has them, for anybody who only reads. Refreshing reads only what is new. */
 export class View {

@@ -1,7 +1,5 @@
 import { ServoError } from './error.ts'
 
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
-
 /** Deep enough for any metadata a person writes; shallow enough that recursion never exhausts the stack. */
 const MAX_DEPTH = 64
 

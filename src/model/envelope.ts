@@ -11,7 +11,7 @@ const MAX_ID = 512
 const CONTROL = /[\u0000-\u001f\u007f]/
 
 /** Text of one line: whatever may become part of a key must not be able to imitate the end of one. */
-export const line = (maxLength: number) =>
+const line = (maxLength: number) =>
   z
     .string()
     .max(maxLength)
@@ -24,7 +24,7 @@ export const partitionKey = line(MAX_ID)
 /** Longer than an id, because it is made of several. */
 export const runKey = line(2 * MAX_ID).min(1)
 export const fingerprint = line(128).min(1)
-export const ulid = z.string().refine(isUlid, 'must be a ULID')
+const ulid = z.string().refine(isUlid, 'must be a ULID')
 export const count = z.number().int().min(0).max(2_147_483_647)
 export const textMap = z.record(line(MAX_ID), z.string().max(8_192)).refine((map) => !Object.hasOwn(map, '__proto__'), 'must not have the key __proto__')
 

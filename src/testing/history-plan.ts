@@ -104,6 +104,9 @@ export interface StrayPlan {
   readonly wait: number
 }
 
+/** Strays that could do the most harm are more frequent. */
+const inTheWay = ['forged attempt id', 'early dispatch', 'attempt that never is'] as const
+
 /** `common` comes first when shrinking, and most of the time anyway. */
 const mostly = <T>(common: T, ...rare: T[]): fc.Arbitrary<T> =>
   fc.oneof({ weight: 4, arbitrary: fc.constant(common) }, { weight: 1, arbitrary: fc.constantFrom(common, ...rare) })
@@ -190,7 +193,7 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
       { maxLength: 2 },
     ),
     strays: fc.array(
-      fc.record({ kind: fc.constantFrom(...strayKinds), target: fc.nat({ max: 20 }), variant: fc.nat({ max: 7 }), wait: fc.nat({ max: 30 }) }),
+      fc.record({ kind: fc.constantFrom(...strayKinds, ...inTheWay), target: fc.nat({ max: 20 }), variant: fc.nat({ max: 7 }), wait: fc.nat({ max: 30 }) }),
       { maxLength: 8 },
     ),
     skewsMs: fc.array(fc.integer({ min: -5 * MINUTE_MS, max: 5 * MINUTE_MS }), { maxLength: 3 }),

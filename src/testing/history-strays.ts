@@ -63,7 +63,8 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
     case 'attempt that never is':
       return run && task && world.write(...factAbout(world, run.attemptFact(task, NEVER), variant))
     case 'forged attempt id':
-      return run && task && world.write(...factAbout(world, { ...run.attemptFact(task), attempt_id: 'a_forged' }, variant % 5))
+      // The first of these is a dispatch, which would make the forged id the true one.
+      return run && task && world.write(...factAbout(world, { ...run.attemptFact(task), attempt_id: 'a_forged' }, (variant + 4) % 5))
     case 'early dispatch':
       return run && task && earlyDispatch(world, run, task)
     case 'unrequested alarm':

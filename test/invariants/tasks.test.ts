@@ -102,6 +102,9 @@ describe('attempts', () => {
           before.set(name(row), { attempt: row.attempt, over: isTaskOver(row.state), waiting: row.state === 'RETRY_WAIT' })
         }
       })
+      for (const row of [...bench.state.hot(taskAttempts).all(), ...bench.state.hot(dispatchOutbox).all()]) {
+        assert.equal(row.attempt_id, attemptId(row.run_id, row.task_key, row.attempt))
+      }
     })
     fc.assert(property, effort)
   })

@@ -1,7 +1,7 @@
 import { col } from '../../model/column.ts'
-import { defineTable, type Row } from '../../model/table.ts'
+import { defineTable } from '../../model/table.ts'
 
-export const chunkStates = ['PLANNED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
+const chunkStates = ['PLANNED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
 export type ChunkState = (typeof chunkStates)[number]
 
 export const backfillChunks = defineTable({
@@ -20,4 +20,3 @@ export const backfillChunks = defineTable({
     state: col.oneOf(chunkStates, 'PLANNED until the run starts.'),
   },
 })
-export type ChunkRow = Row<typeof backfillChunks>

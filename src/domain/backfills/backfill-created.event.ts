@@ -5,7 +5,7 @@ import { backfillSubject } from '../subjects.ts'
 import { backfills } from './backfills.table.ts'
 
 /** Which partitions, in a few bytes however many there are. */
-export const partitionSelector = z.discriminatedUnion('type', [
+const partitionSelector = z.discriminatedUnion('type', [
   z.object({ type: z.literal('range'), start: id, end: id }),
   z.object({ type: z.literal('explicit'), partition_keys: z.array(id).min(1).max(10_000) }),
   z.object({ type: z.literal('filter'), filters: z.record(id, id) }),

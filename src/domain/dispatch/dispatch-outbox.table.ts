@@ -1,7 +1,7 @@
 import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
 
-export const dispatchStatuses = ['PENDING', 'FAILED', 'CREATED', 'ACKED'] as const
+const dispatchStatuses = ['PENDING', 'FAILED', 'CREATED', 'ACKED'] as const
 export type DispatchStatus = (typeof dispatchStatuses)[number]
 /** A status only moves to the right: a failed enqueue may still succeed, a started task is acknowledged for good. */
 export const dispatchRank = (status: DispatchStatus): number => dispatchStatuses.indexOf(status)

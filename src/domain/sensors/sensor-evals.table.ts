@@ -1,7 +1,7 @@
 import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
 
-export const evalStatuses = ['triggered', 'no_new_data', 'error', 'skipped_stale_cursor'] as const
+const evalStatuses = ['triggered', 'no_new_data', 'error', 'skipped_stale_cursor'] as const
 
 export const sensorEvals = defineTable({
   name: 'sensor_evals',

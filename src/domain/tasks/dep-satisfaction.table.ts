@@ -1,7 +1,7 @@
 import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
 
-export const resolutions = ['SUCCESS', 'FAILED', 'SKIPPED', 'CANCELLED'] as const
+const resolutions = ['SUCCESS', 'FAILED', 'SKIPPED', 'CANCELLED'] as const
 export type Resolution = (typeof resolutions)[number]
 
 export const depSatisfaction = defineTable({

@@ -23,7 +23,7 @@ const plannedTask = z.object({
 })
 
 /** A plan of 100,000 tasks is many events of one segment: no single event outgrows the size limit. */
-export const MAX_TASKS_PER_PART = 2_000
+const MAX_TASKS_PER_PART = 2_000
 
 const payload = z.object({
   run_id: id,

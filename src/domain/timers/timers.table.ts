@@ -1,11 +1,11 @@
 import { col } from '../../model/column.ts'
 import type { Rows } from '../../model/rows.ts'
-import { defineTable, type Row } from '../../model/table.ts'
+import { defineTable } from '../../model/table.ts'
 import { runSubject } from '../subjects.ts'
 
 export const timerTypes = ['RETRY', 'HEARTBEAT_CHECK', 'CRON', 'SLA_CHECK'] as const
 export type TimerType = (typeof timerTypes)[number]
-export const timerStates = ['SCHEDULED', 'ENQUEUED', 'FIRED', 'CANCELLED'] as const
+const timerStates = ['SCHEDULED', 'ENQUEUED', 'FIRED', 'CANCELLED'] as const
 export type TimerState = (typeof timerStates)[number]
 /** The state of one alarm only moves to the right. */
 export const timerRank = (state: TimerState): number => timerStates.indexOf(state)
@@ -31,7 +31,6 @@ export const timers = defineTable({
   },
   indexes: { by_state: ['state'] },
 })
-export type TimerRow = Row<typeof timers>
 
 export interface TimerName {
   readonly timer_type: TimerType

@@ -1,0 +1,119 @@
+import { type DuckDBConnection, DuckDBInstance, type DuckDBType } from '@duckdb/node-api'
+import { messageOf, ServoError } from '../../lib/error.ts'
+import { inspectStatement } from './statement.ts'
+import { type Plain, plain } from './values.ts'
+
+/** A table as it is shown to queries: a SELECT over files, and those files. */
+export interface ShownTable {
+  readonly name: string
+  readonly sql: string
+  readonly files: readonly string[]
+}
+
+export interface TableSource {
+  /** All tables there are. */
+  readonly names: readonly string[]
+  /** The tables that a query needs. Asked once, with names from `names`. */
+  open(names: readonly string[]): Promise<readonly ShownTable[]>
+  /** How a file's name is spelled in SQL, if not as it is. */
+  spell(file: string): string
+}
+
+export interface QueryResult {
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  /** The rows in batches. Ends the query when it is left or has no more. */
+  rows(): AsyncGenerator<Plain[][]>
+}
+
+/** Nothing is fetched from the network, and nothing is written: no extensions, no secrets, no spilling into the folder we stand in. */
+const SETTINGS = {
+  autoinstall_known_extensions: 'false',
+  autoload_known_extensions: 'false',
+  allow_community_extensions: 'false',
+  allow_persistent_secrets: 'false',
+  temp_directory: '',
+  TimeZone: 'UTC',
+}
+
+/**
+ * Runs one query over some tables in a database of its own, in memory. The query can read the files of the tables it
+ * names and nothing else, and write nothing. Only those tables are opened: each costs a look into every file it has.
+ */
+export async function query(sql: string, source: TableSource): Promise<QueryResult> {
+  const { TimeZone, ...settings } = SETTINGS
+  const instance = await DuckDBInstance.create(':memory:', settings)
+  const connection = await instance.connect()
+  const close = (): void => {
+    connection.closeSync()
+    instance.closeSync()
+  }
+  try {
+    await connection.run(`SET TimeZone = ${quoted(TimeZone)}`)
+    const { names, wantsCatalog } = await inspectStatement(connection, sql)
+    const tables = await source.open(wantsCatalog ? source.names : source.names.filter((name) => names.has(name)))
+    for (const table of tables) await connection.run(`CREATE VIEW "${table.name}" AS ${table.sql}`)
+    await lock(
+      connection,
+      [...new Set(tables.flatMap((table) => table.files))].flatMap((file) => [file, source.spell(file)]),
+    )
+    const result = await connection.stream(sql)
+    const types = result.columnTypes()
+    return {
+      columns: result.deduplicatedColumnNames().map((name, i) => ({ name, type: String(types[i]) })),
+      async *rows() {
+        try {
+          for await (const rows of result.yieldRows())
+            yield rows.map((row) => row.map((value, i) => plain(value, types[i] as DuckDBType)))
+        } catch (error) {
+          throw explained(error, source)
+        } finally {
+          close()
+        }
+      },
+    }
+  } catch (error) {
+    close()
+    throw explained(error, source)
+  }
+}
+
+/** From here on nothing but these files can be opened, and no setting can be changed back. */
+async function lock(connection: DuckDBConnection, files: readonly string[]): Promise<void> {
+  await connection.run(`SET allowed_paths = [${files.map(quoted).join(', ')}]`)
+  await connection.run('SET enable_external_access = false')
+  await connection.run('SET lock_configuration = true')
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+const UNKNOWN_TABLE = /^Catalog Error: Table with name (.+?) does not exist!/s
+const DAMAGED_FILE = /^(IO Error|Invalid Input Error|Invalid Error|TProtocolException)\b.*\.parquet/s
+
+/** What DuckDB says, sorted by what can be done about it. */
+function explained(error: unknown, source: TableSource): unknown {
+  if (error instanceof Error && error.name === 'ServoError') return error
+  const message = messageOf(error).trim()
+  const unknown = UNKNOWN_TABLE.exec(message)?.[1]
+  if (unknown !== undefined) {
+    return new ServoError('invalid', 'unknown_table', `there is no table ${unknown}`, {
+      hint: `There are: ${[...source.names].sort().join(', ')}.`,
+      cause: error,
+    })
+  }
+  if (message.startsWith('Out of Memory Error')) {
+    return new ServoError('unavailable', 'out_of_memory', message, {
+      hint: 'Ask for fewer columns or rows at a time.',
+      cause: error,
+    })
+  }
+  if (DAMAGED_FILE.test(message)) {
+    return new ServoError('corrupt', 'file_unreadable', message, {
+      hint: 'Run `servo verify` to see what is damaged, then `servo rebuild`.',
+      cause: error,
+    })
+  }
+  return new ServoError('invalid', 'bad_query', message, {
+    hint: 'See docs/reference/tables.md for the tables and their columns.',
+    cause: error,
+  })
+}

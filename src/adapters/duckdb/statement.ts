@@ -1,0 +1,99 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { ServoError } from '../../lib/error.ts'
+
+/** What a query asks for, as far as it matters before it runs. */
+export interface Inspected {
+  /** Names that stand where a table does, in lower case. Names of its own, such as those after WITH, are among them. */
+  readonly names: ReadonlySet<string>
+  /** It looks at the catalog itself, so that every table should be there. */
+  readonly wantsCatalog: boolean
+}
+
+/** Functions that make rows and do nothing else. DuckDB has others: some write files, change settings or run other SQL. */
+const HARMLESS = new Set([
+  ...['range', 'generate_series', 'unnest', 'repeat', 'repeat_row', 'json_each', 'json_tree', 'histogram', 'histogram_values'],
+  ...['read_parquet', 'parquet_scan', 'parquet_metadata', 'parquet_schema', 'parquet_file_metadata', 'parquet_kv_metadata'],
+  ...[
+    'duckdb_columns',
+    'duckdb_tables',
+    'duckdb_views',
+    'duckdb_functions',
+    'duckdb_types',
+    'duckdb_settings',
+    'duckdb_keywords',
+  ],
+  ...['duckdb_schemas', 'duckdb_databases', 'pragma_table_info', 'pragma_version', 'pg_timezone_names', 'summary'],
+])
+
+const ONE_SELECT =
+  'Write one SELECT (or FROM, WITH, DESCRIBE, SUMMARIZE, SHOW TABLES, EXPLAIN). PIVOT needs its values: ON … IN (…).'
+
+/**
+ * Reads a statement by DuckDB's own parser and lets through one that only reads. The database is locked as well, but a
+ * lock that allows reading a file allows overwriting it: COPY TO is kept out here.
+ */
+export async function inspectStatement(connection: DuckDBConnection, sql: string): Promise<Inspected> {
+  const parsed = await parse(connection, sql)
+  const tree = parsed.error && EXPLAIN.test(sql) ? await parse(connection, sql.replace(EXPLAIN, '')) : parsed
+  if (tree.error) {
+    if (tree.error_type !== 'parser')
+      throw new ServoError('invalid', 'not_a_select', 'only queries are run here', { hint: ONE_SELECT })
+    throw new ServoError('invalid', 'bad_sql', `the SQL cannot be read: ${tree.error_message}`, {
+      hint: 'Quote the whole statement for the shell.',
+    })
+  }
+  const count = tree.statements?.length ?? 0
+  if (count !== 1) {
+    throw new ServoError(
+      'invalid',
+      'not_one_statement',
+      count === 0 ? 'there is no statement' : `there are ${count} statements`,
+      { hint: ONE_SELECT },
+    )
+  }
+  return inspectTree(tree.statements)
+}
+
+/** What follows EXPLAIN is inspected like any statement, because EXPLAIN ANALYZE runs it. What this does not match is refused. */
+const EXPLAIN = /^\s*explain\b(\s+analyze\b)?(\s*\([^()]*\))?/i
+
+interface Parsed {
+  readonly error: boolean
+  readonly error_type?: string
+  readonly error_message?: string
+  readonly statements?: readonly unknown[]
+}
+
+async function parse(connection: DuckDBConnection, sql: string): Promise<Parsed> {
+  const reader = await connection.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [sql])
+  return JSON.parse(String(reader.getRows()[0]?.[0])) as Parsed
+}
+
+function inspectTree(tree: unknown): Inspected {
+  const names = new Set<string>()
+  let wantsCatalog = false
+  const visit = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return
+    const { type, table_name, schema_name, show_type } = node as Record<string, unknown>
+    if (type === 'BASE_TABLE') {
+      names.add(String(table_name).toLowerCase())
+      if (schema_name !== '' && schema_name !== 'main') wantsCatalog = true
+    }
+    if (type === 'SHOW_REF' && show_type === 'SHOW_UNQUALIFIED') wantsCatalog = true
+    if (type === 'TABLE_FUNCTION') {
+      checkFunction((node as { function?: { function_name?: string } }).function?.function_name)
+      wantsCatalog = true
+    }
+    for (const child of Object.values(node)) visit(child)
+  }
+  visit(tree)
+  return { names, wantsCatalog }
+}
+
+function checkFunction(name = 'this function'): void {
+  if (HARMLESS.has(name.toLowerCase())) return
+  throw new ServoError('invalid', 'function_not_allowed', `${name}() may do more than read, so it is not run here`, {
+    hint: 'Query the tables of the workspace; `SHOW TABLES` lists them.',
+    facts: { function: name },
+  })
+}

@@ -1,0 +1,129 @@
+import { once } from 'node:events'
+import pc from 'picocolors'
+import type { QueryResult } from '../adapters/duckdb/query.ts'
+import type { Plain } from '../adapters/duckdb/values.ts'
+import { printable } from './output.ts'
+
+/** Waits when whoever reads our output is slower than we are, so that a large answer is never held in memory. */
+async function write(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+}
+
+/** Valid JSON, and one row per line for tools that read lines. */
+export async function writeJson({ columns, rows }: QueryResult): Promise<void> {
+  let begun = false
+  for await (const batch of rows()) {
+    const lines = batch.map((row) => jsonText(Object.fromEntries(columns.map(({ name }, i) => [name, row[i]]))))
+    await write((begun ? ',\n' : '[\n') + lines.join(',\n'))
+    begun = true
+  }
+  await write(begun ? '\n]\n' : '[]\n')
+}
+
+/** JSON.stringify leaves some characters as they are that move a terminal's cursor or turn text around. */
+const jsonText = (value: unknown): string => printable(JSON.stringify(value))
+
+/** RFC 4180. A null is nothing, an empty text is `""`; what is no scalar is JSON. */
+export async function writeCsv({ columns, rows }: QueryResult): Promise<void> {
+  // A file gets what was stored; a screen gets nothing that could move its cursor.
+  const shown = process.stdout.isTTY ? printable : (text: string): string => text
+  await write(`${columns.map(({ name }) => shown(csvCell(name))).join(',')}\n`)
+  for await (const batch of rows())
+    await write(batch.map((row) => `${row.map((value) => shown(csvCell(value))).join(',')}\n`).join(''))
+}
+
+function csvCell(value: Plain | undefined): string {
+  if (value === null || value === undefined) return ''
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** Widths are taken from the first batch; a later row may overhang rather than make everybody wait for the last one. */
+export async function writeTable({ columns, rows }: QueryResult): Promise<void> {
+  const numeric = columns.map(({ type }) => NUMERIC.test(type))
+  let widths: number[] | undefined
+  let count = 0
+  for await (const batch of rows()) {
+    const cells = batch.map((row) => row.map(tableCell))
+    widths ??= await header(
+      columns.map(({ name }) => clipped(printable(name))),
+      cells,
+    )
+    await write(cells.map((row, at) => tableLine(row, widths as number[], numeric, batch[at] as Plain[])).join(''))
+    count += batch.length
+  }
+  if (widths === undefined)
+    await header(
+      columns.map(({ name }) => clipped(printable(name))),
+      [],
+    )
+  process.stderr.write(pc.dim(`${count === 1 ? '1 row' : `${count} rows`}\n`))
+}
+
+const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/
+/** On a screen, a cell that is wider is cut; `--json` has it whole. Elsewhere nothing is cut. */
+const MAX_WIDTH = 60
+
+async function header(names: readonly string[], cells: readonly string[][]): Promise<number[]> {
+  const widths = names.map((name, i) => cells.reduce((widest, row) => Math.max(widest, widthOf(row[i] ?? '')), widthOf(name)))
+  await write(
+    `${pc.bold(
+      names
+        .map((name, i) => padded(name, widths[i] ?? 0, false))
+        .join('  ')
+        .trimEnd(),
+    )}\n`,
+  )
+  await write(`${pc.dim(widths.map((width) => '─'.repeat(width)).join('  '))}\n`)
+  return widths
+}
+
+function tableLine(
+  cells: readonly string[],
+  widths: readonly number[],
+  numeric: readonly boolean[],
+  row: readonly Plain[],
+): string {
+  const shown = cells.map((cell, i) => {
+    const text = padded(cell, widths[i] ?? 0, numeric[i] ?? false)
+    return row[i] === null ? pc.dim(text) : text
+  })
+  return `${shown.join('  ').trimEnd()}\n`
+}
+
+function tableCell(value: Plain): string {
+  if (value === null) return 'null'
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return clipped(printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t'))
+}
+
+function clipped(text: string): string {
+  if (!process.stdout.isTTY || widthOf(text) <= MAX_WIDTH) return text
+  let kept = ''
+  let width = 0
+  for (const character of text) {
+    width += widthOf(character)
+    if (width >= MAX_WIDTH) break
+    kept += character
+  }
+  return `${kept}…`
+}
+
+function padded(text: string, width: number, right: boolean): string {
+  const space = ' '.repeat(Math.max(0, width - widthOf(text)))
+  return right ? space + text : text + space
+}
+
+const ZERO = /\p{Mark}|\u200b|\u200d|\ufe0f/u
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII.
+const ASCII = /^[\u0000-\u007f]*$/
+
+/** Columns of a terminal that text takes: two for most of what East Asia writes and for emoji, none for what combines. */
+function widthOf(text: string): number {
+  if (ASCII.test(text)) return text.length
+  let width = 0
+  for (const character of text) width += ZERO.test(character) ? 0 : WIDE.test(character) ? 2 : 1
+  return width
+}
