@@ -38,6 +38,10 @@ command('query <dir> <sql>', 'ask the published tables in SQL (DuckDB)')
   .option('--csv', 'print CSV')
   .action(async (dir: string, sql: string, flags) => (await import('./commands/query.ts')).queryCommand(dir, sql, flags))
 
+command('attach <dir>', 'write attach.sql, which shows the tables to the DuckDB command line').action(
+  async (dir: string, flags) => (await import('./commands/attach.ts')).attachCommand(dir, flags),
+)
+
 quietPipes()
 try {
   await program.parseAsync()

@@ -8,20 +8,33 @@ import type { WorkspaceFlags } from './main.ts'
 
 /** The store of a folder and the workspace that is meant: the only one there is, or the one the flags name. */
 export async function openWorkspace(dir: string, flags: WorkspaceFlags): Promise<{ store: ObjectStore; scope: Scope }> {
-  const isFolder = await stat(dir).then((entry) => entry.isDirectory(), () => false)
-  if (!isFolder) throw new ServoError('not_found', 'no_such_folder', `there is no folder ${dir}`, { hint: 'Give the folder that holds the state, e.g. .servo' })
+  const isFolder = await stat(dir).then(
+    (entry) => entry.isDirectory(),
+    () => false,
+  )
+  if (!isFolder)
+    throw new ServoError('not_found', 'no_such_folder', `there is no folder ${dir}`, {
+      hint: 'Give the folder that holds the state, e.g. .servo',
+    })
   const store = fsStore(dir)
   const scopes = (await listScopes(store)).filter(
-    (scope) => (flags.tenant === undefined || scope.tenant_id === flags.tenant) && (flags.workspace === undefined || scope.workspace_id === flags.workspace),
+    (scope) =>
+      (flags.tenant === undefined || scope.tenant_id === flags.tenant) &&
+      (flags.workspace === undefined || scope.workspace_id === flags.workspace),
   )
   const [scope, ...others] = scopes
   if (scope === undefined) {
-    if (flags.tenant !== undefined && flags.workspace !== undefined) checkScope({ tenant_id: flags.tenant, workspace_id: flags.workspace })
-    throw new ServoError('not_found', 'no_workspace', `${dir} holds no such workspace`, { hint: 'A Servo folder has tenant=…/workspace=… below it; check the folder and the flags.' })
+    if (flags.tenant !== undefined && flags.workspace !== undefined)
+      checkScope({ tenant_id: flags.tenant, workspace_id: flags.workspace })
+    throw new ServoError('not_found', 'no_workspace', `${dir} holds no such workspace`, {
+      hint: 'A Servo folder has tenant=…/workspace=… below it; check the folder and the flags.',
+    })
   }
   if (others.length > 0) {
     const names = scopes.map(({ tenant_id, workspace_id }) => `--tenant ${tenant_id} --workspace ${workspace_id}`)
-    throw new ServoError('invalid', 'which_workspace', `${dir} holds ${scopes.length} workspaces`, { hint: `Say which: ${names.join(', or ')}` })
+    throw new ServoError('invalid', 'which_workspace', `${dir} holds ${scopes.length} workspaces`, {
+      hint: `Say which: ${names.join(', or ')}`,
+    })
   }
   return { store, scope }
 }

@@ -61,6 +61,8 @@ export class Compactor {
   #manifest: Manifest
   #claimed = false
   #consumed: { segments: string[]; events: number } = { segments: [], events: 0 }
+  /** Segments folded here so far; a publish begins `#consumed` anew, perhaps while somebody counts. */
+  #applied = 0
   /** Worked out but not yet known to be written; tried again before anything else is published. */
   #pending: Draft | undefined
   readonly #inTransit: RowsInTransit = new Map()
@@ -129,6 +131,7 @@ export class Compactor {
     for (const segment of batch) {
       for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
       this.#folded.add(segment.ulid)
+      this.#applied += 1
       this.#consumed.segments.push(segment.ulid)
       this.#consumed.events += segment.events.length
     }
@@ -160,7 +163,7 @@ export class Compactor {
     this.#check()
     const lookback = options.lookbackMs ?? this.#options.lookbackMs ?? DEFAULT_LOOKBACK_MS
     const from = this.#manifest.watermarks.low_ms - lookback
-    const before = this.#consumed.segments.length
+    const before = this.#applied
     // A damaged segment may be repaired long after the listing has gone past it.
     let found: string[] = [...this.problems.keys()]
     for await (const { path } of this.#options.store.list(this.#paths.ledger, from > 0 ? { after: this.#paths.segmentsFrom(from) } : {})) {
@@ -168,11 +171,11 @@ export class Compactor {
       if (found.length >= 1_000) {
         await this.applyPaths(found)
         found = []
-        if (this.#consumed.segments.length - before >= (options.maxSegments ?? Number.POSITIVE_INFINITY)) break
+        if (this.#applied - before >= (options.maxSegments ?? Number.POSITIVE_INFINITY)) break
       }
     }
     await this.applyPaths(found)
-    return this.#consumed.segments.length - before
+    return this.#applied - before
   }
 
   /** Writes what changed. Concurrent calls share one publish; folds may go on meanwhile. */
@@ -231,8 +234,8 @@ export class Compactor {
       return await (kind === 'delta' ? draftDelta(input) : draftBase(input))
     } catch (error) {
       // Memory has given up rows that no file holds: only the ledger and the last manifest are to be trusted now.
-      if (await this.#isOvertaken(error)) throw this.#fenced('another compactor has taken over, and the files of this one were collected', error)
-      throw this.#break(new ServoError('unavailable', 'publish_failed', `a ${kind} could not be made: ${messageOf(error)}`, { hint: 'Open the state again.', cause: error }))
+      const failed = this.#break(new ServoError('unavailable', 'publish_failed', `a ${kind} could not be made: ${messageOf(error)}`, { hint: 'Open the state again.', cause: error }))
+      throw (await this.#isOvertaken(error)) ? this.#fenced('another compactor has taken over, and the files of this one were collected', error) : failed
     }
   }
 
@@ -345,7 +348,8 @@ export class Compactor {
   async #isOvertaken(error: unknown): Promise<boolean> {
     if (!isServoError(error, 'corrupt') || error.code !== 'file_missing') return false
     const { store, scope } = this.#options
-    return (await newestManifest(store, this.#paths, scope)).number > this.#manifest.number
+    const newest = await newestManifest(store, this.#paths, scope).catch(() => undefined)
+    return newest !== undefined && newest.number > this.#manifest.number
   }
 
   async #read(ulid: string): Promise<Segment | undefined> {

@@ -13,6 +13,16 @@ interface Fact {
   readonly payload: unknown
 }
 
+type Parked = Row<typeof parkedEvents>
+
+/** What waits for one subject, so that parking does not have to look through all of it. */
+interface Queue {
+  /** When the last of them was parked. */
+  last: number
+  /** By idempotency key. */
+  readonly facts: Map<string, readonly Envelope[]>
+}
+
 const isVerdict = (value: Fact | Verdict): value is Verdict => 'kind' in value
 
 /**
@@ -23,6 +33,8 @@ export class Folder {
   readonly #state: State
   readonly #definitions: ReadonlyMap<string, EventDefinition>
   #woken: string[] = []
+  /** Made when something is parked, and forgotten when something leaves: the rows alone say what there is. */
+  readonly #queues = new Map<string, Queue>()
   /** Checked once, though an event is looked at for its reads, for its fold, and again each time it is woken. */
   readonly #facts = new WeakMap<Envelope, Fact | Verdict>()
   readonly #wake = (subject: string): void => {
@@ -121,24 +133,31 @@ export class Folder {
   #park(envelope: Envelope, { on, reason }: Verdict & { kind: 'parked' }): void {
     const parked = this.#state.hot(parkedEvents)
     if (parked.get(on, envelope.event_id) !== undefined) return
-    let parkedAt = toMs(envelope.timestamp)
-    if (reason === 'waiting') {
-      for (const other of parked.under(on)) {
-        // The same fact under another id waits already.
-        if (isSameFact(other.envelope as Envelope, envelope)) return
-        // Clocks disagree, and ids with them: whoever came first shall be tried first, also by a process that starts anew.
-        parkedAt = Math.max(parkedAt, other.parked_at + 1)
-      }
-    }
-    parked.insert({
+    const queue = reason === 'waiting' ? this.#queueFor(on) : undefined
+    // The same fact under another id waits already.
+    if (queue?.facts.get(envelope.idempotency_key)?.some((other) => isSameFact(other, envelope))) return
+    const received = toMs(envelope.timestamp)
+    const row = {
       subject: on,
       event_id: envelope.event_id,
       event_type: envelope.event_type,
       reason,
       envelope,
-      parked_at: parkedAt,
+      // Clocks disagree, and ids with them: whoever came first shall be tried first, also by a process that starts anew.
+      parked_at: queue === undefined ? received : Math.max(received, queue.last + 1),
       row_version: envelope.event_id,
-    })
+    }
+    parked.insert(row)
+    if (queue !== undefined) enqueue(queue, row)
+  }
+
+  #queueFor(subject: string): Queue {
+    const known = this.#queues.get(subject)
+    if (known !== undefined) return known
+    const queue: Queue = { last: 0, facts: new Map() }
+    for (const row of this.#state.hot(parkedEvents).under(subject)) enqueue(queue, row)
+    this.#queues.set(subject, queue)
+    return queue
   }
 
   /**
@@ -147,10 +166,11 @@ export class Folder {
    */
   #retryParked(): void {
     const parked = this.#state.hot(parkedEvents)
-    const pending: Row<typeof parkedEvents>[] = []
+    const pending: Parked[] = []
     for (;;) {
-      for (let subject = this.#woken.pop(); subject !== undefined; subject = this.#woken.pop()) {
-        pending.push(...[...parked.under(subject)].sort(latestFirst))
+      // What was woken first is tried first, so it goes on top.
+      for (const subject of [...new Set(this.#woken.splice(0))].reverse()) {
+        for (const row of [...parked.under(subject)].sort(latestFirst)) pending.push(row)
       }
       const next = pending.pop()
       if (next === undefined) return
@@ -159,13 +179,18 @@ export class Folder {
       const verdict = this.#attempt(next.envelope as Envelope)
       if (verdict.kind === 'parked' && verdict.on === subject) continue
       parked.remove(subject, event_id)
+      this.#queues.delete(subject)
       if (verdict.kind === 'parked') this.#park(next.envelope as Envelope, verdict)
     }
   }
 }
 
-const latestFirst = (a: Row<typeof parkedEvents>, b: Row<typeof parkedEvents>): number =>
-  b.parked_at - a.parked_at || (a.event_id < b.event_id ? 1 : -1)
+function enqueue(queue: Queue, { parked_at, envelope }: Parked): void {
+  queue.last = Math.max(queue.last, parked_at)
+  const { idempotency_key: key } = envelope as Envelope
+  queue.facts.set(key, [...(queue.facts.get(key) ?? []), envelope as Envelope])
+}
 
-const isSameFact = (a: Envelope, b: Envelope): boolean =>
-  a.idempotency_key === b.idempotency_key && canonicalJson(a.payload) === canonicalJson(b.payload)
+const latestFirst = (a: Parked, b: Parked): number => b.parked_at - a.parked_at || (a.event_id < b.event_id ? 1 : -1)
+
+const isSameFact = (a: Envelope, b: Envelope): boolean => canonicalJson(a.payload) === canonicalJson(b.payload)

@@ -1,22 +1,49 @@
+import type { Registry } from '../model/event.ts'
 import type { Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { FileRef } from './checked.ts'
 import type { Manifest } from './manifest.ts'
 import { readEntries } from './page-list.ts'
-import { fileList, filesQuery, layersOf, type Relations, type SqlLayer, tableQuery } from './sql.ts'
+import { escapePattern, fileList, layerQuery, layersOf, type Relations, type SqlLayer, tableQuery } from './sql.ts'
+import { allTables } from './state.ts'
 
 /** A table as a database shows it, and the files it needs for that. */
-export interface SqlView {
+interface SqlView {
   readonly name: string
   readonly sql: string
   readonly files: readonly string[]
+}
+
+/** The tables of one manifest, opened as they are asked for. */
+export interface SqlState {
+  readonly names: readonly string[]
+  open(names: readonly string[]): Promise<SqlView[]>
+  /** How DuckDB wants a file's name to be written. */
+  spell(file: string): string
+}
+
+export function sqlState(
+  store: ObjectStore,
+  registry: Registry,
+  manifest: Manifest,
+  locate: (path: string) => string,
+): SqlState {
+  const tables = allTables(registry)
+  return {
+    names: tables.map((table) => table.name),
+    open: async (names) => {
+      const wanted = tables.filter((table) => names.includes(table.name))
+      return await stateViews(store, manifest, wanted, locate)
+    },
+    spell: escapePattern,
+  }
 }
 
 /**
  * One view per table over the files of one manifest. `locate` turns an object's path into one that the database can
  * open. Costs a read per page of history, and none when no table asked for has any.
  */
-export async function stateViews(
+async function stateViews(
   store: ObjectStore,
   manifest: Manifest,
   tables: readonly Table[],
@@ -32,7 +59,7 @@ export async function stateViews(
       files.push(...paths)
       // A file has every key once, so that a single one needs no merging.
       const alone = layer === 'versions' && paths.length === 1
-      if (paths.length > 0) relations[alone ? 'base' : layer] = `(${filesQuery(table, layer, fileList(paths))})`
+      if (paths.length > 0) relations[alone ? 'base' : layer] = `(${layerQuery(table, layer, fileList(paths))})`
     }
     return { name: table.name, sql: tableQuery(table, relations), files }
   })

@@ -10,7 +10,7 @@ import { type Column, type ColumnKind, type Columns, col } from '../model/column
 import { type AnyRow, defineTable, type MergeGroup, type Table } from '../model/table.ts'
 import { encodeRows } from './parquet.ts'
 import { sortedByKey } from './row-merge.ts'
-import { fileList, filesQuery, tableQuery } from './sql.ts'
+import { fileList, layerQuery, tableQuery } from './sql.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 let folder = ''
@@ -113,7 +113,7 @@ const shown = (table: Table, row: AnyRow): AnyRow => ({
 })
 
 async function rowsOf(table: Table, files: readonly string[]): Promise<AnyRow[]> {
-  const sql = tableQuery(table, { versions: `(${filesQuery(table, 'versions', fileList(files))})` })
+  const sql = tableQuery(table, { versions: `(${layerQuery(table, 'versions', fileList(files))})` })
   const result = await query('FROM things', {
     names: ['things'],
     open: async () => [{ name: 'things', sql, files }],

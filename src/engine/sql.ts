@@ -30,21 +30,25 @@ export const sqlTypes = (table: Table): Record<string, string> =>
   Object.fromEntries(Object.entries(table.stored).map(([name, column]) => [name, TYPES[column.kind]]))
 
 /** No rows, with all columns and their types: what a table without files is. */
-export function emptyQuery(table: Table): string {
-  const columns = Object.entries(sqlTypes(table)).map(([name, type]) => cast('NULL', type, name))
-  return `SELECT ${columns.join(', ')} WHERE false`
-}
+export const emptyQuery = (table: Table): string => `SELECT ${typedNulls(table).join(', ')} WHERE false`
+
+const typedNulls = (table: Table): string[] => Object.entries(sqlTypes(table)).map(([name, type]) => cast('NULL', type, name))
 
 /**
- * Reads files of one layer. `list` is a SQL expression for a list of paths. Beside the columns of the table there is
- * `filename`, which tells deltas apart. A column that no file has yet is null: the empty part brings it in.
- * Partitions are not taken from the path, or `tenant=…` in it would become a column.
+ * A layer without files. Beside the columns there is `filename`, which tells deltas apart. Every layer begins with this,
+ * so that a column which none of its files has yet is null.
  */
-export function filesQuery(table: Table, layer: SqlLayer, list: string): string {
+export function emptyLayer(table: Table, layer: SqlLayer): string {
   const shape = layer === 'removed' ? removedKeysOf(table) : table
-  const files = `read_parquet(${list}, union_by_name = true, hive_partitioning = false, filename = true)`
-  return `${emptyQuery(shape)} UNION ALL BY NAME SELECT * FROM ${files}`
+  return `SELECT ${[...typedNulls(shape), cast('NULL', 'VARCHAR', 'filename')].join(', ')} WHERE false`
 }
+
+/** Partitions are not taken from the path, or `tenant=…` in it would become a column. */
+export const READ_OPTIONS = 'union_by_name = true, hive_partitioning = false, filename = true'
+
+/** Reads the files of one layer, which `list` names. */
+export const layerQuery = (table: Table, layer: SqlLayer, list: string): string =>
+  `${emptyLayer(table, layer)} UNION ALL BY NAME SELECT * FROM read_parquet(${list}, ${READ_OPTIONS})`
 
 /** The rows of a table as they stand: one per key, whatever layers they come from. */
 export function tableQuery(table: Table, relations: Relations): string {

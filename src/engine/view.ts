@@ -108,10 +108,12 @@ export class View {
     const tail = await this.#tail(maxAgeMs)
     let events = 0
     let complete = true
+    let damaged = false
     for (const ulid of tail) {
-      if (events >= maxEvents || clock.now() - started > maxTimeMs) return { state: fork, events, complete: false }
+      complete &&= events < maxEvents && clock.now() - started <= maxTimeMs
+      if (!complete) break
       const segment = await this.#readSegment(store, ulid)
-      if (segment === 'damaged') complete = false
+      damaged ||= segment === 'damaged'
       if (segment === undefined || segment === 'damaged') continue
       for (const { table, key } of folder.reads(segment.events)) {
         const parts = key.filter((part) => part !== undefined)
@@ -121,7 +123,9 @@ export class View {
       for (const event of segment.events) folder.fold(event)
       events += segment.events.length
     }
-    return { state: fork, events, complete }
+    // A row copied from the parent was indexed as it was before the fold changed it.
+    for (const hot of fork.hotTables.values()) for (const row of [...hot.dirty]) hot.load(row)
+    return { state: fork, events, complete: complete && !damaged }
   }
 
   async #tail(maxAgeMs: number): Promise<string[]> {

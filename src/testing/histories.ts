@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Envelope } from '../model/envelope.ts'
 import { backfillLife } from './history-backfills.ts'
-import { legalPermutation, mayBeReminted, type Moves, moves, withCopies } from './history-order.ts'
+import { legalPermutation, type Moves, mayBeReminted, moves, withCopies } from './history-order.ts'
 import { type HistoryPlan, historyPlan, type RequestPlan } from './history-plan.ts'
 import { runLife, SimulatedRun } from './history-runs.ts'
 import { scheduleLife } from './history-schedules.ts'
@@ -26,11 +26,11 @@ export const histories = (): fc.Arbitrary<History> =>
 
 function expand(plan: HistoryPlan): History {
   const world = new World(plan.choices, plan.skewsMs)
-  plan.runs.forEach((request, index) => world.spawn(requester(world, index, request)))
-  plan.schedules.forEach((schedule, index) => world.spawn(scheduleLife(world, index, schedule)))
-  plan.sensors.forEach((sensor, index) => world.spawn(sensorLife(world, index, sensor)))
-  plan.backfills.forEach((backfill, index) => world.spawn(backfillLife(world, index, backfill)))
-  plan.strays.forEach((one, index) => world.spawn(stray(world, index, one)))
+  for (const [index, request] of plan.runs.entries()) world.spawn(requester(world, index, request))
+  for (const [index, schedule] of plan.schedules.entries()) world.spawn(scheduleLife(world, index, schedule))
+  for (const [index, sensor] of plan.sensors.entries()) world.spawn(sensorLife(world, index, sensor))
+  for (const [index, backfill] of plan.backfills.entries()) world.spawn(backfillLife(world, index, backfill))
+  for (const [index, one] of plan.strays.entries()) world.spawn(stray(world, index, one))
   world.play()
   return readable({ events: world.events, world }, world.events)
 }
@@ -44,7 +44,8 @@ function* requester(world: World, index: number, { by, run: plan }: RequestPlan)
       const first = world.runs[0]?.runId ?? 'run_of_old'
       return new SimulatedRun(world, plan, `rerun:${index}`, { type: 'rerun', run_id: first, request_id, mode: 'all' })
     },
-    automation: () => new SimulatedRun(world, plan, `auto:${index}`, { type: 'automation', asset_key: 'asset0', decision_id: request_id }),
+    automation: () =>
+      new SimulatedRun(world, plan, `auto:${index}`, { type: 'automation', asset_key: 'asset0', decision_id: request_id }),
   }[by]()
   world.runs.push(run)
   world.spawn(runLife(run))
@@ -61,7 +62,11 @@ export const deliveries = (): fc.Arbitrary<Delivery> =>
   fc.tuple(histories(), moves, moves).map(([history, moved, copied]) => deliver(history, moved, copied))
 
 function deliver(history: History, moved: Moves, copied: Moves): Delivery {
-  const events = withCopies(legalPermutation(history.events, moved), copied, (event, copy) => copy % 2 === 0 && mayBeReminted(event))
+  const events = withCopies(
+    legalPermutation(history.events, moved),
+    copied,
+    (event, copy) => copy % 2 === 0 && mayBeReminted(event),
+  )
   return readable({ history, events }, events)
 }
 
@@ -70,6 +75,6 @@ function readable<T extends object>(value: T, events: readonly Envelope[]): T {
   return Object.defineProperty(value, fc.toStringMethod, { value: () => printed(events), enumerable: false })
 }
 
-export function printed(events: readonly Envelope[]): string {
+function printed(events: readonly Envelope[]): string {
   return events.map((event, at) => `\n  ${at} ${event.event_id} ${event.event_type} ${JSON.stringify(event.payload)}`).join('')
 }

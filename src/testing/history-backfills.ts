@@ -54,7 +54,12 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
   const planChunk = () => {
     const chunk_index = backfill.chunks.length
     const source = { type: 'backfill', backfill_id, chunk_id: `${backfill_id}:${chunk_index}`, chunk_index } as const
-    const run = new SimulatedRun(world, plan.chunks[chunk_index] as RunPlan, `backfill:${backfill_id}:chunk:${chunk_index}`, source)
+    const run = new SimulatedRun(
+      world,
+      plan.chunks[chunk_index] as RunPlan,
+      `backfill:${backfill_id}:chunk:${chunk_index}`,
+      source,
+    )
     world.runs.push(run)
     world.spawn(runLife(run))
     const segment = (writer: Writer) => [

@@ -5,8 +5,8 @@ import { coldKey } from '../engine/rows-cold.ts'
 import { State } from '../engine/state.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { Verdict } from '../model/event.ts'
-import { historyIndex, parkedEvents } from '../model/system-tables.ts'
 import type { KeyPart } from '../model/rows.ts'
+import { historyIndex, parkedEvents } from '../model/system-tables.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 
 export type Snapshot = Record<string, AnyRow[]>
@@ -17,17 +17,33 @@ export type Snapshot = Record<string, AnyRow[]>
  */
 export class Bench {
   state = new State(orchestration)
-  #folder = new Folder(orchestration, this.state)
+  #folder: Folder
   readonly #stored = new Map<Table, Map<string, AnyRow>>()
   readonly #history = new Map<Table, AnyRow[]>()
   #publishes = 0
 
-  fold(events: readonly Envelope[], after?: (event: Envelope, verdict: Verdict) => void): void {
+  /** `understands` is what this version of Servo knows; `upgrade` teaches it the rest. */
+  constructor(understands: (eventType: string) => boolean = () => true) {
+    const events = orchestration.events.filter((definition) => understands(definition.type))
+    this.#folder = new Folder({ ...orchestration, events }, this.state)
+  }
+
+  upgrade(): void {
+    this.#folder = new Folder(orchestration, this.state)
+    this.#fetch([])
+    this.#folder.retryUnknown()
+  }
+
+  #fetch(events: readonly Envelope[]): void {
     for (const cold of this.state.coldTables.values()) cold.forgetFetched()
     for (const { table, key } of this.#folder.reads(events)) {
       const parts = key.filter((part) => part !== undefined)
       this.state.coldTable(table).provide(parts, this.#stored.get(table)?.get(coldKey(parts)))
     }
+  }
+
+  fold(events: readonly Envelope[], after?: (event: Envelope, verdict: Verdict) => void): void {
+    this.#fetch(events)
     for (const event of events) {
       const verdict = this.#folder.fold(event)
       after?.(event, verdict)
@@ -46,7 +62,9 @@ export class Bench {
         }
       }
       const version = row['row_version'] as string
-      this.state.cold(historyIndex).merge({ owner: owner.name, owner_id: ownerId, state, ended_at: at, publish: this.#publishes, row_version: version })
+      this.state
+        .cold(historyIndex)
+        .merge({ owner: owner.name, owner_id: ownerId, state, ended_at: at, publish: this.#publishes, row_version: version })
     }
     for (const [table, cold] of this.state.coldTables) {
       const stored = this.#stored.get(table) ?? new Map<string, AnyRow>()
@@ -77,7 +95,10 @@ export class Bench {
   rows(): Snapshot {
     const snapshot: Snapshot = {}
     for (const [table, hot] of this.state.hotTables) {
-      snapshot[table.name] = sorted(table, [...hot.all(), ...(this.#history.get(table) ?? [])].map((row) => ({ ...row })))
+      snapshot[table.name] = sorted(
+        table,
+        [...hot.all(), ...(this.#history.get(table) ?? [])].map((row) => ({ ...row })),
+      )
     }
     // Its only meaning is who came first.
     for (const row of snapshot[parkedEvents.name] ?? []) delete row['parked_at']
@@ -86,7 +107,10 @@ export class Bench {
       if (table.name === historyIndex.name) continue
       const rows = new Map(this.#stored.get(table))
       for (const [key, row] of cold.recent) rows.set(key, rows.has(key) ? mergeRows(table, rows.get(key) as AnyRow, row) : row)
-      snapshot[table.name] = sorted(table, [...rows.values()].map((row) => ({ ...row })))
+      snapshot[table.name] = sorted(
+        table,
+        [...rows.values()].map((row) => ({ ...row })),
+      )
     }
     return snapshot
   }

@@ -20,8 +20,11 @@ function read(envelope: Envelope): Fact {
   const known = facts.get(envelope)
   if (known !== undefined) return known
   const definition = definitions.get(envelope.event_type)
-  const parsed = definition === undefined || envelope.event_version > definition.version ? undefined : definition.parse(envelope.payload)
-  const fact = parsed?.success ? { envelope, definition, payload: parsed.data } : { envelope, definition: undefined, payload: undefined }
+  const parsed =
+    definition === undefined || envelope.event_version > definition.version ? undefined : definition.parse(envelope.payload)
+  const fact = parsed?.success
+    ? { envelope, definition, payload: parsed.data }
+    : { envelope, definition: undefined, payload: undefined }
   facts.set(envelope, fact)
   return fact
 }
@@ -74,7 +77,8 @@ export function legalPermutation(events: readonly Envelope[], wanted: Moves): En
   const order: Envelope[] = []
   while (free.length > 0) {
     let best = 0
-    for (let i = 1; i < free.length; i++) if ((priority[free[i] as number] as number) < (priority[free[best] as number] as number)) best = i
+    for (let i = 1; i < free.length; i++)
+      if ((priority[free[i] as number] as number) < (priority[free[best] as number] as number)) best = i
     const [index] = free.splice(best, 1) as [number]
     order.push(events[index] as Envelope)
     for (const next of blocks[index] as number[]) {
@@ -89,11 +93,16 @@ export function legalPermutation(events: readonly Envelope[], wanted: Moves): En
  * Declarations are registers: the one with the newest id stands, so a declaration repeated under a new id is a new one.
  * What is not understood is only kept, every event of it. All else may be repeated under another id at any time.
  */
-export const mayBeReminted = (event: Envelope): boolean => !declarations.has(event.event_type) && read(event).definition !== undefined
+export const mayBeReminted = (event: Envelope): boolean =>
+  !declarations.has(event.event_type) && read(event).definition !== undefined
 const declarations = new Set(['ScheduleDefined', 'SensorDefined', 'AssetsDefined'])
 
 /** Copies of events inserted somewhere after them: the same event again, or the same fact under a new id. */
-export function withCopies(events: readonly Envelope[], copies: Moves, reminted: (event: Envelope, copy: number) => boolean = () => false): Envelope[] {
+export function withCopies(
+  events: readonly Envelope[],
+  copies: Moves,
+  reminted: (event: Envelope, copy: number) => boolean = () => false,
+): Envelope[] {
   const result: { envelope: Envelope; at: number }[] = events.map((envelope, at) => ({ envelope, at }))
   copies.forEach(([which, to], index) => {
     const at = Math.floor((which * events.length) / 1_000)

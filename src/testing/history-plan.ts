@@ -64,7 +64,17 @@ export interface SchedulePlan {
 
 export interface SensorPlan {
   readonly steps: readonly {
-    readonly kind: 'poll' | 'push' | 'race' | 'wrong cursor' | 'error' | 'nothing new' | 'reset' | 'paused' | 'resumed' | 'defined'
+    readonly kind:
+      | 'poll'
+      | 'push'
+      | 'race'
+      | 'wrong cursor'
+      | 'error'
+      | 'nothing new'
+      | 'reset'
+      | 'paused'
+      | 'resumed'
+      | 'defined'
     readonly runs: readonly RunPlan[]
   }[]
 }
@@ -140,7 +150,15 @@ const runPlan = (most: number): fc.Arbitrary<RunPlan> =>
   fc.record({
     tasks: fc.array(taskPlan, { maxLength: most, size: 'max' }),
     parts: fc.integer({ min: 1, max: 3 }),
-    flaw: mostly<RunPlan['flaw']>('none', 'none', 'none', 'a cycle', 'an unknown upstream', 'a task twice', 'a part is missing'),
+    flaw: mostly<RunPlan['flaw']>(
+      'none',
+      'none',
+      'none',
+      'a cycle',
+      'an unknown upstream',
+      'a task twice',
+      'a part is missing',
+    ),
     cancelAfter: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.nat({ max: 25 }) }),
     deadline: mostly(false, true),
     askedAgain: mostly<readonly boolean[]>([], [false], [true], [true, false]),
@@ -152,14 +170,25 @@ const small = runPlan(3)
 export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
   fc.record({
     runs: fc.array(
-      fc.record({ by: fc.constantFrom('manual' as const, 'rerun' as const, 'automation' as const), run: fc.oneof(small, runPlan(8)) }),
+      fc.record({
+        by: fc.constantFrom('manual' as const, 'rerun' as const, 'automation' as const),
+        run: fc.oneof(small, runPlan(8)),
+      }),
       { maxLength: 3 },
     ),
     schedules: fc.array(
       fc.record({
         steps: fc.array(
           fc.record({
-            kind: fc.constantFrom('tick' as const, 'skipped' as const, 'manual' as const, 'defined' as const, 'paused' as const, 'resumed' as const, 'alarm' as const),
+            kind: fc.constantFrom(
+              'tick' as const,
+              'skipped' as const,
+              'manual' as const,
+              'defined' as const,
+              'paused' as const,
+              'resumed' as const,
+              'alarm' as const,
+            ),
             twice: mostly(false, true),
             run: small,
           }),
@@ -173,7 +202,18 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
         steps: fc.array(
           fc.record({
             kind: fc.constantFrom(
-              ...(['poll', 'push', 'race', 'wrong cursor', 'error', 'nothing new', 'reset', 'paused', 'resumed', 'defined'] as const),
+              ...([
+                'poll',
+                'push',
+                'race',
+                'wrong cursor',
+                'error',
+                'nothing new',
+                'reset',
+                'paused',
+                'resumed',
+                'defined',
+              ] as const),
             ),
             runs: fc.array(small, { maxLength: 2 }),
           }),
@@ -193,7 +233,12 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
       { maxLength: 2 },
     ),
     strays: fc.array(
-      fc.record({ kind: fc.constantFrom(...strayKinds, ...inTheWay), target: fc.nat({ max: 20 }), variant: fc.nat({ max: 7 }), wait: fc.nat({ max: 30 }) }),
+      fc.record({
+        kind: fc.constantFrom(...strayKinds, ...inTheWay),
+        target: fc.nat({ max: 20 }),
+        variant: fc.nat({ max: 7 }),
+        wait: fc.nat({ max: 30 }),
+      }),
       { maxLength: 8 },
     ),
     skewsMs: fc.array(fc.integer({ min: -5 * MINUTE_MS, max: 5 * MINUTE_MS }), { maxLength: 3 }),

@@ -12,7 +12,7 @@ import type { Envelope } from '../model/envelope.ts'
 import type { RunPlan, TaskPlan } from './history-plan.ts'
 import { taskLife } from './history-tasks.ts'
 import { type Actor, pause, type World } from './history-world.ts'
-import { TENANT, type Writer, WORKSPACE } from './history-writers.ts'
+import { TENANT, WORKSPACE, type Writer } from './history-writers.ts'
 
 const SECRET = { id: 'secret-1', value: 'correct horse battery staple' }
 
@@ -163,7 +163,8 @@ export function* runLife(run: SimulatedRun): Actor {
 
 /** A second planner was slower. Nothing of its plan may get into the first. */
 function* plannedAgain({ world, runId }: SimulatedRun): Actor {
-  for (const part of [0, 1]) yield world.write(PlanCreated, { run_id: runId, plan_id: 'plan-b', part, parts: 2, tasks: [{ task_key: `other-${part}` }] })
+  for (const part of [0, 1])
+    yield world.write(PlanCreated, { run_id: runId, plan_id: 'plan-b', part, parts: 2, tasks: [{ task_key: `other-${part}` }] })
 }
 
 function begin(run: SimulatedRun): void {
@@ -192,7 +193,9 @@ function planParts(run: SimulatedRun): Record<string, unknown>[] {
   }))
   planned.push(...flaws[plan.flaw])
   const size = Math.max(1, Math.ceil(planned.length / plan.parts))
-  const shares = Array.from({ length: Math.max(1, Math.ceil(planned.length / size)) }, (_, part) => planned.slice(part * size, (part + 1) * size))
+  const shares = Array.from({ length: Math.max(1, Math.ceil(planned.length / size)) }, (_, part) =>
+    planned.slice(part * size, (part + 1) * size),
+  )
   const parts = shares.length + (plan.flaw === 'a part is missing' ? 1 : 0)
   return shares.map((tasks, part) => ({ run_id: run.runId, plan_id: 'plan-a', part, parts, tasks }))
 }
@@ -208,7 +211,12 @@ const flaws: Record<RunPlan['flaw'], readonly Record<string, unknown>[]> = {
     { task_key: 'x', depends_on: ['nobody'] },
     { task_key: 'y', depends_on: ['somebody'] },
   ],
-  'a task twice': [{ task_key: 'x', priority: 1 }, { task_key: 'y' }, { task_key: 'y', priority: 3 }, { task_key: 'x', priority: 2 }],
+  'a task twice': [
+    { task_key: 'x', priority: 1 },
+    { task_key: 'y' },
+    { task_key: 'y', priority: 3 },
+    { task_key: 'x', priority: 2 },
+  ],
 }
 
 function* cancellation(run: SimulatedRun, steps: number): Actor {

@@ -49,7 +49,10 @@ export function* scheduleLife(world: World, index: number, plan: SchedulePlan): 
           ? { status: 'skipped', reason: 'paused' }
           : { status: 'triggered', run_key: run.runKey, request_fingerprint: run.fingerprint }),
       }
-      const segment = (writer: Writer) => [writer.write(ScheduleTicked, tick), ...(kind === 'skipped' ? [] : [run.request(writer)])]
+      const segment = (writer: Writer) => [
+        writer.write(ScheduleTicked, tick),
+        ...(kind === 'skipped' ? [] : [run.request(writer)]),
+      ]
       if (kind !== 'skipped') {
         world.runs.push(run)
         world.spawn(runLife(run))

@@ -24,7 +24,11 @@ export function* sensorLife(world: World, index: number, plan: SensorPlan): Acto
   world.sensors.push(sensor)
   let polls = 0
 
-  const poll = (status: string, runs: readonly RunPlan[], seen = { cursor: sensor.cursor, version: sensor.version }): Envelope[] => {
+  const poll = (
+    status: string,
+    runs: readonly RunPlan[],
+    seen = { cursor: sensor.cursor, version: sensor.version },
+  ): Envelope[] => {
     const number = polls++
     const evalId = `eval-${sensor.id}-${number}`
     const fresh = seen.version === sensor.version && seen.cursor === sensor.cursor
@@ -85,7 +89,12 @@ export function* sensorLife(world: World, index: number, plan: SensorPlan): Acto
         yield world.write(SensorResumed, request)
         break
       case 'defined':
-        yield world.write(SensorDefined, { sensor_id: sensor.id, sensor_name: `s${step}`, sensor_type: 'poll', definition_hash: `hash-${step}` })
+        yield world.write(SensorDefined, {
+          sensor_id: sensor.id,
+          sensor_name: `s${step}`,
+          sensor_type: 'poll',
+          definition_hash: `hash-${step}`,
+        })
         break
     }
   }
@@ -101,7 +110,10 @@ function evaluation(
   facts: Record<string, unknown>,
 ): Envelope[] {
   const writer = world.writer()
-  const runs = plans.map((plan, index) => new SimulatedRun(world, plan, `sensor:${evalId}:${index}`, { type: 'sensor', sensor_id: sensorId, eval_id: evalId }))
+  const runs = plans.map(
+    (plan, index) =>
+      new SimulatedRun(world, plan, `sensor:${evalId}:${index}`, { type: 'sensor', sensor_id: sensorId, eval_id: evalId }),
+  )
   for (const run of runs) {
     if (counts) {
       world.runs.push(run)
@@ -110,11 +122,19 @@ function evaluation(
       world.refused.add(run.runKey)
     }
   }
-  const evaluated = writer.write(SensorEvaluated, { sensor_id: sensorId, eval_id: evalId, run_keys: runs.map((run) => run.runKey), ...facts })
+  const evaluated = writer.write(SensorEvaluated, {
+    sensor_id: sensorId,
+    eval_id: evalId,
+    run_keys: runs.map((run) => run.runKey),
+    ...facts,
+  })
   const requests = runs.map((run) => run.request(writer))
   // The sensor saw something again that it had seen before, and asks for the same run, or with the same key for another.
-  const before = world.runs.find((run) => run.source.type === 'sensor' && run.source.sensor_id === sensorId && !runs.includes(run))
+  const before = world.runs.find(
+    (run) => run.source.type === 'sensor' && run.source.sensor_id === sensorId && !runs.includes(run),
+  )
   const assets = [before?.assets, ['asset8']][world.roll(3)]
-  if (before !== undefined && assets !== undefined) requests.push(before.request(writer, assets, { type: 'sensor', sensor_id: sensorId, eval_id: evalId }))
+  if (before !== undefined && assets !== undefined)
+    requests.push(before.request(writer, assets, { type: 'sensor', sensor_id: sensorId, eval_id: evalId }))
   return [evaluated, ...requests]
 }

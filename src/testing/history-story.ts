@@ -59,7 +59,11 @@ export class Story {
   }
 
   /** A run of these tasks, each with what it depends on: requested and planned. */
-  run(name: string, plan: Record<string, readonly string[]>, options: { attempts?: number; source?: SourceRef } = {}): RunStory {
+  run(
+    name: string,
+    plan: Record<string, readonly string[]>,
+    options: { attempts?: number; source?: SourceRef } = {},
+  ): RunStory {
     const run = new RunStory(this, name, options.source)
     run.requested()
     run.planned(plan, options.attempts)
@@ -78,7 +82,14 @@ export class RunStory {
   constructor(story: Story, name: string, source: SourceRef = { type: 'manual', user_id: 'ada', request_id: name }) {
     this.#story = story
     this.#source = source
-    const prefix = { manual: 'user', schedule: 'sched', sensor: 'sensor', backfill: 'backfill', rerun: 'rerun', automation: 'auto' }
+    const prefix = {
+      manual: 'user',
+      schedule: 'sched',
+      sensor: 'sensor',
+      backfill: 'backfill',
+      rerun: 'rerun',
+      automation: 'auto',
+    }
     this.runKey = `${prefix[source.type]}:${name}`
     this.runId = runIdFromRunKey(TENANT, WORKSPACE, this.runKey, SECRET)
   }
@@ -153,7 +164,13 @@ export class RunStory {
   }
 
   retryDue(task_key: string, attempt = 1): Verdict {
-    return this.#story.tell(TimerFired, { timer_type: 'RETRY', run_id: this.runId, task_key, attempt, fire_at: this.#story.time() })
+    return this.#story.tell(TimerFired, {
+      timer_type: 'RETRY',
+      run_id: this.runId,
+      task_key,
+      attempt,
+      fire_at: this.#story.time(),
+    })
   }
 
   cancelled(requested_by = 'ada'): Verdict {

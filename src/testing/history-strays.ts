@@ -39,32 +39,66 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
   const partition_key = `2025-01-${10 + (variant % 3)}`
   switch (kind) {
     case 'unknown type':
-      return [{ ...(world.write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })[0] as Envelope), event_type: 'MoonRose' }]
+      return [
+        {
+          ...(world.write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })[0] as Envelope),
+          event_type: 'MoonRose',
+        },
+      ]
     case 'unknown version':
-      return [{ ...(world.write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })[0] as Envelope), event_version: 99 }]
+      return [
+        { ...(world.write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })[0] as Envelope), event_version: 99 },
+      ]
     case 'invalid payload':
       return world.write(TaskFinished, { run_id: run?.runId ?? nobody, task_key: 't0', attempt: -1 })
     case 'materialization': {
       const moment = toIso(world.now + (variant - 3) * 1_000)
-      return world.write(MaterializationReported, { report_id: `report-${index}`, asset_key: `asset${target % 4}`, partition_key, materialized_at: moment, reported_by: 'dbt' })
+      return world.write(MaterializationReported, {
+        report_id: `report-${index}`,
+        asset_key: `asset${target % 4}`,
+        partition_key,
+        materialized_at: moment,
+        reported_by: 'dbt',
+      })
     }
     case 'wipe':
-      return world.write(PartitionWiped, { request_id: `wipe-${index}`, asset_key: `asset${target % 4}`, partition_key, wiped_by: 'ada' })
+      return world.write(PartitionWiped, {
+        request_id: `wipe-${index}`,
+        asset_key: `asset${target % 4}`,
+        partition_key,
+        wiped_by: 'ada',
+      })
     case 'assets': {
-      const assets = [0, 1].map((n) => ({ asset_key: `asset${(variant + n) % 4}`, asset_id: `id-${(variant + n) % 4}`, definition: { index }, removed: variant === 3 }))
+      const assets = [0, 1].map((n) => ({
+        asset_key: `asset${(variant + n) % 4}`,
+        asset_id: `id-${(variant + n) % 4}`,
+        definition: { index },
+        removed: variant === 3,
+      }))
       return world.write(AssetsDefined, { graph_version: `graph-${index}`, assets })
     }
     case 'unknown run':
-      return world.write(...factAbout(world, { run_id: nobody, task_key: 't0', attempt: 1, attempt_id: attemptId(nobody, 't0', 1) }, variant, true))
+      return world.write(
+        ...factAbout(
+          world,
+          { run_id: nobody, task_key: 't0', attempt: 1, attempt_id: attemptId(nobody, 't0', 1) },
+          variant,
+          true,
+        ),
+      )
     case 'unknown task': {
       const run_id = run?.runId ?? nobody
-      return world.write(...factAbout(world, { run_id, task_key: 'nothing', attempt: 1, attempt_id: attemptId(run_id, 'nothing', 1) }, variant))
+      return world.write(
+        ...factAbout(world, { run_id, task_key: 'nothing', attempt: 1, attempt_id: attemptId(run_id, 'nothing', 1) }, variant),
+      )
     }
     case 'attempt that never is':
       return run && task && world.write(...factAbout(world, run.attemptFact(task, NEVER), variant))
     case 'forged attempt id':
       // The first of these is a dispatch, which would make the forged id the true one.
-      return run && task && world.write(...factAbout(world, { ...run.attemptFact(task), attempt_id: 'a_forged' }, (variant + 4) % 5))
+      return (
+        run && task && world.write(...factAbout(world, { ...run.attemptFact(task), attempt_id: 'a_forged' }, (variant + 4) % 5))
+      )
     case 'early dispatch':
       return run && task && earlyDispatch(world, run, task)
     case 'unrequested alarm':
@@ -72,8 +106,16 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
     case 'future poll': {
       const id = `eval-from-the-future-${index}`
       const sensor = { sensor_id: `sensor-${target % 2}`, eval_id: id, status: 'triggered' }
-      const evaluated = world.write(SensorEvaluated, { ...sensor, trigger_source: { source: 'poll', poll_epoch: index }, expected_state_version: 1_000 })
-      const asked = new SimulatedRun(world, emptyRun, `sensor:${id}`, { type: 'sensor', sensor_id: sensor.sensor_id, eval_id: id })
+      const evaluated = world.write(SensorEvaluated, {
+        ...sensor,
+        trigger_source: { source: 'poll', poll_epoch: index },
+        expected_state_version: 1_000,
+      })
+      const asked = new SimulatedRun(world, emptyRun, `sensor:${id}`, {
+        type: 'sensor',
+        sensor_id: sensor.sensor_id,
+        eval_id: id,
+      })
       world.refused.add(asked.runKey)
       return [...evaluated, asked.request(world.writer())]
     }
@@ -94,11 +136,24 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
     case 'unknown backfill':
       if (variant % 3 === 0) return world.write(BackfillCancelRequested, { backfill_id: 'nothing', requested_by: 'ada' })
       if (variant % 3 === 1) return world.write(BackfillChunkPlanned, chunk('nothing', 0))
-      return world.write(BackfillStateChanged, { backfill_id: 'nothing', from_state: 'PENDING', to_state: 'RUNNING', state_version: 2 })
+      return world.write(BackfillStateChanged, {
+        backfill_id: 'nothing',
+        from_state: 'PENDING',
+        to_state: 'RUNNING',
+        state_version: 2,
+      })
   }
 }
 
-const emptyRun = { tasks: [], parts: 1, flaw: 'none', cancelAfter: null, deadline: false, askedAgain: [], plannedTwice: false } as const
+const emptyRun = {
+  tasks: [],
+  parts: 1,
+  flaw: 'none',
+  cancelAfter: null,
+  deadline: false,
+  askedAgain: [],
+  plannedTwice: false,
+} as const
 
 const chunk = (backfill_id: string, chunk_index: number) => ({
   backfill_id,
@@ -122,7 +177,9 @@ function factAbout(world: World, fact: Fact, variant: number, isRunUnknown = fal
   ]
   const others: Parameters<World['write']>[] = [
     [DispatchRequested, fact],
-    isRunUnknown ? [RunCancelRequested, { run_id: fact.run_id, requested_by: 'ada' }] : [DispatchEnqueued, { ...place, status: 'CREATED' }],
+    isRunUnknown
+      ? [RunCancelRequested, { run_id: fact.run_id, requested_by: 'ada' }]
+      : [DispatchEnqueued, { ...place, status: 'CREATED' }],
     [TimerRequested, { ...place, timer_type: 'HEARTBEAT_CHECK', fire_at: moment }],
     isRunUnknown
       ? [PlanCreated, { run_id: fact.run_id, plan_id: 'p', part: 0, parts: 1, tasks: [] }]

@@ -12,11 +12,20 @@ import type { AttemptPlan } from './history-plan.ts'
 import type { SimulatedRun, SimulatedTask } from './history-runs.ts'
 import { type Actor, pause } from './history-world.ts'
 
-const uneventful: AttemptPlan = { outcome: 'success', acknowledged: 0, started: 0, beats: 0, watched: 0, zombie: 'none', alarms: 0 }
+const uneventful: AttemptPlan = {
+  outcome: 'success',
+  acknowledged: 0,
+  started: 0,
+  beats: 0,
+  watched: 0,
+  zombie: 'none',
+  alarms: 0,
+}
 
 /** What happens to one task from the moment it is ready: attempts, one after the other. */
 export function* taskLife(run: SimulatedRun, task: SimulatedTask): Actor {
-  if (task.plan.deadline) yield run.world.write(TimerRequested, { ...deadline(run, task), fire_at: toIso(run.world.now + 600_000) })
+  if (task.plan.deadline)
+    yield run.world.write(TimerRequested, { ...deadline(run, task), fire_at: toIso(run.world.now + 600_000) })
   for (;;) {
     const plan = task.plan.attempts[task.attempt - 1] ?? uneventful
     yield* attemptLife(run, task, plan)
@@ -29,7 +38,11 @@ export function* taskLife(run: SimulatedRun, task: SimulatedTask): Actor {
 const isWaiting = (task: SimulatedTask): boolean => task.state === 'RETRY_WAIT'
 const mayStart = (task: SimulatedTask): boolean => task.state === 'READY' || task.state === 'DISPATCHED'
 
-const deadline = (run: SimulatedRun, task: SimulatedTask) => ({ timer_type: 'SLA_CHECK', run_id: run.runId, task_key: task.key })
+const deadline = (run: SimulatedRun, task: SimulatedTask) => ({
+  timer_type: 'SLA_CHECK',
+  run_id: run.runId,
+  task_key: task.key,
+})
 
 function* attemptLife(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan): Actor {
   const { world } = run
@@ -55,7 +68,8 @@ function* attemptLife(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan)
     // The queue delivered twice: two workers start, the first one has the attempt.
     yield world.write(TaskStarted, { ...fact, worker_id: `worker-${worker}`, started_at: startedAt })
   }
-  for (let beat = 0; beat < plan.beats; beat++) yield world.write(TaskHeartbeat, { ...fact, heartbeat_at: toIso(world.now + (beat % 2) * 5_000) })
+  for (let beat = 0; beat < plan.beats; beat++)
+    yield world.write(TaskHeartbeat, { ...fact, heartbeat_at: toIso(world.now + (beat % 2) * 5_000) })
   for (let check = 1; check < plan.watched; check++) {
     // The alarm went off while the worker was alive: it is set again, for later.
     yield world.write(TimerFired, { ...watch, fire_at: due })
@@ -91,7 +105,12 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
 }
 
 /** A worker that everybody took for dead comes back and tells another story of the attempt. */
-function* zombie(run: SimulatedRun, task: SimulatedTask, fact: ReturnType<SimulatedRun['attemptFact']>, outcome: 'success' | 'failure'): Actor {
+function* zombie(
+  run: SimulatedRun,
+  task: SimulatedTask,
+  fact: ReturnType<SimulatedRun['attemptFact']>,
+  outcome: 'success' | 'failure',
+): Actor {
   const { world } = run
   yield* pause(world.roll(4))
   yield world.write(TaskHeartbeat, { ...fact, heartbeat_at: toIso(world.now) })

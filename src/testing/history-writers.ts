@@ -1,7 +1,7 @@
-import type { Envelope } from '../model/envelope.ts'
-import type { EventDefinition } from '../model/event.ts'
 import { toIso } from '../lib/time.ts'
 import { type UlidSource, ulidSource } from '../lib/ulid.ts'
+import type { Envelope } from '../model/envelope.ts'
+import type { EventDefinition } from '../model/event.ts'
 
 export const TENANT = 'acme'
 export const WORKSPACE = 'analytics'
@@ -14,7 +14,7 @@ export interface Stamp {
 }
 
 /** An event as a writer would append it: the key comes from the definition, never from the one who writes. */
-export function envelope(definition: EventDefinition, payload: Record<string, unknown>, stamp: Stamp): Envelope {
+function envelope(definition: EventDefinition, payload: Record<string, unknown>, stamp: Stamp): Envelope {
   const parsed = definition.parse(payload)
   return {
     ...stamp,

@@ -35,6 +35,7 @@ beforeAll(async () => {
 async function expectUnharmed(workspace: Workspace, context: string, options: { quick?: boolean } = {}): Promise<void> {
   const report = await workspace.verify(options)
   expect(report.problems, context).toEqual([])
+  expect(report.relaid, context).toEqual([])
   const manifests = await workspace.manifests()
   for (const [i, manifest] of manifests.entries()) {
     if (i > 0) expect(manifest.epoch, context).toBeGreaterThanOrEqual(manifests[i - 1]!.epoch)

@@ -5,12 +5,16 @@ import { deliveries, effort, histories } from '../../src/testing/histories.ts'
 import { Bench, foldAll, type Snapshot } from '../../src/testing/history-fold.ts'
 import { legalPermutation, mayBeReminted, moves, withCopies } from '../../src/testing/history-order.ts'
 
-const cuts = fc.array(fc.tuple(fc.nat({ max: 999 }), fc.constantFrom('batch', 'seal', 'restart', 'seal and restart')), { maxLength: 30 })
+const cuts = fc.array(fc.tuple(fc.nat({ max: 999 }), fc.constantFrom('batch', 'seal', 'restart', 'seal and restart')), {
+  maxLength: 30,
+})
 
 /** Folds batch by batch, with what a base publish and a new process do to memory in between. */
 function foldInPieces(events: readonly Envelope[], wanted: readonly (readonly [number, string])[]): Snapshot {
   const bench = new Bench()
-  const places = wanted.map(([at, kind]) => ({ at: Math.floor((at * events.length) / 1_000), kind })).sort((a, b) => a.at - b.at)
+  const places = wanted
+    .map(([at, kind]) => ({ at: Math.floor((at * events.length) / 1_000), kind }))
+    .sort((a, b) => a.at - b.at)
   let from = 0
   for (const { at, kind } of places) {
     bench.fold(events.slice(from, at))
@@ -67,7 +71,12 @@ describe('the fold is arithmetic', () => {
       const frozen = structuredClone(events)
       deepFreeze(frozen)
       const bench = new Bench()
-      const ambient = [vi.spyOn(Date, 'now'), vi.spyOn(Math, 'random'), vi.spyOn(performance, 'now'), vi.spyOn(globalThis, 'Date')]
+      const ambient = [
+        vi.spyOn(Date, 'now'),
+        vi.spyOn(Math, 'random'),
+        vi.spyOn(performance, 'now'),
+        vi.spyOn(globalThis, 'Date'),
+      ]
       try {
         bench.fold(frozen, (_, verdict) => expect(verdict).not.toBeInstanceOf(Promise))
         for (const spy of ambient) expect(spy).not.toHaveBeenCalled()

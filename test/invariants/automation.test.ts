@@ -8,7 +8,8 @@ import { foldAll } from '../../src/testing/history-fold.ts'
 import { isUnderstood, moves, withCopies } from '../../src/testing/history-order.ts'
 import { Writer } from '../../src/testing/history-writers.ts'
 
-const ofType = (events: readonly Envelope[], type: string) => events.filter((event) => event.event_type === type && isUnderstood(event))
+const ofType = (events: readonly Envelope[], type: string) =>
+  events.filter((event) => event.event_type === type && isUnderstood(event))
 const column = (rows: readonly Record<string, unknown>[] | undefined, name: string) => (rows ?? []).map((row) => row[name])
 
 describe('schedules', () => {
@@ -66,7 +67,9 @@ describe('schedules', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const rows = foldAll(events)
       for (const state of rows['schedule_state'] ?? []) {
-        const mine = (rows['schedule_ticks'] ?? []).filter((tick) => tick['schedule_id'] === state['schedule_id'] && !`${tick['tick_id']}`.includes('manual'))
+        const mine = (rows['schedule_ticks'] ?? []).filter(
+          (tick) => tick['schedule_id'] === state['schedule_id'] && !`${tick['tick_id']}`.includes('manual'),
+        )
         const latest = mine.sort((a, b) => b['scheduled_for'] - a['scheduled_for'])[0]
         expect(state).toMatchObject({
           last_scheduled_for: latest?.['scheduled_for'] ?? null,

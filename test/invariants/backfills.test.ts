@@ -82,7 +82,9 @@ describe('backfills', () => {
         const chunks = (rows['backfill_chunks'] ?? []).filter((row) => row['backfill_id'] === expected.id)
         expect(backfill).toMatchObject({ state: expected.state, state_version: expected.version })
         expect(backfill?.['cancel_requested_at'] !== null).toBe(expected.cancelled)
-        expect(chunks.map((chunk) => [chunk['run_id'], chunk['state']])).toEqual(expected.chunks.map((run) => [run.runId, chunkStateOf[run.state]]))
+        expect(chunks.map((chunk) => [chunk['run_id'], chunk['state']])).toEqual(
+          expected.chunks.map((run) => [run.runId, chunkStateOf[run.state]]),
+        )
       }
     })
     fc.assert(property, effort)

@@ -3,9 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { backfills, isBackfillOver } from '../../src/domain/backfills/backfills.table.ts'
 import { isRunOver, runs } from '../../src/domain/runs/runs.table.ts'
-import { parkedEvents } from '../../src/model/system-tables.ts'
+import { isTaskOver, tasks } from '../../src/domain/tasks/tasks.table.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
-import { deliveries, effort } from '../../src/testing/histories.ts'
+import { parkedEvents } from '../../src/model/system-tables.ts'
+import { deliveries, effort, histories } from '../../src/testing/histories.ts'
 import { Bench, foldAll } from '../../src/testing/history-fold.ts'
 import { isUnderstood } from '../../src/testing/history-order.ts'
 
@@ -20,20 +21,55 @@ describe('parked facts', () => {
     fc.assert(property, effort)
   })
 
-  test('nothing waits for a run or a backfill that is over', () => {
+  test('facts that only a newer version understands count as soon as it runs, as if they had come then', () => {
+    const types = [
+      'TaskHeartbeat',
+      'DispatchEnqueued',
+      'TimerEnqueued',
+      'MaterializationReported',
+      'PartitionWiped',
+      'AssetsDefined',
+      'SensorPaused',
+    ]
+    const property = fc.property(histories(), fc.subarray(types), fc.nat({ max: 999 }), ({ events }, unknown, at) => {
+      const bench = new Bench((type) => !unknown.includes(type))
+      const upgrade = Math.floor((at * events.length) / 1_000)
+      bench.fold(events.slice(0, upgrade))
+      bench.upgrade()
+      bench.fold(events.slice(upgrade))
+      expect(bench.rows()).toEqual(foldAll(events))
+    })
+    fc.assert(property, effort)
+  })
+
+  test('nothing waits for a run or a backfill that is over, or for an attempt that has passed', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const bench = new Bench()
       bench.fold(events, () => {
         for (const { envelope, reason } of bench.state.hot(parkedEvents).all()) {
           if (reason !== 'waiting') continue
           const { event_type, payload } = envelope as Envelope
-          const { run_id, backfill_id } = payload as { run_id?: string; backfill_id?: string }
+          const { run_id, task_key, attempt, backfill_id } = payload as {
+            run_id?: string
+            task_key?: string
+            attempt?: number
+            backfill_id?: string
+          }
           const backfill = backfill_id === undefined ? undefined : bench.state.hot(backfills).get(backfill_id)
-          assert(backfill === undefined || !isBackfillOver(backfill.state), `${event_type} waits for a backfill that is ${backfill?.state}`)
+          assert(
+            backfill === undefined || !isBackfillOver(backfill.state),
+            `${event_type} waits for a backfill that is ${backfill?.state}`,
+          )
           // A request waits for its evaluation and a chunk for its backfill, not for the run.
           if (run_id === undefined || event_type === 'RunRequested' || event_type === 'BackfillChunkPlanned') continue
           const run = bench.state.hot(runs).get(run_id)
           assert(run === undefined || !isRunOver(run.state), `${event_type} waits for a run that is ${run?.state}`)
+          const task = task_key === undefined ? undefined : bench.state.hot(tasks).get(run_id, task_key)
+          if (task === undefined || attempt === undefined) continue
+          assert(
+            !isTaskOver(task.state) && attempt >= task.attempt,
+            `${event_type} of attempt ${attempt} waits for ${task.attempt}, ${task.state}`,
+          )
         }
       })
     })

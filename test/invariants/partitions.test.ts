@@ -9,13 +9,16 @@ interface Moment {
   readonly event: string
 }
 
-const latest = <T extends Moment>(moments: T[]): T | undefined => moments.sort((a, b) => b.at - a.at || (a.event < b.event ? 1 : -1))[0]
+const latest = <T extends Moment>(moments: T[]): T | undefined =>
+  moments.sort((a, b) => b.at - a.at || (a.event < b.event ? 1 : -1))[0]
 
 /** Attempts that ended, by the partition they were at. */
 function attemptsAt(rows: Snapshot, asset: string, partition: string): AnyRow[] {
   const isHere = (task: AnyRow): boolean => task['asset_key'] === asset && (task['partition_key'] ?? '') === partition
   const here = new Set((rows['tasks'] ?? []).filter(isHere).map((task) => `${task['run_id']} ${task['task_key']}`))
-  return (rows['task_attempts'] ?? []).filter((row) => row['outcome'] !== null && here.has(`${row['run_id']} ${row['task_key']}`))
+  return (rows['task_attempts'] ?? []).filter(
+    (row) => row['outcome'] !== null && here.has(`${row['run_id']} ${row['task_key']}`),
+  )
 }
 
 describe('partitions', () => {
@@ -27,10 +30,18 @@ describe('partitions', () => {
       const reports = new Map(reported.map((event) => [event.payload['report_id'], event]))
       for (const status of rows['partition_status'] ?? []) {
         const { asset_key: asset, partition_key: partition } = status as { asset_key: string; partition_key: string }
-        const attempts = attemptsAt(rows, asset, partition).map((row) => ({ at: row['finished_at'], event: row['row_version'], row }))
+        const attempts = attemptsAt(rows, asset, partition).map((row) => ({
+          at: row['finished_at'],
+          event: row['row_version'],
+          row,
+        }))
         const outside = [...reports.values()]
           .filter(({ payload }) => payload['asset_key'] === asset && payload['partition_key'] === partition)
-          .map((event) => ({ at: Date.parse(event.payload['materialized_at'] as string), event: event.event_id, row: undefined }))
+          .map((event) => ({
+            at: Date.parse(event.payload['materialized_at'] as string),
+            event: event.event_id,
+            row: undefined,
+          }))
         const success = latest([...attempts.filter(({ row }) => row['outcome'] === 'SUCCEEDED'), ...outside])
         const attempt = latest(attempts)
         expect(status).toMatchObject({
@@ -51,9 +62,14 @@ describe('partitions', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const rows = foldAll(events)
       const listed = new Set((rows['partition_status'] ?? []).map((row) => `${row['asset_key']} ${row['partition_key']}`))
-      const ended = new Set((rows['task_attempts'] ?? []).filter((row) => row['outcome'] !== null).map((row) => `${row['run_id']} ${row['task_key']}`))
+      const ended = new Set(
+        (rows['task_attempts'] ?? [])
+          .filter((row) => row['outcome'] !== null)
+          .map((row) => `${row['run_id']} ${row['task_key']}`),
+      )
       for (const task of rows['tasks'] ?? []) {
-        if (task['asset_key'] !== null && ended.has(`${task['run_id']} ${task['task_key']}`)) expect(listed).toContain(`${task['asset_key']} ${task['partition_key'] ?? ''}`)
+        if (task['asset_key'] !== null && ended.has(`${task['run_id']} ${task['task_key']}`))
+          expect(listed).toContain(`${task['asset_key']} ${task['partition_key'] ?? ''}`)
       }
     })
     fc.assert(property, effort)

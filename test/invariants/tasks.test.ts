@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { attemptId } from '../../src/domain/dispatch/identity.ts'
 import { dispatchOutbox } from '../../src/domain/dispatch/dispatch-outbox.table.ts'
+import { attemptId } from '../../src/domain/dispatch/identity.ts'
 import { isRunOver, type RunRow, runs } from '../../src/domain/runs/runs.table.ts'
 import { depSatisfaction } from '../../src/domain/tasks/dep-satisfaction.table.ts'
 import { taskAttempts } from '../../src/domain/tasks/task-attempts.table.ts'
@@ -16,14 +16,15 @@ import { type Delivery, deliveries, effort, histories } from '../../src/testing/
 import { Bench } from '../../src/testing/history-fold.ts'
 
 /** Looks at the state after every single event of a delivery. */
-function afterEach({ events }: Delivery, look: (state: State, event: Envelope, verdict: Verdict) => void): void {
+function watch({ events }: Delivery, look: (state: State, event: Envelope, verdict: Verdict) => void): void {
   const bench = new Bench()
   bench.fold(events, (event, verdict) => look(bench.state, event, verdict))
 }
 
 const allTasks = (state: State): TaskRow[] => [...state.hot(tasks).all()]
 const edgesOf = (state: State, runId: string) => [...state.hot(depSatisfaction).under(runId)]
-const upstreamOf = (state: State, task: TaskRow) => edgesOf(state, task.run_id).filter((edge) => edge.downstream_task_key === task.task_key)
+const upstreamOf = (state: State, task: TaskRow) =>
+  edgesOf(state, task.run_id).filter((edge) => edge.downstream_task_key === task.task_key)
 const taskNamed = (state: State, runId: string, key: string) => state.hot(tasks).get(runId, key) as TaskRow
 const name = (row: AnyRow): string => `${row['run_id']} ${row['task_key'] ?? ''}`
 
@@ -32,13 +33,14 @@ const hasBegun = (task: TaskRow): boolean => ['DISPATCHED', 'RUNNING', 'RETRY_WA
 describe('readiness', () => {
   test('[INV-6] [I7] nothing is dispatched, runs or has run before all its upstream edges are SUCCESS', () => {
     const property = fc.property(deliveries(), (delivery) => {
-      afterEach(delivery, (state) => {
+      watch(delivery, (state) => {
         for (const task of allTasks(state)) {
           const upstream = upstreamOf(state, task)
           const successes = upstream.filter((edge) => edge.resolution === 'SUCCESS').length
           assert.equal(task.deps_total, upstream.length)
           assert.equal(task.deps_satisfied_count, successes)
-          if (task.state === 'READY' || hasBegun(task)) assert.equal(successes, upstream.length, `${name(task)} is ${task.state}`)
+          if (task.state === 'READY' || hasBegun(task))
+            assert.equal(successes, upstream.length, `${name(task)} is ${task.state}`)
           if (task.state === 'BLOCKED') assert(successes < upstream.length, `${name(task)} is BLOCKED`)
           for (const edge of upstream) assert.equal(edge.satisfied, edge.resolution === 'SUCCESS')
         }
@@ -52,7 +54,7 @@ describe('attempts', () => {
   test('[I4] the attempt and rank of a task never go back', () => {
     const property = fc.property(deliveries(), (delivery) => {
       const last = new Map<string, readonly [number, number]>()
-      afterEach(delivery, (state) => {
+      watch(delivery, (state) => {
         for (const task of allTasks(state)) {
           const [attempt, rank] = last.get(name(task)) ?? [0, 0]
           assert(task.attempt >= attempt, `${name(task)} is back at attempt ${task.attempt}`)
@@ -66,11 +68,14 @@ describe('attempts', () => {
 
   test('[I8] attempts are 1 to n without gaps, none beyond the allowed number, and only the last may be under way', () => {
     const property = fc.property(deliveries(), (delivery) => {
-      afterEach(delivery, (state) => {
+      watch(delivery, (state) => {
         for (const task of allTasks(state)) {
           const attempts = [...state.hot(taskAttempts).under(task.run_id, task.task_key)].sort((a, b) => a.attempt - b.attempt)
           const numbers = attempts.map((row) => row.attempt)
-          assert.deepEqual(numbers, numbers.map((_, index) => index + 1))
+          assert.deepEqual(
+            numbers,
+            numbers.map((_, index) => index + 1),
+          )
           assert(attempts.length <= task.max_attempts)
           const isUnderWay = task.state === 'DISPATCHED' || task.state === 'RUNNING'
           const open = attempts.filter((row) => row.outcome === null).map((row) => row.attempt)
@@ -89,14 +94,22 @@ describe('attempts', () => {
       const bench = new Bench()
       const before = new Map<string, { attempt: number; over: boolean; waiting: boolean }>()
       bench.fold(events, (event, verdict) => {
-        const { run_id, task_key, attempt, attempt_id } = event.payload as { run_id: string; task_key: string; attempt: number; attempt_id?: string }
+        const { run_id, task_key, attempt, attempt_id } = event.payload as {
+          run_id: string
+          task_key: string
+          attempt: number
+          attempt_id?: string
+        }
         const task = before.get(`${run_id} ${task_key}`)
-        const isStale = task !== undefined && (attempt < task.attempt || (attempt === task.attempt && task.waiting && attempt_id !== undefined))
+        const isStale =
+          task !== undefined &&
+          (attempt < task.attempt || (attempt === task.attempt && task.waiting && attempt_id !== undefined))
         const isForged = attempt_id !== undefined && attempt_id !== attemptId(run_id, task_key, attempt)
         if (attempt !== undefined && (isStale || task?.over || isForged)) {
           assert.notEqual(verdict.kind, 'applied', `${event.event_type} of attempt ${attempt}`)
         }
-        if (verdict.kind !== 'applied') assert.deepEqual(changedTables(bench.state), [], `${event.event_type} was ${verdict.kind}`)
+        if (verdict.kind !== 'applied')
+          assert.deepEqual(changedTables(bench.state), [], `${event.event_type} was ${verdict.kind}`)
         forgetChanges(bench.state)
         for (const row of allTasks(bench.state)) {
           before.set(name(row), { attempt: row.attempt, over: isTaskOver(row.state), waiting: row.state === 'RETRY_WAIT' })
@@ -126,11 +139,12 @@ function forgetChanges(state: State): void {
 describe('ends', () => {
   test('[INV-10] every edge tells how its upstream ended', () => {
     const property = fc.property(deliveries(), (delivery) => {
-      afterEach(delivery, (state) => {
+      watch(delivery, (state) => {
         for (const run of state.hot(runs).all()) {
           for (const edge of edgesOf(state, run.run_id)) {
             const upstream = taskNamed(state, run.run_id, edge.upstream_task_key) as TaskRow | undefined
-            const expected = upstream !== undefined && isTaskOver(upstream.state) ? upstream.state.replace('SUCCEEDED', 'SUCCESS') : null
+            const expected =
+              upstream !== undefined && isTaskOver(upstream.state) ? upstream.state.replace('SUCCEEDED', 'SUCCESS') : null
             assert.equal(edge.resolution, expected, `${edge.upstream_task_key} → ${edge.downstream_task_key}`)
             assert.equal(edge.satisfied_at, expected === null ? null : (upstream?.finished_at ?? null))
           }
@@ -142,13 +156,16 @@ describe('ends', () => {
 
   test('[INV-10] below a task that ended without success everything has ended too, and names the first cause', () => {
     const property = fc.property(deliveries(), (delivery) => {
-      afterEach(delivery, (state) => {
+      watch(delivery, (state) => {
         for (const task of allTasks(state)) {
           const causes = badAncestors(state, task)
-          if (causes.length > 0) assert(task.state === 'SKIPPED' || task.state === 'CANCELLED', `${name(task)} is ${task.state}`)
+          if (causes.length > 0)
+            assert(task.state === 'SKIPPED' || task.state === 'CANCELLED', `${name(task)} is ${task.state}`)
           if (task.state === 'SKIPPED' && !isFlawed(state, task)) assert(causes.length > 0, `${name(task)} has no cause`)
           if ((task.state !== 'SKIPPED' && task.state !== 'CANCELLED') || task.cause_task_key === null) continue
-          const first = causes.sort((a, b) => ((a.cause_event_id as string) < (b.cause_event_id as string) ? -1 : 1))[0] as TaskRow
+          const first = causes.sort((a, b) =>
+            (a.cause_event_id as string) < (b.cause_event_id as string) ? -1 : 1,
+          )[0] as TaskRow
           assert.deepEqual([task.cause_task_key, task.cause_event_id], [first.task_key, first.cause_event_id])
           assert.equal(task.finished_at, first.finished_at)
         }
@@ -190,7 +207,8 @@ function badAncestors(state: State, task: TaskRow, seen = new Set<string>()): Ta
     if (upstream === undefined || seen.has(upstream.task_key)) return []
     seen.add(upstream.task_key)
     const attempt = state.hot(taskAttempts).get(upstream.run_id, upstream.task_key, upstream.attempt)
-    const endedItself = (upstream.state === 'FAILED' || upstream.state === 'CANCELLED') && attempt?.row_version === upstream.cause_event_id
+    const endedItself =
+      (upstream.state === 'FAILED' || upstream.state === 'CANCELLED') && attempt?.row_version === upstream.cause_event_id
     return [...(endedItself ? [upstream] : []), ...badAncestors(state, upstream, seen)]
   })
 }
@@ -200,7 +218,7 @@ const isFlawed = (state: State, task: TaskRow): boolean => (state.hot(runs).get(
 describe('runs', () => {
   test('[I10] the counters of a run are the counts of its tasks, and it is over exactly when they all are', () => {
     const property = fc.property(deliveries(), (delivery) => {
-      afterEach(delivery, (state) => {
+      watch(delivery, (state) => {
         for (const run of state.hot(runs).all()) {
           const rows = [...state.hot(tasks).under(run.run_id)]
           const count = (wanted: string): number => rows.filter((task) => task.state === wanted).length
@@ -221,11 +239,12 @@ describe('runs', () => {
   test('[I10] once its cancellation was requested, a run starts nothing: no retry waits, nothing is ready or blocked', () => {
     const property = fc.property(deliveries(), (delivery) => {
       const attempts = new Map<string, number>()
-      afterEach(delivery, (state) => {
+      watch(delivery, (state) => {
         for (const run of state.hot(runs).all()) {
           if (run.cancel_requested_at === null) continue
           const states = new Set([...state.hot(tasks).under(run.run_id)].map((task) => task.state))
-          for (const waiting of ['PLANNED', 'BLOCKED', 'READY', 'RETRY_WAIT'] as const) assert(!states.has(waiting), `a task is ${waiting}`)
+          for (const waiting of ['PLANNED', 'BLOCKED', 'READY', 'RETRY_WAIT'] as const)
+            assert(!states.has(waiting), `a task is ${waiting}`)
           const started = [...state.hot(taskAttempts).under(run.run_id)].length
           assert.equal(started, attempts.get(run.run_id) ?? started)
           attempts.set(run.run_id, started)
@@ -237,7 +256,7 @@ describe('runs', () => {
 
   test('an alarm is set only while somebody waits for it', () => {
     const property = fc.property(deliveries(), (delivery) => {
-      afterEach(delivery, (state) => {
+      watch(delivery, (state) => {
         for (const timer of state.hot(timers).all()) {
           if (timer.run_id === null) continue
           assert(!isRunOver((state.hot(runs).get(timer.run_id) as RunRow).state), timer.timer_id)
@@ -246,7 +265,8 @@ describe('runs', () => {
           assert(!isTaskOver(task.state), timer.timer_id)
           if (timer.timer_type !== 'SLA_CHECK') assert.equal(timer.attempt, task.attempt, timer.timer_id)
           if (timer.timer_type === 'RETRY') assert.equal(task.state, 'RETRY_WAIT', timer.timer_id)
-          if (timer.timer_type === 'HEARTBEAT_CHECK') assert(task.state === 'DISPATCHED' || task.state === 'RUNNING', timer.timer_id)
+          if (timer.timer_type === 'HEARTBEAT_CHECK')
+            assert(task.state === 'DISPATCHED' || task.state === 'RUNNING', timer.timer_id)
         }
       })
     })

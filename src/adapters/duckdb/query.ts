@@ -59,7 +59,7 @@ export async function query(sql: string, source: TableSource): Promise<QueryResu
     const result = await connection.stream(sql)
     const types = result.columnTypes()
     return {
-      columns: result.deduplicatedColumnNames().map((name, i) => ({ name, type: String(types[i]) })),
+      columns: result.deduplicatedColumnNames().map((name, i) => ({ name, type: types[i]?.alias ?? String(types[i]) })),
       async *rows() {
         try {
           for await (const rows of result.yieldRows())

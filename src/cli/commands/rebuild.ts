@@ -10,12 +10,17 @@ import { withScratch } from '../scratch.ts'
 /** Needs no confirmation: only derived files are written, and the ledger is never touched. */
 export async function rebuildCommand(dir: string, flags: WorkspaceFlags): Promise<void> {
   const { store, scope } = await openWorkspace(dir, flags)
-  const report = await withScratch((scratch) => rebuild({ store, scope, registry: orchestration, clock: systemClock, name: 'servo rebuild', scratch }))
+  const report = await withScratch((scratch) =>
+    rebuild({ store, scope, registry: orchestration, clock: systemClock, name: 'servo rebuild', scratch }),
+  )
   if (report.problems.length > 0) process.exitCode = 1
   if (flags.json) return printJson(report)
 
   for (const path of report.repaired) print(`${pc.yellow('repaired')} ${printable(path)}`)
-  for (const { path, message } of report.problems) print(`${pc.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
+  for (const { path, message } of report.problems)
+    print(`${pc.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
   const order = report.order === 'recorded' ? 'in the recorded order' : 'anew, because the recorded order could not be read'
-  print(`${pc.green('rebuilt')}  ${report.segments} segments with ${report.events} events ${order}; manifest ${report.manifest}`)
+  print(
+    `${pc.green('rebuilt')}  ${report.segments} segments with ${report.events} events ${order}; manifest ${report.manifest}`,
+  )
 }

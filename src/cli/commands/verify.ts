@@ -8,15 +8,20 @@ import { withScratch } from '../scratch.ts'
 
 export async function verifyCommand(dir: string, flags: WorkspaceFlags & { quick?: boolean }): Promise<void> {
   const { store, scope } = await openWorkspace(dir, flags)
-  const report = await withScratch((scratch) => verify({ store, scope, registry: orchestration, scratch, quick: flags.quick ?? false }))
+  const report = await withScratch((scratch) =>
+    verify({ store, scope, registry: orchestration, scratch, quick: flags.quick ?? false }),
+  )
   if (!report.ok) process.exitCode = 1
   if (flags.json) return printJson(report)
 
-  for (const { path, message } of report.problems) print(`${pc.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
+  for (const { path, message } of report.problems)
+    print(`${pc.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
   const what = `${report.segments} segments with ${report.events} events, ${report.files} files, manifest ${report.manifest}`
-  if (report.ok) print(`${pc.green('ok')}       ${what}${report.replayed ? '; the tables follow from the ledger' : '; not replayed'}`)
+  if (report.ok)
+    print(`${pc.green('ok')}       ${what}${report.replayed ? '; the tables follow from the ledger' : '; not replayed'}`)
   else print(`${pc.red('not ok')}   ${report.problems.length} problems in ${what}`)
-  if (report.relaid.length > 0) print(`         ${report.relaid.length} files were written by another version; their rows are the same`)
+  if (report.relaid.length > 0)
+    print(`         ${report.relaid.length} files were written by another version; their rows are the same`)
   if (report.unfolded.length > 0) print(`         ${report.unfolded.length} segments are not folded yet`)
   if (report.parked > 0) print(`         ${report.parked} facts wait for others (see the table parked_events)`)
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { RunStory, Story } from '../../testing/history-story.ts'
-import { timers } from '../timers/timers.table.ts'
 import { TimerRequested } from '../timers/timer-requested.event.ts'
+import { timers } from '../timers/timers.table.ts'
 import { runKeyConflicts } from './run-key-conflicts.table.ts'
 import { runs } from './runs.table.ts'
 

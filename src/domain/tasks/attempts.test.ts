@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Story } from '../../testing/history-story.ts'
-import { TaskFinished } from './task-finished.event.ts'
 import { taskAttempts } from './task-attempts.table.ts'
+import { TaskFinished } from './task-finished.event.ts'
 
 describe('an attempt', () => {
   test('begins with its dispatch, belongs to the first worker that starts it, and ends with its outcome', () => {

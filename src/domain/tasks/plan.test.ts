@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { RunStory, Story } from '../../testing/history-story.ts'
 import { depSatisfaction } from './dep-satisfaction.table.ts'
 import { PlanCreated } from './plan-created.event.ts'
+import { TaskFinished } from './task-finished.event.ts'
 
 const chain = { a: [], b: ['a'], c: ['b'] }
 const diamond = { top: [], left: ['top'], right: ['top'], bottom: ['left', 'right'] }
@@ -27,7 +28,13 @@ describe('a plan', () => {
   test('in parts starts when the last of them is here, whichever that is', () => {
     const story = new Story()
     const run = new RunStory(story, 'report')
-    const part = (number: number, task_key: string) => ({ run_id: run.runId, plan_id: 'p', part: number, parts: 3, tasks: [{ task_key }] })
+    const part = (number: number, task_key: string) => ({
+      run_id: run.runId,
+      plan_id: 'p',
+      part: number,
+      parts: 3,
+      tasks: [{ task_key }],
+    })
     run.requested()
     story.tell(PlanCreated, part(2, 'z'))
     story.tell(PlanCreated, part(0, 'x'))
@@ -89,9 +96,10 @@ describe('a failure', () => {
     const run = story.run('report', { left: [], right: [], bottom: ['left', 'right'] })
     run.dispatched('left')
     run.dispatched('right')
-    run.gaveUp('left')
-    expect(run.task('bottom')).toMatchObject({ state: 'SKIPPED', cause_task_key: 'left' })
+    const first = story.write(TaskFinished, { ...run.attempt('left'), outcome: 'FAILED', completed_at: story.time() })
     run.gaveUp('right')
+    expect(run.task('bottom')).toMatchObject({ state: 'SKIPPED', cause_task_key: 'right' })
+    story.hear(first)
     expect(run.task('bottom')).toMatchObject({ state: 'SKIPPED', cause_task_key: 'left' })
   })
 })

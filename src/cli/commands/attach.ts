@@ -1,0 +1,21 @@
+import { join } from 'node:path'
+import { orchestration } from '../../domain/index.ts'
+import { Paths } from '../../engine/paths.ts'
+import { attachScript } from '../../engine/sql-attach.ts'
+import type { WorkspaceFlags } from '../main.ts'
+import { openWorkspace } from '../open-workspace.ts'
+import { print, printable, printJson } from '../output.ts'
+
+/** Writes the script by which the DuckDB command line shows the tables. It is the same for every publish. */
+export async function attachCommand(dir: string, flags: WorkspaceFlags): Promise<void> {
+  const { store, scope } = await openWorkspace(dir, flags)
+  const paths = new Paths(scope)
+  await store.put(paths.attachScript, Buffer.from(attachScript(orchestration)))
+  const folder = join(dir, paths.root)
+  if (flags.json) return printJson({ path: join(dir, paths.attachScript), folder })
+  print(`wrote ${printable(join(dir, paths.attachScript))}`)
+  print(`run   cd ${printable(quoted(folder))} && duckdb -init attach.sql`)
+}
+
+/** For a shell. */
+const quoted = (text: string): string => (/^[\w./=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)

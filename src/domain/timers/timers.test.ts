@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest'
+import { Story } from '../../testing/history-story.ts'
+import { TimerCancelled } from './timer-cancelled.event.ts'
+import { TimerEnqueued } from './timer-enqueued.event.ts'
+import { TimerFired } from './timer-fired.event.ts'
+import { TimerRequested } from './timer-requested.event.ts'
+import { timers } from './timers.table.ts'
+
+describe('an alarm', () => {
+  test('is set, handed to the queue, and goes off', () => {
+    const story = new Story()
+    const timer = { timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(60) } as const
+    story.tell(TimerRequested, timer)
+    expect(story.rows(timers)).toMatchObject([{ subject: 'schedule:nightly', state: 'SCHEDULED' }])
+    story.tell(TimerEnqueued, timer)
+    expect(story.rows(timers)).toMatchObject([{ state: 'ENQUEUED' }])
+    story.tell(TimerFired, timer)
+    expect(story.rows(timers)).toMatchObject([{ state: 'FIRED' }])
+  })
+
+  test('[INV-1] that goes off before anybody set it waits to be set', () => {
+    const story = new Story()
+    const timer = { timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(60) } as const
+    expect(story.tell(TimerFired, timer)).toMatchObject({ kind: 'parked' })
+    story.tell(TimerRequested, timer)
+    expect(story.rows(timers)).toMatchObject([{ state: 'FIRED' }])
+  })
+
+  test('for the same thing replaces the one before; what is still told of that one changes nothing', () => {
+    const story = new Story()
+    const run = story.run('report', { orders: [] })
+    run.dispatched('orders')
+    const { attempt_id: _, ...place } = run.attempt('orders')
+    const watch = (seconds: number) => ({ timer_type: 'HEARTBEAT_CHECK', ...place, fire_at: story.time(seconds) }) as const
+    const [sooner, later] = [watch(60), watch(120)]
+    story.tell(TimerRequested, sooner)
+    story.tell(TimerRequested, later)
+    expect(story.tell(TimerFired, sooner)).toEqual({ kind: 'ignored', reason: 'replaced_timer' })
+    expect(story.rows(timers)).toMatchObject([{ timer_type: 'HEARTBEAT_CHECK', state: 'SCHEDULED' }])
+    run.succeeded('orders')
+    expect(story.rows(timers), 'nothing is left to watch').toEqual([])
+  })
+
+  test('for a retry starts the next attempt, once', () => {
+    const run = new Story().run('report', { orders: [] }, { attempts: 5 })
+    run.dispatched('orders')
+    run.failed('orders')
+    expect(run.retryDue('orders')).toEqual({ kind: 'applied' })
+    expect(run.retryDue('orders')).toEqual({ kind: 'ignored', reason: 'stale_attempt' })
+    expect(run.task('orders')).toMatchObject({ attempt: 2, state: 'READY' })
+  })
+
+  test('for a retry that goes off too early waits for the attempt to fail', () => {
+    const run = new Story().run('report', { orders: [] }, { attempts: 5 })
+    run.dispatched('orders')
+    expect(run.retryDue('orders')).toMatchObject({ kind: 'parked' })
+    run.failed('orders')
+    expect(run.task('orders')).toMatchObject({ attempt: 2, state: 'READY' })
+  })
+
+  test('that was called off stays on record until it is replaced', () => {
+    const story = new Story()
+    const timer = { timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(60) } as const
+    story.tell(TimerRequested, timer)
+    story.tell(TimerCancelled, timer)
+    expect(story.tell(TimerFired, timer)).toEqual({ kind: 'duplicate' })
+    expect(story.rows(timers)).toMatchObject([{ state: 'CANCELLED' }])
+  })
+})

@@ -1,0 +1,10 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { referencePages } from '../../scripts/reference.ts'
+
+const folder = path.resolve(import.meta.dirname, '../../docs/reference')
+
+test.each(Object.entries(referencePages()))('docs/reference/%s says what the definitions say', (name, text) => {
+  expect(fs.readFileSync(path.join(folder, name), 'utf8'), 'Run `npm run reference`.').toBe(text)
+})
