@@ -1,6 +1,6 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
-import packageJson from '../../package.json' with { type: 'json' }
 import { fail, quietPipes } from './output.ts'
 
 /** What every command that opens a workspace understands. */
@@ -10,9 +10,11 @@ export interface WorkspaceFlags {
   json?: boolean
 }
 
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+
 const program = new Command('servo')
   .description('A data-asset orchestrator whose state is a ledger and Parquet tables.')
-  .version(packageJson.version)
+  .version(version)
   .showHelpAfterError('(run with --help for what there is)')
   .exitOverride()
 

@@ -1,4 +1,5 @@
-import { stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fsStore } from '../adapters/fs/object-store.ts'
 import { checkScope, type Scope } from '../engine/paths.ts'
 import { listScopes } from '../engine/scopes.ts'
@@ -8,14 +9,7 @@ import type { WorkspaceFlags } from './main.ts'
 
 /** The store of a folder and the workspace that is meant: the only one there is, or the one the flags name. */
 export async function openWorkspace(dir: string, flags: WorkspaceFlags): Promise<{ store: ObjectStore; scope: Scope }> {
-  const isFolder = await stat(dir).then(
-    (entry) => entry.isDirectory(),
-    () => false,
-  )
-  if (!isFolder)
-    throw new ServoError('not_found', 'no_such_folder', `there is no folder ${dir}`, {
-      hint: 'Give the folder that holds the state, e.g. .servo',
-    })
+  await checkFolder(dir)
   const store = fsStore(dir)
   const scopes = (await listScopes(store)).filter(
     (scope) =>
@@ -37,4 +31,26 @@ export async function openWorkspace(dir: string, flags: WorkspaceFlags): Promise
     })
   }
   return { store, scope }
+}
+
+/** A look at the folder before all below it is listed: it may be somebody's home. */
+async function checkFolder(dir: string): Promise<void> {
+  const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw unreadable(dir, error)
+    throw new ServoError('not_found', 'no_such_folder', `there is no folder ${dir}`, {
+      hint: 'Give the folder that holds the state, e.g. .servo',
+    })
+  })
+  if (names.some((name) => name.startsWith('tenant='))) return
+  const below = names.includes('.servo') ? ` Did you mean ${join(dir, '.servo')}?` : ''
+  throw new ServoError('not_found', 'not_a_servo_folder', `${dir} is not a Servo folder`, {
+    hint: `A Servo folder has tenant=…/workspace=… below it.${below}`,
+  })
+}
+
+function unreadable(dir: string, error: NodeJS.ErrnoException): ServoError {
+  return new ServoError('unavailable', 'folder_unreadable', `${dir} cannot be read: ${error.message}`, {
+    hint: 'Check who may read the folder.',
+    cause: error,
+  })
 }

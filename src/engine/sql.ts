@@ -1,6 +1,5 @@
 import type { ColumnKind } from '../model/column.ts'
 import type { Table } from '../model/table.ts'
-import { removedKeysOf } from './draft.ts'
 import { mergedQuery } from './sql-merge.ts'
 import { cast, columnList, onKeys, quoteName, quoteText } from './sql-text.ts'
 
@@ -30,17 +29,22 @@ export const sqlTypes = (table: Table): Record<string, string> =>
   Object.fromEntries(Object.entries(table.stored).map(([name, column]) => [name, TYPES[column.kind]]))
 
 /** No rows, with all columns and their types: what a table without files is. */
-export const emptyQuery = (table: Table): string => `SELECT ${typedNulls(table).join(', ')} WHERE false`
+export const emptyQuery = (table: Table): string =>
+  `SELECT ${typedNulls(table, Object.keys(table.stored)).join(', ')} WHERE false`
 
-const typedNulls = (table: Table): string[] => Object.entries(sqlTypes(table)).map(([name, type]) => cast('NULL', type, name))
+function typedNulls(table: Table, names: readonly string[]): string[] {
+  const types = sqlTypes(table)
+  return names.map((name) => cast('NULL', types[name] as string, name))
+}
 
 /**
  * A layer without files. Beside the columns there is `filename`, which tells deltas apart. Every layer begins with this,
  * so that a column which none of its files has yet is null.
  */
 export function emptyLayer(table: Table, layer: SqlLayer): string {
-  const shape = layer === 'removed' ? removedKeysOf(table) : table
-  return `SELECT ${[...typedNulls(shape), cast('NULL', 'VARCHAR', 'filename')].join(', ')} WHERE false`
+  // Of a removed row, only the key is known.
+  const names = layer === 'removed' ? table.key : Object.keys(table.stored)
+  return `SELECT ${[...typedNulls(table, names), cast('NULL', 'VARCHAR', 'filename')].join(', ')} WHERE false`
 }
 
 /** Partitions are not taken from the path, or `tenant=…` in it would become a column. */

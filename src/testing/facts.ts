@@ -1,6 +1,6 @@
-import { attemptId } from '../domain/dispatch/identity.ts'
 import { DispatchEnqueued } from '../domain/dispatch/dispatch-enqueued.event.ts'
 import { DispatchRequested } from '../domain/dispatch/dispatch-requested.event.ts'
+import { attemptId } from '../domain/dispatch/identity.ts'
 import { MaterializationReported } from '../domain/partitions/materialization-reported.event.ts'
 import { PartitionWiped } from '../domain/partitions/partition-wiped.event.ts'
 import { requestFingerprint, runIdFromRunKey } from '../domain/runs/identity.ts'

@@ -91,6 +91,15 @@ export class Bench {
     }
   }
 
+  /** Who waits for what since when: the same for every process that folds the same events in the same order. */
+  parking(): unknown[] {
+    return sorted(parkedEvents as Table, [...this.state.hotTable(parkedEvents as Table).all()]).map((row) => [
+      row['subject'],
+      row['event_id'],
+      row['parked_at'],
+    ])
+  }
+
   /** All rows of all tables, wherever they are: in memory, in the store or in history. */
   rows(): Snapshot {
     const snapshot: Snapshot = {}

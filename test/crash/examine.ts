@@ -1,12 +1,12 @@
 import { expect } from 'vitest'
+import { fsStore } from '../../src/adapters/fs/object-store.ts'
+import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { runKeyIndex } from '../../src/domain/runs/run-key-index.table.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
-import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { scheduleTicks } from '../../src/domain/schedules/schedule-ticks.table.ts'
-import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { decodeSegment } from '../../src/engine/segment.ts'
-import { historyIndex, idempotencyKeys } from '../../src/model/system-tables.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
+import { historyIndex, idempotencyKeys } from '../../src/model/system-tables.ts'
 import { paths, scope, TestClock, Workspace } from '../engine/workspace.ts'
 
 /** What must be true of a folder whenever nobody is writing to it, whatever happened to those who were. */
@@ -29,8 +29,14 @@ export class Examination {
     expect(report, context).toMatchObject({ replayed: true, relaid: [] })
 
     const counts = await this.workspace.eventCounts()
-    expect([...this.acknowledged].filter((id) => !counts.has(id)), `${context}: acknowledged and lost`).toEqual([])
-    expect([...counts].filter(([, count]) => count !== 1), `${context}: there twice`).toEqual([])
+    expect(
+      [...this.acknowledged].filter((id) => !counts.has(id)),
+      `${context}: acknowledged and lost`,
+    ).toEqual([])
+    expect(
+      [...counts].filter(([, count]) => count !== 1),
+      `${context}: there twice`,
+    ).toEqual([])
     await this.#checkManifests(context)
   }
 

@@ -19,43 +19,41 @@ async function freezeSomewhere(child: Child): Promise<void> {
   child.freeze()
 }
 
-test(
-  '[I4][I5][I6] a process frozen in the middle of anything, overtaken, and woken after its numbers were collected does no harm',
-  { timeout: 60_000 + FREEZES * 20_000 },
-  async () => {
-    const outcomes: Record<string, number> = {}
-    for (let freezes = 0; freezes < FREEZES; ) {
-      const dir = await crashFolder()
-      const examination = new Examination(dir)
-      // It ends when it finds itself overtaken, and says why.
-      const start = (): Child => started({ dir, name: `process-${freezes}`, writers: 3, graceMs: 0, reopen: false })
-      let leader = start()
-      await leader.begin()
-      await freezeSomewhere(leader)
-      for (let round = 0; round < FREEZES_PER_FOLDER && freezes < FREEZES; round++) {
-        freezes += 1
-        const challenger = start()
-        await challenger.begin()
-        await challenger.until(() => challenger.published >= PUBLISHES_PER_TAKEOVER)
-        leader.thaw()
-        await leader.ended
-        expect(leader.failure).toBeUndefined()
-        // One that never had a version of its own may also be told that its files are gone while it still opens the state.
-        if (leader.published > 0) expect(leader.reopened).toEqual(['fenced'])
-        expect(['fenced', 'file_missing']).toContain(leader.reopened[0])
-        outcomes[leader.reopened[0]!] = (outcomes[leader.reopened[0]!] ?? 0) + 1
-        examination.expectAcknowledged(leader.acknowledged)
-
-        await freezeSomewhere(challenger)
-        // Stopped like this, the folder looks as it would after a kill.
-        await examination.check(`freeze ${freezes} in ${dir}`)
-        leader = challenger
-      }
-      await leader.kill()
+test('[I4][I5][I6] a process frozen in the middle of anything, overtaken, and woken after its numbers were collected does no harm', {
+  timeout: 60_000 + FREEZES * 20_000,
+}, async () => {
+  const outcomes: Record<string, number> = {}
+  for (let freezes = 0; freezes < FREEZES; ) {
+    const dir = await crashFolder()
+    const examination = new Examination(dir)
+    // It ends when it finds itself overtaken, and says why.
+    const start = (): Child => started({ dir, name: `process-${freezes}`, writers: 3, graceMs: 0, reopen: false })
+    let leader = start()
+    await leader.begin()
+    await freezeSomewhere(leader)
+    for (let round = 0; round < FREEZES_PER_FOLDER && freezes < FREEZES; round++) {
+      freezes += 1
+      const challenger = start()
+      await challenger.begin()
+      await challenger.until(() => challenger.published >= PUBLISHES_PER_TAKEOVER)
+      leader.thaw()
+      await leader.ended
+      expect(leader.failure).toBeUndefined()
+      // One that never had a version of its own may also be told that its files are gone while it still opens the state.
+      if (leader.published > 0) expect(leader.reopened).toEqual(['fenced'])
+      expect(['fenced', 'file_missing']).toContain(leader.reopened[0])
+      outcomes[leader.reopened[0]!] = (outcomes[leader.reopened[0]!] ?? 0) + 1
       examination.expectAcknowledged(leader.acknowledged)
-      await examination.check(`the end of ${dir}`)
-      await examination.checkProjections(`the end of ${dir}`)
+
+      await freezeSomewhere(challenger)
+      // Stopped like this, the folder looks as it would after a kill.
+      await examination.check(`freeze ${freezes} in ${dir}`)
+      leader = challenger
     }
-    console.log(`${FREEZES} freezes: ${JSON.stringify(outcomes)}`)
-  },
-)
+    await leader.kill()
+    examination.expectAcknowledged(leader.acknowledged)
+    await examination.check(`the end of ${dir}`)
+    await examination.checkProjections(`the end of ${dir}`)
+  }
+  console.log(`${FREEZES} freezes: ${JSON.stringify(outcomes)}`)
+})

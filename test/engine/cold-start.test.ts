@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Compactor } from '../../src/engine/compactor.ts'
+import type { Segment } from '../../src/engine/segment.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
 import { fullState } from './full-state.ts'
@@ -29,7 +29,9 @@ async function roundsOf(workspace: Workspace, work: (slow: Workspace) => Promise
 
 test('the rounds of a reader are those that wait for each other', async () => {
   const workspace = new Workspace()
-  expect(await roundsOf(workspace, async (slow) => await Promise.all([slow.store.get('a'), slow.store.get('b'), slow.paths()]))).toBe(1)
+  expect(
+    await roundsOf(workspace, async (slow) => await Promise.all([slow.store.get('a'), slow.store.get('b'), slow.paths()])),
+  ).toBe(1)
   const inTurn = async (slow: Workspace): Promise<void> => {
     await slow.store.get('a')
     await slow.store.size('b')
@@ -63,8 +65,10 @@ test('an opened compactor folds an announced segment without any request, and fi
   const slow = new Workspace(interceptedStore(full.store, rounds.before), full.clock, 3)
   const compactor = await slow.compactor()
   await compactor.catchUp()
-  let announced: Parameters<Compactor['apply']>[0] = []
-  await full.ledger({ onDurable: (segment) => void (announced = [segment]) }).append(runFacts('unfinished', { tasks: 2 }).batches[6]!)
+  const announced: Segment[] = []
+  await full
+    .ledger({ onDurable: (segment) => announced.push(segment) })
+    .append(runFacts('unfinished', { tasks: 2 }).batches[6]!)
   rounds.count = 0
   expect((await compactor.apply(announced)).size).toBe(2)
   expect(rounds.count).toBe(0)

@@ -12,9 +12,15 @@ import { paths, seededBytes, Workspace } from './workspace.ts'
 
 /** The domain with one of its events replaced. */
 function withEvent(type: string, change: Partial<EventDefinition>): Registry {
-  return { ...orchestration, events: orchestration.events.map((event) => (event.type === type ? { ...event, ...change } : event)) }
+  return {
+    ...orchestration,
+    events: orchestration.events.map((event) => (event.type === type ? { ...event, ...change } : event)),
+  }
 }
-const without = (type: string): Registry => ({ ...orchestration, events: orchestration.events.filter((event) => event.type !== type) })
+const without = (type: string): Registry => ({
+  ...orchestration,
+  events: orchestration.events.filter((event) => event.type !== type),
+})
 
 async function expectSound(workspace: Workspace): Promise<void> {
   const report = await workspace.verify()
@@ -45,27 +51,32 @@ describe('a compactor that meets a bug', () => {
     await expectSound(workspace)
   })
 
-  test.each(['delta', 'base'] as const)('in a row that cannot be stored gives up the %s whole, and the ledger has everything', async (kind) => {
-    const workspace = new Workspace()
-    const registry = withEvent('PartitionWiped', {
-      fold({ event, rows }) {
-        rows.cold(partitionStatus).merge({ asset_key: 'raw', partition_key: 'p', wiped_at: Number.NaN, row_version: event.event_id })
-        return applied
-      },
-    })
-    const broken = await workspace.compactor({ registry })
-    await workspace.append(reportFact('a'), wipeFact('b', { partition: 'p' }))
-    await broken.catchUp()
-    const failure = await broken.publish({ kind }).catch((error: unknown) => error)
-    expect(failure).toMatchObject({ code: 'publish_failed', message: expect.stringContaining(kind) })
-    await expect(broken.publish()).rejects.toBe(failure)
+  test.each(['delta', 'base'] as const)(
+    'in a row that cannot be stored gives up the %s whole, and the ledger has everything',
+    async (kind) => {
+      const workspace = new Workspace()
+      const registry = withEvent('PartitionWiped', {
+        fold({ event, rows }) {
+          rows
+            .cold(partitionStatus)
+            .merge({ asset_key: 'raw', partition_key: 'p', wiped_at: Number.NaN, row_version: event.event_id })
+          return applied
+        },
+      })
+      const broken = await workspace.compactor({ registry })
+      await workspace.append(reportFact('a'), wipeFact('b', { partition: 'p' }))
+      await broken.catchUp()
+      const failure = await broken.publish({ kind }).catch((error: unknown) => error)
+      expect(failure).toMatchObject({ code: 'publish_failed', message: expect.stringContaining(kind) })
+      await expect(broken.publish()).rejects.toBe(failure)
 
-    const mended = await workspace.compactor({ name: 'mended' })
-    await mended.catchUp()
-    await mended.publish({ kind })
-    expect(mended.manifest.watermarks.segments).toBe(1)
-    await expectSound(workspace)
-  })
+      const mended = await workspace.compactor({ name: 'mended' })
+      await mended.catchUp()
+      await mended.publish({ kind })
+      expect(mended.manifest.watermarks.segments).toBe(1)
+      await expectSound(workspace)
+    },
+  )
 })
 
 test('an event of a type that this version does not know is parked, and folded by the version that does', async () => {
@@ -74,7 +85,9 @@ test('an event of a type that this version does not know is parked, and folded b
   await workspace.append(reportFact('from the future'), wipeFact('known'))
   await older.catchUp()
   await older.publish({ kind: 'base' })
-  expect([...older.state.hot(parkedEvents).all()]).toMatchObject([{ event_type: 'MaterializationReported', reason: 'unknown_type' }])
+  expect([...older.state.hot(parkedEvents).all()]).toMatchObject([
+    { event_type: 'MaterializationReported', reason: 'unknown_type' },
+  ])
 
   const newer = await workspace.compactor({ name: 'newer' })
   expect([...newer.state.hot(parkedEvents).all()]).toEqual([])
@@ -82,9 +95,6 @@ test('an event of a type that this version does not know is parked, and folded b
   const view = await workspace.view()
   expect(await view.lookup(partitionStatus, 'raw', 'from the future')).toBeDefined()
   expect(view.state.hotTable(parkedEvents).size).toBe(0)
-  console.log(await workspace.verify())
-  await workspace.append(reportFact('n2')); await newer.catchUp(); await newer.publish({kind: 'base'})
-  console.log(await workspace.verify())
 })
 
 describe('everything at once in one process', () => {
@@ -96,43 +106,46 @@ describe('everything at once in one process', () => {
     })
   }
 
-  test.each([1, 2, 3, 4])('[I1][I2] appends, announcements, listings, deltas, bases and collections that overlap lose nothing (seed %i)', async (seed) => {
-    const workspace = new Workspace()
-    const store = jostling(workspace, seed)
-    const announced: Segment[] = []
-    const ledger = workspace.ledger({ store, onDurable: (segment) => announced.push(segment) })
-    const compactor: Compactor = await workspace.compactor({ store, limits: { max_count: 3 } })
-    let writing = true
-    const write = async (writer: number): Promise<void> => {
-      for (let i = 0; i < 6; i++) {
-        workspace.clock.pass(1)
-        const shared = { partition: `p${i % 2}` }
-        for (const batch of runFacts(`${writer}-${i}`, { tasks: 1 }).batches) await ledger.append([...batch])
-        await ledger.append([reportFact(`${writer}-${i}`, shared), tickFact(`s${writer}`, workspace.clock.now())])
-        await ledger.append([wipeFact(`${writer}-${i}`, shared)])
+  test.each([1, 2, 3, 4])(
+    '[I1][I2] appends, announcements, listings, deltas, bases and collections that overlap lose nothing (seed %i)',
+    async (seed) => {
+      const workspace = new Workspace()
+      const store = jostling(workspace, seed)
+      const announced: Segment[] = []
+      const ledger = workspace.ledger({ store, onDurable: (segment) => announced.push(segment) })
+      const compactor: Compactor = await workspace.compactor({ store, limits: { max_count: 3 } })
+      let writing = true
+      const write = async (writer: number): Promise<void> => {
+        for (let i = 0; i < 6; i++) {
+          workspace.clock.pass(1)
+          const shared = { partition: `p${i % 2}` }
+          for (const batch of runFacts(`${writer}-${i}`, { tasks: 1 }).batches) await ledger.append([...batch])
+          await ledger.append([reportFact(`${writer}-${i}`, shared), tickFact(`s${writer}`, workspace.clock.now())])
+          await ledger.append([wipeFact(`${writer}-${i}`, shared)])
+        }
       }
-    }
-    const until = async (work: () => Promise<unknown>): Promise<void> => {
-      while (writing) {
-        await work()
-        await new Promise((resolve) => setImmediate(resolve))
+      const until = async (work: () => Promise<unknown>): Promise<void> => {
+        while (writing) {
+          await work()
+          await new Promise((resolve) => setImmediate(resolve))
+        }
       }
-    }
-    const rest = Promise.all([
-      until(() => compactor.catchUp()),
-      until(() => compactor.apply(announced.splice(0, 3))),
-      until(() => compactor.publish()),
-      until(() => compactor.publish()),
-      until(() => workspace.collect(0, store)),
-    ])
-    await Promise.all([0, 1, 2].map(write))
-    writing = false
-    await rest
-    await compactor.catchUp()
-    await compactor.publish()
-    expect(compactor.manifest.watermarks.segments).toBe((await workspace.paths(paths.ledger)).length)
-    await expectSound(workspace)
-  })
+      const rest = Promise.all([
+        until(() => compactor.catchUp()),
+        until(() => compactor.apply(announced.splice(0, 3))),
+        until(() => compactor.publish()),
+        until(() => compactor.publish()),
+        until(() => workspace.collect(0, store)),
+      ])
+      await Promise.all([0, 1, 2].map(write))
+      writing = false
+      await rest
+      await compactor.catchUp()
+      await compactor.publish()
+      expect(compactor.manifest.watermarks.segments).toBe((await workspace.paths(paths.ledger)).length)
+      await expectSound(workspace)
+    },
+  )
 
   test('publishes that are asked for at the same time are made one after the other, each whole', async () => {
     const workspace = new Workspace()

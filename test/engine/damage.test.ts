@@ -5,7 +5,7 @@ import { decodeManifest } from '../../src/engine/manifest.ts'
 import { decodeSegment } from '../../src/engine/segment.ts'
 import { isServoError, messageOf } from '../../src/lib/error.ts'
 import { filesOf, fullState, kinds } from './full-state.ts'
-import { paths, scope, Workspace } from './workspace.ts'
+import { paths, scope, type Workspace } from './workspace.ts'
 
 /** Positions tried in each kind of file; all of them with SERVO_FLIPS=Infinity, which takes minutes. */
 const FLIPS = Number(process.env['SERVO_FLIPS'] ?? 60)
@@ -27,12 +27,18 @@ function* positions(length: number, count: number): Generator<number> {
 }
 
 /** Parquet ends with the length of its footer and four letters. */
-const footerStart = (file: Uint8Array): number => file.length - 8 - new DataView(file.buffer, file.byteOffset).getUint32(file.length - 8, true)
+const footerStart = (file: Uint8Array): number =>
+  file.length - 8 - new DataView(file.buffer, file.byteOffset).getUint32(file.length - 8, true)
 
 const flipped = (bytes: Uint8Array, at: number): Uint8Array => bytes.with(at, bytes[at]! ^ (1 << (at % 8)))
 
 /** Puts other bytes in place for as long as the work takes. */
-async function damaged<T>(workspace: Workspace, path: string, bytes: Uint8Array | undefined, work: () => Promise<T>): Promise<T> {
+async function damaged<T>(
+  workspace: Workspace,
+  path: string,
+  bytes: Uint8Array | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
   const good = (await workspace.store.get(path))!
   if (bytes === undefined) await workspace.store.delete(path)
   else await workspace.store.put(path, bytes)
@@ -89,14 +95,18 @@ describe.each(Object.keys(kinds))('a damaged %s', (kind) => {
       ['empty', new Uint8Array()],
       ['all zeros', new Uint8Array(good.length)],
       // A segment under another name is still a segment with all its facts; see below.
-      ...(kind === 'segment' || kind === 'copy of the manifest' ? [] : others.map((other): [string, Uint8Array] => ['another', other])),
+      ...(kind === 'segment' || kind === 'copy of the manifest'
+        ? []
+        : others.map((other): [string, Uint8Array] => ['another', other])),
     ]
     for (const [what, bytes] of wrong) {
       await damaged(workspace, path, bytes, async () => expect(await named(workspace), `${path} ${what}`).toEqual([path]))
     }
     // Nobody misses a manifest before the newest, or the copy, which the next publish writes anew.
     const isMissed = !kind.includes('manifest')
-    await damaged(workspace, path, undefined, async () => expect(await named(workspace), `${path} gone`).toEqual(isMissed ? [path] : []))
+    await damaged(workspace, path, undefined, async () =>
+      expect(await named(workspace), `${path} gone`).toEqual(isMissed ? [path] : []),
+    )
   })
 })
 
@@ -116,32 +126,42 @@ describe('whoever reads a damaged file refuses it', () => {
     const [manifest] = await filesOf(small, 'newest manifest and older ones')
     const bytes = (await small.store.get(segment!))!
     const sealed = (await small.store.get(manifest!))!
-    for (let at = 0; at < bytes.length; at++) await expectRefused(() => decodeSegment(flipped(bytes, at), segment!, scope), `byte ${at}`)
+    for (let at = 0; at < bytes.length; at++)
+      await expectRefused(() => decodeSegment(flipped(bytes, at), segment!, scope), `byte ${at}`)
     for (const at of positions(sealed.length, 2_000)) {
       await expectRefused(() => decodeManifest(flipped(sealed, at), manifest!, scope), `byte ${at}`)
     }
   })
 
-  test.each(['newest manifest and older ones', 'base', 'delta', 'removed keys'])('%s: neither a compactor nor a view opens on it', async (kind) => {
-    for (const path of (await filesOf(small, kind)).slice(-1)) {
-      const good = (await small.store.get(path))!
-      for (const at of positions(good.length, FLIPS / 3)) {
-        await damaged(small, path, flipped(good, at), async () => {
-          await expectRefused(() => small.compactor(), `compactor, byte ${at} of ${path}`)
-          await expectRefused(() => small.view(), `view, byte ${at} of ${path}`)
-        })
+  test.each(['newest manifest and older ones', 'base', 'delta', 'removed keys'])(
+    '%s: neither a compactor nor a view opens on it',
+    async (kind) => {
+      for (const path of (await filesOf(small, kind)).slice(-1)) {
+        const good = (await small.store.get(path))!
+        for (const at of positions(good.length, FLIPS / 3)) {
+          await damaged(small, path, flipped(good, at), async () => {
+            await expectRefused(() => small.compactor(), `compactor, byte ${at} of ${path}`)
+            await expectRefused(() => small.view(), `view, byte ${at} of ${path}`)
+          })
+        }
       }
-    }
-  })
+    },
+  )
 
   test.each(['run', 'merged run'])('%s: a look-up gives the right row or none at all', async (kind) => {
-    const files = (await filesOf(small, kind)).filter((path) => path.includes('/partition_status/') || path.includes('/run_key_index/'))
+    const files = (await filesOf(small, kind)).filter(
+      (path) => path.includes('/partition_status/') || path.includes('/run_key_index/'),
+    )
     expect(files.length).toBeGreaterThan(0)
     const keys = ['r0', 'r5', 'r8', 'nobody'] as const
     const ask = async () => {
       const view = await small.view()
       const runs = await Promise.all(keys.map((key) => view.lookup(runKeyIndex, `manual:${key}`)))
-      return [...runs, await view.lookup(partitionStatus, 'raw', 'report-3'), await view.lookup(partitionStatus, 'raw', 'report-8')]
+      return [
+        ...runs,
+        await view.lookup(partitionStatus, 'raw', 'report-3'),
+        await view.lookup(partitionStatus, 'raw', 'report-8'),
+      ]
     }
     const right = await ask()
     let refused = 0
@@ -199,7 +219,9 @@ test('two segments that changed places are still every fact once: whatever that 
 test('a manifest under another number, and one of another workspace, are refused', async () => {
   const [manifest] = await filesOf(small, 'newest manifest and older ones')
   const bytes = (await small.store.get(manifest!))!
-  expect(() => decodeManifest(bytes, paths.manifest(99), scope)).toThrow(expect.objectContaining({ code: 'misplaced_manifest' }))
+  expect(() => decodeManifest(bytes, paths.manifest(99), scope)).toThrow(
+    expect.objectContaining({ code: 'misplaced_manifest' }),
+  )
   const elsewhere = { ...scope, workspace_id: 'other' }
   expect(() => decodeManifest(bytes, manifest!, elsewhere)).toThrow(expect.objectContaining({ code: 'misplaced_manifest' }))
 })

@@ -34,7 +34,16 @@ async function expectNoOrphans(workspace: Workspace): Promise<void> {
 
 describe('garbage collection', () => {
   test('[I6] keeps every file of every manifest that it keeps, whenever and however often it runs', async () => {
-    const step = fc.constantFrom('delta', 'delta', 'base', 'collect', 'collect twice at once', 'collect late', 'reopen', 'minute')
+    const step = fc.constantFrom(
+      'delta',
+      'delta',
+      'base',
+      'collect',
+      'collect twice at once',
+      'collect late',
+      'reopen',
+      'minute',
+    )
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
         const workspace = new Workspace()
@@ -66,7 +75,10 @@ describe('garbage collection', () => {
     start.clock.pass(MINUTE_MS)
     const requests: StoreRequest[] = []
     const counted = await start.copy()
-    await counted.collect(0, interceptedStore(counted.store, (request) => void requests.push(request)))
+    await counted.collect(
+      0,
+      interceptedStore(counted.store, (request) => void requests.push(request)),
+    )
     expect(requests.filter(({ method }) => method === 'delete').length).toBeGreaterThan(20)
     for (const [nth, paused] of requests.entries()) {
       // Between listing one table and the next there is nothing to be late for.
@@ -126,7 +138,10 @@ describe('garbage collection', () => {
     const epoch = crashing.manifest.epoch
     const left = (await workspace.paths(paths.state)).filter((path) => new RegExp(`-${epoch}(-\\d+)?\\.\\w+$`).test(path))
     for (const layer of ['_order/', '_order_pages/', '_history_pages/', '/history/', '/runs/', '/l0/']) {
-      expect(left.filter((path) => path.includes(layer)), layer).not.toEqual([])
+      expect(
+        left.filter((path) => path.includes(layer)),
+        layer,
+      ).not.toEqual([])
     }
 
     const next = await workspace.compactor({ name: 'next' })
@@ -147,7 +162,11 @@ describe('garbage collection', () => {
   test('touches nothing that is not its own', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
-    const strange = ['state/orchestration/runs/base/README', 'state/orchestration/runs/history/2025-01-15/12.parquet', 'state/orchestration/_order/notes.json']
+    const strange = [
+      'state/orchestration/runs/base/README',
+      'state/orchestration/runs/history/2025-01-15/12.parquet',
+      'state/orchestration/_order/notes.json',
+    ]
     for (const name of [...strange, 'notes.txt', 'manifests/orchestration/1.json']) {
       await workspace.store.put(`${paths.root}${name}`, new Uint8Array(3))
     }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { RunRequested } from '../../src/domain/runs/run-requested.event.ts'
 import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
 import { TaskStarted } from '../../src/domain/tasks/task-started.event.ts'
-import { Ledger, type NewEvent } from '../../src/engine/ledger.ts'
+import type { Ledger, NewEvent } from '../../src/engine/ledger.ts'
 import { isServoError } from '../../src/lib/error.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
@@ -130,7 +130,11 @@ describe('an append is refused, and nothing of it is written, for', () => {
   test('a batch that would not fit into a segment', async () => {
     const text = 'x'.repeat(1_000_000)
     const batch = Array.from({ length: 34 }, () => changed(finish, { metrics: { text } }))
-    expect((await refusal(batch)).error).toMatchObject({ kind: 'invalid', code: 'too_large', hint: expect.stringMatching(/split/) })
+    expect((await refusal(batch)).error).toMatchObject({
+      kind: 'invalid',
+      code: 'too_large',
+      hint: expect.stringMatching(/split/),
+    })
   })
 })
 
@@ -183,7 +187,14 @@ test('an event says what was in it when it was appended, whatever its maker does
 
 test('an event cannot say for itself who it belongs to, when it happened or what its id is', async () => {
   const workspace = new Workspace()
-  const forged = { ...enqueued!, scope: { tenant_id: 'other', workspace_id: 'other' }, source: 'root', ulid: () => 'mine', clock: { now: () => 0 } }
+  const forged = {
+    ...enqueued!,
+    scope: { tenant_id: 'other', workspace_id: 'other' },
+    source: 'root',
+    ulid: () => 'mine',
+    clock: { now: () => 0 },
+  }
   const { events } = await workspace.append(forged, { ...forged, definition: TaskFinished, payload: finish!.payload })
-  for (const event of events) expect(event).toMatchObject({ ...scope, source: 'test', timestamp: expect.stringMatching(/^2025/) })
+  for (const event of events)
+    expect(event).toMatchObject({ ...scope, source: 'test', timestamp: expect.stringMatching(/^2025/) })
 })

@@ -173,7 +173,10 @@ describe('an outage', () => {
 
   test('that ends between two attempts is not noticed, also by those who came meanwhile', async () => {
     const workspace = new Workspace()
-    const store = faultyStore(workspace.store, scriptedFaults([1, 2, 3].map((nth) => ({ method: 'create', nth, outcome: 'lost' }))))
+    const store = faultyStore(
+      workspace.store,
+      scriptedFaults([1, 2, 3].map((nth) => ({ method: 'create', nth, outcome: 'lost' }))),
+    )
     const ledger = workspace.ledger({ store })
     const appended = await Promise.all(['a', 'b', 'c'].map((id) => ledger.append([reportFact(id)])))
     expect((await workspace.eventCounts()).size).toBe(3)
@@ -182,7 +185,10 @@ describe('an outage', () => {
 
   test('of one batch does not fail the next: each is acknowledged for itself', async () => {
     const workspace = new Workspace()
-    const store = faultyStore(workspace.store, scriptedFaults([1, 2].map((nth) => ({ method: 'create', nth, outcome: 'lost' }))))
+    const store = faultyStore(
+      workspace.store,
+      scriptedFaults([1, 2].map((nth) => ({ method: 'create', nth, outcome: 'lost' }))),
+    )
     const ledger = workspace.ledger({ store, limits: { maxAttempts: 2 } })
     const [first, second] = await Promise.allSettled([ledger.append([reportFact('a')]), ledger.append([reportFact('b')])])
     expect(first.status).toBe('rejected')
@@ -197,7 +203,9 @@ describe('an outage', () => {
         throw new ServoError('invalid', 'two_filesystems', 'cannot be linked')
       }),
     )
-    await expect(workspace.ledger({ store: counting }).append([reportFact('a')])).rejects.toMatchObject({ code: 'two_filesystems' })
+    await expect(workspace.ledger({ store: counting }).append([reportFact('a')])).rejects.toMatchObject({
+      code: 'two_filesystems',
+    })
     expect(counting.count('create')).toBe(1)
   })
 })

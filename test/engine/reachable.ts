@@ -1,9 +1,7 @@
-import { orchestration } from '../../src/domain/index.ts'
+import { getChecked } from '../../src/engine/checked.ts'
 import { readOrder } from '../../src/engine/folded-segments.ts'
 import { directFiles, type Manifest } from '../../src/engine/manifest.ts'
 import { listPages, readEntries } from '../../src/engine/page-list.ts'
-import { getChecked } from '../../src/engine/checked.ts'
-import { allTables } from '../../src/engine/state.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 
 /** Everything a manifest leads to. Reads each file, so what is missing or damaged throws. */
@@ -16,10 +14,9 @@ export async function reachableFrom(store: ObjectStore, manifest: Manifest): Pro
     await readOrder(store, entry)
   }
   for await (const entry of readEntries(store, manifest.history)) {
-    for (const [table, file] of Object.entries(entry.tables)) if (entry.publish >= (manifest.dropped[table] ?? 0)) files.push(file)
+    for (const [table, file] of Object.entries(entry.tables))
+      if (entry.publish >= (manifest.dropped[table] ?? 0)) files.push(file)
   }
   await Promise.all(files.map((file) => getChecked(store, file)))
   return new Set(files.map((file) => file.path))
 }
-
-export const tableNames = allTables(orchestration).map((table) => table.name)

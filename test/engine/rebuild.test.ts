@@ -6,8 +6,8 @@ import { isServoError } from '../../src/lib/error.ts'
 import { HOUR_MS } from '../../src/lib/time.ts'
 import { historyIndex } from '../../src/model/system-tables.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
-import { Gate, interceptedStore } from './intercepted-store.ts'
 import { filesOf, fullState } from './full-state.ts'
+import { Gate, interceptedStore } from './intercepted-store.ts'
 import { reachableFrom } from './reachable.ts'
 import { paths, seededBytes, Workspace } from './workspace.ts'
 
@@ -49,7 +49,8 @@ describe('a rebuild while the recorded order can be read', () => {
         spoilt.push(path)
         const bytes = (await workspace.store.get(path))!
         if (roll() < 0.4) await workspace.store.delete(path)
-        else await workspace.store.put(path, roll() < 0.5 ? garbage : bytes.with(bytes.length >> 1, bytes[bytes.length >> 1]! ^ 1))
+        else
+          await workspace.store.put(path, roll() < 0.5 ? garbage : bytes.with(bytes.length >> 1, bytes[bytes.length >> 1]! ^ 1))
       }
       const report = await workspace.rebuild()
       expect(report, `seed ${seed}`).toMatchObject({ order: 'recorded', problems: [] })
@@ -107,7 +108,10 @@ describe('a rebuild that has to begin anew', () => {
   }
 
   const losses: [string, (workspace: Workspace) => Promise<void>][] = [
-    ['the newest manifest is damaged', async (workspace) => workspace.store.put((await filesOf(workspace, 'newest manifest and older ones')).at(-1)!, garbage)],
+    [
+      'the newest manifest is damaged',
+      async (workspace) => workspace.store.put((await filesOf(workspace, 'newest manifest and older ones')).at(-1)!, garbage),
+    ],
     [
       'all manifests are damaged',
       async (workspace) => {
@@ -132,9 +136,18 @@ describe('a rebuild that has to begin anew', () => {
         for (const path of await workspace.paths()) if (!path.startsWith(paths.ledger)) await workspace.store.delete(path)
       },
     ],
-    ['a recorded order is damaged', async (workspace) => workspace.store.put((await filesOf(workspace, 'recorded order'))[3]!, garbage)],
-    ['a page of the order is gone', async (workspace) => workspace.store.delete((await filesOf(workspace, 'page of the order'))[0]!)],
-    ['a page of the history is damaged', async (workspace) => workspace.store.put((await filesOf(workspace, 'page of the history'))[0]!, garbage)],
+    [
+      'a recorded order is damaged',
+      async (workspace) => workspace.store.put((await filesOf(workspace, 'recorded order'))[3]!, garbage),
+    ],
+    [
+      'a page of the order is gone',
+      async (workspace) => workspace.store.delete((await filesOf(workspace, 'page of the order'))[0]!),
+    ],
+    [
+      'a page of the history is damaged',
+      async (workspace) => workspace.store.put((await filesOf(workspace, 'page of the history'))[0]!, garbage),
+    ],
   ]
 
   test.each(losses)('because %s folds the whole ledger; verify is clean, and the tables say the same', async (what, lose) => {

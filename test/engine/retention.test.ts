@@ -112,7 +112,9 @@ describe('retention', () => {
 describe('deltas become a base', () => {
   async function opened(limits: object) {
     const workspace = new Workspace()
-    const compactor = await workspace.compactor({ limits: { max_count: 1_000, max_rows: 1e6, max_age_ms: 1e9, max_segments: 1e6, ...limits } })
+    const compactor = await workspace.compactor({
+      limits: { max_count: 1_000, max_rows: 1e6, max_age_ms: 1e9, max_segments: 1e6, ...limits },
+    })
     let count = 0
     const publish = async (segments = 1): Promise<string> => {
       for (let i = 0; i < segments; i++) await workspace.append(reportFact(`r${count++}`))
@@ -135,7 +137,12 @@ describe('deltas become a base', () => {
   test('when their rows are enough, also all at once', async () => {
     const { publish, compactor } = await opened({ max_rows: 20 })
     // Each report is a row and a key.
-    expect([await publish(4), await publish(4), await publish(4), await publish(4)]).toEqual(['delta', 'delta', 'base', 'delta'])
+    expect([await publish(4), await publish(4), await publish(4), await publish(4)]).toEqual([
+      'delta',
+      'delta',
+      'base',
+      'delta',
+    ])
     expect(compactor.manifest.l0_rows).toBe(8)
     expect(await publish(10)).toBe('base')
     expect(await publish(10), 'without a delta before it').toBe('base')
@@ -143,7 +150,12 @@ describe('deltas become a base', () => {
 
   test('when their segments are enough, also all at once: the manifest stays small', async () => {
     const { publish } = await opened({ max_segments: 5 })
-    expect([await publish(2), await publish(2), await publish(2), await publish(4)]).toEqual(['delta', 'delta', 'base', 'delta'])
+    expect([await publish(2), await publish(2), await publish(2), await publish(4)]).toEqual([
+      'delta',
+      'delta',
+      'base',
+      'delta',
+    ])
     expect(await publish(1)).toBe('base')
     expect(await publish(7), 'without a delta before it').toBe('base')
   })

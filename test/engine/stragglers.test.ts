@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import type { Compactor } from '../../src/engine/compactor.ts'
-import { encodeSegment, type Segment } from '../../src/engine/segment.ts'
 import { sealText } from '../../src/engine/sealed-json.ts'
+import { encodeSegment, type Segment } from '../../src/engine/segment.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
@@ -138,20 +138,20 @@ test('[I1][I2] each segment is folded once, however clocks are wrong, whatever i
     skewMs: fc.constantFrom(0, 0, 0, -HOUR_MS, HOUR_MS, -90 * MINUTE_MS, 3 * DAY_MS),
     passMs: fc.constantFrom(0, 1_000, 40 * MINUTE_MS, 3 * HOUR_MS),
     announce: fc.constantFrom('no', 'now', 'twice', 'all again'),
-    then: fc.constantFrom('nothing', 'catch up', 'delta', 'base', 'restart'),
+    after: fc.constantFrom('nothing', 'catch up', 'delta', 'base', 'restart'),
   })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
       const workspace = new Workspace()
       let compactor = await workspace.compactor()
       const segments: Segment[] = []
-      for (const [i, { skewMs, passMs, announce, then }] of steps.entries()) {
+      for (const [i, { skewMs, passMs, announce, after }] of steps.entries()) {
         segments.push(await appendSkewed(workspace, skewMs, `r${i}`))
         const told = { no: [], now: segments.slice(-1), twice: [segments.at(-1)!, segments.at(-1)!], 'all again': segments }
         await compactor.apply(told[announce])
-        if (then === 'catch up') await compactor.catchUp()
-        else if (then === 'restart') compactor = await workspace.compactor({ name: `next ${i}` })
-        else if (then !== 'nothing') await compactor.publish({ kind: then })
+        if (after === 'catch up') await compactor.catchUp()
+        else if (after === 'restart') compactor = await workspace.compactor({ name: `next ${i}` })
+        else if (after !== 'nothing') await compactor.publish({ kind: after })
         workspace.clock.pass(passMs)
       }
       // A process that restarted has forgotten what it was told and did not publish; whoever starts anew looks further.
@@ -210,7 +210,12 @@ describe('a segment that cannot be read', () => {
     const compactor = await workspace.compactor()
     const { segment } = await workspace.append(reportFact('good'))
     const bytes = (await workspace.store.get(paths.segment(segment)))!
-    const strange = [`2025-01-01/${segment}.json`, '2025-01-15/7ZZZZZZZZZZZZZZZZZZZZZZZZZ.json', '2025-01-15/notes.txt', 'README.json']
+    const strange = [
+      `2025-01-01/${segment}.json`,
+      '2025-01-15/7ZZZZZZZZZZZZZZZZZZZZZZZZZ.json',
+      '2025-01-15/notes.txt',
+      'README.json',
+    ]
     for (const name of strange) await workspace.store.put(`${paths.ledger}${name}`, bytes)
     expect(await settle(compactor)).toBe(1)
     await compactor.applyPaths(['', '/', '../..', ...strange.map((name) => `${paths.ledger}${name}`)])

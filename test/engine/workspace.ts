@@ -1,13 +1,13 @@
-import { orchestration } from '../../src/domain/index.ts'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { orchestration } from '../../src/domain/index.ts'
 import { Compactor, type CompactorOptions } from '../../src/engine/compactor.ts'
 import { collectGarbage, type GarbageReport } from '../../src/engine/gc.ts'
 import { type Appended, Ledger, type LedgerOptions, type NewEvent } from '../../src/engine/ledger.ts'
 import { type Manifest, manifestNumbers, readManifest } from '../../src/engine/manifest.ts'
 import { Paths } from '../../src/engine/paths.ts'
-import { rebuild, type RebuildReport } from '../../src/engine/rebuild.ts'
+import { type RebuildReport, rebuild } from '../../src/engine/rebuild.ts'
 import { decodeSegment } from '../../src/engine/segment.ts'
-import { verify, type VerifyReport } from '../../src/engine/verify.ts'
+import { type VerifyReport, verify } from '../../src/engine/verify.ts'
 import { View } from '../../src/engine/view.ts'
 import { sha256 } from '../../src/lib/hash.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
@@ -116,13 +116,17 @@ export class Workspace {
 
   /** SHA-256 of every file under a prefix. */
   async digests(prefix = paths.root): Promise<Record<string, string>> {
-    const entries = await Promise.all((await this.paths(prefix)).map(async (path) => [path, sha256((await this.store.get(path))!)]))
+    const entries = await Promise.all(
+      (await this.paths(prefix)).map(async (path) => [path, sha256((await this.store.get(path))!)]),
+    )
     return Object.fromEntries(entries)
   }
 
   async manifests(): Promise<Manifest[]> {
     const numbers = await manifestNumbers(this.store, paths)
-    return (await Promise.all(numbers.map((number) => readManifest(this.store, paths, scope, number)))).filter((it) => it !== undefined)
+    return (await Promise.all(numbers.map((number) => readManifest(this.store, paths, scope, number)))).filter(
+      (it) => it !== undefined,
+    )
   }
 
   /** How often each event is in the ledger. */

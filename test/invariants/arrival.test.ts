@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import type { Envelope } from '../../src/model/envelope.ts'
 import { deliveries, effort, histories } from '../../src/testing/histories.ts'
-import { Bench, foldAll, type Snapshot } from '../../src/testing/history-fold.ts'
+import { Bench, foldAll } from '../../src/testing/history-fold.ts'
 import { legalPermutation, mayBeReminted, moves, withCopies } from '../../src/testing/history-order.ts'
 
 const cuts = fc.array(fc.tuple(fc.nat({ max: 999 }), fc.constantFrom('batch', 'seal', 'restart', 'seal and restart')), {
@@ -10,7 +10,7 @@ const cuts = fc.array(fc.tuple(fc.nat({ max: 999 }), fc.constantFrom('batch', 's
 })
 
 /** Folds batch by batch, with what a base publish and a new process do to memory in between. */
-function foldInPieces(events: readonly Envelope[], wanted: readonly (readonly [number, string])[]): Snapshot {
+function foldInPieces(events: readonly Envelope[], wanted: readonly (readonly [number, string])[]): Bench {
   const bench = new Bench()
   const places = wanted
     .map(([at, kind]) => ({ at: Math.floor((at * events.length) / 1_000), kind }))
@@ -23,7 +23,7 @@ function foldInPieces(events: readonly Envelope[], wanted: readonly (readonly [n
     if (kind.includes('restart')) bench.restart()
   }
   bench.fold(events.slice(from))
-  return bench.rows()
+  return bench
 }
 
 describe('whatever the order of arrival', () => {
@@ -52,7 +52,10 @@ describe('whatever the order of arrival', () => {
 
   test('[I2] batches, sealing of what has ended and restarts in between leave no trace in the rows', () => {
     const property = fc.property(deliveries(), cuts, ({ events }, wanted) => {
-      expect(foldInPieces(events, wanted)).toEqual(foldAll(events))
+      const [whole, pieces] = [new Bench(), foldInPieces(events, wanted)]
+      whole.fold(events)
+      expect(pieces.rows()).toEqual(whole.rows())
+      expect(pieces.parking()).toEqual(whole.parking())
     })
     fc.assert(property, effort)
   })
