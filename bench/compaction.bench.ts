@@ -29,7 +29,8 @@ const scenarios: Record<string, { about: string; sizes: readonly number[]; optio
   'runs of 1 task': {
     // A task here is seven events and a run with all its index rows, so there is as much history as above with fewer.
     sizes: quick ? [3_000, 30_000] : [10_000, 100_000, 300_000],
-    about: 'the worst case: 200 runs at once, each with a partition of its own, so that every task adds a row to four indexes for ever',
+    about:
+      'the worst case: 200 runs at once, each with a partition of its own, so that every task adds a row to four indexes for ever',
     options: { tasksPerRun: 1, liveRuns: 200 },
   },
 }
@@ -126,7 +127,11 @@ function show(title: string, windows: readonly Window[], stretches: readonly Str
     { label: 'time, longest', of: ({ batches }) => Math.max(...batches.map((batch) => batch.wallMs)), as: milliseconds },
     { label: 'nothing else could run, longest', of: ({ blockedMs }) => blockedMs, as: milliseconds },
     { label: 'raw writes of the same files, mean', of: ({ rawMs }) => mean(rawMs), as: milliseconds },
-    { label: 'time : raw writes', of: ({ batches, rawMs }) => sum(batches.map((batch) => batch.wallMs)) / sum(rawMs), as: ratio },
+    {
+      label: 'time : raw writes',
+      of: ({ batches, rawMs }) => sum(batches.map((batch) => batch.wallMs)) / sum(rawMs),
+      as: ratio,
+    },
     { label: 'written, mean', of: ({ batches }) => mean(batches.map((batch) => batch.bytesWritten)), as: kilobytes },
     { label: 'read, mean', of: ({ batches }) => mean(batches.map((batch) => batch.bytesRead)), as: kilobytes },
     { label: 'store requests, mean', of: ({ batches }) => mean(batches.map((batch) => batch.requests)), as: number },
@@ -137,11 +142,17 @@ function show(title: string, windows: readonly Window[], stretches: readonly Str
   const heading = ['', ...windows.map(({ tasks }) => `${tasks.toLocaleString('en')} tasks`), 'last : first']
   const first = windows[0] as Window
   const last = windows.at(-1) as Window
-  report.table(title, [heading, ...rows.map(({ label, of, as }) => [label, ...windows.map((window) => as(of(window))), ratio(of(last) / of(first))])])
+  report.table(title, [
+    heading,
+    ...rows.map(({ label, of, as }) => [label, ...windows.map((window) => as(of(window))), ratio(of(last) / of(first))]),
+  ])
 
-  const layers = [...new Set(windows.flatMap(({ batches }) => batches.flatMap(({ written }) => written.map((file) => layerOf(file.path)))))].sort()
+  const layers = [
+    ...new Set(windows.flatMap(({ batches }) => batches.flatMap(({ written }) => written.map((file) => layerOf(file.path))))),
+  ].sort()
   const perLayer = ({ batches }: Pick<Window, 'batches'>, layer: string, events: number): number =>
-    sum(batches.flatMap(({ written }) => written.filter((file) => layerOf(file.path) === layer).map((file) => file.bytes))) / (events / EVENTS)
+    sum(batches.flatMap(({ written }) => written.filter((file) => layerOf(file.path) === layer).map((file) => file.bytes))) /
+    (events / EVENTS)
   report.table('Written per batch, by kind of file', [
     heading,
     ...layers.map((layer) => {
@@ -151,12 +162,24 @@ function show(title: string, windows: readonly Window[], stretches: readonly Str
   ])
 
   const amortized: { label: string; of: (stretch: Stretch) => string }[] = [
-    { label: 'computing', of: ({ batches, events }) => milliseconds(sum(batches.map((batch) => batch.cpuMs)) / (events / EVENTS)) },
-    { label: 'written', of: ({ batches, events }) => kilobytes(sum(batches.map((batch) => batch.bytesWritten)) / (events / EVENTS)) },
+    {
+      label: 'computing',
+      of: ({ batches, events }) => milliseconds(sum(batches.map((batch) => batch.cpuMs)) / (events / EVENTS)),
+    },
+    {
+      label: 'written',
+      of: ({ batches, events }) => kilobytes(sum(batches.map((batch) => batch.bytesWritten)) / (events / EVENTS)),
+    },
     { label: 'read', of: ({ batches, events }) => kilobytes(sum(batches.map((batch) => batch.bytesRead)) / (events / EVENTS)) },
     { label: 'longest publish', of: ({ batches }) => milliseconds(Math.max(...batches.map((batch) => batch.wallMs))) },
-    { label: 'garbage collection, each', of: ({ collections }) => milliseconds(median(collections.map((collection) => collection.wallMs))) },
-    { label: 'requests of a collection', of: ({ collections }) => number(median(collections.map((collection) => collection.requests))) },
+    {
+      label: 'garbage collection, each',
+      of: ({ collections }) => milliseconds(median(collections.map((collection) => collection.wallMs))),
+    },
+    {
+      label: 'requests of a collection',
+      of: ({ collections }) => number(median(collections.map((collection) => collection.requests))),
+    },
     { label: 'seconds in all', of: ({ seconds }) => number(seconds) },
   ]
   report.table('All that led there, per 1,000 events, merges of sorted runs included', [
@@ -165,9 +188,21 @@ function show(title: string, windows: readonly Window[], stretches: readonly Str
   ])
 
   for (const { tasks, batches, rawMs } of windows) {
-    report.samples(`${title.split(' (')[0]}, ${tasks} tasks: computing`, 'ms', batches.map((batch) => batch.cpuMs))
-    report.samples(`${title.split(' (')[0]}, ${tasks} tasks: time`, 'ms', batches.map((batch) => batch.wallMs))
+    report.samples(
+      `${title.split(' (')[0]}, ${tasks} tasks: computing`,
+      'ms',
+      batches.map((batch) => batch.cpuMs),
+    )
+    report.samples(
+      `${title.split(' (')[0]}, ${tasks} tasks: time`,
+      'ms',
+      batches.map((batch) => batch.wallMs),
+    )
     report.samples(`${title.split(' (')[0]}, ${tasks} tasks: raw writes`, 'ms', rawMs)
-    report.samples(`${title.split(' (')[0]}, ${tasks} tasks: written`, 'bytes', batches.map((batch) => batch.bytesWritten))
+    report.samples(
+      `${title.split(' (')[0]}, ${tasks} tasks: written`,
+      'bytes',
+      batches.map((batch) => batch.bytesWritten),
+    )
   }
 }

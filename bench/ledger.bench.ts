@@ -7,7 +7,7 @@ import { canonicalJson } from '../src/lib/json.ts'
 import { ulidSource } from '../src/lib/ulid.ts'
 import { systemClock } from '../src/ports/clock.ts'
 import { rawDisk } from './lib/raw-disk.ts'
-import { Report, quick } from './lib/report.ts'
+import { quick, Report } from './lib/report.ts'
 import { scratchFolder } from './lib/scratch.ts'
 import { median, quantile } from './lib/stats.ts'
 import { scope } from './lib/stream.ts'
@@ -22,7 +22,10 @@ const ROUNDS = quick ? 6 : 40
 /** Short, so that both sides of a ratio meet the same weather: a shared disk changes from one second to the next. */
 const SAMPLE_MS = 200
 
-const report = new Report('ledger', `appends of one event, durable when acknowledged; ${ROUNDS} rounds of ${SAMPLE_MS} ms, taking turns`)
+const report = new Report(
+  'ledger',
+  `appends of one event, durable when acknowledged; ${ROUNDS} rounds of ${SAMPLE_MS} ms, taking turns`,
+)
 
 const finished: NewEvent = {
   definition: TaskFinished,
@@ -79,7 +82,12 @@ async function append(writers: number): Promise<Sample> {
   await store.close()
   rmSync(folder, { recursive: true })
   const events = latenciesMs.length
-  return { eventsPerSecond: events / elapsed, segmentsPerSecond: segments / elapsed, eventsPerSegment: events / segments, latenciesMs }
+  return {
+    eventsPerSecond: events / elapsed,
+    segmentsPerSecond: segments / elapsed,
+    eventsPerSegment: events / segments,
+    latenciesMs,
+  }
 }
 
 type RawWrite = 'createSync' | 'create' | 'appendSync'
@@ -125,7 +133,18 @@ const pairwise = (kind: RawWrite, writers: number, of: (sample: Sample) => numbe
   median((servo.get(writers) ?? []).map((sample, round) => of(sample) / (rawFiles[kind].get(writers)?.[round] ?? Number.NaN)))
 
 const appends: string[][] = [['writers', 'events/s', 'p50', 'p99', 'events/segment', 'segments/s', 'segment size']]
-const limits: string[][] = [['writers', 'segments/s', 'raw files/s, blocking', 'ratio', 'raw files/s, thread pool', 'ratio', 'raw log appends/s', 'ratio']]
+const limits: string[][] = [
+  [
+    'writers',
+    'segments/s',
+    'raw files/s, blocking',
+    'ratio',
+    'raw files/s, thread pool',
+    'ratio',
+    'raw log appends/s',
+    'ratio',
+  ],
+]
 const gains: string[][] = [['writers', 'events/s', 'raw files/s, one event each', 'group commit gives']]
 for (const writers of WRITERS) {
   const samples = servo.get(writers) ?? []
@@ -144,7 +163,10 @@ for (const writers of WRITERS) {
   limits.push([
     String(writers),
     number(of((sample) => sample.segmentsPerSecond)),
-    ...(['createSync', 'create', 'appendSync'] as const).flatMap((kind) => [number(rawOf(kind, writers)), ratio(pairwise(kind, writers, (sample) => sample.segmentsPerSecond))]),
+    ...(['createSync', 'create', 'appendSync'] as const).flatMap((kind) => [
+      number(rawOf(kind, writers)),
+      ratio(pairwise(kind, writers, (sample) => sample.segmentsPerSecond)),
+    ]),
   ])
   gains.push([
     String(writers),
@@ -152,9 +174,18 @@ for (const writers of WRITERS) {
     number(rawOf('createSync', 1)),
     ratio(median(samples.map((sample, round) => sample.eventsPerSecond / (rawFiles.createSync.get(1)?.[round] ?? Number.NaN)))),
   ])
-  report.samples(`${writers} writers: events per second`, '1/s', samples.map((sample) => sample.eventsPerSecond))
-  report.samples(`${writers} writers: p99`, 'ms', samples.map((sample) => quantile(sample.latenciesMs, 0.99)))
-  for (const kind of Object.keys(rawFiles) as RawWrite[]) report.samples(`${writers} writers: raw ${kind}`, '1/s', rawFiles[kind].get(writers) ?? [])
+  report.samples(
+    `${writers} writers: events per second`,
+    '1/s',
+    samples.map((sample) => sample.eventsPerSecond),
+  )
+  report.samples(
+    `${writers} writers: p99`,
+    'ms',
+    samples.map((sample) => quantile(sample.latenciesMs, 0.99)),
+  )
+  for (const kind of Object.keys(rawFiles) as RawWrite[])
+    report.samples(`${writers} writers: raw ${kind}`, '1/s', rawFiles[kind].get(writers) ?? [])
 }
 report.note(`events of ${eventBytes} bytes`)
 report.table('Appends', appends)

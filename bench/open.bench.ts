@@ -27,7 +27,10 @@ for (let round = 0; round < ROUNDS; round++) {
 
 function open(folder: string, what: string): Opened {
   const script = path.join(import.meta.dirname, 'lib/open-once.ts')
-  const { stdout, status } = spawnSync(process.execPath, ['--expose-gc', script, folder, what], { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' })
+  const { stdout, status } = spawnSync(process.execPath, ['--expose-gc', script, folder, what], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    encoding: 'utf8',
+  })
   if (status !== 0) throw new Error(`opening ${folder} failed`)
   return JSON.parse(stdout) as Opened
 }
@@ -53,8 +56,17 @@ for (const what of WHAT) {
   const [first = 0, last = 0] = SIZES
   report.table(what === 'view' ? 'A view, as a reader opens it' : 'A compactor', [
     ['', ...SIZES.map((size) => `${size.toLocaleString('en')} tasks`), 'last : first'],
-    ...rows.map((row) => [row.label, ...SIZES.map((size) => row.as(of(size, row.of))), ratio(of(last, row.of) / of(first, row.of))]),
+    ...rows.map((row) => [
+      row.label,
+      ...SIZES.map((size) => row.as(of(size, row.of))),
+      ratio(of(last, row.of) / of(first, row.of)),
+    ]),
   ])
-  for (const size of SIZES) report.samples(`${what}, ${size} tasks: time`, 'ms', (opened.get(`${what} ${size}`) ?? []).map((one) => one.wallMs))
+  for (const size of SIZES)
+    report.samples(
+      `${what}, ${size} tasks: time`,
+      'ms',
+      (opened.get(`${what} ${size}`) ?? []).map((one) => one.wallMs),
+    )
 }
 report.finish()

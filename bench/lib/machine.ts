@@ -31,7 +31,13 @@ export function machine(): Machine {
   }
 }
 
-const FILESYSTEMS: Record<number, string> = { 0xef53: 'ext4', 0x01021994: 'tmpfs', 0x58465342: 'xfs', 0x9123683e: 'btrfs', 0x794c7630: 'overlayfs' }
+const FILESYSTEMS: Record<number, string> = {
+  61267: 'ext4',
+  16914836: 'tmpfs',
+  1481003842: 'xfs',
+  2435016766: 'btrfs',
+  2035054128: 'overlayfs',
+}
 
 /** A folder in memory syncs in no time: such figures are none. */
 function filesystem(): string {
@@ -40,7 +46,8 @@ function filesystem(): string {
 }
 
 function commit(): string {
-  const git = (...args: string[]): string => execFileSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   try {
     return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', '--', '../../src') === '' ? '' : '+changes')
   } catch {

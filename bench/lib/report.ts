@@ -33,8 +33,11 @@ export class Report {
     this.#name = name
     this.#machine = machine()
     const { cpu, cores, node, filesystem, load, commit } = this.#machine
-    console.log(`\n${name}: ${about}\n${cpu}, ${cores} cores, Node ${node}, ${filesystem}, load ${load}, commit ${commit}${quick ? ', quick' : ''}`)
-    if (filesystem === 'tmpfs') this.note('The scratch folder is memory, so syncing costs nothing here: set SERVO_BENCH_DIR to a folder on a disk.')
+    console.log(
+      `\n${name}: ${about}\n${cpu}, ${cores} cores, Node ${node}, ${filesystem}, load ${load}, commit ${commit}${quick ? ', quick' : ''}`,
+    )
+    if (filesystem === 'tmpfs')
+      this.note('The scratch folder is memory, so syncing costs nothing here: set SERVO_BENCH_DIR to a folder on a disk.')
   }
 
   /** A table whose first row is the heading. */
@@ -49,8 +52,17 @@ export class Report {
   }
 
   samples(name: string, unit: string, samples: readonly number[]): void {
-    const kept = samples.length <= KEPT_SAMPLES ? samples : Array.from({ length: KEPT_SAMPLES }, (_, i) => samples[Math.floor((i * samples.length) / KEPT_SAMPLES)] as number)
-    this.#samples[name] = { unit, median: rounded(median(samples)), mean: rounded(mean(samples)), count: samples.length, samples: kept.map(rounded) }
+    const kept =
+      samples.length <= KEPT_SAMPLES
+        ? samples
+        : Array.from({ length: KEPT_SAMPLES }, (_, i) => samples[Math.floor((i * samples.length) / KEPT_SAMPLES)] as number)
+    this.#samples[name] = {
+      unit,
+      median: rounded(median(samples)),
+      mean: rounded(mean(samples)),
+      count: samples.length,
+      samples: kept.map(rounded),
+    }
   }
 
   /** Writes what was measured. Quick figures are for the eye only: they would replace good ones. */
@@ -59,7 +71,10 @@ export class Report {
     const folder = path.join(root, 'bench/results')
     mkdirSync(folder, { recursive: true })
     const file = path.join(folder, `${this.#name}.json`)
-    writeFileSync(file, `${JSON.stringify({ name: this.#name, machine: this.#machine, notes: this.#notes, tables: this.#tables, samples: this.#samples }, null, 2)}\n`)
+    writeFileSync(
+      file,
+      `${JSON.stringify({ name: this.#name, machine: this.#machine, notes: this.#notes, tables: this.#tables, samples: this.#samples }, null, 2)}\n`,
+    )
     // Committed like everything else, so laid out like everything else: a sample a line would be a thousand lines.
     spawnSync(path.join(root, 'node_modules/.bin/biome'), ['format', '--write', file], { stdio: 'ignore' })
     console.log(`\n${path.relative(root, file)} written`)

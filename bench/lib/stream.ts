@@ -1,6 +1,6 @@
-import { attemptId } from '../../src/domain/dispatch/identity.ts'
 import { DispatchEnqueued } from '../../src/domain/dispatch/dispatch-enqueued.event.ts'
 import { DispatchRequested } from '../../src/domain/dispatch/dispatch-requested.event.ts'
+import { attemptId } from '../../src/domain/dispatch/identity.ts'
 import { requestFingerprint, runIdFromRunKey } from '../../src/domain/runs/identity.ts'
 import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.event.ts'
 import { RunRequested } from '../../src/domain/runs/run-requested.event.ts'
@@ -115,7 +115,9 @@ export class Stream {
     }))
     yield this.#envelope(PlanCreated, { run_id, plan_id: `plan-${index}`, graph_version: 'graph-7', part: 0, parts: 1, tasks })
     for (let layer = 0; layer < tasksPerRun; layer += LAYER_TASKS) {
-      const facts = tasks.slice(layer, layer + LAYER_TASKS).map(({ task_key }) => ({ run_id, task_key, attempt: 1, attempt_id: attemptId(run_id, task_key, 1) }))
+      const facts = tasks
+        .slice(layer, layer + LAYER_TASKS)
+        .map(({ task_key }) => ({ run_id, task_key, attempt: 1, attempt_id: attemptId(run_id, task_key, 1) }))
       const worker_id = `worker-${index % 24}`
       for (const fact of facts) yield this.#envelope(DispatchRequested, { ...fact, worker_queue: 'default' })
       for (const { attempt_id: _, ...place } of facts) yield this.#envelope(DispatchEnqueued, { ...place, status: 'CREATED' })

@@ -1,9 +1,14 @@
 /** Rows as aligned text, the first being the heading: words to the left, numbers to the right. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  const isNumber = widths.map((_, column) => rows.slice(1).every((row) => /^[−-]?[\d,.–]*\d[\d,.]*( ?\S{1,4})?$/.test(row[column] ?? '') || (row[column] ?? '') === ''))
+  const isNumber = widths.map((_, column) =>
+    rows.slice(1).every((row) => /^[−-]?[\d,.–]*\d[\d,.]*( ?\S{1,4})?$/.test(row[column] ?? '') || (row[column] ?? '') === ''),
+  )
   const line = (row: readonly string[]): string =>
-    row.map((cell, column) => (isNumber[column] ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0))).join('  ').trimEnd()
+    row
+      .map((cell, column) => (isNumber[column] ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)))
+      .join('  ')
+      .trimEnd()
   const [heading = [], ...body] = rows
   return [line(heading), widths.map((width) => '─'.repeat(width)).join('  '), ...body.map(line)].join('\n')
 }

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { Compactor } from '../../src/engine/compactor.ts'
@@ -49,7 +50,12 @@ export class Workload {
     const stream = new Stream({ msPerEvent: MS_PER_EVENT, ...options })
     const store = meteredStore(fsStore(folder))
     const clock: Clock = { now: () => Math.floor(stream.now), sleep: () => Promise.resolve() }
-    return new Workload(stream, store, clock, await Compactor.open({ store, scope, registry: orchestration, clock, name: 'bench' }))
+    return new Workload(
+      stream,
+      store,
+      clock,
+      await Compactor.open({ store, scope, registry: orchestration, clock, name: 'bench' }),
+    )
   }
 
   /** Folds and publishes so many events, and says what that took. Making the events is not counted. */
@@ -58,11 +64,13 @@ export class Workload {
     this.store.take()
     const cpu = process.cpuUsage()
     const start = performance.now()
-    await this.compactor.apply(segments)
+    const verdicts = await this.compactor.apply(segments)
     const applyMs = performance.now() - start
     await this.compactor.publish()
     const wallMs = performance.now() - start
     const cpuMs = processorTime(cpu)
+    // A stream that is ignored or parked would be measured as very fast.
+    for (const verdict of verdicts.values()) assert.equal(verdict.kind, 'applied')
     return { kind: this.compactor.manifest.l0.length === 0 ? 'base' : 'delta', wallMs, cpuMs, applyMs, ...this.store.take() }
   }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
-import { fail, quietPipes } from './output.ts'
+import { fail, printable, watchOutput } from './output.ts'
 
 /** What every command that opens a workspace understands. */
 export interface WorkspaceFlags {
@@ -16,6 +16,7 @@ const program = new Command('servo')
   .description('A data-asset orchestrator whose state is a ledger and Parquet tables.')
   .version(version)
   .showHelpAfterError('(run with --help for what there is)')
+  .configureOutput({ outputError: (text, write) => write(printable(text)) })
   .exitOverride()
 
 /** Each command is loaded when it is run, so that `--help` starts as fast as Node does. */
@@ -28,6 +29,12 @@ function command(usage: string, description: string): Command {
     .option('--json', 'print JSON')
 }
 
+const QUERY_HELP = `
+Shows the newest published state; facts that are not folded yet are not in it.
+
+  servo query .servo "show tables"
+  servo query .servo "select state, count(*) from tasks group by state"`
+
 command('verify <dir>', 'check every checksum and prove that the tables follow from the ledger')
   .option('--quick', 'check what is there, without replaying the ledger')
   .action(async (dir: string, flags) => (await import('./commands/verify.ts')).verifyCommand(dir, flags))
@@ -37,14 +44,15 @@ command('rebuild <dir>', 'make the tables again from the ledger').action(async (
 )
 
 command('query <dir> <sql>', 'ask the published tables in SQL (DuckDB)')
-  .option('--csv', 'print CSV')
+  .addOption(new Option('--csv', 'print CSV').conflicts('json'))
+  .addHelpText('after', QUERY_HELP)
   .action(async (dir: string, sql: string, flags) => (await import('./commands/query.ts')).queryCommand(dir, sql, flags))
 
 command('attach <dir>', 'write attach.sql, which shows the tables to the DuckDB command line').action(
   async (dir: string, flags) => (await import('./commands/attach.ts')).attachCommand(dir, flags),
 )
 
-quietPipes()
+watchOutput()
 try {
   await program.parseAsync()
 } catch (error) {

@@ -1,8 +1,7 @@
 import { once } from 'node:events'
-import pc from 'picocolors'
 import type { QueryResult } from '../adapters/duckdb/query.ts'
 import type { Plain } from '../adapters/duckdb/values.ts'
-import { printable } from './output.ts'
+import { colours, errorColours, printable } from './output.ts'
 
 /** Waits when whoever reads our output is slower than we are, so that a large answer is never held in memory. */
 async function write(text: string): Promise<void> {
@@ -46,7 +45,7 @@ export async function writeTable({ columns, rows }: QueryResult): Promise<void> 
   for await (const batch of rows()) {
     const cells = batch.map((row) => row.map(tableCell))
     widths ??= await header(
-      columns.map(({ name }) => clipped(printable(name))),
+      columns.map(({ name }) => tableCell(name)),
       cells,
     )
     await write(cells.map((row, at) => tableLine(row, widths as number[], numeric, batch[at] as Plain[])).join(''))
@@ -54,10 +53,10 @@ export async function writeTable({ columns, rows }: QueryResult): Promise<void> 
   }
   if (widths === undefined)
     await header(
-      columns.map(({ name }) => clipped(printable(name))),
+      columns.map(({ name }) => tableCell(name)),
       [],
     )
-  process.stderr.write(pc.dim(`${count === 1 ? '1 row' : `${count} rows`}\n`))
+  process.stderr.write(errorColours.dim(`${count === 1 ? '1 row' : `${count} rows`}\n`))
 }
 
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/
@@ -67,14 +66,14 @@ const MAX_WIDTH = 60
 async function header(names: readonly string[], cells: readonly string[][]): Promise<number[]> {
   const widths = names.map((name, i) => cells.reduce((widest, row) => Math.max(widest, widthOf(row[i] ?? '')), widthOf(name)))
   await write(
-    `${pc.bold(
+    `${colours.bold(
       names
         .map((name, i) => padded(name, widths[i] ?? 0, false))
         .join('  ')
         .trimEnd(),
     )}\n`,
   )
-  await write(`${pc.dim(widths.map((width) => '─'.repeat(width)).join('  '))}\n`)
+  await write(`${colours.dim(widths.map((width) => '─'.repeat(width)).join('  '))}\n`)
   return widths
 }
 
@@ -86,7 +85,7 @@ function tableLine(
 ): string {
   const shown = cells.map((cell, i) => {
     const text = padded(cell, widths[i] ?? 0, numeric[i] ?? false)
-    return row[i] === null ? pc.dim(text) : text
+    return row[i] === null ? colours.dim(text) : text
   })
   return `${shown.join('  ').trimEnd()}\n`
 }

@@ -23,7 +23,7 @@ import {
  * of a row; `mergeRows` says what they come to. A run is searched by its footer (the first key of every row group), then
  * a Bloom filter, then one row group: three range reads at most, none for what is cached.
  */
-export { type MergedRun, type MergeOptions, mergeRuns, scanRun } from './sorted-run-merge.ts'
+export { mergeRuns, scanRun } from './sorted-run-merge.ts'
 export { encodeRun } from './sorted-run-write.ts'
 
 export interface RunReaderOptions {

@@ -2,6 +2,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { runKeyIndex } from '../../src/domain/runs/run-key-index.table.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import { tasks } from '../../src/domain/tasks/tasks.table.ts'
+import { fileRef } from '../../src/engine/checked.ts'
+import { encodeManifest } from '../../src/engine/manifest.ts'
+import { decodeRows, encodeRows } from '../../src/engine/parquet.ts'
 import { isServoError } from '../../src/lib/error.ts'
 import { HOUR_MS } from '../../src/lib/time.ts'
 import { historyIndex } from '../../src/model/system-tables.ts'
@@ -9,7 +12,7 @@ import { reportFact, runFacts } from '../../src/testing/facts.ts'
 import { filesOf, fullState } from './full-state.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
 import { reachableFrom } from './reachable.ts'
-import { paths, seededBytes, Workspace } from './workspace.ts'
+import { paths, scope, seededBytes, Workspace } from './workspace.ts'
 
 let full: Workspace
 beforeAll(async () => {
@@ -80,6 +83,32 @@ describe('a rebuild while the recorded order can be read', () => {
     expect(await workspace.rebuild()).toMatchObject({ order: 'recorded', repaired: [paths.manifestCopy] })
     expect(await workspace.store.get(paths.manifestCopy)).toEqual(copy)
     expect(await workspace.store.get(older!)).toBeUndefined()
+    await expectSound(workspace)
+  })
+
+  test('leaves alone what another version of Servo wrote in other bytes, and does not pretend to bring it back', async () => {
+    const workspace = await full.copy()
+    const manifest = (await workspace.manifests()).at(-1)!
+    const [path, other] = (await filesOf(workspace, 'base')).filter(
+      (it) => manifest.base.tables['runs']!.path === it || it.includes('/timers/'),
+    )
+    // The same rows with another codec, and a manifest that says so.
+    const rows = await decodeRows(runs, (await workspace.store.get(path!))!)
+    const bytes = encodeRows(runs, rows, scope, { codec: 'snappy' })
+    await workspace.store.put(path!, bytes)
+    const tables = { ...manifest.base.tables, runs: fileRef(path!, bytes, rows.length) }
+    const foreign = encodeManifest({ ...manifest, base: { ...manifest.base, tables } })
+    for (const older of await workspace.paths(paths.manifests)) await workspace.store.delete(older)
+    await workspace.store.put(paths.manifest(manifest.number), foreign)
+    await workspace.store.put(paths.manifestCopy, foreign)
+
+    await workspace.store.delete(other!)
+    expect(await workspace.rebuild()).toMatchObject({ order: 'recorded', repaired: [other] })
+    expect(await workspace.store.get(path!)).toEqual(bytes)
+    expect(await workspace.verify()).toMatchObject({ ok: true, relaid: [path] })
+
+    await workspace.store.delete(path!)
+    expect(await workspace.rebuild()).toMatchObject({ order: 'anew', problems: [] })
     await expectSound(workspace)
   })
 

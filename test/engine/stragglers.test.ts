@@ -7,7 +7,9 @@ import { encodeSegment, type Segment } from '../../src/engine/segment.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
-import { reportFact } from '../../src/testing/facts.ts'
+import { reportFact, runFacts } from '../../src/testing/facts.ts'
+import { hotRows } from './busy-day.ts'
+import { Gate, interceptedStore } from './intercepted-store.ts'
 import { paths, seededBytes, Workspace } from './workspace.ts'
 
 /** Appends with a clock that is wrong by so much. Returns the segment as it would be announced. */
@@ -131,6 +133,47 @@ describe('a segment that is announced again', () => {
     await fresh.publish()
     await expectAllFolded(workspace)
   })
+})
+
+test('a straggler that is folded while a base is being written, and is in no recorded order yet, is not forgotten', async () => {
+  const workspace = new Workspace()
+  const gate = new Gate(({ method, path }) => method === 'create' && path.includes('/runs/'))
+  const compactor = await workspace.compactor({
+    lookbackMs: MINUTE_MS,
+    store: interceptedStore(workspace.store, gate.before),
+  })
+  await appendSkewed(workspace, 0, 'in the base')
+  await compactor.catchUp()
+  const publishing = compactor.publish({ kind: 'base' })
+  await gate.arrived
+  const straggler = await appendSkewed(workspace, -HOUR_MS, 'straggler')
+  expect((await compactor.apply([straggler])).size).toBe(1)
+  gate.open()
+  await publishing
+  expect((await compactor.apply([straggler])).size).toBe(0)
+  await compactor.publish()
+  await expectAllFolded(workspace)
+})
+
+test('the same batch under two names, as a writer leaves it that could not know, changes nothing the second time', async () => {
+  const workspace = new Workspace()
+  const { batches } = runFacts('r', { tasks: 1 })
+  for (const batch of batches) await workspace.append(...batch, reportFact(`with ${batch.length} ${workspace.clock.now()}`))
+  const once = await workspace.copy()
+  const ulid = ulidSource(() => workspace.clock.now(), seededBytes(77))
+  for (const path of await workspace.paths(paths.ledger)) {
+    workspace.clock.pass(1)
+    await workspace.store.put(paths.segment(ulid()), (await workspace.store.get(path))!)
+  }
+  const rows = []
+  for (const one of [once, workspace]) {
+    const compactor = await one.compactor()
+    await compactor.catchUp()
+    rows.push(hotRows(compactor.state))
+    await compactor.publish({ kind: 'base' })
+    await expectAllFolded(one)
+  }
+  expect(rows[1]).toEqual(rows[0])
 })
 
 test('[I1][I2] each segment is folded once, however clocks are wrong, whatever is announced and whoever restarts', async () => {

@@ -1,10 +1,9 @@
-import pc from 'picocolors'
 import { orchestration } from '../../domain/index.ts'
 import { rebuild } from '../../engine/rebuild.ts'
 import { systemClock } from '../../ports/clock.ts'
 import type { WorkspaceFlags } from '../main.ts'
 import { openWorkspace } from '../open-workspace.ts'
-import { print, printable, printJson } from '../output.ts'
+import { colours, print, printable, printJson } from '../output.ts'
 import { withScratch } from '../scratch.ts'
 
 /** Needs no confirmation: only derived files are written, and the ledger is never touched. */
@@ -16,11 +15,11 @@ export async function rebuildCommand(dir: string, flags: WorkspaceFlags): Promis
   if (report.problems.length > 0) process.exitCode = 1
   if (flags.json) return printJson(report)
 
-  for (const path of report.repaired) print(`${pc.yellow('repaired')} ${printable(path)}`)
+  for (const path of report.repaired) print(`${colours.yellow('repaired')} ${printable(path)}`)
   for (const { path, message } of report.problems)
-    print(`${pc.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
+    print(`${colours.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
   const order = report.order === 'recorded' ? 'in the recorded order' : 'anew, because the recorded order could not be read'
   print(
-    `${pc.green('rebuilt')}  ${report.segments} segments with ${report.events} events ${order}; manifest ${report.manifest}`,
+    `${colours.green('rebuilt')}  ${report.segments} segments with ${report.events} events ${order}; manifest ${report.manifest}`,
   )
 }

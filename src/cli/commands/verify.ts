@@ -1,9 +1,8 @@
-import pc from 'picocolors'
 import { orchestration } from '../../domain/index.ts'
 import { verify } from '../../engine/verify.ts'
 import type { WorkspaceFlags } from '../main.ts'
 import { openWorkspace } from '../open-workspace.ts'
-import { print, printable, printJson } from '../output.ts'
+import { colours, print, printable, printJson } from '../output.ts'
 import { withScratch } from '../scratch.ts'
 
 export async function verifyCommand(dir: string, flags: WorkspaceFlags & { quick?: boolean }): Promise<void> {
@@ -15,11 +14,11 @@ export async function verifyCommand(dir: string, flags: WorkspaceFlags & { quick
   if (flags.json) return printJson(report)
 
   for (const { path, message } of report.problems)
-    print(`${pc.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
+    print(`${colours.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
   const what = `${report.segments} segments with ${report.events} events, ${report.files} files, manifest ${report.manifest}`
   if (report.ok)
-    print(`${pc.green('ok')}       ${what}${report.replayed ? '; the tables follow from the ledger' : '; not replayed'}`)
-  else print(`${pc.red('not ok')}   ${report.problems.length} problems in ${what}`)
+    print(`${colours.green('ok')}       ${what}${report.replayed ? '; the tables follow from the ledger' : '; not replayed'}`)
+  else print(`${colours.red('not ok')}   ${report.problems.length} problems in ${what}`)
   if (report.relaid.length > 0)
     print(`         ${report.relaid.length} files were written by another version; their rows are the same`)
   if (report.unfolded.length > 0) print(`         ${report.unfolded.length} segments are not folded yet`)
