@@ -20,7 +20,7 @@ export function attachScript(registry: Registry): string {
 }
 
 const HEADER = `-- Servo: the state of this workspace as DuckDB views, one per table. Written by Servo; the same for every workspace.
--- Run it in the folder it lies in, with DuckDB 1.1 or newer:   duckdb -init attach.sql
+-- Run it in the folder it lies in, with DuckDB 1.2 or newer:   duckdb -init attach.sql
 -- The views show the state as it was published when the script ran; run it again (.read attach.sql) for a newer one.
 `
 

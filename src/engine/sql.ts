@@ -29,8 +29,7 @@ export const sqlTypes = (table: Table): Record<string, string> =>
   Object.fromEntries(Object.entries(table.stored).map(([name, column]) => [name, TYPES[column.kind]]))
 
 /** No rows, with all columns and their types: what a table without files is. */
-export const emptyQuery = (table: Table): string =>
-  `SELECT ${typedNulls(table, Object.keys(table.stored)).join(', ')} WHERE false`
+const emptyQuery = (table: Table): string => `SELECT ${typedNulls(table, Object.keys(table.stored)).join(', ')} WHERE false`
 
 function typedNulls(table: Table, names: readonly string[]): string[] {
   const types = sqlTypes(table)

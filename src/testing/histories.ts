@@ -31,7 +31,7 @@ function expand(plan: HistoryPlan): History {
   for (const [index, sensor] of plan.sensors.entries()) world.spawn(sensorLife(world, index, sensor))
   for (const [index, backfill] of plan.backfills.entries()) world.spawn(backfillLife(world, index, backfill))
   for (const [index, one] of plan.strays.entries()) world.spawn(stray(world, index, one))
-  world.play()
+  world.play(plan.steps ?? undefined)
   return readable({ events: world.events, world }, world.events)
 }
 

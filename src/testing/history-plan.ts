@@ -8,6 +8,8 @@ export interface HistoryPlan {
   readonly sensors: readonly SensorPlan[]
   readonly backfills: readonly BackfillPlan[]
   readonly strays: readonly StrayPlan[]
+  /** After how many segments one stops looking; null when everything is over. */
+  readonly steps: number | null
   readonly skewsMs: readonly number[]
   readonly choices: readonly number[]
 }
@@ -241,6 +243,7 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
       }),
       { maxLength: 8 },
     ),
+    steps: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 })),
     skewsMs: fc.array(fc.integer({ min: -5 * MINUTE_MS, max: 5 * MINUTE_MS }), { maxLength: 3 }),
     choices: fc.array(fc.nat({ max: 997 }), { maxLength: 60 }),
   })

@@ -97,7 +97,8 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
     outcome,
     completed_at: toIso(run.world.now - 10),
     retryable: plan.outcome === 'retryable',
-    ...(plan.started > 0 && { worker_id: 'worker-0', started_at: startedAt }),
+    // A controller that gives up on a worker does not know who that was.
+    ...(plan.started > 0 && plan.zombie === 'none' && { worker_id: 'worker-0', started_at: startedAt }),
     ...(plan.alarms === 1 && { retry_not_before: toIso(run.world.now + 30_000) }),
     ...(failed && { error_category: plan.zombie === 'none' ? 'user' : 'heartbeat_timeout', error_message: 'it did not work' }),
     ...(outcome === 'SUCCEEDED' && { materialization_id: `m-${fact.attempt_id}`, code_version: 'v1', output: { rows: 3 } }),

@@ -61,10 +61,11 @@ export class World {
     this.#actors.push(actor)
   }
 
-  /** Lets the actors act until nobody has anything left to do, or all wait for something that will not come. */
-  play(): void {
+  /** Lets the actors act until nobody has anything left to do, all wait for something that will not come, or it is late. */
+  play(steps = Number.POSITIVE_INFINITY): void {
     let idleRounds = 0
-    while (this.#actors.length > 0 && idleRounds < PATIENCE) {
+    const end = this.#now + steps * STEP_MS
+    while (this.#actors.length > 0 && idleRounds < PATIENCE && this.#now < end) {
       const first = this.roll(this.#actors.length)
       let acted = false
       for (let offset = 0; offset < this.#actors.length && !acted; offset++) {

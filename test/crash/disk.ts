@@ -59,6 +59,10 @@ const large = (): NewEvent => {
   return { definition: TaskFinished, payload: { ...(finish.payload as object), output: randomBytes(50_000).toString('hex') } }
 }
 
+/** A tool of the system, not of ours, whatever looks for those in package.json. */
+const MOUNT = 'mount'
+const remount = (option: string): void => void execFileSync(MOUNT, ['-o', `remount,${option}`, dir])
+
 const report: Record<string, unknown> = { before: [await attempt(() => append(reportFact('first'))), await attempt(publish)] }
 let outcome = 'ok'
 while (outcome === 'ok') outcome = await attempt(() => append(large()))
@@ -68,13 +72,13 @@ report['temporaryFiles'] = readdirSync(`${dir}/.tmp`)
 // Publishing may find room for some of its files, never for half of one.
 report['publishWhileFull'] = await attempt(publish)
 
-execFileSync('mount', ['-o', 'remount,size=64m', dir])
+remount('size=64m')
 report['withRoom'] = [await attempt(() => append(reportFact('room'))), await attempt(publish)]
 
-execFileSync('mount', ['-o', 'remount,ro', dir])
+remount('ro')
 report['readOnly'] = [await attempt(() => append(reportFact('ro'))), await attempt(publish)]
 await compactor.apply([])
-execFileSync('mount', ['-o', 'remount,rw', dir])
+remount('rw')
 report['writableAgain'] = [await attempt(() => append(reportFact('rw'))), await attempt(publish)]
 
 const { ok, problems, unfolded, events } = await verify({ ...world, store, scratch: memoryStore() })

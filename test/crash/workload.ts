@@ -71,7 +71,7 @@ const world = { scope, registry: orchestration, clock: systemClock }
 async function compact(): Promise<void> {
   do {
     try {
-      const compactor = await Compactor.open({ ...world, store, name, limits: { max_count: 2, max_rows: 400 } })
+      const compactor = await Compactor.open({ ...world, store, name, limits: { max_count: 2, max_rows: 60 } })
       for (let turn = 1; ; turn += 1) {
         await compactor.apply(announced.splice(0))
         if (turn % 2 === 0) await compactor.catchUp()

@@ -2,7 +2,7 @@ import type { ListedObject, ListOptions, ObjectStore } from '../../src/ports/obj
 import type { StoreRequest } from '../../src/testing/counting-store.ts'
 
 /** Called for every request before it is carried out; may wait, count or throw. For a listing, before its first object. */
-export type Before = (request: StoreRequest) => Promise<void> | void
+type Before = (request: StoreRequest) => Promise<void> | void
 
 /** A store that asks before it does anything. */
 export function interceptedStore(inner: ObjectStore, before: Before): ObjectStore {

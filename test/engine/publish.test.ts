@@ -26,6 +26,8 @@ describe('folding while a base is being written', () => {
       expect(report.problems).toEqual([])
       expect(report.relaid).toEqual([])
     }
+    // What a base took is in its files, and memory is free of it.
+    for (const cold of compactor.state.coldTables.values()) expect(cold.recent.size).toBe(0)
     const row = await (await workspace.view()).lookup(partitionStatus, shared.asset, shared.partition)
     expect(row).toMatchObject({ wiped_event_id: expect.any(String), last_materialization_event_id: expect.any(String) })
   })

@@ -48,6 +48,26 @@ describe('retention', () => {
     expect(new Set(await workspace.paths(paths.state))).toEqual(reachable)
   })
 
+  test('[I6] leaves dropped history to readers of a manifest that still shows it, for as long as that is kept', async () => {
+    const workspace = new Workspace()
+    const compactor = await workspace.compactor({ retention })
+    for (let day = 0; day < 8; day++) await liveOneDay(workspace, compactor, day)
+    await workspace.collect(15 * MINUTE_MS)
+    expect(await daysOf(workspace, 'runs')).toHaveLength(8)
+    workspace.clock.pass(MINUTE_MS * 2)
+    await workspace.append(reportFact('one more'))
+    await compactor.catchUp()
+    await compactor.publish({ kind: 'base' })
+    expect(compactor.manifest.dropped['runs']).toBeGreaterThan(0)
+    await workspace.collect(15 * MINUTE_MS)
+    for (const manifest of await workspace.manifests()) await reachableFrom(workspace.store, manifest)
+    expect(await daysOf(workspace, 'runs')).toHaveLength(8)
+    workspace.clock.pass(20 * MINUTE_MS)
+    await workspace.collect(15 * MINUTE_MS)
+    expect((await daysOf(workspace, 'runs')).length).toBeLessThan(8)
+    expect((await workspace.verify()).problems).toEqual([])
+  })
+
   test('drops expired rows of a cold table when its runs are merged, and keeps the others', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor({ retention })

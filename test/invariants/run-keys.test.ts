@@ -79,8 +79,13 @@ describe('run keys', () => {
   })
 
   test('[L2-INV-4] the fingerprint does not depend on the order in which assets and partitions are named', () => {
+    // Nobody may use this key: many a reader of JSON drops it, or worse.
+    const labelled = fc.dictionary(
+      fc.string().filter((key) => key !== '__proto__'),
+      fc.string(),
+    )
     const names = fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 1 })
-    const property = fc.property(names, names, fc.dictionary(fc.string(), fc.string()), (assets, partitions, labels) => {
+    const property = fc.property(names, names, labelled, (assets, partitions, labels) => {
       const asked = requestFingerprint({ asset_selection: assets, partition_selection: partitions, labels })
       const reversed = Object.fromEntries(Object.entries(labels).reverse())
       const again = { asset_selection: assets.toReversed(), partition_selection: partitions.toReversed(), labels: reversed }

@@ -82,6 +82,27 @@ describe('a query', () => {
     })
   })
 
+  test('over a file that is gone names it, whenever it went', async () => {
+    const file = path.join(folder, 'short-lived.parquet')
+    const shown = { name: 'answers', sql: `SELECT * FROM read_parquet(['${file}'])`, files: [file] }
+    const from = { ...source(), open: async () => [shown] }
+    await expect(ask('FROM answers', from)).rejects.toMatchObject({
+      kind: 'corrupt',
+      message: expect.stringContaining('short-lived.parquet'),
+    })
+    fs.copyFileSync(mine, file)
+    // Names that are spelled after the views are made: from here on the file is gone.
+    const spell = (name: string): string => {
+      fs.rmSync(file, { force: true })
+      return name
+    }
+    const late = { ...from, spell }
+    await expect(ask('FROM answers', late)).rejects.toMatchObject({
+      kind: 'corrupt',
+      message: expect.stringContaining('short-lived.parquet'),
+    })
+  })
+
   test('that is left half way ends', async () => {
     const { rows } = await query('SELECT range FROM range(10_000_000)', source())
     for await (const batch of rows()) {

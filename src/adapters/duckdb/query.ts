@@ -87,8 +87,12 @@ async function lock(connection: DuckDBConnection, files: readonly string[]): Pro
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
+const REPAIR = 'Run `servo verify` to see what is damaged, then `servo rebuild`.'
+
 const UNKNOWN_TABLE = /^Catalog Error: Table with name (.+?) does not exist!/s
 const DAMAGED_FILE = /^(IO Error|Invalid Input Error|Invalid Error|TProtocolException)\b.*\.parquet/s
+/** A file that was there when the lock was set: now that it is gone, DuckDB takes its name for a folder to look through. */
+const GONE_FILE = /^Permission Error: Cannot access file "(.*\.parquet)\/\*\*/s
 
 /** What DuckDB says, sorted by what can be done about it. */
 function explained(error: unknown, source: TableSource): unknown {
@@ -107,9 +111,11 @@ function explained(error: unknown, source: TableSource): unknown {
       cause: error,
     })
   }
+  const gone = GONE_FILE.exec(message)?.[1]
+  if (gone !== undefined) return new ServoError('corrupt', 'file_missing', `${gone} is gone`, { hint: REPAIR, cause: error })
   if (DAMAGED_FILE.test(message)) {
     return new ServoError('corrupt', 'file_unreadable', message, {
-      hint: 'Run `servo verify` to see what is damaged, then `servo rebuild`.',
+      hint: REPAIR,
       cause: error,
     })
   }
