@@ -1,6 +1,8 @@
 import type { ObjectStore } from '../ports/object-store.ts'
 import { checkScope, type Scope } from './paths.ts'
 
+/** Sorts before every tenant. */
+const FIRST_NAME = 'tenant='
 /** Sorts after every name that Servo puts below a workspace. */
 const LAST_NAME = 'z'.repeat(100)
 
@@ -19,20 +21,20 @@ function isScope(scope: Scope): boolean {
 /** The workspaces that a store holds. Skips from one to the next without listing what is inside. */
 export async function listScopes(store: ObjectStore): Promise<Scope[]> {
   const scopes: Scope[] = []
-  let after = ''
-  for (;;) {
-    let next: string | undefined
-    for await (const { path } of store.list('', after === '' ? {} : { after })) {
-      next = path
-      break
-    }
-    if (next === undefined) return scopes
-    const [root, tenant_id, workspace_id] = ROOT.exec(next) ?? []
-    if (root === undefined) after = next
-    else {
+  let after: string | undefined = FIRST_NAME
+  while (after !== undefined) {
+    const from: string = after
+    after = undefined
+    for await (const { path } of store.list('', { after: from })) {
+      // Other things may lie in the same store; what sorts behind all tenants ends the search.
+      if (!path.startsWith(FIRST_NAME)) break
+      const [root, tenant_id, workspace_id] = ROOT.exec(path) ?? []
+      if (root === undefined) continue
       const scope = { tenant_id: tenant_id as string, workspace_id: workspace_id as string }
       if (isScope(scope)) scopes.push(scope)
       after = `${root}${LAST_NAME}`
+      break
     }
   }
+  return scopes
 }

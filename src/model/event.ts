@@ -77,8 +77,13 @@ export interface EventDefinition<P = any, I = any> extends EventSpec<P, I> {
 
 /** Declares an event once: payload, idempotency key, effect and description live together. */
 export function defineEvent<P, I>(spec: EventSpec<P, I>): EventDefinition<P, I> {
-  const compiled = z.compile(spec.payload) as z.ZodType<P>
-  return { ...spec, parse: (payload) => compiled.safeParse(payload) as ReturnType<EventDefinition<P>['parse']> }
+  // Compiling takes milliseconds: paid by the first event of a type, not by everyone who imports it.
+  let compiled: z.ZodType<P> | undefined
+  const parse: EventDefinition<P, I>['parse'] = (payload) => {
+    compiled ??= z.compile(spec.payload) as z.ZodType<P>
+    return compiled.safeParse(payload) as ReturnType<EventDefinition<P, I>['parse']>
+  }
+  return { ...spec, parse }
 }
 
 /** Everything the engine needs to know about a domain: its facts and its tables. */
