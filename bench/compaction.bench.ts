@@ -122,6 +122,21 @@ function show(title: string, windows: readonly Window[], stretches: readonly Str
     { label: 'batches measured', of: ({ batches }) => batches.length, as: String },
     { label: 'computing, median', of: ({ batches }) => median(batches.map((batch) => batch.cpuMs)), as: milliseconds },
     { label: 'computing, mean', of: ({ batches }) => mean(batches.map((batch) => batch.cpuMs)), as: milliseconds },
+    {
+      label: 'JSON.parse of the events, median',
+      of: ({ batches }) => median(batches.map((batch) => batch.parseMs)),
+      as: milliseconds,
+    },
+    {
+      label: 'computing, median : JSON.parse',
+      of: ({ batches }) => median(batches.map((batch) => batch.cpuMs / batch.parseMs)),
+      as: ratio,
+    },
+    {
+      label: 'computing, mean : JSON.parse',
+      of: ({ batches }) => sum(batches.map((batch) => batch.cpuMs)) / sum(batches.map((batch) => batch.parseMs)),
+      as: ratio,
+    },
     { label: 'time, median', of: ({ batches }) => median(batches.map((batch) => batch.wallMs)), as: milliseconds },
     { label: 'time, mean', of: ({ batches }) => mean(batches.map((batch) => batch.wallMs)), as: milliseconds },
     { label: 'time, longest', of: ({ batches }) => Math.max(...batches.map((batch) => batch.wallMs)), as: milliseconds },
@@ -165,6 +180,10 @@ function show(title: string, windows: readonly Window[], stretches: readonly Str
     {
       label: 'computing',
       of: ({ batches, events }) => milliseconds(sum(batches.map((batch) => batch.cpuMs)) / (events / EVENTS)),
+    },
+    {
+      label: 'computing : JSON.parse',
+      of: ({ batches }) => ratio(sum(batches.map((batch) => batch.cpuMs)) / sum(batches.map((batch) => batch.parseMs))),
     },
     {
       label: 'written',

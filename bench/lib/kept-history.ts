@@ -17,10 +17,13 @@ const streams = {
 }
 
 function placeOf(kind: Kind, tasks: number): string {
-  return path.join(scratchRoot(), `kept-${kind}-${tasks}-${sourceHash()}`)
+  return path.join(scratchRoot(), `kept-${kind}-${tasks}-${sourceHash}`)
 }
 
-function sourceHash(): string {
+/** Of the source as this process has loaded it. */
+const sourceHash = hashOfSource()
+
+function hashOfSource(): string {
   const root = path.resolve(import.meta.dirname, '../..')
   const hash = createHash('sha256')
   for (const file of globSync('{src/{model,domain,engine}/**/*.ts,bench/lib/{stream,workload}.ts}', { cwd: root }).sort()) {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 
@@ -17,7 +17,24 @@ process.on('exit', () => {
 
 /** A fresh folder that is gone when the process is. */
 export function scratchFolder(name: string): string {
-  const folder = mkdtempSync(path.join(scratchRoot(), `${name}-`))
+  if (folders.length === 0) sweep()
+  const folder = mkdtempSync(path.join(scratchRoot(), `scratch-${process.pid}-${name}-`))
   folders.push(folder)
   return folder
+}
+
+/** What killed processes left. */
+function sweep(): void {
+  for (const name of readdirSync(scratchRoot())) {
+    const pid = /^scratch-(\d+)-/.exec(name)?.[1]
+    if (pid !== undefined && !isAlive(Number(pid))) rmSync(path.join(scratchRoot(), name), { recursive: true, force: true })
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
 }

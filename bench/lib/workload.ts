@@ -3,6 +3,7 @@ import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { Compactor } from '../../src/engine/compactor.ts'
 import { collectGarbage } from '../../src/engine/gc.ts'
+import type { Segment } from '../../src/engine/segment.ts'
 import { MINUTE_MS } from '../../src/lib/time.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { type MeteredStore, meteredStore, type Usage } from './metered-store.ts'
@@ -21,6 +22,8 @@ export interface Batch extends Usage {
   /** What this process computed; the rest of the time it waited for the disk, or for other programs. */
   readonly cpuMs: number
   readonly applyMs: number
+  /** JSON.parse of the batch's events: how fast this machine computes just now. */
+  readonly parseMs: number
 }
 
 export interface Collection {
@@ -71,7 +74,8 @@ export class Workload {
     const cpuMs = processorTime(cpu)
     // A stream that is ignored or parked would be measured as very fast.
     for (const verdict of verdicts.values()) assert.equal(verdict.kind, 'applied')
-    return { kind: this.compactor.manifest.l0.length === 0 ? 'base' : 'delta', wallMs, cpuMs, applyMs, ...this.store.take() }
+    const kind = this.compactor.manifest.l0.length === 0 ? 'base' : 'delta'
+    return { kind, wallMs, cpuMs, applyMs, parseMs: parseMs(segments), ...this.store.take() }
   }
 
   /** Goes on until so many tasks have finished and a base was just made. */
@@ -91,4 +95,11 @@ export class Workload {
     const { files } = await collectGarbage({ store: this.store, scope, registry: orchestration, clock: this.clock })
     this.collections.push({ wallMs: performance.now() - start, requests: this.store.take().requests, files })
   }
+}
+
+function parseMs(segments: readonly Segment[]): number {
+  const text = JSON.stringify(segments)
+  const cpu = process.cpuUsage()
+  JSON.parse(text)
+  return processorTime(cpu)
 }

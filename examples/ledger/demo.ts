@@ -23,7 +23,13 @@ rmSync(dir, { recursive: true, force: true })
 
 const scope = { tenant_id: 'demo', workspace_id: 'shop' }
 const store = fsStore(dir)
-const ledger = new Ledger({ store, scope, clock: systemClock, ulid: ulidSource(systemClock.now, randomBytes), source: 'servo/demo' })
+const ledger = new Ledger({
+  store,
+  scope,
+  clock: systemClock,
+  ulid: ulidSource(systemClock.now, randomBytes),
+  source: 'servo/demo',
+})
 const compactor = await Compactor.open({ store, scope, registry: orchestration, clock: systemClock, name: 'demo' })
 const now = (): string => new Date(systemClock.now()).toISOString()
 
@@ -56,18 +62,30 @@ async function runDay(day: string, mishap?: 'retry' | 'failure'): Promise<void> 
       tasks: [task('orders', []), task('revenue', ['orders']), task('headline', ['revenue'])],
     }),
   ])
-  const attemptOnce = async (asset: string, attempt: number, error?: { message: string; retryable: boolean }): Promise<void> => {
+  const attemptOnce = async (
+    asset: string,
+    attempt: number,
+    error?: { message: string; retryable: boolean },
+  ): Promise<void> => {
     const fact = { run_id, task_key: `${asset}:${day}`, attempt, attempt_id: attemptId(run_id, `${asset}:${day}`, attempt) }
     const started_at = now()
     await ledger.append([newEvent(DispatchRequested, { ...fact, worker_queue: 'default' })])
     await ledger.append([newEvent(TaskStarted, { ...fact, worker_id: 'worker-1', started_at })])
-    const outcome = error === undefined ? { outcome: 'SUCCEEDED' as const, retryable: true } : { outcome: 'FAILED' as const, retryable: error.retryable, error_message: error.message }
-    await ledger.append([newEvent(TaskFinished, { ...fact, worker_id: 'worker-1', started_at, completed_at: now(), ...outcome })])
+    const outcome =
+      error === undefined
+        ? { outcome: 'SUCCEEDED' as const, retryable: true }
+        : { outcome: 'FAILED' as const, retryable: error.retryable, error_message: error.message }
+    await ledger.append([
+      newEvent(TaskFinished, { ...fact, worker_id: 'worker-1', started_at, completed_at: now(), ...outcome }),
+    ])
   }
-  if (mishap === 'failure') return await attemptOnce('orders', 1, { message: 'the payment provider answered 403', retryable: false })
+  if (mishap === 'failure')
+    return await attemptOnce('orders', 1, { message: 'the payment provider answered 403', retryable: false })
   if (mishap === 'retry') {
     await attemptOnce('orders', 1, { message: 'the payment provider timed out', retryable: true })
-    await ledger.append([newEvent(TimerFired, { timer_type: 'RETRY', run_id, task_key: `orders:${day}`, attempt: 1, fire_at: now() })])
+    await ledger.append([
+      newEvent(TimerFired, { timer_type: 'RETRY', run_id, task_key: `orders:${day}`, attempt: 1, fire_at: now() }),
+    ])
   }
   await attemptOnce('orders', mishap === 'retry' ? 2 : 1)
   await attemptOnce('revenue', 1)
@@ -80,11 +98,13 @@ await runDay('2026-11-15', 'failure')
 const segments = await compactor.catchUp()
 await compactor.publish({ kind: 'base' })
 const { events } = compactor.manifest.watermarks
-process.stdout.write(`\n${events} facts in ${segments} segments, folded and published as manifest ${compactor.manifest.number}.\n`)
+process.stdout.write(
+  `\n${events} facts in ${segments} segments, folded and published as manifest ${compactor.manifest.number}.\n`,
+)
 
 const queries = [
   'select run_key, state, tasks_succeeded as ok, tasks_failed as failed, tasks_skipped as skipped from runs order by run_key',
-  'select task_key, state, attempt, error_message, cause_task_key from tasks where state <> \'SUCCEEDED\' or attempt > 1 order by task_key',
+  "select task_key, state, attempt, error_message, cause_task_key from tasks where state <> 'SUCCEEDED' or attempt > 1 order by task_key",
   'select asset_key, partition_key, last_attempt_outcome, last_materialization_at is not null as materialized from partition_status order by 1, 2',
 ]
 for (const sql of queries) {
@@ -95,6 +115,8 @@ process.stdout.write('\n$ servo verify .servo/demo\n')
 servo('verify', dir)
 
 function servo(...args: string[]): void {
-  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, '../../src/cli/main.ts'), ...args], { stdio: 'inherit' })
+  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, '../../src/cli/main.ts'), ...args], {
+    stdio: 'inherit',
+  })
   if (status !== 0) process.exit(status ?? 1)
 }

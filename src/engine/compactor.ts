@@ -12,7 +12,14 @@ import { type Draft, draftBase, draftDelta, type RowsInTransit } from './draft.t
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
 import { loadState } from './load-state.ts'
-import { defaultL0Limits, encodeManifest, type L0Limits, type Manifest, newestManifest, type OrderedPublish } from './manifest.ts'
+import {
+  defaultL0Limits,
+  encodeManifest,
+  type L0Limits,
+  type Manifest,
+  newestManifest,
+  type OrderedPublish,
+} from './manifest.ts'
 import { Paths, type Scope, segmentUlid } from './paths.ts'
 import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
 import { mergeRows } from './row-merge.ts'
@@ -84,7 +91,12 @@ export class Compactor {
     this.#limits = { ...defaultL0Limits, ...options.limits }
     this.#retention = { ...defaultRetention, ...options.retention }
     if ((this.#retention['idempotency_keys'] ?? 0) < MIN_IDEMPOTENCY_DAYS) {
-      throw new ServoError('invalid', 'retention_too_short', `idempotency keys must be kept for at least ${MIN_IDEMPOTENCY_DAYS} days`, { hint: 'Queues repeat messages for that long.' })
+      throw new ServoError(
+        'invalid',
+        'retention_too_short',
+        `idempotency keys must be kept for at least ${MIN_IDEMPOTENCY_DAYS} days`,
+        { hint: 'Queues repeat messages for that long.' },
+      )
     }
   }
 
@@ -144,7 +156,12 @@ export class Compactor {
     } catch (error) {
       // Half a segment is in memory now. Publishing it would give tables that no replay of the ledger makes.
       const message = `${event.event_type} ${event.event_id} could not be folded: ${messageOf(error)}`
-      throw this.#break(new ServoError('bug', 'fold_failed', message, { hint: 'Nothing is lost; upgrade Servo and open the state again.', cause: error }))
+      throw this.#break(
+        new ServoError('bug', 'fold_failed', message, {
+          hint: 'Nothing is lost; upgrade Servo and open the state again.',
+          cause: error,
+        }),
+      )
     }
   }
 
@@ -166,7 +183,10 @@ export class Compactor {
     const before = this.#applied
     // A damaged segment may be repaired long after the listing has gone past it.
     let found: string[] = [...this.problems.keys()]
-    for await (const { path } of this.#options.store.list(this.#paths.ledger, from > 0 ? { after: this.#paths.segmentsFrom(from) } : {})) {
+    for await (const { path } of this.#options.store.list(
+      this.#paths.ledger,
+      from > 0 ? { after: this.#paths.segmentsFrom(from) } : {},
+    )) {
       found.push(path)
       if (found.length >= 1_000) {
         await this.applyPaths(found)
@@ -234,8 +254,15 @@ export class Compactor {
       return await (kind === 'delta' ? draftDelta(input) : draftBase(input))
     } catch (error) {
       // Memory has given up rows that no file holds: only the ledger and the last manifest are to be trusted now.
-      const failed = this.#break(new ServoError('unavailable', 'publish_failed', `a ${kind} could not be made: ${messageOf(error)}`, { hint: 'Open the state again.', cause: error }))
-      throw (await this.#isOvertaken(error)) ? this.#fenced('another compactor has taken over, and the files of this one were collected', error) : failed
+      const failed = this.#break(
+        new ServoError('unavailable', 'publish_failed', `a ${kind} could not be made: ${messageOf(error)}`, {
+          hint: 'Open the state again.',
+          cause: error,
+        }),
+      )
+      throw (await this.#isOvertaken(error))
+        ? this.#fenced('another compactor has taken over, and the files of this one were collected', error)
+        : failed
     }
   }
 
@@ -284,7 +311,12 @@ export class Compactor {
 
   async #createFile(path: string, bytes: Uint8Array): Promise<void> {
     if (await this.#createOwn(path, bytes)) return
-    throw this.#break(new ServoError('corrupt', 'file_taken', `${path} exists with other contents`, { hint: 'Two compactors share an epoch; run `servo verify`.', facts: { path } }))
+    throw this.#break(
+      new ServoError('corrupt', 'file_taken', `${path} exists with other contents`, {
+        hint: 'Two compactors share an epoch; run `servo verify`.',
+        facts: { path },
+      }),
+    )
   }
 
   /** Creates an object, or finds that an earlier try of ours has. */
@@ -339,7 +371,8 @@ export class Compactor {
     try {
       return await this.#reader.lookupMerged(table, this.#manifest.runs[table.name] ?? [], keys)
     } catch (error) {
-      if (await this.#isOvertaken(error)) throw this.#fenced('another compactor has taken over, and the files of this one were collected', error)
+      if (await this.#isOvertaken(error))
+        throw this.#fenced('another compactor has taken over, and the files of this one were collected', error)
       throw error
     }
   }
@@ -370,7 +403,9 @@ export class Compactor {
   }
 
   #fenced(message: string, cause?: unknown): ServoError {
-    return this.#break(new ServoError('conflict', 'fenced', message, { hint: 'Open the state again; this one is out of date.', cause }))
+    return this.#break(
+      new ServoError('conflict', 'fenced', message, { hint: 'Open the state again; this one is out of date.', cause }),
+    )
   }
 
   #break(error: ServoError): ServoError {

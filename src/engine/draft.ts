@@ -4,7 +4,7 @@ import { historyIndex } from '../model/system-tables.ts'
 import { type AnyRow, defineTable, type Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type FileRef, fileRef } from './checked.ts'
-import type { Delta, DeltaFiles, HistoryEntry, Manifest, OrderedPublish, OrderEntry, RunRef } from './manifest.ts'
+import type { Delta, DeltaFiles, HistoryEntry, Manifest, OrderEntry, OrderedPublish, RunRef } from './manifest.ts'
 import { appendEntry } from './page-list.ts'
 import { encodeRows } from './parquet.ts'
 import { type Layer, Paths, type Scope } from './paths.ts'
@@ -68,15 +68,30 @@ export function draftDelta(input: DraftInput): Draft {
   const { manifest, epoch } = input
   const files = new FileSet()
   const { tables, rows } = writeChanges(input, files)
-  const delta: Delta = { publish: manifest.publish + 1, epoch, published_at: input.publishedAt, segments: input.segments, rows, tables }
+  const delta: Delta = {
+    publish: manifest.publish + 1,
+    epoch,
+    published_at: input.publishedAt,
+    segments: input.segments,
+    rows,
+    tables,
+  }
   return {
     files: files.list,
-    manifest: { ...following(input), l0: [...manifest.l0, delta], l0_count: manifest.l0.length + 1, l0_rows: manifest.l0_rows + rows },
+    manifest: {
+      ...following(input),
+      l0: [...manifest.l0, delta],
+      l0_count: manifest.l0.length + 1,
+      l0_rows: manifest.l0_rows + rows,
+    },
   }
 }
 
 /** Writes the rows that changed since the last publish, and from here on counts changes anew. */
-function writeChanges({ state, manifest, scope, epoch }: DraftInput, files: FileSet): { tables: Record<string, DeltaFiles>; rows: number } {
+function writeChanges(
+  { state, manifest, scope, epoch }: DraftInput,
+  files: FileSet,
+): { tables: Record<string, DeltaFiles>; rows: number } {
   const paths = new Paths(scope)
   const publish = manifest.publish + 1
   const tables: Record<string, DeltaFiles> = {}
@@ -91,13 +106,26 @@ function writeChanges({ state, manifest, scope, epoch }: DraftInput, files: File
     if (hot.dirty.size > 0) entry.rows = write(table, 'l0', table.name, hot.dirty)
     if (hot.removed.size > 0) {
       const removed = removedKeysOf(table)
-      entry.removed = write(removed, 'removed', table.name, [...hot.removed.values()].map((key) => rowOfKey(removed, key)))
+      entry.removed = write(
+        removed,
+        'removed',
+        table.name,
+        [...hot.removed.values()].map((key) => rowOfKey(removed, key)),
+      )
     }
     if (entry.rows !== undefined || entry.removed !== undefined) tables[table.name] = entry
     hot.clearChanges()
   }
   for (const [table, cold] of state.coldTables) {
-    if (cold.dirty.size > 0) tables[table.name] = { rows: write(table, 'l0', table.name, [...cold.dirty].map((key) => cold.recent.get(key) as AnyRow)) }
+    if (cold.dirty.size > 0)
+      tables[table.name] = {
+        rows: write(
+          table,
+          'l0',
+          table.name,
+          [...cold.dirty].map((key) => cold.recent.get(key) as AnyRow),
+        ),
+      }
     cold.clearChanges()
   }
   return { tables, rows: count }
@@ -123,7 +151,12 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
   const base: Record<string, FileRef> = {}
   for (const [table, hot] of state.hotTables) {
     const rows = sortedByKey(table, hot.all())
-    if (rows.length > 0) base[table.name] = files.add(paths.file(table.name, 'base', publish, epoch), encodeRows(table, rows, scope, { codec: 'zstd' }), rows.length)
+    if (rows.length > 0)
+      base[table.name] = files.add(
+        paths.file(table.name, 'base', publish, epoch),
+        encodeRows(table, rows, scope, { codec: 'zstd' }),
+        rows.length,
+      )
     hot.clearChanges()
   }
   const captured = [...state.coldTables].map(([table, cold]) => {
@@ -144,7 +177,10 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
     runs[table.name] = await mergeLevels(input, files, paths, table, [...known, added])
   }
 
-  const history = sealedTables === undefined ? { list: manifest.history, pages: [] } : appendEntry(manifest.history, sealedTables, (at, level) => paths.page('history', at, epoch, level))
+  const history =
+    sealedTables === undefined
+      ? { list: manifest.history, pages: [] }
+      : appendEntry(manifest.history, sealedTables, (at, level) => paths.page('history', at, epoch, level))
   const order = recordOrder(input, files, paths, publish)
   for (const page of [...history.pages, ...order.pages]) files.list.push(page)
   return {
@@ -177,19 +213,36 @@ function sealEnded(input: DraftInput, files: FileSet, paths: Paths, publish: num
       if (all === undefined) sealed.set(table, rows)
       else for (const sealedRow of rows) all.push(sealedRow)
     }
-    state.cold(historyIndex).merge({ owner: owner.name, owner_id: ownerId, state: endState, ended_at: at, publish, row_version: row['row_version'] as string })
+    state.cold(historyIndex).merge({
+      owner: owner.name,
+      owner_id: ownerId,
+      state: endState,
+      ended_at: at,
+      publish,
+      row_version: row['row_version'] as string,
+    })
   }
   if (sealed.size === 0) return undefined
   const day = utcDay(nowMs)
   const tables: Record<string, FileRef> = {}
   for (const [table, rows] of sealed) {
     const sorted = sortedByKey(table, rows)
-    tables[table.name] = files.add(paths.historyFile(table.name, day, publish, epoch), encodeRows(table, sorted, scope, { codec: 'zstd' }), sorted.length)
+    tables[table.name] = files.add(
+      paths.historyFile(table.name, day, publish, epoch),
+      encodeRows(table, sorted, scope, { codec: 'zstd' }),
+      sorted.length,
+    )
   }
   return { publish, sealed_at: publishedAt, tables }
 }
 
-async function mergeLevels(input: DraftInput, files: FileSet, paths: Paths, table: Table, runs: readonly RunRef[]): Promise<readonly RunRef[]> {
+async function mergeLevels(
+  input: DraftInput,
+  files: FileSet,
+  paths: Paths,
+  table: Table,
+  runs: readonly RunRef[],
+): Promise<readonly RunRef[]> {
   const { store, scope, manifest, epoch, retention, nowMs } = input
   const publish = manifest.publish + 1
   const keep = retentionCutoff(table, retention, nowMs)
@@ -203,7 +256,14 @@ async function mergeLevels(input: DraftInput, files: FileSet, paths: Paths, tabl
     // What is left is newer; a merged run goes before it and after the levels above.
     const above = rest.filter((run) => run.level > level)
     const below = rest.filter((run) => run.level < level)
-    levels = merged.rows === 0 ? rest : [...above, { ...files.add(paths.runFile(table.name, publish, epoch, level + 1), merged.bytes, merged.rows), level: level + 1 }, ...below]
+    levels =
+      merged.rows === 0
+        ? rest
+        : [
+            ...above,
+            { ...files.add(paths.runFile(table.name, publish, epoch, level + 1), merged.bytes, merged.rows), level: level + 1 },
+            ...below,
+          ]
   }
 }
 
@@ -216,7 +276,14 @@ function recordOrder(input: DraftInput, files: FileSet, paths: Paths, publish: n
     published_at: delta.published_at,
     segments: delta.segments,
   }))
-  publishes.push({ publish, epoch, kind: 'base', published_at: publishedAt, segments: input.segments, retention: input.retention })
+  publishes.push({
+    publish,
+    epoch,
+    kind: 'base',
+    published_at: publishedAt,
+    segments: input.segments,
+    retention: input.retention,
+  })
   const segments = publishes.flatMap((entry) => entry.segments)
   const entry: OrderEntry = {
     ...files.add(paths.order(publish, epoch), sealJson('order', publishes), segments.length),
@@ -229,7 +296,10 @@ function recordOrder(input: DraftInput, files: FileSet, paths: Paths, publish: n
 /** The next manifest with everything but the files. */
 function following({ manifest, epoch, compactor, publishedAt, nowMs, segments, events, scope }: DraftInput): Manifest {
   const { watermarks } = manifest
-  const newest = segments.reduce((largest, ulid) => (ulid > largest ? ulid : largest), watermarks.events_processed_through ?? '')
+  const newest = segments.reduce(
+    (largest, ulid) => (ulid > largest ? ulid : largest),
+    watermarks.events_processed_through ?? '',
+  )
   const last = segments.at(-1)
   return {
     ...manifest,
@@ -273,7 +343,8 @@ class FileSet {
       delete: (path) => store.delete(path),
       list: (prefix, options) => store.list(prefix, options),
       get: async (path) => find(path) ?? (await store.get(path)),
-      getRange: async (path, start, length) => find(path)?.subarray(start, start + length) ?? (await store.getRange(path, start, length)),
+      getRange: async (path, start, length) =>
+        find(path)?.subarray(start, start + length) ?? (await store.getRange(path, start, length)),
       size: async (path) => find(path)?.length ?? (await store.size(path)),
     }
   }

@@ -65,7 +65,8 @@ export class Folder {
   /** Tries everything again that an earlier version of Servo did not understand and this one does. */
   retryUnknown(): void {
     for (const parked of [...this.#state.hotTable(parkedEvents).all()]) {
-      if (parked['reason'] !== 'waiting' && !isVerdict(this.#read(parked['envelope'] as Envelope))) this.#woken.push(parked['subject'] as string)
+      if (parked['reason'] !== 'waiting' && !isVerdict(this.#read(parked['envelope'] as Envelope)))
+        this.#woken.push(parked['subject'] as string)
     }
     this.#retryParked()
   }
@@ -105,7 +106,8 @@ export class Folder {
   #parse(envelope: Envelope): Fact | Verdict {
     const definition = this.#definitions.get(envelope.event_type)
     if (definition === undefined) return { kind: 'parked', on: `type:${envelope.event_type}`, reason: 'unknown_type' }
-    if (envelope.event_version > definition.version) return { kind: 'parked', on: `type:${envelope.event_type}`, reason: 'unknown_version' }
+    if (envelope.event_version > definition.version)
+      return { kind: 'parked', on: `type:${envelope.event_type}`, reason: 'unknown_version' }
     const parsed = definition.parse(envelope.payload)
     if (!parsed.success) return { kind: 'parked', on: `type:${envelope.event_type}`, reason: 'invalid_payload' }
     return { envelope, at: toMs(envelope.timestamp), definition, payload: parsed.data }

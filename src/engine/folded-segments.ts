@@ -52,7 +52,8 @@ export class FoldedSegments {
     for await (const entry of readEntriesBackwards(this.#store, this.#manifest.order)) {
       // Nothing consumed up to here was as new as what is asked for.
       if (entry.through < ulid) break
-      for (const publish of await readOrder(this.#store, entry)) for (const segment of publish.segments) this.#known.add(segment)
+      for (const publish of await readOrder(this.#store, entry))
+        for (const segment of publish.segments) this.#known.add(segment)
     }
     this.#floor = ulid
   }

@@ -62,7 +62,12 @@ export async function collectGarbage(options: GarbageOptions): Promise<GarbageRe
   return { manifests: dropped.length, files, boundary: oldest.number }
 }
 
-async function collectFiles({ store, registry }: GarbageOptions, paths: Paths, kept: readonly Manifest[], newest: Manifest): Promise<number> {
+async function collectFiles(
+  { store, registry }: GarbageOptions,
+  paths: Paths,
+  kept: readonly Manifest[],
+  newest: Manifest,
+): Promise<number> {
   const live = new Set(kept.flatMap((manifest) => [...directFiles(manifest)].map((file) => file.path)))
   let removed = 0
   const sweep = async (prefix: string, isLive: (path: string) => boolean, from = 0, after?: string): Promise<void> => {
@@ -110,7 +115,11 @@ interface Recent<E> {
 }
 
 /** What a list has named lately: another file of that age is an orphan. Older orphans were found by earlier collections. */
-async function recent<E extends { readonly publish: number }>(store: ObjectStore, list: PageList<E>, filesOf: (entry: E) => readonly FileRef[]): Promise<Recent<E>> {
+async function recent<E extends { readonly publish: number }>(
+  store: ObjectStore,
+  list: PageList<E>,
+  filesOf: (entry: E) => readonly FileRef[],
+): Promise<Recent<E>> {
   const paths = new Set<string>()
   let entries = 0
   for await (const entry of readEntriesBackwards(store, list, (page) => paths.add(page.path))) {

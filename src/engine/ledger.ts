@@ -101,7 +101,9 @@ export class Ledger {
     const texts = envelopes.map((envelope) => canonicalJson(envelope))
     const bytes = this.#checkSize(envelopes, texts)
     if (this.#queuedBytes + bytes > this.#limits.maxWaitingBytes) {
-      throw new ServoError('unavailable', 'ledger_busy', `${this.#queuedBytes} bytes are waiting to be written`, { hint: 'Slow down and try again.' })
+      throw new ServoError('unavailable', 'ledger_busy', `${this.#queuedBytes} bytes are waiting to be written`, {
+        hint: 'Slow down and try again.',
+      })
     }
     return await new Promise<Appended>((resolve, reject) => {
       this.#queue.push({ events: envelopes, texts, bytes, resolve, reject })
@@ -144,7 +146,9 @@ export class Ledger {
     if (!checked.success) {
       const issue = checked.error.issues[0]
       const field = issue?.path.join('.')
-      throw new ServoError('invalid', 'bad_envelope', `${definition.type}: ${field}: ${issue?.message}`, { facts: { event_type: definition.type, field } })
+      throw new ServoError('invalid', 'bad_envelope', `${definition.type}: ${field}: ${issue?.message}`, {
+        facts: { event_type: definition.type, field },
+      })
     }
     return checked.data
   }
@@ -154,7 +158,8 @@ export class Ledger {
     let total = 0
     for (const [i, text] of texts.entries()) {
       const bytes = Buffer.byteLength(text)
-      if (bytes > this.#limits.maxEventBytes) throw tooLarge(`a ${envelopes[i]?.event_type} event`, bytes, this.#limits.maxEventBytes)
+      if (bytes > this.#limits.maxEventBytes)
+        throw tooLarge(`a ${envelopes[i]?.event_type} event`, bytes, this.#limits.maxEventBytes)
       total += bytes + 1
     }
     if (total > this.#limits.maxSegmentBytes) throw tooLarge('the batch', total, this.#limits.maxSegmentBytes)

@@ -10,7 +10,12 @@ import { keyOf } from './row-merge.ts'
 import { State } from './state.ts'
 
 /** The rows in memory as of a manifest: base and deltas, read side by side. History and runs stay where they are. */
-export async function loadState(store: ObjectStore, registry: Registry, manifest: Manifest, options: { indexed?: boolean } = {}): Promise<State> {
+export async function loadState(
+  store: ObjectStore,
+  registry: Registry,
+  manifest: Manifest,
+  options: { indexed?: boolean } = {},
+): Promise<State> {
   const state = new State(registry, options)
   const base = [...state.hotTables.keys()].map(async (table) => {
     const ref = manifest.base.tables[table.name]
@@ -25,7 +30,11 @@ export async function loadState(store: ObjectStore, registry: Registry, manifest
 }
 
 /** Reads a delta and returns what applies it, so that deltas can be read together and applied in order. */
-export async function readDelta(store: ObjectStore, state: State, tables: Readonly<Record<string, DeltaFiles>>): Promise<() => void> {
+export async function readDelta(
+  store: ObjectStore,
+  state: State,
+  tables: Readonly<Record<string, DeltaFiles>>,
+): Promise<() => void> {
   const parts = await Promise.all(
     Object.entries(tables).map(async ([name, files]) => {
       const table = state.tableNamed(name)

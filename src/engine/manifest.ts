@@ -115,7 +115,14 @@ export function genesis(scope: Scope): Manifest {
     compactor: '',
     published_at: '1970-01-01T00:00:00.000Z',
     publish: 0,
-    watermarks: { events_processed_through: null, last_processed_file: null, last_processed_at: null, low_ms: 0, segments: 0, events: 0 },
+    watermarks: {
+      events_processed_through: null,
+      last_processed_file: null,
+      last_processed_at: null,
+      low_ms: 0,
+      segments: 0,
+      events: 0,
+    },
     base: { publish: 0, tables: {}, delta: {} },
     l0: [],
     l0_count: 0,
@@ -133,10 +140,24 @@ export const encodeManifest = (manifest: Manifest): Uint8Array => sealJson('mani
 export function decodeManifest(bytes: Uint8Array, path: string, scope: Scope): Manifest {
   const manifest = openJson<Manifest>('manifest', bytes, path)
   if (manifest.format !== 1) {
-    throw new ServoError('corrupt', 'unknown_format', `${path} has format ${String(manifest.format)}, this version of Servo reads format 1`, { hint: 'Upgrade Servo.', facts: { path } })
+    throw new ServoError(
+      'corrupt',
+      'unknown_format',
+      `${path} has format ${String(manifest.format)}, this version of Servo reads format 1`,
+      { hint: 'Upgrade Servo.', facts: { path } },
+    )
   }
-  if (manifest.tenant_id !== scope.tenant_id || manifest.workspace_id !== scope.workspace_id || manifest.number !== numberOf(path)) {
-    throw new ServoError('corrupt', 'misplaced_manifest', `${path} is the manifest ${manifest.number} of ${manifest.tenant_id}/${manifest.workspace_id}`, { hint: 'Put it back where it belongs.', facts: { path } })
+  if (
+    manifest.tenant_id !== scope.tenant_id ||
+    manifest.workspace_id !== scope.workspace_id ||
+    manifest.number !== numberOf(path)
+  ) {
+    throw new ServoError(
+      'corrupt',
+      'misplaced_manifest',
+      `${path} is the manifest ${manifest.number} of ${manifest.tenant_id}/${manifest.workspace_id}`,
+      { hint: 'Put it back where it belongs.', facts: { path } },
+    )
   }
   return manifest
 }
@@ -161,7 +182,12 @@ export async function boundaryOf(store: ObjectStore, paths: Paths): Promise<numb
   return highest
 }
 
-export async function readManifest(store: ObjectStore, paths: Paths, scope: Scope, number: number): Promise<Manifest | undefined> {
+export async function readManifest(
+  store: ObjectStore,
+  paths: Paths,
+  scope: Scope,
+  number: number,
+): Promise<Manifest | undefined> {
   const path = paths.manifest(number)
   const bytes = await store.get(path)
   return bytes === undefined ? undefined : decodeManifest(bytes, path, scope)

@@ -53,14 +53,23 @@ const firstOf = (entries: readonly (Numbered | PageRef)[]): number => {
 }
 
 /** Entries from a publish on, oldest first. Pages that lie wholly before it are not read. */
-export async function* readEntries<E extends Numbered>(store: ObjectStore, list: PageList<E>, fromPublish = 0): AsyncGenerator<E> {
+export async function* readEntries<E extends Numbered>(
+  store: ObjectStore,
+  list: PageList<E>,
+  fromPublish = 0,
+): AsyncGenerator<E> {
   for (let level = list.levels.length - 1; level >= 1; level--) {
     for (const page of list.levels[level] as readonly PageRef[]) yield* readPage<E>(store, page, level, fromPublish)
   }
   for (const entry of list.levels[0]) if (entry.publish >= fromPublish) yield entry
 }
 
-async function* readPage<E extends Numbered>(store: ObjectStore, page: PageRef, level: number, fromPublish: number): AsyncGenerator<E> {
+async function* readPage<E extends Numbered>(
+  store: ObjectStore,
+  page: PageRef,
+  level: number,
+  fromPublish: number,
+): AsyncGenerator<E> {
   if (page.last < fromPublish) return
   const content = openJson<(E | PageRef)[]>('page', await getChecked(store, page), page.path)
   for (const item of content) {
@@ -77,7 +86,8 @@ export async function* readEntriesBackwards<E extends Numbered>(
 ): AsyncGenerator<E> {
   yield* list.levels[0].toReversed()
   for (let level = 1; level < list.levels.length; level++) {
-    for (const page of (list.levels[level] as readonly PageRef[]).toReversed()) yield* readPageBackwards<E>(store, page, level, onPage)
+    for (const page of (list.levels[level] as readonly PageRef[]).toReversed())
+      yield* readPageBackwards<E>(store, page, level, onPage)
   }
 }
 

@@ -1,6 +1,6 @@
 import { ServoError } from '../lib/error.ts'
-import { isUlid, ulidTime } from '../lib/ulid.ts'
 import { utcDay } from '../lib/time.ts'
+import { isUlid, ulidTime } from '../lib/ulid.ts'
 
 /** Whose facts these are. Both names become part of every path, so they are checked once, here. */
 export interface Scope {

@@ -75,7 +75,12 @@ async function readable({ store, scope }: RebuildOptions, paths: Paths, number: 
 }
 
 /** Brings back what is damaged or gone; undefined when the ledger as it is does not give those bytes any more. */
-async function repair(options: RebuildOptions, paths: Paths, manifest: Manifest, problems: Map<string, Problem>): Promise<string[] | undefined> {
+async function repair(
+  options: RebuildOptions,
+  paths: Paths,
+  manifest: Manifest,
+  problems: Map<string, Problem>,
+): Promise<string[] | undefined> {
   const { store, scope, registry, scratch } = options
   const repaired: string[] = []
   const damaged = await damagedFiles(options, paths, manifest)
@@ -87,7 +92,9 @@ async function repair(options: RebuildOptions, paths: Paths, manifest: Manifest,
     damaged.delete(path)
     repaired.push(path)
   }
-  const error = await corruption(async () => void (await replay({ store, scope, registry, scratch, onFile }, recordedPublishes(store, manifest))))
+  const error = await corruption(
+    async () => void (await replay({ store, scope, registry, scratch, onFile }, recordedPublishes(store, manifest))),
+  )
   const path = error?.facts['path'] as string | undefined
   if (error !== undefined && path !== undefined && !problems.has(path)) problems.set(path, { path, message: error.message })
   if (damaged.size > 0) return undefined
@@ -114,7 +121,8 @@ async function damagedFiles({ store, scope }: RebuildOptions, paths: Paths, newe
     if (error !== undefined) await store.delete(paths.manifest(number))
   }
   for await (const entry of readEntries(store, newest.history)) {
-    for (const [table, file] of Object.entries(entry.tables)) if (entry.publish >= (newest.dropped[table] ?? 0)) wanted.set(file.path, file)
+    for (const [table, file] of Object.entries(entry.tables))
+      if (entry.publish >= (newest.dropped[table] ?? 0)) wanted.set(file.path, file)
   }
   for (const file of wanted.values()) {
     if ((await corruption(async () => void (await getChecked(store, file)))) === undefined) wanted.delete(file.path)
@@ -129,12 +137,16 @@ async function foldAnew(options: RebuildOptions, paths: Paths, problems: Map<str
   if (report.manifest === start.number) return report
   // Versions before this one name files that are damaged or follow from another order. Readers move on to this one.
   await store.create(paths.boundary(start.number + 1), new Uint8Array())
-  for (const number of await manifestNumbers(store, paths)) if (number <= start.number) await store.delete(paths.manifest(number))
+  for (const number of await manifestNumbers(store, paths))
+    if (number <= start.number) await store.delete(paths.manifest(number))
   return report
 }
 
 /** Numbers that no file, manifest, collector or frozen compactor has seen, so that nothing old is taken for new. */
-async function numbersAbove({ store, scope }: RebuildOptions, paths: Paths): Promise<Pick<Manifest, 'number' | 'epoch' | 'publish'>> {
+async function numbersAbove(
+  { store, scope }: RebuildOptions,
+  paths: Paths,
+): Promise<Pick<Manifest, 'number' | 'epoch' | 'publish'>> {
   const known: Manifest[] = []
   const numbers = await manifestNumbers(store, paths)
   for (const number of numbers) {
@@ -180,9 +192,21 @@ async function finish(
   for (const [path, problem] of compactor.problems) problems.set(path, problem)
   const { number, watermarks } = compactor.manifest
   if (watermarks.segments === 0 && problems.size === 0) {
-    throw new ServoError('not_found', 'no_ledger', `there is no ledger of ${options.scope.tenant_id}/${options.scope.workspace_id}`, { hint: 'Check the folder, the tenant and the workspace.' })
+    throw new ServoError(
+      'not_found',
+      'no_ledger',
+      `there is no ledger of ${options.scope.tenant_id}/${options.scope.workspace_id}`,
+      { hint: 'Check the folder, the tenant and the workspace.' },
+    )
   }
-  return { manifest: number, segments: watermarks.segments, events: watermarks.events, repaired, order, problems: [...problems.values()] }
+  return {
+    manifest: number,
+    segments: watermarks.segments,
+    events: watermarks.events,
+    repaired,
+    order,
+    problems: [...problems.values()],
+  }
 }
 
 /** The damage that some work met, if any; an outage is thrown. */

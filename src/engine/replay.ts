@@ -24,7 +24,13 @@ export interface ReplayOptions {
 export async function* recordedPublishes(store: ObjectStore, manifest: Manifest): AsyncGenerator<OrderedPublish> {
   for await (const entry of readEntries(store, manifest.order)) yield* await readOrder(store, entry)
   for (const delta of manifest.l0) {
-    yield { publish: delta.publish, epoch: delta.epoch, kind: 'delta', published_at: delta.published_at, segments: delta.segments }
+    yield {
+      publish: delta.publish,
+      epoch: delta.epoch,
+      kind: 'delta',
+      published_at: delta.published_at,
+      segments: delta.segments,
+    }
   }
 }
 
@@ -54,7 +60,10 @@ async function readSegment(store: ObjectStore, paths: Paths, scope: Scope, ulid:
   const path = paths.segment(ulid)
   const bytes = await store.get(path)
   if (bytes === undefined) {
-    throw new ServoError('corrupt', 'segment_missing', `${path} is gone, but it was folded`, { hint: 'Restore it from a backup: the ledger is the truth and cannot be made anew.', facts: { path } })
+    throw new ServoError('corrupt', 'segment_missing', `${path} is gone, but it was folded`, {
+      hint: 'Restore it from a backup: the ledger is the truth and cannot be made anew.',
+      facts: { path },
+    })
   }
   return { ulid, events: decodeSegment(bytes, path, scope) }
 }

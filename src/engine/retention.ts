@@ -24,7 +24,12 @@ export function retentionCutoff(table: Table, retention: Retention, nowMs: numbe
 }
 
 /** Per table: the publish before which sealed history is too old to keep. Only moves forward, and reads only what it passes. */
-export async function expiredHistory(store: ObjectStore, manifest: Manifest, retention: Retention, nowMs: number): Promise<Manifest['dropped']> {
+export async function expiredHistory(
+  store: ObjectStore,
+  manifest: Manifest,
+  retention: Retention,
+  nowMs: number,
+): Promise<Manifest['dropped']> {
   const dropped = { ...manifest.dropped }
   for (const [table, days] of Object.entries(retention)) {
     const cutoff = toIso(nowMs - days * DAY_MS)

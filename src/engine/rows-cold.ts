@@ -29,7 +29,10 @@ export class ColdTable implements ColdRows {
     const key = coldKey([k1, k2, k3])
     const stored = this.#fetched.get(key)
     const recent = this.#recent(key)
-    assert(recent !== undefined || this.#fetched.has(key), `${this.table.name}: the fold reads ${JSON.stringify([k1, k2, k3])} without having announced it`)
+    assert(
+      recent !== undefined || this.#fetched.has(key),
+      `${this.table.name}: the fold reads ${JSON.stringify([k1, k2, k3])} without having announced it`,
+    )
     if (stored === undefined || recent === undefined) return recent ?? stored
     return mergeRows(this.table, stored, recent)
   }

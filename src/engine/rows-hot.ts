@@ -24,7 +24,8 @@ export class HotTable implements HotRows {
     this.table = table
     this.#parent = options.parent
     this.#depth = table.key.length
-    if (options.indexed) for (const [name, columns] of Object.entries(table.indexes ?? {})) this.#indexes.push(new Index(name, columns))
+    if (options.indexed)
+      for (const [name, columns] of Object.entries(table.indexes ?? {})) this.#indexes.push(new Index(name, columns))
   }
 
   /** Rows held here; a fork counts its own and its parent's. */

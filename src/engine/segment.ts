@@ -21,10 +21,15 @@ export function encodeSegment(eventTexts: readonly string[]): Uint8Array {
 export function decodeSegment(bytes: Uint8Array, path: string, scope: Scope): Envelope[] {
   const parsed = segmentSchema.safeParse(openJson('events', bytes, path))
   if (!parsed.success) {
-    throw new ServoError('corrupt', 'bad_segment', `${path} does not hold event envelopes: ${parsed.error.issues[0]?.message ?? 'unknown reason'}`, {
-      hint: 'Something other than Servo wrote it. Move it out of the ledger.',
-      facts: { path },
-    })
+    throw new ServoError(
+      'corrupt',
+      'bad_segment',
+      `${path} does not hold event envelopes: ${parsed.error.issues[0]?.message ?? 'unknown reason'}`,
+      {
+        hint: 'Something other than Servo wrote it. Move it out of the ledger.',
+        facts: { path },
+      },
+    )
   }
   for (const event of parsed.data) {
     if (event.tenant_id !== scope.tenant_id || event.workspace_id !== scope.workspace_id) {

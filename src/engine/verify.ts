@@ -108,8 +108,13 @@ class Verification {
     })
     for (let i = 1; i < manifests.length; i++) {
       const [before, after] = [manifests[i - 1] as Manifest, manifests[i] as Manifest]
-      const wentBack = after.epoch < before.epoch || after.publish < before.publish || after.watermarks.segments < before.watermarks.segments
-      if (wentBack) this.#report(this.#paths.manifest(after.number), `epoch, publish or position went back from manifest ${before.number} to ${after.number}`)
+      const wentBack =
+        after.epoch < before.epoch || after.publish < before.publish || after.watermarks.segments < before.watermarks.segments
+      if (wentBack)
+        this.#report(
+          this.#paths.manifest(after.number),
+          `epoch, publish or position went back from manifest ${before.number} to ${after.number}`,
+        )
     }
     return manifests
   }
@@ -120,7 +125,8 @@ class Verification {
     for await (const { path } of store.list(this.#paths.ledger)) {
       await this.#try(path, async () => {
         const ulid = segmentUlid(path)
-        if (ulid === undefined || path !== this.#paths.segment(ulid)) return this.#report(path, `${path} is not where a segment belongs`)
+        if (ulid === undefined || path !== this.#paths.segment(ulid))
+          return this.#report(path, `${path} is not where a segment belongs`)
         const bytes = await store.get(path)
         if (bytes === undefined) return
         this.#events += decodeSegment(bytes, path, scope).length
@@ -176,7 +182,10 @@ class Verification {
     })
     for (const delta of manifest.l0) for (const ulid of delta.segments) fold(ulid)
     if (this.#problems.size === 0 && folded.size !== manifest.watermarks.segments) {
-      this.#report(this.#paths.manifest(manifest.number), `the manifest counts ${manifest.watermarks.segments} segments, its order lists ${folded.size}`)
+      this.#report(
+        this.#paths.manifest(manifest.number),
+        `the manifest counts ${manifest.watermarks.segments} segments, its order lists ${folded.size}`,
+      )
     }
     return folded
   }
@@ -211,8 +220,12 @@ class Verification {
     const read = layer === 'removed' ? removedKeysOf(table) : table
     const bytes = await getChecked(this.#options.store, file)
     const columns = storedColumns(bytes)
-    const shared = (rows: AnyRow[]) => rows.map((row) => canonicalJson(Object.fromEntries(Object.entries(row).filter(([column]) => columns.has(column)))))
-    const [before, after] = [shared(await decodeRows(read, bytes, file.path)), shared(await decodeRows(read, replayed, file.path))]
+    const shared = (rows: AnyRow[]) =>
+      rows.map((row) => canonicalJson(Object.fromEntries(Object.entries(row).filter(([column]) => columns.has(column)))))
+    const [before, after] = [
+      shared(await decodeRows(read, bytes, file.path)),
+      shared(await decodeRows(read, replayed, file.path)),
+    ]
     return before.length === after.length && before.every((row, i) => row === after[i])
   }
 

@@ -76,7 +76,9 @@ export class View {
     } else {
       const followsBase = newest.base.publish === held + 1
       const missing = newest.l0.filter((delta) => delta.publish > held).map((delta) => delta.tables)
-      const deltas = await Promise.all((followsBase ? [newest.base.delta, ...missing] : missing).map((tables) => readDelta(store, this.#state, tables)))
+      const deltas = await Promise.all(
+        (followsBase ? [newest.base.delta, ...missing] : missing).map((tables) => readDelta(store, this.#state, tables)),
+      )
       deltas.forEach((apply, i) => {
         apply()
         if (followsBase && i === 0) this.#leaveSealed()

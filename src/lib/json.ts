@@ -29,7 +29,9 @@ function write(value: unknown, depth: number): string {
 
 function writeStructure(value: object, depth: number): string {
   if (depth >= MAX_DEPTH) {
-    throw new ServoError('invalid', 'json_too_deep', `JSON nested deeper than ${MAX_DEPTH} levels`, { hint: 'Flatten the value, or store it elsewhere and pass a reference.' })
+    throw new ServoError('invalid', 'json_too_deep', `JSON nested deeper than ${MAX_DEPTH} levels`, {
+      hint: 'Flatten the value, or store it elsewhere and pass a reference.',
+    })
   }
   if (Array.isArray(value)) {
     let text = '['
@@ -37,12 +39,16 @@ function writeStructure(value: object, depth: number): string {
     return `${text}]`
   }
   const prototype = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) throw notJson(`an instance of ${prototype.constructor?.name ?? 'a class'}`)
+  if (prototype !== Object.prototype && prototype !== null)
+    throw notJson(`an instance of ${prototype.constructor?.name ?? 'a class'}`)
   let text = '{'
   let first = true
   for (const key of Object.keys(value).sort()) {
     // A `__proto__` member survives here but is dropped or worse by many a reader, so nobody may write one.
-    if (key === '__proto__') throw new ServoError('invalid', 'json_proto_key', 'the key "__proto__" is not allowed in JSON', { hint: 'Rename the key.' })
+    if (key === '__proto__')
+      throw new ServoError('invalid', 'json_proto_key', 'the key "__proto__" is not allowed in JSON', {
+        hint: 'Rename the key.',
+      })
     const member = (value as Record<string, unknown>)[key]
     if (member === undefined) continue
     text += `${first ? '' : ','}${writeString(key)}:${write(member, depth + 1)}`
@@ -58,5 +64,7 @@ function writeString(text: string): string {
 }
 
 function notJson(what: string): ServoError {
-  return new ServoError('invalid', 'not_json', `${what} cannot be written as JSON`, { hint: 'Use null, booleans, finite numbers, text, arrays and plain objects.' })
+  return new ServoError('invalid', 'not_json', `${what} cannot be written as JSON`, {
+    hint: 'Use null, booleans, finite numbers, text, arrays and plain objects.',
+  })
 }

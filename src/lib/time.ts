@@ -3,7 +3,10 @@ import { ServoError } from './error.ts'
 /** Milliseconds of an ISO 8601 UTC text such as `2025-01-15T10:00:00.000Z`. */
 export function toMs(iso: string): number {
   const ms = Date.parse(iso)
-  if (Number.isNaN(ms)) throw new ServoError('invalid', 'bad_timestamp', `${JSON.stringify(iso.slice(0, 40))} is not a timestamp`, { hint: 'Write UTC time as 2025-01-15T10:00:00.000Z.' })
+  if (Number.isNaN(ms))
+    throw new ServoError('invalid', 'bad_timestamp', `${JSON.stringify(iso.slice(0, 40))} is not a timestamp`, {
+      hint: 'Write UTC time as 2025-01-15T10:00:00.000Z.',
+    })
   return ms
 }
 

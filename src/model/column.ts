@@ -32,6 +32,11 @@ export const col = {
   map: column<Readonly<Record<string, string>>>('map'),
   /** Any JSON value, stored as canonical text. */
   json: column<unknown>('json'),
-  oneOf: <const V extends readonly string[]>(values: V, doc: string): Column<V[number]> => ({ kind: 'string', nullable: false, doc, values }),
+  oneOf: <const V extends readonly string[]>(values: V, doc: string): Column<V[number]> => ({
+    kind: 'string',
+    nullable: false,
+    doc,
+    values,
+  }),
   optional: <T>(inner: Column<T>): Column<T | null> => ({ ...inner, nullable: true }) as Column<T | null>,
 }

@@ -26,7 +26,9 @@ export const runKey = line(2 * MAX_ID).min(1)
 export const fingerprint = line(128).min(1)
 const ulid = z.string().refine(isUlid, 'must be a ULID')
 export const count = z.number().int().min(0).max(2_147_483_647)
-export const textMap = z.record(line(MAX_ID), z.string().max(8_192)).refine((map) => !Object.hasOwn(map, '__proto__'), 'must not have the key __proto__')
+export const textMap = z
+  .record(line(MAX_ID), z.string().max(8_192))
+  .refine((map) => !Object.hasOwn(map, '__proto__'), 'must not have the key __proto__')
 
 /** What every event carries around its payload. Optional members are absent, not null. */
 export const envelopeSchema = z.object({

@@ -35,7 +35,11 @@ export const idempotencyKeys = defineTable({
   name: 'idempotency_keys',
   doc: 'Keys of events whose repetition no row would show, for as long as a queue may repeat them.',
   key: ['idempotency_key'],
-  storage: { kind: 'cold', expiresBy: 'consumed_at', merge: [{ pick: 'smallest', by: ['row_version'], columns: ['event_id', 'event_type', 'consumed_at'] }] },
+  storage: {
+    kind: 'cold',
+    expiresBy: 'consumed_at',
+    merge: [{ pick: 'smallest', by: ['row_version'], columns: ['event_id', 'event_type', 'consumed_at'] }],
+  },
   columns: {
     idempotency_key: col.string('The key.'),
     event_id: col.string('The event that used it.'),

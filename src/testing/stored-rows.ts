@@ -24,7 +24,8 @@ export async function storedRows(store: ObjectStore, scope: Scope, registry: Reg
     }
   }
   const snapshot: Snapshot = {}
-  for (const [table, hot] of state.hotTables) snapshot[table.name] = sortedByKey(table, [...hot.all(), ...(rows.get(table.name) ?? [])])
+  for (const [table, hot] of state.hotTables)
+    snapshot[table.name] = sortedByKey(table, [...hot.all(), ...(rows.get(table.name) ?? [])])
   for (const row of snapshot[parkedEvents.name] ?? []) delete row['parked_at']
   for (const [table, cold] of state.coldTables) {
     // Where a thing was sealed depends on when; that it ended is in its own row.

@@ -10,9 +10,9 @@ import { rebuild } from '../../src/engine/rebuild.ts'
 import { encodeSegment, type Segment } from '../../src/engine/segment.ts'
 import { verify } from '../../src/engine/verify.ts'
 import { View } from '../../src/engine/view.ts'
+import { isServoError } from '../../src/lib/error.ts'
 import { canonicalJson } from '../../src/lib/json.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
-import { isServoError } from '../../src/lib/error.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
@@ -159,7 +159,9 @@ describe('the engine over generated histories', () => {
           await view.refresh()
           start += size
           for (const [table, hot] of compactor.state.hotTables) {
-            expect(new Set([...view.state.hotTable(table).all()].map((row) => canonicalJson(row)))).toEqual(new Set([...hot.all()].map((row) => canonicalJson(row))))
+            expect(new Set([...view.state.hotTable(table).all()].map((row) => canonicalJson(row)))).toEqual(
+              new Set([...hot.all()].map((row) => canonicalJson(row))),
+            )
           }
         }
         expect(counting.pathsUnder(day.paths.ledger)).toEqual([])
@@ -172,6 +174,7 @@ describe('the engine over generated histories', () => {
 
 async function contents(store: ObjectStore, prefix: string): Promise<Map<string, string>> {
   const found = new Map<string, string>()
-  for await (const { path } of store.list(prefix)) found.set(path, Buffer.from((await store.get(path)) ?? []).toString('base64'))
+  for await (const { path } of store.list(prefix))
+    found.set(path, Buffer.from((await store.get(path)) ?? []).toString('base64'))
   return found
 }

@@ -50,7 +50,8 @@ export const BackfillChunkPlanned = defineEvent({
     const sealed = run === undefined ? rows.cold(historyIndex).lookup('runs', chunk.run_id) : undefined
     const state = run?.state ?? (sealed?.state as RunState | undefined)
     const version = run?.row_version ?? sealed?.row_version
-    if (state !== undefined && version !== undefined) moveChunk(rows, chunk.backfill_id, chunk.chunk_index, chunk.run_id, state, version)
+    if (state !== undefined && version !== undefined)
+      moveChunk(rows, chunk.backfill_id, chunk.chunk_index, chunk.run_id, state, version)
     wake(backfillSubject(chunk.backfill_id))
     return applied
   },

@@ -13,7 +13,13 @@ const partitionSelector = z.discriminatedUnion('type', [
   z.object({ type: z.literal('failed') }),
   z.object({ type: z.literal('stale') }),
   /** Exactly these (asset, partition) pairs: what retry-failed makes. */
-  z.object({ type: z.literal('pairs'), pairs: z.array(z.tuple([id, partitionKey])).min(1).max(10_000) }),
+  z.object({
+    type: z.literal('pairs'),
+    pairs: z
+      .array(z.tuple([id, partitionKey]))
+      .min(1)
+      .max(10_000),
+  }),
 ])
 
 const payload = z.object({

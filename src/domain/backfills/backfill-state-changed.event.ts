@@ -42,8 +42,10 @@ export const BackfillStateChanged = defineEvent({
     if (change.state_version > known.state_version + 1) return waitFor(backfillSubject(change.backfill_id))
     if (change.from_state !== known.state || !canMove(known.state, change.to_state)) return ignored('impossible_transition')
     // Whoever decided this end had not seen all chunks, and decides again when they are over.
-    if (isBackfillOver(change.to_state) && known.planned_chunks > (change.planned_chunks ?? known.planned_chunks)) return ignored('chunk_not_seen')
-    if (isBackfillOver(change.to_state) && !isSettled(known, change.planned_chunks ?? 0)) return waitFor(backfillSubject(change.backfill_id))
+    if (isBackfillOver(change.to_state) && known.planned_chunks > (change.planned_chunks ?? known.planned_chunks))
+      return ignored('chunk_not_seen')
+    if (isBackfillOver(change.to_state) && !isSettled(known, change.planned_chunks ?? 0))
+      return waitFor(backfillSubject(change.backfill_id))
 
     const backfill = rows.hot(backfills).edit(change.backfill_id) as BackfillRow
     backfill.state = change.to_state

@@ -42,9 +42,11 @@ export const backfills = defineTable({
     created_at: col.timestamp('When it was asked for.'),
     finished_at: col.optional(col.timestamp('When it ended.')),
   },
-  ended: (backfill) => (isBackfillOver(backfill.state) ? { state: backfill.state, at: backfill.finished_at ?? backfill.created_at } : undefined),
+  ended: (backfill) =>
+    isBackfillOver(backfill.state) ? { state: backfill.state, at: backfill.finished_at ?? backfill.created_at } : undefined,
   indexes: { by_state: ['state'] },
 })
 export type BackfillRow = Row<typeof backfills>
 
-export const chunksOver = (backfill: Readonly<BackfillRow>): number => backfill.succeeded_chunks + backfill.failed_chunks + backfill.cancelled_chunks
+export const chunksOver = (backfill: Readonly<BackfillRow>): number =>
+  backfill.succeeded_chunks + backfill.failed_chunks + backfill.cancelled_chunks

@@ -24,7 +24,14 @@ export function followRun(rows: Rows, run: Readonly<RunRow>, wake: (subject: str
   if (isRunOver(run.state)) wake(backfillSubject(source.backfill_id))
 }
 
-export function moveChunk(rows: Rows, backfillId: string, chunkIndex: number, runId: string, runState: RunState, version: string): void {
+export function moveChunk(
+  rows: Rows,
+  backfillId: string,
+  chunkIndex: number,
+  runId: string,
+  runState: RunState,
+  version: string,
+): void {
   const known = rows.hot(backfillChunks).get(backfillId, chunkIndex)
   const state = chunkStateOf[runState]
   if (known === undefined || known.run_id !== runId || known.state === state) return

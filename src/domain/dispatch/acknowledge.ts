@@ -1,8 +1,13 @@
 import type { Rows } from '../../model/rows.ts'
-import { dispatchOutbox, dispatchRank, type DispatchStatus } from './dispatch-outbox.table.ts'
+import { type DispatchStatus, dispatchOutbox, dispatchRank } from './dispatch-outbox.table.ts'
 
 /** Moves a dispatch to a later status; an earlier one that arrives late changes nothing. */
-export function advanceDispatch(rows: Rows, fact: { run_id: string; task_key: string; attempt: number }, status: DispatchStatus, eventId: string): boolean {
+export function advanceDispatch(
+  rows: Rows,
+  fact: { run_id: string; task_key: string; attempt: number },
+  status: DispatchStatus,
+  eventId: string,
+): boolean {
   const { run_id, task_key, attempt } = fact
   const current = rows.hot(dispatchOutbox).get(run_id, task_key, attempt)
   if (current === undefined || dispatchRank(current.status) >= dispatchRank(status)) return false

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
+import { followRun } from '../backfills/chunk-state.ts'
 import { liveRun, touchRun } from '../runs/run-progress.ts'
 import type { RunRow } from '../runs/runs.table.ts'
-import { followRun } from '../backfills/chunk-state.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { taskAttempts } from '../tasks/task-attempts.table.ts'
 import { isTaskOver, type TaskRow, taskRank, tasks } from '../tasks/tasks.table.ts'
@@ -14,7 +14,13 @@ export const DispatchRequested = defineEvent({
   type: 'DispatchRequested',
   version: 1,
   doc: 'A ready task shall be handed to a worker. Takes effect only once the task is ready for that attempt.',
-  payload: z.object({ run_id: id, task_key: id, attempt: z.number().int().min(1), attempt_id: id, worker_queue: id.default('default') }),
+  payload: z.object({
+    run_id: id,
+    task_key: id,
+    attempt: z.number().int().min(1),
+    attempt_id: id,
+    worker_queue: id.default('default'),
+  }),
   idempotencyKey: (dispatch) => dispatchId(dispatch.run_id, dispatch.task_key, dispatch.attempt),
   dedup: 'structure',
   about: (dispatch) => ({ owner: 'runs', id: dispatch.run_id }),

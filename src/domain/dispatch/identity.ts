@@ -12,4 +12,5 @@ export function queueSafeId(prefix: 'd' | 't' | 'a', readableId: string): string
 export const dispatchId = (runId: string, taskKey: string, attempt: number): string => `dispatch:${runId}:${taskKey}:${attempt}`
 
 /** Derived, so that two controllers that both start an attempt start the same one. */
-export const attemptId = (runId: string, taskKey: string, attempt: number): string => queueSafeId('a', `attempt:${runId}:${taskKey}:${attempt}`)
+export const attemptId = (runId: string, taskKey: string, attempt: number): string =>
+  queueSafeId('a', `attempt:${runId}:${taskKey}:${attempt}`)

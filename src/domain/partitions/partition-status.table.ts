@@ -12,7 +12,13 @@ export const partitionStatus = defineTable({
       {
         pick: 'largest',
         by: ['last_materialization_at', 'last_materialization_event_id'],
-        columns: ['last_materialization_at', 'last_materialization_event_id', 'last_materialization_run_id', 'last_materialization_id', 'last_materialization_code_version'],
+        columns: [
+          'last_materialization_at',
+          'last_materialization_event_id',
+          'last_materialization_run_id',
+          'last_materialization_id',
+          'last_materialization_code_version',
+        ],
       },
       {
         pick: 'largest',

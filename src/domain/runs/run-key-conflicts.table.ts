@@ -7,7 +7,13 @@ export const runKeyConflicts = defineTable({
   key: ['run_key', 'conflicting_fingerprint'],
   storage: {
     kind: 'cold',
-    merge: [{ pick: 'smallest', by: ['conflicting_event_id'], columns: ['conflicting_event_id', 'existing_fingerprint', 'existing_run_id', 'detected_at'] }],
+    merge: [
+      {
+        pick: 'smallest',
+        by: ['conflicting_event_id'],
+        columns: ['conflicting_event_id', 'existing_fingerprint', 'existing_run_id', 'detected_at'],
+      },
+    ],
   },
   columns: {
     run_key: col.string('The key used twice.'),

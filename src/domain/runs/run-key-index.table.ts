@@ -6,7 +6,10 @@ export const runKeyIndex = defineTable({
   doc: 'Which run a run key made. Kept for ever, so that a key can never make a second run.',
   key: ['run_key'],
   // Only the first request writes a row, so there is nothing to merge; the rule only makes that explicit.
-  storage: { kind: 'cold', merge: [{ pick: 'smallest', by: ['row_version'], columns: ['run_id', 'request_fingerprint', 'created_at'] }] },
+  storage: {
+    kind: 'cold',
+    merge: [{ pick: 'smallest', by: ['row_version'], columns: ['run_id', 'request_fingerprint', 'created_at'] }],
+  },
   columns: {
     run_key: col.string('The key.'),
     run_id: col.string('The run it made.'),

@@ -5,7 +5,12 @@ import { type TaskState, tasks } from '../tasks/tasks.table.ts'
 import { timers } from '../timers/timers.table.ts'
 import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
-const counterOf = { SUCCEEDED: 'tasks_succeeded', FAILED: 'tasks_failed', SKIPPED: 'tasks_skipped', CANCELLED: 'tasks_cancelled' } as const
+const counterOf = {
+  SUCCEEDED: 'tasks_succeeded',
+  FAILED: 'tasks_failed',
+  SKIPPED: 'tasks_skipped',
+  CANCELLED: 'tasks_cancelled',
+} as const
 type EndState = keyof typeof counterOf
 
 /** The run for changing, with its version moved to the latest event that had a part in it. */

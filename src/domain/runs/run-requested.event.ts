@@ -28,7 +28,11 @@ const payload = z
   .superRefine((request, context) => {
     if (!runKeyBelongsTo(request.run_key, request.trigger_source_ref)) {
       const expected = runKeyPrefixes(request.trigger_source_ref).join(' or ')
-      context.addIssue({ code: 'custom', path: ['run_key'], message: `a ${request.trigger_source_ref.type} run key starts with ${expected}` })
+      context.addIssue({
+        code: 'custom',
+        path: ['run_key'],
+        message: `a ${request.trigger_source_ref.type} run key starts with ${expected}`,
+      })
     }
   })
 
@@ -66,7 +70,8 @@ export const RunRequested = defineEvent({
     const existing = rows.cold(runKeyIndex).lookup(request.run_key)
     if (existing !== undefined) {
       if (existing.request_fingerprint === request.request_fingerprint) return duplicate
-      if (rows.cold(runKeyConflicts).lookup(request.run_key, request.request_fingerprint) !== undefined) return ignored('run_key_conflict')
+      if (rows.cold(runKeyConflicts).lookup(request.run_key, request.request_fingerprint) !== undefined)
+        return ignored('run_key_conflict')
       rows.cold(runKeyConflicts).merge({
         run_key: request.run_key,
         conflicting_fingerprint: request.request_fingerprint,

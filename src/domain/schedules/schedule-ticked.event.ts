@@ -21,8 +21,10 @@ const payload = z
     request_fingerprint: fingerprint.nullish(),
   })
   .superRefine((tick, context) => {
-    if (tick.status === 'triggered' && !tick.run_key) context.addIssue({ code: 'custom', path: ['run_key'], message: 'a triggered tick names its run' })
-    if (tick.status !== 'triggered' && !tick.reason) context.addIssue({ code: 'custom', path: ['reason'], message: `a ${tick.status} tick says why` })
+    if (tick.status === 'triggered' && !tick.run_key)
+      context.addIssue({ code: 'custom', path: ['run_key'], message: 'a triggered tick names its run' })
+    if (tick.status !== 'triggered' && !tick.reason)
+      context.addIssue({ code: 'custom', path: ['reason'], message: `a ${tick.status} tick says why` })
   })
 
 export const ScheduleTicked = defineEvent({
@@ -56,7 +58,8 @@ export const ScheduleTicked = defineEvent({
     // Ticks arrive out of order after downtime; the state only moves forward.
     const state = stateOf(rows, tick.schedule_id, event.event_id)
     const newer = state.last_scheduled_for === null || scheduledFor > state.last_scheduled_for
-    const sameTickRecordedEarlier = scheduledFor === state.last_scheduled_for && event.event_id < (state.last_tick_event_id as string)
+    const sameTickRecordedEarlier =
+      scheduledFor === state.last_scheduled_for && event.event_id < (state.last_tick_event_id as string)
     if (newer || sameTickRecordedEarlier) {
       state.last_scheduled_for = scheduledFor
       state.last_tick_id = tick.tick_id

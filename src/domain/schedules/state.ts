@@ -30,7 +30,10 @@ export function stateOf(rows: Rows, scheduleId: string, eventId: string): State 
 export const switchPayload = z.object({ schedule_id: id, request_id: id, changed_by: id })
 
 /** Pausing and resuming: the latest by event id counts, in whatever order they arrive. */
-export function switchSchedule({ event, at, payload, rows }: FoldContext<z.infer<typeof switchPayload>>, status: State['status']): Verdict {
+export function switchSchedule(
+  { event, at, payload, rows }: FoldContext<z.infer<typeof switchPayload>>,
+  status: State['status'],
+): Verdict {
   const known = rows.hot(scheduleState).get(payload.schedule_id)
   // A later one was folded before it. It counts as heard all the same: its repetition under a newer id must not win.
   if (known?.status_event_id != null && known.status_event_id >= event.event_id) return applied

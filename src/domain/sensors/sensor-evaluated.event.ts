@@ -27,7 +27,11 @@ const payload = z
   })
   .superRefine((evaluation, context) => {
     if (evaluation.trigger_source.source === 'poll' && evaluation.expected_state_version == null) {
-      context.addIssue({ code: 'custom', path: ['expected_state_version'], message: 'a poll says which state version it started from' })
+      context.addIssue({
+        code: 'custom',
+        path: ['expected_state_version'],
+        message: 'a poll says which state version it started from',
+      })
     }
   })
 type Evaluation = z.infer<typeof payload>
@@ -56,7 +60,8 @@ export const SensorEvaluated = defineEvent({
     const known = rows.hot(sensorState).get(sensorId)
     const version = known?.state_version ?? 0
     if (source.source === 'poll' && (expected as number) > version) return waitFor(sensorSubject(sensorId))
-    const stale = source.source === 'poll' && (expected !== version || (evaluation.cursor_before ?? null) !== (known?.cursor ?? null))
+    const stale =
+      source.source === 'poll' && (expected !== version || (evaluation.cursor_before ?? null) !== (known?.cursor ?? null))
 
     rows.cold(sensorEvals).merge({
       eval_id: evaluation.eval_id,

@@ -32,7 +32,10 @@ export function stateOf(rows: Rows, sensorId: string, eventId: string): SensorSt
 export const switchPayload = z.object({ sensor_id: id, request_id: id, changed_by: id })
 
 /** Pausing and resuming: the latest by event id counts, in whatever order they arrive. */
-export function switchSensor({ event, payload, rows }: FoldContext<z.infer<typeof switchPayload>>, status: SensorState['status']): Verdict {
+export function switchSensor(
+  { event, payload, rows }: FoldContext<z.infer<typeof switchPayload>>,
+  status: SensorState['status'],
+): Verdict {
   const known = rows.hot(sensorState).get(payload.sensor_id)
   // A later one was folded before it. It counts as heard all the same: its repetition under a newer id must not win.
   if (known?.status_event_id != null && known.status_event_id >= event.event_id) return applied

@@ -35,7 +35,10 @@ export function satisfyDownstream(rows: Rows, upstream: Readonly<TaskRow>, at: n
   }
 }
 
-const resolutionOf = { FAILED: 'FAILED', SKIPPED: 'SKIPPED', CANCELLED: 'CANCELLED' } as const satisfies Record<string, Resolution>
+const resolutionOf = { FAILED: 'FAILED', SKIPPED: 'SKIPPED', CANCELLED: 'CANCELLED' } as const satisfies Record<
+  string,
+  Resolution
+>
 
 /**
  * The task ended without success, so nothing downstream of it can start: everything below is skipped, or cancelled

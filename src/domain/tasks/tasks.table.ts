@@ -1,7 +1,18 @@
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 
-const taskStates = ['PLANNED', 'BLOCKED', 'READY', 'DISPATCHED', 'RUNNING', 'RETRY_WAIT', 'SKIPPED', 'CANCELLED', 'FAILED', 'SUCCEEDED'] as const
+const taskStates = [
+  'PLANNED',
+  'BLOCKED',
+  'READY',
+  'DISPATCHED',
+  'RUNNING',
+  'RETRY_WAIT',
+  'SKIPPED',
+  'CANCELLED',
+  'FAILED',
+  'SUCCEEDED',
+] as const
 export type TaskState = (typeof taskStates)[number]
 
 /** Within one attempt a task only moves to a higher rank; the gap leaves room for states before the end. */

@@ -16,7 +16,11 @@ export const TimerFired = defineEvent({
   ordered: [
     {
       with: ['TimerFired'],
-      when: (mine, other) => mine.timer_type === 'RETRY' && other.timer_type === 'RETRY' && timerSubject(mine) === timerSubject(other) && timerSlot(mine) === timerSlot(other),
+      when: (mine, other) =>
+        mine.timer_type === 'RETRY' &&
+        other.timer_type === 'RETRY' &&
+        timerSubject(mine) === timerSubject(other) &&
+        timerSlot(mine) === timerSlot(other),
       why: 'Of two alarms for one retry, the first to go off starts the attempt.',
     },
   ],

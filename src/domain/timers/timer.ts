@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { SECOND_MS, toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
-import { applied, duplicate, ignored, type FoldContext, type Verdict, waitFor } from '../../model/event.ts'
+import { applied, duplicate, type FoldContext, ignored, type Verdict, waitFor } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { liveRun } from '../runs/run-progress.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { isTaskOver, taskRank, tasks } from '../tasks/tasks.table.ts'
-import { type TimerName, timerRank, timerSlot, type TimerState, timerSubject, timers, timerTypes } from './timers.table.ts'
+import { type TimerName, type TimerState, timerRank, timerSlot, timerSubject, timers, timerTypes } from './timers.table.ts'
 
 /** What every event about a timer says, so that each can be understood without the others. */
 export const timerPayload = z
@@ -21,7 +21,12 @@ export const timerPayload = z
   })
   .superRefine((timer, context) => {
     const missing = requiredFor[timer.timer_type].filter((name) => timer[name] === undefined || timer[name] === null)
-    if (missing.length > 0) context.addIssue({ code: 'custom', path: [missing[0] as string], message: `a ${timer.timer_type} timer needs ${missing.join(', ')}` })
+    if (missing.length > 0)
+      context.addIssue({
+        code: 'custom',
+        path: [missing[0] as string],
+        message: `a ${timer.timer_type} timer needs ${missing.join(', ')}`,
+      })
   })
 export type TimerPayload = z.infer<typeof timerPayload>
 
@@ -34,7 +39,10 @@ const requiredFor = {
 
 export function timerId(timer: TimerPayload): string {
   const epoch = Math.floor(toMs(timer.fire_at) / SECOND_MS)
-  const subject = timer.timer_type === 'CRON' ? timer.schedule_id : [timer.run_id, timer.task_key, timer.attempt].filter((part) => part != null).join(':')
+  const subject =
+    timer.timer_type === 'CRON'
+      ? timer.schedule_id
+      : [timer.run_id, timer.task_key, timer.attempt].filter((part) => part != null).join(':')
   return `timer:${timer.timer_type.toLowerCase()}:${subject}:${epoch}`
 }
 
@@ -77,4 +85,3 @@ export function advanceTimer({ event, payload: timer, rows }: FoldContext<TimerP
   row.row_version = event.event_id
   return applied
 }
-

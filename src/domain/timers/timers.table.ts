@@ -40,7 +40,8 @@ export interface TimerName {
   readonly schedule_id?: string | null | undefined
 }
 
-export const timerSubject = (timer: TimerName): string => (timer.run_id ? runSubject(timer.run_id) : `schedule:${timer.schedule_id}`)
+export const timerSubject = (timer: TimerName): string =>
+  timer.run_id ? runSubject(timer.run_id) : `schedule:${timer.schedule_id}`
 
 /** An alarm on a whole run has no task; one on a deadline outlives attempts; the others watch one attempt. */
 export function timerSlot({ timer_type, task_key, attempt }: TimerName): string {
