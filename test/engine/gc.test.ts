@@ -32,7 +32,7 @@ async function expectNoOrphans(workspace: Workspace): Promise<void> {
   expect(new Set(await workspace.paths(paths.state))).toEqual(await expectAllReachable(workspace))
 }
 
-describe('garbage collection', () => {
+describe('garbage collection', { timeout: 120_000 }, () => {
   test('[I6] keeps every file of every manifest that it keeps, whenever and however often it runs', async () => {
     const step = fc.constantFrom(
       'delta',

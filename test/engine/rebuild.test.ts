@@ -32,7 +32,7 @@ async function expectSound(workspace: Workspace): Promise<void> {
   expect(report).toMatchObject({ ok: true, replayed: true, unfolded: [], relaid: [] })
 }
 
-describe('a rebuild while the recorded order can be read', () => {
+describe('a rebuild while the recorded order can be read', { timeout: 120_000 }, () => {
   test('[I2] of a sound state changes not one byte', async () => {
     const workspace = await full.copy()
     const before = await workspace.digests()

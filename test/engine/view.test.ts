@@ -9,7 +9,7 @@ import { reportFact, runFacts, wipeFact } from '../../src/testing/facts.ts'
 import { busyDay, expectIndexed, hotRows } from './busy-day.ts'
 import { paths, Workspace } from './workspace.ts'
 
-describe('a view', () => {
+describe('a view', { timeout: 120_000 }, () => {
   test('[I2] shows what the compactor holds at every publish, with its indexes, however seldom it is refreshed', async () => {
     const kind = fc.constantFrom('none', 'delta', 'delta', 'base')
     const day = fc.array(fc.nat(3), { minLength: 1, maxLength: 12 })
