@@ -4,6 +4,7 @@ import { partitionStatus } from '../../src/domain/partitions/partition-status.ta
 import { runKeyIndex } from '../../src/domain/runs/run-key-index.table.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import { scheduleTicks } from '../../src/domain/schedules/schedule-ticks.table.ts'
+import { readEntries } from '../../src/engine/page-list.ts'
 import { decodeSegment } from '../../src/engine/segment.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
 import { historyIndex, idempotencyKeys } from '../../src/model/system-tables.ts'
@@ -57,8 +58,8 @@ export class Examination {
     }
   }
 
-  /** Folds what is left and asks the tables for every fact in the ledger. */
-  async checkProjections(context: string): Promise<void> {
+  /** Folds what is left and asks the tables for every fact in the ledger. Says whether the folder has lived to see runs merged. */
+  async checkProjections(context: string): Promise<{ merged: boolean; bases: number }> {
     const { workspace } = this
     workspace.clock.nowMs = Date.now()
     const compactor = await workspace.compactor({ name: 'examination' })
@@ -77,6 +78,10 @@ export class Examination {
       }
     }
     expect(missing, `${context}: in the ledger, but not in its tables`).toEqual([])
+    const { runs: files, order } = view.manifest
+    let bases = 0
+    for await (const _ of readEntries(workspace.store, order)) bases += 1
+    return { merged: Object.values(files).some((list) => list.some((run) => run.level > 0)), bases }
 
     async function isProjected({ event_type, event_id, idempotency_key, payload }: Envelope): Promise<boolean> {
       const text = (name: string): string => payload[name] as string

@@ -15,7 +15,7 @@ const PATIENCE_MS = 60_000 + KILLS * 10_000
 
 /** Kills all processes of a folder at random moments, again and again, and examines what they left. */
 async function killing(kills: number, processes: number, graceMs: number): Promise<string> {
-  const seen = { kills: 0, acknowledged: 0, published: 0, reopened: 0 }
+  const seen = { kills: 0, acknowledged: 0, published: 0, reopened: 0, folders: 0, bases: 0, foldersWithMergedRuns: 0 }
   while (seen.kills < kills) {
     const dir = await crashFolder()
     const examination = new Examination(dir)
@@ -48,7 +48,10 @@ async function killing(kills: number, processes: number, graceMs: number): Promi
       }
       await examination.check(`round ${round} in ${dir}`)
     }
-    await examination.checkProjections(`after ${rounds} rounds in ${dir}`)
+    const { merged, bases } = await examination.checkProjections(`after ${rounds} rounds in ${dir}`)
+    seen.folders += 1
+    seen.bases += bases
+    if (merged) seen.foldersWithMergedRuns += 1
   }
   return JSON.stringify(seen)
 }
