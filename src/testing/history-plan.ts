@@ -147,10 +147,30 @@ const taskPlan: fc.Arbitrary<TaskPlan> = fc.record({
   deadline: mostly(false, true),
 })
 
+/** A task that has every reason to end badly, below others like it. */
+const ominousTask: fc.Arbitrary<TaskPlan> = fc.record({
+  upstream: fc.array(fc.nat({ max: 7 }), { maxLength: 2 }),
+  asset: fc.nat({ max: 3 }),
+  partition: fc.constant(null),
+  maxAttempts: fc.constant(1),
+  attempts: fc.tuple(
+    fc.record({
+      outcome: fc.constantFrom('success' as const, 'fatal' as const, 'cancelled' as const),
+      acknowledged: fc.constant(0),
+      started: fc.nat({ max: 1 }),
+      beats: fc.constant(0),
+      watched: fc.constant(0),
+      zombie: fc.constant('none' as const),
+      alarms: fc.constant(0),
+    }),
+  ),
+  deadline: fc.constant(false),
+})
+
 /** A run of up to `most` tasks. */
-const runPlan = (most: number): fc.Arbitrary<RunPlan> =>
+const runPlan = (most: number, task = taskPlan): fc.Arbitrary<RunPlan> =>
   fc.record({
-    tasks: fc.array(taskPlan, { maxLength: most, size: 'max' }),
+    tasks: fc.array(task, { maxLength: most, size: 'max' }),
     parts: fc.integer({ min: 1, max: 3 }),
     flaw: mostly<RunPlan['flaw']>(
       'none',
@@ -174,7 +194,7 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
     runs: fc.array(
       fc.record({
         by: fc.constantFrom('manual' as const, 'rerun' as const, 'automation' as const),
-        run: fc.oneof(small, runPlan(8)),
+        run: fc.oneof(small, runPlan(8), runPlan(6, ominousTask)),
       }),
       { maxLength: 3 },
     ),

@@ -3,12 +3,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { backfills, isBackfillOver } from '../../src/domain/backfills/backfills.table.ts'
 import { isRunOver, runs } from '../../src/domain/runs/runs.table.ts'
+import { SensorEvaluated } from '../../src/domain/sensors/sensor-evaluated.event.ts'
 import { isTaskOver, tasks } from '../../src/domain/tasks/tasks.table.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
 import { parkedEvents } from '../../src/model/system-tables.ts'
 import { deliveries, effort, histories } from '../../src/testing/histories.ts'
 import { Bench, foldAll } from '../../src/testing/history-fold.ts'
 import { isUnderstood } from '../../src/testing/history-order.ts'
+import { Writer } from '../../src/testing/history-writers.ts'
 
 describe('parked facts', () => {
   test('what Servo does not understand is kept, each event once, and never dropped', () => {
@@ -72,5 +74,31 @@ describe('parked facts', () => {
       })
     })
     fc.assert(property, effort)
+  })
+
+  test('[I2] who waited before leaves no trace: a process that starts anew parks the next fact at the same place', () => {
+    const poll = (number: number) => ({
+      sensor_id: 'files',
+      eval_id: `eval-${number}`,
+      trigger_source: { source: 'poll', poll_epoch: number },
+      cursor_before: number === 0 ? null : `${number}`,
+      cursor_after: `${number + 1}`,
+      expected_state_version: number,
+      status: 'triggered',
+    })
+    const now = () => Date.parse('2025-01-15T10:00:00.000Z')
+    const [punctual, ahead] = [new Writer(1, 0, now), new Writer(2, 3_600_000, now)]
+    const [stays, restarts] = [new Bench(), new Bench()]
+    for (const bench of [stays, restarts]) {
+      bench.fold([ahead.write(SensorEvaluated, poll(1))])
+      expect(bench.parking()).toHaveLength(1)
+      bench.fold([punctual.write(SensorEvaluated, poll(0))])
+      expect(bench.parking()).toEqual([])
+    }
+    restarts.restart()
+    const next = punctual.write(SensorEvaluated, poll(5))
+    for (const bench of [stays, restarts]) bench.fold([next])
+    expect(stays.parking()).toEqual([['sensor:files', next.event_id, now()]])
+    expect(restarts.parking()).toEqual(stays.parking())
   })
 })
