@@ -149,13 +149,13 @@ const taskPlan: fc.Arbitrary<TaskPlan> = fc.record({
 
 /** A task that has every reason to end badly, below others like it. */
 const ominousTask: fc.Arbitrary<TaskPlan> = fc.record({
-  upstream: fc.array(fc.nat({ max: 7 }), { maxLength: 2 }),
+  upstream: fc.oneof(fc.constant([]), fc.array(fc.nat({ max: 7 }), { minLength: 2, maxLength: 3 })),
   asset: fc.nat({ max: 3 }),
   partition: fc.constant(null),
   maxAttempts: fc.constant(1),
   attempts: fc.tuple(
     fc.record({
-      outcome: fc.constantFrom('success' as const, 'fatal' as const, 'cancelled' as const),
+      outcome: fc.constantFrom('fatal' as const, 'cancelled' as const, 'success' as const),
       acknowledged: fc.constant(0),
       started: fc.nat({ max: 1 }),
       beats: fc.constant(0),
@@ -167,10 +167,9 @@ const ominousTask: fc.Arbitrary<TaskPlan> = fc.record({
   deadline: fc.constant(false),
 })
 
-/** A run of up to `most` tasks. */
-const runPlan = (most: number, task = taskPlan): fc.Arbitrary<RunPlan> =>
+const runPlan = (tasks: fc.Arbitrary<TaskPlan[]>): fc.Arbitrary<RunPlan> =>
   fc.record({
-    tasks: fc.array(task, { maxLength: most, size: 'max' }),
+    tasks,
     parts: fc.integer({ min: 1, max: 3 }),
     flaw: mostly<RunPlan['flaw']>(
       'none',
@@ -187,14 +186,16 @@ const runPlan = (most: number, task = taskPlan): fc.Arbitrary<RunPlan> =>
     plannedTwice: mostly(false, true),
   })
 
-const small = runPlan(3)
+const small = runPlan(fc.array(taskPlan, { maxLength: 3, size: 'max' }))
+const large = runPlan(fc.array(taskPlan, { maxLength: 8, size: 'max' }))
+const ominous = runPlan(fc.array(ominousTask, { minLength: 3, maxLength: 6, size: 'max' }))
 
 export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
   fc.record({
     runs: fc.array(
       fc.record({
         by: fc.constantFrom('manual' as const, 'rerun' as const, 'automation' as const),
-        run: fc.oneof(small, runPlan(8), runPlan(6, ominousTask)),
+        run: fc.oneof(small, large, ominous),
       }),
       { maxLength: 3 },
     ),

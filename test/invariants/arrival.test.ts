@@ -31,7 +31,8 @@ describe('whatever the order of arrival', () => {
     const property = fc.property(histories(), moves, ({ events }, moved) => {
       expect(foldAll(legalPermutation(events, moved))).toEqual(foldAll(events))
     })
-    fc.assert(property, effort)
+    // The rule on which all others rest, and the one with the rarest exceptions.
+    fc.assert(property, { numRuns: 2 * effort.numRuns })
   })
 
   test('[INV-2] [I3] events that arrive more than once change nothing', () => {

@@ -5,6 +5,7 @@ import { backfillChunks } from '../../src/domain/backfills/backfill-chunks.table
 import { type BackfillRow, backfills, isBackfillOver } from '../../src/domain/backfills/backfills.table.ts'
 import { chunkStateOf } from '../../src/domain/backfills/chunk-state.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
+import { toMs } from '../../src/lib/time.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
 import { deliveries, effort, histories } from '../../src/testing/histories.ts'
 import { Bench, foldAll } from '../../src/testing/history-fold.ts'
@@ -70,6 +71,22 @@ describe('backfills', () => {
           }
         }
       })
+    })
+    fc.assert(property, effort)
+  })
+
+  test('a backfill ends only by a decision that knew all its chunks', () => {
+    const property = fc.property(deliveries(), ({ events }) => {
+      for (const backfill of foldAll(events)['backfills'] ?? []) {
+        if (backfill['finished_at'] === null) continue
+        const { backfill_id, state: to_state, state_version } = backfill
+        const decided = events
+          .filter((event) => toMs(event.timestamp) === backfill['finished_at'])
+          .map((event) => event.payload)
+        expect(decided).toContainEqual(
+          expect.objectContaining({ backfill_id, to_state, state_version, planned_chunks: backfill['planned_chunks'] }),
+        )
+      }
     })
     fc.assert(property, effort)
   })
