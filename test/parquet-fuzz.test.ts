@@ -8,6 +8,7 @@ import { fileRef } from '../src/engine/checked.ts'
 import { decodeRows, encodeRows } from '../src/engine/parquet.ts'
 import { type KeyTuple, keyOf, keyText, sortedByKey } from '../src/engine/row-merge.ts'
 import { encodeRun, mergeRuns, RunReader } from '../src/engine/sorted-run.ts'
+import { runRef } from '../src/engine/sorted-run-index.ts'
 import { canonicalJson } from '../src/lib/json.ts'
 import { type Column, type ColumnKind, type Columns, col } from '../src/model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../src/model/table.ts'
@@ -198,7 +199,7 @@ async function check(table: Table, rows: AnyRow[], lookUps: number): Promise<voi
   }
 
   const store = memoryStore()
-  const ref = fileRef('run', files.run, rows.length)
+  const ref = runRef(fileRef('run', files.run, rows.length), files.run, 0)
   await store.create(ref.path, files.run)
   const reader = new RunReader(store)
   const keys = rows.length > 2000 ? picked.map((row) => keyOf(table, row)) : rows.map((row) => keyOf(table, row))
@@ -216,7 +217,7 @@ async function check(table: Table, rows: AnyRow[], lookUps: number): Promise<voi
       const part = rows.filter((_, i) => i % 2 === half)
       const bytes = encodeRun(table, part, scope)
       await store.create(`half-${half}`, bytes)
-      return fileRef(`half-${half}`, bytes, part.length)
+      return runRef(fileRef(`half-${half}`, bytes, part.length), bytes, 0)
     }),
   )
   expect(Buffer.compare((await mergeRuns(store, table, scope, halves)).bytes, files.run)).toBe(0)

@@ -12,6 +12,7 @@ import { expiredHistory, type Retention, retentionCutoff } from './retention.ts'
 import { sortedByKey } from './row-merge.ts'
 import { sealJson } from './sealed-json.ts'
 import { encodeRun } from './sorted-run.ts'
+import { runRef } from './sorted-run-index.ts'
 import { mergeRuns } from './sorted-run-merge.ts'
 import type { State } from './state.ts'
 
@@ -173,7 +174,7 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
     const known = runs[table.name] ?? []
     if (sorted.length === 0) continue
     const bytes = encodeRun(table, sorted, scope)
-    const added: RunRef = { ...files.add(paths.runFile(table.name, publish, epoch, 0), bytes, sorted.length), level: 0 }
+    const added = files.addRun(paths.runFile(table.name, publish, epoch, 0), bytes, sorted.length, 0)
     runs[table.name] = await mergeLevels(input, files, paths, table, [...known, added])
   }
 
@@ -261,7 +262,7 @@ async function mergeLevels(
         ? rest
         : [
             ...above,
-            { ...files.add(paths.runFile(table.name, publish, epoch, level + 1), merged.bytes, merged.rows), level: level + 1 },
+            files.addRun(paths.runFile(table.name, publish, epoch, level + 1), merged.bytes, merged.rows, level + 1),
             ...below,
           ]
   }
@@ -327,6 +328,10 @@ class FileSet {
   add(path: string, bytes: Uint8Array, rows: number): FileRef {
     this.list.push({ path, bytes })
     return fileRef(path, bytes, rows)
+  }
+
+  addRun(path: string, bytes: Uint8Array, rows: number, level: number): RunRef {
+    return runRef(this.add(path, bytes, rows), bytes, level)
   }
 
   discard(path: string): void {

@@ -78,6 +78,8 @@ export interface L0Limits {
 export interface RunRef extends FileRef {
   /** How many times its rows were merged; runs of a level are merged into one of the next when there are enough. */
   readonly level: number
+  /** Look-ups read the footer without the rest of the file, so it has a checksum of its own. */
+  readonly footer_crc32: number
 }
 
 export interface HistoryEntry {

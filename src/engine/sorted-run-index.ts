@@ -3,6 +3,7 @@ import { readBloomFilter } from 'hyparquet/src/bloom.js'
 import type { Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type FileRef, fileMissing, unreadable } from './checked.ts'
+import type { RunRef } from './manifest.ts'
 import { ROW_GROUP_ROWS } from './parquet.ts'
 import { type Batch, decodeGroup, type Footer, readFooter } from './parquet-read.ts'
 import { schemaOf } from './parquet-schema.ts'
@@ -27,11 +28,9 @@ export interface GroupEntry {
 }
 
 const RUN = 'servo.run'
-const RUN_CRC = 'servo.run_crc32'
 
 export function describeRun(description: RunDescription): Record<string, string> {
-  const text = JSON.stringify(description)
-  return { [RUN]: text, [RUN_CRC]: String(crc32(text)) }
+  return { [RUN]: JSON.stringify(description) }
 }
 
 /** What is known of a run without reading its rows. */
@@ -40,14 +39,13 @@ export interface RunIndex extends RunDescription {
   readonly footer: Footer
 }
 
-export async function readRunIndex(store: ObjectStore, table: Table, ref: FileRef): Promise<RunIndex> {
-  const footer = readFooter(table, await readTail(store, table, ref), ref.path)
+export async function readRunIndex(store: ObjectStore, table: Table, ref: RunRef): Promise<RunIndex> {
+  const tail = await readTail(store, table, ref)
+  if (footerCrc32(tail) !== ref.footer_crc32) throw damaged(ref, 'its footer')
+  const footer = readFooter(table, tail, ref.path)
   const text = footer.metadata.get(RUN)
   if (text === undefined) throw unreadable(ref.path, 'it is not a run: its footer tells no keys')
-  if (footer.metadata.get(RUN_CRC) !== String(crc32(text))) throw damaged(ref, 'the list of keys in its footer')
-  const description: RunDescription = JSON.parse(text)
-  if (description.groups.length !== footer.groups.length) throw damaged(ref, 'its footer')
-  return { ref, footer, ...description }
+  return { ref, footer, ...(JSON.parse(text) as RunDescription) }
 }
 
 /** About what hyparquet-writer spends on one column of one row group, seen from above. */
@@ -63,6 +61,16 @@ async function readTail(store: ObjectStore, table: Table, ref: FileRef): Promise
   const needed = viewOf(tail).getUint32(tail.length - FOOTER_END, true) + FOOTER_END
   if (needed <= tail.length || needed > ref.bytes) return tail
   return readRange(store, ref, ref.bytes - needed, ref.bytes)
+}
+
+export function runRef(file: FileRef, bytes: Uint8Array, level: number): RunRef {
+  return { ...file, level, footer_crc32: footerCrc32(bytes) }
+}
+
+/** Of the footer, given a file or the end of one. */
+function footerCrc32(file: Uint8Array): number {
+  const length = viewOf(file).getUint32(file.length - FOOTER_END, true) + FOOTER_END
+  return crc32(file.subarray(Math.max(0, file.length - length)))
 }
 
 /** Part of a file, all of it. */

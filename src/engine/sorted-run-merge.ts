@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { AnyRow, Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
-import { checksumMismatch, type FileRef, unreadable } from './checked.ts'
+import { checksumMismatch, unreadable } from './checked.ts'
+import type { RunRef } from './manifest.ts'
 import type { Scope } from './parquet.ts'
 import { decodeGroup } from './parquet-read.ts'
 import { compareKeys, keyOf, keyText, mergeRows, sortedByKey } from './row-merge.ts'
@@ -26,7 +27,7 @@ export async function mergeRuns(
   store: ObjectStore,
   table: Table,
   scope: Scope,
-  refs: readonly FileRef[],
+  refs: readonly RunRef[],
   rows: Iterable<AnyRow> = [],
   options: MergeOptions = {},
 ): Promise<MergedRun> {
@@ -84,7 +85,7 @@ async function* inMemory(rows: readonly AnyRow[]): AsyncGenerator<readonly AnyRo
 }
 
 /** The rows of a run in key order. See `scanBatches`. */
-export async function* scanRun(store: ObjectStore, table: Table, ref: FileRef): AsyncGenerator<AnyRow> {
+export async function* scanRun(store: ObjectStore, table: Table, ref: RunRef): AsyncGenerator<AnyRow> {
   for await (const batch of scanBatches(store, table, ref)) yield* batch
 }
 
@@ -93,7 +94,7 @@ export async function* scanRun(store: ObjectStore, table: Table, ref: FileRef): 
  * goes through the checksum on the way; whether it was right is known after the last row, when a wrong one throws. So do
  * not publish anything made of these rows before the scan has ended.
  */
-async function* scanBatches(store: ObjectStore, table: Table, ref: FileRef): AsyncGenerator<AnyRow[]> {
+async function* scanBatches(store: ObjectStore, table: Table, ref: RunRef): AsyncGenerator<AnyRow[]> {
   const { footer } = await readRunIndex(store, table, ref)
   const checksum = createHash('sha256')
   // Row groups follow each other from the start of the file; after the last come the filters and the footer.

@@ -6,10 +6,12 @@ import { col } from '../model/column.ts'
 import { type AnyRow, defineTable } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type CountingStore, countingStore } from '../testing/counting-store.ts'
-import { type FileRef, fileRef } from './checked.ts'
+import { fileRef } from './checked.ts'
+import type { RunRef } from './manifest.ts'
 import { decodeRows, encodeRows, ROW_GROUP_ROWS } from './parquet.ts'
 import { mergeRows, sortedByKey } from './row-merge.ts'
 import { encodeRun, mergeRuns, RunReader, scanRun } from './sorted-run.ts'
+import { runRef } from './sorted-run-index.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 
@@ -40,10 +42,10 @@ const keyOfTick = (row: AnyRow) => [row['schedule_id'], row['number']] as const
 const ticksFrom = (from: number, to: number, step = 1) =>
   Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => tick(from + i * step))
 
-async function stored(store: ObjectStore, path: string, rows: readonly AnyRow[]): Promise<FileRef> {
+async function stored(store: ObjectStore, path: string, rows: readonly AnyRow[]): Promise<RunRef> {
   const bytes = encodeRun(ticks, rows, scope)
   await store.create(path, bytes)
-  return fileRef(path, bytes, rows.length)
+  return runRef(fileRef(path, bytes, rows.length), bytes, 0)
 }
 
 async function collect(rows: AsyncIterable<AnyRow>): Promise<AnyRow[]> {
@@ -55,7 +57,7 @@ async function collect(rows: AsyncIterable<AnyRow>): Promise<AnyRow[]> {
 describe('looking up', () => {
   const rows = ticksFrom(0, 200_000).filter((_, i) => i % 10 !== 7)
   let store: CountingStore
-  let ref: FileRef
+  let ref: RunRef
 
   beforeAll(async () => {
     store = countingStore(memoryStore())
@@ -199,7 +201,7 @@ describe('merging', () => {
     const parts = [ticksFrom(0, 20_000), ticksFrom(5, 20_000, 7), ticksFrom(3, 40_000, 5)].map((rows, age) =>
       rows.map((row) => ({ ...row, at: row['at'] + age, state: `age ${age}`, row_version: `v${age}` })),
     )
-    const refs: FileRef[] = []
+    const refs: RunRef[] = []
     for (const [i, rows] of parts.slice(0, 2).entries()) refs.push(await stored(store, `run-${i}`, rows))
     const { bytes, rows } = await mergeRuns(store, ticks, scope, refs, parts[2]!.toReversed())
     const expected = sortedByKey(ticks, parts.flat())
@@ -249,7 +251,7 @@ describe('damage', () => {
   const rows = ticksFrom(0, 12_000)
   const bytes = encodeRun(ticks, rows, scope)
   const groups = parquetMetadata(bytes).row_groups
-  const ref = fileRef('ticks/base.parquet', bytes, rows.length)
+  const ref = runRef(fileRef('ticks/base.parquet', bytes, rows.length), bytes, 0)
   const filterAt = Number(
     groups[0]!.columns.find((c) => c.meta_data!.bloom_filter_offset !== undefined)!.meta_data!.bloom_filter_offset,
   )
@@ -299,7 +301,7 @@ describe('damage', () => {
     const plain = encodeRows(ticks, rows, scope)
     await store.create('plain', plain)
     await expect(
-      new RunReader(store).lookup(ticks, fileRef('plain', plain, rows.length), [keyOfTick(rows[0]!)]),
+      new RunReader(store).lookup(ticks, runRef(fileRef('plain', plain, rows.length), plain, 0), [keyOfTick(rows[0]!)]),
     ).rejects.toThrow(/plain .* not a run/)
   })
 

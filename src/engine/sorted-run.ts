@@ -1,7 +1,7 @@
 import { ServoError } from '../lib/error.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
-import type { FileRef } from './checked.ts'
+import type { RunRef } from './manifest.ts'
 import type { Batch } from './parquet-read.ts'
 import { compareParts, type KeyTuple, keyText, mergeRows } from './row-merge.ts'
 import { SizedCache } from './sorted-run-cache.ts'
@@ -54,7 +54,7 @@ export class RunReader {
   }
 
   /** The rows with these keys, each in the place of its key; undefined for those that are not there. */
-  async lookup(table: Table, ref: FileRef, keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
+  async lookup(table: Table, ref: RunRef, keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
     for (const key of keys) checkKey(table, key)
     const rows = new Array<AnyRow | undefined>(keys.length).fill(undefined)
     if (keys.length === 0) return rows
@@ -84,7 +84,7 @@ export class RunReader {
   }
 
   /** The same in several runs at once: what all their versions of a row come to. */
-  async lookupMerged(table: Table, refs: readonly FileRef[], keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
+  async lookupMerged(table: Table, refs: readonly RunRef[], keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
     const found = await Promise.all(refs.map((ref) => this.lookup(table, ref, keys)))
     return keys.map((_, i) => {
       let merged: AnyRow | undefined
@@ -96,7 +96,7 @@ export class RunReader {
     })
   }
 
-  #index(table: Table, ref: FileRef): Promise<RunIndex> {
+  #index(table: Table, ref: RunRef): Promise<RunIndex> {
     return this.#indexes.load(ref.path, () => readRunIndex(this.#store, table, ref), weightOf)
   }
 
