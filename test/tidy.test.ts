@@ -10,15 +10,19 @@ const root = path.resolve(import.meta.dirname, '..')
 const inward: Record<string, string[] | 'anything'> = {
   lib: [],
   model: ['lib'],
-  domain: ['lib', 'model'],
+  // What crosses the border of a process: dispatches, results, projects.
+  contract: ['lib'],
+  domain: ['lib', 'model', 'contract'],
   ports: ['lib'],
   // Generic over the registry: the engine names no event, so it does not know domain.
   engine: ['lib', 'model', 'ports'],
   adapters: ['lib', 'ports'],
-  worker: ['lib', 'model', 'ports'],
-  api: ['lib', 'model', 'domain', 'ports', 'engine'],
+  // What authors of assets write with; runs in their processes, so it knows nothing of the orchestrator.
+  sdk: ['lib', 'contract'],
+  worker: ['lib', 'ports', 'contract', 'sdk'],
+  api: ['lib', 'model', 'contract', 'domain', 'ports', 'engine'],
   client: ['lib', 'api'],
-  server: ['lib', 'model', 'domain', 'ports', 'engine', 'adapters', 'worker', 'api', 'client'],
+  server: ['lib', 'model', 'contract', 'domain', 'ports', 'engine', 'adapters', 'sdk', 'worker', 'api', 'client'],
   cli: 'anything',
   testing: 'anything',
   'index.ts': 'anything',

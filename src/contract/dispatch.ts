@@ -1,0 +1,96 @@
+import { z } from 'zod'
+
+/** Where one materialization of an upstream asset lies. */
+const storedValue = z.object({
+  partition_key: z.string(),
+  materialization_id: z.string(),
+  /** Path in the data store, as the attempt that wrote it reported. */
+  path: z.string().nullish(),
+})
+
+/** What an input loads: one stored value, or several when it takes more than one partition. */
+const inputRef = z.object({
+  asset_key: z.string(),
+  io: z.string(),
+  uri: z.string().nullish(),
+  /** Whether the code gets one value or a collection of them. */
+  many: z.boolean().default(false),
+  values: z.array(storedValue),
+})
+export type InputRef = z.infer<typeof inputRef>
+
+/** A piece of work as a worker receives it, in whatever language the worker is written. */
+export const dispatchEnvelope = z.object({
+  /** Queue-safe id of the dispatch. */
+  task_id: z.string(),
+  task_key: z.string(),
+  run_id: z.string(),
+  attempt: z.number().int().min(1),
+  /** Authenticates everything that is said about this attempt. */
+  attempt_id: z.string(),
+  asset_key: z.string(),
+  partition: z.object({ key: z.string(), values: z.record(z.string(), z.string()).nullish() }).nullish(),
+  /** Absent for workers that are spoken to through a pipe. */
+  callback_base_url: z.string().nullish(),
+  task_token: z.string().nullish(),
+  token_expires_at: z.string().nullish(),
+  traceparent: z.string().nullish(),
+  payload: z.object({
+    graph_version: z.string().nullish(),
+    inputs: z.record(z.string(), inputRef).default({}),
+    timeout_sec: z.number().int().nullish(),
+    /** Labels of the run. */
+    labels: z.record(z.string(), z.string()).default({}),
+  }),
+})
+export type DispatchEnvelope = z.infer<typeof dispatchEnvelope>
+
+/**
+ * Why an attempt failed, by what may be done about it. `user`: the code threw. `fatal`: it said that trying again is of no
+ * use. `timeout`, `crashed` (its process ended) and `lost` (nobody knows) speak of the worker, `invalid` of a value that does
+ * not fit its schema or its checks, `infrastructure` of storage that could not be reached.
+ */
+export const errorCategories = ['user', 'fatal', 'timeout', 'crashed', 'lost', 'invalid', 'infrastructure'] as const
+export type ErrorCategory = (typeof errorCategories)[number]
+
+/** How an attempt ended, as its worker reports it. */
+export const attemptResult = z.object({
+  outcome: z.enum(['SUCCEEDED', 'FAILED', 'CANCELLED']),
+  /** Names what was produced; unique to this execution, so that nothing it wrote can be taken for another's. */
+  materialization_id: z.string().nullish(),
+  output: z
+    .object({
+      path: z.string().nullish(),
+      bytes: z.number().int().nullish(),
+      rows: z.number().int().nullish(),
+      data_version: z.string().nullish(),
+      metadata: z.record(z.string(), z.unknown()).default({}),
+      checks: z
+        .array(
+          z.object({
+            name: z.string(),
+            ok: z.boolean(),
+            severity: z.enum(['error', 'warn']),
+            metadata: z.record(z.string(), z.unknown()).nullish(),
+          }),
+        )
+        .default([]),
+    })
+    .nullish(),
+  error: z
+    .object({
+      category: z.enum(errorCategories),
+      message: z.string(),
+      stack: z.string().nullish(),
+      retryable: z.boolean(),
+      /** From `throw new RetryAfter('30s')`. */
+      retry_after_ms: z.number().int().min(0).nullish(),
+    })
+    .nullish(),
+  code_version: z.string().nullish(),
+  /** When the code began, by the worker's clock minus nothing: only for people. */
+  duration_ms: z.number().nullish(),
+  metrics: z.record(z.string(), z.number()).nullish(),
+})
+export type AttemptResult = z.infer<typeof attemptResult>
+export type AttemptResultInput = z.input<typeof attemptResult>
