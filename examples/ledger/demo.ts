@@ -14,8 +14,9 @@ import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
 import { TaskStarted } from '../../src/domain/tasks/task-started.event.ts'
 import { TimerFired } from '../../src/domain/timers/timer-fired.event.ts'
 import { Compactor } from '../../src/engine/compactor.ts'
-import { Ledger, newEvent } from '../../src/engine/ledger.ts'
+import { Ledger } from '../../src/engine/ledger.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
+import { newEvent } from '../../src/model/event.ts'
 import { systemClock } from '../../src/ports/clock.ts'
 
 const dir = join(process.cwd(), '.servo', 'demo')

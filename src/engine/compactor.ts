@@ -1,11 +1,12 @@
 import { isServoError, messageOf, ServoError } from '../lib/error.ts'
 import { Mutex } from '../lib/mutex.ts'
 import { HOUR_MS, toIso, toMs } from '../lib/time.ts'
+import type { Columns } from '../model/column.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { Read, Registry, Verdict } from '../model/event.ts'
 import type { KeyPart } from '../model/rows.ts'
 import { parkedEvents } from '../model/system-tables.ts'
-import type { AnyRow, Table } from '../model/table.ts'
+import type { AnyRow, RowOf, Table } from '../model/table.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type Draft, draftBase, draftDelta, type RowsInTransit } from './draft.ts'
@@ -39,6 +40,17 @@ export interface CompactorOptions {
   readonly retention?: Retention
   /** How far before the watermark a listing begins. Longer than any clock is wrong. */
   readonly lookbackMs?: number
+  /** For whoever decides by this state: with the indexes of its tables. */
+  readonly indexed?: boolean
+  readonly ahead?: FoldAhead
+}
+
+/** Somebody folds events here before their segment is durable, to decide what belongs into the same segment. */
+export interface FoldAhead {
+  /** Called before anything else is folded or copied: what was folded ahead becomes a segment now, by `record`. */
+  seal(): void
+  /** Resolves when every segment that was recorded is durable. Nothing is published before. */
+  durable(): Promise<void>
 }
 
 /** A segment that cannot be read: it is left where it is, unfolded, and reported until somebody repairs it. */
@@ -107,7 +119,7 @@ export class Compactor {
 
   /** Opens the state of one manifest. */
   static async at(options: CompactorOptions, manifest: Manifest): Promise<Compactor> {
-    const compactor = new Compactor(options, manifest, await loadState(options.store, options.registry, manifest))
+    const compactor = new Compactor(options, manifest, await loadState(options.store, options.registry, manifest, options))
     // What an earlier version did not understand is rare; looking for what it reads costs a cold start three more rounds.
     const isUnknown = (parked: AnyRow): boolean => parked['reason'] !== 'waiting'
     if ([...compactor.state.hotTable(parkedEvents).all()].some(isUnknown)) {
@@ -140,14 +152,46 @@ export class Compactor {
     const fresh = new Set(await this.#folded.fresh(segments.map((segment) => segment.ulid)))
     const batch = segments.filter((segment) => fresh.delete(segment.ulid))
     await this.#fetch(this.#folder.reads(batch.flatMap((segment) => segment.events)))
+    if (batch.length > 0) this.#options.ahead?.seal()
     for (const segment of batch) {
       for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
-      this.#folded.add(segment.ulid)
+      this.record(segment.ulid, segment.events.length)
       this.#applied += 1
-      this.#consumed.segments.push(segment.ulid)
-      this.#consumed.events += segment.events.length
     }
     return verdicts
+  }
+
+  /**
+   * Folds events that have no segment yet. `also` may add to them by what they changed, in the same turn, so that nothing
+   * comes between; whoever calls this names their segment by `record` when it is complete, and publishing waits for it.
+   */
+  async foldAhead(events: readonly Envelope[], also: (verdicts: Map<string, Verdict>) => readonly Envelope[]): Promise<void> {
+    await this.#turn.run(async () => {
+      this.#check()
+      for (let next = events; ; ) {
+        const reads = this.#folder.reads(next)
+        if (reads.length > 0) await this.#fetch(reads)
+        const verdicts = new Map<string, Verdict>()
+        for (const event of next) verdicts.set(event.event_id, this.#fold(event))
+        next = also(verdicts)
+        if (next.length === 0) return
+      }
+    })
+  }
+
+  /** What was folded since the last segment is this segment, and has its place in the order from now on. */
+  record(ulid: string, events: number): void {
+    this.#folded.add(ulid)
+    this.#consumed.segments.push(ulid)
+    this.#consumed.events += events
+  }
+
+  /** A cold row by its key, with what is not published yet. */
+  async lookup<C extends Columns>(table: Table<C>, ...key: KeyPart[]): Promise<RowOf<C> | undefined> {
+    const [stored] = await this.#stored(table, [key])
+    const parts = [stored, this.#inTransit.get(table)?.get(coldKey(key)), this.state.coldTable(table).recent.get(coldKey(key))]
+    const row = parts.reduce((a, b) => (a && b ? mergeRows(table, a, b) : (a ?? b)))
+    return row as RowOf<C> | undefined
   }
 
   #fold(event: Envelope): Verdict {
@@ -226,9 +270,13 @@ export class Compactor {
       if (nothingNew && (chosen === 'delta' || this.#manifest.l0.length === 0)) return 'nothing'
       await this.#claim(now)
       // The draft copies memory before its first wait, in its turn; merging runs afterwards disturbs no fold.
-      const drafting = await this.#turn.run(() => ({ draft: this.#draft(chosen, this.#manifest.epoch, now) }))
+      const drafting = await this.#turn.run(() => {
+        this.#options.ahead?.seal()
+        return { draft: this.#draft(chosen, this.#manifest.epoch, now) }
+      })
       this.#pending = await drafting.draft
     }
+    await this.#options.ahead?.durable()
     await this.#write(this.#pending)
     this.#pending = undefined
     return 'published'

@@ -3,6 +3,7 @@ import type { HotRows, KeyPart } from '../model/rows.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 
 type Node = Map<KeyPart, unknown>
+const NONE: ReadonlySet<AnyRow> = new Set()
 
 /**
  * The rows of one hot table: nested maps by key, because joining key parts into one text halves the speed of a fold.
@@ -19,6 +20,8 @@ export class HotTable implements HotRows {
   readonly removed = new Map<string, readonly KeyPart[]>()
   readonly #indexes: Index[] = []
   #touched: AnyRow[] = []
+  /** Rows that changed since somebody last took them, when somebody watches. */
+  #watched: Set<AnyRow> | undefined
 
   constructor(table: Table, options: { indexed?: boolean; parent?: HotTable } = {}) {
     this.table = table
@@ -58,7 +61,7 @@ export class HotTable implements HotRows {
 
   insert(row: AnyRow): AnyRow {
     this.load(row)
-    this.dirty.add(row)
+    this.#touch(row)
     if (this.removed.size > 0) this.removed.delete(this.keyOf(row).join('\0'))
     return row
   }
@@ -154,7 +157,9 @@ export class HotTable implements HotRows {
 
   /** Brings indexes up to date with what a fold changed in place. */
   settle(): void {
-    if (this.#indexes.length > 0) for (const row of this.#touched) for (const index of this.#indexes) index.put(row)
+    if (this.#touched.length === 0) return
+    // A row that was changed and then removed is in no index any more, and stays out.
+    for (const row of this.#touched) for (const index of this.#indexes) index.move(row)
     this.#touched = []
   }
 
@@ -167,13 +172,28 @@ export class HotTable implements HotRows {
     return this.table.key.map((name) => row[name])
   }
 
+  /** From now on remembers which rows change, for whoever takes them. */
+  watch(): void {
+    this.#watched ??= new Set()
+  }
+
+  /** The rows that changed since this was last asked. */
+  takeChanged(): ReadonlySet<AnyRow> {
+    const changed = this.#watched
+    if (changed === undefined || changed.size === 0) return NONE
+    this.#watched = new Set()
+    return changed
+  }
+
   #touch(row: AnyRow): void {
     this.dirty.add(row)
+    this.#watched?.add(row)
     if (this.#indexes.length > 0) this.#touched.push(row)
   }
 
   #forget(row: AnyRow): void {
     this.dirty.delete(row)
+    this.#watched?.delete(row)
     for (const index of this.#indexes) index.delete(row)
   }
 }
@@ -207,6 +227,11 @@ class Index {
       this.#groups.set(place, group)
     }
     group.add(row)
+  }
+
+  /** Puts a row that is here already where it now belongs. */
+  move(row: AnyRow): void {
+    if (this.#placeOf.has(row)) this.put(row)
   }
 
   delete(row: AnyRow): void {

@@ -125,8 +125,6 @@ export class View {
       for (const event of segment.events) folder.fold(event)
       events += segment.events.length
     }
-    // A row copied from the parent was indexed as it was before the fold changed it.
-    for (const hot of fork.hotTables.values()) for (const row of [...hot.dirty]) hot.load(row)
     return { state: fork, events, complete: complete && !damaged }
   }
 

@@ -86,6 +86,24 @@ export function defineEvent<P, I>(spec: EventSpec<P, I>): EventDefinition<P, I> 
   return { ...spec, parse }
 }
 
+/** An event as a caller hands it in; the ledger adds ids, time and scope. */
+export interface NewEvent extends EventContext {
+  readonly definition: EventDefinition
+  readonly payload: unknown
+}
+
+export interface EventContext {
+  readonly correlation_id?: string
+  readonly causation_id?: string
+  readonly traceparent?: string
+  readonly actor?: string
+}
+
+/** An event to append, with its payload checked by the compiler too. */
+export function newEvent<P, I>(definition: EventDefinition<P, I>, payload: I, context: EventContext = {}): NewEvent {
+  return { definition, payload, ...context }
+}
+
 /** Everything the engine needs to know about a domain: its facts and its tables. */
 export interface Registry {
   readonly tables: readonly Table[]

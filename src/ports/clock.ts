@@ -6,7 +6,21 @@ export interface Clock {
   sleep(ms: number): Promise<void>
 }
 
-export const systemClock: Clock = {
+/** A clock that can also ring. */
+export interface AlarmClock extends Clock {
+  /** Calls after `ms`, unless what it returns is called first. Keeps no process alive. */
+  after(ms: number, call: () => void): () => void
+}
+
+/** The longest that a timer of Node's can wait; longer ones fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+export const systemClock: AlarmClock = {
   now: () => Date.now(),
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  after: (ms, call) => {
+    const timer = setTimeout(call, Math.min(Math.max(0, ms), MAX_TIMER_MS))
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
 }

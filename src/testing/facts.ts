@@ -11,8 +11,8 @@ import { TaskFinished } from '../domain/tasks/task-finished.event.ts'
 import { TaskHeartbeat } from '../domain/tasks/task-heartbeat.event.ts'
 import { TaskStarted } from '../domain/tasks/task-started.event.ts'
 import { TimerRequested } from '../domain/timers/timer-requested.event.ts'
-import { type NewEvent, newEvent } from '../engine/ledger.ts'
 import { MINUTE_MS, SECOND_MS, toIso } from '../lib/time.ts'
+import { type NewEvent, newEvent } from '../model/event.ts'
 
 export interface RunFacts {
   readonly runId: string

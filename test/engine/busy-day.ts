@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
-import type { NewEvent } from '../../src/engine/ledger.ts'
 import { sortedByKey } from '../../src/engine/row-merge.ts'
 import type { State } from '../../src/engine/state.ts'
+import type { NewEvent } from '../../src/model/event.ts'
 import type { AnyRow } from '../../src/model/table.ts'
 import { reportFact, runFacts, wipeFact } from '../../src/testing/facts.ts'
 

@@ -32,6 +32,8 @@ const payload = z.object({
   part: count,
   parts: z.number().int().min(1).max(10_000),
   tasks: z.array(plannedTask).max(MAX_TASKS_PER_PART),
+  /** Why the request cannot be turned into tasks; the run ends with it. */
+  error: z.string().max(8_192).nullish(),
 })
 
 export const PlanCreated = defineEvent({
@@ -73,6 +75,7 @@ export const PlanCreated = defineEvent({
     run.plan_parts = plan.parts
     run.plan_parts_seen += 1
     run.planned_at = Math.max(run.planned_at ?? 0, at)
+    if (plan.error) run.error = plan.error
     for (const task of plan.tasks) addTask(rows, run, task, event.event_id)
     if (run.plan_parts_seen === run.plan_parts) startPlan(rows, run, wake)
     wake(runSubject(run.run_id))
@@ -105,6 +108,7 @@ function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>, eve
     deps_total: upstreams.size,
     deps_satisfied_count: 0,
     max_attempts: task.max_attempts,
+    lost_attempts: 0,
     heartbeat_timeout_sec: task.heartbeat_timeout_sec,
     timeout_sec: task.timeout_sec ?? null,
     pool: task.pool ?? null,

@@ -12,7 +12,7 @@ import { clearTaskTimers, timerSlot, timers } from '../timers/timers.table.ts'
 import { attemptInFlight, isVerdict } from './attempt-phase.ts'
 import { endDownstream, satisfyDownstream } from './propagate.ts'
 import { outcomes, taskAttempts } from './task-attempts.table.ts'
-import { type TaskRow, tasks } from './tasks.table.ts'
+import { LOST, type TaskRow, tasks } from './tasks.table.ts'
 
 const payload = z.object({
   run_id: id,
@@ -34,6 +34,9 @@ const payload = z.object({
   metrics: z.unknown().nullish(),
 })
 type Finish = z.infer<typeof payload>
+
+/** Losing a worker costs a task none of its attempts, unless it happens so often that the task may be the reason. */
+const MAX_LOST = 20
 
 export const TaskFinished = defineEvent({
   type: 'TaskFinished',
@@ -64,7 +67,9 @@ export const TaskFinished = defineEvent({
     task.error_message = finish.error_message ?? null
     task.materialization_id = finish.materialization_id ?? null
     task.row_version = event.event_id
-    const mayRetry = finish.outcome === 'FAILED' && finish.retryable && task.attempt < task.max_attempts
+    if (finish.error_category === LOST) task.lost_attempts += 1
+    const counted = task.attempt - Math.min(task.lost_attempts, MAX_LOST)
+    const mayRetry = finish.outcome === 'FAILED' && finish.retryable && counted < task.max_attempts
     if (mayRetry && run.cancel_requested_at === null) {
       task.state = 'RETRY_WAIT'
       task.retry_not_before = finish.retry_not_before ? toMs(finish.retry_not_before) : null

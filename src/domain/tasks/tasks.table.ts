@@ -28,6 +28,9 @@ export const taskRank: Record<TaskState, number> = {
   FAILED: 12,
   SUCCEEDED: 13,
 }
+/** The error category of attempts that ended without their own doing, e.g. with the process that watched them. */
+export const LOST = 'lost'
+
 export const isTaskOver = (state: TaskState): boolean => taskRank[state] >= taskRank.SKIPPED
 
 export const tasks = defineTable({
@@ -46,7 +49,8 @@ export const tasks = defineTable({
     attempt_id: col.optional(col.string('Authenticates facts about the current attempt; null before its dispatch.')),
     deps_total: col.int('Upstream edges.'),
     deps_satisfied_count: col.int('Upstream edges that are SUCCESS.'),
-    max_attempts: col.int('Attempts allowed in all.'),
+    max_attempts: col.int('Attempts allowed, not counting lost ones.'),
+    lost_attempts: col.int('Attempts that were lost without their own doing.'),
     heartbeat_timeout_sec: col.int('Silence after which a running attempt is taken for lost.'),
     timeout_sec: col.optional(col.int('Longest an attempt may run.')),
     pool: col.optional(col.string('Named concurrency limit.')),

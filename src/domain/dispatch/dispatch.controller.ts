@@ -1,0 +1,125 @@
+import { Heap } from '../../lib/heap.ts'
+import type { Controller, Observed } from '../../model/controller.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { AnyRow } from '../../model/table.ts'
+import { runs } from '../runs/runs.table.ts'
+import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
+import { DispatchRequested } from './dispatch-requested.event.ts'
+import { attemptId } from './identity.ts'
+
+export interface DispatchLimits {
+  /** Tasks that may be with workers at once. */
+  readonly capacity: number
+  /** The same for named pools; a pool without an entry is limited by the capacity alone. */
+  readonly pools: Readonly<Record<string, number>>
+}
+
+interface Ready {
+  readonly task: Readonly<TaskRow>
+  readonly runPriority: number
+}
+
+/** Larger priorities first, of the run before the task; then whoever has waited longest. */
+function comesBefore(a: Ready, b: Ready): boolean {
+  if (a.runPriority !== b.runPriority) return a.runPriority > b.runPriority
+  if (a.task.priority !== b.task.priority) return a.task.priority > b.task.priority
+  const waited = (a.task.ready_at ?? 0) - (b.task.ready_at ?? 0)
+  if (waited !== 0) return waited < 0
+  if (a.task.run_id !== b.task.run_id) return a.task.run_id < b.task.run_id
+  return a.task.task_key < b.task.task_key
+}
+
+/** One named pool, or the tasks that name none. */
+interface Lane {
+  readonly ready: Heap<Ready>
+  inFlight: number
+}
+
+/**
+ * Hands ready tasks to workers as long as there is room, the most urgent first. A task stays READY until its turn, so that
+ * cancelling it, or being overtaken by something more urgent, costs nothing.
+ */
+export function dispatchController(limits: () => DispatchLimits): Controller {
+  const lanes = new Map<string | null, Lane>()
+  const inFlight = new Map<Readonly<TaskRow>, Lane>()
+  const queued = new Set<Readonly<TaskRow>>()
+  const fresh = new Set<Readonly<TaskRow>>()
+
+  function laneOf(pool: string | null): Lane {
+    let lane = lanes.get(pool)
+    if (lane === undefined) {
+      lane = { ready: new Heap(comesBefore), inFlight: 0 }
+      lanes.set(pool, lane)
+    }
+    return lane
+  }
+
+  function observe(task: Readonly<TaskRow>): void {
+    const isInFlight = task.state === 'DISPATCHED' || task.state === 'RUNNING'
+    const lane = inFlight.get(task)
+    if (isInFlight && lane === undefined) {
+      const own = laneOf(task.pool)
+      inFlight.set(task, own)
+      own.inFlight += 1
+    } else if (!isInFlight && lane !== undefined) {
+      inFlight.delete(task)
+      lane.inFlight -= 1
+    }
+    if (task.state === 'READY') fresh.add(task)
+  }
+
+  function enqueue({ rows }: Observed): void {
+    for (const task of fresh) {
+      if (queued.has(task) || task.state !== 'READY') continue
+      queued.add(task)
+      laneOf(task.pool).ready.push({ task, runPriority: rows.hot(runs).get(task.run_id)?.priority ?? 0 })
+    }
+    fresh.clear()
+  }
+
+  /** The lane whose first task is the most urgent of those that may start. */
+  function next(dispatched: ReadonlyMap<Lane, number>, { pools }: DispatchLimits): Lane | undefined {
+    let best: Lane | undefined
+    for (const [pool, lane] of lanes) {
+      dropStale(lane)
+      const first = lane.ready.peek()
+      if (first === undefined) continue
+      const limit = pool === null ? Number.POSITIVE_INFINITY : (pools[pool] ?? Number.POSITIVE_INFINITY)
+      if (lane.inFlight + (dispatched.get(lane) ?? 0) >= limit) continue
+      if (best === undefined || comesBefore(first, best.ready.peek() as Ready)) best = lane
+    }
+    return best
+  }
+
+  function dropStale({ ready }: Lane): void {
+    for (let first = ready.peek(); first !== undefined && first.task.state !== 'READY'; first = ready.peek()) {
+      queued.delete(first.task)
+      ready.pop()
+    }
+  }
+
+  return {
+    name: 'dispatch',
+    doc: 'Hands ready tasks to workers, within the limits, the most urgent first.',
+    watches: [tasks],
+    observe: (_, row: AnyRow) => observe(row as TaskRow),
+    decide(observed): readonly NewEvent[] {
+      enqueue(observed)
+      const events: NewEvent[] = []
+      if (queued.size === 0) return events
+      const allowed = limits()
+      const dispatched = new Map<Lane, number>()
+      while (inFlight.size + events.length < allowed.capacity) {
+        const lane = next(dispatched, allowed)
+        if (lane === undefined) break
+        const { task } = lane.ready.pop() as Ready
+        queued.delete(task)
+        dispatched.set(lane, (dispatched.get(lane) ?? 0) + 1)
+        const { run_id, task_key, attempt } = task
+        const payload = { run_id, task_key, attempt, attempt_id: attemptId(run_id, task_key, attempt) }
+        events.push(newEvent(DispatchRequested, payload, { correlation_id: run_id }))
+      }
+      return events
+    },
+  }
+}

@@ -1,0 +1,64 @@
+import { Heap } from '../../lib/heap.ts'
+import { SECOND_MS, toIso } from '../../lib/time.ts'
+import { type Controller, MAX_LAG_MS, type Observed } from '../../model/controller.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Row } from '../../model/table.ts'
+import { TimerFired } from './timer-fired.event.ts'
+import { timers } from './timers.table.ts'
+
+type TimerRow = Row<typeof timers>
+
+/** While facts may be missing, how long to wait before looking again. */
+const LOOK_AGAIN_MS = 10 * SECOND_MS
+
+/** What follows when an alarm that is no retry goes off; null when nothing does but the alarm itself. */
+export type OnAlarm = (timer: Readonly<TimerRow>, observed: Observed) => readonly NewEvent[]
+
+/**
+ * Lets alarms go off when they are due. Due times come from rows, so one that was lost by whatever rang it is found the next
+ * time anybody looks. An alarm acts because something did not happen, so it waits while facts may be unread.
+ */
+export function alarmController(others: OnAlarm = () => []): Controller {
+  const due = new Heap<{ at: number; timer: Readonly<TimerRow> }>((a, b) => a.at < b.at)
+  const known = new Map<Readonly<TimerRow>, number>()
+  return {
+    name: 'alarm',
+    doc: 'Lets alarms go off when they are due.',
+    watches: [timers],
+    observe: (_, row) => {
+      const timer = row as TimerRow
+      if (timer.state !== 'SCHEDULED' && timer.state !== 'ENQUEUED') return
+      if (known.get(timer) === timer.fire_at) return
+      known.set(timer, timer.fire_at)
+      due.push({ at: timer.fire_at, timer })
+    },
+    decide(observed): readonly NewEvent[] {
+      const events: NewEvent[] = []
+      for (let first = due.peek(); first !== undefined && first.at <= observed.now; first = due.peek()) {
+        due.pop()
+        const { timer } = first
+        if (observed.rows.hot(timers).get(timer.subject, timer.slot) !== timer) {
+          known.delete(timer)
+          continue
+        }
+        if (known.get(timer) !== timer.fire_at || timer.state === 'FIRED' || timer.state === 'CANCELLED') continue
+        if (observed.lagMs > MAX_LAG_MS) {
+          due.push({ at: observed.now + LOOK_AGAIN_MS, timer })
+          continue
+        }
+        known.delete(timer)
+        events.push(fired(timer), ...others(timer, observed))
+      }
+      return events
+    },
+    wakeAt: () => due.peek()?.at,
+  }
+}
+
+function fired({ timer_type, run_id, task_key, attempt, schedule_id, fire_at, payload }: Readonly<TimerRow>): NewEvent {
+  return newEvent(
+    TimerFired,
+    { timer_type, run_id, task_key, attempt, schedule_id, fire_at: toIso(fire_at), payload },
+    run_id === null ? {} : { correlation_id: run_id },
+  )
+}

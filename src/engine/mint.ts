@@ -1,0 +1,126 @@
+import { z } from 'zod'
+import { ServoError } from '../lib/error.ts'
+import { canonicalJson } from '../lib/json.ts'
+import { toIso } from '../lib/time.ts'
+import type { UlidSource } from '../lib/ulid.ts'
+import { type Envelope, envelopeSchema } from '../model/envelope.ts'
+import type { EventDefinition, NewEvent } from '../model/event.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Scope } from './paths.ts'
+
+const checkEnvelope = z.compile(envelopeSchema)
+
+export interface MintOptions {
+  readonly scope: Scope
+  readonly clock: Clock
+  readonly ulid: UlidSource
+  /** Who writes, e.g. `servo/api`. */
+  readonly source: string
+}
+
+export interface SizeLimits {
+  /** One event. Larger things belong into the object store, with a reference here. */
+  readonly maxEventBytes: number
+  /** One append, and with it one segment: what must be read into memory at once. */
+  readonly maxSegmentBytes: number
+}
+
+export const sizeLimits: SizeLimits = { maxEventBytes: 1 << 20, maxSegmentBytes: 32 << 20 }
+
+/** Events with ids, time and scope, and the text in which they will be stored. */
+export interface Minted {
+  readonly events: readonly Envelope[]
+  readonly texts: readonly string[]
+  readonly bytes: number
+}
+
+/** Checks events against their definitions and makes them ready to be written. If one is bad, none is made. */
+export function mintEvents(options: MintOptions, limits: SizeLimits, events: readonly NewEvent[]): Minted {
+  if (events.length === 0) throw new ServoError('invalid', 'empty_append', 'an append needs at least one event')
+  const envelopes = events.map((event) => envelopeOf(options, event))
+  const texts = envelopes.map((envelope) => canonicalJson(envelope))
+  return { events: envelopes, texts, bytes: checkSize(limits, envelopes, texts) }
+}
+
+function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent): Envelope {
+  const { definition } = event
+  const parsed = definition.parse(event.payload)
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    throw badPayload(definition, issue?.path ?? [], issue?.message ?? 'is not valid')
+  }
+  const unknown = unknownField(event.payload, parsed.data)
+  if (unknown !== undefined) throw badPayload(definition, unknown, 'is not a field of this event')
+  const envelope = {
+    event_id: ulid(),
+    event_type: definition.type,
+    event_version: definition.version,
+    timestamp: toIso(clock.now()),
+    source,
+    tenant_id: scope.tenant_id,
+    workspace_id: scope.workspace_id,
+    idempotency_key: definition.idempotencyKey(parsed.data),
+    correlation_id: event.correlation_id,
+    causation_id: event.causation_id,
+    traceparent: event.traceparent,
+    actor: event.actor,
+    payload: parsed.data,
+  }
+  const checked = checkEnvelope.safeParse(envelope)
+  if (!checked.success) {
+    const issue = checked.error.issues[0]
+    const field = issue?.path.join('.')
+    throw new ServoError('invalid', 'bad_envelope', `${definition.type}: ${field}: ${issue?.message}`, {
+      facts: { event_type: definition.type, field },
+    })
+  }
+  return checked.data
+}
+
+function checkSize(limits: SizeLimits, envelopes: readonly Envelope[], texts: readonly string[]): number {
+  let total = 0
+  for (const [i, text] of texts.entries()) {
+    const bytes = Buffer.byteLength(text)
+    if (bytes > limits.maxEventBytes) throw tooLarge(`a ${envelopes[i]?.event_type} event`, bytes, limits.maxEventBytes)
+    total += bytes + 1
+  }
+  if (total > limits.maxSegmentBytes) throw tooLarge('the batch', total, limits.maxSegmentBytes)
+  return total
+}
+
+function badPayload(definition: EventDefinition, path: readonly PropertyKey[], why: string): ServoError {
+  const field = ['payload', ...path.map(String)].join('.')
+  return new ServoError('invalid', 'bad_payload', `${definition.type}: ${field}: ${why}`, {
+    hint: `See the ${definition.type} event in the reference for what it holds.`,
+    facts: { event_type: definition.type, field },
+  })
+}
+
+/**
+ * Where the input has something that checking it left out: a misspelt field would be a fact that nobody recorded. What
+ * was passed through unseen is copied on the way, because a caller that changes it later must not change what is folded.
+ */
+function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefined {
+  if (!isObject(input) || !isObject(checked)) return undefined
+  for (const key of Array.isArray(input) ? input.keys() : Object.keys(input)) {
+    const value = input[key]
+    if (value === undefined) continue
+    if (!Object.hasOwn(checked, key)) return [key]
+    if (!isObject(value)) continue
+    if (checked[key] === value) checked[key] = JSON.parse(canonicalJson(value))
+    else {
+      const deeper = unknownField(value, checked[key])
+      if (deeper !== undefined) return [key, ...deeper]
+    }
+  }
+  return undefined
+}
+
+const isObject = (value: unknown): value is Record<PropertyKey, unknown> => typeof value === 'object' && value !== null
+
+function tooLarge(what: string, bytes: number, limit: number): ServoError {
+  return new ServoError('invalid', 'too_large', `${what} has ${bytes} bytes, the limit is ${limit}`, {
+    hint: 'Store large values as objects and put a reference into the event, or split the batch.',
+    facts: { bytes, limit },
+  })
+}

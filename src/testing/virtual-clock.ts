@@ -1,0 +1,52 @@
+import type { AlarmClock } from '../ports/clock.ts'
+
+interface Alarm {
+  readonly at: number
+  readonly order: number
+  readonly call: () => void
+}
+
+/** Time that moves only when the test says so. */
+export class VirtualClock implements AlarmClock {
+  #now: number
+  #order = 0
+  readonly #alarms = new Set<Alarm>()
+
+  constructor(startMs = Date.UTC(2026, 0, 1)) {
+    this.#now = startMs
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.after(ms, resolve))
+  }
+
+  after(ms: number, call: () => void): () => void {
+    const alarm: Alarm = { at: this.#now + Math.max(0, ms), order: this.#order++, call }
+    this.#alarms.add(alarm)
+    return () => this.#alarms.delete(alarm)
+  }
+
+  /** Moves on by `ms`, ringing every alarm on the way and letting each finish what it begins. */
+  async advance(ms: number): Promise<void> {
+    const until = this.#now + ms
+    for (;;) {
+      await settled()
+      const next = [...this.#alarms].sort((a, b) => a.at - b.at || a.order - b.order)[0]
+      if (next === undefined || next.at > until) break
+      this.#alarms.delete(next)
+      this.#now = Math.max(this.#now, next.at)
+      next.call()
+    }
+    this.#now = until
+    await settled()
+  }
+}
+
+/** Lets everything run that needs no time. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+}
