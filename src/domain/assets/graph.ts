@@ -1,0 +1,150 @@
+import type { AssetDefinition, ProjectProblem } from '../../contract/definition.ts'
+
+/** Something that keeps a graph from being one: said as any problem of a project, with the assets on the way to it. */
+export interface GraphProblem extends ProjectProblem {
+  readonly code: 'cycle' | 'missing_dependency' | 'duplicate_key'
+  /** For a cycle every asset on it, the first again at the end; otherwise the asset and what it named. */
+  readonly path: readonly string[]
+}
+
+/** A person repairs one at a time; a thousand long ones would take quadratic space. */
+const MAX_CYCLES = 20
+
+const none: readonly string[] = []
+
+/**
+ * The assets of a project and what each is made from. Built from any list of definitions, also one with problems: what an
+ * asset names and nobody declares is no edge, an asset declared twice is the first of them, and a cycle stays one.
+ */
+export class AssetGraph {
+  /** By key, in the order of keys, so that everything derived from a graph is the same however its files were read. */
+  readonly assets: ReadonlyMap<string, AssetDefinition>
+  /** Every key after those it is made from. */
+  readonly order: readonly string[]
+  readonly problems: readonly GraphProblem[]
+  readonly #upstream = new Map<string, readonly string[]>()
+  readonly #downstream = new Map<string, string[]>()
+
+  constructor(definitions: readonly AssetDefinition[]) {
+    const problems: GraphProblem[] = []
+    const assets = new Map<string, AssetDefinition>()
+    for (const asset of [...definitions].sort(byKey)) {
+      const first = assets.get(asset.asset_key)
+      if (first === undefined) assets.set(asset.asset_key, asset)
+      else problems.push(duplicate(first, asset))
+    }
+    this.assets = assets
+    for (const asset of assets.values()) this.#upstream.set(asset.asset_key, this.#edgesInto(asset, problems))
+    this.order = this.#sortOut(problems)
+    this.problems = problems
+  }
+
+  /** What the asset is made from, as far as the graph has it; itself never. */
+  upstream(key: string): readonly string[] {
+    return this.#upstream.get(key) ?? none
+  }
+
+  downstream(key: string): readonly string[] {
+    return this.#downstream.get(key) ?? none
+  }
+
+  /** Sources are observed, not made. */
+  canBeMade(key: string): boolean {
+    const asset = this.assets.get(key)
+    return asset !== undefined && asset.kind !== 'source'
+  }
+
+  #edgesInto(asset: AssetDefinition, problems: GraphProblem[]): readonly string[] {
+    const named = new Set<string>()
+    for (const { asset_key: upstream, mapping } of dependenciesOf(asset)) {
+      if (!this.assets.has(upstream)) problems.push(missing(asset, upstream))
+      // Yesterday's partition of the same asset is no cycle, and no edge between assets either.
+      else if (upstream !== asset.asset_key) named.add(upstream)
+      else if (!(asset.partitions && mapping)) problems.push(cycle([upstream, upstream], asset))
+    }
+    for (const upstream of named) {
+      const below = this.#downstream.get(upstream)
+      if (below === undefined) this.#downstream.set(upstream, [asset.asset_key])
+      else below.push(asset.asset_key)
+    }
+    return [...named].sort()
+  }
+
+  /** Depth first with a stack of our own: a chain of 100,000 assets is deeper than JavaScript's. */
+  #sortOut(problems: GraphProblem[]): string[] {
+    const order: string[] = []
+    let cycles = 0
+    const state = new Map<string, 'open' | 'done'>()
+    for (const start of this.assets.keys()) {
+      if (state.has(start)) continue
+      const path = [{ key: start, next: 0 }]
+      state.set(start, 'open')
+      for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+        const upstream = this.upstream(top.key)[top.next++]
+        if (upstream === undefined) {
+          state.set(top.key, 'done')
+          order.push(top.key)
+          path.pop()
+        } else if (!state.has(upstream)) {
+          state.set(upstream, 'open')
+          path.push({ key: upstream, next: 0 })
+        } else if (state.get(upstream) === 'open' && cycles++ < MAX_CYCLES) {
+          problems.push(cycle(loopOf(path, upstream), this.assets.get(top.key)))
+        }
+      }
+    }
+    return order
+  }
+}
+
+function dependenciesOf(asset: AssetDefinition): AssetDefinition['deps'] {
+  return [...Object.values(asset.inputs), ...asset.deps]
+}
+
+const byKey = (a: AssetDefinition, b: AssetDefinition): number =>
+  a.asset_key < b.asset_key ? -1 : a.asset_key > b.asset_key ? 1 : 0
+
+/** From what comes first to what is made of it, and round again. */
+function loopOf(path: readonly { key: string }[], upstream: string): string[] {
+  const from = path.findLastIndex(({ key }) => key === upstream)
+  const loop = path.slice(from).map(({ key }) => key)
+  return [upstream, ...loop.reverse()]
+}
+
+const MAX_SHOWN = 12
+
+function cycle(path: readonly string[], asset: AssetDefinition | undefined): GraphProblem {
+  const shown =
+    path.length <= MAX_SHOWN ? path : [...path.slice(0, MAX_SHOWN - 1), `(${path.length - MAX_SHOWN} more)`, path.at(-1)]
+  return {
+    code: 'cycle',
+    message: `these assets wait for each other: ${shown.join(' → ')}`,
+    hint: 'Take one of these dependencies away. An asset that needs its own earlier partition says so with a mapping.',
+    file: asset?.file,
+    line: asset?.line,
+    path,
+  }
+}
+
+function missing(asset: AssetDefinition, upstream: string): GraphProblem {
+  return {
+    code: 'missing_dependency',
+    message: `${asset.asset_key} depends on ${upstream}, which no file declares`,
+    hint: `Declare ${upstream}, as a source() when it is made elsewhere, or correct the name.`,
+    file: asset.file,
+    line: asset.line,
+    path: [asset.asset_key, upstream],
+  }
+}
+
+function duplicate(first: AssetDefinition, second: AssetDefinition): GraphProblem {
+  const place = first.file ? ` (first in ${first.file}${first.line ? `:${first.line}` : ''})` : ''
+  return {
+    code: 'duplicate_key',
+    message: `${second.asset_key} is declared twice${place}`,
+    hint: 'Give one of them another key.',
+    file: second.file,
+    line: second.line,
+    path: [second.asset_key],
+  }
+}
