@@ -1,3 +1,5 @@
+import { assert } from '../lib/assert.ts'
+
 /**
  * What is inside the values that `asset`, `table`, `command`, `source` and their like return. Found by a symbol of the global
  * registry, so that two copies of the package in one process still understand each other.
@@ -23,4 +25,11 @@ export function withDefinition<T extends object>(value: T, of: Definition): T {
 export function definitionOf(value: unknown): Definition | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   return (value as { [definition]?: Definition })[definition]
+}
+
+/** The options of a value that is known to be a definition. */
+export function optionsOf<Options>(value: object): Options {
+  const found = definitionOf(value)
+  assert(found !== undefined, 'a value without a definition was taken for one')
+  return found.options as Options
 }

@@ -1,0 +1,179 @@
+import { type AssetKind, isAsset, isMapped } from './asset.ts'
+import type { Freshness, Retry } from './asset-options.ts'
+import { contextNames } from './context.ts'
+import { definitionOf } from './definition.ts'
+import { type Duration, durationMs } from './duration.ts'
+import { checkedAssetKey, checkedName, invalid, show } from './invalid.ts'
+import { isIo } from './io.ts'
+import { isPartitions } from './partitions.ts'
+import { isSchema } from './standard-schema.ts'
+import { isCondition } from './when.ts'
+import { isZone } from './zone.ts'
+
+/** Which options there are, by who has them. A misspelled one would otherwise be obeyed by nobody. */
+const described = ['description', 'group', 'tags', 'owners', 'kinds', 'partitions', 'freshness', 'renamedFrom']
+const settings = [
+  ...described,
+  ...['deps', 'automation', 'retry', 'timeout', 'pool', 'priority', 'overlap', 'backfill', 'version'],
+]
+const body = [...settings, 'inputs', 'resources', 'metadata', 'checks', 'run']
+const known: Record<AssetKind, readonly string[]> = {
+  asset: [...body, 'io'],
+  table: [...body, 'schema', 'sql'],
+  command: [...settings, 'run', 'cwd', 'env', 'pipes'],
+  source: [...described, 'schema', 'uri'],
+}
+
+type Options = Readonly<Record<string, unknown>>
+
+/** The compiler finds most of these. They are for those who have none, and for values that are computed. */
+export function checkedOptions(kind: AssetKind, key: string, given: object): void {
+  if (typeof given !== 'object' || given === null)
+    throw invalid('bad_options', `${kind} ${key} has no options`, `Write ${kind}('${key}', { … }).`)
+  const options = given as Options
+  const refuse = (name: string, hint: string): never => {
+    throw invalid(`bad_${name}`, `${name} of ${key} is ${show(options[name])}`, hint)
+  }
+  for (const name of Object.keys(options)) {
+    if (known[kind].includes(name)) continue
+    throw invalid(
+      'unknown_option',
+      `${kind} ${key} has the option ${name}, which there is not`,
+      `There are: ${known[kind].join(', ')}.`,
+    )
+  }
+  checkBody(kind, key, options)
+  checkReferences(key, options)
+  checkTexts(key, options, refuse)
+  if (options['timeout'] !== undefined) durationMs(options['timeout'] as Duration, `timeout of ${key}`)
+  if (options['retry'] !== undefined) checkRetry(key, options['retry'] as Retry)
+  if (options['freshness'] !== undefined) checkFreshness(key, options['freshness'] as Freshness)
+  const { priority, overlap, backfill, automation, partitions } = options
+  if (priority !== undefined && !(Number.isInteger(priority) && Math.abs(priority as number) <= 1_000))
+    refuse('priority', 'Write a whole number from -1000 to 1000.')
+  if (overlap !== undefined && !['queue', 'skip', 'replace'].includes(overlap as string))
+    refuse('overlap', "Write 'queue', 'skip' or 'replace'.")
+  if (backfill !== undefined && !((backfill as { chunk?: number })?.chunk ?? 0 >= 1)) refuse('backfill', 'Write { chunk: 10 }.')
+  if (automation !== undefined && !isCondition(automation)) refuse('automation', 'Write automation: when.eager().')
+  if (partitions !== undefined && !isPartitions(partitions))
+    refuse('partitions', "Write partitions: daily({ start: '2025-01-01' }).")
+}
+
+function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, metadata }: Options): void {
+  if (kind === 'table' || kind === 'source') {
+    if (!isSchema(schema))
+      throw invalid('bad_schema', `${kind} ${key} has no schema`, 'Write schema: z.object({ id: z.string() }).')
+  }
+  if (metadata !== undefined && !isSchema(metadata))
+    throw invalid('bad_schema', `metadata of ${key} is no schema`, 'Write metadata: z.object({ rows: z.number() }).')
+  if (io !== undefined && !isIo(io))
+    throw invalid('bad_io', `io of ${key} is ${show(io)}`, "Write io: io('image', { write, read }).")
+  if (kind === 'source') {
+    if (typeof uri !== 'string' || uri === '')
+      throw invalid('bad_uri', `source ${key} has no uri`, "Write uri: 's3://bucket/orders/*.parquet'.")
+    return
+  }
+  if (kind === 'command') {
+    const words = Array.isArray(run) ? run : []
+    if (words.length === 0 || words.some((word) => typeof word !== 'string' && typeof word !== 'function') || words[0] === '')
+      throw invalid('bad_command', `command ${key} has nothing to run`, "Write run: ['python', 'forecast.py'].")
+    return
+  }
+  if (run !== undefined && sql !== undefined)
+    throw invalid('run_and_sql', `table ${key} has both run and sql`, 'Keep the one that makes its rows.')
+  if (typeof (run ?? sql) !== 'function')
+    throw invalid(
+      'no_body',
+      `${kind} ${key} has no code`,
+      kind === 'table' ? 'Write run: () => rows, or sql: () => sql`…`.' : 'Write run: () => value.',
+    )
+}
+
+function checkReferences(key: string, { inputs, deps, resources, checks, renamedFrom }: Options): void {
+  for (const [name, input] of Object.entries(inputs ?? {})) {
+    if (contextNames.includes(name as never))
+      throw invalid(
+        'input_name_taken',
+        `${key} has an input called ${name}`,
+        `Its body gets something else by that name: choose another.`,
+      )
+    if (!isAsset(input) && !isMapped(input))
+      throw invalid(
+        'bad_input',
+        `input ${name} of ${key} is ${show(input)}`,
+        'Import the asset and write its value, or list its key in deps.',
+      )
+    const from = isMapped(input) ? input.asset : input
+    if (definitionOf(from)?.kind === 'command')
+      throw invalid('no_value', `input ${name} of ${key} is a command, which keeps its own data`, 'List it in deps.')
+  }
+  if (deps !== undefined && !Array.isArray(deps))
+    throw invalid('bad_deps', `deps of ${key} is ${show(deps)}`, "Write a list: deps: [orders, 'raw/customers'].")
+  for (const dep of (deps ?? []) as unknown[]) {
+    if (isAsset(dep) || isMapped(dep)) continue
+    checkedAssetKey(dep, `an asset or the key of one, in deps of ${key}`)
+  }
+  for (const [name, resource] of Object.entries(resources ?? {})) {
+    if (definitionOf(resource)?.kind !== 'resource')
+      throw invalid('bad_resource', `resource ${name} of ${key} is ${show(resource)}`, 'Write a value made by resource().')
+  }
+  for (const [name, check] of Object.entries(checks ?? {})) {
+    const test = typeof check === 'function' ? check : (check as { test?: unknown } | undefined)?.test
+    if (typeof test !== 'function' || name === '')
+      throw invalid(
+        'bad_check',
+        `check ${show(name)} of ${key} is ${show(check)}`,
+        "Write 'one row per id': check.unique('id').",
+      )
+  }
+  if (renamedFrom !== undefined) checkedAssetKey(renamedFrom, `the former key of ${key}`)
+}
+
+function checkTexts(key: string, options: Options, refuse: (name: string, hint: string) => never): void {
+  for (const name of ['description', 'version', 'group', 'pool', 'cwd']) {
+    const value = options[name]
+    if (value !== undefined && (typeof value !== 'string' || value === '')) refuse(name, 'Write a text.')
+  }
+  if (options['pool'] !== undefined) checkedName(options['pool'], 'pool')
+  for (const name of ['owners', 'kinds']) {
+    const value = options[name]
+    if (value === undefined) continue
+    if (!Array.isArray(value) || value.some((item) => typeof item !== 'string' || item === ''))
+      refuse(name, `Write a list of texts, also for one: ${name}: ['data'] in ${key}.`)
+  }
+  for (const name of ['tags', 'env']) {
+    const value = options[name]
+    if (value === undefined) continue
+    const texts = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.values(value) : [0]
+    if (texts.some((text) => typeof text !== 'string')) refuse(name, "Write texts by name: { team: 'shop' }.")
+  }
+}
+
+function checkRetry(key: string, retry: Retry): void {
+  const { attempts, initial, max, backoff } = typeof retry === 'number' ? { attempts: retry } : (retry ?? {})
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 1_000)
+    throw invalid(
+      'bad_retry',
+      `retry of ${key} is ${show(retry)}`,
+      'Write how often to try in all, the first included: 1 to 1000.',
+    )
+  if (backoff !== undefined && backoff !== 'fixed' && backoff !== 'exponential')
+    throw invalid('bad_retry', `backoff of ${key} is ${show(backoff)}`, "Write 'fixed' or 'exponential'.")
+  if (initial !== undefined) durationMs(initial, `retry.initial of ${key}`)
+  if (max !== undefined) durationMs(max, `retry.max of ${key}`)
+}
+
+function checkFreshness(key: string, freshness: Freshness): void {
+  if (freshness !== null && typeof freshness === 'object' && 'within' in freshness) {
+    durationMs(freshness.within, `freshness.within of ${key}`)
+    if (freshness.warn !== undefined) durationMs(freshness.warn, `freshness.warn of ${key}`)
+    return
+  }
+  const { by, timezone = 'UTC' } = (freshness ?? {}) as { by?: unknown; timezone?: unknown }
+  if (typeof by !== 'string' || !/^([01]\d|2[0-3]):[0-5]\d$/.test(by) || !isZone(timezone))
+    throw invalid(
+      'bad_freshness',
+      `freshness of ${key} is ${show(freshness)}`,
+      "Write { within: '24h' } or { by: '07:30', timezone: 'Europe/Paris' }.",
+    )
+}

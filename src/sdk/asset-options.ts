@@ -1,0 +1,124 @@
+import type { AnyAsset, Mapped, NoValue, ValueOf } from './asset.ts'
+import type { Checks } from './check.ts'
+import type { Context } from './context.ts'
+import type { Duration } from './duration.ts'
+import type { Io } from './io.ts'
+import type { KeyOf } from './partitions.ts'
+import type { AnyResource } from './resource.ts'
+import type { Query } from './sql.ts'
+import type { StandardSchemaV1 } from './standard-schema.ts'
+import type { MaybePromise, Rows, Table } from './values.ts'
+import type { Condition } from './when.ts'
+
+/** Nothing asked for. */
+export type Nothing = Record<never, never>
+
+export interface RetryOptions {
+  /** In all, the first included. */
+  attempts: number
+  backoff?: 'fixed' | 'exponential'
+  initial?: Duration
+  max?: Duration
+  jitter?: boolean
+  /** Whether to try again after this error; asked where it was thrown. */
+  on?: (error: unknown) => boolean
+}
+
+/** The number of attempts, or how to go about them. */
+export type Retry = number | RetryOptions
+
+/** How old it may get, or the time of day by which it must be new. */
+export type Freshness = { within: Duration; warn?: Duration } | { by: string; timezone?: string }
+
+/** A dependency that is not loaded: an asset, some partitions of one, or the key of one that lives elsewhere. */
+export type Dependency = AnyAsset | Mapped<unknown> | string
+
+export interface Settings<P> {
+  description?: string
+  group?: string
+  tags?: Readonly<Record<string, string>>
+  owners?: readonly string[]
+  /** What it is made with, such as `python` or `duckdb`. */
+  kinds?: readonly string[]
+  partitions?: P
+  deps?: readonly Dependency[]
+  automation?: Condition
+  freshness?: Freshness
+  retry?: Retry
+  timeout?: Duration
+  /** A named limit of servo.config.ts that its attempts share with others. */
+  pool?: string
+  /** Higher goes first; 0 unless told, from -1000 to 1000. */
+  priority?: number
+  /** What a new run does when one of the same partition is under way. */
+  overlap?: 'queue' | 'skip' | 'replace'
+  backfill?: { chunk: number }
+  /** The version of its code, instead of a hash of its file and what that imports. */
+  version?: string
+  /** Its former key, so that its history stays with it. */
+  renamedFrom?: string
+}
+
+/** What the options of assets with a body have in common. */
+export interface BodySettings<Inputs, P, Resources, Metadata> extends Settings<P> {
+  inputs?: Inputs & Loadable<Inputs>
+  resources?: Resources & Readonly<Record<string, AnyResource>>
+  metadata?: StandardSchemaV1<unknown, Metadata>
+}
+
+/** What stands in the way of loading an input is said in its type, so that the compiler repeats it. */
+export type Loadable<Inputs> = {
+  [Name in keyof Inputs]: Name extends keyof Context<unknown, unknown, unknown>
+    ? 'the body gets something else by this name: choose another'
+    : ValueOf<Inputs[Name]> extends NoValue
+      ? 'this asset keeps its own data: list it in `deps`'
+      : Inputs[Name]
+}
+
+export type Arguments<Inputs, P, Resources, Metadata> = { readonly [Name in keyof Inputs]: ValueOf<Inputs[Name]> } & Context<
+  P,
+  Resources,
+  Metadata
+>
+
+export interface AssetOptions<Value, Inputs, P, Resources, Metadata> extends BodySettings<Inputs, P, Resources, Metadata> {
+  run(args: Arguments<Inputs, P, Resources, Metadata>): MaybePromise<Value>
+  /** Write them after `run`, from which the compiler learns what they check. */
+  checks?: Checks<NoInfer<Value>>
+  io?: Io<NoInfer<Value>>
+}
+
+export type TableOptions<Row, Inputs, P, Resources, Metadata> = BodySettings<Inputs, P, Resources, Metadata> & {
+  schema: StandardSchemaV1<unknown, Row>
+  checks?: Checks<Table<NoInfer<Row>>>
+} & (
+    | { run(args: Arguments<Inputs, P, Resources, Metadata>): MaybePromise<Rows<NoInfer<Row>>>; sql?: never }
+    /** Inputs that are tables can be named in the query, too. */
+    | { sql(args: Arguments<Inputs, P, Resources, Metadata>): MaybePromise<Query>; run?: never }
+  )
+
+/** A word of a command line, or how to make it from the partition. */
+export type Word<P> = string | ((partition: { readonly key: KeyOf<P> }) => string)
+
+export interface CommandOptions<P> extends Settings<P> {
+  run: readonly Word<P>[]
+  /** Relative to the project folder. */
+  cwd?: string
+  env?: Readonly<Record<string, string>>
+  /** Whether the program speaks Dagster Pipes. */
+  pipes?: boolean
+}
+
+export interface SourceOptions<Row, P> {
+  schema: StandardSchemaV1<unknown, Row>
+  /** Where its Parquet files are; `{key}` stands for the partition, or `{day}` for a dimension. */
+  uri: string
+  description?: string
+  group?: string
+  tags?: Readonly<Record<string, string>>
+  owners?: readonly string[]
+  kinds?: readonly string[]
+  partitions?: P
+  freshness?: Freshness
+  renamedFrom?: string
+}

@@ -1,0 +1,98 @@
+import type { StandardSchemaV1 } from './standard-schema.ts'
+
+/** `integer` is a whole number that JavaScript holds exactly, `json` anything that is kept as JSON text. */
+export type ColumnType = 'text' | 'double' | 'integer' | 'bigint' | 'boolean' | 'timestamp' | 'json'
+
+/** A column of a table: how it is stored, and how a stored value looks in a row. */
+export interface Column {
+  readonly name: string
+  readonly type: ColumnType
+  /** How a row says that there is no value; `never` when there always is one. */
+  readonly empty: 'never' | 'null' | 'undefined'
+}
+
+/** The parts of a zod schema that say what a column is. Read by shape, because the project may have a zod of its own. */
+interface ZodDefinition {
+  readonly type?: string
+  readonly innerType?: unknown
+  readonly out?: unknown
+  readonly shape?: Readonly<Record<string, unknown>>
+  readonly format?: string
+  readonly options?: readonly unknown[]
+  readonly values?: readonly unknown[]
+  readonly entries?: Readonly<Record<string, unknown>>
+}
+
+const definitionIn = (schema: unknown): ZodDefinition =>
+  (schema as { _zod?: { def?: ZodDefinition } } | undefined)?._zod?.def ?? {}
+
+/** The columns that a schema promises, or undefined when it does not tell (another library, a union). */
+export function columnsOf(schema: StandardSchemaV1): readonly Column[] | undefined {
+  const { type, shape, out, innerType } = definitionIn(schema)
+  if (type === 'pipe') return columnsOf(out as StandardSchemaV1)
+  if (type === 'readonly' || type === 'lazy') return innerType ? columnsOf(innerType as StandardSchemaV1) : undefined
+  if (type !== 'object' || shape === undefined) return undefined
+  return Object.entries(shape).map(([name, member]) => ({ name, ...columnOf(member) }))
+}
+
+/** What stands around a type without changing how it is stored. */
+const wrappers = new Set(['default', 'prefault', 'catch', 'readonly', 'nonoptional', 'success'])
+
+function columnOf(schema: unknown): Omit<Column, 'name'> {
+  const { type, innerType, out, format, values, entries } = definitionIn(schema)
+  if (type === 'optional' || type === 'nullable') {
+    const inner = columnOf(innerType)
+    return { ...inner, empty: type === 'nullable' || inner.empty === 'null' ? 'null' : 'undefined' }
+  }
+  if (type === 'pipe') return columnOf(out)
+  if (type !== undefined && wrappers.has(type)) {
+    const inner = columnOf(innerType)
+    return type === 'readonly' ? inner : { ...inner, empty: inner.empty === 'undefined' ? 'never' : inner.empty }
+  }
+  if (type === 'enum') return { type: sameType(Object.values(entries ?? {})), empty: 'never' }
+  if (type === 'literal') return { type: sameType(values ?? []), empty: 'never' }
+  return { type: storedAs(type, format), empty: 'never' }
+}
+
+function storedAs(type: string | undefined, format: string | undefined): ColumnType {
+  if (type === 'string' || type === 'template_literal') return 'text'
+  if (type === 'number') return format === 'safeint' || format?.includes('int32') ? 'integer' : 'double'
+  if (type === 'bigint') return 'bigint'
+  if (type === 'boolean') return 'boolean'
+  if (type === 'date') return 'timestamp'
+  return 'json'
+}
+
+function sameType(values: readonly unknown[]): ColumnType {
+  const [type, ...others] = new Set(values.map(typeOfValue))
+  return type === undefined || others.length > 0 ? 'json' : type
+}
+
+function typeOfValue(value: unknown): ColumnType {
+  if (typeof value === 'string') return 'text'
+  if (typeof value === 'number') return 'double'
+  if (typeof value === 'bigint') return 'bigint'
+  if (typeof value === 'boolean') return 'boolean'
+  return value instanceof Date ? 'timestamp' : 'json'
+}
+
+/** The columns that rows have, for schemas that do not tell. A column of which no row has a value is text. */
+export function inferColumns(rows: Iterable<Readonly<Record<string, unknown>>>): readonly Column[] {
+  const columns = new Map<string, { type: ColumnType | undefined; empty: Column['empty'] }>()
+  let count = 0
+  for (const row of rows) {
+    for (const [name, value] of Object.entries(row)) {
+      const known = columns.get(name) ?? { type: undefined, empty: count > 0 ? 'undefined' : 'never' }
+      if (value === null || value === undefined) columns.set(name, { ...known, empty: value === null ? 'null' : 'undefined' })
+      else {
+        const type = typeOfValue(value)
+        columns.set(name, { ...known, type: known.type === undefined || known.type === type ? type : 'json' })
+      }
+    }
+    for (const [name, known] of columns) {
+      if (known.empty === 'never' && !Object.hasOwn(row, name)) columns.set(name, { ...known, empty: 'undefined' })
+    }
+    count++
+  }
+  return [...columns].map(([name, { type, empty }]) => ({ name, type: type ?? 'text', empty }))
+}

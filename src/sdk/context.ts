@@ -1,0 +1,33 @@
+import type { KeyOf, SpanOf } from './partitions.ts'
+import type { Opened } from './resource.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+export interface Log {
+  debug(message: string, fields?: Fields): void
+  info(message: string, fields?: Fields): void
+  warn(message: string, fields?: Fields): void
+  error(message: string, fields?: Fields): void
+}
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
+
+/** What the body of an asset gets, besides its inputs. */
+export interface Context<Partitions, Resources, Metadata> {
+  /** Undefined for an asset without partitions. */
+  readonly partition: [Partitions] extends [undefined]
+    ? undefined
+    : { readonly key: KeyOf<Partitions>; readonly window: SpanOf<Partitions> }
+  readonly resources: Opened<Resources>
+  /** 1 for the first. */
+  readonly attempt: number
+  readonly runId: string
+  /** Fires when the run is cancelled or takes too long. Hand it to fetch and the like. */
+  readonly signal: AbortSignal
+  readonly log: Log
+  /** Facts to keep with the materialization. Later calls add to earlier ones. */
+  metadata(facts: [Metadata] extends [undefined] ? Readonly<Record<string, Json>> : Metadata): void
+}
+
+/** Inputs share one object with the context, so they cannot have these names. */
+export const contextNames = ['partition', 'resources', 'attempt', 'runId', 'signal', 'log', 'metadata'] as const

@@ -1,0 +1,17 @@
+import { ServoError } from '../lib/error.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../lib/time.ts'
+
+/** `'500ms'`, `'30s'`, `'5m'`, `'2h'`, `'7d'` */
+export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
+
+/** Milliseconds of a duration; `of` names the option, for the error. */
+export function durationMs(duration: Duration, of: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(String(duration))
+  if (!match)
+    throw new ServoError('invalid', 'bad_duration', `${of} is ${JSON.stringify(duration)}, which is not a duration`, {
+      hint: "Write a number and a unit, such as '500ms', '30s', '5m', '2h' or '7d'.",
+    })
+  return Math.round(Number(match[1]) * (unitMs[match[2] ?? ''] ?? 0))
+}

@@ -1,0 +1,50 @@
+import type { InputRef } from '../contract/dispatch.ts'
+import { type AnyAsset, type Mapped, upstream } from './asset.ts'
+import { columnsOf } from './columns.ts'
+import { definitionOf } from './definition.ts'
+import { invalid } from './invalid.ts'
+import type { Io } from './io.ts'
+import { dimensionsOf } from './partition-key.ts'
+import type { StandardSchemaV1 } from './standard-schema.ts'
+import type { StoredValue, ValueStore } from './values.ts'
+
+interface Loading {
+  readonly inputs: Readonly<Record<string, InputRef>>
+  readonly store: ValueStore
+}
+
+/** The values of the inputs, by the names the body knows them by. Tables are opened; their rows come when asked for. */
+export async function loadInputs(
+  key: string,
+  declared: Readonly<Record<string, AnyAsset | Mapped<unknown>>>,
+  { inputs, store }: Loading,
+): Promise<Record<string, unknown>> {
+  const entries = Object.entries(declared).map(async ([name, input]) => {
+    const ref = inputs[name]
+    if (ref === undefined)
+      throw invalid('input_missing', `${key} was given no input ${name}`, `Give it ${upstream(input).asset.key} as ${name}.`)
+    return [name, await loadInput(input, ref, store)]
+  })
+  return Object.fromEntries(await Promise.all(entries))
+}
+
+async function loadInput(input: AnyAsset | Mapped<unknown>, ref: InputRef, store: ValueStore): Promise<unknown> {
+  const { asset, mapping } = upstream(input)
+  const { kind, options } = definitionOf(asset) ?? {}
+  const { schema, io } = (options ?? {}) as { schema?: StandardSchemaV1; io?: Io<unknown> }
+  if (kind === 'table' || kind === 'source') return store.openTable(ref, schema && columnsOf(schema))
+  const read = async (value: StoredValue): Promise<unknown> => {
+    if (!value.path)
+      throw invalid('no_value', `${asset.key} returned nothing that could be loaded`, 'List it in deps instead of inputs.')
+    return io === undefined ? store.readJson(value) : io.read(await store.readBytes(value))
+  }
+  if (mapping?.type === 'all') {
+    const { dimension } = mapping
+    const keyOf = (text: string): string => (dimension === undefined ? text : (dimensionsOf(text)[dimension] ?? text))
+    return new Map(await Promise.all(ref.values.map(async (value) => [keyOf(value.partition_key), await read(value)] as const)))
+  }
+  const [value] = ref.values
+  if (value === undefined)
+    throw invalid('input_missing', `${asset.key} has no materialization to load`, `Materialize ${asset.key} first.`)
+  return read(value)
+}

@@ -1,0 +1,100 @@
+import type { InputRef } from '../contract/dispatch.ts'
+import { messageOf } from '../lib/error.ts'
+import { canonicalJson } from '../lib/json.ts'
+import type { AnyAsset } from './asset.ts'
+import type { AssetOptions, TableOptions } from './asset-options.ts'
+import { columnsOf } from './columns.ts'
+import { optionsOf } from './definition.ts'
+import { invalid, show } from './invalid.ts'
+import type { PartitionText } from './partition-key.ts'
+import { isQuery } from './sql.ts'
+import { issuesText, type StandardSchemaV1 } from './standard-schema.ts'
+import { isTable, type Row, type Table, type ValueStore, type Written } from './values.ts'
+
+interface Making {
+  readonly partition?: PartitionText | null | undefined
+  readonly signal: AbortSignal
+  readonly store: ValueStore
+}
+
+/** What a body made, and what was written of it; nothing when it keeps its own data. */
+export interface Made {
+  readonly value: unknown
+  readonly written: Written | undefined
+}
+
+type AnyAssetOptions = AssetOptions<unknown, unknown, unknown, unknown, unknown>
+type AnyTableOptions = TableOptions<Row, unknown, unknown, unknown, unknown>
+
+export async function makeValue(asset: AnyAsset, given: object, { store, signal }: Making): Promise<Made> {
+  const { run, io } = optionsOf<AnyAssetOptions>(asset)
+  const value = await run(given as never)
+  signal.throwIfAborted()
+  if (value === undefined) return { value, written: undefined }
+  if (io === undefined) return { value, written: await store.writeJson(jsonText(asset.key, value)) }
+  const bytes = await io.write(value)
+  return { value, written: await store.writeBytes(typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes) }
+}
+
+/** What is kept must come back as it was: a Date would come back as text, so it is refused here. */
+function jsonText(key: string, value: unknown): string {
+  try {
+    return canonicalJson(value)
+  } catch (error) {
+    throw invalid(
+      'not_json',
+      `what ${key} returned cannot be kept as JSON: ${messageOf(error)}`,
+      'Return null, booleans, finite numbers, text, lists and plain objects, or give the asset an io.',
+    )
+  }
+}
+
+export async function makeTable(asset: AnyAsset, given: object, attempt: Making): Promise<Made> {
+  const { store, signal } = attempt
+  const options = optionsOf<AnyTableOptions>(asset)
+  const rows = options.run ? await options.run(given as never) : await queryRows(asset.key, options, given, store)
+  signal.throwIfAborted()
+  if (!isIterable(rows))
+    throw invalid(
+      'not_rows',
+      `table ${asset.key} returned ${show(rows)}`,
+      'Return a list of rows, or something to iterate over.',
+    )
+  const columns = columnsOf(options.schema)
+  const written = await store.writeRows(validRows(asset.key, rows, options.schema, signal), columns)
+  const stored = { partition_key: attempt.partition?.key ?? '', materialization_id: '', path: written.path }
+  const ref: InputRef = { asset_key: asset.key, io: 'parquet', many: false, values: [stored] }
+  return { value: await store.openTable(ref, columns), written }
+}
+
+async function queryRows(key: string, options: AnyTableOptions, given: object, store: ValueStore): Promise<AsyncIterable<Row>> {
+  const query = await options.sql?.(given as never)
+  if (!isQuery(query)) throw invalid('not_a_query', `sql of ${key} returned ${show(query)}`, 'Return sql`select …`.')
+  const tables = Object.entries(given).filter((entry): entry is [string, Table<Row>] => isTable(entry[1]))
+  return store.runSql(query, Object.fromEntries(tables))
+}
+
+const isIterable = (rows: unknown): rows is Iterable<Row> | AsyncIterable<Row> =>
+  typeof rows === 'object' && rows !== null && (Symbol.iterator in rows || Symbol.asyncIterator in rows)
+
+async function* validRows(
+  key: string,
+  rows: Iterable<Row> | AsyncIterable<Row>,
+  schema: StandardSchemaV1<unknown, Row>,
+  signal: AbortSignal,
+): AsyncGenerator<Row> {
+  let number = 0
+  for await (const row of rows) {
+    number++
+    signal.throwIfAborted()
+    const checking = schema['~standard'].validate(row)
+    const result = checking instanceof Promise ? await checking : checking
+    if (result.issues !== undefined)
+      throw invalid(
+        'row_does_not_fit',
+        `row ${number} of ${key} does not fit its schema: ${issuesText(result.issues)}`,
+        'Change the row, or the schema if the row is right.',
+      )
+    yield result.value
+  }
+}

@@ -1,0 +1,34 @@
+/** The interface that zod, valibot, arktype and others share: https://standardschema.dev */
+export interface StandardSchemaV1<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+  }
+}
+
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] }
+
+export interface SchemaIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+export function isSchema(value: unknown): value is StandardSchemaV1 {
+  // arktype's schemas are functions.
+  const holder = typeof value === 'function' || (typeof value === 'object' && value !== null)
+  return holder && typeof (value as StandardSchemaV1)['~standard']?.validate === 'function'
+}
+
+/** `amount: expected number, received string; at: required` */
+export function issuesText(issues: readonly SchemaIssue[]): string {
+  return issues
+    .map(({ path, message }) => {
+      const where = (path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)).join('.')
+      return where === '' ? message : `${where}: ${message}`
+    })
+    .join('; ')
+}
