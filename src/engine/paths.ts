@@ -86,6 +86,16 @@ export class Paths {
     return `${this.table(table)}runs/${padded(publish)}-${epoch}-${level}.parquet`
   }
 
+  /** The output of one attempt, in chunks. */
+  attemptLogs(runId: string, attemptId: string): string {
+    return `${this.root}logs/${runId}/${attemptId}/`
+  }
+
+  /** Named by when the attempt began to speak: one that is begun again after a crash does not write over the first. */
+  attemptLog(runId: string, attemptId: string, sinceMs: number, chunk: number): string {
+    return `${this.attemptLogs(runId, attemptId)}${padded(sinceMs)}-${padded(chunk)}.ndjson`
+  }
+
   order(publish: number, epoch: number): string {
     return `${this.state}_order/${padded(publish)}-${epoch}.json`
   }

@@ -75,7 +75,8 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
         definition: { index },
         removed: variant === 3,
       }))
-      return world.write(AssetsDefined, { graph_version: `graph-${index}`, assets })
+      const pools = variant % 2 === 0 ? null : [{ pool: 'db', slots: variant === 3 ? null : index + 1 }]
+      return world.write(AssetsDefined, { graph_version: `graph-${index}`, assets, pools })
     }
     case 'unknown run':
       return world.write(

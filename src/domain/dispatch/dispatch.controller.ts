@@ -1,8 +1,7 @@
 import { Heap } from '../../lib/heap.ts'
-import type { Controller, Observed } from '../../model/controller.ts'
+import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { AnyRow } from '../../model/table.ts'
-import { runs } from '../runs/runs.table.ts'
 import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
 import { DispatchRequested } from './dispatch-requested.event.ts'
 import { attemptId } from './identity.ts'
@@ -14,19 +13,15 @@ export interface DispatchLimits {
   readonly pools: Readonly<Record<string, number>>
 }
 
-interface Ready {
-  readonly task: Readonly<TaskRow>
-  readonly runPriority: number
-}
+type Ready = Readonly<TaskRow>
 
-/** Larger priorities first, of the run before the task; then whoever has waited longest. */
+/** Larger priorities first; then whoever has waited longest. The planner has added the priority of the run. */
 function comesBefore(a: Ready, b: Ready): boolean {
-  if (a.runPriority !== b.runPriority) return a.runPriority > b.runPriority
-  if (a.task.priority !== b.task.priority) return a.task.priority > b.task.priority
-  const waited = (a.task.ready_at ?? 0) - (b.task.ready_at ?? 0)
+  if (a.priority !== b.priority) return a.priority > b.priority
+  const waited = (a.ready_at ?? 0) - (b.ready_at ?? 0)
   if (waited !== 0) return waited < 0
-  if (a.task.run_id !== b.task.run_id) return a.task.run_id < b.task.run_id
-  return a.task.task_key < b.task.task_key
+  if (a.run_id !== b.run_id) return a.run_id < b.run_id
+  return a.task_key < b.task_key
 }
 
 /** One named pool, or the tasks that name none. */
@@ -41,9 +36,8 @@ interface Lane {
  */
 export function dispatchController(limits: () => DispatchLimits): Controller {
   const lanes = new Map<string | null, Lane>()
-  const inFlight = new Map<Readonly<TaskRow>, Lane>()
-  const queued = new Set<Readonly<TaskRow>>()
-  const fresh = new Set<Readonly<TaskRow>>()
+  const inFlight = new Map<Ready, Lane>()
+  const queued = new Set<Ready>()
 
   function laneOf(pool: string | null): Lane {
     let lane = lanes.get(pool)
@@ -54,7 +48,7 @@ export function dispatchController(limits: () => DispatchLimits): Controller {
     return lane
   }
 
-  function observe(task: Readonly<TaskRow>): void {
+  function observe(task: Ready): void {
     const isInFlight = task.state === 'DISPATCHED' || task.state === 'RUNNING'
     const lane = inFlight.get(task)
     if (isInFlight && lane === undefined) {
@@ -65,16 +59,9 @@ export function dispatchController(limits: () => DispatchLimits): Controller {
       inFlight.delete(task)
       lane.inFlight -= 1
     }
-    if (task.state === 'READY') fresh.add(task)
-  }
-
-  function enqueue({ rows }: Observed): void {
-    for (const task of fresh) {
-      if (queued.has(task) || task.state !== 'READY') continue
-      queued.add(task)
-      laneOf(task.pool).ready.push({ task, runPriority: rows.hot(runs).get(task.run_id)?.priority ?? 0 })
-    }
-    fresh.clear()
+    if (task.state !== 'READY' || queued.has(task)) return
+    queued.add(task)
+    laneOf(task.pool).ready.push(task)
   }
 
   /** The lane whose first task is the most urgent of those that may start. */
@@ -92,8 +79,8 @@ export function dispatchController(limits: () => DispatchLimits): Controller {
   }
 
   function dropStale({ ready }: Lane): void {
-    for (let first = ready.peek(); first !== undefined && first.task.state !== 'READY'; first = ready.peek()) {
-      queued.delete(first.task)
+    for (let first = ready.peek(); first !== undefined && first.state !== 'READY'; first = ready.peek()) {
+      queued.delete(first)
       ready.pop()
     }
   }
@@ -103,8 +90,7 @@ export function dispatchController(limits: () => DispatchLimits): Controller {
     doc: 'Hands ready tasks to workers, within the limits, the most urgent first.',
     watches: [tasks],
     observe: (_, row: AnyRow) => observe(row as TaskRow),
-    decide(observed): readonly NewEvent[] {
-      enqueue(observed)
+    decide(): readonly NewEvent[] {
       const events: NewEvent[] = []
       if (queued.size === 0) return events
       const allowed = limits()
@@ -112,7 +98,7 @@ export function dispatchController(limits: () => DispatchLimits): Controller {
       while (inFlight.size + events.length < allowed.capacity) {
         const lane = next(dispatched, allowed)
         if (lane === undefined) break
-        const { task } = lane.ready.pop() as Ready
+        const task = lane.ready.pop() as Ready
         queued.delete(task)
         dispatched.set(lane, (dispatched.get(lane) ?? 0) + 1)
         const { run_id, task_key, attempt } = task

@@ -1,0 +1,47 @@
+import { sha256 } from '../../lib/hash.ts'
+import type { Controller } from '../../model/controller.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import { assetDefinitions } from '../assets/asset-definitions.table.ts'
+import { graphOf, type RecordedGraph } from '../assets/definitions.ts'
+import { planRun } from '../assets/plan.ts'
+import { PlanCreated } from '../tasks/plan-created.event.ts'
+import { type RunRow, runs } from './runs.table.ts'
+
+/** Turns every run that was asked for into tasks, by the newest graph there is; the plan remembers which one that was. */
+export function planController(): Controller {
+  const unplanned = new Set<Readonly<RunRow>>()
+  let graph: RecordedGraph | undefined
+  const graphNow = (rows: Rows): RecordedGraph => {
+    graph ??= graphOf(rows.hot(assetDefinitions).all())
+    return graph
+  }
+  return {
+    name: 'plan',
+    doc: 'Turns run requests into tasks.',
+    watches: [runs, assetDefinitions],
+    observe: (table, row) => {
+      if (table === assetDefinitions) graph = undefined
+      else if (isUnplanned(row as RunRow)) unplanned.add(row as RunRow)
+    },
+    decide({ rows }): readonly NewEvent[] {
+      const events: NewEvent[] = []
+      for (const run of unplanned) {
+        if (!isUnplanned(run)) continue
+        const { graph: assets, version } = graphNow(rows)
+        const plan = planRun({ run, graph: assets, graphVersion: version })
+        const parts = 'error' in plan ? [failed(run, version, plan.error)] : plan.events
+        for (const part of parts) events.push(newEvent(PlanCreated, part, { correlation_id: run.run_id }))
+      }
+      unplanned.clear()
+      return events
+    },
+  }
+}
+
+const isUnplanned = (run: Readonly<RunRow>): boolean => run.state === 'PENDING' && run.plan_parts === 0
+
+function failed(run: Readonly<RunRow>, version: string, error: string) {
+  const plan_id = `plan_${sha256(`${run.run_id}\n${error}`).slice(0, 26)}`
+  return { run_id: run.run_id, plan_id, graph_version: version, part: 0, parts: 1, tasks: [], error: error.slice(0, 8_192) }
+}

@@ -1,0 +1,97 @@
+import { HOUR_MS, SECOND_MS, toMs } from '../lib/time.ts'
+import type { AlarmClock } from '../ports/clock.ts'
+import type { Compactor } from './compactor.ts'
+
+export interface PublisherOptions {
+  readonly compactor: Compactor
+  readonly clock: AlarmClock
+  /** Removes what no kept manifest names; called about once an hour while there is something to publish. */
+  readonly collect: () => Promise<unknown>
+  readonly onError: (error: unknown) => void
+  /** How long facts wait for others before tables are written. Readers that cannot wait read the ledger's tail. */
+  readonly delayMs?: number
+}
+
+/** Publishing shall take at most one part in this many of the time, however large the tables are. */
+const SHARE = 8
+
+/**
+ * Publishes behind the hot path: a moment after something happened, less often the longer it takes, and once more when
+ * what was published has to be merged although nothing happens. When there is nothing to publish it does nothing at all.
+ */
+export class Publisher {
+  readonly #options: PublisherOptions
+  #cancel: (() => void) | undefined
+  #running: Promise<void> | undefined
+  #lastMs = 0
+  #collectedAt: number
+  #closed = false
+
+  constructor(options: PublisherOptions) {
+    this.#options = options
+    this.#collectedAt = options.clock.now()
+  }
+
+  /** Something is durable that no table shows yet. */
+  noticed(): void {
+    if (this.#cancel === undefined && this.#running === undefined)
+      this.#schedule(Math.max(this.#options.delayMs ?? SECOND_MS, SHARE * this.#lastMs))
+  }
+
+  /** Writes what there is now. */
+  async flush(): Promise<void> {
+    this.#unschedule()
+    await this.#running
+    await this.#publish()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#unschedule()
+    await this.#running
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#closed) return
+    this.#unschedule()
+    this.#cancel = this.#options.clock.after(delayMs, () => {
+      this.#cancel = undefined
+      this.#running = this.#publish().finally(() => {
+        this.#running = undefined
+        this.#goOn()
+      })
+    })
+  }
+
+  #unschedule(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+
+  async #publish(): Promise<void> {
+    const { compactor, clock, collect, onError } = this.#options
+    const before = compactor.manifest.base.publish
+    const started = clock.now()
+    try {
+      await compactor.publish()
+      this.#lastMs = clock.now() - started
+      if (compactor.manifest.base.publish === before || clock.now() - this.#collectedAt < HOUR_MS) return
+      this.#collectedAt = clock.now()
+      await collect()
+    } catch (error) {
+      onError(error)
+    }
+  }
+
+  #goOn(): void {
+    const { compactor, clock } = this.#options
+    if (compactor.unpublished > 0) {
+      this.noticed()
+      return
+    }
+    const [oldest] = compactor.manifest.l0
+    if (oldest === undefined) return
+    const { max_age_ms } = compactor.manifest.l0_limits
+    this.#schedule(Math.max(SECOND_MS, toMs(oldest.published_at) + max_age_ms - clock.now()))
+  }
+}

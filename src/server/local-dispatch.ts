@@ -1,0 +1,185 @@
+import type { AttemptResultInput, DispatchEnvelope } from '../contract/dispatch.ts'
+import { dispatchOutbox } from '../domain/dispatch/dispatch-outbox.table.ts'
+import { isRunOver, runs } from '../domain/runs/runs.table.ts'
+import { localWorkerId } from '../domain/tasks/lost-workers.controller.ts'
+import { TaskFinished } from '../domain/tasks/task-finished.event.ts'
+import { TaskStarted } from '../domain/tasks/task-started.event.ts'
+import { type TaskRow, tasks } from '../domain/tasks/tasks.table.ts'
+import type { Reactor } from '../engine/loop.ts'
+import { SECOND_MS, toIso } from '../lib/time.ts'
+import { type NewEvent, newEvent } from '../model/event.ts'
+import type { Rows } from '../model/rows.ts'
+import type { Row } from '../model/table.ts'
+import type { AlarmClock } from '../ports/clock.ts'
+import type { AttemptLogs } from './logs.ts'
+import type { Workers } from './workers.ts'
+
+type Dispatch = Row<typeof dispatchOutbox>
+
+export interface LocalDispatchOptions {
+  readonly workers: Workers
+  readonly clock: AlarmClock
+  /** Names this process. */
+  readonly instance: string
+  readonly logs: AttemptLogs
+  readonly submit: (events: readonly NewEvent[]) => Promise<unknown>
+  readonly rows: () => Rows
+  /** What a worker is told about a task, its inputs included. */
+  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Dispatch>) => Promise<DispatchEnvelope>
+  readonly cancelGraceMs?: number
+}
+
+interface Running {
+  readonly dispatch: Readonly<Dispatch>
+  readonly startedAt: number
+  reported: boolean
+  cancelled: boolean
+}
+
+/** An attempt that ends sooner than this is written down once, when it ends: its end also tells when it began. */
+const REPORT_START_AFTER_MS = 500
+const DEFAULT_GRACE_MS = 10 * SECOND_MS
+
+/**
+ * Carries dispatches to the workers of this machine and their results back. It keeps nothing that the state does not hold:
+ * after a restart the reactor is shown every dispatch again, and those that no worker ever began are begun.
+ */
+export class LocalDispatch {
+  readonly #options: LocalDispatchOptions
+  readonly #running = new Map<string, Running>()
+  #unreported: Running[] = []
+  #closed = false
+
+  constructor(options: LocalDispatchOptions) {
+    this.#options = options
+  }
+
+  get reactors(): readonly Reactor[] {
+    return [
+      { watches: dispatchOutbox, react: (row) => this.#dispatch(row as Dispatch) },
+      { watches: runs, react: (row) => this.#cancelRun(row as Row<typeof runs>) },
+    ]
+  }
+
+  /** Attempts that workers have now. */
+  get size(): number {
+    return this.#running.size
+  }
+
+  /** From now on nothing begins; what runs is cut off by whoever ends the workers, and found lost after a restart. */
+  close(): void {
+    this.#closed = true
+  }
+
+  #dispatch(dispatch: Readonly<Dispatch>): void {
+    if (this.#closed || dispatch.status === 'ACKED' || this.#running.has(dispatch.attempt_id)) return
+    const task = this.#options.rows().hot(tasks).get(dispatch.run_id, dispatch.task_key)
+    if (task === undefined || task.state !== 'DISPATCHED' || task.attempt !== dispatch.attempt) return
+    const running = { dispatch, startedAt: this.#options.clock.now(), reported: false, cancelled: false }
+    this.#running.set(dispatch.attempt_id, running)
+    this.#watchStart(running)
+    void this.#run(running, task)
+  }
+
+  async #run(running: Running, task: Readonly<TaskRow>): Promise<void> {
+    const { dispatch } = running
+    const result = await this.#attempt(running, task).catch(
+      (error: unknown): AttemptResultInput => ({
+        outcome: 'FAILED',
+        error: { category: 'infrastructure', message: error instanceof Error ? error.message : String(error), retryable: true },
+      }),
+    )
+    this.#options.logs.end(dispatch.attempt_id)
+    this.#running.delete(dispatch.attempt_id)
+    // Workers that were ended with this process tell nothing about their attempts.
+    if (this.#closed) return
+    await this.#options.submit([this.#finished(running, result)]).catch(() => undefined)
+  }
+
+  async #attempt(running: Running, task: Readonly<TaskRow>): Promise<AttemptResultInput> {
+    const { workers, logs, envelopeFor } = this.#options
+    const { run_id, attempt_id } = running.dispatch
+    const run = this.#options.rows().hot(runs).get(run_id)
+    if (run?.cancel_requested_at) return { outcome: 'CANCELLED' }
+    const envelope = await envelopeFor(task, running.dispatch)
+    if (running.cancelled) return { outcome: 'CANCELLED' }
+    return await workers.run(envelope, {
+      ...(task.timeout_sec !== null && { timeoutMs: task.timeout_sec * SECOND_MS }),
+      onLog: (entries) => logs.add(run_id, attempt_id, entries),
+    })
+  }
+
+  #finished({ dispatch, startedAt }: Running, result: AttemptResultInput): NewEvent {
+    const { clock, instance } = this.#options
+    const now = clock.now()
+    const { run_id, task_key, attempt, attempt_id } = dispatch
+    const { error } = result
+    return newEvent(
+      TaskFinished,
+      {
+        run_id,
+        task_key,
+        attempt,
+        attempt_id,
+        outcome: result.outcome,
+        worker_id: localWorkerId(instance),
+        started_at: toIso(startedAt),
+        completed_at: toIso(now),
+        error_category: error?.category ?? null,
+        error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
+        retryable: error?.retryable ?? true,
+        retry_not_before: error?.retry_after_ms == null ? null : toIso(now + error.retry_after_ms),
+        materialization_id: result.materialization_id ?? null,
+        code_version: result.code_version ?? null,
+        output: result.output ?? null,
+        metrics: result.metrics ?? null,
+      },
+      { correlation_id: run_id },
+    )
+  }
+
+  #watchStart(running: Running): void {
+    this.#unreported.push(running)
+    if (this.#unreported.length === 1) this.#options.clock.after(REPORT_START_AFTER_MS, () => this.#reportStarts())
+  }
+
+  #reportStarts(): void {
+    const { clock, instance } = this.#options
+    const now = clock.now()
+    const events: NewEvent[] = []
+    const later: Running[] = []
+    for (const running of this.#unreported) {
+      const { run_id, task_key, attempt, attempt_id } = running.dispatch
+      if (this.#running.get(attempt_id) !== running) continue
+      if (now - running.startedAt < REPORT_START_AFTER_MS) {
+        later.push(running)
+        continue
+      }
+      running.reported = true
+      const start = {
+        run_id,
+        task_key,
+        attempt,
+        attempt_id,
+        worker_id: localWorkerId(instance),
+        started_at: toIso(running.startedAt),
+      }
+      events.push(newEvent(TaskStarted, start, { correlation_id: run_id }))
+    }
+    this.#unreported = later
+    if (later.length > 0) clock.after(REPORT_START_AFTER_MS, () => this.#reportStarts())
+    if (events.length > 0 && !this.#closed) void this.#options.submit(events).catch(() => undefined)
+  }
+
+  #cancelRun(run: Readonly<Row<typeof runs>>): void {
+    if (run.cancel_requested_at === null || isRunOver(run.state)) return
+    const graceMs = this.#options.cancelGraceMs ?? DEFAULT_GRACE_MS
+    for (const running of this.#running.values()) {
+      if (running.dispatch.run_id !== run.run_id || running.cancelled) continue
+      running.cancelled = true
+      this.#options.workers.cancel(running.dispatch.attempt_id, { graceMs, reason: 'the run was cancelled' })
+    }
+  }
+}
+
+const MAX_MESSAGE = 16_384

@@ -1,0 +1,216 @@
+import { type DispatchLimits, dispatchController } from '../domain/dispatch/dispatch.controller.ts'
+import { orchestration } from '../domain/index.ts'
+import { planController } from '../domain/runs/plan.controller.ts'
+import { runs } from '../domain/runs/runs.table.ts'
+import { lostWorkersController } from '../domain/tasks/lost-workers.controller.ts'
+import { alarmController } from '../domain/timers/alarm.controller.ts'
+import { retryController } from '../domain/timers/retry.controller.ts'
+import { collectGarbage } from '../engine/gc.ts'
+import { Loop, type LoopOptions, type Reactor, type Submitted } from '../engine/loop.ts'
+import { Paths, type Scope } from '../engine/paths.ts'
+import { Publisher } from '../engine/publisher.ts'
+import { isServoError } from '../lib/error.ts'
+import { MINUTE_MS } from '../lib/time.ts'
+import type { UlidSource } from '../lib/ulid.ts'
+import type { NewEvent } from '../model/event.ts'
+import type { AlarmClock } from '../ports/clock.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import { envelopeFor } from './inputs.ts'
+import { LocalDispatch } from './local-dispatch.ts'
+import { AttemptLogs } from './logs.ts'
+import type { Workers } from './workers.ts'
+
+export interface OrchestratorOptions {
+  readonly store: ObjectStore
+  readonly scope: Scope
+  readonly clock: AlarmClock
+  readonly ulid: UlidSource
+  /** Names this process: in manifests, and in front of its workers. New for every start. */
+  readonly instance: string
+  readonly workers: Workers
+  readonly limits: () => DispatchLimits
+  readonly cancelGraceMs?: number
+  /** Besides running tasks, what else shall follow from rows once they are durable. */
+  readonly reactors?: readonly Reactor[]
+  readonly publishDelayMs?: number
+  /** Another process has taken over, or the store cannot be reached for long: this one is of no use any more. */
+  readonly onStopped?: (error: unknown) => void
+  /** Trouble that did not stop anything. */
+  readonly onTrouble?: (error: unknown) => void
+  readonly compaction?: Pick<LoopOptions, 'limits' | 'retention' | 'lookbackMs'>
+}
+
+/** How often every row is looked at again, while there is anything unfinished. */
+const SWEEP_MS = 5 * MINUTE_MS
+/** A loop that broke is opened again this often before the process gives up. */
+const MAX_REOPENS = 5
+
+/** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
+export class Orchestrator {
+  readonly logs: AttemptLogs
+  readonly #options: OrchestratorOptions
+  readonly #dispatch: LocalDispatch
+  #loop: Loop | undefined
+  #publisher: Publisher | undefined
+  #reopening: Promise<void> | undefined
+  #reopens = 0
+  #cancelSweep: (() => void) | undefined
+  #stopped = false
+
+  private constructor(options: OrchestratorOptions) {
+    this.#options = options
+    const { store, scope, clock, instance, workers, cancelGraceMs } = options
+    this.logs = new AttemptLogs({ store, paths: new Paths(scope), clock, onError: (error) => options.onTrouble?.(error) })
+    this.#dispatch = new LocalDispatch({
+      workers,
+      clock,
+      instance,
+      logs: this.logs,
+      ...(cancelGraceMs !== undefined && { cancelGraceMs }),
+      rows: () => this.loop.compactor.state,
+      submit: (events) => this.submit(events),
+      envelopeFor: (task, dispatch) => {
+        const { compactor } = this.loop
+        return envelopeFor(
+          { rows: compactor.state, lookup: (table, ...key) => compactor.lookup(table, ...key) },
+          task,
+          dispatch,
+        )
+      },
+    })
+  }
+
+  static async open(options: OrchestratorOptions): Promise<Orchestrator> {
+    const orchestrator = new Orchestrator(options)
+    await orchestrator.#open()
+    return orchestrator
+  }
+
+  get loop(): Loop {
+    if (this.#loop === undefined) throw new Error('the orchestrator is not open')
+    return this.#loop
+  }
+
+  /** Attempts that workers have now. */
+  get running(): number {
+    return this.#dispatch.size
+  }
+
+  /** Writes facts. Tried again on a new loop if the old one broke: every fact has a key that makes it the same fact. */
+  async submit(events: readonly NewEvent[]): Promise<Submitted> {
+    for (;;) {
+      const { loop } = this
+      try {
+        return await loop.submit(events)
+      } catch (error) {
+        if (this.#stopped || !isServoError(error, 'unavailable') || this.#reopening === undefined) throw error
+        await this.#reopening
+      }
+    }
+  }
+
+  /** Writes the tables now, for readers that read only them. */
+  async publish(): Promise<void> {
+    await this.#publisher?.flush()
+  }
+
+  /** Stops: nothing begins any more, what was submitted is durable. Workers are ended by whoever owns them. */
+  async close(): Promise<void> {
+    this.#stopped = true
+    this.#cancelSweep?.()
+    this.#dispatch.close()
+    await this.#reopening?.catch(() => undefined)
+    await this.#publisher?.close()
+    await this.#loop?.close()
+    await this.logs.close()
+  }
+
+  async #open(): Promise<void> {
+    const { store, scope, clock, ulid, instance, limits, compaction } = this.#options
+    const loop = await Loop.open({
+      store,
+      scope,
+      clock,
+      ulid,
+      registry: orchestration,
+      name: instance,
+      source: 'servo/orchestrator',
+      controllers: [
+        planController(),
+        retryController(),
+        alarmController(),
+        lostWorkersController(instance),
+        dispatchController(limits),
+      ],
+      reactors: [...this.#dispatch.reactors, ...(this.#options.reactors ?? [])],
+      onBroken: (error) => this.#reopen(error),
+      onDurable: () => this.#publisher?.noticed(),
+      ...compaction,
+    })
+    this.#publisher = new Publisher({
+      compactor: loop.compactor,
+      clock,
+      collect: () => collectGarbage({ store, scope, registry: orchestration, clock }),
+      onError: (error) => this.#publishFailed(error),
+      ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),
+    })
+    this.#loop = loop
+    loop.start()
+    this.#publisher.noticed()
+    this.#scheduleSweep()
+  }
+
+  #scheduleSweep(): void {
+    this.#cancelSweep?.()
+    this.#cancelSweep = this.#options.clock.after(SWEEP_MS, () => {
+      if (this.#stopped) return
+      // Nothing unfinished, nothing to repair: an idle process stays idle.
+      if (this.#hasWork()) this.#loop?.sweep()
+      this.#scheduleSweep()
+    })
+  }
+
+  #hasWork(): boolean {
+    for (const state of ['PENDING', 'RUNNING']) {
+      for (const _ of this.loop.compactor.state.hotTable(runs).where('by_state', state)) return true
+    }
+    return false
+  }
+
+  #publishFailed(error: unknown): void {
+    if (isServoError(error, 'conflict')) this.#stop(error)
+    else this.#options.onTrouble?.(error)
+  }
+
+  #reopen(error: unknown): void {
+    if (this.#stopped) return
+    if (!isServoError(error, 'unavailable') || this.#reopens >= MAX_REOPENS) {
+      this.#stop(error)
+      return
+    }
+    this.#reopens += 1
+    this.#options.onTrouble?.(error)
+    this.#reopening = this.#openAgain().finally(() => {
+      this.#reopening = undefined
+    })
+  }
+
+  async #openAgain(): Promise<void> {
+    const { clock } = this.#options
+    try {
+      await this.#publisher?.close()
+      await clock.sleep(100 * 2 ** this.#reopens)
+      await this.#open()
+      this.#reopens = 0
+    } catch (error) {
+      this.#stop(error)
+    }
+  }
+
+  #stop(error: unknown): void {
+    if (this.#stopped) return
+    this.#stopped = true
+    this.#dispatch.close()
+    this.#options.onStopped?.(error)
+  }
+}

@@ -1,0 +1,233 @@
+import { describe, expect, test } from 'vitest'
+import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
+import { countingStore } from '../../src/testing/counting-store.ts'
+import { failure, type Graph, World } from './world.ts'
+
+const chainOf = (length: number): Graph =>
+  Object.fromEntries(Array.from({ length }, (_, i) => [`c${i}`, i === 0 ? [] : [`c${i - 1}`]]))
+
+describe('a run', () => {
+  test('is planned, dispatched and finished in the order of its edges', async () => {
+    const world = await World.open()
+    await world.define({ a: [], b: ['a'], c: ['a'], d: ['b', 'c'] })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(world.run(run)).toMatchObject({ state: 'SUCCEEDED', tasks_total: 4, tasks_succeeded: 4 })
+    const order = world.workers.started.map((envelope) => envelope.asset_key)
+    expect(order[0]).toBe('a')
+    expect(order.at(-1)).toBe('d')
+    expect(await world.problems()).toEqual([])
+  })
+
+  test('costs one durable write per hop of a chain: the end of a task and the dispatch of the next are one segment', async () => {
+    const store = countingStore(memoryStore())
+    const world = await World.open({ store, options: { publishDelayMs: 10 * MINUTE_MS } })
+    await world.define(chainOf(20))
+    await world.clock.advance(1)
+    store.reset()
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(world.run(run)?.state).toBe('SUCCEEDED')
+    // The request, its plan and the first dispatch; then one per task.
+    expect(store.requests.map(({ method }) => method)).toEqual(Array.from({ length: 21 }, () => 'create'))
+  })
+
+  test('that asks for an asset nobody knows ends at once, and says what to do', async () => {
+    const world = await World.open()
+    await world.define({ a: [] })
+    const run = await world.request('r1', 'key:nobody')
+    expect(world.run(run)).toMatchObject({ state: 'FAILED', tasks_total: 0 })
+    expect(world.run(run)?.error).toMatch(/key:nobody/)
+  })
+
+  test('that is asked for twice is one run', async () => {
+    const world = await World.open()
+    await world.define({ a: [] })
+    const [one, other] = await Promise.all([world.request('same'), world.request('same')])
+    expect(one).toBe(other)
+    await world.clock.advance(SECOND_MS)
+    expect(world.workers.started).toHaveLength(1)
+  })
+})
+
+describe('a task that fails', () => {
+  const retry = { max_attempts: 3, backoff: 'exponential', initial_ms: 1_000, max_ms: 60_000, jitter: false } as const
+
+  test('[I8] is tried again after its backoff, and its attempts are numbered without a gap', async () => {
+    const world = await World.open({ script: ({ attempt }) => (attempt < 3 ? { result: failure() } : {}) })
+    await world.define({ a: { retry } })
+    const run = await world.request('r1')
+    await world.clock.advance(999)
+    expect(world.task(run, 'a')).toMatchObject({ state: 'RETRY_WAIT', attempt: 1 })
+    await world.clock.advance(1_000)
+    expect(world.task(run, 'a')).toMatchObject({ state: 'RETRY_WAIT', attempt: 2 })
+    await world.clock.advance(2_000)
+    expect(world.run(run)?.state).toBe('SUCCEEDED')
+    expect(world.attempts(run, 'a').map(({ attempt, outcome }) => [attempt, outcome])).toEqual([
+      [1, 'FAILED'],
+      [2, 'FAILED'],
+      [3, 'SUCCEEDED'],
+    ])
+    expect(await world.problems()).toEqual([])
+  })
+
+  test('for good skips what is below it and leaves the rest alone', async () => {
+    const world = await World.open({ script: ({ asset_key }) => (asset_key === 'b' ? { result: failure() } : {}) })
+    await world.define({ a: [], b: ['a'], below: ['b'], beside: ['a'] })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(world.states(run)).toEqual({ a: 'SUCCEEDED', b: 'FAILED', below: 'SKIPPED', beside: 'SUCCEEDED' })
+    expect(world.run(run)?.state).toBe('FAILED')
+  })
+
+  test('fatally is not tried again', async () => {
+    const world = await World.open({ script: () => ({ result: failure({ category: 'fatal', retryable: false }) }) })
+    await world.define({ a: { retry } })
+    const run = await world.request('r1')
+    await world.clock.advance(MINUTE_MS)
+    expect(world.workers.started).toHaveLength(1)
+    expect(world.run(run)?.state).toBe('FAILED')
+  })
+
+  test('and asks to wait longer than its backoff is tried when it asked to be', async () => {
+    const world = await World.open({
+      script: ({ attempt }) => (attempt === 1 ? { result: failure({ retry_after_ms: 30_000 }) } : {}),
+    })
+    await world.define({ a: { retry } })
+    const run = await world.request('r1')
+    await world.clock.advance(29_000)
+    expect(world.task(run, 'a')?.state).toBe('RETRY_WAIT')
+    await world.clock.advance(2_000)
+    expect(world.run(run)?.state).toBe('SUCCEEDED')
+  })
+})
+
+describe('limits', () => {
+  test('no more tasks run at once than there is capacity, and all run in the end', async () => {
+    const world = await World.open({ limits: { capacity: 3 }, script: () => ({ ms: 100 }) })
+    await world.define(Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`a${i}`, []])))
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(world.workers.most).toBe(3)
+    expect(world.run(run)?.state).toBe('SUCCEEDED')
+  })
+
+  test('a pool holds back its own tasks and nobody else', async () => {
+    const running: string[] = []
+    const world = await World.open({
+      limits: { pools: { narrow: 1 } },
+      script: ({ asset_key }) => {
+        running.push(asset_key)
+        return { ms: 100 }
+      },
+    })
+    await world.define({ p1: { pool: 'narrow' }, p2: { pool: 'narrow' }, p3: { pool: 'narrow' }, free: [] })
+    await world.request('r1')
+    await world.clock.advance(50)
+    expect(running.sort()).toEqual(['free', 'p1'])
+    await world.clock.advance(100)
+    expect(running).toHaveLength(3)
+  })
+
+  test('the more urgent run goes first when there is not room for all', async () => {
+    const world = await World.open({ limits: { capacity: 1 }, script: () => ({ ms: 10 }) })
+    await world.define({ a: [], b: [], c: [] })
+    await world.request('blocker', 'key:a')
+    await world.request('low', 'key:b', { priority: -5 })
+    await world.request('high', 'key:c', { priority: 5 })
+    await world.clock.advance(SECOND_MS)
+    expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a', 'c', 'b'])
+  })
+})
+
+describe('a cancelled run', () => {
+  const script = ({ asset_key }: { asset_key: string }) => ({ ms: MINUTE_MS, deaf: asset_key === 'deaf' })
+
+  test('ends at once what waits, soon what runs, and after the grace what does not listen; no retry starts', async () => {
+    const world = await World.open({ limits: { capacity: 2 }, script, options: { cancelGraceMs: 5 * SECOND_MS } })
+    await world.define({ deaf: [], good: [], queued: [], below: ['good'] })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(world.states(run)).toMatchObject({ deaf: 'RUNNING', good: 'RUNNING', queued: 'READY' })
+    await world.cancel(run)
+    expect(world.states(run)).toMatchObject({ queued: 'CANCELLED', below: 'CANCELLED' })
+    await world.clock.advance(SECOND_MS)
+    expect(world.states(run)).toMatchObject({ good: 'CANCELLED', deaf: 'RUNNING' })
+    await world.clock.advance(5 * SECOND_MS)
+    expect(world.run(run)?.state).toBe('CANCELLED')
+    await world.clock.advance(10 * MINUTE_MS)
+    expect(world.workers.started).toHaveLength(2)
+    expect(await world.problems()).toEqual([])
+  })
+
+  test('while a task waits for its retry: the retry never starts', async () => {
+    const world = await World.open({ script: () => ({ result: failure() }) })
+    await world.define({ a: { retry: { max_attempts: 5, initial_ms: 10_000 } } })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(world.task(run, 'a')?.state).toBe('RETRY_WAIT')
+    await world.cancel(run)
+    expect(world.run(run)?.state).toBe('CANCELLED')
+    await world.clock.advance(10 * MINUTE_MS)
+    expect(world.workers.started).toHaveLength(1)
+  })
+})
+
+describe('after a crash', () => {
+  test('[L1] a run goes on where it was: what ran is tried again without costing an attempt, what was done stays done', async () => {
+    const world = await World.open({ script: ({ asset_key }) => ({ ms: asset_key === 'b' ? 10 * SECOND_MS : 0 }) })
+    await world.define(chainOf(3))
+    await world.define({ a: [], b: ['a'], c: ['b'] })
+    const run = await world.request('r1', 'key:a or key:b or key:c')
+    await world.clock.advance(2 * SECOND_MS)
+    expect(world.states(run)).toEqual({ a: 'SUCCEEDED', b: 'RUNNING', c: 'BLOCKED' })
+    await world.restart()
+    await world.clock.advance(12 * SECOND_MS)
+    expect(world.run(run)?.state).toBe('SUCCEEDED')
+    expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['b', 'c'])
+    expect(world.attempts(run, 'b').map(({ outcome, error_category }) => [outcome, error_category])).toEqual([
+      ['FAILED', 'lost'],
+      ['SUCCEEDED', null],
+    ])
+    expect(await world.problems()).toEqual([])
+  })
+
+  test('[I9] what the old process says of an attempt that was given up changes nothing', async () => {
+    const world = await World.open({ script: () => ({ ms: 5 * SECOND_MS }) })
+    await world.define({ a: [] })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    const old = world.orchestrator
+    await world.restart()
+    await world.clock.advance(SECOND_MS)
+    expect(world.task(run, 'a')).toMatchObject({ attempt: 2 })
+    // The old process was only frozen: its worker ends and it reports.
+    await world.clock.advance(20 * SECOND_MS)
+    await world.orchestrator.loop.catchUp()
+    expect(world.run(run)?.state).toBe('SUCCEEDED')
+    expect(world.attempts(run, 'a').map(({ outcome }) => outcome)).toEqual(['FAILED', 'SUCCEEDED'])
+    await old.close()
+  })
+
+  test('[L2] an alarm that was set before the crash goes off after it, though nothing else happens', async () => {
+    const world = await World.open({ script: ({ attempt }) => (attempt === 1 ? { result: failure() } : {}) })
+    await world.define({ a: { retry: { max_attempts: 2, initial_ms: 60_000, jitter: false } } })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    await world.restart()
+    await world.clock.advance(2 * MINUTE_MS)
+    expect(world.run(run)?.state).toBe('SUCCEEDED')
+  })
+})
+
+test('an idle orchestrator asks nothing of the store', async () => {
+  const store = countingStore(memoryStore())
+  const world = await World.open({ store })
+  await world.define({ a: [] })
+  await world.request('r1')
+  await world.clock.advance(11 * MINUTE_MS)
+  store.reset()
+  await world.clock.advance(60 * MINUTE_MS)
+  expect(store.requests).toEqual([])
+})

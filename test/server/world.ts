@@ -1,0 +1,126 @@
+import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/definition.ts'
+import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
+import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
+import type { DispatchLimits } from '../../src/domain/dispatch/dispatch.controller.ts'
+import { orchestration } from '../../src/domain/index.ts'
+import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.event.ts'
+import { runs } from '../../src/domain/runs/runs.table.ts'
+import { taskAttempts } from '../../src/domain/tasks/task-attempts.table.ts'
+import { tasks } from '../../src/domain/tasks/tasks.table.ts'
+import { verify } from '../../src/engine/verify.ts'
+import { ulidSource } from '../../src/lib/ulid.ts'
+import { newEvent } from '../../src/model/event.ts'
+import type { ObjectStore } from '../../src/ports/object-store.ts'
+import { Orchestrator, type OrchestratorOptions } from '../../src/server/orchestrator.ts'
+import { runRequested } from '../../src/server/requests.ts'
+import { type Scripted, ScriptedWorkers } from '../../src/testing/scripted-workers.ts'
+import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+import { seededBytes } from '../engine/workspace.ts'
+
+export const scope = { tenant_id: 'acme', workspace_id: 'analytics' }
+const secret = { id: 'secret-1', value: 'not a secret' }
+
+/** Assets by key, with what each depends on. */
+export type Graph = Readonly<Record<string, readonly string[] | Partial<AssetDefinitionInput>>>
+
+export interface WorldOptions {
+  readonly store?: ObjectStore
+  readonly script?: (envelope: DispatchEnvelope) => Scripted
+  readonly limits?: Partial<DispatchLimits>
+  readonly options?: Partial<OrchestratorOptions>
+}
+
+/** A whole orchestrator on virtual time and in memory, with workers that follow a script. */
+export class World {
+  readonly clock = new VirtualClock()
+  readonly store: ObjectStore
+  readonly #given: WorldOptions
+  readonly #ulid = ulidSource(() => this.clock.now(), seededBytes(7))
+  #instances = 0
+  workers: ScriptedWorkers
+  orchestrator!: Orchestrator
+
+  private constructor(given: WorldOptions) {
+    this.#given = given
+    this.store = given.store ?? memoryStore()
+    this.workers = new ScriptedWorkers(this.clock, given.script)
+  }
+
+  static async open(given: WorldOptions = {}): Promise<World> {
+    const world = new World(given)
+    await world.restart()
+    return world
+  }
+
+  /** Opens a new orchestrator on what is durable; the old one, if any, is left as a crash leaves it. */
+  async restart(): Promise<void> {
+    this.workers = new ScriptedWorkers(this.clock, this.#given.script)
+    this.#instances += 1
+    this.orchestrator = await Orchestrator.open({
+      store: this.store,
+      scope,
+      clock: this.clock,
+      ulid: this.#ulid,
+      instance: `instance-${this.#instances}`,
+      workers: this.workers,
+      limits: () => ({ capacity: 8, pools: {}, ...this.#given.limits }),
+      ...this.#given.options,
+    })
+  }
+
+  async define(graph: Graph): Promise<void> {
+    const assets = Object.entries(graph).map(([asset_key, given]) => {
+      const partial = Array.isArray(given) ? { deps: given.map((key) => ({ asset_key: key })) } : given
+      const definition = assetDefinition.parse({ asset_key, kind: 'asset', ...partial })
+      return { asset_key, asset_id: `id-${asset_key}`, definition }
+    })
+    await this.orchestrator.submit([newEvent(AssetsDefined, { graph_version: 'g1', assets })])
+  }
+
+  async request(name: string, selection = '*', options: { priority?: number } = {}): Promise<string> {
+    const { run_id, event } = runRequested(scope, secret, {
+      run_key: `manual:${name}`,
+      asset_selection: [selection],
+      source: { type: 'manual', user_id: 'tester', request_id: name },
+      ...options,
+    })
+    await this.orchestrator.submit([event])
+    return run_id
+  }
+
+  async cancel(runId: string): Promise<void> {
+    await this.orchestrator.submit([newEvent(RunCancelRequested, { run_id: runId, requested_by: 'tester' })])
+  }
+
+  run(runId: string) {
+    return this.#rows.hot(runs).get(runId)
+  }
+
+  task(runId: string, key: string) {
+    return this.#rows.hot(tasks).get(runId, key)
+  }
+
+  attempts(runId: string, key: string) {
+    return [...this.#rows.hot(taskAttempts).under(runId, key)]
+  }
+
+  states(runId: string): Record<string, string> {
+    return Object.fromEntries([...this.#rows.hot(tasks).under(runId)].map((task) => [task.task_key, task.state]))
+  }
+
+  get #rows() {
+    return this.orchestrator.loop.compactor.state
+  }
+
+  async problems(): Promise<readonly unknown[]> {
+    await this.orchestrator.publish()
+    const { problems } = await verify({ store: this.store, scope, registry: orchestration, scratch: memoryStore() })
+    return problems
+  }
+}
+
+export const failure = (overrides: object = {}) => ({
+  outcome: 'FAILED' as const,
+  error: { category: 'user' as const, message: 'it broke', retryable: true, ...overrides },
+})
