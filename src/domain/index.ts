@@ -1,6 +1,7 @@
 import type { Registry } from '../model/event.ts'
 import { assetDefinitions } from './assets/asset-definitions.table.ts'
 import { AssetsDefined } from './assets/assets-defined.event.ts'
+import { pools } from './assets/pools.table.ts'
 import { BackfillCancelRequested } from './backfills/backfill-cancel-requested.event.ts'
 import { BackfillChunkPlanned } from './backfills/backfill-chunk-planned.event.ts'
 import { backfillChunks } from './backfills/backfill-chunks.table.ts'
@@ -67,6 +68,7 @@ export const orchestration: Registry = {
     runKeyIndex,
     runKeyConflicts,
     assetDefinitions,
+    pools,
   ],
   events: [
     RunRequested,

@@ -9,7 +9,7 @@ export const assetDefinitions = defineTable({
   columns: {
     asset_key: col.string('Name of the asset in code.'),
     asset_id: col.string('Stable id that survives renaming.'),
-    graph_version: col.string('Version of the graph it was last declared in.'),
+    graph_version: col.string('Version of the graph that last changed it.'),
     code_version: col.optional(col.string('Version of its code.')),
     definition: col.json('Inputs, partitions, policies and the rest of the declaration.'),
     renamed_from: col.optional(col.string('Its former key.')),

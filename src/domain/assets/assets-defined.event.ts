@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { assetDefinitions } from './asset-definitions.table.ts'
+import { pools } from './pools.table.ts'
 
 export const AssetsDefined = defineEvent({
   type: 'AssetsDefined',
@@ -21,16 +22,22 @@ export const AssetsDefined = defineEvent({
         }),
       )
       .max(2_000),
+    /** Pools that changed; without slots, one that is no more. */
+    pools: z
+      .array(z.object({ pool: id, slots: z.number().int().min(1).max(100_000).nullable() }))
+      .max(10_000)
+      .nullish(),
     part: z.number().int().min(0).default(0),
   }),
   idempotencyKey: (graph) => `assets:${graph.graph_version}:${graph.part}`,
   dedup: 'structure',
   fold({ event, at, payload: graph, rows }) {
+    // The newest declaration counts, in whatever order they arrive.
+    const isNews = (known: { row_version: string } | undefined) => known === undefined || known.row_version < event.event_id
+    const declared = { defined_at: at, row_version: event.event_id }
     let changed = false
     for (const asset of graph.assets) {
-      const known = rows.hot(assetDefinitions).get(asset.asset_key)
-      // The newest declaration counts, in whatever order they arrive.
-      if (known !== undefined && known.row_version >= event.event_id) continue
+      if (!isNews(rows.hot(assetDefinitions).get(asset.asset_key))) continue
       changed = true
       rows.hot(assetDefinitions).insert({
         asset_key: asset.asset_key,
@@ -40,9 +47,13 @@ export const AssetsDefined = defineEvent({
         definition: asset.definition,
         renamed_from: asset.renamed_from ?? null,
         removed: asset.removed,
-        defined_at: at,
-        row_version: event.event_id,
+        ...declared,
       })
+    }
+    for (const { pool, slots } of graph.pools ?? []) {
+      if (!isNews(rows.hot(pools).get(pool))) continue
+      changed = true
+      rows.hot(pools).insert({ pool, slots, ...declared })
     }
     return changed ? applied : duplicate
   },

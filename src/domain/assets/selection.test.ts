@@ -213,10 +213,19 @@ function write(selection: Selection): string {
 
 /** No steps in either direction is the asset itself. */
 const plain = (selection: Selection): Selection => {
-  if (selection.op === 'and' || selection.op === 'or') return { ...selection, of: selection.of.map(plain) }
-  if (!('of' in selection)) return selection
-  const of = plain(selection.of)
-  return selection.op === 'around' && selection.up === 0 && selection.down === 0 ? of : { ...selection, of }
+  switch (selection.op) {
+    case 'and':
+    case 'or':
+      return { ...selection, of: selection.of.map(plain) }
+    case 'not':
+    case 'roots':
+    case 'sinks':
+      return { ...selection, of: plain(selection.of) }
+    case 'around':
+      return selection.up === 0 && selection.down === 0 ? plain(selection.of) : { ...selection, of: plain(selection.of) }
+    default:
+      return selection
+  }
 }
 
 const edges = fc.array(fc.array(fc.nat(), { maxLength: 3 }), { minLength: 1, maxLength: 8 })

@@ -1,0 +1,16 @@
+import { col } from '../../model/column.ts'
+import { defineTable } from '../../model/table.ts'
+
+export const pools = defineTable({
+  name: 'pools',
+  doc: 'Named concurrency limits, as the newest graph declares them.',
+  key: ['pool'],
+  storage: { kind: 'hot' },
+  columns: {
+    pool: col.string('Name of the pool in code.'),
+    slots: col.optional(
+      col.int('Tasks of the pool that may be with workers at once; null when the newest graph has it no more.'),
+    ),
+    defined_at: col.timestamp('When this declaration was recorded.'),
+  },
+})
