@@ -216,7 +216,7 @@ class Index {
   }
 
   put(row: AnyRow): void {
-    const place = this.#columns.map((column) => row[column]).join('\0')
+    const place = this.#place(row)
     const before = this.#placeOf.get(row)
     if (before === place) return
     if (before !== undefined) this.#take(row, before)
@@ -242,7 +242,13 @@ class Index {
   }
 
   get(values: readonly unknown[]): Iterable<AnyRow> {
-    return this.#groups.get(values.join('\0')) ?? []
+    return this.#groups.get(values.map(String).join('\0')) ?? []
+  }
+
+  #place(row: AnyRow): string {
+    let place = String(row[this.#columns[0] as string])
+    for (let i = 1; i < this.#columns.length; i++) place += `\0${row[this.#columns[i] as string]}`
+    return place
   }
 
   #take(row: AnyRow, place: string): void {

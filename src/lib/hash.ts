@@ -1,4 +1,4 @@
-import { createHash, createHmac, hash } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 
 /** SHA-256 as lower-case hex. */
 export function sha256(data: string | Uint8Array): string {
@@ -6,7 +6,7 @@ export function sha256(data: string | Uint8Array): string {
 }
 
 export function sha256Bytes(data: string | Uint8Array): Uint8Array {
-  return createHash('sha256').update(data).digest()
+  return hash('sha256', data, 'buffer')
 }
 
 export function hmacSha256(secret: string | Uint8Array, data: string): Uint8Array {

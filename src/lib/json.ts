@@ -17,7 +17,7 @@ function write(value: unknown, depth: number): string {
       return writeString(value)
     case 'number':
       if (!Number.isFinite(value)) throw notJson(`the number ${value}`)
-      return JSON.stringify(value)
+      return String(value)
     case 'boolean':
       return value ? 'true' : 'false'
     case 'object':
@@ -43,7 +43,7 @@ function writeStructure(value: object, depth: number): string {
     throw notJson(`an instance of ${prototype.constructor?.name ?? 'a class'}`)
   let text = '{'
   let first = true
-  for (const key of Object.keys(value).sort()) {
+  for (const key of sortedKeys(value)) {
     // A `__proto__` member survives here but is dropped or worse by many a reader, so nobody may write one.
     if (key === '__proto__')
       throw new ServoError('invalid', 'json_proto_key', 'the key "__proto__" is not allowed in JSON', {
@@ -57,8 +57,18 @@ function writeStructure(value: object, depth: number): string {
   return `${text}}`
 }
 
+function sortedKeys(value: object): string[] {
+  const keys = Object.keys(value)
+  for (let i = 1; i < keys.length; i++) if ((keys[i - 1] as string) > (keys[i] as string)) return keys.sort()
+  return keys
+}
+
+/** Printable ASCII without quote and backslash: most text, and written as it stands. */
+const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
+
 /** Lone surrogates have no UTF-8 form: they would come back as other characters than were written. */
 function writeString(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`
   if (!text.isWellFormed()) throw notJson('text with half a surrogate pair')
   return JSON.stringify(text)
 }

@@ -10,8 +10,16 @@ export function toMs(iso: string): number {
   return ms
 }
 
+let lastMs = Number.NaN
+let lastIso = ''
+
 export function toIso(ms: number): string {
-  return new Date(ms).toISOString()
+  // Facts come in batches, and those of a batch were received in the same millisecond.
+  if (ms !== lastMs) {
+    lastIso = new Date(ms).toISOString()
+    lastMs = ms
+  }
+  return lastIso
 }
 
 /** `2025-01-15`, the UTC day of a moment. */

@@ -9,13 +9,14 @@ const MAX_ID = 512
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
 const CONTROL = /[\u0000-\u001f\u007f]/
+const NO_CONTROL = 'must not contain control characters'
 
 /** Text of one line: whatever may become part of a key must not be able to imitate the end of one. */
 const line = (maxLength: number) =>
   z
     .string()
     .max(maxLength)
-    .refine((text) => !CONTROL.test(text), 'must not contain control characters')
+    .refine((text) => !CONTROL.test(text), NO_CONTROL)
 
 /** Any id that people or other systems choose: kept as it is, but never empty, unbounded, or able to break a line. */
 export const id = line(MAX_ID).min(1)
@@ -49,3 +50,22 @@ export const envelopeSchema = z.object({
 })
 
 export type Envelope = z.infer<typeof envelopeSchema>
+
+/** Whoever makes envelopes chooses these; the rest comes from the ledger or was checked with the payload. */
+export type FreeText = Pick<
+  Envelope,
+  'source' | 'correlation_id' | 'causation_id' | 'traceparent' | 'actor' | 'idempotency_key'
+>
+
+/** What is wrong with the free text of a new envelope. The whole schema says the same, at ten times the cost. */
+export function badFreeText(texts: FreeText): { field: string; message: string } | undefined {
+  for (const field of ['source', 'correlation_id', 'causation_id', 'traceparent', 'actor', 'idempotency_key'] as const) {
+    const text = texts[field]
+    if (text === undefined) continue
+    const most = field === 'idempotency_key' ? 4 * MAX_ID : MAX_ID
+    if (typeof text !== 'string' || text.length === 0) return { field, message: 'must be text, and not empty' }
+    if (text.length > most) return { field, message: `must have at most ${most} characters` }
+    if (CONTROL.test(text)) return { field, message: NO_CONTROL }
+  }
+  return undefined
+}
