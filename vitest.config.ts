@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
 /** Tests that start processes of their own, and kill them: these get a process each. */
-const spawning = ['test/e2e/**/*.test.ts', 'test/crash/**/*.test.ts']
+const spawning = ['test/e2e/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/worker/**/*.test.ts']
 
 export default defineConfig({
   test: {

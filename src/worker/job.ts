@@ -1,0 +1,106 @@
+import type { AttemptResult, DispatchEnvelope } from '../contract/dispatch.ts'
+import type { LogEntry } from '../contract/pipe.ts'
+import { cancelled, failed, TIMED_OUT } from './ending.ts'
+import type { LocalWorker } from './local-worker.ts'
+import { PrintedOutput } from './printed-text.ts'
+
+export interface RunOptions {
+  /** Longer than this and it is asked to stop, then killed. */
+  readonly timeoutMs?: number
+  readonly onLog?: (entries: readonly LogEntry[]) => void
+}
+
+/** The longest a timer of Node can wait: 24.8 days. A longer one would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** An attempt on its way through the pool. */
+export class Job {
+  readonly envelope: DispatchEnvelope
+  readonly result: Promise<AttemptResult>
+  worker: LocalWorker | undefined
+  /** How often it was given to a process that left before it began. */
+  moves = 0
+  readonly #options: RunOptions
+  readonly #now: () => number
+  #settle!: (result: AttemptResult) => void
+  #printed: PrintedOutput | undefined
+  #timer: NodeJS.Timeout | undefined
+  #stopping: 'timeout' | 'cancel' | undefined
+  #begunAt = 0
+
+  constructor(envelope: DispatchEnvelope, options: RunOptions, now: () => number) {
+    this.envelope = envelope
+    this.#options = options
+    this.#now = now
+    this.result = new Promise((resolve) => {
+      this.#settle = resolve
+    })
+  }
+
+  get id(): string {
+    return this.envelope.attempt_id
+  }
+
+  begin(worker: LocalWorker, graceMs: number): void {
+    this.worker = worker
+    this.#begunAt = performance.now()
+    worker.give(this)
+    const { timeoutMs } = this.#options
+    if (timeoutMs !== undefined) this.#after(timeoutMs, () => this.#stop('timeout', TIMED_OUT, graceMs))
+  }
+
+  cancel(reason: string, graceMs: number): void {
+    // What is already being stopped is not given more time by being asked again, only less.
+    this.#stop(this.#stopping ?? 'cancel', reason, graceMs)
+  }
+
+  elapsedMs(): number {
+    return performance.now() - this.#begunAt
+  }
+
+  log(entries: readonly LogEntry[]): void {
+    this.#options.onLog?.(entries)
+  }
+
+  /** What its process wrote past `console`: native code, and programs it started. */
+  print(stream: 'stdout' | 'stderr', chunk: Uint8Array): void {
+    this.#printed ??= new PrintedOutput((entry) => this.log([{ at: this.#now(), ...entry }]))
+    this.#printed.write(stream, chunk)
+  }
+
+  /** It goes back to the queue: it was given to a process that left before it could begin. */
+  takeBack(): void {
+    clearTimeout(this.#timer)
+    this.worker = undefined
+    this.moves++
+  }
+
+  /** Ends it with what its worker reported, or with what is known about the end of its process. */
+  finish(result: AttemptResult, reported: boolean): void {
+    clearTimeout(this.#timer)
+    this.#printed?.end()
+    this.#settle(this.#verdict(result, reported))
+  }
+
+  #verdict(result: AttemptResult, reported: boolean): AttemptResult {
+    if (this.#stopping === 'timeout') {
+      const limit = `The attempt took longer than its timeout of ${(this.#options.timeoutMs ?? 0) / 1_000} s`
+      return failed('timeout', `${limit}${reported ? '.' : ' and did not stop when asked to, so its process was killed.'}`)
+    }
+    return this.#stopping === 'cancel' && !reported ? cancelled() : result
+  }
+
+  #stop(why: 'timeout' | 'cancel', reason: string, graceMs: number): void {
+    this.#stopping = why
+    this.worker?.askToStop(this.id, reason)
+    clearTimeout(this.#timer)
+    this.#after(graceMs, () => this.worker?.kill())
+  }
+
+  #after(ms: number, act: () => void): void {
+    this.#timer = setTimeout(
+      () => (ms > MAX_TIMER_MS ? this.#after(ms - MAX_TIMER_MS, act) : act()),
+      Math.min(ms, MAX_TIMER_MS),
+    )
+  }
+}

@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import type { FromWorker, ToWorker } from '../contract/pipe.ts'
+import { messageOf } from '../lib/error.ts'
+import type { Ending } from './ending.ts'
+import { signalGroup } from './group.ts'
+import type { Job } from './job.ts'
+import { lineReader } from './lines.ts'
+
+/** How to start a worker process. */
+export interface WorkerCommand {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly cwd?: string
+  /** Added to the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface WorkerEvents {
+  /** It said something. Logs and results are about the job it has. */
+  said(worker: LocalWorker, message: FromWorker): void
+  /** It has ended, everything it said has been heard, and nothing of its group is left. */
+  gone(worker: LocalWorker, ending: Ending): void
+}
+
+/** V8's report of a full heap is some 4 kB, with the sentence that matters in the middle. */
+const STDERR_TAIL = 8 * 1024
+
+/** What a killed grandchild may still hold of our pipes must not make anybody wait. */
+const DRAIN_MS = 200
+
+/** One worker process as the orchestrator sees it: a group of its own, two pipes to talk and to hold, two to listen. */
+export class LocalWorker {
+  readonly pid: number | undefined
+  /** Attempts it was given. */
+  served = 0
+  /** It gets no more work: what it is doing is the last. */
+  leaving = false
+  job: Job | undefined
+  idleSince = 0
+  readonly #events: WorkerEvents
+  readonly #child: ChildProcess
+  readonly #pipe: Socket | undefined
+  #stderr = ''
+  #spawnError: Error | undefined
+  #corked = false
+  #gone = false
+
+  constructor(command: WorkerCommand, events: WorkerEvents) {
+    this.#events = events
+    this.#child = spawn(command.file, command.args, {
+      ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+      env: { ...process.env, ...command.env },
+      // A group of its own: what user code starts dies with it, and Ctrl-C in a terminal reaches only us.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    })
+    this.pid = this.#child.pid
+    // There are none when the system had no more files to open; the error comes by itself then.
+    const [, stdout, stderr, pipe, lifeline] = (this.#child.stdio ?? []) as unknown as (Socket | undefined)[]
+    const sockets = [stdout, stderr, pipe, lifeline].filter((socket) => socket !== undefined)
+    this.#pipe = pipe
+    // A process that ends while it is written to or read from is heard of by its exit.
+    for (const socket of sockets) socket.on('error', () => undefined)
+    stdout?.on('data', (chunk: Buffer) => this.job?.print('stdout', chunk))
+    stderr?.on('data', (chunk: Buffer) => {
+      this.#stderr = (this.#stderr + chunk.toString('utf8')).slice(-STDERR_TAIL)
+      this.job?.print('stderr', chunk)
+    })
+    pipe?.on(
+      'data',
+      lineReader((line) => this.#hear(line)),
+    )
+    this.#awaitEnd(sockets)
+  }
+
+  give(job: Job): void {
+    this.job = job
+    this.served++
+    this.#stderr = ''
+    this.#send({ type: 'run', envelope: job.envelope })
+  }
+
+  askToStop(attemptId: string, reason: string): void {
+    this.#send({ type: 'cancel', attempt_id: attemptId, reason })
+  }
+
+  /** Ends the process and everything it started, now. */
+  kill(): void {
+    this.leaving = true
+    if (this.pid === undefined || this.#gone) return
+    if (!signalGroup(this.pid, 'SIGKILL')) this.#child.kill('SIGKILL')
+  }
+
+  /** Memory it holds, in bytes; zero where the system does not tell. */
+  residentBytes(): number {
+    try {
+      const pages = readFileSync(`/proc/${this.pid}/statm`, 'latin1').split(' ', 2)[1]
+      return Number(pages) * 4_096
+    } catch {
+      return 0
+    }
+  }
+
+  #hear(line: string): void {
+    if (this.#gone) return
+    let message: FromWorker
+    try {
+      message = JSON.parse(line) as FromWorker
+    } catch (error) {
+      // User code can reach the pipe too. Whoever writes nonsense there is not trusted with more work.
+      this.#stderr += `\nfile descriptor 3 belongs to Servo, but something else was written to it: ${messageOf(error)}`
+      this.kill()
+      return
+    }
+    this.#events.said(this, message)
+  }
+
+  #send(message: ToWorker): void {
+    // Messages of one tick leave in one write.
+    if (!this.#corked) {
+      this.#corked = true
+      this.#pipe?.cork()
+      process.nextTick(() => {
+        this.#corked = false
+        this.#pipe?.uncork()
+      })
+    }
+    this.#pipe?.write(`${JSON.stringify(message)}\n`)
+  }
+
+  #awaitEnd(sockets: readonly Socket[]): void {
+    const finish = (code: number | null, signal: NodeJS.Signals | null): void => {
+      if (this.#gone) return
+      this.#gone = true
+      this.leaving = true
+      for (const socket of sockets) socket.destroy()
+      const ending = { code, signal, stderr: this.#stderr }
+      this.#events.gone(this, this.#spawnError === undefined ? ending : { ...ending, spawnError: this.#spawnError })
+    }
+    this.#child.once('error', (error) => {
+      if (this.pid !== undefined) return
+      this.#spawnError = error
+      finish(null, null)
+    })
+    this.#child.once('exit', (code, signal) => {
+      // The leader is gone; what user code forked goes with it.
+      if (this.pid !== undefined) signalGroup(this.pid, 'SIGKILL')
+      setTimeout(() => finish(code, signal), DRAIN_MS)
+    })
+    this.#child.once('close', finish)
+  }
+}

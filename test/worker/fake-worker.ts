@@ -1,0 +1,133 @@
+// A worker with the real child's code and bodies that misbehave in every way, by the name of the asset.
+import { execFile, spawn } from 'node:child_process'
+import fs from 'node:fs'
+import type { AttemptResultInput, DispatchEnvelope } from '../../src/contract/dispatch.ts'
+import { type AttemptContext, serveAttempts } from '../../src/worker/child.ts'
+
+type Body = (envelope: DispatchEnvelope, context: AttemptContext) => unknown
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+const bodies: Record<string, Body> = {
+  noop: () => undefined,
+  pid: () => process.pid,
+  version: () => process.argv[2],
+  throws: () => {
+    throw new TypeError('no such column')
+  },
+  exits: ({ partition }) => process.exit(Number(partition?.key)),
+  'exits natively': () => (process as unknown as { reallyExit(code: number): void }).reallyExit(137),
+  'out of memory': () => {
+    const held: unknown[] = []
+    for (;;) held.push(new Array(1_000).fill(held.length))
+  },
+  blocks: () => {
+    for (;;);
+  },
+  'prints and blocks': () => {
+    for (;;) console.log('still here')
+  },
+  'ignores the signal': () => sleep(1e9),
+  listens: (_, { signal }) =>
+    new Promise((_, reject) => {
+      console.log('listening')
+      signal.addEventListener('abort', () => reject(signal.reason))
+    }),
+  'prints a gigabyte': () => {
+    const line = 'x'.repeat(1_023)
+    for (let i = 0; i < 2 ** 20; i++) console.log(line)
+  },
+  'prints a gigabyte natively': () => {
+    const chunk = Buffer.alloc(2 ** 20, `${'y'.repeat(1_023)}\n`)
+    for (let i = 0; i < 2 ** 10; i++) writeFully(1, chunk)
+  },
+  'prints in many ways': async () => {
+    console.debug('quiet')
+    console.info('a %s of %d', 'kind', 3)
+    console.warn('careful')
+    console.error('bad\nworse')
+    process.stdout.write('half ')
+    process.stdout.write(Buffer.from('a line\n'))
+    process.stderr.write('no newline at the end')
+    await new Promise<void>((resolve) => process.stdout.write('6869', 'hex', () => resolve()))
+  },
+  says: (envelope, { log }) => log({ at: 1, stream: 'log', level: 'info', text: envelope.asset_key, fields: { a: 1 } }),
+  'forks a child': () => spawn('sleep', ['1000'], { stdio: 'inherit' }).pid,
+  'forks an orphan': () =>
+    new Promise((resolve, reject) =>
+      execFile('sh', ['-c', 'sleep 1000 >/dev/null 2>&1 & echo $!'], (error, stdout) =>
+        error ? reject(error) : resolve(Number(stdout)),
+      ),
+    ),
+  'starts a program and waits': () =>
+    new Promise((resolve) =>
+      spawn('sh', ['-c', 'echo from a grandchild'], { stdio: 'inherit' }).on('close', () => resolve(process.pid)),
+    ),
+  'forks and blocks': () => {
+    fs.writeFileSync(`${process.env.PID_FILE}.child`, String(spawn('sleep', ['1000'], { stdio: 'ignore' }).pid))
+    fs.writeFileSync(process.env.PID_FILE!, String(process.pid))
+    for (;;);
+  },
+  rejects: async () => {
+    void Promise.reject(new Error('nobody awaits this'))
+    await sleep(10_000)
+  },
+  'throws in a timer': async () => {
+    setTimeout(() => {
+      throw new Error('out of nowhere')
+    })
+    await sleep(10_000)
+  },
+  'floats on': () => {
+    const timer = setInterval(() => console.log('I am still here'), 1)
+    setTimeout(() => clearInterval(timer), 1_000)
+    return process.pid
+  },
+  'rejects later': () => {
+    void sleep(20).then(() => Promise.reject(new Error('too late')))
+    return process.pid
+  },
+  'sleeps a little': async () => {
+    await sleep(100)
+    return process.pid
+  },
+  'holds memory': () => {
+    ;(globalThis as { held?: Buffer }).held = Buffer.alloc(300 * 2 ** 20, 1)
+    return sleep(30).then(() => process.pid)
+  },
+  'writes nonsense to the pipe': () => writeFully(3, Buffer.from('hello\n')),
+  'speaks for itself': async ({ attempt_id }) => {
+    for (let i = 0; i < 20; i++) {
+      console.log(attempt_id)
+      process.stderr.write(`${attempt_id}\n`)
+      if (i % 7 === 0) await sleep(1)
+    }
+  },
+}
+
+function writeFully(fd: number, bytes: Uint8Array): void {
+  for (let rest = bytes; rest.length > 0; ) {
+    try {
+      rest = rest.subarray(fs.writeSync(fd, rest))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+    }
+  }
+}
+
+async function execute(envelope: DispatchEnvelope, context: AttemptContext): Promise<AttemptResultInput> {
+  try {
+    const value = await bodies[envelope.asset_key]!(envelope, context)
+    return { outcome: 'SUCCEEDED', output: { metadata: { value } } }
+  } catch (error) {
+    if (context.signal.aborted) return { outcome: 'CANCELLED' }
+    const { message, stack } = error as Error
+    return { outcome: 'FAILED', error: { category: 'user', message, stack, retryable: true } }
+  }
+}
+
+await serveAttempts(async () => {
+  if (process.argv[2] === 'exits while loading') process.exit(3)
+  if (process.argv[2] === 'broken') return { problems: [{ code: 'syntax_error', message: 'no', file: 'a.ts', line: 3 }] }
+  return { manifest: { project: process.argv[2] ?? 'fake', assets: [] }, execute }
+}, Date.now)
