@@ -1,2 +1,100 @@
-/** What users of the package import. The SDK for declaring assets joins here. */
+/** What users of the package import. */
 export { type ErrorKind, isServoError, type ServoError } from './lib/error.ts'
+export {
+  type AnyAsset,
+  type Asset,
+  asset,
+  command,
+  type DimensionOf,
+  type Kept,
+  type KeyAlong,
+  type Mapped,
+  type MappingData,
+  type NoValue,
+  type PartitionsOf,
+  source,
+  table,
+  type ValueOf,
+} from './sdk/asset.ts'
+export type {
+  Arguments,
+  AssetOptions,
+  BodySettings,
+  CommandOptions,
+  Dependency,
+  Freshness,
+  Loadable,
+  Nothing,
+  Retry,
+  RetryOptions,
+  Settings,
+  SourceOptions,
+  TableOptions,
+  Word,
+} from './sdk/asset-options.ts'
+export { type Check, type CheckFunction, type Checks, type CheckVerdict, check } from './sdk/check.ts'
+export {
+  type Alert,
+  type CloudTasksOptions,
+  type Config,
+  cloudTasks,
+  defineConfig,
+  type Environment,
+  gcs,
+  inProcess,
+  local,
+  postgres,
+  type Queue,
+  type Storage,
+  s3,
+} from './sdk/config.ts'
+export type { Context, Json, Log } from './sdk/context.ts'
+export type { Duration } from './sdk/duration.ts'
+export { Fatal, RetryAfter } from './sdk/failure.ts'
+export { type Io, type IoOptions, io } from './sdk/io.ts'
+export {
+  type AnyPartitions,
+  type DayKey,
+  daily,
+  dynamic,
+  type HourKey,
+  hourly,
+  type KeyOf,
+  keys,
+  type MonthKey,
+  monthly,
+  multi,
+  type PartitionData,
+  type Partitions,
+  type SpanOf,
+  type TimeOptions,
+  type TimeUnit,
+  type Window,
+  weekly,
+} from './sdk/partitions.ts'
+export { type AnyResource, type Opened, type Resource, type ResourceOptions, resource } from './sdk/resource.ts'
+export {
+  type PollOptions,
+  type PubsubOptions,
+  type PushOptions,
+  type PushSource,
+  pubsub,
+  type Requested,
+  type Sensor,
+  sensor,
+  type WebhookOptions,
+  webhook,
+} from './sdk/sensor.ts'
+export { type Query, type SqlValue, sql } from './sdk/sql.ts'
+export type { SchemaIssue, SchemaResult, StandardSchemaV1 } from './sdk/standard-schema.ts'
+export {
+  type RunArguments,
+  type RunRequest,
+  run,
+  type Schedule,
+  type ScheduleOptions,
+  type Selection,
+  schedule,
+} from './sdk/trigger.ts'
+export type { MaybePromise, Rows, Table } from './sdk/values.ts'
+export { type Condition, type ConditionData, when } from './sdk/when.ts'

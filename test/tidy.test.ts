@@ -26,6 +26,8 @@ const inward: Record<string, string[] | 'anything'> = {
   cli: 'anything',
   testing: 'anything',
   'index.ts': 'anything',
+  // What tests of assets import.
+  'test.ts': ['sdk'],
 }
 
 /** The packages that the pure part may import; everything else is IO, or may become it. */

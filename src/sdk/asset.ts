@@ -52,6 +52,7 @@ export type KeyAlong<P, Dimension> = [Dimension] extends [never]
   : Dimension extends keyof KeyOf<P>
     ? KeyOf<P>[Dimension]
     : never
+export type PartitionsOf<A> = A extends { readonly [carries]?: { readonly partitions?: infer P } } ? P : never
 export type ValueOf<A> = A extends { readonly [carries]?: { readonly value: infer Value } } ? Value : never
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void

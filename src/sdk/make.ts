@@ -71,7 +71,7 @@ async function queryRows(key: string, options: AnyTableOptions, given: object, s
   const query = await options.sql?.(given as never)
   if (!isQuery(query)) throw invalid('not_a_query', `sql of ${key} returned ${show(query)}`, 'Return sql`select …`.')
   const tables = Object.entries(given).filter((entry): entry is [string, Table<Row>] => isTable(entry[1]))
-  return store.runSql(query, Object.fromEntries(tables))
+  return store.runSql(query, Object.fromEntries(tables), columnsOf(options.schema))
 }
 
 const isIterable = (rows: unknown): rows is Iterable<Row> | AsyncIterable<Row> =>

@@ -13,8 +13,8 @@ export interface Table<Row> extends AsyncIterable<Row> {
   sql<Result = Row>(query: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<Result[]>
 }
 
-/** What the body of a table may return. */
-export type Rows<Row> = Iterable<Row> | AsyncIterable<Row>
+/** What the body of a table may return. Lists are named first, so that the compiler's complaints speak of rows and not of iterators. */
+export type Rows<Row> = readonly Row[] | Iterable<Row> | AsyncIterable<Row>
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -49,8 +49,8 @@ export interface ValueStore {
   writeRows(rows: AsyncIterable<Row>, columns: readonly Column[] | undefined): Promise<Written>
   /** All the values of the reference as one table. `columns` say how stored values look in a row: see `Column`. */
   openTable(ref: InputRef, columns: readonly Column[] | undefined): MaybePromise<Table<Row>>
-  /** The answer to a query. It may name these tables, besides those that stand in its `${}`. */
-  runSql(query: Query, tables: Readonly<Record<string, Table<Row>>>): AsyncIterable<Row>
+  /** The answer to a query. It may name these tables, besides those that stand in its `${}`; `columns` are those it should have. */
+  runSql(query: Query, tables: Readonly<Record<string, Table<Row>>>, columns: readonly Column[] | undefined): AsyncIterable<Row>
 }
 
 const source = Symbol.for('servo.table')

@@ -1,0 +1,142 @@
+import type { InputRef } from '../contract/dispatch.ts'
+import { messageOf } from '../lib/error.ts'
+import { canonicalJson } from '../lib/json.ts'
+import { type AnyAsset, isAsset, type Mapped, type PartitionsOf, upstream, type ValueOf } from './asset.ts'
+import type { Log } from './context.ts'
+import { definitionOf, optionsOf } from './definition.ts'
+import { executeAsset } from './execute.ts'
+import { invalid, show } from './invalid.ts'
+import type { Io } from './io.ts'
+import { MemoryValues } from './memory-values.ts'
+import { partitionText } from './partition-key.ts'
+import type { KeyOf } from './partitions.ts'
+import type { Row, StoredValue } from './values.ts'
+
+export interface MaterializeOptions<P> {
+  /** The key of the partition to make. */
+  partition?: KeyOf<P>
+  /** By the names the body knows them by: rows for tables, values for others, a Map of values for `.all()` of others. */
+  inputs?: Readonly<Record<string, unknown>>
+  /** What the body should get instead of an opened resource. Others are opened with what the environment says. */
+  resources?: Readonly<Record<string, unknown>>
+}
+
+export interface Materialized<Value> {
+  /** It was made, and no check of severity `error` failed. */
+  readonly ok: boolean
+  /** What was made. Reading it throws the error when nothing was. */
+  readonly value: Value
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly checks: Readonly<Record<string, CheckOutcome>>
+  readonly error?: unknown
+}
+
+export interface CheckOutcome {
+  readonly ok: boolean
+  readonly severity: 'error' | 'warn'
+  /** What the check said besides. */
+  readonly facts: Readonly<Record<string, unknown>>
+}
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** Runs an asset here and now, without a store and without an orchestrator. For tests. */
+export async function materialize<A extends AnyAsset>(
+  asset: A,
+  options: MaterializeOptions<PartitionsOf<A>> = {},
+): Promise<Materialized<ValueOf<A>>> {
+  if (!isAsset(asset))
+    throw invalid('not_an_asset', `${show(asset)} is no asset`, 'Import the asset and write materialize(revenue).')
+  const store = new MemoryValues()
+  const outcome = await executeAsset(asset, {
+    partition: options.partition === undefined ? undefined : partitionText(options.partition),
+    inputs: await storeInputs(asset, options.inputs ?? {}, store),
+    resources: options.resources ?? {},
+    signal: new AbortController().signal,
+    log: silent,
+    attempt: 1,
+    runId: 'test',
+    store,
+  })
+  const { output } = outcome.result
+  const checks = (output?.checks ?? []).map(({ name, ok, severity, metadata }) => [
+    name,
+    { ok, severity, facts: metadata ?? {} },
+  ])
+  const result = {
+    ok: outcome.result.outcome === 'SUCCEEDED',
+    metadata: output?.metadata ?? {},
+    checks: Object.fromEntries(checks) as Record<string, CheckOutcome>,
+    ...('error' in outcome && { error: outcome.error }),
+  }
+  return Object.defineProperty(result, 'value', {
+    get() {
+      if ('value' in outcome) return outcome.value
+      throw outcome.error
+    },
+  }) as Materialized<ValueOf<A>>
+}
+
+/** Puts the given inputs where the body looks for them. */
+async function storeInputs(
+  asset: AnyAsset,
+  given: Readonly<Record<string, unknown>>,
+  store: MemoryValues,
+): Promise<Record<string, InputRef>> {
+  const declared = optionsOf<{ inputs?: Readonly<Record<string, AnyAsset | Mapped<unknown>>> }>(asset).inputs ?? {}
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(declared, name))
+      throw invalid(
+        'unknown_input',
+        `${asset.key} has no input ${name}`,
+        `It has: ${Object.keys(declared).join(', ') || 'none'}.`,
+      )
+  }
+  const refs = Object.entries(declared)
+    .filter(([name]) => Object.hasOwn(given, name))
+    .map(async ([name, input]) => [name, await storeInput(name, input, given[name], store)] as const)
+  return Object.fromEntries(await Promise.all(refs))
+}
+
+async function storeInput(
+  name: string,
+  input: AnyAsset | Mapped<unknown>,
+  given: unknown,
+  store: MemoryValues,
+): Promise<InputRef> {
+  const { asset, mapping } = upstream(input)
+  const kind = definitionOf(asset)?.kind
+  const many = mapping?.type === 'all'
+  const ref = (io: string, values: StoredValue[]): InputRef => ({ asset_key: asset.key, io, many, values })
+  if (kind === 'table' || kind === 'source') {
+    if (typeof given !== 'object' || given === null || !(Symbol.iterator in given || Symbol.asyncIterator in given))
+      throw invalid('bad_input', `input ${name} is ${show(given)}`, `${asset.key} is a table: give a list of rows.`)
+    const { path } = await store.writeRows(given as Iterable<Row>)
+    return ref('parquet', [{ partition_key: '', materialization_id: name, path }])
+  }
+  const { io } = optionsOf<{ io?: Io<unknown> }>(asset)
+  const put = async (key: string, value: unknown): Promise<StoredValue> => {
+    const written = io ? await store.writeBytes(bytesOf(await io.write(value))) : await store.writeJson(jsonInput(name, value))
+    // With a dimension, the text of a key names it; the value alone is what tests give.
+    const dimension = many && mapping.dimension !== undefined ? { [mapping.dimension]: key } : key
+    return { partition_key: partitionText(dimension).key, materialization_id: name, path: written.path }
+  }
+  if (!many) return ref(io?.name ?? 'json', [await put('', given)])
+  const entries = given instanceof Map ? [...given] : Object.entries(given as object)
+  return ref(io?.name ?? 'json', await Promise.all(entries.map(([key, value]) => put(String(key), value))))
+}
+
+const bytesOf = (bytes: Uint8Array | string): Uint8Array =>
+  typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes
+
+function jsonInput(name: string, value: unknown): string {
+  try {
+    return canonicalJson(value)
+  } catch (error) {
+    throw invalid(
+      'bad_input',
+      `input ${name} is not what could have been kept as JSON: ${messageOf(error)}`,
+      'Give plain values.',
+    )
+  }
+}

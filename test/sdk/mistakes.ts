@@ -1,0 +1,99 @@
+// Each expectation proves that a common mistake is a compile error: the type check fails when one of them is not.
+import { asset, check, command, io, keys, resource, run, sql, table } from 'servo-flow'
+import { materialize } from 'servo-flow/test'
+import { z } from 'zod'
+import { orders } from './shop/assets/orders.ts'
+import { forecast, headline, revenue } from './shop/assets/revenue.ts'
+
+const plain = asset('plain', { run: () => ({ total: 1 }) })
+const id = z.object({ id: z.string() })
+
+// @ts-expect-error 1 unknown region
+run(orders, { partition: { day: '2025-01-01', region: 'mars' } })
+
+// @ts-expect-error 2 missing dimension
+run(orders, { partition: { day: '2025-01-01' } })
+
+// @ts-expect-error 3 partition is required on a partitioned asset
+run(revenue)
+
+// @ts-expect-error 4 no partition on an unpartitioned asset
+run(plain, { partition: '2025-01-01' })
+
+// @ts-expect-error 5 not a day
+run(headline, { partition: 'yesterday' })
+
+// @ts-expect-error 6 a command stores its own data: it has no value to load
+asset('x', { inputs: { forecast }, run: () => 1 })
+
+// @ts-expect-error 7 not a dimension of the upstream partitions
+orders.all('country')
+
+// @ts-expect-error 8 typo in an upstream value
+asset('y', { inputs: { plain }, run: ({ plain }) => plain.totl })
+
+// @ts-expect-error 9 rows do not match the schema
+table('rows', { schema: id, run: () => [{ id: 1 }] })
+
+asset('meta', {
+  metadata: z.object({ rows: z.number() }),
+  run({ metadata }) {
+    // @ts-expect-error 10 wrong metadata type
+    metadata({ rows: '12' })
+    return 1
+  },
+})
+
+table('col', {
+  schema: id,
+  // @ts-expect-error 11 no such column
+  checks: { u: check.unique('idd') },
+  run: () => [{ id: '1' }],
+})
+
+asset('part', {
+  partitions: keys(['a', 'b']),
+  // @ts-expect-error 12 the keys are "a" | "b"
+  run: ({ partition }) => (partition.key === 'c' ? 1 : 2),
+})
+
+// @ts-expect-error 13 unpartitioned: there is no partition in the context
+asset('nopart', { run: ({ partition }) => partition.key })
+
+// @ts-expect-error 14 both a body and a query
+table('both', { schema: id, run: () => [{ id: '1' }], sql: () => sql`select 1` })
+
+// @ts-expect-error 15 not a duration
+asset('slow', { timeout: '5 minutes', run: () => 1 })
+
+// @ts-expect-error 16 an input cannot take the name of something in the context
+asset('named', { inputs: { log: plain }, run: () => 1 })
+
+// @ts-expect-error 17 an asset that returns nothing has no value to load
+asset('from-nothing', { inputs: { nothing: asset('nothing', { run: () => {} }) }, run: () => 1 })
+
+const text = io('text', { write: (value: string) => value, read: (bytes) => new TextDecoder().decode(bytes) })
+// @ts-expect-error 18 the IO is for other values
+asset('page', { run: () => 1, io: text })
+
+const shop = resource('shop', { open: () => ({ orders: 1 }) })
+// @ts-expect-error 19 no such thing in the resource
+asset('shopping', { resources: { shop }, run: ({ resources }) => resources.shop.customers })
+
+// @ts-expect-error 20 a misspelled option
+asset('misspelled', { timout: '5m', run: () => 1 })
+
+// @ts-expect-error 21 an unpartitioned command has no key to put into its words
+command('words', { run: ['echo', (partition) => partition.key.day] })
+
+// @ts-expect-error 22 not a partition of the asset
+materialize(revenue, { partition: 'monday' })
+
+asset('checked', {
+  run: () => ({ total: 1 }),
+  // @ts-expect-error 23 a check of something that the value does not have
+  checks: { positive: (value) => value.sum > 0 },
+})
+
+// @ts-expect-error 24 windows are counted
+revenue.offset('yesterday')
