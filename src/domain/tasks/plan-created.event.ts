@@ -108,7 +108,7 @@ function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>, eve
     deps_total: upstreams.size,
     deps_satisfied_count: 0,
     max_attempts: task.max_attempts,
-    lost_attempts: 0,
+    lost_attempts: null,
     heartbeat_timeout_sec: task.heartbeat_timeout_sec,
     timeout_sec: task.timeout_sec ?? null,
     pool: task.pool ?? null,

@@ -67,8 +67,8 @@ export const TaskFinished = defineEvent({
     task.error_message = finish.error_message ?? null
     task.materialization_id = finish.materialization_id ?? null
     task.row_version = event.event_id
-    if (finish.error_category === LOST) task.lost_attempts += 1
-    const counted = task.attempt - Math.min(task.lost_attempts, MAX_LOST)
+    if (finish.error_category === LOST) task.lost_attempts = (task.lost_attempts ?? 0) + 1
+    const counted = task.attempt - Math.min(task.lost_attempts ?? 0, MAX_LOST)
     const mayRetry = finish.outcome === 'FAILED' && finish.retryable && counted < task.max_attempts
     if (mayRetry && run.cancel_requested_at === null) {
       task.state = 'RETRY_WAIT'

@@ -50,7 +50,7 @@ export const tasks = defineTable({
     deps_total: col.int('Upstream edges.'),
     deps_satisfied_count: col.int('Upstream edges that are SUCCESS.'),
     max_attempts: col.int('Attempts allowed, not counting lost ones.'),
-    lost_attempts: col.int('Attempts that were lost without their own doing.'),
+    lost_attempts: col.optional(col.int('Attempts that were lost without their own doing, null when none was.')),
     heartbeat_timeout_sec: col.int('Silence after which a running attempt is taken for lost.'),
     timeout_sec: col.optional(col.int('Longest an attempt may run.')),
     pool: col.optional(col.string('Named concurrency limit.')),

@@ -43,7 +43,9 @@ export function retryController(): Controller {
         const policy = (task.spec as { retry?: RetryPolicy } | null)?.retry ?? defaultPolicy
         // An attempt that was lost without its own doing need not wait.
         const delay =
-          failed?.error_category === LOST ? 0 : retryDelayMs(policy, failed?.attempt_id ?? '', attempt - task.lost_attempts)
+          failed?.error_category === LOST
+            ? 0
+            : retryDelayMs(policy, failed?.attempt_id ?? '', attempt - (task.lost_attempts ?? 0))
         const fireAt = Math.max(failedAt + delay, task.retry_not_before ?? 0)
         events.push(newEvent(TimerRequested, { ...timer, fire_at: toIso(fireAt) }, { correlation_id: run_id }))
       }
