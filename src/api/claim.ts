@@ -1,0 +1,38 @@
+import type { DispatchEnvelope } from '../contract/dispatch.ts'
+import type { AlarmClock } from '../ports/clock.ts'
+import type { ClaimRequest, TaskCallbacks } from './worker-contract.ts'
+
+export interface Waiting {
+  readonly waitMs: number
+  readonly clock: AlarmClock
+  /** Whoever hangs up must not be given work that nobody would do. */
+  readonly hungUp: AbortSignal
+}
+
+/** Asks for work until there is some, the time is over, or the worker has gone. */
+export async function claimWork(
+  callbacks: Pick<TaskCallbacks, 'claim' | 'onWork'>,
+  request: ClaimRequest,
+  { waitMs, clock, hungUp }: Waiting,
+): Promise<readonly DispatchEnvelope[]> {
+  const until = clock.now() + waitMs
+  let news = Promise.withResolvers<void>()
+  // Listening begins before the first question: work that comes between question and answer is not missed.
+  const stopListening = callbacks.onWork(() => news.resolve())
+  const stopAlarm = clock.after(waitMs, () => news.resolve())
+  const onHangUp = () => news.resolve()
+  hungUp.addEventListener('abort', onHangUp)
+  try {
+    while (!hungUp.aborted) {
+      const work = await callbacks.claim(request)
+      if (work.length > 0 || clock.now() >= until) return work
+      await news.promise
+      news = Promise.withResolvers<void>()
+    }
+    return []
+  } finally {
+    stopListening()
+    stopAlarm()
+    hungUp.removeEventListener('abort', onHangUp)
+  }
+}

@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest'
+import { type ErrorKind, ServoError } from '../lib/error.ts'
+import { problemOf, problemResponse } from './problem.ts'
+
+describe('an error becomes a problem', () => {
+  test.each<[ErrorKind, number]>([
+    ['invalid', 400],
+    ['not_found', 404],
+    ['conflict', 409],
+    ['unavailable', 503],
+    ['corrupt', 500],
+    ['bug', 500],
+  ])('of kind %s with status %i', (kind, status) => {
+    const problem = problemOf(new ServoError(kind, 'some_code', 'what happened', { hint: 'what to do' }))
+    expect(problem).toMatchObject({ status, code: 'some_code', detail: 'what happened', hint: 'what to do' })
+    expect(problem.title).toBeTruthy()
+  })
+
+  test.each([
+    ['unauthenticated', 401],
+    ['token_expired', 401],
+    ['forbidden', 403],
+    ['wrong_attempt', 403],
+    ['body_too_large', 413],
+    ['unsupported_media_type', 415],
+  ])('with a more exact status where HTTP has one: %s is %i', (code, status) => {
+    expect(problemOf(new ServoError('invalid', code, ''))).toMatchObject({ status, title: expect.any(String) })
+  })
+
+  test('that names the field, and leaves all other facts inside', async () => {
+    const error = new ServoError('invalid', 'bad_body', 'capacity: too small', { facts: { field: 'capacity', path: 'secret' } })
+    const response = problemResponse(error)
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
+    expect(await response.json()).toEqual({
+      type: 'urn:servo:problem:bad_body',
+      title: 'The request is not valid',
+      status: 400,
+      detail: 'capacity: too small',
+      code: 'bad_body',
+      field: 'capacity',
+    })
+  })
+})

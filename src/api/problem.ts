@@ -1,0 +1,78 @@
+import { type ErrorKind, isServoError, messageOf, ServoError } from '../lib/error.ts'
+
+/** What went wrong, as RFC 9457 has it, with our stable code and the way out. */
+export interface Problem {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly code: string
+  readonly hint?: string
+  /** Where in the request, as a path with dots. */
+  readonly field?: string
+  /** For workers: whether to stop what they are doing. */
+  readonly should_cancel?: boolean
+}
+
+const statusOfKind: Record<ErrorKind, number> = {
+  invalid: 400,
+  not_found: 404,
+  conflict: 409,
+  unavailable: 503,
+  corrupt: 500,
+  bug: 500,
+}
+
+/** Errors for which HTTP has a more exact word than their kind. */
+const statusOfCode: Readonly<Record<string, number>> = {
+  unauthenticated: 401,
+  token_expired: 401,
+  forbidden: 403,
+  wrong_attempt: 403,
+  wrong_workspace: 403,
+  body_too_large: 413,
+  unsupported_media_type: 415,
+}
+
+const titles: Readonly<Record<number, string>> = {
+  400: 'The request is not valid',
+  401: 'Who are you?',
+  403: 'Not with this token',
+  404: 'There is no such thing',
+  409: 'Not any more, or not now',
+  413: 'The request is too large',
+  415: 'The request is in a form we do not read',
+  500: 'Something is wrong with Servo',
+  503: 'Something that Servo needs cannot be reached',
+}
+
+export function problemOf(error: unknown): Problem {
+  const known = isServoError(error) ? error : unforeseen(error)
+  const status = statusOfCode[known.code] ?? statusOfKind[known.kind]
+  const { field, should_cancel } = known.facts
+  return {
+    type: `urn:servo:problem:${known.code}`,
+    title: titles[status] as string,
+    status,
+    detail: known.message,
+    code: known.code,
+    ...(known.hint !== undefined && { hint: known.hint }),
+    ...(typeof field === 'string' && { field }),
+    ...(typeof should_cancel === 'boolean' && { should_cancel }),
+  }
+}
+
+export function problemResponse(error: unknown): Response {
+  const problem = problemOf(error)
+  const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
+  if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
+  return new Response(JSON.stringify(problem), { status: problem.status, headers })
+}
+
+/** An error that nobody wrote for readers may tell strangers more than they should know: its text stays in our logs. */
+function unforeseen(error: unknown): ServoError {
+  return new ServoError('bug', 'internal', 'the request could not be answered because of a mistake of ours', {
+    hint: 'The server has written down what happened. Please report it.',
+    cause: messageOf(error),
+  })
+}

@@ -1,0 +1,113 @@
+import type { z } from 'zod'
+import { ServoError } from '../lib/error.ts'
+
+/** As much as one event may hold. Larger things belong into the store, with a reference here. */
+const MAX_BYTES = 1 << 20
+/** Half of what our own JSON may have: a body becomes part of an event, which wraps it. */
+const MAX_DEPTH = 32
+
+/** The body of a request, checked from the outside in: form, size, text, JSON, depth, fields. No body at all is an empty object. */
+export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
+  const bytes = await readBytes(request)
+  if (bytes.length > 0) checkMediaType(request)
+  const value = bytes.length === 0 ? {} : parseJson(bytes)
+  checkShape(value)
+  const parsed = schema.safeParse(value)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    throw badBody(issue?.path ?? [], issue?.message ?? 'is not valid')
+  }
+  const unknown = unknownField(value, parsed.data)
+  if (unknown !== undefined) throw badBody(unknown, 'is not a field of this request')
+  return parsed.data
+}
+
+function checkMediaType(request: Request): void {
+  const given = request.headers.get('content-type') ?? ''
+  const [type = '', ...parameters] = given
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim())
+  const charset = parameters
+    .find((each) => each.startsWith('charset='))
+    ?.slice('charset='.length)
+    .replaceAll('"', '')
+  const encoding = request.headers.get('content-encoding') ?? 'identity'
+  if (type === 'application/json' && (charset === undefined || charset === 'utf-8') && encoding === 'identity') return
+  throw new ServoError(
+    'invalid',
+    'unsupported_media_type',
+    `the body is ${given || 'of no declared type'}, encoded as ${encoding}`,
+    {
+      hint: 'Send UTF-8 JSON with the header content-type: application/json, not compressed.',
+    },
+  )
+}
+
+/** Counts while reading: whoever says nothing about the length, or something wrong, gets no further either. */
+async function readBytes(request: Request): Promise<Uint8Array> {
+  if (Number(request.headers.get('content-length') ?? 0) > MAX_BYTES) throw tooLarge()
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body ?? []) {
+    size += chunk.length
+    if (size > MAX_BYTES) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes))
+  } catch (cause) {
+    throw new ServoError('invalid', 'bad_json', 'the body is not JSON in UTF-8', {
+      hint: 'Check it with a JSON parser.',
+      cause,
+    })
+  }
+}
+
+/** Without recursion: depth is what is being checked. */
+function checkShape(body: unknown): void {
+  let level = [body]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) throw badBody([], `must not be nested deeper than ${MAX_DEPTH} levels`)
+    const below: unknown[] = []
+    for (const value of level) {
+      if (typeof value !== 'object' || value === null) continue
+      // Survives parsing here, but is dropped or worse by many a reader further on.
+      if (Object.hasOwn(value, '__proto__')) throw badBody(['__proto__'], 'is not allowed as a key')
+      for (const member of Object.values(value)) below.push(member)
+    }
+    level = below
+  }
+}
+
+/** Where the input has something that checking it left out: a misspelt field would be a fact that nobody recorded. */
+function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefined {
+  if (!isObject(input) || !isObject(checked) || input === checked) return undefined
+  for (const key of Object.keys(input)) {
+    if (!Object.hasOwn(checked, key)) return [key]
+    const deeper = unknownField(input[key], checked[key])
+    if (deeper !== undefined) return [key, ...deeper]
+  }
+  return undefined
+}
+
+const isObject = (value: unknown): value is Record<PropertyKey, unknown> => typeof value === 'object' && value !== null
+
+function badBody(path: readonly PropertyKey[], why: string): ServoError {
+  const field = path.map(String).join('.')
+  return new ServoError('invalid', 'bad_body', `${field === '' ? 'the body' : field}: ${why}`, {
+    hint: 'Correct the request; repeating it as it is will not help.',
+    facts: field === '' ? {} : { field },
+  })
+}
+
+const tooLarge = (): ServoError =>
+  new ServoError('invalid', 'body_too_large', `the body has more than ${MAX_BYTES} bytes`, {
+    hint: 'Store large values as objects and send a reference to them.',
+  })

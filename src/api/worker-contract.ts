@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { type AttemptResult, attemptResult, type DispatchEnvelope } from '../contract/dispatch.ts'
+import { SECOND_MS } from '../lib/time.ts'
+import { id } from '../model/envelope.ts'
+import type { Verdict } from '../model/event.ts'
+import type { AttemptClaims } from './tokens.ts'
+
+/** Below the minute after which proxies commonly cut a silent connection. */
+const MAX_WAIT_MS = 30 * SECOND_MS
+
+/** A worker may repeat the attempt it speaks for; its token says so anyway. */
+const echo = { attempt_id: id.optional() }
+
+export const startedBody = z.object({ worker_id: id, ...echo })
+export const heartbeatBody = z.object({ worker_id: id.optional(), ...echo })
+export const completedBody = attemptResult.extend(echo)
+export const claimBody = z.object({
+  worker_id: id,
+  /** Queues it takes work from; absent for all. */
+  queues: z.array(id).min(1).max(100).optional(),
+  /** Attempts it has room for. */
+  capacity: z.number().int().min(1).max(1_000),
+  /** How long to wait for work when there is none. */
+  wait_ms: z.number().int().min(0).max(MAX_WAIT_MS).default(0),
+})
+
+export type ClaimRequest = Omit<z.infer<typeof claimBody>, 'wait_ms'>
+
+export interface StartAnswer {
+  readonly verdict: Verdict
+  /** Who has the attempt, when that is known: queues deliver twice, and only the first worker may go on. */
+  readonly worker_id?: string | null
+  readonly should_cancel: boolean
+  readonly reason?: string
+}
+
+export interface HeartbeatAnswer {
+  readonly verdict: Verdict
+  readonly should_cancel: boolean
+  readonly reason?: string
+}
+
+/** What the API asks of whoever folds. Claims are verified before; verdicts are those of the fold, of facts that are durable. */
+export interface TaskCallbacks {
+  started(claims: AttemptClaims, body: { readonly worker_id: string }): Promise<StartAnswer>
+  heartbeat(claims: AttemptClaims, body: { readonly worker_id?: string | undefined }): Promise<HeartbeatAnswer>
+  /** `duplicate` when the same result is on record already: a worker that never heard our answer says it again. */
+  completed(claims: AttemptClaims, result: AttemptResult): Promise<Verdict>
+  /** Work for this worker, at most `capacity`, without waiting. What is handed out is not handed out again for a while. */
+  claim(request: ClaimRequest): Promise<readonly DispatchEnvelope[]>
+  /** Calls when there may be work to claim, until what it returns is called. */
+  onWork(call: () => void): () => void
+}

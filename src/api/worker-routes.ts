@@ -1,0 +1,151 @@
+import { type Context, Hono } from 'hono'
+import type { DispatchEnvelope } from '../contract/dispatch.ts'
+import { dispatchId, queueSafeId } from '../domain/dispatch/identity.ts'
+import { ServoError } from '../lib/error.ts'
+import type { Verdict } from '../model/event.ts'
+import type { AlarmClock } from '../ports/clock.ts'
+import { claimWork } from './claim.ts'
+import { problemResponse } from './problem.ts'
+import { readBody } from './read-body.ts'
+import type { AttemptClaims, TaskTokens, TokenRefusal, VerifiedClaims } from './tokens.ts'
+import { claimBody, completedBody, heartbeatBody, startedBody, type TaskCallbacks } from './worker-contract.ts'
+
+export interface WorkerRoutesOptions {
+  readonly callbacks: TaskCallbacks
+  readonly tokens: TaskTokens
+  readonly scope: Pick<AttemptClaims, 'tenant_id' | 'workspace_id'>
+  readonly clock: AlarmClock
+  /** Where workers find us, without a slash at the end. Configured, because the Host header says whatever its sender likes. */
+  readonly baseUrl: string
+  /** What the bearer of this API token may do about claiming work; `unknown` when it is no token of ours. */
+  readonly mayClaim: (token: string) => Promise<'allowed' | 'forbidden' | 'unknown'>
+}
+
+/** What workers in any language call: what became of an attempt, and, if they pull, what there is to do. */
+export function workerRoutes(options: WorkerRoutesOptions): Hono {
+  const { callbacks, tokens, clock } = options
+  const app = new Hono()
+  app.onError((error) => problemResponse(error))
+  app.notFound((c) =>
+    problemResponse(new ServoError('not_found', 'no_such_route', `there is no ${c.req.method} ${c.req.path}`)),
+  )
+
+  const tasks = '/api/v1/orchestration/tasks/:task_id'
+
+  app.post(`${tasks}/started`, async (c) => {
+    const claims = speaker(c, options)
+    const { worker_id } = echoing(claims, await readBody(c.req.raw, startedBody))
+    const answer = await callbacks.started(claims, { worker_id })
+    refuseIgnored(answer.verdict)
+    if (answer.verdict.kind === 'duplicate' && answer.worker_id && answer.worker_id !== worker_id) throw startedElsewhere()
+    return c.json({ should_cancel: answer.should_cancel, ...(answer.reason !== undefined && { reason: answer.reason }) })
+  })
+
+  app.post(`${tasks}/heartbeat`, async (c) => {
+    const claims = speaker(c, options)
+    const { worker_id } = echoing(claims, await readBody(c.req.raw, heartbeatBody))
+    const { verdict, should_cancel, reason } = await callbacks.heartbeat(claims, { worker_id })
+    // A heartbeat claims nothing that could be dropped: whoever speaks for something that is over is told to stop.
+    const over = verdict.kind === 'ignored' ? verdict.reason : undefined
+    const why = over ?? reason
+    return c.json({
+      should_cancel: should_cancel || over !== undefined,
+      ...(why !== undefined && { reason: why }),
+      ...tokens.refresh(claims),
+    })
+  })
+
+  app.post(`${tasks}/completed`, async (c) => {
+    const claims = speaker(c, options)
+    const { attempt_id: _, ...result } = echoing(claims, await readBody(c.req.raw, completedBody))
+    const verdict = await callbacks.completed(claims, result)
+    refuseIgnored(verdict)
+    // Kept, and counted as soon as what it waits for is seen: not lost, but not yet visible either.
+    return c.json({ accepted: true }, verdict.kind === 'parked' ? 202 : 200)
+  })
+
+  app.post('/api/v1/orchestration/workers/claim', async (c) => {
+    const right = await options.mayClaim(bearer(c))
+    if (right === 'unknown') throw unauthenticated('the token is not known')
+    if (right === 'forbidden') throw forbidden()
+    const { wait_ms, ...request } = await readBody(c.req.raw, claimBody)
+    const work = await claimWork(callbacks, request, { waitMs: wait_ms, clock, hungUp: c.req.raw.signal })
+    return c.json({ dispatches: work.map((envelope) => addressed(envelope, options)) })
+  })
+
+  return app
+}
+
+/** The envelope with what its worker needs to answer. */
+function addressed(
+  envelope: DispatchEnvelope,
+  { tokens, scope, baseUrl }: Pick<WorkerRoutesOptions, 'tokens' | 'scope' | 'baseUrl'>,
+): DispatchEnvelope {
+  const { run_id, task_key, attempt, attempt_id } = envelope
+  const { token, token_expires_at } = tokens.mint({ ...scope, run_id, task_key, attempt, attempt_id })
+  return { ...envelope, callback_base_url: baseUrl, task_token: token, token_expires_at }
+}
+
+/** The attempt that the caller may speak for, if it is the one that the path names. */
+function speaker(c: Context, { tokens, scope }: WorkerRoutesOptions): VerifiedClaims {
+  const verified = tokens.verify(bearer(c))
+  if (!verified.ok) throw refusal(verified.reason)
+  const { claims } = verified
+  if (claims.tenant_id !== scope.tenant_id || claims.workspace_id !== scope.workspace_id) throw wrongWorkspace()
+  const own = queueSafeId('d', dispatchId(claims.run_id, claims.task_key, claims.attempt))
+  if (own !== c.req.param('task_id')) throw wrongAttempt(`the token is for ${own}`)
+  return claims
+}
+
+function echoing<B extends { attempt_id?: string | undefined }>(claims: AttemptClaims, body: B): B {
+  if (body.attempt_id === undefined || body.attempt_id === claims.attempt_id) return body
+  throw wrongAttempt(`the token is for ${claims.attempt_id}, the body is about ${body.attempt_id}`)
+}
+
+function bearer(c: Context): string {
+  const found = /^Bearer +(\S+)$/i.exec(c.req.header('authorization') ?? '')
+  if (found === null) throw unauthenticated('the request has no token')
+  return found[1] as string
+}
+
+function refuseIgnored(verdict: Verdict): void {
+  if (verdict.kind === 'parked' && verdict.reason !== 'waiting') {
+    throw new ServoError('bug', 'not_understood', `what was written down could not be read back: ${verdict.reason}`)
+  }
+  if (verdict.kind !== 'ignored') return
+  throw new ServoError('conflict', verdict.reason, `nothing was recorded: ${verdict.reason.replaceAll('_', ' ')}`, {
+    hint: 'Stop, and discard what this attempt made: the task has ended, or a later attempt has it.',
+    facts: { should_cancel: true },
+  })
+}
+
+const startedElsewhere = (): ServoError =>
+  new ServoError('conflict', 'already_started', 'another worker has begun this attempt', {
+    hint: 'Stop. Queues deliver twice now and then; the first worker goes on.',
+    facts: { should_cancel: true },
+  })
+
+function refusal(reason: TokenRefusal): ServoError {
+  if (reason !== 'expired') return unauthenticated(`the token is not valid: ${reason.replaceAll('_', ' ')}`)
+  return new ServoError('invalid', 'token_expired', 'the token has expired', {
+    hint: 'Send heartbeats, and use the token that their answers bring from then on.',
+  })
+}
+
+const unauthenticated = (message: string): ServoError =>
+  new ServoError('invalid', 'unauthenticated', message, {
+    hint: 'Send the header authorization: Bearer <token>, with the task_token of the dispatch, or an API token to claim work.',
+  })
+
+const forbidden = (): ServoError =>
+  new ServoError('invalid', 'forbidden', 'the token does not allow to claim work', {
+    hint: 'Use a token with the role worker.',
+  })
+
+const wrongAttempt = (message: string): ServoError =>
+  new ServoError('invalid', 'wrong_attempt', message, { hint: 'Use the token that came with this dispatch.' })
+
+const wrongWorkspace = (): ServoError =>
+  new ServoError('invalid', 'wrong_workspace', 'the token is for another workspace', {
+    hint: 'Call the callback_base_url that came with the dispatch.',
+  })
