@@ -98,14 +98,14 @@ export class LocalDispatch {
 
   async #attempt(running: Running, task: Readonly<TaskRow>): Promise<AttemptResultInput> {
     const { workers, logs, envelopeFor } = this.#options
-    const { run_id, attempt_id } = running.dispatch
+    const { run_id } = running.dispatch
     const run = this.#options.rows().hot(runs).get(run_id)
     if (run?.cancel_requested_at) return { outcome: 'CANCELLED' }
     const envelope = await envelopeFor(task, running.dispatch)
     if (running.cancelled) return { outcome: 'CANCELLED' }
     return await workers.run(envelope, {
       ...(task.timeout_sec !== null && { timeoutMs: task.timeout_sec * SECOND_MS }),
-      onLog: (entries) => logs.add(run_id, attempt_id, entries),
+      onLog: (entries) => logs.add(running.dispatch, entries),
     })
   }
 

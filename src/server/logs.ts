@@ -11,7 +11,15 @@ export interface AttemptLogsOptions {
   readonly onError: (error: unknown) => void
 }
 
-type Listener = (entries: readonly LogEntry[]) => void
+type Listener = (taskKey: string, attempt: number, entries: readonly LogEntry[]) => void
+
+/** Which attempt speaks. */
+export interface Speaker {
+  readonly run_id: string
+  readonly task_key: string
+  readonly attempt: number
+  readonly attempt_id: string
+}
 
 interface Writing {
   readonly runId: string
@@ -37,7 +45,7 @@ export class AttemptLogs {
     this.#options = options
   }
 
-  add(runId: string, attemptId: string, entries: readonly LogEntry[]): void {
+  add({ run_id: runId, task_key, attempt, attempt_id: attemptId }: Speaker, entries: readonly LogEntry[]): void {
     let log = this.#writing.get(attemptId)
     if (log === undefined) {
       log = { runId, sinceMs: this.#options.clock.now(), lines: [], bytes: 0, chunk: 0, last: Promise.resolve() }
@@ -48,7 +56,7 @@ export class AttemptLogs {
       log.lines.push(line)
       log.bytes += line.length
     }
-    for (const listener of this.#listeners.get(runId) ?? []) listener(entries)
+    for (const listener of this.#listeners.get(runId) ?? []) listener(task_key, attempt, entries)
     if (log.bytes >= FLUSH_AT_BYTES) this.#flush(attemptId, log)
     this.#alarm ??= this.#options.clock.after(FLUSH_AFTER_MS, () => this.#flushAll())
   }

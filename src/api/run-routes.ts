@@ -1,0 +1,73 @@
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { ServoError } from '../lib/error.ts'
+import { problemResponse } from './problem.ts'
+import { readBody } from './read-body.ts'
+import { cancelBody, newRunBody, type RunService, rerunBody } from './run-contract.ts'
+
+const listQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(1_000).default(20),
+  state: z.enum(['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED']).optional(),
+})
+const logQuery = z.object({ task: z.string().max(512).optional(), attempt: z.coerce.number().int().min(1).optional() })
+
+/** Runs: ask for one, look at it, follow it, stop it, run it again. Whoever calls is known by now. */
+export function runRoutes(service: RunService, userOf: (request: Request) => string): Hono {
+  const app = new Hono()
+  app.onError((error) => problemResponse(error))
+  const runs = '/api/v1/orchestration/runs'
+
+  app.post(runs, async (c) => {
+    const body = await readBody(c.req.raw, newRunBody)
+    return c.json(await service.request(body, userOf(c.req.raw)), 202)
+  })
+
+  app.get(runs, async (c) => c.json({ runs: await service.list(parseQuery(listQuery, c.req.query())) }))
+
+  app.get(`${runs}/:run_id`, async (c) => c.json(await service.get(c.req.param('run_id'))))
+
+  app.post(`${runs}/:run_id/cancel`, async (c) => {
+    const { reason } = await readBody(c.req.raw, cancelBody)
+    return c.json(await service.cancel(c.req.param('run_id'), userOf(c.req.raw), reason), 202)
+  })
+
+  app.post(`${runs}/:run_id/rerun`, async (c) => {
+    const body = await readBody(c.req.raw, rerunBody)
+    return c.json(await service.rerun(c.req.param('run_id'), body, userOf(c.req.raw)), 202)
+  })
+
+  app.get(`${runs}/:run_id/logs`, (c) => lines(service.logs(c.req.param('run_id'), parseQuery(logQuery, c.req.query()))))
+
+  app.get(`${runs}/:run_id/follow`, (c) => lines(service.follow(c.req.param('run_id'), c.req.raw.signal)))
+
+  return app
+}
+
+function parseQuery<T>(schema: z.ZodType<T>, query: Record<string, string>): T {
+  const parsed = schema.safeParse(query)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const field = issue?.path.join('.') ?? ''
+  throw new ServoError('invalid', 'bad_query', `${field}: ${issue?.message}`, { facts: { field } })
+}
+
+/** One JSON object per line, each sent as soon as there is one. The first is awaited, so that an error is an answer of its own. */
+async function lines(items: AsyncIterable<unknown>): Promise<Response> {
+  const iterator = items[Symbol.asyncIterator]()
+  let next = await iterator.next()
+  const encoder = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (next.done) {
+        controller.close()
+        return
+      }
+      controller.enqueue(encoder.encode(`${JSON.stringify(next.value)}\n`))
+      next = await iterator.next()
+    },
+    async cancel() {
+      await iterator.return?.()
+    },
+  })
+  return new Response(body, { headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' } })
+}
