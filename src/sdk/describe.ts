@@ -1,0 +1,154 @@
+import path from 'node:path'
+import type { AssetDefinitionInput, ProjectManifestInput } from '../contract/definition.ts'
+import { type AnyAsset, type AssetKind, type Mapped, upstream } from './asset.ts'
+import type { Dependency, Freshness, Retry, Settings } from './asset-options.ts'
+import { asCheck, type Checks } from './check.ts'
+import type { Config } from './config.ts'
+import { type Definition, definitionOf } from './definition.ts'
+import { durationMs } from './duration.ts'
+import type { Io } from './io.ts'
+import type { AnyPartitions } from './partitions.ts'
+import type { PollOptions, PushOptions } from './sensor.ts'
+import { type ScheduleOptions, selectedKeys } from './trigger.ts'
+
+export interface Describing {
+  readonly config: Config
+  /** The project folder, to which files are told relative. */
+  readonly root?: string
+  /** The version of the code of an asset that does not say it itself. */
+  codeVersionOf?(value: object): string | undefined
+}
+
+/** Everything these values declare, as JSON has it. Other values are passed over. */
+export function describeProject(values: Iterable<unknown>, about: Describing): ProjectManifestInput {
+  const found = [...new Set(values)].flatMap((value) => {
+    const definition = definitionOf(value)
+    return definition === undefined ? [] : [{ ...definition, value: value as object }]
+  })
+  const sorted = found.sort((a, b) => (a.name < b.name ? -1 : 1))
+  const every = <T>(kinds: readonly string[], describe: (definition: Found) => T): T[] =>
+    sorted.filter(({ kind }) => kinds.includes(kind)).map(describe)
+  return {
+    project: about.config.project,
+    assets: every(['asset', 'table', 'command', 'source'], (definition) => describeAsset(definition, about)),
+    pools: { ...about.config.pools },
+    schedules: every(['schedule'], (definition) => ({ ...describeSchedule(definition), ...placeOf(definition, about) })),
+    sensors: every(['push_sensor', 'poll_sensor'], (definition) => ({
+      ...describeSensor(definition),
+      ...placeOf(definition, about),
+    })),
+  }
+}
+
+type Found = Definition & { readonly value: object }
+
+interface Options extends Settings<AnyPartitions> {
+  readonly inputs?: Readonly<Record<string, AnyAsset | Mapped<unknown>>>
+  readonly checks?: Checks<unknown>
+  readonly io?: Io<unknown>
+  readonly uri?: string
+}
+
+function describeAsset(definition: Found, about: Describing): AssetDefinitionInput {
+  const options = definition.options as Options
+  const inputs = Object.entries(options.inputs ?? {}).map(([name, input]) => [name, describeDependency(input)])
+  return defined({
+    asset_key: definition.name,
+    kind: definition.kind as AssetKind,
+    description: options.description,
+    group: options.group,
+    tags: options.tags && { ...options.tags },
+    owners: options.owners && [...options.owners],
+    kinds: options.kinds && [...options.kinds],
+    inputs: Object.fromEntries(inputs),
+    deps: (options.deps ?? []).map(describeDependency),
+    partitions: options.partitions?.data,
+    io: ioOf(definition.kind, options.io),
+    uri: options.uri,
+    retry: options.retry === undefined ? undefined : describeRetry(options.retry),
+    // Rounded up: a task that may take half a second gets a whole one, not none.
+    timeout_sec:
+      options.timeout === undefined ? undefined : Math.max(1, Math.ceil(durationMs(options.timeout, 'timeout') / 1_000)),
+    pool: options.pool,
+    priority: options.priority,
+    code_version: options.version ?? about.codeVersionOf?.(definition.value),
+    renamed_from: options.renamedFrom,
+    checks: Object.entries(options.checks ?? {}).map(([name, check]) => ({ name, severity: asCheck(check).severity })),
+    policies: defined({
+      freshness: options.freshness && describeFreshness(options.freshness),
+      automation: options.automation?.data,
+      overlap: options.overlap,
+      backfill: options.backfill,
+    }),
+    ...placeOf(definition, about),
+  })
+}
+
+function describeDependency(of: Dependency): { asset_key: string; mapping?: { type: string } } {
+  if (typeof of === 'string') return { asset_key: of }
+  const { asset, mapping } = upstream(of)
+  return { asset_key: asset.key, ...(mapping && { mapping }) }
+}
+
+function ioOf(kind: string, io: Io<unknown> | undefined): string {
+  if (kind === 'command') return 'none'
+  return kind === 'asset' ? (io?.name ?? 'json') : 'parquet'
+}
+
+function describeRetry(retry: Retry): NonNullable<AssetDefinitionInput['retry']> {
+  const { attempts, backoff, initial, max, jitter } = typeof retry === 'number' ? { attempts: retry } : retry
+  return defined({
+    max_attempts: attempts,
+    backoff,
+    initial_ms: initial === undefined ? undefined : durationMs(initial, 'retry.initial'),
+    max_ms: max === undefined ? undefined : durationMs(max, 'retry.max'),
+    jitter,
+  })
+}
+
+function describeFreshness(freshness: Freshness): object {
+  if ('by' in freshness) return { type: 'by', by: freshness.by, timezone: freshness.timezone ?? 'UTC' }
+  const { within, warn } = freshness
+  return defined({
+    type: 'within',
+    within_ms: durationMs(within, 'freshness.within'),
+    warn_ms: warn === undefined ? undefined : durationMs(warn, 'freshness.warn'),
+  })
+}
+
+function describeSchedule({ name, options }: Definition): { name: string } {
+  const { cron, timezone = 'UTC', select, catchup, enabled = true } = options as ScheduleOptions
+  return defined({
+    name,
+    cron_expressions: typeof cron === 'string' ? [cron] : [...cron],
+    timezone,
+    asset_selection: selectedKeys(select, `schedule ${name}`),
+    catchup_window_minutes: catchup && Math.ceil(durationMs(catchup.window, 'catchup.window') / 60_000),
+    max_catchup_ticks: catchup?.max,
+    catch_up_on_resume: catchup?.onResume,
+    enabled,
+  })
+}
+
+function describeSensor({ kind, name, options }: Definition): { name: string } {
+  if (kind === 'push_sensor') {
+    return { name, sensor_type: 'push', config: (options as PushOptions<unknown>).source.data } as { name: string }
+  }
+  const every = durationMs((options as PollOptions<unknown, unknown>).every, 'every')
+  return { name, sensor_type: 'poll', min_interval_sec: Math.max(1, Math.ceil(every / 1_000)) } as { name: string }
+}
+
+function placeOf({ file, line }: Definition, { root }: Describing): { file?: string; line?: number } {
+  if (file === undefined) return {}
+  return defined({ file: root === undefined ? file : relativePath(root, file), line })
+}
+
+/** With forward slashes on every system. */
+export const relativePath = (root: string, file: string): string => path.relative(root, file).split(path.sep).join('/')
+
+type Defined<T> = { [Name in keyof T]: Exclude<T[Name], undefined> }
+
+/** Without the members that are not there: JSON has no undefined. */
+function defined<T extends object>(members: T): Defined<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>
+}
