@@ -1,0 +1,57 @@
+import { timingSafeEqual } from 'node:crypto'
+import { Hono } from 'hono'
+import { ServoError } from '../lib/error.ts'
+import { sha256Bytes } from '../lib/hash.ts'
+import { problemResponse } from './problem.ts'
+import type { RunService } from './run-contract.ts'
+import { runRoutes } from './run-routes.ts'
+
+export interface AppOptions {
+  readonly runs: RunService
+  /** Whoever knows it may do everything. */
+  readonly token: string
+  /** Names that this server goes by; another one in the Host header is a page that was led here by its DNS. */
+  readonly hosts: readonly string[]
+  /** What tells one start of the server from another. */
+  readonly instance: string
+  /** Routes that know their callers by other tokens. */
+  readonly workers?: Hono
+}
+
+/** The whole API of a server on one machine: refuses strangers first, then routes. */
+export function localApp({ runs, token, hosts, instance, workers }: AppOptions): Hono {
+  const app = new Hono()
+  app.onError((error) => problemResponse(error))
+  app.notFound((c) =>
+    problemResponse(new ServoError('not_found', 'no_such_route', `there is no ${c.req.method} ${c.req.path}`)),
+  )
+  app.use(async (c, next) => {
+    const host = (c.req.header('host') ?? '').replace(/:\d+$/, '')
+    if (!hosts.includes(host)) throw new ServoError('invalid', 'forbidden', `this server is not ${host.slice(0, 100)}`)
+    await next()
+  })
+  app.get('/health/live', (c) => c.json({ ok: true, instance }))
+  if (workers !== undefined) app.route('/', workers)
+  app.use('/api/*', async (c, next) => {
+    if (!isToken(c.req.header('authorization'), token)) {
+      throw new ServoError('invalid', 'unauthenticated', 'this needs the token of the server', {
+        hint: 'Send it as Authorization: Bearer …; the servo command does.',
+      })
+    }
+    await next()
+  })
+  app.route(
+    '/',
+    runRoutes(runs, (request) => userOf(request)),
+  )
+  return app
+}
+
+/** Who asks, for the record. On one machine everybody who has the token is believed. */
+const userOf = (request: Request): string => request.headers.get('x-servo-user')?.slice(0, 200) || 'local'
+
+function isToken(header: string | undefined, token: string): boolean {
+  const given = header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : ''
+  // Of equal length whatever was sent, and compared in equal time.
+  return timingSafeEqual(sha256Bytes(given), sha256Bytes(token))
+}

@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { serve } from '@hono/node-server'
+import { fsStore } from '../adapters/fs/object-store.ts'
+import { localApp } from '../api/app.ts'
+import type { RunService } from '../api/run-contract.ts'
+import { type ProjectManifest, type ProjectProblem, projectManifest } from '../contract/definition.ts'
+import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
+import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
+import { assetsDefined } from '../domain/assets/definitions.ts'
+import { pools } from '../domain/assets/pools.table.ts'
+import { Paths } from '../engine/paths.ts'
+import { ulidSource } from '../lib/ulid.ts'
+import { newEvent } from '../model/event.ts'
+import { systemClock } from '../ports/clock.ts'
+import { type Loaded, type LoadFailed, type WorkerCommand, WorkerPool } from '../worker/pool.ts'
+import { Feed } from './feed.ts'
+import { Orchestrator } from './orchestrator.ts'
+import { ProcessLock } from './process-lock.ts'
+import { RunReader } from './run-reader.ts'
+import { runService } from './run-service.ts'
+import { Runs } from './runs.ts'
+import { localSecrets } from './secrets.ts'
+import { sqlOver } from './sql-rows.ts'
+import { CodeWatcher } from './watch.ts'
+
+export interface LocalServerOptions {
+  readonly projectDir: string
+  /** Where everything is kept; `.servo` in the project unless told otherwise. */
+  readonly servoDir?: string
+  /** Attempts at a time. */
+  readonly concurrency?: number
+  /** Loads the project again when its code is saved. */
+  readonly watch?: boolean
+  /** Listens for the command line and for workers; 0 for any free port, absent for not at all. */
+  readonly port?: number
+  readonly onLoaded?: (loaded: Reload) => void
+  readonly onTrouble?: (error: unknown) => void
+  /** The process cannot go on. */
+  readonly onStopped?: (error: unknown) => void
+}
+
+/** What came of loading the project. */
+export type Reload =
+  | { readonly ok: true; readonly manifest: ProjectManifest; readonly changed: number; readonly ms: number }
+  | { readonly ok: false; readonly problems: readonly ProjectProblem[]; readonly ms: number }
+
+export const localScope = { tenant_id: 'default', workspace_id: 'default' }
+export const lockFile = (servoDir: string): string => join(servoDir, 'local', 'server.json')
+export const secretsFile = (servoDir: string): string => join(servoDir, 'local', 'secrets.json')
+
+/** Ready attempts that wait beside busy processes, so that one that becomes free need not wait for a durable write. */
+const WAITING_PER_PROCESS = 2
+const CLOSE_GRACE_MS = 300
+
+/** Everything in one process tree on one folder: the orchestrator, its workers, and a door for the command line. */
+export class LocalServer {
+  readonly feed: Feed
+  readonly runs: RunService
+  readonly orchestrator: Orchestrator
+  url: string | undefined
+  readonly #options: LocalServerOptions
+  readonly #pool: WorkerPool
+  readonly #lock: ProcessLock
+  readonly #ulid: () => string
+  #watcher: CodeWatcher | undefined
+  #http: ReturnType<typeof serve> | undefined
+  #loading: Promise<unknown> = Promise.resolve()
+  #closed: Promise<void> | undefined
+
+  private constructor(parts: {
+    options: LocalServerOptions
+    pool: WorkerPool
+    lock: ProcessLock
+    ulid: () => string
+    orchestrator: Orchestrator
+    feed: Feed
+    runs: RunService
+  }) {
+    this.#options = parts.options
+    this.#pool = parts.pool
+    this.#lock = parts.lock
+    this.#ulid = parts.ulid
+    this.orchestrator = parts.orchestrator
+    this.feed = parts.feed
+    this.runs = parts.runs
+  }
+
+  static async start(options: LocalServerOptions): Promise<{ server: LocalServer; loaded: Reload }> {
+    const began = performance.now()
+    const servoDir = options.servoDir ?? join(options.projectDir, '.servo')
+    const lock = await ProcessLock.take(lockFile(servoDir))
+    const size = options.concurrency ?? Math.max(4, availableParallelism())
+    const pool = new WorkerPool({ command: workerCommand(options.projectDir, servoDir), size, now: systemClock.now })
+    try {
+      const secrets = await localSecrets(secretsFile(servoDir))
+      const ulid = ulidSource(systemClock.now, (length) => randomBytes(length))
+      const instance = ulid()
+      const store = fsStore(servoDir)
+      const feed = new Feed()
+      const orchestrator: Orchestrator = await Orchestrator.open({
+        store,
+        scope: localScope,
+        clock: systemClock,
+        ulid,
+        instance,
+        workers: pool,
+        reactors: feed.reactors,
+        limits: () => ({ capacity: size * WAITING_PER_PROCESS, pools: poolLimits(orchestrator) }),
+        onTrouble: (error) => options.onTrouble?.(error),
+        onStopped: (error) => options.onStopped?.(error),
+      })
+      const reader = new RunReader(() => orchestrator.loop.compactor.state, sqlOver(servoDir, store, localScope))
+      const commands = new Runs({ orchestrator, reader, scope: localScope, secret: secrets.run_ids, mintId: ulid })
+      const paths = new Paths(localScope)
+      const runs = runService({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
+      const server = new LocalServer({ options, pool, lock, ulid, orchestrator, feed, runs })
+      const loaded = await server.#record(await pool.ready(), began)
+      if (options.port !== undefined) await server.#listen(options.port, secrets.api_token, instance)
+      if (options.watch) await server.#watch()
+      return { server, loaded }
+    } catch (error) {
+      await pool.close({ graceMs: 0 })
+      await lock.release()
+      throw error
+    }
+  }
+
+  /** Ends everything: no process is left, everything accepted is durable. What was running is run again at the next start. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    this.#watcher?.close()
+    this.#http?.close()
+    if (this.#http !== undefined && 'closeAllConnections' in this.#http) this.#http.closeAllConnections()
+    const closing = this.orchestrator.close()
+    await this.#pool.close({ graceMs: CLOSE_GRACE_MS })
+    await closing
+    await this.#lock.release()
+  }
+
+  async #listen(port: number, token: string, instance: string): Promise<void> {
+    const app = localApp({ runs: this.runs, token, instance, hosts: ['127.0.0.1', 'localhost', '[::1]'] })
+    const address = await new Promise<{ port: number }>((resolve, reject) => {
+      const http = serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, resolve)
+      http.on('error', reject)
+      this.#http = http
+    })
+    this.url = `http://127.0.0.1:${address.port}`
+    await this.#lock.announce(this.url)
+  }
+
+  async #watch(): Promise<void> {
+    const { projectDir, onLoaded } = this.#options
+    this.#watcher = new CodeWatcher(() => {
+      // One after the other: the later one has seen what the earlier one saw, and more.
+      this.#loading = this.#loading.then(async () => {
+        if (this.#closed !== undefined) return
+        const began = performance.now()
+        const outcome = await this.#pool.replace(
+          workerCommand(projectDir, this.#options.servoDir ?? join(projectDir, '.servo')),
+        )
+        onLoaded?.(await this.#record(outcome, began))
+      })
+    })
+    await this.#watcher.add(projectDir)
+  }
+
+  /** Writes down what changed in the graph. The last good one stays when the project cannot be loaded. */
+  async #record(outcome: Loaded | LoadFailed, began: number): Promise<Reload> {
+    const ms = (): number => performance.now() - began
+    if (outcome.type === 'load_failed') return { ok: false, problems: outcome.problems, ms: ms() }
+    const manifest = projectManifest.parse(outcome.manifest)
+    const { state } = this.orchestrator.loop.compactor
+    const parts = assetsDefined({
+      manifest,
+      known: state.hot(assetDefinitions).all(),
+      knownPools: state.hot(pools).all(),
+      mintId: this.#ulid,
+    })
+    if (parts.length > 0) await this.orchestrator.submit(parts.map((part) => newEvent(AssetsDefined, part)))
+    const changed = parts.reduce((sum, part) => sum + part.assets.length, 0)
+    return { ok: true, manifest, changed, ms: ms() }
+  }
+}
+
+function poolLimits(orchestrator: Orchestrator): Record<string, number> {
+  const limits: Record<string, number> = {}
+  for (const { pool, slots } of orchestrator.loop.compactor.state.hot(pools).all()) if (slots !== null) limits[pool] = slots
+  return limits
+}
+
+/** The same file whether this runs from source or as it was built. */
+function workerCommand(projectDir: string, servoDir: string): WorkerCommand {
+  const source = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
+  const file = existsSync(source) ? source : fileURLToPath(new URL('./worker-process.js', import.meta.url))
+  const data = join(servoDir, `tenant=${localScope.tenant_id}`, `workspace=${localScope.workspace_id}`)
+  return { file: process.execPath, args: [file, projectDir, data], cwd: projectDir }
+}
