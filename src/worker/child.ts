@@ -18,6 +18,8 @@ import { startWatchdog } from './watchdog.ts'
 export interface AttemptContext {
   readonly signal: AbortSignal
   log(entry: LogEntry): void
+  /** What a program that the attempt runs has printed. */
+  print(stream: 'stdout' | 'stderr', chunk: Uint8Array): void
 }
 
 export interface LoadedProject {
@@ -90,7 +92,11 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     const log = new AttemptLog(now, (entries) => send({ type: 'log', attempt_id: id, entries }))
     const attempt: Attempt = { id, abort: new AbortController(), log }
     current = attempt
-    const context: AttemptContext = { signal: attempt.abort.signal, log: (entry) => log.say(entry) }
+    const context: AttemptContext = {
+      signal: attempt.abort.signal,
+      log: (entry) => log.say(entry),
+      print: (stream, chunk) => log.print(stream, chunk),
+    }
     let result: AttemptResultInput
     try {
       result = await owner.run(attempt, () => execute(envelope, context))

@@ -1,0 +1,93 @@
+import { ServoError } from '../lib/error.ts'
+import { sha256 } from '../lib/hash.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import { invalid } from '../sdk/invalid.ts'
+import type { StoredValue, ValueStore, Written } from '../sdk/values.ts'
+import { encodeRows } from './rows-write.ts'
+import { type StoredTables, storedTables } from './stored-tables.ts'
+
+export interface ValueStorage {
+  readonly store: ObjectStore
+  /** Where an object lies as a file, if the store is a folder: DuckDB reads it there. */
+  readonly fileOf?: (path: string) => string
+  /** What relative URIs of sources start from. */
+  readonly projectDir: string
+}
+
+/** Whose value is being made. */
+export interface Making {
+  readonly assetKey: string
+  readonly partitionKey: string | undefined
+  /** Of this execution and no other, so that two of one attempt never write to the same place. */
+  readonly materializationId: string
+}
+
+/** More than that is no small value any more: it is held in memory several times while it is read. */
+const MAX_JSON_BYTES = 64 * 2 ** 20
+
+/** The values of one attempt: it writes under its own path, and reads what its dispatch names. */
+export function attemptValues(storage: ValueStorage, making: Making): ValueStore {
+  const { store } = storage
+  const folder = `data/${making.assetKey}/${partitionSegment(making.partitionKey)}/${making.materializationId}`
+  // Hardly any attempt opens a table.
+  let tables: StoredTables | undefined
+
+  async function write(name: string, bytes: Uint8Array, rows?: number): Promise<Written> {
+    const path = `${folder}/${name}`
+    await store.create(path, bytes)
+    const written = { path, bytes: bytes.byteLength, dataVersion: sha256(bytes) }
+    return rows === undefined ? written : { ...written, rows }
+  }
+
+  async function read({ path }: StoredValue): Promise<Uint8Array> {
+    const bytes = path ? await store.get(path) : undefined
+    if (bytes === undefined)
+      throw new ServoError('corrupt', 'value_missing', `there is nothing at ${path}`, {
+        hint: 'It was deleted after it was made. Materialize the asset again.',
+        facts: { path },
+      })
+    return bytes
+  }
+
+  return {
+    writeJson(json) {
+      const bytes = new TextEncoder().encode(json)
+      if (bytes.byteLength > MAX_JSON_BYTES)
+        throw invalid(
+          'value_too_large',
+          `the value of ${making.assetKey} is ${Math.round(bytes.byteLength / 1e6)} MB of JSON; ${MAX_JSON_BYTES / 2 ** 20} MB are kept at most`,
+          'Make it a table, or give the asset an io.',
+        )
+      return write('value.json', bytes)
+    },
+    readJson: async (value) => JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(await read(value))) as unknown,
+    writeBytes: (bytes) => write('value.bin', bytes),
+    readBytes: read,
+    async writeRows(rows, columns) {
+      const encoded = await encodeRows(rows, columns)
+      return write('rows.parquet', encoded.bytes, encoded.rows)
+    },
+    openTable: (ref, columns) => {
+      tables ??= storedTables(storage)
+      return tables.open(ref, columns)
+    },
+    runSql: (query, named, columns) => {
+      tables ??= storedTables(storage)
+      return tables.query(query, named, columns)
+    },
+  }
+}
+
+/** A file name on any system: what is longer is shortened, with a hash of the whole. */
+const MAX_SEGMENT = 120
+
+/**
+ * A partition in the alphabet of paths, as readable as can be. It is only for people: what makes the path unique follows it.
+ * No `=`, which DuckDB would take for a column.
+ */
+export function partitionSegment(key: string | undefined): string {
+  if (key === undefined || key === '') return '_'
+  const plain = key.replaceAll(',', '_').replace(/[^A-Za-z0-9._-]|^\./g, '-')
+  if (plain === key && key.length <= MAX_SEGMENT && key !== '_') return key
+  return `${plain.slice(0, MAX_SEGMENT)}-${sha256(key).slice(0, 8)}`
+}
