@@ -11,7 +11,7 @@ import { isInside, type Modules } from './modules.ts'
 export function loadProblem(error: unknown, file: string, root: string, modules: Modules): ProjectProblem {
   return (
     importProblem(error, root, modules) ??
-    syntaxProblem(error, file, root) ??
+    syntaxProblem(error, file, root, modules) ??
     cycleProblem(error, file, root, modules) ??
     thrownProblem(error, file, root)
   )
@@ -56,9 +56,9 @@ function lineOf(file: string, quoted: string): number | undefined {
 
 const NO_EXPORT = /^The requested module '(.+)' does not provide an export named '(.+)'/
 
-function syntaxProblem(error: unknown, imported: string, root: string): ProjectProblem | undefined {
+function syntaxProblem(error: unknown, imported: string, root: string, modules: Modules): ProjectProblem | undefined {
   if (!(error instanceof Error) || error.name !== 'SyntaxError') return undefined
-  const { file, line, excerpt } = syntaxPlace(error) ?? checkedSyntax(imported)
+  const { file, line, excerpt } = syntaxPlace(error) ?? checkedSyntax(imported, modules)
   const [, from, name] = NO_EXPORT.exec(error.message) ?? []
   if (name !== undefined) {
     return {
@@ -91,10 +91,15 @@ function syntaxPlace({ stack = '' }: Error): SyntaxPlace | undefined {
   return where === undefined ? undefined : { file: pathOf(where), line: Number(line), excerpt: (excerpt ?? '').trimEnd() }
 }
 
-/** Of plain JavaScript it tells the place only on its own standard error. */
-function checkedSyntax(file: string): SyntaxPlace {
-  const { stderr } = spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' })
-  return syntaxPlace({ name: '', message: '', stack: stderr }) ?? { file }
+/** Of plain JavaScript it tells the place only on its own standard error, and not even which module it was. */
+function checkedSyntax(imported: string, modules: Modules): SyntaxPlace {
+  for (const file of modules.reachedFrom(imported)) {
+    if (!/\.[cm]?js$/.test(file)) continue
+    const { stderr } = spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' })
+    const place = syntaxPlace({ name: '', message: '', stack: stderr })
+    if (place !== undefined) return place
+  }
+  return { file: imported }
 }
 
 function cycleProblem(error: unknown, file: string, root: string, modules: Modules): ProjectProblem | undefined {

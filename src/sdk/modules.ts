@@ -67,6 +67,17 @@ export class Modules {
     return walk(file, [])
   }
 
+  /** A module and all that it imports, but of packages only what it imports itself. */
+  reachedFrom(file: string): ReadonlySet<string> {
+    const reached = new Set<string>([file])
+    // A set that grows while it is walked is walked to its end.
+    for (const at of reached) {
+      if (isPackage(at)) continue
+      for (const next of [...(this.#imports.get(at) ?? []), ...this.#importedLater(at)]) reached.add(next)
+    }
+    return reached
+  }
+
   /**
    * A version of a module's code: changes when it does, or something that it imports, and at no other time. Of packages the
    * version counts.
@@ -74,13 +85,7 @@ export class Modules {
   codeVersion(file: string): string {
     const known = this.#versions.get(file)
     if (known !== undefined) return known
-    const reached = new Set<string>([file])
-    // A set that grows while it is walked is walked to its end.
-    for (const at of reached) {
-      if (isPackage(at)) continue
-      for (const next of [...(this.#imports.get(at) ?? []), ...this.#importedLater(at)]) reached.add(next)
-    }
-    const contents = new Set([...reached].map((at) => this.#contentOf(at)))
+    const contents = new Set([...this.reachedFrom(file)].map((at) => this.#contentOf(at)))
     const version = sha256([...contents].sort().join('\n')).slice(0, 16)
     this.#versions.set(file, version)
     return version
