@@ -3,11 +3,11 @@ import { Hono } from 'hono'
 import { ServoError } from '../lib/error.ts'
 import { sha256Bytes } from '../lib/hash.ts'
 import { problemResponse } from './problem.ts'
-import type { RunService } from './run-contract.ts'
+import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
 
 export interface AppOptions {
-  readonly runs: RunService
+  readonly runs: RunsApi
   /** Whoever knows it may do everything. */
   readonly token: string
   /** Names that this server goes by; another one in the Host header is a page that was led here by its DNS. */

@@ -56,7 +56,7 @@ export interface RunLogEntry extends LogEntry {
 }
 
 /** What the API asks of whoever folds, and answers with. */
-export interface RunService {
+export interface RunsApi {
   request(run: NewRunBody, user: string): Promise<AcceptedRun>
   cancel(runId: string, user: string, reason: string | undefined): Promise<{ run_id: string; accepted_event_id: string }>
   rerun(runId: string, body: RerunBody, user: string): Promise<AcceptedRun>

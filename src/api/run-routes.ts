@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
-import { cancelBody, newRunBody, type RunService, rerunBody } from './run-contract.ts'
+import { cancelBody, newRunBody, type RunsApi, rerunBody } from './run-contract.ts'
 
 const listQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(20),
@@ -12,7 +12,7 @@ const listQuery = z.object({
 const logQuery = z.object({ task: z.string().max(512).optional(), attempt: z.coerce.number().int().min(1).optional() })
 
 /** Runs: ask for one, look at it, follow it, stop it, run it again. Whoever calls is known by now. */
-export function runRoutes(service: RunService, userOf: (request: Request) => string): Hono {
+export function runRoutes(service: RunsApi, userOf: (request: Request) => string): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   const runs = '/api/v1/orchestration/runs'

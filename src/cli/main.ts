@@ -52,6 +52,67 @@ command('attach <dir>', 'write attach.sql, which shows the tables to the DuckDB 
   async (dir: string, flags) => (await import('./commands/attach.ts')).attachCommand(dir, flags),
 )
 
+/** Commands about a project find it from where they are run. */
+function projectCommand(parent: Command, usage: string, description: string): Command {
+  return parent
+    .command(usage)
+    .description(description)
+    .option('--project <dir>', 'folder of servo.config.ts (default: the nearest one above)')
+    .option('--json', 'print JSON')
+}
+
+const several = (value: string, before: string[] = []): string[] => [...before, value]
+
+projectCommand(program, 'dev', 'run everything on this machine, and load code again when it is saved')
+  .option('--port <number>', 'port of the server (default: 4400, or any free one)')
+  .option('--concurrency <number>', 'how many tasks run at a time')
+  .action(async (flags) => (await import('./commands/dev.ts')).devCommand(flags))
+
+const RUN_HELP = `
+  servo run mart/revenue                 one asset
+  servo run '+key:"mart/revenue"'        it and everything it is made from
+  servo run 'group:staging and kind:sql' by what assets are
+  servo run '*' --wait                   everything, and wait for the end`
+
+projectCommand(program, 'run <selection...>', 'materialize assets')
+  .option('--wait', 'show what happens until the run is over')
+  .option('--partition <key>', 'partition to materialize; may be repeated', several)
+  .option('--key <key>', 'name of the request: the same key asked for again is the same run')
+  .option('--label <name=value>', 'label of the run; may be repeated', several)
+  .option('--priority <number>', 'larger runs first')
+  .option('--concurrency <number>', 'how many tasks run at a time, when no server runs')
+  .option('--quiet', 'do not show what tasks print')
+  .addHelpText('after', RUN_HELP)
+  .action(async (selection: string[], flags) => (await import('./commands/run.ts')).runCommand(selection, flags))
+
+const runs = program.command('runs').description('look at runs, stop them, run them again')
+
+projectCommand(runs, 'list', 'the newest runs')
+  .option('--limit <number>', 'how many', '20')
+  .option('--state <state>', 'only runs in this state, e.g. failed')
+  .action(async (flags) => (await import('./commands/runs.ts')).listRuns(flags))
+
+projectCommand(runs, 'show <run>', 'one run and its tasks; the beginning of its id is enough').action(
+  async (run: string, flags) => (await import('./commands/runs.ts')).showRun(run, flags),
+)
+
+projectCommand(runs, 'cancel <run>', 'stop a run')
+  .option('--reason <text>', 'why, for the record')
+  .action(async (run: string, flags) => (await import('./commands/runs.ts')).cancelRun(run, flags))
+
+projectCommand(runs, 'rerun <run>', 'run again what did not succeed')
+  .option('--all', 'all of it')
+  .option('--select <selection>', 'this part of it')
+  .option('--wait', 'show what happens until the run is over')
+  .option('--key <key>', 'name of the request: the same key asked for again is the same run')
+  .action(async (run: string, flags) => (await import('./commands/runs.ts')).rerunRun(run, flags))
+
+projectCommand(runs, 'logs <run>', 'what the tasks of a run printed')
+  .option('-f, --follow', 'go on until the run is over')
+  .option('--task <key>', 'only this task')
+  .option('--attempt <number>', 'only this attempt')
+  .action(async (run: string, flags) => (await import('./commands/runs.ts')).showLogs(run, flags))
+
 watchOutput()
 try {
   await program.parseAsync()

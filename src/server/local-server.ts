@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { serve } from '@hono/node-server'
 import { fsStore } from '../adapters/fs/object-store.ts'
 import { localApp } from '../api/app.ts'
-import type { RunService } from '../api/run-contract.ts'
+import type { RunsApi } from '../api/run-contract.ts'
 import { type ProjectManifest, type ProjectProblem, projectManifest } from '../contract/definition.ts'
 import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
@@ -18,11 +18,12 @@ import { newEvent } from '../model/event.ts'
 import { systemClock } from '../ports/clock.ts'
 import { type Loaded, type LoadFailed, type WorkerCommand, WorkerPool } from '../worker/pool.ts'
 import { Feed } from './feed.ts'
+import { localScope, lockFile, secretsFile } from './local-files.ts'
 import { Orchestrator } from './orchestrator.ts'
 import { ProcessLock } from './process-lock.ts'
 import { RunReader } from './run-reader.ts'
-import { runService } from './run-service.ts'
 import { Runs } from './runs.ts'
+import { runsApi } from './runs-api.ts'
 import { localSecrets } from './secrets.ts'
 import { sqlOver } from './sql-rows.ts'
 import { CodeWatcher } from './watch.ts'
@@ -48,10 +49,6 @@ export type Reload =
   | { readonly ok: true; readonly manifest: ProjectManifest; readonly changed: number; readonly ms: number }
   | { readonly ok: false; readonly problems: readonly ProjectProblem[]; readonly ms: number }
 
-export const localScope = { tenant_id: 'default', workspace_id: 'default' }
-export const lockFile = (servoDir: string): string => join(servoDir, 'local', 'server.json')
-export const secretsFile = (servoDir: string): string => join(servoDir, 'local', 'secrets.json')
-
 /** Ready attempts that wait beside busy processes, so that one that becomes free need not wait for a durable write. */
 const WAITING_PER_PROCESS = 2
 const CLOSE_GRACE_MS = 300
@@ -59,7 +56,7 @@ const CLOSE_GRACE_MS = 300
 /** Everything in one process tree on one folder: the orchestrator, its workers, and a door for the command line. */
 export class LocalServer {
   readonly feed: Feed
-  readonly runs: RunService
+  readonly runs: RunsApi
   readonly orchestrator: Orchestrator
   url: string | undefined
   readonly #options: LocalServerOptions
@@ -78,7 +75,7 @@ export class LocalServer {
     ulid: () => string
     orchestrator: Orchestrator
     feed: Feed
-    runs: RunService
+    runs: RunsApi
   }) {
     this.#options = parts.options
     this.#pool = parts.pool
@@ -116,7 +113,7 @@ export class LocalServer {
       const reader = new RunReader(() => orchestrator.loop.compactor.state, sqlOver(servoDir, store, localScope))
       const commands = new Runs({ orchestrator, reader, scope: localScope, secret: secrets.run_ids, mintId: ulid })
       const paths = new Paths(localScope)
-      const runs = runService({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
+      const runs = runsApi({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
       const server = new LocalServer({ options, pool, lock, ulid, orchestrator, feed, runs })
       const loaded = await server.#record(await pool.ready(), began)
       if (options.port !== undefined) await server.#listen(options.port, secrets.api_token, instance)

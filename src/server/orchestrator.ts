@@ -109,6 +109,12 @@ export class Orchestrator {
     }
   }
 
+  /** Resolves when no run is unfinished. */
+  async idle(): Promise<void> {
+    while (this.#hasWork()) await this.#options.clock.sleep(100)
+    await this.loop.settled()
+  }
+
   /** Writes the tables now, for readers that read only them. */
   async publish(): Promise<void> {
     await this.#publisher?.flush()

@@ -1,4 +1,4 @@
-import type { LogQuery, NewRunBody, RerunBody, RunEvent, RunLogEntry, RunService } from '../api/run-contract.ts'
+import type { LogQuery, NewRunBody, RerunBody, RunEvent, RunLogEntry, RunsApi } from '../api/run-contract.ts'
 import { isRunOver, type RunState, runs } from '../domain/runs/runs.table.ts'
 import { tasks } from '../domain/tasks/tasks.table.ts'
 import type { Paths } from '../engine/paths.ts'
@@ -11,7 +11,7 @@ import type { RunReader } from './run-reader.ts'
 import type { Runs } from './runs.ts'
 import { wireRow } from './wire.ts'
 
-export interface RunServiceOptions {
+export interface RunsApiOptions {
   readonly runs: Runs
   readonly reader: RunReader
   readonly feed: Feed
@@ -21,7 +21,7 @@ export interface RunServiceOptions {
 }
 
 /** Everything that can be asked of runs, as the API and the commands ask it. */
-export function runService({ runs: commands, reader, feed, logs, store, paths }: RunServiceOptions): RunService {
+export function runsApi({ runs: commands, reader, feed, logs, store, paths }: RunsApiOptions): RunsApi {
   return {
     request: (body: NewRunBody, user) => commands.request({ ...body, user }),
     cancel: (runId, user, reason) => commands.cancel(runId, user, reason),
