@@ -3,8 +3,7 @@ import { sha256 } from '../lib/hash.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { invalid } from '../sdk/invalid.ts'
 import type { StoredValue, ValueStore, Written } from '../sdk/values.ts'
-import { encodeRows } from './rows-write.ts'
-import { type StoredTables, storedTables } from './stored-tables.ts'
+import type { StoredTables } from './stored-tables.ts'
 
 export interface ValueStorage {
   readonly store: ObjectStore
@@ -29,8 +28,13 @@ const MAX_JSON_BYTES = 64 * 2 ** 20
 export function attemptValues(storage: ValueStorage, making: Making): ValueStore {
   const { store } = storage
   const folder = `data/${making.assetKey}/${partitionSegment(making.partitionKey)}/${making.materializationId}`
-  // Hardly any attempt opens a table.
-  let tables: StoredTables | undefined
+
+  // Parquet is loaded when first used: it is a quarter of the time in which a worker starts.
+  let opening: Promise<StoredTables> | undefined
+  const tables = (): Promise<StoredTables> => {
+    opening ??= import('./stored-tables.ts').then(({ storedTables }) => storedTables(storage))
+    return opening
+  }
 
   async function write(name: string, bytes: Uint8Array, rows?: number): Promise<Written> {
     const path = `${folder}/${name}`
@@ -64,16 +68,13 @@ export function attemptValues(storage: ValueStorage, making: Making): ValueStore
     writeBytes: (bytes) => write('value.bin', bytes),
     readBytes: read,
     async writeRows(rows, columns) {
+      const { encodeRows } = await import('./rows-write.ts')
       const encoded = await encodeRows(rows, columns)
       return write('rows.parquet', encoded.bytes, encoded.rows)
     },
-    openTable: (ref, columns) => {
-      tables ??= storedTables(storage)
-      return tables.open(ref, columns)
-    },
-    runSql: (query, named, columns) => {
-      tables ??= storedTables(storage)
-      return tables.query(query, named, columns)
+    openTable: async (ref, columns) => (await tables()).open(ref, columns),
+    async *runSql(query, named, columns) {
+      yield* (await tables()).query(query, named, columns)
     },
   }
 }
