@@ -6,8 +6,9 @@ import type { InputRef } from '../contract/dispatch.ts'
 import { ServoError } from '../lib/error.ts'
 import type { Column } from '../sdk/columns.ts'
 import type { Query } from '../sdk/sql.ts'
-import { createTable, isTable, type Row, sourceOfTable, type Table } from '../sdk/values.ts'
+import { createTable, type Row, sourceOfTable, type Table } from '../sdk/values.ts'
 import { readRows } from './rows-read.ts'
+import { encodeRows } from './rows-write.ts'
 import { sourceFiles } from './source-files.ts'
 import type { ValueStorage } from './values.ts'
 
@@ -23,6 +24,7 @@ export interface StoredTables {
 export function storedTables({ store, fileOf, projectDir }: ValueStorage): StoredTables {
   /** The objects of those tables that are no files. */
   const remote = new WeakMap<Table<Row>, readonly string[]>()
+  let copies = 0
 
   async function open(ref: InputRef, columns: Columns): Promise<Table<Row>> {
     if (ref.uri) {
@@ -52,30 +54,28 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
   }
 
   async function* ask(query: Query, named: Tables, columns: Columns): AsyncIterable<Row> {
-    // Loaded when first used: it brings DuckDB with it.
-    const { queryTables } = await import('../sdk/query-tables.ts')
+    // Loaded when first used: it takes a tenth of a second, and most assets never ask.
+    const { runQuery } = await import('./query.ts')
     const folder = await mkdtemp(path.join(tmpdir(), 'servo-query-'))
     try {
-      const here = async <T>(value: T): Promise<T> => (isTable(value) ? ((await copied(value, folder)) as T) : value)
-      const tables: Record<string, Table<Row>> = {}
-      for (const [name, table] of Object.entries(named)) tables[name] = await here(table)
-      yield* queryTables({ strings: query.strings, values: await Promise.all(query.values.map(here)) }, tables, columns)
+      yield* runQuery(query, { named, columns, folder, filesOf: (table) => filesOf(table, folder) })
     } finally {
       await rm(folder, { recursive: true, force: true })
     }
   }
 
-  /** The same table as files that DuckDB can open. */
-  async function copied(table: Table<Row>, folder: string): Promise<Table<Row>> {
-    const objects = remote.get(table)
-    const source = sourceOfTable(table)
-    if (objects === undefined || source === undefined) return table
-    const files = objects.map(async (name, i) => {
-      const file = path.join(folder, `${i}-${path.basename(path.dirname(name))}.parquet`)
-      await writeFile(file, (await store.get(name)) ?? gone(name))
-      return file
-    })
-    return createTable({ ...source, files: await Promise.all(files) })
+  /** A table as files that DuckDB can open: where they are, or copied into the folder. */
+  async function filesOf(table: Table<Row>, folder: string): Promise<readonly string[]> {
+    if (table.files.length > 0) return table.files
+    const bodies = remote.get(table)?.map(async (name) => (await store.get(name)) ?? gone(name)) ?? []
+    if (bodies.length === 0) bodies.push(encodeRows(table, sourceOfTable(table)?.columns).then(({ bytes }) => bytes))
+    return Promise.all(
+      bodies.map(async (body) => {
+        const file = path.join(folder, `${copies++}.parquet`)
+        await writeFile(file, await body)
+        return file
+      }),
+    )
   }
 
   async function objectBuffer(name: string): Promise<AsyncBuffer> {
