@@ -66,6 +66,7 @@ const several = (value: string, before: string[] = []): string[] => [...before, 
 projectCommand(program, 'dev', 'run everything on this machine, and load code again when it is saved')
   .option('--port <number>', 'port of the server (default: 4400, or any free one)')
   .option('--concurrency <number>', 'how many tasks run at a time')
+  .option('--run <selection>', 'run this once everything is up; may be repeated', several)
   .action(async (flags) => (await import('./commands/dev.ts')).devCommand(flags))
 
 const RUN_HELP = `

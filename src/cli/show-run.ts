@@ -12,6 +12,10 @@ const paint: Readonly<Record<string, (text: string) => string>> = {
 
 export const painted = (state: unknown): string => (paint[String(state)] ?? colours.dim)(String(state).toLowerCase())
 
+/** As wide as `width`, however many invisible characters its colour has. */
+export const pad = (shown: string, plain: unknown, width: number): string =>
+  shown + ' '.repeat(Math.max(0, width - String(plain).length))
+
 /** How long something took, in the unit a person would choose. */
 export function took(from: unknown, to: unknown): string {
   if (typeof from !== 'string' || typeof to !== 'string') return ''
@@ -54,7 +58,7 @@ export class RunPrinter {
     const attempt = Number(task['attempt']) > 1 ? colours.dim(` (attempt ${task['attempt']})`) : ''
     const why = task['error_message'] && state !== 'SUCCEEDED' ? `  ${firstLine(String(task['error_message']))}` : ''
     const cause = state === 'SKIPPED' && task['cause_task_key'] ? colours.dim(`  because of ${task['cause_task_key']}`) : ''
-    print(`  ${painted(state).padEnd(20)} ${printable(key)}${attempt}${printable(why)}${cause}`)
+    print(`  ${pad(painted(state), state, 11)} ${printable(key)}${attempt}${printable(why)}${cause}`)
   }
 
   #say(taskKey: string, text: string): void {

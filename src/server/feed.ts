@@ -4,8 +4,8 @@ import type { Reactor } from '../engine/loop.ts'
 import type { AnyRow } from '../model/table.ts'
 
 export type Change =
-  | { readonly type: 'run'; readonly run: Readonly<RunRow> }
-  | { readonly type: 'task'; readonly task: Readonly<TaskRow> }
+  | { readonly type: 'run'; readonly run: Readonly<RunRow>; readonly isNew: boolean }
+  | { readonly type: 'task'; readonly task: Readonly<TaskRow>; readonly isNew: boolean }
 
 type Listener = (change: Change) => void
 
@@ -14,11 +14,12 @@ export class Feed {
   readonly #listeners = new Set<Listener>()
   /** What was last told of a row: rows change in place, and more often than their state does. */
   readonly #told = new WeakMap<AnyRow, string>()
+  #ended: Change[] = []
 
   get reactors(): readonly Reactor[] {
     return [
-      { watches: runs, react: (row) => this.#changed(row, { type: 'run', run: row as RunRow }) },
-      { watches: tasks, react: (row) => this.#changed(row, { type: 'task', task: row as TaskRow }) },
+      { watches: runs, react: (row) => this.#runChanged(row as RunRow) },
+      { watches: tasks, react: (row) => this.#taskChanged(row as TaskRow) },
     ]
   }
 
@@ -27,10 +28,33 @@ export class Feed {
     return () => this.#listeners.delete(listener)
   }
 
-  #changed(row: Readonly<AnyRow>, change: Change): void {
-    const now = `${row['state']} ${row['attempt'] ?? ''} ${row['cancel_requested_at'] ?? ''}`
-    if (this.#told.get(row) === now) return
+  #runChanged(run: Readonly<RunRow>): void {
+    const isNew = !this.#told.has(run)
+    if (!this.#isNews(run, `${run.state} ${run.cancel_requested_at}`)) return
+    if (run.finished_at === null) this.#tell({ type: 'run', run, isNew })
+    else {
+      if (isNew) this.#tell({ type: 'run', run: { ...run, finished_at: null, state: 'PENDING' }, isNew })
+      // Its last tasks ended with it, and are told first.
+      if (this.#ended.push({ type: 'run', run, isNew: false }) === 1) queueMicrotask(() => this.#tellEnded())
+    }
+  }
+
+  #taskChanged(task: Readonly<TaskRow>): void {
+    const isNew = !this.#told.has(task)
+    if (this.#isNews(task, `${task.state} ${task.attempt}`)) this.#tell({ type: 'task', task, isNew })
+  }
+
+  #isNews(row: Readonly<AnyRow>, now: string): boolean {
+    if (this.#listeners.size === 0 || this.#told.get(row) === now) return false
     this.#told.set(row, now)
+    return true
+  }
+
+  #tellEnded(): void {
+    for (const change of this.#ended.splice(0)) this.#tell(change)
+  }
+
+  #tell(change: Change): void {
     for (const listener of this.#listeners) listener(change)
   }
 }

@@ -6,6 +6,7 @@ import { TaskFinished } from '../domain/tasks/task-finished.event.ts'
 import { TaskStarted } from '../domain/tasks/task-started.event.ts'
 import { type TaskRow, tasks } from '../domain/tasks/tasks.table.ts'
 import type { Reactor } from '../engine/loop.ts'
+import { isServoError, messageOf } from '../lib/error.ts'
 import { SECOND_MS, toIso } from '../lib/time.ts'
 import { type NewEvent, newEvent } from '../model/event.ts'
 import type { Rows } from '../model/rows.ts'
@@ -83,12 +84,7 @@ export class LocalDispatch {
 
   async #run(running: Running, task: Readonly<TaskRow>): Promise<void> {
     const { dispatch } = running
-    const result = await this.#attempt(running, task).catch(
-      (error: unknown): AttemptResultInput => ({
-        outcome: 'FAILED',
-        error: { category: 'infrastructure', message: error instanceof Error ? error.message : String(error), retryable: true },
-      }),
-    )
+    const result = await this.#attempt(running, task).catch(notBegun)
     this.#options.logs.end(dispatch.attempt_id)
     this.#running.delete(dispatch.attempt_id)
     // Workers that were ended with this process tell nothing about their attempts.
@@ -183,3 +179,11 @@ export class LocalDispatch {
 }
 
 const MAX_MESSAGE = 16_384
+
+/** Why an attempt never reached a worker. What is missing stays missing; what could not be reached may come back. */
+function notBegun(error: unknown): AttemptResultInput {
+  const known = isServoError(error)
+  const missing = known && (error.kind === 'not_found' || error.kind === 'invalid')
+  const message = [messageOf(error), known ? error.hint : undefined].filter(Boolean).join('\n')
+  return { outcome: 'FAILED', error: { category: missing ? 'invalid' : 'infrastructure', message, retryable: !missing } }
+}

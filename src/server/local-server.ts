@@ -17,6 +17,7 @@ import { ulidSource } from '../lib/ulid.ts'
 import { newEvent } from '../model/event.ts'
 import { systemClock } from '../ports/clock.ts'
 import { type Loaded, type LoadFailed, type WorkerCommand, WorkerPool } from '../worker/pool.ts'
+import { CurrentGraph } from './current-graph.ts'
 import { Feed } from './feed.ts'
 import { localScope, lockFile, secretsFile } from './local-files.ts'
 import { Orchestrator } from './orchestrator.ts'
@@ -98,6 +99,7 @@ export class LocalServer {
       const instance = ulid()
       const store = fsStore(servoDir)
       const feed = new Feed()
+      const graph: CurrentGraph = new CurrentGraph(() => orchestrator.loop.compactor.state)
       const orchestrator: Orchestrator = await Orchestrator.open({
         store,
         scope: localScope,
@@ -105,13 +107,13 @@ export class LocalServer {
         ulid,
         instance,
         workers: pool,
-        reactors: feed.reactors,
+        reactors: [...feed.reactors, graph.reactor],
         limits: () => ({ capacity: size * WAITING_PER_PROCESS, pools: poolLimits(orchestrator) }),
         onTrouble: (error) => options.onTrouble?.(error),
         onStopped: (error) => options.onStopped?.(error),
       })
       const reader = new RunReader(() => orchestrator.loop.compactor.state, sqlOver(servoDir, store, localScope))
-      const commands = new Runs({ orchestrator, reader, scope: localScope, secret: secrets.run_ids, mintId: ulid })
+      const commands = new Runs({ orchestrator, reader, graph, scope: localScope, secret: secrets.run_ids, mintId: ulid })
       const paths = new Paths(localScope)
       const runs = runsApi({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
       const server = new LocalServer({ options, pool, lock, ulid, orchestrator, feed, runs })

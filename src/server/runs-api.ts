@@ -67,8 +67,7 @@ async function* followed(
   const stops = [
     feed.listen((change) => {
       if (runIdOf(change) === runId) channel.push(wireChange(change))
-      // What became durable with the end of the run is told in this turn, and belongs to it.
-      if (change.type === 'run' && change.run.run_id === runId && isRunOver(change.run.state)) queueMicrotask(() => channel.close())
+      if (change.type === 'run' && change.run.run_id === runId && isRunOver(change.run.state)) channel.close()
     }),
     logs.follow(runId, (task_key, attempt, entries) => channel.push({ type: 'log', task_key, attempt, entries })),
   ]

@@ -1,5 +1,4 @@
-import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
-import { graphOf } from '../domain/assets/definitions.ts'
+import { chooseWork } from '../domain/assets/plan-choice.ts'
 import { rerunSelection, workFor } from '../domain/assets/rerun.ts'
 import type { TenantSecret } from '../domain/runs/identity.ts'
 import { RunCancelRequested } from '../domain/runs/run-cancel-requested.event.ts'
@@ -8,6 +7,7 @@ import type { TaskRow } from '../domain/tasks/tasks.table.ts'
 import type { Scope } from '../engine/paths.ts'
 import { ServoError } from '../lib/error.ts'
 import { newEvent } from '../model/event.ts'
+import type { CurrentGraph } from './current-graph.ts'
 import type { Orchestrator } from './orchestrator.ts'
 import { type RunRequest, runRequested } from './requests.ts'
 import type { RunReader } from './run-reader.ts'
@@ -15,6 +15,7 @@ import type { RunReader } from './run-reader.ts'
 export interface RunsOptions {
   readonly orchestrator: Orchestrator
   readonly reader: RunReader
+  readonly graph: CurrentGraph
   readonly scope: Scope
   readonly secret: TenantSecret
   /** A new id for a request that has no key of its own. */
@@ -54,11 +55,14 @@ export class Runs {
   }
 
   async request({ selection, partitions, key, labels, priority, user }: NewRun): Promise<Accepted> {
+    const asked = { asset_selection: selection, partition_selection: partitions ?? null }
+    const chosen = chooseWork(asked, this.#options.graph.get().graph)
+    // A run that can make nothing would only be a failure to read about later; here somebody is listening.
+    if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
     const request_id = key ?? this.#options.mintId()
     return await this.#submit({
       run_key: key === undefined ? `manual:${request_id}` : `user:${key}`,
-      asset_selection: selection,
-      partition_selection: partitions ?? null,
+      ...asked,
       labels: labels ?? {},
       source: { type: 'manual', user_id: user, request_id },
       actor: user,
@@ -117,8 +121,7 @@ export class Runs {
         hint: 'e.g. --select "mart/revenue+"',
       })
     }
-    const { graph } = graphOf(this.#options.orchestrator.loop.compactor.state.hot(assetDefinitions).all())
-    return { mode, selection, graph }
+    return { mode, selection, graph: this.#options.graph.get().graph }
   }
 
   async #submit(request: RunRequest): Promise<Accepted> {

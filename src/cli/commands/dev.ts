@@ -5,14 +5,15 @@ import type { Change } from '../../server/feed.ts'
 import { LocalServer, type Reload } from '../../server/local-server.ts'
 import { wireRow } from '../../server/wire.ts'
 import { colours, errorColours, fail, print, printable } from '../output.ts'
-import { findProject, type ProjectFlags } from '../project.ts'
+import { currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
-import { firstLine, painted, shortId, summary, took } from '../show-run.ts'
+import { firstLine, pad, painted, shortId, summary, took } from '../show-run.ts'
 import { wholeNumber } from './run.ts'
 
 export interface DevFlags extends ProjectFlags {
   port?: string
   concurrency?: string
+  run?: string[]
 }
 
 const DEFAULT_PORT = 4400
@@ -31,6 +32,7 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   if (loaded.ok) print(colours.dim('  servo run "*" runs everything; saving a file loads it again; Ctrl-C stops'))
   else printProblems(loaded.problems)
   server.feed.listen(showChange)
+  if (loaded.ok && flags.run !== undefined) await server.runs.request({ selection: flags.run }, currentUser()).catch(fail)
 
   const signal = await Promise.race([nextSignal(), stopped.promise])
   await server.close()
@@ -86,19 +88,22 @@ function showReload(loaded: Reload): void {
 function showChange(change: Change): void {
   if (change.type === 'run') {
     const { run } = change
-    if (run.state === 'PENDING' && run.cancel_requested_at === null) {
+    if (change.isNew) {
       print(
         `${clock()} ${colours.bold(shortId(run.run_id))} asked for by ${run.trigger_type}: ${printable(run.asset_selection.join(', '))}`,
       )
-    } else if (run.finished_at !== null) print(`${clock()} ${summary(wireRow(runs, run))}`)
+    }
+    if (run.finished_at !== null) print(`${clock()} ${summary(wireRow(runs, run))}`)
     return
   }
   const { task } = change
   if (!['RUNNING', 'SUCCEEDED', 'FAILED', 'RETRY_WAIT', 'SKIPPED', 'CANCELLED'].includes(task.state)) return
-  const time =
-    task.finished_at !== null && task.ready_at !== null ? colours.dim(took(toIso(task.ready_at), toIso(task.finished_at))) : ''
-  const why = task.error_message && task.state !== 'SUCCEEDED' ? printable(firstLine(task.error_message)) : ''
-  print(`${clock()} ${shortId(task.run_id)}   ${painted(task.state)} ${printable(task.task_key)}  ${time}${why}`)
+  const time = task.finished_at !== null && task.ready_at !== null ? took(toIso(task.ready_at), toIso(task.finished_at)) : ''
+  const why = task.error_message && task.state !== 'SUCCEEDED' ? firstLine(task.error_message) : ''
+  const details = [time, why].filter(Boolean).map(printable).join('  ')
+  print(
+    `${clock()} ${shortId(task.run_id)} ${pad(painted(task.state), task.state, 11)} ${printable(task.task_key)}  ${colours.dim(details)}`,
+  )
 }
 
 const clock = (): string => colours.dim(new Date().toTimeString().slice(0, 8))

@@ -2,7 +2,7 @@ import type { RunLogEntry, RunsApi, WireRow } from '../../api/run-contract.ts'
 import { ServoError } from '../../lib/error.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { currentUser, findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
-import { firstLine, painted, shortId, summary, took } from '../show-run.ts'
+import { firstLine, pad, painted, shortId, summary, took } from '../show-run.ts'
 import { runHere, watchRun, wholeNumber } from './run.ts'
 
 /** The server of the project, or, when none runs, what can be read and written without one. */
@@ -27,7 +27,7 @@ export async function listRuns(flags: ProjectFlags & { limit?: string; state?: s
     const selection = (run['asset_selection'] as string[]).join(', ')
     const time = took(run['started_at'] ?? run['requested_at'], run['finished_at'])
     print(
-      `${shortId(run['run_id'])}  ${painted(run['state']).padEnd(20)} ${String(run['requested_at']).slice(0, 19).replace('T', ' ')}  ${`${run['tasks_succeeded']}/${run['tasks_total']}`.padEnd(9)} ${time.padEnd(9)} ${colours.dim(printable(selection.slice(0, 60)))}`,
+      `${shortId(run['run_id'])}  ${pad(painted(run['state']), run['state'], 11)} ${String(run['requested_at']).slice(0, 19).replace('T', ' ')}  ${`${run['tasks_succeeded']}/${run['tasks_total']}`.padEnd(9)} ${time.padEnd(9)} ${colours.dim(printable(selection.slice(0, 60)))}`,
     )
   }
 }
@@ -48,7 +48,9 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
   )
   for (const task of tasks) {
     const own = attempts.filter((attempt) => attempt['task_key'] === task['task_key'])
-    print(`  ${painted(task['state']).padEnd(20)} ${printable(String(task['task_key']))}  ${taskTime(own)}${notes(task, own)}`)
+    print(
+      `  ${pad(painted(task['state']), task['state'], 11)} ${printable(String(task['task_key']))}  ${taskTime(own)}${notes(task, own)}`,
+    )
   }
 }
 
