@@ -28,7 +28,7 @@ describe('a definition', () => {
   test('is found in its value, with what the author wrote and where', () => {
     const options = { run: body }
     const value = asset('a/b', options)
-    expect(definitionOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 36 })
+    expect(definitionOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 30 })
     expect(Object.keys(value)).toEqual(['key', 'offset', 'all'])
   })
 

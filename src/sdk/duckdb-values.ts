@@ -88,7 +88,7 @@ export function fromDuckDb(value: DuckDBValue, type?: DuckDBType, column?: Colum
     return Object.fromEntries(Object.entries(value.entries).map(([name, item]) => [name, fromDuckDb(item)]))
   if (value instanceof DuckDBMapValue)
     return Object.fromEntries(value.entries.map((entry) => [String(fromDuckDb(entry.key)), fromDuckDb(entry.value)]))
-  if (value instanceof DuckDBBlobValue) return value.bytes
+  if (value instanceof DuckDBBlobValue) return new Uint8Array(value.bytes)
   return typeof value === 'object' ? value.toString() : value
 }
 

@@ -74,13 +74,24 @@ describe('what a body throws', () => {
     ],
   ])('after %s is told as that', async (_, reason, expected) => {
     const abort = new AbortController()
+    const started = Promise.withResolvers<void>()
     const waiting = asset('a', {
-      run: ({ signal }) =>
-        new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('some other error')))),
+      run: ({ signal }) => {
+        started.resolve()
+        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('some other error'))))
+      },
     })
     const outcome = execute(waiting, { signal: abort.signal })
+    await started.promise
     abort.abort(reason)
     expect((await outcome).result).toMatchObject(expected)
+  })
+
+  test('a body does not begin once the run is cancelled', async () => {
+    const begun: string[] = []
+    const late = asset('a', { run: () => void begun.push('a') })
+    expect((await execute(late, { signal: AbortSignal.abort() })).result.outcome).toBe('CANCELLED')
+    expect(begun).toEqual([])
   })
 
   test('nothing is written once the run is cancelled, even if the body goes on', async () => {

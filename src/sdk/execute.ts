@@ -55,9 +55,10 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<O
   try {
     if (definition?.kind !== 'asset' && definition?.kind !== 'table')
       throw invalid('no_body', `${definition?.name ?? show(asset)} has no body to run`, 'Run an asset or a table.')
-    attempt.signal.throwIfAborted()
     const inputs = await loadInputs(asset.key, options.inputs ?? {}, attempt)
     const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, facts, closing)) }
+    // A signal that has fired does not fire again: a body that listens from now on would wait for ever.
+    attempt.signal.throwIfAborted()
     const made = definition.kind === 'table' ? await makeTable(asset, given, attempt) : await makeValue(asset, given, attempt)
     const metadata = await checkedMetadata(asset.key, options.metadata, facts)
     await runChecks(options.checks ?? {}, made.value, attempt.signal, checks)

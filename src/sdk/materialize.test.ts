@@ -30,7 +30,7 @@ const revenue = table('mart/revenue', {
   schema: z.object({ orders: z.number(), revenue: z.number(), latest: z.date() }),
   inputs: { orders: orders.all('region') },
   checks: { 'never negative': async (it) => (await it.sql`select 1 from this where revenue < ${0}`).length === 0 },
-  sql: ({ orders }) => sql`select count(*) as orders, sum(amount) as revenue, max(at) as latest from ${orders}`,
+  sql: ({ orders }) => sql`select count(*) as orders, sum(amount) as revenue, max("at") as latest from ${orders}`,
 })
 
 const row = (id: string, amount: number) => ({ id, amount, at: new Date('2025-03-01T10:00:00Z') })

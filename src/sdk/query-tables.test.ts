@@ -98,7 +98,7 @@ describe('a query', () => {
 
   test('takes values as parameters, whatever is in them', async () => {
     const table = await tableOf(rows, schema)
-    expect(await table.sql`select id from this where id = ${"o'1"} and at > ${new Date(0)} and amount > ${0}`).toEqual([
+    expect(await table.sql`select id from this where id = ${"o'1"} and "at" > ${new Date(0)} and amount > ${0}`).toEqual([
       { id: "o'1" },
     ])
     const part = sql`where amount < ${0}`

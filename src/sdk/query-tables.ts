@@ -62,7 +62,9 @@ async function openRelation(connection: DuckDBConnection, name: string, table: T
 
 /** What DuckDB says, as something that the author of the query can repair; anything else is let through as it is. */
 function explained(error: unknown, names: readonly string[]): unknown {
-  const message = messageOf(error).trim()
+  const message = messageOf(error)
+    .replace(/^Failed to extract statements: /, '')
+    .trim()
   if (!/^(Parser|Binder|Catalog|Conversion|Invalid Input|Out of Range) Error/.test(message)) return error
   const known = names.length > 0 ? ` It can name ${names.join(', ')}.` : ''
   return new ServoError('invalid', 'bad_query', message, {
