@@ -19,6 +19,7 @@ import { systemClock } from '../ports/clock.ts'
 import { type Loaded, type LoadFailed, type WorkerCommand, WorkerPool } from '../worker/pool.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { Feed } from './feed.ts'
+import { HeldWorkers } from './held-workers.ts'
 import { localScope, lockFile, secretsFile } from './local-files.ts'
 import { Orchestrator } from './orchestrator.ts'
 import { ProcessLock } from './process-lock.ts'
@@ -62,6 +63,7 @@ export class LocalServer {
   url: string | undefined
   readonly #options: LocalServerOptions
   readonly #pool: WorkerPool
+  readonly #workers: HeldWorkers
   readonly #lock: ProcessLock
   readonly #ulid: () => string
   #watcher: CodeWatcher | undefined
@@ -72,6 +74,7 @@ export class LocalServer {
   private constructor(parts: {
     options: LocalServerOptions
     pool: WorkerPool
+    workers: HeldWorkers
     lock: ProcessLock
     ulid: () => string
     orchestrator: Orchestrator
@@ -80,6 +83,7 @@ export class LocalServer {
   }) {
     this.#options = parts.options
     this.#pool = parts.pool
+    this.#workers = parts.workers
     this.#lock = parts.lock
     this.#ulid = parts.ulid
     this.orchestrator = parts.orchestrator
@@ -98,6 +102,7 @@ export class LocalServer {
       const ulid = ulidSource(systemClock.now, (length) => randomBytes(length))
       const instance = ulid()
       const store = fsStore(servoDir)
+      const workers = new HeldWorkers(pool)
       const feed = new Feed()
       const graph: CurrentGraph = new CurrentGraph(() => orchestrator.loop.compactor.state)
       const orchestrator: Orchestrator = await Orchestrator.open({
@@ -106,9 +111,9 @@ export class LocalServer {
         clock: systemClock,
         ulid,
         instance,
-        workers: pool,
+        workers,
         reactors: [...feed.reactors, graph.reactor],
-        limits: () => ({ capacity: size * WAITING_PER_PROCESS, pools: poolLimits(orchestrator) }),
+        capacity: () => size * WAITING_PER_PROCESS,
         onTrouble: (error) => options.onTrouble?.(error),
         onStopped: (error) => options.onStopped?.(error),
       })
@@ -116,7 +121,7 @@ export class LocalServer {
       const commands = new Runs({ orchestrator, reader, graph, scope: localScope, secret: secrets.run_ids, mintId: ulid })
       const paths = new Paths(localScope)
       const runs = runsApi({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
-      const server = new LocalServer({ options, pool, lock, ulid, orchestrator, feed, runs })
+      const server = new LocalServer({ options, pool, workers, lock, ulid, orchestrator, feed, runs })
       const loaded = await server.#record(await pool.ready(), began)
       if (options.port !== undefined) await server.#listen(options.port, secrets.api_token, instance)
       if (options.watch) await server.#watch()
@@ -184,15 +189,10 @@ export class LocalServer {
       mintId: this.#ulid,
     })
     if (parts.length > 0) await this.orchestrator.submit(parts.map((part) => newEvent(AssetsDefined, part)))
+    this.#workers.release()
     const changed = parts.reduce((sum, part) => sum + part.assets.length, 0)
     return { ok: true, manifest, changed, ms: ms() }
   }
-}
-
-function poolLimits(orchestrator: Orchestrator): Record<string, number> {
-  const limits: Record<string, number> = {}
-  for (const { pool, slots } of orchestrator.loop.compactor.state.hot(pools).all()) if (slots !== null) limits[pool] = slots
-  return limits
 }
 
 /** The same file whether this runs from source or as it was built. */

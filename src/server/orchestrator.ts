@@ -1,4 +1,4 @@
-import { type DispatchLimits, dispatchController } from '../domain/dispatch/dispatch.controller.ts'
+import { dispatchController } from '../domain/dispatch/dispatch.controller.ts'
 import { orchestration } from '../domain/index.ts'
 import { planController } from '../domain/runs/plan.controller.ts'
 import { runs } from '../domain/runs/runs.table.ts'
@@ -28,7 +28,8 @@ export interface OrchestratorOptions {
   /** Names this process: in manifests, and in front of its workers. New for every start. */
   readonly instance: string
   readonly workers: Workers
-  readonly limits: () => DispatchLimits
+  /** How many attempts workers may have at a time, those that wait for a free one included. */
+  readonly capacity: () => number
   readonly cancelGraceMs?: number
   /** Besides running tasks, what else shall follow from rows once they are durable. */
   readonly reactors?: readonly Reactor[]
@@ -132,7 +133,7 @@ export class Orchestrator {
   }
 
   async #open(): Promise<void> {
-    const { store, scope, clock, ulid, instance, limits, compaction } = this.#options
+    const { store, scope, clock, ulid, instance, capacity, compaction } = this.#options
     const loop = await Loop.open({
       store,
       scope,
@@ -146,7 +147,7 @@ export class Orchestrator {
         retryController(),
         alarmController(),
         lostWorkersController(instance),
-        dispatchController(limits),
+        dispatchController(capacity),
       ],
       reactors: [...this.#dispatch.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#reopen(error),

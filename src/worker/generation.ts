@@ -5,6 +5,9 @@ import { LocalWorker, type WorkerCommand, type WorkerEvents } from './local-work
 export type Loaded = Extract<FromWorker, { type: 'loaded' }>
 export type LoadFailed = Extract<FromWorker, { type: 'load_failed' }>
 
+/** Killed more often than this while it loads, it may be the loading that takes too much memory. */
+const MAX_KILLED = 10
+
 /** The processes that run one version of the project's code. */
 export class Generation {
   /** How loading went in the first process that tried. */
@@ -17,6 +20,7 @@ export class Generation {
   problem: LoadFailed | undefined
   readonly #command: WorkerCommand
   readonly #starting = new Set<LocalWorker>()
+  #killed = 0
   #settle!: (outcome: Loaded | LoadFailed) => void
 
   constructor(command: WorkerCommand) {
@@ -40,6 +44,7 @@ export class Generation {
   loaded(worker: LocalWorker, message: Loaded): void {
     this.#starting.delete(worker)
     this.problem = undefined
+    this.#killed = 0
     this.#settle(message)
   }
 
@@ -49,14 +54,19 @@ export class Generation {
     this.#settle(message)
   }
 
-  gone(worker: LocalWorker, ending: Ending): void {
-    if (this.#starting.has(worker)) {
+  /** Whether another process should try: one that was killed from outside says nothing about the code it was loading. */
+  gone(worker: LocalWorker, ending: Ending): boolean {
+    const wasStarting = this.#starting.has(worker)
+    const isKilled = wasStarting && ending.signal === 'SIGKILL' && !worker.leaving && this.#killed < MAX_KILLED
+    if (isKilled) this.#killed += 1
+    else if (wasStarting) {
       const words = ending.stderr.trim()
       const message = `${explainEnding(ending)}${words === '' ? '' : `\n${words}`}`
       const hint = 'It ended while it loaded the project. Code at the top of a module must not end or block the process.'
       this.loadFailed(worker, { type: 'load_failed', problems: [{ code: 'load_failed', message, hint }] })
     }
     this.remove(worker)
+    return isKilled
   }
 
   /** It gets no more work. */

@@ -191,7 +191,7 @@ export class WorkerPool {
 
   #gone(worker: LocalWorker, generation: Generation, ending: Ending): void {
     this.#processes.delete(worker)
-    generation.gone(worker, ending)
+    const again = generation.gone(worker, ending) && (generation === this.#generation || generation === this.#coming)
     const { job } = worker
     worker.job = undefined
     if (job !== undefined) {
@@ -204,6 +204,7 @@ export class WorkerPool {
       if (this.#processes.size === 0) this.#closing?.()
       return
     }
+    if (again) this.#spawn(generation)
     const { problem, workers } = this.#generation
     if (problem !== undefined && workers.size === 0) this.#failWaiting(problem)
     // Only after one that was of use: code that ends its process whenever it is loaded must not make us spawn for ever.

@@ -105,7 +105,7 @@ describe('a task that fails', () => {
 
 describe('limits', () => {
   test('no more tasks run at once than there is capacity, and all run in the end', async () => {
-    const world = await World.open({ limits: { capacity: 3 }, script: () => ({ ms: 100 }) })
+    const world = await World.open({ capacity: 3, script: () => ({ ms: 100 }) })
     await world.define(Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`a${i}`, []])))
     const run = await world.request('r1')
     await world.clock.advance(SECOND_MS)
@@ -116,13 +116,12 @@ describe('limits', () => {
   test('a pool holds back its own tasks and nobody else', async () => {
     const running: string[] = []
     const world = await World.open({
-      limits: { pools: { narrow: 1 } },
       script: ({ asset_key }) => {
         running.push(asset_key)
         return { ms: 100 }
       },
     })
-    await world.define({ p1: { pool: 'narrow' }, p2: { pool: 'narrow' }, p3: { pool: 'narrow' }, free: [] })
+    await world.define({ p1: { pool: 'narrow' }, p2: { pool: 'narrow' }, p3: { pool: 'narrow' }, free: [] }, { narrow: 1 })
     await world.request('r1')
     await world.clock.advance(50)
     expect(running.sort()).toEqual(['free', 'p1'])
@@ -131,7 +130,7 @@ describe('limits', () => {
   })
 
   test('the more urgent run goes first when there is not room for all', async () => {
-    const world = await World.open({ limits: { capacity: 1 }, script: () => ({ ms: 10 }) })
+    const world = await World.open({ capacity: 1, script: () => ({ ms: 10 }) })
     await world.define({ a: [], b: [], c: [] })
     await world.request('blocker', 'key:a')
     await world.request('low', 'key:b', { priority: -5 })
@@ -145,7 +144,7 @@ describe('a cancelled run', () => {
   const script = ({ asset_key }: { asset_key: string }) => ({ ms: MINUTE_MS, deaf: asset_key === 'deaf' })
 
   test('ends at once what waits, soon what runs, and after the grace what does not listen; no retry starts', async () => {
-    const world = await World.open({ limits: { capacity: 2 }, script, options: { cancelGraceMs: 5 * SECOND_MS } })
+    const world = await World.open({ capacity: 2, script, options: { cancelGraceMs: 5 * SECOND_MS } })
     await world.define({ deaf: [], good: [], queued: [], below: ['good'] })
     const run = await world.request('r1')
     await world.clock.advance(SECOND_MS)

@@ -2,7 +2,6 @@ import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/definition.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
-import type { DispatchLimits } from '../../src/domain/dispatch/dispatch.controller.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.event.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
@@ -27,7 +26,7 @@ export type Graph = Readonly<Record<string, readonly string[] | Partial<AssetDef
 export interface WorldOptions {
   readonly store?: ObjectStore
   readonly script?: (envelope: DispatchEnvelope) => Scripted
-  readonly limits?: Partial<DispatchLimits>
+  readonly capacity?: number
   readonly options?: Partial<OrchestratorOptions>
 }
 
@@ -64,18 +63,24 @@ export class World {
       ulid: this.#ulid,
       instance: `instance-${this.#instances}`,
       workers: this.workers,
-      limits: () => ({ capacity: 8, pools: {}, ...this.#given.limits }),
+      capacity: () => this.#given.capacity ?? 8,
       ...this.#given.options,
     })
   }
 
-  async define(graph: Graph): Promise<void> {
+  async define(graph: Graph, pools: Readonly<Record<string, number>> = {}): Promise<void> {
     const assets = Object.entries(graph).map(([asset_key, given]) => {
       const partial = Array.isArray(given) ? { deps: given.map((key) => ({ asset_key: key })) } : given
       const definition = assetDefinition.parse({ asset_key, kind: 'asset', ...partial })
       return { asset_key, asset_id: `id-${asset_key}`, definition }
     })
-    await this.orchestrator.submit([newEvent(AssetsDefined, { graph_version: 'g1', assets })])
+    await this.orchestrator.submit([
+      newEvent(AssetsDefined, {
+        graph_version: 'g1',
+        assets,
+        pools: Object.entries(pools).map(([pool, slots]) => ({ pool, slots })),
+      }),
+    ])
   }
 
   async request(name: string, selection = '*', options: { priority?: number } = {}): Promise<string> {

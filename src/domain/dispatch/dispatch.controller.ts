@@ -1,17 +1,11 @@
 import { Heap } from '../../lib/heap.ts'
 import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
-import type { AnyRow } from '../../model/table.ts'
+import type { AnyRow, Row } from '../../model/table.ts'
+import { pools } from '../assets/pools.table.ts'
 import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
 import { DispatchRequested } from './dispatch-requested.event.ts'
 import { attemptId } from './identity.ts'
-
-export interface DispatchLimits {
-  /** Tasks that may be with workers at once. */
-  readonly capacity: number
-  /** The same for named pools; a pool without an entry is limited by the capacity alone. */
-  readonly pools: Readonly<Record<string, number>>
-}
 
 type Ready = Readonly<TaskRow>
 
@@ -32,9 +26,10 @@ interface Lane {
 
 /**
  * Hands ready tasks to workers as long as there is room, the most urgent first. A task stays READY until its turn, so that
- * cancelling it, or being overtaken by something more urgent, costs nothing.
+ * cancelling it, or being overtaken by something more urgent, costs nothing. `capacity` is how many may be with workers.
  */
-export function dispatchController(limits: () => DispatchLimits): Controller {
+export function dispatchController(capacity: () => number): Controller {
+  const slots = new Map<string, number>()
   const lanes = new Map<string | null, Lane>()
   const inFlight = new Map<Ready, Lane>()
   const queued = new Set<Ready>()
@@ -46,6 +41,11 @@ export function dispatchController(limits: () => DispatchLimits): Controller {
       lanes.set(pool, lane)
     }
     return lane
+  }
+
+  function limitPool({ pool, slots: count }: Readonly<Row<typeof pools>>): void {
+    if (count === null) slots.delete(pool)
+    else slots.set(pool, count)
   }
 
   function observe(task: Ready): void {
@@ -65,13 +65,14 @@ export function dispatchController(limits: () => DispatchLimits): Controller {
   }
 
   /** The lane whose first task is the most urgent of those that may start. */
-  function next(dispatched: ReadonlyMap<Lane, number>, { pools }: DispatchLimits): Lane | undefined {
+  function next(dispatched: ReadonlyMap<Lane, number>): Lane | undefined {
     let best: Lane | undefined
     for (const [pool, lane] of lanes) {
       dropStale(lane)
       const first = lane.ready.peek()
       if (first === undefined) continue
-      const limit = pool === null ? Number.POSITIVE_INFINITY : (pools[pool] ?? Number.POSITIVE_INFINITY)
+      // A pool without a limit is limited by the capacity alone.
+      const limit = (pool === null ? undefined : slots.get(pool)) ?? Number.POSITIVE_INFINITY
       if (lane.inFlight + (dispatched.get(lane) ?? 0) >= limit) continue
       if (best === undefined || comesBefore(first, best.ready.peek() as Ready)) best = lane
     }
@@ -88,15 +89,18 @@ export function dispatchController(limits: () => DispatchLimits): Controller {
   return {
     name: 'dispatch',
     doc: 'Hands ready tasks to workers, within the limits, the most urgent first.',
-    watches: [tasks],
-    observe: (_, row: AnyRow) => observe(row as TaskRow),
+    watches: [tasks, pools],
+    observe: (table, row: AnyRow) => {
+      if (table === pools) limitPool(row as Row<typeof pools>)
+      else observe(row as TaskRow)
+    },
     decide(): readonly NewEvent[] {
       const events: NewEvent[] = []
       if (queued.size === 0) return events
-      const allowed = limits()
+      const room = capacity()
       const dispatched = new Map<Lane, number>()
-      while (inFlight.size + events.length < allowed.capacity) {
-        const lane = next(dispatched, allowed)
+      while (inFlight.size + events.length < room) {
+        const lane = next(dispatched)
         if (lane === undefined) break
         const task = lane.ready.pop() as Ready
         queued.delete(task)
