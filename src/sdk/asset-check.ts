@@ -53,7 +53,8 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
     refuse('priority', 'Write a whole number from -1000 to 1000.')
   if (overlap !== undefined && !['queue', 'skip', 'replace'].includes(overlap as string))
     refuse('overlap', "Write 'queue', 'skip' or 'replace'.")
-  if (backfill !== undefined && !((backfill as { chunk?: number })?.chunk ?? 0 >= 1)) refuse('backfill', 'Write { chunk: 10 }.')
+  const chunk = (backfill as { chunk?: unknown } | undefined)?.chunk
+  if (backfill !== undefined && !(Number.isInteger(chunk) && (chunk as number) >= 1)) refuse('backfill', 'Write { chunk: 10 }.')
   if (automation !== undefined && !isCondition(automation)) refuse('automation', 'Write automation: when.eager().')
   if (partitions !== undefined && !isPartitions(partitions))
     refuse('partitions', "Write partitions: daily({ start: '2025-01-01' }).")

@@ -126,7 +126,7 @@ describe('what is wrong is said with what to write instead', () => {
     ],
     ['tags that are no texts', () => loose(asset)('a', { run: body, tags: { x: 1 } }), /tags of a/, /team/],
     ['a priority out of range', () => asset('a', { run: body, priority: 5_000 }), /priority of a is 5000/, /1000/],
-    ['a chunk of nothing', () => asset('a', { run: body, backfill: { chunk: 0 } }), /backfill of a/, /chunk: 10/],
+    ['a chunk of nothing', () => asset('a', { run: body, backfill: { chunk: -1 } }), /backfill of a/, /chunk: 10/],
     ['an overlap there is not', () => loose(asset)('a', { run: body, overlap: 'wait' }), /"wait"/, /'queue'/],
     ['freshness without a time', () => loose(asset)('a', { run: body, freshness: { by: '7' } }), /freshness of a/, /'07:30'/],
     [
@@ -163,6 +163,12 @@ describe('what is wrong is said with what to write instead', () => {
       () => schedule('s', { cron: '@daily', timezone: 'Paris', select: plain }),
       /"Paris" is no time zone/,
       /Europe/,
+    ],
+    [
+      'a catch-up of none',
+      () => schedule('s', { cron: '@daily', select: plain, catchup: { window: '1h', max: -1 } }),
+      /catchup.max of s is -1/,
+      /how many/,
     ],
     ['a sensor without a source', () => loose(sensor.push)('s', { on: body }), /sensor s has no source/, /webhook/],
     ['a sensor that never looks', () => loose(sensor.poll)('s', { cursor: schema, poll: body }), /every of sensor s/, /'30s'/],

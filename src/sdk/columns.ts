@@ -30,13 +30,13 @@ const definitionIn = (schema: unknown): ZodDefinition =>
 export function columnsOf(schema: StandardSchemaV1): readonly Column[] | undefined {
   const { type, shape, out, innerType } = definitionIn(schema)
   if (type === 'pipe') return columnsOf(out as StandardSchemaV1)
-  if (type === 'readonly' || type === 'lazy') return innerType ? columnsOf(innerType as StandardSchemaV1) : undefined
+  if (type === 'readonly') return columnsOf(innerType as StandardSchemaV1)
   if (type !== 'object' || shape === undefined) return undefined
   return Object.entries(shape).map(([name, member]) => ({ name, ...columnOf(member) }))
 }
 
 /** What stands around a type without changing how it is stored. */
-const wrappers = new Set(['default', 'prefault', 'catch', 'readonly', 'nonoptional', 'success'])
+const wrappers = new Set(['default', 'prefault', 'catch', 'readonly', 'nonoptional'])
 
 function columnOf(schema: unknown): Omit<Column, 'name'> {
   const { type, innerType, out, format, values, entries } = definitionIn(schema)

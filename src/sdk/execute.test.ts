@@ -181,6 +181,14 @@ describe('what a body returns', () => {
     expect(result.output?.rows).toBe(2)
   })
 
+  test('must come back as it was, also in columns of which the schema does not tell what they hold', async () => {
+    const made = z.string().transform((text) => new Date(text))
+    const unclear = table('t', { schema: z.object({ at: made }), run: () => [{ at: '2025-01-15' as never }] })
+    expect((await execute(unclear)).result.error?.message).toMatch(/^at of row 1 of t cannot be kept: .*\.pipe\(z\.date\(\)\)/)
+    const clear = table('t', { schema: z.object({ at: made.pipe(z.date()) }), run: () => [{ at: '2025-01-15' as never }] })
+    expect((await execute(clear)).result.outcome).toBe('SUCCEEDED')
+  })
+
   test('of a query must be a query', async () => {
     const wrong = table('t', { schema, sql: () => 'select 1' as never })
     expect((await execute(wrong)).result.error?.message).toMatch(/Return sql`select …`/)

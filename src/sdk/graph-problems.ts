@@ -61,7 +61,7 @@ export function poolProblems({ assets, pools = {} }: ProjectManifestInput): Proj
 }
 
 /** Each cycle once, from its first asset all the way round. */
-export function cycles(assets: readonly AssetDefinitionInput[]): ProjectProblem[] {
+function cycles(assets: readonly AssetDefinitionInput[]): ProjectProblem[] {
   const byKey = new Map(assets.map((asset) => [asset.asset_key, asset]))
   const state = new Map<string, 'open' | 'done'>()
   const problems: ProjectProblem[] = []

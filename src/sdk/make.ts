@@ -3,7 +3,7 @@ import { messageOf } from '../lib/error.ts'
 import { canonicalJson } from '../lib/json.ts'
 import type { AnyAsset } from './asset.ts'
 import type { AssetOptions, TableOptions } from './asset-options.ts'
-import { columnsOf } from './columns.ts'
+import { type Column, columnsOf } from './columns.ts'
 import { optionsOf } from './definition.ts'
 import { invalid, show } from './invalid.ts'
 import type { PartitionText } from './partition-key.ts'
@@ -61,7 +61,7 @@ export async function makeTable(asset: AnyAsset, given: object, attempt: Making)
       'Return a list of rows, or something to iterate over.',
     )
   const columns = columnsOf(options.schema)
-  const written = await store.writeRows(validRows(asset.key, rows, options.schema, signal), columns)
+  const written = await store.writeRows(validRows(asset.key, rows, options.schema, columns ?? [], signal), columns)
   const stored = { partition_key: attempt.partition?.key ?? '', materialization_id: '', path: written.path }
   const ref: InputRef = { asset_key: asset.key, io: 'parquet', many: false, values: [stored] }
   return { value: await store.openTable(ref, columns), written }
@@ -81,8 +81,10 @@ async function* validRows(
   key: string,
   rows: Iterable<Row> | AsyncIterable<Row>,
   schema: StandardSchemaV1<unknown, Row>,
+  columns: readonly Column[],
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
+  const asJson = columns.filter(({ type }) => type === 'json').map(({ name }) => name)
   let number = 0
   for await (const row of rows) {
     number++
@@ -95,6 +97,20 @@ async function* validRows(
         `row ${number} of ${key} does not fit its schema: ${issuesText(result.issues)}`,
         'Change the row, or the schema if the row is right.',
       )
+    for (const name of asJson) checkJson(`${name} of row ${number} of ${key}`, result.value[name])
     yield result.value
+  }
+}
+
+/** A schema that ends in a transform does not tell what it makes, so that is kept as JSON, as lists and objects are. */
+function checkJson(where: string, value: unknown): void {
+  try {
+    if (value !== undefined) canonicalJson(value)
+  } catch (error) {
+    throw invalid(
+      'not_json',
+      `${where} cannot be kept: ${messageOf(error)}`,
+      'Let the schema end with what the column holds: z.string().transform(…).pipe(z.date()).',
+    )
   }
 }

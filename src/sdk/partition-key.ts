@@ -15,15 +15,12 @@ export interface OpenPartition {
   readonly window: unknown
 }
 
-/** Percent-encodes what would be taken for a separator, and nothing that people like to read. */
-const encode = (value: string): string => encodeURIComponent(value).replaceAll('%3A', ':').replaceAll('%2F', '/')
-
 /** The canonical text of a key as code has it: `2025-01-15`, or `day=2025-01-15,region=eu`. */
 export function partitionText(key: unknown): PartitionText {
   if (typeof key === 'string') return { key }
   const values = key as Readonly<Record<string, string>>
   const names = Object.keys(values).sort()
-  return { key: names.map((name) => `${encode(name)}=${encode(values[name] ?? '')}`).join(','), values }
+  return { key: names.map((name) => `${encodeURIComponent(name)}=${encodeURIComponent(values[name] ?? '')}`).join(','), values }
 }
 
 /** The values of the dimensions in a canonical text. */

@@ -36,6 +36,8 @@ describe('the columns of a schema', () => {
       nullish: z.date().nullish(),
       filled: z.string().default('x'),
       mixed: z.union([z.string(), z.number()]),
+      made: z.string().transform((text) => text.length),
+      piped: z.string().transform(Number).pipe(z.number()),
     })
     expect(columnsOf(schema)?.map(({ name, type, empty }) => `${name} ${type} ${empty}`)).toEqual([
       'text text never',
@@ -52,6 +54,8 @@ describe('the columns of a schema', () => {
       'nullish timestamp null',
       'filled text never',
       'mixed json never',
+      'made json never',
+      'piped double never',
     ])
   })
 

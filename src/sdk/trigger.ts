@@ -74,7 +74,12 @@ export function schedule(name: string, options: ScheduleOptions): Schedule {
   for (const expression of expressions) checkedCron(expression, timezone, `schedule ${name}`)
   if (selectedKeys(select, `schedule ${name}`).length === 0)
     throw invalid('bad_selection', `schedule ${name} selects nothing`, 'Write select: [orders, revenue].')
-  if (catchup !== undefined) durationMs(catchup.window, `catchup.window of ${name}`)
+  if (catchup !== undefined) {
+    durationMs(catchup.window, `catchup.window of ${name}`)
+    const { max = 0 } = catchup
+    if (!Number.isInteger(max) || max < 0)
+      throw invalid('bad_catchup', `catchup.max of ${name} is ${show(max)}`, 'Write how many missed ticks may run at most.')
+  }
   return withDefinition<Schedule>({ name }, { kind: 'schedule', name, options, ...callerOf(schedule) })
 }
 
