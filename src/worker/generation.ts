@@ -57,7 +57,7 @@ export class Generation {
   /** Whether another process should try: one that was killed from outside says nothing about the code it was loading. */
   gone(worker: LocalWorker, ending: Ending): boolean {
     const wasStarting = this.#starting.has(worker)
-    const isKilled = wasStarting && ending.signal === 'SIGKILL' && !worker.leaving && this.#killed < MAX_KILLED
+    const isKilled = wasStarting && ending.signal === 'SIGKILL' && this.#killed < MAX_KILLED
     if (isKilled) this.#killed += 1
     else if (wasStarting) {
       const words = ending.stderr.trim()
