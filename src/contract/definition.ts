@@ -61,6 +61,8 @@ export const projectManifest = z.object({
   assets: z.array(assetDefinition).max(100_000),
   /** Named concurrency limits. */
   pools: z.record(name, z.number().int().min(1).max(100_000)).default({}),
+  /** Attempts at a time on one machine, when the project says how many. */
+  concurrency: z.number().int().min(1).max(10_000).nullish(),
   schedules: z.array(z.looseObject({ name })).default([]),
   sensors: z.array(z.looseObject({ name })).default([]),
 })

@@ -115,18 +115,16 @@ export class Loop {
     return loop
   }
 
-  /** Begins to decide: everything there is is looked at as if it had just changed. */
-  start(): void {
-    for (const table of this.#watched) {
+  /**
+   * Looks at every row as if it had just changed. Everything begins with this; done again later, it finds what an alarm lost
+   * or a crash left behind, because whoever decides or acts does nothing twice.
+   */
+  sweep(): void {
+    for (const [table, reactors] of this.#reactors) {
       for (const row of this.compactor.state.hotTable(table).all()) {
-        for (const reactor of this.#reactors.get(table) ?? []) this.#carryOut(reactor, row)
+        for (const reactor of reactors) this.#carryOut(reactor, row)
       }
     }
-    this.sweep()
-  }
-
-  /** Looks at every row again: what an alarm lost or a crash left behind is found here. */
-  sweep(): void {
     for (const controller of this.#options.controllers) {
       for (const table of controller.watches) {
         for (const row of this.compactor.state.hotTable(table).all()) controller.observe(table, row)

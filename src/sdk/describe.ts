@@ -32,6 +32,7 @@ export function describeProject(values: Iterable<unknown>, about: Describing): P
     project: about.config.project,
     assets: every(['asset', 'table', 'command', 'source'], (definition) => describeAsset(definition, about)),
     pools: { ...about.config.pools },
+    ...localConcurrency(about.config),
     schedules: every(['schedule'], (definition) => ({ ...describeSchedule(definition), ...placeOf(definition, about) })),
     sensors: every(['push_sensor', 'poll_sensor'], (definition) => ({
       ...describeSensor(definition),
@@ -151,4 +152,10 @@ type Defined<T> = { [Name in keyof T]: Exclude<T[Name], undefined> }
 /** Without the members that are not there: JSON has no undefined. */
 function defined<T extends object>(members: T): Defined<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>
+}
+
+/** What the environment for one machine says: the others have queues of their own. */
+function localConcurrency({ environments = {} }: Config): { concurrency?: number } {
+  const { dev } = environments
+  return dev?.queue.type === 'in_process' && dev.queue.concurrency !== undefined ? { concurrency: dev.queue.concurrency } : {}
 }

@@ -32,8 +32,8 @@ export interface LocalDispatchOptions {
 
 interface Running {
   readonly dispatch: Readonly<Dispatch>
-  readonly startedAt: number
-  reported: boolean
+  /** When a worker took it; undefined while it waits for one. */
+  startedAt: number | undefined
   cancelled: boolean
 }
 
@@ -76,9 +76,8 @@ export class LocalDispatch {
     if (this.#closed || dispatch.status === 'ACKED' || this.#running.has(dispatch.attempt_id)) return
     const task = this.#options.rows().hot(tasks).get(dispatch.run_id, dispatch.task_key)
     if (task === undefined || task.state !== 'DISPATCHED' || task.attempt !== dispatch.attempt) return
-    const running = { dispatch, startedAt: this.#options.clock.now(), reported: false, cancelled: false }
+    const running: Running = { dispatch, startedAt: undefined, cancelled: false }
     this.#running.set(dispatch.attempt_id, running)
-    this.#watchStart(running)
     void this.#run(running, task)
   }
 
@@ -101,6 +100,7 @@ export class LocalDispatch {
     if (running.cancelled) return { outcome: 'CANCELLED' }
     return await workers.run(envelope, {
       ...(task.timeout_sec !== null && { timeoutMs: task.timeout_sec * SECOND_MS }),
+      onStart: () => this.#started(running),
       onLog: (entries) => logs.add(running.dispatch, entries),
     })
   }
@@ -119,7 +119,7 @@ export class LocalDispatch {
         attempt_id,
         outcome: result.outcome,
         worker_id: localWorkerId(instance),
-        started_at: toIso(startedAt),
+        started_at: startedAt === undefined ? null : toIso(startedAt),
         completed_at: toIso(now),
         error_category: error?.category ?? null,
         error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
@@ -134,7 +134,8 @@ export class LocalDispatch {
     )
   }
 
-  #watchStart(running: Running): void {
+  #started(running: Running): void {
+    running.startedAt = this.#options.clock.now()
     this.#unreported.push(running)
     if (this.#unreported.length === 1) this.#options.clock.after(REPORT_START_AFTER_MS, () => this.#reportStarts())
   }
@@ -147,18 +148,18 @@ export class LocalDispatch {
     for (const running of this.#unreported) {
       const { run_id, task_key, attempt, attempt_id } = running.dispatch
       if (this.#running.get(attempt_id) !== running) continue
-      if (now - running.startedAt < REPORT_START_AFTER_MS) {
+      const startedAt = running.startedAt as number
+      if (now - startedAt < REPORT_START_AFTER_MS) {
         later.push(running)
         continue
       }
-      running.reported = true
       const start = {
         run_id,
         task_key,
         attempt,
         attempt_id,
         worker_id: localWorkerId(instance),
-        started_at: toIso(running.startedAt),
+        started_at: toIso(startedAt),
       }
       events.push(newEvent(TaskStarted, start, { correlation_id: run_id }))
     }

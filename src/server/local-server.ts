@@ -62,6 +62,7 @@ export class LocalServer {
   readonly orchestrator: Orchestrator
   url: string | undefined
   readonly #options: LocalServerOptions
+  readonly #size: { now: number }
   readonly #pool: WorkerPool
   readonly #workers: HeldWorkers
   readonly #lock: ProcessLock
@@ -73,6 +74,7 @@ export class LocalServer {
 
   private constructor(parts: {
     options: LocalServerOptions
+    size: { now: number }
     pool: WorkerPool
     workers: HeldWorkers
     lock: ProcessLock
@@ -82,6 +84,7 @@ export class LocalServer {
     runs: RunsApi
   }) {
     this.#options = parts.options
+    this.#size = parts.size
     this.#pool = parts.pool
     this.#workers = parts.workers
     this.#lock = parts.lock
@@ -95,8 +98,8 @@ export class LocalServer {
     const began = performance.now()
     const servoDir = options.servoDir ?? join(options.projectDir, '.servo')
     const lock = await ProcessLock.take(lockFile(servoDir))
-    const size = options.concurrency ?? Math.max(4, availableParallelism())
-    const pool = new WorkerPool({ command: workerCommand(options.projectDir, servoDir), size, now: systemClock.now })
+    const size = { now: options.concurrency ?? Math.max(4, availableParallelism()) }
+    const pool = new WorkerPool({ command: workerCommand(options.projectDir, servoDir), size: size.now, now: systemClock.now })
     try {
       const secrets = await localSecrets(secretsFile(servoDir))
       const ulid = ulidSource(systemClock.now, (length) => randomBytes(length))
@@ -113,7 +116,7 @@ export class LocalServer {
         instance,
         workers,
         reactors: [...feed.reactors, graph.reactor],
-        capacity: () => size * WAITING_PER_PROCESS,
+        capacity: () => size.now * WAITING_PER_PROCESS,
         onTrouble: (error) => options.onTrouble?.(error),
         onStopped: (error) => options.onStopped?.(error),
       })
@@ -121,7 +124,7 @@ export class LocalServer {
       const commands = new Runs({ orchestrator, reader, graph, scope: localScope, secret: secrets.run_ids, mintId: ulid })
       const paths = new Paths(localScope)
       const runs = runsApi({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
-      const server = new LocalServer({ options, pool, workers, lock, ulid, orchestrator, feed, runs })
+      const server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, feed, runs })
       const loaded = await server.#record(await pool.ready(), began)
       if (options.port !== undefined) await server.#listen(options.port, secrets.api_token, instance)
       if (options.watch) await server.#watch()
@@ -189,6 +192,11 @@ export class LocalServer {
       mintId: this.#ulid,
     })
     if (parts.length > 0) await this.orchestrator.submit(parts.map((part) => newEvent(AssetsDefined, part)))
+    // What the command line says goes before what the project says.
+    if (manifest.concurrency && this.#options.concurrency === undefined) {
+      this.#size.now = manifest.concurrency
+      this.#pool.resize(manifest.concurrency)
+    }
     this.#workers.release()
     const changed = parts.reduce((sum, part) => sum + part.assets.length, 0)
     return { ok: true, manifest, changed, ms: ms() }

@@ -162,7 +162,7 @@ export class Orchestrator {
       ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),
     })
     this.#loop = loop
-    loop.start()
+    loop.sweep()
     this.#publisher.noticed()
     this.#scheduleSweep()
   }

@@ -11,5 +11,7 @@ export interface Workers {
 
 export interface RunOptions {
   readonly timeoutMs?: number
+  /** A process has it now. */
+  readonly onStart: () => void
   readonly onLog: (entries: readonly LogEntry[]) => void
 }

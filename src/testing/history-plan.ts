@@ -16,7 +16,7 @@ export interface HistoryPlan {
 
 export interface AttemptPlan {
   readonly outcome: 'success' | 'retryable' | 'fatal' | 'cancelled'
-  /** 0: the queue says nothing, 1: took it, 2: refused it first. */
+  /** 0: the queue says nothing, 1: took it, 2: refused it first, 3: took it twice, because it lost it. */
   readonly acknowledged: number
   /** Workers that start it. */
   readonly started: number
@@ -130,7 +130,7 @@ const attemptPlan: fc.Arbitrary<AttemptPlan> = fc.record({
     { weight: 2, arbitrary: fc.constant('fatal' as const) },
     { weight: 1, arbitrary: fc.constant('cancelled' as const) },
   ),
-  acknowledged: fc.nat({ max: 2 }),
+  acknowledged: fc.nat({ max: 3 }),
   started: fc.nat({ max: 2 }),
   beats: fc.nat({ max: 2 }),
   watched: fc.nat({ max: 2 }),

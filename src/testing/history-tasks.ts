@@ -1,4 +1,5 @@
 import { DispatchEnqueued } from '../domain/dispatch/dispatch-enqueued.event.ts'
+import { DispatchRepeated } from '../domain/dispatch/dispatch-repeated.event.ts'
 import { DispatchRequested } from '../domain/dispatch/dispatch-requested.event.ts'
 import { TaskFinished } from '../domain/tasks/task-finished.event.ts'
 import { TaskHeartbeat } from '../domain/tasks/task-heartbeat.event.ts'
@@ -62,6 +63,11 @@ function* attemptLife(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan)
 
   if (plan.acknowledged === 2) yield world.write(DispatchEnqueued, { ...place, status: 'FAILED' })
   if (plan.acknowledged > 0) yield world.write(DispatchEnqueued, { ...place, status: 'CREATED' })
+  if (plan.acknowledged === 3) {
+    // The queue took it and lost it: it is offered again.
+    yield world.write(DispatchRepeated, { ...place, offer: 2 })
+    yield world.write(DispatchEnqueued, { ...place, status: 'CREATED', offer: 2 })
+  }
   const startedAt = toIso(world.now - 50)
   for (let worker = 0; worker < plan.started; worker++) {
     if (task.state === 'DISPATCHED') task.state = 'RUNNING'

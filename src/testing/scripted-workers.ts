@@ -28,8 +28,9 @@ export class ScriptedWorkers implements Workers {
     return this.#active.size
   }
 
-  run(envelope: DispatchEnvelope, _options: RunOptions): Promise<AttemptResultInput> {
+  run(envelope: DispatchEnvelope, { onStart }: RunOptions): Promise<AttemptResultInput> {
     this.started.push(envelope)
+    onStart()
     const { ms = 0, deaf = false, result } = this.#script(envelope)
     return new Promise((resolve) => {
       const end = (ended: AttemptResultInput): void => {

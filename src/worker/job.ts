@@ -7,6 +7,8 @@ import { PrintedOutput } from './printed-text.ts'
 export interface RunOptions {
   /** Longer than this and it is asked to stop, then killed. */
   readonly timeoutMs?: number
+  /** It has a process now, and waits for none any more. */
+  readonly onStart?: () => void
   readonly onLog?: (entries: readonly LogEntry[]) => void
 }
 
@@ -27,6 +29,7 @@ export class Job {
   #timer: NodeJS.Timeout | undefined
   #stopping: 'timeout' | 'cancel' | undefined
   #begunAt = 0
+  #killAt = Number.POSITIVE_INFINITY
 
   constructor(envelope: DispatchEnvelope, options: RunOptions, now: () => number) {
     this.envelope = envelope
@@ -45,13 +48,13 @@ export class Job {
     this.worker = worker
     this.#begunAt = performance.now()
     worker.give(this)
-    const { timeoutMs } = this.#options
+    const { timeoutMs, onStart } = this.#options
+    onStart?.()
     if (timeoutMs !== undefined) this.#after(timeoutMs, () => this.#stop('timeout', TIMED_OUT, graceMs))
   }
 
   cancel(reason: string, graceMs: number): void {
-    // What is already being stopped is not given more time by being asked again, only less.
-    this.#stop(this.#stopping ?? 'cancel', reason, graceMs)
+    this.#stop('cancel', reason, graceMs)
   }
 
   elapsedMs(): number {
@@ -90,8 +93,12 @@ export class Job {
     return this.#stopping === 'cancel' && !reported ? cancelled() : result
   }
 
+  /** The first reason stays. Being asked again never gives more time, only less. */
   #stop(why: 'timeout' | 'cancel', reason: string, graceMs: number): void {
-    this.#stopping = why
+    this.#stopping ??= why
+    const killAt = performance.now() + graceMs
+    if (killAt >= this.#killAt) return
+    this.#killAt = killAt
     this.worker?.askToStop(this.id, reason)
     clearTimeout(this.#timer)
     this.#after(graceMs, () => this.worker?.kill())

@@ -36,7 +36,7 @@ const MEMORY_CHECK_EVERY = 64
 export class WorkerPool {
   /** Called when an attempt has ended, so that there may be room for another. */
   onIdle: (() => void) | undefined
-  readonly #options: Required<WorkerPoolOptions>
+  #options: Required<WorkerPoolOptions>
   /** Every attempt that has not ended, and those among them that no process has yet. */
   readonly #jobs = new Map<string, Job>()
   #waiting = new Map<string, Job>()
@@ -59,6 +59,12 @@ export class WorkerPool {
   /** How loading the project went. */
   ready(): Promise<Loaded | LoadFailed> {
     return this.#generation.outcome
+  }
+
+  /** From now on as many attempts at a time. What runs goes on. */
+  resize(size: number): void {
+    this.#options = { ...this.#options, size }
+    this.#handOut()
   }
 
   /** How many more attempts could begin now. */
