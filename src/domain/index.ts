@@ -10,6 +10,7 @@ import { BackfillStateChanged } from './backfills/backfill-state-changed.event.t
 import { backfills } from './backfills/backfills.table.ts'
 import { DispatchEnqueued } from './dispatch/dispatch-enqueued.event.ts'
 import { dispatchOutbox } from './dispatch/dispatch-outbox.table.ts'
+import { DispatchRepeated } from './dispatch/dispatch-repeated.event.ts'
 import { DispatchRequested } from './dispatch/dispatch-requested.event.ts'
 import { MaterializationReported } from './partitions/materialization-reported.event.ts'
 import { partitionStatus } from './partitions/partition-status.table.ts'
@@ -76,6 +77,7 @@ export const orchestration: Registry = {
     PlanCreated,
     DispatchRequested,
     DispatchEnqueued,
+    DispatchRepeated,
     TaskStarted,
     TaskHeartbeat,
     TaskFinished,

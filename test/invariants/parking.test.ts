@@ -27,6 +27,7 @@ describe('parked facts', () => {
     const types = [
       'TaskHeartbeat',
       'DispatchEnqueued',
+      'DispatchRepeated',
       'TimerEnqueued',
       'MaterializationReported',
       'PartitionWiped',

@@ -3,7 +3,7 @@ import { defineTable } from '../../model/table.ts'
 
 const dispatchStatuses = ['PENDING', 'FAILED', 'CREATED', 'ACKED'] as const
 export type DispatchStatus = (typeof dispatchStatuses)[number]
-/** A status only moves to the right: a failed enqueue may still succeed, a started task is acknowledged for good. */
+/** Within one offer a status only moves to the right: a failed enqueue may still succeed, a started task is acknowledged for good. */
 export const dispatchRank = (status: DispatchStatus): number => dispatchStatuses.indexOf(status)
 
 export const dispatchOutbox = defineTable({
@@ -20,6 +20,7 @@ export const dispatchOutbox = defineTable({
     attempt_id: col.string('Goes to the worker and comes back with every fact.'),
     status: col.oneOf(dispatchStatuses, 'PENDING until the queue has it, ACKED when a worker has.'),
     worker_queue: col.string('Target queue.'),
+    offer: col.optional(col.int('Which time it is offered to the queue; null for the first, and once a worker has it.')),
     created_at: col.timestamp('When the dispatch was requested.'),
   },
   indexes: { by_status: ['status'] },

@@ -72,6 +72,7 @@ export const DispatchRequested = defineEvent({
       attempt_id: dispatch.attempt_id,
       status: 'PENDING',
       worker_queue: dispatch.worker_queue,
+      offer: null,
       created_at: at,
       row_version: event.event_id,
     })

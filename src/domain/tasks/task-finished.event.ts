@@ -112,6 +112,7 @@ function closeAttempt(rows: Rows, finish: Finish, at: number, eventId: string): 
   const dispatch = rows.hot(dispatchOutbox).edit(finish.run_id, finish.task_key, finish.attempt)
   if (dispatch !== undefined) {
     dispatch.status = 'ACKED'
+    dispatch.offer = null
     dispatch.row_version = eventId
   }
   // The alarm that watched this attempt has nothing left to watch.

@@ -37,7 +37,7 @@ export const TaskStarted = defineEvent({
       attempt.started_at = toMs(start.started_at)
       attempt.row_version = event.event_id
     }
-    advanceDispatch(rows, start, 'ACKED', event.event_id)
+    advanceDispatch(rows, start, { status: 'ACKED' }, event.event_id)
     return applied
   },
 })

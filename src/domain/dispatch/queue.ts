@@ -1,0 +1,7 @@
+import type { TaskRow } from '../tasks/tasks.table.ts'
+
+/** The queue of the workers that this process itself has started. Whoever takes from another one is not ours. */
+export const LOCAL_QUEUE = 'default'
+
+/** The queue that the author of the asset has named. */
+export const queueOf = (task: Readonly<TaskRow>): string => (task.spec as { queue?: string } | null)?.queue ?? LOCAL_QUEUE
