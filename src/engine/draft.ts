@@ -7,7 +7,7 @@ import { type FileRef, fileRef } from './checked.ts'
 import type { Delta, DeltaFiles, HistoryEntry, Manifest, OrderEntry, OrderedPublish, RunRef } from './manifest.ts'
 import { appendEntry } from './page-list.ts'
 import { encodeRows } from './parquet.ts'
-import { type Layer, Paths, type Scope } from './paths.ts'
+import { Paths, type Scope } from './paths.ts'
 import { expiredHistory, type Retention, retentionCutoff } from './retention.ts'
 import { sortedByKey } from './row-merge.ts'
 import { sealJson } from './sealed-json.ts'
@@ -89,44 +89,59 @@ export function draftDelta(input: DraftInput): Draft {
 }
 
 /** Writes the rows that changed since the last publish, and from here on counts changes anew. */
-function writeChanges(
+function writeChanges(input: DraftInput, files: FileSet): { tables: Record<string, DeltaFiles>; rows: number } {
+  const hot = writeHotChanges(input, files)
+  const cold = writeColdChanges(input, files)
+  return { tables: { ...hot.tables, ...cold.tables }, rows: hot.rows + cold.rows }
+}
+
+/** `left` are rows that went elsewhere: for whoever follows, they are gone from here. */
+function writeHotChanges(
   { state, manifest, scope, epoch }: DraftInput,
   files: FileSet,
+  left: ReadonlyMap<Table, readonly AnyRow[]> = new Map(),
 ): { tables: Record<string, DeltaFiles>; rows: number } {
   const paths = new Paths(scope)
   const publish = manifest.publish + 1
   const tables: Record<string, DeltaFiles> = {}
   let count = 0
-  const write = (table: Table, layer: Layer, name: string, changed: Iterable<AnyRow>): FileRef => {
-    const rows = sortedByKey(table, changed)
-    count += rows.length
-    return files.add(paths.file(name, layer, publish, epoch), encodeRows(table, rows, scope), rows.length)
-  }
   for (const [table, hot] of state.hotTables) {
     const entry: { rows?: FileRef; removed?: FileRef } = {}
-    if (hot.dirty.size > 0) entry.rows = write(table, 'l0', table.name, hot.dirty)
-    if (hot.removed.size > 0) {
+    const keys = [...hot.removed.values(), ...(left.get(table) ?? []).map((row) => hot.keyOf(row))]
+    if (hot.dirty.size > 0) {
+      entry.rows = files.addRows(table, paths.file(table.name, 'l0', publish, epoch), hot.dirty, scope)
+      count += hot.dirty.size
+    }
+    if (keys.length > 0) {
       const removed = removedKeysOf(table)
-      entry.removed = write(
+      const path = paths.file(table.name, 'removed', publish, epoch)
+      entry.removed = files.addRows(
         removed,
-        'removed',
-        table.name,
-        [...hot.removed.values()].map((key) => rowOfKey(removed, key)),
+        path,
+        keys.map((key) => rowOfKey(removed, key)),
+        scope,
       )
+      count += keys.length
     }
     if (entry.rows !== undefined || entry.removed !== undefined) tables[table.name] = entry
     hot.clearChanges()
   }
+  return { tables, rows: count }
+}
+
+function writeColdChanges(
+  { state, manifest, scope, epoch }: DraftInput,
+  files: FileSet,
+): { tables: Record<string, DeltaFiles>; rows: number } {
+  const paths = new Paths(scope)
+  const tables: Record<string, DeltaFiles> = {}
+  let count = 0
   for (const [table, cold] of state.coldTables) {
-    if (cold.dirty.size > 0)
-      tables[table.name] = {
-        rows: write(
-          table,
-          'l0',
-          table.name,
-          [...cold.dirty].map((key) => cold.recent.get(key) as AnyRow),
-        ),
-      }
+    if (cold.dirty.size === 0) continue
+    const rows = [...cold.dirty].map((key) => cold.recent.get(key) as AnyRow)
+    const path = paths.file(table.name, 'l0', manifest.publish + 1, epoch)
+    tables[table.name] = { rows: files.addRows(table, path, rows, scope) }
+    count += rows.length
     cold.clearChanges()
   }
   return { tables, rows: count }
@@ -147,18 +162,13 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
   const publish = manifest.publish + 1
   const files = new FileSet()
 
-  const delta = writeChanges(input, files).tables
-  const sealedTables = sealEnded(input, files, paths, publish)
+  const sealed = sealEnded(input, files, paths, publish)
+  // What a reader of the last publish needs to follow; recent cold rows it finds in the runs from now on.
+  const delta = writeHotChanges(input, files, sealed.owners).tables
   const base: Record<string, FileRef> = {}
   for (const [table, hot] of state.hotTables) {
-    const rows = sortedByKey(table, hot.all())
-    if (rows.length > 0)
-      base[table.name] = files.add(
-        paths.file(table.name, 'base', publish, epoch),
-        encodeRows(table, rows, scope, { codec: 'zstd' }),
-        rows.length,
-      )
-    hot.clearChanges()
+    if (hot.size > 0)
+      base[table.name] = files.addRows(table, paths.file(table.name, 'base', publish, epoch), hot.all(), scope, 'zstd')
   }
   const captured = [...state.coldTables].map(([table, cold]) => {
     const rows = new Map(cold.recent)
@@ -179,9 +189,9 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
   }
 
   const history =
-    sealedTables === undefined
+    sealed.entry === undefined
       ? { list: manifest.history, pages: [] }
-      : appendEntry(manifest.history, sealedTables, (at, level) => paths.page('history', at, epoch, level))
+      : appendEntry(manifest.history, sealed.entry, (at, level) => paths.page('history', at, epoch, level))
   const order = recordOrder(input, files, paths, publish)
   for (const page of [...history.pages, ...order.pages]) files.list.push(page)
   return {
@@ -201,11 +211,20 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
 }
 
 /** Moves everything that has ended out of memory into history files, and notes in the index where it went. */
-function sealEnded(input: DraftInput, files: FileSet, paths: Paths, publish: number): HistoryEntry | undefined {
+function sealEnded(
+  input: DraftInput,
+  files: FileSet,
+  paths: Paths,
+  publish: number,
+): { entry: HistoryEntry | undefined; owners: ReadonlyMap<Table, readonly AnyRow[]> } {
   const { state, scope, epoch, nowMs, publishedAt } = input
   const sealed = new Map<Table, AnyRow[]>()
+  const owners = new Map<Table, AnyRow[]>()
   for (const { owner, row, state: endState, at } of [...state.ended()]) {
     const ownerId = row[owner.key[0] as string] as string
+    const ownRows = owners.get(owner)
+    if (ownRows === undefined) owners.set(owner, [row])
+    else ownRows.push(row)
     for (const table of state.sealed.get(owner.name) ?? []) {
       const rows = [...state.hotTable(table).under(ownerId)]
       if (rows.length === 0) continue
@@ -223,18 +242,13 @@ function sealEnded(input: DraftInput, files: FileSet, paths: Paths, publish: num
       row_version: row['row_version'] as string,
     })
   }
-  if (sealed.size === 0) return undefined
+  if (sealed.size === 0) return { entry: undefined, owners }
   const day = utcDay(nowMs)
   const tables: Record<string, FileRef> = {}
   for (const [table, rows] of sealed) {
-    const sorted = sortedByKey(table, rows)
-    tables[table.name] = files.add(
-      paths.historyFile(table.name, day, publish, epoch),
-      encodeRows(table, sorted, scope, { codec: 'zstd' }),
-      sorted.length,
-    )
+    tables[table.name] = files.addRows(table, paths.historyFile(table.name, day, publish, epoch), rows, scope, 'zstd')
   }
-  return { publish, sealed_at: publishedAt, tables }
+  return { entry: { publish, sealed_at: publishedAt, tables }, owners }
 }
 
 async function mergeLevels(
@@ -328,6 +342,11 @@ class FileSet {
   add(path: string, bytes: Uint8Array, rows: number): FileRef {
     this.list.push({ path, bytes })
     return fileRef(path, bytes, rows)
+  }
+
+  addRows(table: Table, path: string, rows: Iterable<AnyRow>, scope: Scope, codec?: 'zstd'): FileRef {
+    const sorted = sortedByKey(table, rows)
+    return this.add(path, encodeRows(table, sorted, scope, codec === undefined ? {} : { codec }), sorted.length)
   }
 
   addRun(path: string, bytes: Uint8Array, rows: number, level: number): RunRef {

@@ -43,8 +43,10 @@ export class Publisher {
     this.#unschedule()
     await this.#running
     await this.#publish()
+    this.#goOn()
   }
 
+  /** Publishes no more; what is being written is finished. */
   async close(): Promise<void> {
     this.#closed = true
     this.#unschedule()

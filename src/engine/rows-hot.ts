@@ -130,6 +130,11 @@ export class HotTable implements HotRows {
     }
   }
 
+  /** The first parts of all keys held here. */
+  firstKeys(): Iterable<KeyPart> {
+    return this.#rows.keys()
+  }
+
   *all(): Iterable<AnyRow> {
     yield* leaves(this.#rows, this.#depth)
     if (this.#parent !== undefined) yield* this.#inherited(this.#parent.all())

@@ -154,10 +154,14 @@ export class View {
 
   /** What the base sealed is in history now, and recent cold rows are in its runs. */
   #leaveSealed(): void {
-    for (const { owner, row } of [...this.#state.ended()]) {
-      const ownerId = row[owner.key[0] as string] as string
-      for (const table of this.#state.sealed.get(owner.name) ?? []) {
-        for (const sealed of [...this.#state.hotTable(table).under(ownerId)]) this.#state.hotTable(table).unload(sealed)
+    for (const [ownerName, tables] of this.#state.sealed) {
+      const owners = this.#state.hotTable(this.#state.tableNamed(ownerName))
+      for (const table of tables) {
+        const hot = this.#state.hotTable(table)
+        for (const ownerId of [...hot.firstKeys()]) {
+          if (owners.get(ownerId) !== undefined) continue
+          for (const row of [...hot.under(ownerId)]) hot.unload(row)
+        }
       }
     }
     for (const cold of this.#state.coldTables.values()) cold.recent.clear()

@@ -9,6 +9,7 @@ import { Ledger } from '../engine/ledger.ts'
 import { Paths } from '../engine/paths.ts'
 import { View } from '../engine/view.ts'
 import { ServoError } from '../lib/error.ts'
+import { DAY_MS } from '../lib/time.ts'
 import { ulidSource } from '../lib/ulid.ts'
 import { newEvent } from '../model/event.ts'
 import { systemClock } from '../ports/clock.ts'
@@ -16,6 +17,9 @@ import { localScope } from './local-files.ts'
 import { RunReader } from './run-reader.ts'
 import { storedLogs } from './runs-api.ts'
 import { sqlOver } from './sql-rows.ts'
+
+/** Nobody else is waiting: better slow than wrong. */
+const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000, maxAgeMs: DAY_MS }
 
 /** What can be known and asked of runs while no server runs: everything is in the folder, only nothing happens. */
 export async function offlineRuns(servoDir: string): Promise<RunsApi> {
@@ -26,7 +30,17 @@ export async function offlineRuns(servoDir: string): Promise<RunsApi> {
   }
   const store = fsStore(servoDir)
   const view = await View.open({ store, scope: localScope, registry: orchestration, clock: systemClock })
-  const { state } = await view.fresh()
+  const { state, complete } = await view.fresh(PATIENT)
+  if (!complete) {
+    throw new ServoError(
+      'unavailable',
+      'tail_too_long',
+      'more has happened since the tables were written than can be read here',
+      {
+        hint: 'Start the project once (servo dev), or run servo verify to see whether something is damaged.',
+      },
+    )
+  }
   const reader = new RunReader(() => state, sqlOver(servoDir, store, localScope))
   return {
     request: () => Promise.reject(needsServer()),

@@ -43,6 +43,8 @@ export interface OrchestratorOptions {
 
 /** How often every row is looked at again, while there is anything unfinished. */
 const SWEEP_MS = 5 * MINUTE_MS
+/** Whoever stops a server waits for it to end. */
+const MAX_LAST_PUBLISH_MS = 400
 /** A loop that broke is opened again this often before the process gives up. */
 const MAX_REOPENS = 5
 
@@ -127,7 +129,9 @@ export class Orchestrator {
     this.#cancelSweep?.()
     this.#dispatch.close()
     await this.#reopening?.catch(() => undefined)
-    await this.#publisher?.close()
+    await this.#loop?.settled()
+    // Not needed, but the next start and whoever reads the tables meanwhile are spared the tail of the ledger.
+    await Promise.race([this.#publisher?.flush(), this.#options.clock.sleep(MAX_LAST_PUBLISH_MS)])
     await this.#loop?.close()
     await this.logs.close()
   }
@@ -185,6 +189,7 @@ export class Orchestrator {
   }
 
   #publishFailed(error: unknown): void {
+    if (this.#stopped) return
     if (isServoError(error, 'conflict')) this.#stop(error)
     else this.#options.onTrouble?.(error)
   }

@@ -137,7 +137,7 @@ describe('garbage collection', { timeout: 120_000 }, () => {
     await gate.arrived
     const epoch = crashing.manifest.epoch
     const left = (await workspace.paths(paths.state)).filter((path) => new RegExp(`-${epoch}(-\\d+)?\\.\\w+$`).test(path))
-    for (const layer of ['_order/', '_order_pages/', '_history_pages/', '/history/', '/runs/', '/l0/']) {
+    for (const layer of ['_order/', '_order_pages/', '_history_pages/', '/history/', '/runs/', '/removed/']) {
       expect(
         left.filter((path) => path.includes(layer)),
         layer,
