@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { asset, command, source, table } from './asset.ts'
 import { check } from './check.ts'
@@ -34,8 +34,12 @@ describe('a definition', () => {
 
   test('leaves the stacks of others as long as they were', () => {
     const limit = Error.stackTraceLimit
+    onTestFinished(() => {
+      Error.stackTraceLimit = limit
+    })
+    Error.stackTraceLimit = 33
     asset('a', { run: body })
-    expect(Error.stackTraceLimit).toBe(limit)
+    expect(Error.stackTraceLimit).toBe(33)
   })
 
   test('of some partitions says which', () => {

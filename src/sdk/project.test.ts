@@ -126,7 +126,9 @@ describe('the version of an asset', () => {
     'lib/digits.ts': 'export const digits = 2\n',
     'lib/late.ts': 'export const late = 1\n',
     'node_modules/dep/package.json': '{ "name": "dep", "version": "1.0.0", "main": "index.js" }',
-    'node_modules/dep/index.js': "exports.name = 'dep'",
+    'node_modules/dep/index.js': "exports.name = require('inner')",
+    'node_modules/inner/package.json': '{ "name": "inner", "version": "1.0.0", "main": "index.js" }',
+    'node_modules/inner/index.js': "module.exports = 'inner'",
   }
   const versions = async (dir: string): Promise<Record<string, string>> => {
     const assets: AssetDefinition[] = (await load(dir)).manifest?.assets ?? []
