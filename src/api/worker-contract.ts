@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type AttemptResult, attemptResult, type DispatchEnvelope } from '../contract/dispatch.ts'
+import { isLocalWorker } from '../domain/tasks/worker-id.ts'
 import { SECOND_MS } from '../lib/time.ts'
 import { id } from '../model/envelope.ts'
 import type { Verdict } from '../model/event.ts'
@@ -11,11 +12,14 @@ const MAX_WAIT_MS = 30 * SECOND_MS
 /** A worker may repeat the attempt it speaks for; its token says so anyway. */
 const echo = { attempt_id: id.optional() }
 
-export const startedBody = z.object({ worker_id: id, ...echo })
-export const heartbeatBody = z.object({ worker_id: id.optional(), ...echo })
+/** Chosen by the worker. Those of our own name their process, by which we know that they ended with it. */
+const workerId = id.refine((name) => !isLocalWorker(name), 'must not begin with "local:", which names workers of the server')
+
+export const startedBody = z.object({ worker_id: workerId, ...echo })
+export const heartbeatBody = z.object({ worker_id: workerId.optional(), ...echo })
 export const completedBody = attemptResult.extend(echo)
 export const claimBody = z.object({
-  worker_id: id,
+  worker_id: workerId,
   /** Queues it takes work from; absent for all. */
   queues: z.array(id).min(1).max(100).optional(),
   /** Attempts it has room for. */

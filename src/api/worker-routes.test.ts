@@ -28,7 +28,7 @@ class Server implements TaskCallbacks {
     tokens: this.tokens,
     scope,
     clock: this.clock,
-    baseUrl: 'https://servo.example',
+    baseUrl: () => 'https://servo.example',
     mayClaim: async (token) => (token === 'worker-token' ? 'allowed' : token === 'viewer-token' ? 'forbidden' : 'unknown'),
   })
   readonly heard: unknown[] = []

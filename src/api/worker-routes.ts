@@ -1,22 +1,18 @@
 import { type Context, Hono } from 'hono'
-import type { DispatchEnvelope } from '../contract/dispatch.ts'
 import { dispatchId, queueSafeId } from '../domain/dispatch/identity.ts'
 import { ServoError } from '../lib/error.ts'
 import type { Verdict } from '../model/event.ts'
 import type { AlarmClock } from '../ports/clock.ts'
+import { addressed, type ReturnAddress } from './addressed.ts'
 import { claimWork } from './claim.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
-import type { AttemptClaims, TaskTokens, TokenRefusal, VerifiedClaims } from './tokens.ts'
+import type { AttemptClaims, TokenRefusal, VerifiedClaims } from './tokens.ts'
 import { claimBody, completedBody, heartbeatBody, startedBody, type TaskCallbacks } from './worker-contract.ts'
 
-export interface WorkerRoutesOptions {
+export interface WorkerRoutesOptions extends ReturnAddress {
   readonly callbacks: TaskCallbacks
-  readonly tokens: TaskTokens
-  readonly scope: Pick<AttemptClaims, 'tenant_id' | 'workspace_id'>
   readonly clock: AlarmClock
-  /** Where workers find us, without a slash at the end. Configured, because the Host header says whatever its sender likes. */
-  readonly baseUrl: string
   /** What the bearer of this API token may do about claiming work; `unknown` when it is no token of ours. */
   readonly mayClaim: (token: string) => Promise<'allowed' | 'forbidden' | 'unknown'>
 }
@@ -74,16 +70,6 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   })
 
   return app
-}
-
-/** The envelope with what its worker needs to answer. */
-function addressed(
-  envelope: DispatchEnvelope,
-  { tokens, scope, baseUrl }: Pick<WorkerRoutesOptions, 'tokens' | 'scope' | 'baseUrl'>,
-): DispatchEnvelope {
-  const { run_id, task_key, attempt, attempt_id } = envelope
-  const { token, token_expires_at } = tokens.mint({ ...scope, run_id, task_key, attempt, attempt_id })
-  return { ...envelope, callback_base_url: baseUrl, task_token: token, token_expires_at }
 }
 
 /** The attempt that the caller may speak for, if it is the one that the path names. */

@@ -42,6 +42,8 @@ export const assetDefinition = z.object({
   retry: retryPolicy.nullish(),
   timeout_sec: z.number().int().min(1).nullish(),
   pool: name.nullish(),
+  /** Which workers run it; those of the machine unless told otherwise. */
+  queue: name.nullish(),
   priority: z.number().int().min(-1_000).max(1_000).default(0),
   code_version: name.nullish(),
   renamed_from: assetKey.nullish(),
@@ -61,6 +63,8 @@ export const projectManifest = z.object({
   assets: z.array(assetDefinition).max(100_000),
   /** Named concurrency limits. */
   pools: z.record(name, z.number().int().min(1).max(100_000)).default({}),
+  /** Queues of workers that are not ours and are told of work; those that are not named here ask for it. */
+  queues: z.record(name, z.object({ push: z.url({ protocol: /^https?$/ }) })).default({}),
   /** Attempts at a time on one machine, when the project says how many. */
   concurrency: z.number().int().min(1).max(10_000).nullish(),
   schedules: z.array(z.looseObject({ name })).default([]),

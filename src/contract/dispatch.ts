@@ -39,6 +39,8 @@ export const dispatchEnvelope = z.object({
     graph_version: z.string().nullish(),
     inputs: z.record(z.string(), inputRef).default({}),
     timeout_sec: z.number().int().nullish(),
+    /** Silence after which the worker is taken for lost. */
+    heartbeat_timeout_sec: z.number().int().nullish(),
     /** Labels of the run. */
     labels: z.record(z.string(), z.string()).default({}),
   }),

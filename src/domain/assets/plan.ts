@@ -76,14 +76,14 @@ const LOWEST = -1_000
 const HIGHEST = 1_000
 
 function settingsOf(asset: AssetDefinition, run: RunToPlan): Omit<PlannedTask, 'task_key'> {
-  const { retry, io, kind, inputs } = asset
+  const { retry, io, kind, inputs, queue } = asset
   return {
     max_attempts: retry?.max_attempts ?? 1,
     ...(asset.timeout_sec && { timeout_sec: asset.timeout_sec }),
     ...(asset.pool && { pool: asset.pool }),
     priority: Math.min(HIGHEST, Math.max(LOWEST, run.priority + asset.priority)),
     // Stored with every task of every run: what nobody set is left out.
-    spec: { kind, io, ...(retry && { retry }), ...(Object.keys(inputs).length > 0 && { inputs }) },
+    spec: { kind, io, ...(queue && { queue }), ...(retry && { retry }), ...(Object.keys(inputs).length > 0 && { inputs }) },
   }
 }
 

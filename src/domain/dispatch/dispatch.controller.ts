@@ -6,6 +6,7 @@ import { pools } from '../assets/pools.table.ts'
 import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
 import { DispatchRequested } from './dispatch-requested.event.ts'
 import { attemptId } from './identity.ts'
+import { LOCAL_QUEUE, queueOf } from './queue.ts'
 
 type Ready = Readonly<TaskRow>
 
@@ -18,27 +19,49 @@ function comesBefore(a: Ready, b: Ready): boolean {
   return a.task_key < b.task_key
 }
 
-/** One named pool, or the tasks that name none. */
-interface Lane {
-  readonly ready: Heap<Ready>
+/** One queue of workers, and how many of its tasks are with them. */
+interface Queue {
+  readonly name: string
+  readonly lanes: Map<string | null, Lane>
   inFlight: number
 }
 
+/** The tasks of a queue that share a pool, or name none. */
+interface Lane {
+  readonly queue: Queue
+  readonly pool: string | null
+  readonly ready: Heap<Ready>
+}
+
+/**
+ * What is offered at a time to workers that are not ours. How many there are is not known here: enough that none of them waits
+ * for a durable write, few enough that what is urgent does not wait behind what was offered before it.
+ */
+const OFFERED_ELSEWHERE = 1_000
+
 /**
  * Hands ready tasks to workers as long as there is room, the most urgent first. A task stays READY until its turn, so that
- * cancelling it, or being overtaken by something more urgent, costs nothing. `capacity` is how many may be with workers.
+ * cancelling it, or being overtaken by something more urgent, costs nothing. `capacity` is how many may be with our own workers.
  */
 export function dispatchController(capacity: () => number): Controller {
   const slots = new Map<string, number>()
-  const lanes = new Map<string | null, Lane>()
+  const queues = new Map<string, Queue>()
+  /** Tasks with workers, by pool. A pool may be shared by queues. */
+  const pooled = new Map<string, number>()
   const inFlight = new Map<Ready, Lane>()
   const queued = new Set<Ready>()
 
-  function laneOf(pool: string | null): Lane {
-    let lane = lanes.get(pool)
+  function laneOf(task: Ready): Lane {
+    const name = queueOf(task)
+    let queue = queues.get(name)
+    if (queue === undefined) {
+      queue = { name, lanes: new Map(), inFlight: 0 }
+      queues.set(name, queue)
+    }
+    let lane = queue.lanes.get(task.pool)
     if (lane === undefined) {
-      lane = { ready: new Heap(comesBefore), inFlight: 0 }
-      lanes.set(pool, lane)
+      lane = { queue, pool: task.pool, ready: new Heap(comesBefore) }
+      queue.lanes.set(task.pool, lane)
     }
     return lane
   }
@@ -48,36 +71,45 @@ export function dispatchController(capacity: () => number): Controller {
     else slots.set(pool, count)
   }
 
+  function count({ queue, pool }: Lane, more: 1 | -1): void {
+    queue.inFlight += more
+    if (pool !== null) pooled.set(pool, (pooled.get(pool) ?? 0) + more)
+  }
+
   function observe(task: Ready): void {
     const isInFlight = task.state === 'DISPATCHED' || task.state === 'RUNNING'
     const lane = inFlight.get(task)
     if (isInFlight && lane === undefined) {
-      const own = laneOf(task.pool)
+      const own = laneOf(task)
       inFlight.set(task, own)
-      own.inFlight += 1
+      count(own, 1)
     } else if (!isInFlight && lane !== undefined) {
       inFlight.delete(task)
-      lane.inFlight -= 1
+      count(lane, -1)
     }
     if (task.state !== 'READY' || queued.has(task)) return
     queued.add(task)
-    laneOf(task.pool).ready.push(task)
+    laneOf(task).ready.push(task)
   }
 
   /** The lane whose first task is the most urgent of those that may start. */
-  function next(dispatched: ReadonlyMap<Lane, number>): Lane | undefined {
+  function next(): Lane | undefined {
     let best: Lane | undefined
-    for (const [pool, lane] of lanes) {
-      dropStale(lane)
-      const first = lane.ready.peek()
-      if (first === undefined) continue
-      // A pool without a limit is limited by the capacity alone.
-      const limit = (pool === null ? undefined : slots.get(pool)) ?? Number.POSITIVE_INFINITY
-      if (lane.inFlight + (dispatched.get(lane) ?? 0) >= limit) continue
-      if (best === undefined || comesBefore(first, best.ready.peek() as Ready)) best = lane
+    for (const { name, lanes, inFlight: busy } of queues.values()) {
+      if (busy >= (name === LOCAL_QUEUE ? capacity() : OFFERED_ELSEWHERE)) continue
+      for (const lane of lanes.values()) {
+        dropStale(lane)
+        const first = lane.ready.peek()
+        if (first === undefined || isFull(lane)) continue
+        if (best === undefined || comesBefore(first, best.ready.peek() as Ready)) best = lane
+      }
     }
     return best
   }
+
+  /** A pool without a limit is limited by its queue alone. */
+  const isFull = ({ pool }: Lane): boolean =>
+    pool !== null && (pooled.get(pool) ?? 0) >= (slots.get(pool) ?? Number.POSITIVE_INFINITY)
 
   function dropStale({ ready }: Lane): void {
     for (let first = ready.peek(); first !== undefined && first.state !== 'READY'; first = ready.peek()) {
@@ -97,19 +129,22 @@ export function dispatchController(capacity: () => number): Controller {
     decide(): readonly NewEvent[] {
       const events: NewEvent[] = []
       if (queued.size === 0) return events
-      const room = capacity()
-      const dispatched = new Map<Lane, number>()
-      while (inFlight.size + events.length < room) {
-        const lane = next(dispatched)
-        if (lane === undefined) break
+      const chosen: Lane[] = []
+      for (let lane = next(); lane !== undefined; lane = next()) {
         const task = lane.ready.pop() as Ready
         queued.delete(task)
-        dispatched.set(lane, (dispatched.get(lane) ?? 0) + 1)
-        const { run_id, task_key, attempt } = task
-        const payload = { run_id, task_key, attempt, attempt_id: attemptId(run_id, task_key, attempt) }
-        events.push(newEvent(DispatchRequested, payload, { correlation_id: run_id }))
+        chosen.push(lane)
+        count(lane, 1)
+        events.push(requested(task, lane.queue.name))
       }
+      // Counted when the row says so: a dispatch that comes to nothing takes no room.
+      for (const lane of chosen) count(lane, -1)
       return events
     },
   }
+}
+
+function requested({ run_id, task_key, attempt }: Ready, queue: string): NewEvent {
+  const payload = { run_id, task_key, attempt, attempt_id: attemptId(run_id, task_key, attempt), worker_queue: queue }
+  return newEvent(DispatchRequested, payload, { correlation_id: run_id })
 }

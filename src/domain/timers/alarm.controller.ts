@@ -4,21 +4,21 @@ import { type Controller, MAX_LAG_MS, type Observed } from '../../model/controll
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Row } from '../../model/table.ts'
 import { TimerFired } from './timer-fired.event.ts'
-import { timers } from './timers.table.ts'
+import { type TimerType, timers } from './timers.table.ts'
 
-type TimerRow = Row<typeof timers>
+export type TimerRow = Row<typeof timers>
 
 /** While facts may be missing, how long to wait before looking again. */
 const LOOK_AGAIN_MS = 10 * SECOND_MS
 
-/** What follows when an alarm that is no retry goes off; null when nothing does but the alarm itself. */
+/** What else follows when an alarm of one kind goes off. */
 export type OnAlarm = (timer: Readonly<TimerRow>, observed: Observed) => readonly NewEvent[]
 
 /**
  * Lets alarms go off when they are due. Due times come from rows, so one that was lost by whatever rang it is found the next
  * time anybody looks. An alarm acts because something did not happen, so it waits while facts may be unread.
  */
-export function alarmController(others: OnAlarm = () => []): Controller {
+export function alarmController(following: Partial<Record<TimerType, OnAlarm>> = {}): Controller {
   const due = new Heap<{ at: number; timer: Readonly<TimerRow> }>((a, b) => a.at < b.at)
   const known = new Map<Readonly<TimerRow>, number>()
   return {
@@ -47,7 +47,7 @@ export function alarmController(others: OnAlarm = () => []): Controller {
           continue
         }
         known.delete(timer)
-        events.push(fired(timer), ...others(timer, observed))
+        events.push(fired(timer), ...(following[timer.timer_type]?.(timer, observed) ?? []))
       }
       return events
     },

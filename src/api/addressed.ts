@@ -1,0 +1,27 @@
+import type { DispatchEnvelope } from '../contract/dispatch.ts'
+import { sha256 } from '../lib/hash.ts'
+import type { AttemptClaims, TaskTokens } from './tokens.ts'
+
+export interface ReturnAddress {
+  readonly tokens: TaskTokens
+  readonly scope: Pick<AttemptClaims, 'tenant_id' | 'workspace_id'>
+  /** Where workers find us, without a slash at the end. Configured, because the Host header says whatever its sender likes. */
+  readonly baseUrl: () => string
+}
+
+/** The envelope with what its worker needs to answer. */
+export function addressed(envelope: DispatchEnvelope, { tokens, scope, baseUrl }: ReturnAddress): DispatchEnvelope {
+  const { run_id, task_key, attempt, attempt_id } = envelope
+  const { token, token_expires_at } = tokens.mint({ ...scope, run_id, task_key, attempt, attempt_id })
+  return {
+    ...envelope,
+    callback_base_url: baseUrl(),
+    task_token: token,
+    token_expires_at,
+    traceparent: envelope.traceparent ?? traceparent(run_id, attempt_id),
+  }
+}
+
+/** W3C trace context: a run is a trace and an attempt a span of it. Derived, so that whoever tells of them names the same. */
+const traceparent = (runId: string, attemptId: string): string =>
+  `00-${sha256(`trace:${runId}`).slice(0, 32)}-${sha256(`span:${attemptId}`).slice(0, 16)}-01`

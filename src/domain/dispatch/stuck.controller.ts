@@ -1,0 +1,68 @@
+import { Heap } from '../../lib/heap.ts'
+import { MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
+import { type Controller, MAX_LAG_MS } from '../../model/controller.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import type { Row } from '../../model/table.ts'
+import { runs } from '../runs/runs.table.ts'
+import { dispatchOutbox } from './dispatch-outbox.table.ts'
+import { DispatchRepeated } from './dispatch-repeated.event.ts'
+import { LOCAL_QUEUE } from './queue.ts'
+
+type Dispatch = Readonly<Row<typeof dispatchOutbox>>
+
+/** Long enough for a machine to be started for the work; an attempt that is offered too often is still begun only once. */
+const STUCK_AFTER_MS = 10 * MINUTE_MS
+/** While facts may be missing, how long to wait before looking again. */
+const LOOK_AGAIN_MS = 10 * SECOND_MS
+
+/**
+ * Offers a dispatch again that a queue took, or could not be given, and that no worker began. What waits for a worker to ask
+ * for it is not stuck: it is PENDING, and offered as long as it is.
+ */
+export function stuckDispatchController(stuckAfterMs = STUCK_AFTER_MS): Controller {
+  const due = new Heap<{ at: number; dispatch: Dispatch }>((a, b) => a.at < b.at)
+  const known = new Map<Dispatch, number>()
+  const stuckAt = ({ created_at, offer }: Dispatch): number => created_at + (offer ?? 1) * stuckAfterMs
+
+  function waitUntil(at: number, dispatch: Dispatch): void {
+    if (known.get(dispatch) === at) return
+    known.set(dispatch, at)
+    due.push({ at, dispatch })
+  }
+
+  return {
+    name: 'stuck dispatches',
+    doc: 'Offers dispatches again that a queue lost.',
+    watches: [dispatchOutbox],
+    observe: (_, row) => {
+      const dispatch = row as Dispatch
+      if (isWithQueue(dispatch)) waitUntil(stuckAt(dispatch), dispatch)
+      else known.delete(dispatch)
+    },
+    decide({ rows, now, lagMs }): readonly NewEvent[] {
+      const events: NewEvent[] = []
+      for (let first = due.peek(); first !== undefined && first.at <= now; first = due.peek()) {
+        due.pop()
+        const { dispatch, at } = first
+        if (known.get(dispatch) !== at) continue
+        known.delete(dispatch)
+        if (!isWithQueue(dispatch) || isCancelled(rows, dispatch)) continue
+        if (lagMs > MAX_LAG_MS) waitUntil(now + LOOK_AGAIN_MS, dispatch)
+        else events.push(repeated(dispatch, 1 + Math.floor((now - dispatch.created_at) / stuckAfterMs)))
+      }
+      return events
+    },
+    wakeAt: () => due.peek()?.at,
+  }
+}
+
+const isWithQueue = ({ worker_queue, status }: Dispatch): boolean =>
+  worker_queue !== LOCAL_QUEUE && (status === 'CREATED' || status === 'FAILED')
+
+const isCancelled = (rows: Rows, { run_id }: Dispatch): boolean => rows.hot(runs).get(run_id)?.cancel_requested_at !== null
+
+/** Numbered by the time that has passed and not by counting: after a long pause it is offered once, not once per pause missed. */
+function repeated({ run_id, task_key, attempt }: Dispatch, offer: number): NewEvent {
+  return newEvent(DispatchRepeated, { run_id, task_key, attempt, offer }, { correlation_id: run_id })
+}

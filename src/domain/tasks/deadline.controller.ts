@@ -1,0 +1,66 @@
+import { SECOND_MS, toIso } from '../../lib/time.ts'
+import type { Controller } from '../../model/controller.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import { runSubject } from '../subjects.ts'
+import type { OnAlarm } from '../timers/alarm.controller.ts'
+import { TimerRequested } from '../timers/timer-requested.event.ts'
+import { timerSlot, timers } from '../timers/timers.table.ts'
+import { type AttemptRow, givenUp } from './given-up.ts'
+import { taskAttempts } from './task-attempts.table.ts'
+import { type TaskRow, tasks } from './tasks.table.ts'
+import { runsElsewhere } from './worker-id.ts'
+
+/** From the deadline, when the worker's next heartbeat tells it to stop, to when nobody waits for it any more. */
+const GRACE_MS = 30 * SECOND_MS
+
+/** When an attempt has had its time; undefined when it may take as long as it likes. */
+export function deadlineOf({ timeout_sec }: Readonly<TaskRow>, { started_at }: Readonly<AttemptRow>): number | undefined {
+  return timeout_sec === null || started_at === null ? undefined : started_at + timeout_sec * SECOND_MS
+}
+
+/** Sets the alarm for when an attempt on a worker that is not ours must have ended. Our own workers are killed in time. */
+export function deadlineController(): Controller {
+  const begun = new Set<Readonly<AttemptRow>>()
+  return {
+    name: 'deadline',
+    doc: 'Bounds the time of attempts on workers that are not ours.',
+    watches: [taskAttempts],
+    observe: (_, row) => {
+      if (runsElsewhere(row as AttemptRow)) begun.add(row as AttemptRow)
+    },
+    decide({ rows }): readonly NewEvent[] {
+      const events: NewEvent[] = []
+      for (const attempt of begun) {
+        if (!runsElsewhere(attempt)) continue
+        const { run_id, task_key } = attempt
+        const task = rows.hot(tasks).get(run_id, task_key)
+        const deadline = task && deadlineOf(task, attempt)
+        if (deadline === undefined) continue
+        // The slot outlives attempts: an alarm for an earlier one may still be there.
+        const timer = rows.hot(timers).get(runSubject(run_id), timerSlot({ timer_type: 'SLA_CHECK', run_id, task_key }))
+        if (timer === undefined || timer.fire_at < deadline + GRACE_MS) events.push(checkAt(attempt, deadline + GRACE_MS))
+      }
+      begun.clear()
+      return events
+    },
+  }
+}
+
+/** What follows when the alarm goes off: an attempt that had its time and its grace has failed. */
+export const onDeadline: OnAlarm = ({ run_id, task_key, fire_at }, { rows, now }) => {
+  const task = rows.hot(tasks).get(run_id ?? '', task_key ?? '')
+  const attempt = task && rows.hot(taskAttempts).get(task.run_id, task.task_key, task.attempt)
+  if (task === undefined || attempt === undefined || !runsElsewhere(attempt)) return []
+  const deadline = deadlineOf(task, attempt)
+  if (deadline === undefined) return []
+  // Its result may be on the way since before anybody was here to take it.
+  const endsAt = now - fire_at > GRACE_MS ? now + GRACE_MS : deadline + GRACE_MS
+  if (now < endsAt) return [checkAt(attempt, endsAt)]
+  const error_message = `it ran for more than ${task.timeout_sec} s, and did not stop when it was told to`
+  return [givenUp(attempt, { outcome: 'FAILED', error_category: 'timeout', error_message }, now)]
+}
+
+function checkAt({ run_id, task_key, attempt }: Readonly<AttemptRow>, at: number): NewEvent {
+  const timer = { timer_type: 'SLA_CHECK', run_id, task_key, attempt, fire_at: toIso(at) } as const
+  return newEvent(TimerRequested, timer, { correlation_id: run_id })
+}

@@ -1,0 +1,29 @@
+import { toIso } from '../../lib/time.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Row } from '../../model/table.ts'
+import type { Outcome, taskAttempts } from './task-attempts.table.ts'
+import { TaskFinished } from './task-finished.event.ts'
+
+export type AttemptRow = Row<typeof taskAttempts>
+
+export interface GivingUp {
+  readonly outcome: Extract<Outcome, 'FAILED' | 'CANCELLED'>
+  readonly error_category?: string
+  readonly error_message: string
+}
+
+/** The end of an attempt whose worker does not report it. If it does after all, that changes nothing any more. */
+export function givenUp(attempt: Readonly<AttemptRow>, why: GivingUp, now: number): NewEvent {
+  const { run_id, task_key, attempt_id, worker_id, started_at } = attempt
+  const ended = {
+    run_id,
+    task_key,
+    attempt: attempt.attempt,
+    attempt_id,
+    worker_id,
+    started_at: started_at === null ? null : toIso(started_at),
+    completed_at: toIso(now),
+    ...why,
+  }
+  return newEvent(TaskFinished, ended, { correlation_id: run_id })
+}
