@@ -35,7 +35,13 @@ export async function envelopeFor(
     attempt_id: dispatch.attempt_id,
     asset_key: task.asset_key ?? task.task_key,
     partition: task.partition_key === null ? null : { key: task.partition_key, values: task.partition_values },
-    payload: { graph_version: run?.graph_version ?? null, inputs, timeout_sec: task.timeout_sec, labels: run?.labels ?? {} },
+    payload: {
+      graph_version: run?.graph_version ?? null,
+      inputs,
+      timeout_sec: task.timeout_sec,
+      heartbeat_timeout_sec: task.heartbeat_timeout_sec,
+      labels: run?.labels ?? {},
+    },
   }
 }
 

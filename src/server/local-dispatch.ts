@@ -1,17 +1,17 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../contract/dispatch.ts'
 import { dispatchOutbox } from '../domain/dispatch/dispatch-outbox.table.ts'
+import { LOCAL_QUEUE } from '../domain/dispatch/queue.ts'
 import { isRunOver, runs } from '../domain/runs/runs.table.ts'
-import { TaskFinished } from '../domain/tasks/task-finished.event.ts'
 import { TaskStarted } from '../domain/tasks/task-started.event.ts'
 import { type TaskRow, tasks } from '../domain/tasks/tasks.table.ts'
 import { localWorkerId } from '../domain/tasks/worker-id.ts'
 import type { Reactor } from '../engine/loop.ts'
-import { isServoError, messageOf } from '../lib/error.ts'
 import { SECOND_MS, toIso } from '../lib/time.ts'
 import { type NewEvent, newEvent } from '../model/event.ts'
 import type { Rows } from '../model/rows.ts'
 import type { Row } from '../model/table.ts'
 import type { AlarmClock } from '../ports/clock.ts'
+import { notBegun, taskFinished } from './attempt-end.ts'
 import type { AttemptLogs } from './logs.ts'
 import type { Workers } from './workers.ts'
 
@@ -73,6 +73,7 @@ export class LocalDispatch {
   }
 
   #dispatch(dispatch: Readonly<Dispatch>): void {
+    if (dispatch.worker_queue !== LOCAL_QUEUE) return
     if (this.#closed || dispatch.status === 'ACKED' || this.#running.has(dispatch.attempt_id)) return
     const task = this.#options.rows().hot(tasks).get(dispatch.run_id, dispatch.task_key)
     if (task === undefined || task.state !== 'DISPATCHED' || task.attempt !== dispatch.attempt) return
@@ -88,7 +89,9 @@ export class LocalDispatch {
     this.#running.delete(dispatch.attempt_id)
     // Workers that were ended with this process tell nothing about their attempts.
     if (this.#closed) return
-    await this.#options.submit([this.#finished(running, result)]).catch(() => undefined)
+    const { submit, instance, clock } = this.#options
+    const ended = { workerId: localWorkerId(instance), startedAt: running.startedAt ?? null, now: clock.now() }
+    await submit([taskFinished(dispatch, result, ended)]).catch(() => undefined)
   }
 
   async #attempt(running: Running, task: Readonly<TaskRow>): Promise<AttemptResultInput> {
@@ -103,35 +106,6 @@ export class LocalDispatch {
       onStart: () => this.#started(running),
       onLog: (entries) => logs.add(running.dispatch, entries),
     })
-  }
-
-  #finished({ dispatch, startedAt }: Running, result: AttemptResultInput): NewEvent {
-    const { clock, instance } = this.#options
-    const now = clock.now()
-    const { run_id, task_key, attempt, attempt_id } = dispatch
-    const { error } = result
-    return newEvent(
-      TaskFinished,
-      {
-        run_id,
-        task_key,
-        attempt,
-        attempt_id,
-        outcome: result.outcome,
-        worker_id: localWorkerId(instance),
-        started_at: startedAt === undefined ? null : toIso(startedAt),
-        completed_at: toIso(now),
-        error_category: error?.category ?? null,
-        error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
-        retryable: error?.retryable ?? true,
-        retry_not_before: error?.retry_after_ms == null ? null : toIso(now + error.retry_after_ms),
-        materialization_id: result.materialization_id ?? null,
-        code_version: result.code_version ?? null,
-        output: result.output ?? null,
-        metrics: result.metrics ?? null,
-      },
-      { correlation_id: run_id },
-    )
   }
 
   #started(running: Running): void {
@@ -177,14 +151,4 @@ export class LocalDispatch {
       this.#options.workers.cancel(running.dispatch.attempt_id, { graceMs, reason: 'the run was cancelled' })
     }
   }
-}
-
-const MAX_MESSAGE = 16_384
-
-/** Why an attempt never reached a worker. What is missing stays missing; what could not be reached may come back. */
-function notBegun(error: unknown): AttemptResultInput {
-  const known = isServoError(error)
-  const missing = known && (error.kind === 'not_found' || error.kind === 'invalid')
-  const message = [messageOf(error), known ? error.hint : undefined].filter(Boolean).join('\n')
-  return { outcome: 'FAILED', error: { category: missing ? 'invalid' : 'infrastructure', message, retryable: !missing } }
 }

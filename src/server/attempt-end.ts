@@ -1,0 +1,50 @@
+import type { AttemptResultInput } from '../contract/dispatch.ts'
+import { TaskFinished } from '../domain/tasks/task-finished.event.ts'
+import { isServoError, messageOf } from '../lib/error.ts'
+import { toIso } from '../lib/time.ts'
+import { type NewEvent, newEvent } from '../model/event.ts'
+import type { Speaker } from './logs.ts'
+
+export interface Ended {
+  readonly workerId: string | null
+  readonly startedAt: number | null
+  readonly now: number
+}
+
+const MAX_MESSAGE = 16_384
+
+/** What a worker reports of an attempt, as the fact that it ended. */
+export function taskFinished(of: Speaker, result: AttemptResultInput, { workerId, startedAt, now }: Ended): NewEvent {
+  const { run_id, task_key, attempt, attempt_id } = of
+  const { error } = result
+  return newEvent(
+    TaskFinished,
+    {
+      run_id,
+      task_key,
+      attempt,
+      attempt_id,
+      outcome: result.outcome,
+      worker_id: workerId,
+      started_at: startedAt === null ? null : toIso(startedAt),
+      completed_at: toIso(now),
+      error_category: error?.category ?? null,
+      error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
+      retryable: error?.retryable ?? true,
+      retry_not_before: error?.retry_after_ms == null ? null : toIso(now + error.retry_after_ms),
+      materialization_id: result.materialization_id ?? null,
+      code_version: result.code_version ?? null,
+      output: result.output ?? null,
+      metrics: result.metrics ?? null,
+    },
+    { correlation_id: run_id },
+  )
+}
+
+/** Why an attempt never reached a worker. What is missing stays missing; what could not be reached may come back. */
+export function notBegun(error: unknown): AttemptResultInput {
+  const known = isServoError(error)
+  const missing = known && (error.kind === 'not_found' || error.kind === 'invalid')
+  const message = [messageOf(error), known ? error.hint : undefined].filter(Boolean).join('\n')
+  return { outcome: 'FAILED', error: { category: missing ? 'invalid' : 'infrastructure', message, retryable: !missing } }
+}
