@@ -21,6 +21,7 @@ import {
   newestManifest,
   type OrderedPublish,
 } from './manifest.ts'
+import type { Made } from './mint.ts'
 import { Paths, type Scope, segmentUlid } from './paths.ts'
 import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
 import { mergeRows } from './row-merge.ts'
@@ -165,14 +166,15 @@ export class Compactor {
    * Folds events that have no segment yet. `also` may add to them by what they changed, in the same turn, so that nothing
    * comes between; whoever calls this names their segment by `record` when it is complete, and publishing waits for it.
    */
-  async foldAhead(events: readonly Envelope[], also: (verdicts: Map<string, Verdict>) => readonly Envelope[]): Promise<void> {
+  async foldAhead(made: readonly Made[], also: (verdicts: Map<string, Verdict>) => readonly Made[]): Promise<void> {
     await this.#turn.run(async () => {
       this.#check()
-      for (let next = events; ; ) {
-        const reads = this.#folder.reads(next)
+      for (let next = made; ; ) {
+        for (const { event, definition } of next) this.#folder.trust(event, definition)
+        const reads = this.#folder.reads(next.map(({ event }) => event))
         if (reads.length > 0) await this.#fetch(reads)
         const verdicts = new Map<string, Verdict>()
-        for (const event of next) verdicts.set(event.event_id, this.#fold(event))
+        for (const { event } of next) verdicts.set(event.event_id, this.#fold(event))
         next = also(verdicts)
         if (next.length === 0) return
       }

@@ -7,7 +7,7 @@ import type { AnyRow, Table } from '../model/table.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { Compactor, type CompactorOptions } from './compactor.ts'
-import { type Minted, type MintOptions, mintEvents, sizeLimits } from './mint.ts'
+import { type Made, type Minted, type MintOptions, mintEvents, sizeLimits } from './mint.ts'
 import { Paths } from './paths.ts'
 import { encodeSegment } from './segment.ts'
 import { backoffMs, createOnce } from './segment-writer.ts'
@@ -219,7 +219,7 @@ export class Loop {
     let rounds = 0
     this.#taking = batch
     await this.compactor.foldAhead(
-      batch.flatMap(({ minted }) => minted.events),
+      batch.flatMap(({ minted }) => minted.made),
       (verdicts) => {
         assert(rounds++ < MAX_ROUNDS, 'the controllers do not come to an end')
         if (first) for (const submission of batch) this.#accept(submission, verdicts)
@@ -246,7 +246,7 @@ export class Loop {
   }
 
   /** One round: what changed is shown to whoever watches it, and what they decide is added. */
-  #decide(): readonly Envelope[] {
+  #decide(): readonly Made[] {
     const { state } = this.compactor
     for (const table of this.#watched) {
       const rows = state.hotTable(table).takeChanged()
@@ -257,13 +257,13 @@ export class Loop {
       if (this.#reactors.has(table)) this.#remember(table, rows)
     }
     const observed = { rows: state, now: this.#options.clock.now(), lagMs: 0 }
-    const decided: Envelope[] = []
+    const decided: Made[] = []
     for (const controller of this.#options.controllers) {
       for (const event of controller.decide(observed)) {
         const minted = mintEvents(this.#options, sizeLimits, [event])
         if ((this.#open?.bytes ?? 0) > FULL_SEGMENT_BYTES && decided.length === 0) this.seal()
         this.#append(minted)
-        decided.push(...minted.events)
+        decided.push(...minted.made)
       }
     }
     return decided

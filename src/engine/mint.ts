@@ -27,16 +27,25 @@ export const sizeLimits: SizeLimits = { maxEventBytes: 1 << 20, maxSegmentBytes:
 /** Events with ids, time and scope, and the text in which they will be stored. */
 export interface Minted {
   readonly events: readonly Envelope[]
+  /** The same with what each was checked with. */
+  readonly made: readonly Made[]
   readonly texts: readonly string[]
   readonly bytes: number
+}
+
+/** An event that was made in this process, and the definition it was checked with. */
+export interface Made {
+  readonly event: Envelope
+  readonly definition: EventDefinition
 }
 
 /** Checks events against their definitions and makes them ready to be written. If one is bad, none is made. */
 export function mintEvents(options: MintOptions, limits: SizeLimits, events: readonly NewEvent[]): Minted {
   if (events.length === 0) throw new ServoError('invalid', 'empty_append', 'an append needs at least one event')
   const envelopes = events.map((event) => envelopeOf(options, event))
-  const texts = envelopes.map((envelope) => canonicalJson(envelope))
-  return { events: envelopes, texts, bytes: checkSize(limits, envelopes, texts) }
+  const texts = envelopes.map(envelopeText)
+  const made = envelopes.map((event, i) => ({ event, definition: (events[i] as NewEvent).definition }))
+  return { events: envelopes, made, texts, bytes: checkSize(limits, envelopes, texts) }
 }
 
 function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent): Envelope {
@@ -66,6 +75,20 @@ function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent
     payload: parsed.data,
   }
   return envelope
+}
+
+/** The canonical JSON of an envelope. Its members are known, so they need no sorting; what is in them needs escaping. */
+function envelopeText(envelope: Envelope): string {
+  const { actor, causation_id, correlation_id, traceparent } = envelope
+  let text = '{'
+  if (actor !== undefined) text += `"actor":${canonicalJson(actor)},`
+  if (causation_id !== undefined) text += `"causation_id":${canonicalJson(causation_id)},`
+  if (correlation_id !== undefined) text += `"correlation_id":${canonicalJson(correlation_id)},`
+  text += `"event_id":"${envelope.event_id}","event_type":${canonicalJson(envelope.event_type)},"event_version":${envelope.event_version}`
+  text += `,"idempotency_key":${canonicalJson(envelope.idempotency_key)},"payload":${canonicalJson(envelope.payload)}`
+  text += `,"source":${canonicalJson(envelope.source)},"tenant_id":"${envelope.tenant_id}","timestamp":"${envelope.timestamp}"`
+  if (traceparent !== undefined) text += `,"traceparent":${canonicalJson(traceparent)}`
+  return `${text},"workspace_id":"${envelope.workspace_id}"}`
 }
 
 /** Optional members are absent, not undefined: an envelope looks the same before it was stored and after. */
