@@ -10,7 +10,8 @@ const BATCH_MS = 50
 export class AttemptLog {
   readonly #now: () => number
   readonly #send: (entries: readonly LogEntry[]) => void
-  readonly #printed = new PrintedOutput((entry) => this.#push({ at: this.#now(), ...entry }))
+  /** Made when something is printed: many attempts say nothing. */
+  #output: PrintedOutput | undefined
   #batch: LogEntry[] = []
   #characters = 0
   #timer: NodeJS.Timeout | undefined
@@ -23,19 +24,24 @@ export class AttemptLog {
 
   /** What user code printed. Words after the end of the attempt belong to nobody. */
   print(stream: 'stdout' | 'stderr', chunk: string | Uint8Array, level?: LogEntry['level']): void {
-    if (!this.#ended) this.#printed.write(stream, chunk, level)
+    if (!this.#ended) this.#printed().write(stream, chunk, level)
   }
 
   /** What user code said through its context. */
   say(entry: LogEntry): void {
-    if (!this.#ended && this.#printed.admits(entry)) this.#push(entry)
+    if (!this.#ended && this.#printed().admits(entry)) this.#push(entry)
   }
 
   end(): void {
     if (this.#ended) return
-    this.#printed.end()
+    this.#output?.end()
     this.#ended = true
     this.#flush()
+  }
+
+  #printed(): PrintedOutput {
+    this.#output ??= new PrintedOutput((entry) => this.#push({ at: this.#now(), ...entry }))
+    return this.#output
   }
 
   #push(entry: LogEntry): void {

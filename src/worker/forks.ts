@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { openSync, readSync } from 'node:fs'
 import { groupMembers } from './group.ts'
 
 /**
@@ -9,7 +9,17 @@ export function forkWatch(): () => boolean {
   const loaded = (process as unknown as { moduleLoadList?: readonly string[] }).moduleLoadList
   let checked = 0
   let canFork = loaded === undefined
+  const stat = systemFile('/proc/self/stat')
+  const children = systemFile(`/proc/self/task/${process.pid}/children`)
   let waitedFor = childFaults()
+  /** What the project started while it was loaded serves all its attempts. */
+  const residents = new Set(mayFork() ? groupMembers(process.pid) : [process.pid])
+
+  /** Page faults of all children that were waited for; undefined where the system does not tell. */
+  function childFaults(): string | undefined {
+    const text = stat()
+    return text?.slice(text.lastIndexOf(')') + 2).split(' ', 9)[8]
+  }
 
   /** Without this module no JavaScript can start a process. */
   function mayFork(): boolean {
@@ -22,26 +32,22 @@ export function forkWatch(): () => boolean {
   function hasForked(): boolean {
     const before = waitedFor
     waitedFor = childFaults()
-    return waitedFor === undefined || waitedFor !== before || listedChildren() !== ''
+    return waitedFor === undefined || waitedFor !== before || children() !== ''
   }
 
-  return () => mayFork() && hasForked() && groupMembers(process.pid).some((pid) => pid !== process.pid)
+  return () => mayFork() && hasForked() && groupMembers(process.pid).some((pid) => !residents.has(pid))
 }
 
-/** Page faults of all children that were waited for; undefined where the system does not tell. */
-function childFaults(): string | undefined {
-  try {
-    const stat = readFileSync('/proc/self/stat', 'latin1')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ', 9)[8]
-  } catch {
-    return undefined
-  }
-}
-
-function listedChildren(): string | undefined {
-  try {
-    return readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1')
-  } catch {
-    return undefined
+/** A file of the system that is read again and again: opened once, it costs two microseconds. */
+function systemFile(name: string): () => string | undefined {
+  const buffer = Buffer.alloc(4_096)
+  let fd: number | undefined
+  return () => {
+    try {
+      fd ??= openSync(name, 'r')
+      return buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, 0))
+    } catch {
+      return undefined
+    }
   }
 }

@@ -1,3 +1,4 @@
+import type { ProjectProblem } from '../contract/definition.ts'
 import type { FromWorker } from '../contract/pipe.ts'
 import { type Ending, explainEnding } from './ending.ts'
 import { LocalWorker, type WorkerCommand, type WorkerEvents } from './local-worker.ts'
@@ -57,14 +58,9 @@ export class Generation {
   /** Whether another process should try: one that was killed from outside says nothing about the code it was loading. */
   gone(worker: LocalWorker, ending: Ending): boolean {
     const wasStarting = this.#starting.has(worker)
-    const isKilled = wasStarting && ending.signal === 'SIGKILL' && this.#killed < MAX_KILLED
+    const isKilled = wasStarting && !worker.killed && ending.signal === 'SIGKILL' && this.#killed < MAX_KILLED
     if (isKilled) this.#killed += 1
-    else if (wasStarting) {
-      const words = ending.stderr.trim()
-      const message = `${explainEnding(ending)}${words === '' ? '' : `\n${words}`}`
-      const hint = 'It ended while it loaded the project. Code at the top of a module must not end or block the process.'
-      this.loadFailed(worker, { type: 'load_failed', problems: [{ code: 'load_failed', message, hint }] })
-    }
+    else if (wasStarting) this.loadFailed(worker, { type: 'load_failed', problems: [problemOf(worker, ending)] })
     this.remove(worker)
     return isKilled
   }
@@ -83,5 +79,16 @@ export class Generation {
       worker.leaving = true
       if (worker.job === undefined) worker.kill()
     }
+  }
+}
+
+function problemOf({ killed }: LocalWorker, ending: Ending): ProjectProblem {
+  // Nobody waits for it any more: the pool is closing, or newer code has come.
+  if (killed) return { code: 'load_failed', message: 'Loading was given up before it was complete.' }
+  const words = ending.stderr.trim()
+  return {
+    code: 'load_failed',
+    message: `${explainEnding(ending)}${words === '' ? '' : `\n${words}`}`,
+    hint: 'It ended while it loaded the project. Code at the top of a module must not end or block the process.',
   }
 }

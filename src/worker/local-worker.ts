@@ -37,6 +37,8 @@ export class LocalWorker {
   served = 0
   /** It gets no more work: what it is doing is the last. */
   leaving = false
+  /** We ended it ourselves. */
+  killed = false
   job: Job | undefined
   idleSince = 0
   readonly #events: WorkerEvents
@@ -89,6 +91,7 @@ export class LocalWorker {
   /** Ends the process and everything it started, now. */
   kill(): void {
     this.leaving = true
+    this.killed = true
     if (this.pid === undefined || this.#gone) return
     if (!signalGroup(this.pid, 'SIGKILL')) this.#child.kill('SIGKILL')
   }
@@ -96,8 +99,8 @@ export class LocalWorker {
   /** Memory it holds, in bytes; zero where the system does not tell. */
   residentBytes(): number {
     try {
-      const pages = readFileSync(`/proc/${this.pid}/statm`, 'latin1').split(' ', 2)[1]
-      return Number(pages) * 4_096
+      const status = readFileSync(`/proc/${this.pid}/status`, 'latin1')
+      return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1_024
     } catch {
       return 0
     }

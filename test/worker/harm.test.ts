@@ -101,6 +101,12 @@ describe('user code harms nobody but itself', () => {
     expect(await returned(pool, 'pid')).toBe(pid)
   })
 
+  test('a program that the project starts while it is loaded stays for all attempts', async () => {
+    const pool = fakePool({ command: fakeCommand('with a helper') })
+    const pid = await returned(pool, 'starts a program and waits')
+    expect(await returned(pool, 'pid')).toBe(pid)
+  })
+
   test('nonsense on the pipe ends the process that wrote it', async () => {
     const pool = fakePool()
     expect(await pool.run(envelope('writes nonsense to the pipe'))).toMatchObject({
