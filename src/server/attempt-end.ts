@@ -1,8 +1,10 @@
 import type { AttemptResultInput } from '../contract/dispatch.ts'
 import { TaskFinished } from '../domain/tasks/task-finished.event.ts'
 import { isServoError, messageOf } from '../lib/error.ts'
+import { canonicalJson } from '../lib/json.ts'
 import { toIso } from '../lib/time.ts'
 import { type NewEvent, newEvent } from '../model/event.ts'
+import type { AnyRow } from '../model/table.ts'
 import type { Speaker } from './logs.ts'
 
 export interface Ended {
@@ -47,4 +49,19 @@ export function notBegun(error: unknown): AttemptResultInput {
   const missing = known && (error.kind === 'not_found' || error.kind === 'invalid')
   const message = [messageOf(error), known ? error.hint : undefined].filter(Boolean).join('\n')
   return { outcome: 'FAILED', error: { category: missing ? 'invalid' : 'infrastructure', message, retryable: !missing } }
+}
+
+/** Whether this is the end that is on record: then its worker only never heard that we know. */
+export function isSameResult(recorded: Readonly<AnyRow>, result: AttemptResultInput): boolean {
+  const { error } = result
+  const said: AnyRow = {
+    outcome: result.outcome,
+    error_category: error?.category ?? null,
+    error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
+    materialization_id: result.materialization_id ?? null,
+    code_version: result.code_version ?? null,
+    output: result.output ?? null,
+    metrics: result.metrics ?? null,
+  }
+  return Object.keys(said).every((name) => canonicalJson(recorded[name] ?? null) === canonicalJson(said[name]))
 }

@@ -27,7 +27,7 @@ export interface LocalDispatchOptions {
   readonly rows: () => Rows
   /** What a worker is told about a task, its inputs included. */
   readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Dispatch>) => Promise<DispatchEnvelope>
-  readonly cancelGraceMs?: number
+  readonly cancelGraceMs: number
 }
 
 interface Running {
@@ -39,7 +39,6 @@ interface Running {
 
 /** An attempt that ends sooner than this is written down once, when it ends: its end also tells when it began. */
 const REPORT_START_AFTER_MS = 500
-const DEFAULT_GRACE_MS = 10 * SECOND_MS
 
 /**
  * Carries dispatches to the workers of this machine and their results back. It keeps nothing that the state does not hold:
@@ -144,7 +143,7 @@ export class LocalDispatch {
 
   #cancelRun(run: Readonly<Row<typeof runs>>): void {
     if (run.cancel_requested_at === null || isRunOver(run.state)) return
-    const graceMs = this.#options.cancelGraceMs ?? DEFAULT_GRACE_MS
+    const { cancelGraceMs: graceMs } = this.#options
     for (const running of this.#running.values()) {
       if (running.dispatch.run_id !== run.run_id || running.cancelled) continue
       running.cancelled = true

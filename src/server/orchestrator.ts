@@ -1,8 +1,14 @@
 import { dispatchController } from '../domain/dispatch/dispatch.controller.ts'
+import type { dispatchOutbox } from '../domain/dispatch/dispatch-outbox.table.ts'
+import { stuckDispatchController } from '../domain/dispatch/stuck.controller.ts'
 import { orchestration } from '../domain/index.ts'
+import { cancelController } from '../domain/runs/cancel.controller.ts'
 import { planController } from '../domain/runs/plan.controller.ts'
 import { runs } from '../domain/runs/runs.table.ts'
+import { deadlineController, onDeadline } from '../domain/tasks/deadline.controller.ts'
+import { heartbeatController, onHeartbeatCheck } from '../domain/tasks/heartbeat.controller.ts'
 import { lostWorkersController } from '../domain/tasks/lost-workers.controller.ts'
+import type { TaskRow } from '../domain/tasks/tasks.table.ts'
 import { alarmController } from '../domain/timers/alarm.controller.ts'
 import { retryController } from '../domain/timers/retry.controller.ts'
 import { collectGarbage } from '../engine/gc.ts'
@@ -10,11 +16,14 @@ import { Loop, type LoopOptions, type Reactor, type Submitted } from '../engine/
 import { Paths, type Scope } from '../engine/paths.ts'
 import { Publisher } from '../engine/publisher.ts'
 import { isServoError } from '../lib/error.ts'
-import { MINUTE_MS } from '../lib/time.ts'
+import { MINUTE_MS, SECOND_MS } from '../lib/time.ts'
 import type { UlidSource } from '../lib/ulid.ts'
 import type { NewEvent } from '../model/event.ts'
+import { historyIndex } from '../model/system-tables.ts'
+import type { Row } from '../model/table.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { ForeignDispatch, type ForeignDispatchOptions } from './foreign-dispatch.ts'
 import { envelopeFor } from './inputs.ts'
 import { LocalDispatch } from './local-dispatch.ts'
 import { AttemptLogs } from './logs.ts'
@@ -30,7 +39,10 @@ export interface OrchestratorOptions {
   readonly workers: Workers
   /** How many attempts workers may have at a time, those that wait for a free one included. */
   readonly capacity: () => number
+  /** From when a run is cancelled to when those who work for it are ended. */
   readonly cancelGraceMs?: number
+  /** How workers that are not ours are told of work, and where to look for what they did long ago. */
+  readonly foreign?: Pick<ForeignDispatchOptions, 'history' | 'post'>
   /** Besides running tasks, what else shall follow from rows once they are durable. */
   readonly reactors?: readonly Reactor[]
   readonly publishDelayMs?: number
@@ -41,6 +53,7 @@ export interface OrchestratorOptions {
   readonly compaction?: Pick<LoopOptions, 'limits' | 'retention' | 'lookbackMs'>
 }
 
+const CANCEL_GRACE_MS = 10 * SECOND_MS
 /** How often every row is looked at again, while there is anything unfinished. */
 const SWEEP_MS = 5 * MINUTE_MS
 /** Whoever stops a server waits for it to end. */
@@ -51,6 +64,7 @@ const MAX_REOPENS = 5
 /** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
 export class Orchestrator {
   readonly logs: AttemptLogs
+  readonly foreign: ForeignDispatch
   readonly #options: OrchestratorOptions
   readonly #dispatch: LocalDispatch
   #loop: Loop | undefined
@@ -62,17 +76,12 @@ export class Orchestrator {
 
   private constructor(options: OrchestratorOptions) {
     this.#options = options
-    const { store, scope, clock, instance, workers, cancelGraceMs } = options
-    this.logs = new AttemptLogs({ store, paths: new Paths(scope), clock, onError: (error) => options.onTrouble?.(error) })
-    this.#dispatch = new LocalDispatch({
-      workers,
+    const { store, scope, clock, instance, workers, cancelGraceMs = CANCEL_GRACE_MS } = options
+    const state = {
       clock,
-      instance,
-      logs: this.logs,
-      ...(cancelGraceMs !== undefined && { cancelGraceMs }),
       rows: () => this.loop.compactor.state,
-      submit: (events) => this.submit(events),
-      envelopeFor: (task, dispatch) => {
+      submit: (events: readonly NewEvent[]) => this.submit(events),
+      envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Row<typeof dispatchOutbox>>) => {
         const { compactor } = this.loop
         return envelopeFor(
           { rows: compactor.state, lookup: (table, ...key) => compactor.lookup(table, ...key) },
@@ -80,6 +89,14 @@ export class Orchestrator {
           dispatch,
         )
       },
+    }
+    this.logs = new AttemptLogs({ store, paths: new Paths(scope), clock, onError: (error) => options.onTrouble?.(error) })
+    this.#dispatch = new LocalDispatch({ ...state, workers, instance, logs: this.logs, cancelGraceMs })
+    this.foreign = new ForeignDispatch({
+      ...state,
+      ...options.foreign,
+      isSealed: async (runId) => (await this.loop.compactor.lookup(historyIndex, runs.name, runId)) !== undefined,
+      onTrouble: (error) => options.onTrouble?.(error),
     })
   }
 
@@ -128,6 +145,7 @@ export class Orchestrator {
     this.#stopped = true
     this.#cancelSweep?.()
     this.#dispatch.close()
+    this.foreign.close()
     await this.#reopening?.catch(() => undefined)
     await this.#loop?.settled()
     // Not needed, but the next start and whoever reads the tables meanwhile are spared the tail of the ledger.
@@ -137,7 +155,7 @@ export class Orchestrator {
   }
 
   async #open(): Promise<void> {
-    const { store, scope, clock, ulid, instance, capacity, compaction } = this.#options
+    const { store, scope, clock, ulid, instance, capacity, compaction, cancelGraceMs = CANCEL_GRACE_MS } = this.#options
     const loop = await Loop.open({
       store,
       scope,
@@ -149,11 +167,18 @@ export class Orchestrator {
       controllers: [
         planController(),
         retryController(),
-        alarmController(),
+        alarmController({
+          HEARTBEAT_CHECK: onHeartbeatCheck((attemptId) => this.foreign.lastSign(attemptId)),
+          SLA_CHECK: onDeadline,
+        }),
         lostWorkersController(instance),
+        heartbeatController(),
+        deadlineController(),
+        cancelController(cancelGraceMs),
         dispatchController(capacity),
+        stuckDispatchController(),
       ],
-      reactors: [...this.#dispatch.reactors, ...(this.#options.reactors ?? [])],
+      reactors: [...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#reopen(error),
       onDurable: () => this.#publisher?.noticed(),
       ...compaction,
@@ -223,6 +248,7 @@ export class Orchestrator {
     if (this.#stopped) return
     this.#stopped = true
     this.#dispatch.close()
+    this.foreign.close()
     this.#options.onStopped?.(error)
   }
 }
