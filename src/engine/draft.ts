@@ -1,3 +1,4 @@
+import { setImmediate as pause } from 'node:timers/promises'
 import { utcDay } from '../lib/time.ts'
 import { ulidTime } from '../lib/ulid.ts'
 import { historyIndex } from '../model/system-tables.ts'
@@ -6,14 +7,14 @@ import type { ObjectStore } from '../ports/object-store.ts'
 import { type FileRef, fileRef } from './checked.ts'
 import type { Delta, DeltaFiles, HistoryEntry, Manifest, OrderEntry, OrderedPublish, RunRef } from './manifest.ts'
 import { appendEntry } from './page-list.ts'
-import { encodeRows } from './parquet.ts'
+import { type TableWriter, tableWriter } from './parquet.ts'
 import { Paths, type Scope } from './paths.ts'
 import { expiredHistory, type Retention, retentionCutoff } from './retention.ts'
 import { sortedByKey } from './row-merge.ts'
 import { sealJson } from './sealed-json.ts'
-import { encodeRun } from './sorted-run.ts'
 import { runRef } from './sorted-run-index.ts'
 import { mergeRuns } from './sorted-run-merge.ts'
+import { runWriter } from './sorted-run-write.ts'
 import type { State } from './state.ts'
 
 /** A publish that is worked out and not written yet: its files, and the manifest that will name them. */
@@ -65,10 +66,15 @@ export function removedKeysOf(table: Table): Table {
 }
 
 /** A small publish: only what changed since the last one. */
-export function draftDelta(input: DraftInput): Draft {
+export async function draftDelta(input: DraftInput): Promise<Draft> {
   const { manifest, epoch } = input
   const files = new FileSet()
-  const { tables, rows } = writeChanges(input, files)
+  const hot = writeHotChanges(input, files)
+  const cold = writeColdChanges(input, files)
+  // From here on folds may go on: everything this publish holds has been copied.
+  await files.encode()
+  const tables = { ...hot.tables, ...cold.tables }
+  const rows = hot.rows + cold.rows
   const delta: Delta = {
     publish: manifest.publish + 1,
     epoch,
@@ -88,14 +94,10 @@ export function draftDelta(input: DraftInput): Draft {
   }
 }
 
-/** Writes the rows that changed since the last publish, and from here on counts changes anew. */
-function writeChanges(input: DraftInput, files: FileSet): { tables: Record<string, DeltaFiles>; rows: number } {
-  const hot = writeHotChanges(input, files)
-  const cold = writeColdChanges(input, files)
-  return { tables: { ...hot.tables, ...cold.tables }, rows: hot.rows + cold.rows }
-}
-
-/** `left` are rows that went elsewhere: for whoever follows, they are gone from here. */
+/**
+ * Writes the rows that changed since the last publish, and from here on counts changes anew. `left` are rows that went
+ * elsewhere: for whoever follows, they are gone from here.
+ */
 function writeHotChanges(
   { state, manifest, scope, epoch }: DraftInput,
   files: FileSet,
@@ -109,21 +111,20 @@ function writeHotChanges(
     const entry: { rows?: FileRef; removed?: FileRef } = {}
     const keys = [...hot.removed.values(), ...(left.get(table) ?? []).map((row) => hot.keyOf(row))]
     if (hot.dirty.size > 0) {
-      entry.rows = files.addRows(table, paths.file(table.name, 'l0', publish, epoch), hot.dirty, scope)
+      files.addRows({ table, path: paths.file(table.name, 'l0', publish, epoch), rows: hot.dirty, scope }, (ref) => {
+        entry.rows = ref
+      })
       count += hot.dirty.size
     }
     if (keys.length > 0) {
       const removed = removedKeysOf(table)
       const path = paths.file(table.name, 'removed', publish, epoch)
-      entry.removed = files.addRows(
-        removed,
-        path,
-        keys.map((key) => rowOfKey(removed, key)),
-        scope,
-      )
+      files.addRows({ table: removed, path, rows: keys.map((key) => rowOfKey(removed, key)), scope }, (ref) => {
+        entry.removed = ref
+      })
       count += keys.length
     }
-    if (entry.rows !== undefined || entry.removed !== undefined) tables[table.name] = entry
+    if (hot.dirty.size > 0 || keys.length > 0) tables[table.name] = entry
     hot.clearChanges()
   }
   return { tables, rows: count }
@@ -139,8 +140,11 @@ function writeColdChanges(
   for (const [table, cold] of state.coldTables) {
     if (cold.dirty.size === 0) continue
     const rows = [...cold.dirty].map((key) => cold.recent.get(key) as AnyRow)
-    const path = paths.file(table.name, 'l0', manifest.publish + 1, epoch)
-    tables[table.name] = { rows: files.addRows(table, path, rows, scope) }
+    const entry: { rows?: FileRef } = {}
+    tables[table.name] = entry
+    files.addRows({ table, path: paths.file(table.name, 'l0', manifest.publish + 1, epoch), rows, scope }, (ref) => {
+      entry.rows = ref
+    })
     count += rows.length
     cold.clearChanges()
   }
@@ -167,8 +171,11 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
   const delta = writeHotChanges(input, files, sealed.owners).tables
   const base: Record<string, FileRef> = {}
   for (const [table, hot] of state.hotTables) {
-    if (hot.size > 0)
-      base[table.name] = files.addRows(table, paths.file(table.name, 'base', publish, epoch), hot.all(), scope, 'zstd')
+    if (hot.size === 0) continue
+    const path = paths.file(table.name, 'base', publish, epoch)
+    files.addRows({ table, path, rows: hot.all(), scope, codec: 'zstd' }, (ref) => {
+      base[table.name] = ref
+    })
   }
   const captured = [...state.coldTables].map(([table, cold]) => {
     const rows = new Map(cold.recent)
@@ -179,11 +186,14 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
     return { table, sorted: sortedByKey(table, rows.values()) }
   })
   // From here on folds may go on: everything this publish holds has been copied.
+  await files.encode()
   const runs: Record<string, readonly RunRef[]> = { ...manifest.runs }
   for (const { table, sorted } of captured) {
     const known = runs[table.name] ?? []
     if (sorted.length === 0) continue
-    const bytes = encodeRun(table, sorted, scope)
+    const writer = runWriter(table, scope, { encodeLater: true })
+    writer.write(sorted)
+    const bytes = await writer.finishInTurns(pause)
     const added = files.addRun(paths.runFile(table.name, publish, epoch, 0), bytes, sorted.length, 0)
     runs[table.name] = await mergeLevels(input, files, paths, table, [...known, added])
   }
@@ -246,7 +256,10 @@ function sealEnded(
   const day = utcDay(nowMs)
   const tables: Record<string, FileRef> = {}
   for (const [table, rows] of sealed) {
-    tables[table.name] = files.addRows(table, paths.historyFile(table.name, day, publish, epoch), rows, scope, 'zstd')
+    const path = paths.historyFile(table.name, day, publish, epoch)
+    files.addRows({ table, path, rows, scope, codec: 'zstd' }, (ref) => {
+      tables[table.name] = ref
+    })
   }
   return { entry: { publish, sealed_at: publishedAt, tables }, owners }
 }
@@ -335,18 +348,36 @@ function following({ manifest, epoch, compactor, publishedAt, nowMs, segments, e
   }
 }
 
+interface RowsToWrite {
+  readonly table: Table
+  readonly path: string
+  readonly rows: Iterable<AnyRow>
+  readonly scope: Scope
+  readonly codec?: 'zstd'
+}
+
 /** Files to be written; a file that a later step of the same draft makes needless is taken out again. */
 class FileSet {
   readonly list: { path: string; bytes: Uint8Array }[] = []
+  readonly #waiting: { path: string; writer: TableWriter; place: (ref: FileRef) => void }[] = []
 
   add(path: string, bytes: Uint8Array, rows: number): FileRef {
     this.list.push({ path, bytes })
     return fileRef(path, bytes, rows)
   }
 
-  addRows(table: Table, path: string, rows: Iterable<AnyRow>, scope: Scope, codec?: 'zstd'): FileRef {
-    const sorted = sortedByKey(table, rows)
-    return this.add(path, encodeRows(table, sorted, scope, codec === undefined ? {} : { codec }), sorted.length)
+  /** Copies rows for a file. `place` is told of it when it has been encoded. */
+  addRows({ table, path, rows, scope, codec }: RowsToWrite, place: (ref: FileRef) => void): void {
+    const writer = tableWriter(table, scope, { encodeLater: true, ...(codec !== undefined && { codec }) })
+    writer.write(sortedByKey(table, rows))
+    this.#waiting.push({ path, writer, place })
+  }
+
+  /** Makes files of the rows that were added. */
+  async encode(): Promise<void> {
+    for (const { path, writer, place } of this.#waiting.splice(0)) {
+      place(this.add(path, await writer.finishInTurns(pause), writer.rows))
+    }
   }
 
   addRun(path: string, bytes: Uint8Array, rows: number, level: number): RunRef {

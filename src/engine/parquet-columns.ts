@@ -52,13 +52,9 @@ export class ColumnBuffer {
 
   /** A column that is the same for all rows: tenant and workspace. */
   fill(value: string, count: number): void {
+    this.astral = false
     if (this.#text(value) === undefined) throw this.#badRow({}, describe(value))
     this.values = new Array(count).fill(value)
-  }
-
-  reset(): void {
-    this.values = []
-    this.astral = false
   }
 
   /** What a value is on disk, or undefined when the column cannot hold it. */

@@ -16,6 +16,8 @@ export interface WriterOptions {
   /** `snappy` for small files that live for minutes, `zstd` (half the size, but slower for a few rows) for those that stay. */
   readonly codec?: 'snappy' | 'zstd'
   readonly index?: FileIndex
+  /** Rows are only copied when they are written, and encoded when the file is finished. */
+  readonly encodeLater?: boolean
 }
 
 /** What a kind of file adds to its row groups and its footer, besides the rows. */
@@ -29,7 +31,15 @@ export interface TableWriter {
   write(rows: Iterable<AnyRow>): void
   /** The file. Nothing can be written afterwards. */
   finish(): Uint8Array
+  /** The same file, with a pause after each row group: others get their turn while a large one is encoded. */
+  finishInTurns(pause: () => Promise<unknown>): Promise<Uint8Array>
   readonly rows: number
+}
+
+/** The columns of a row group that waits to be encoded. */
+interface PendingGroup {
+  readonly columns: readonly ColumnBuffer[]
+  count: number
 }
 
 // zstd's own default. A fixed level, because equal rows must give equal bytes; another zstd release may still differ.
@@ -55,25 +65,26 @@ export function tableWriter(table: Table, scope: Scope, options: WriterOptions =
     codec: options.codec === 'zstd' ? 'ZSTD' : 'SNAPPY',
     compressors,
   })
+  const names = rowColumns(table).map(([name]) => name)
+  // As in `stored`: what is the same for all rows comes first.
   const tenant = buffer('tenant_id')
   const workspace = buffer('workspace_id')
-  const own = rowColumns(table).map(([name]) => buffer(name))
-  // As in `stored`: what is the same for all rows comes first.
-  const columns = [tenant, workspace, ...own]
-  let pending = 0
+  const waiting: PendingGroup[] = []
+  let open: PendingGroup | undefined
   let total = 0
 
   function buffer(name: string): ColumnBuffer {
     return new ColumnBuffer(table, name, table.stored[name]!)
   }
 
-  function flush(): void {
+  function encode({ columns: own, count }: PendingGroup): void {
     const start = output.offset
-    tenant.fill(scope.tenant_id, pending)
-    workspace.fill(scope.workspace_id, pending)
+    tenant.fill(scope.tenant_id, count)
+    workspace.fill(scope.workspace_id, count)
+    const columns = [tenant, workspace, ...own]
     parquet.write({
       columnData: columns.map((column) => ({ name: column.name, data: column.values, offsetIndex: false })),
-      rowGroupSize: pending,
+      rowGroupSize: count,
     })
     const group = parquet.row_groups.at(-1)!
     dropWrongStatistics(group, new Set(columns.filter((column) => column.astral).map((column) => column.name)))
@@ -81,8 +92,17 @@ export function tableWriter(table: Table, scope: Scope, options: WriterOptions =
       const values = new Map(own.map((column) => [column.name, column.values]))
       addBloomFilters(parquet, group, options.index.rowGroup(values, output.getBytes().subarray(start)))
     }
-    for (const column of columns) column.reset()
-    pending = 0
+  }
+
+  function finish(): Uint8Array {
+    parquet.kvMetadata = Object.entries({
+      'servo.table': table.name,
+      'servo.format': FORMAT,
+      ...options.index?.metadata(),
+    }).map(([key, value]): KeyValue => ({ key, value }))
+    parquet.schema = schemaOf(table)
+    parquet.finish()
+    return new Uint8Array(output.getBuffer())
   }
 
   return {
@@ -91,22 +111,27 @@ export function tableWriter(table: Table, scope: Scope, options: WriterOptions =
     },
     write(rows) {
       for (const row of rows) {
-        for (const column of own) column.push(row)
-        pending++
+        if (open === undefined) {
+          open = { columns: names.map(buffer), count: 0 }
+          waiting.push(open)
+        }
+        for (const column of open.columns) column.push(row)
         total++
-        if (pending === ROW_GROUP_ROWS) flush()
+        if (++open.count < ROW_GROUP_ROWS) continue
+        open = undefined
+        if (!options.encodeLater) encode(waiting.pop() as PendingGroup)
       }
     },
     finish() {
-      if (pending > 0) flush()
-      parquet.kvMetadata = Object.entries({
-        'servo.table': table.name,
-        'servo.format': FORMAT,
-        ...options.index?.metadata(),
-      }).map(([key, value]): KeyValue => ({ key, value }))
-      parquet.schema = schemaOf(table)
-      parquet.finish()
-      return new Uint8Array(output.getBuffer())
+      for (const group of waiting.splice(0)) encode(group)
+      return finish()
+    },
+    async finishInTurns(pause) {
+      for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
+        encode(group)
+        await pause()
+      }
+      return finish()
     },
   }
 }

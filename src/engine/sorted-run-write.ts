@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import { ServoError } from '../lib/error.ts'
 import type { KeyPart } from '../model/rows.ts'
 import type { AnyRow, Table } from '../model/table.ts'
-import { type FileIndex, type Scope, type TableWriter, tableWriter } from './parquet.ts'
+import { type FileIndex, type Scope, type TableWriter, tableWriter, type WriterOptions } from './parquet.ts'
 import { compareTuples, type KeyTuple, keyText } from './row-merge.ts'
 import { bloomOf } from './sorted-run-bloom.ts'
 import { describeRun, type GroupEntry } from './sorted-run-index.ts'
@@ -14,8 +14,8 @@ export function encodeRun(table: Table, rows: readonly AnyRow[], scope: Scope): 
   return writer.finish()
 }
 
-export function runWriter(table: Table, scope: Scope): TableWriter {
-  return tableWriter(table, scope, { codec: 'zstd', index: runFileIndex(table) })
+export function runWriter(table: Table, scope: Scope, options: Pick<WriterOptions, 'encodeLater'> = {}): TableWriter {
+  return tableWriter(table, scope, { codec: 'zstd', index: runFileIndex(table), ...options })
 }
 
 /** Sees to the order of rows, and notes by what the run will be searched and checked. */
