@@ -2,6 +2,7 @@ import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/definition.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
+import { dispatchOutbox } from '../../src/domain/dispatch/dispatch-outbox.table.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.event.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
@@ -10,6 +11,7 @@ import { tasks } from '../../src/domain/tasks/tasks.table.ts'
 import { verify } from '../../src/engine/verify.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
+import type { AlarmClock } from '../../src/ports/clock.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { Orchestrator, type OrchestratorOptions } from '../../src/server/orchestrator.ts'
 import { runRequested } from '../../src/server/requests.ts'
@@ -37,6 +39,7 @@ export class World {
   readonly #given: WorldOptions
   readonly #ulid = ulidSource(() => this.clock.now(), seededBytes(7))
   #instances = 0
+  #alive = new AbortController()
   workers: ScriptedWorkers
   orchestrator!: Orchestrator
 
@@ -52,14 +55,22 @@ export class World {
     return world
   }
 
-  /** Opens a new orchestrator on what is durable; the old one, if any, is left as a crash leaves it. */
+  /** Ends the orchestrator as a kill does, in the middle of whatever it does, and opens another after a while. */
+  async crash(awayMs = 0): Promise<void> {
+    this.#alive.abort()
+    await this.clock.advance(awayMs)
+    await this.restart()
+  }
+
+  /** Opens a new orchestrator on what is durable; the old one, if any, goes on like a process that was only frozen. */
   async restart(): Promise<void> {
     this.workers = new ScriptedWorkers(this.clock, this.#given.script)
     this.#instances += 1
+    this.#alive = new AbortController()
     this.orchestrator = await Orchestrator.open({
       store: this.store,
       scope,
-      clock: this.clock,
+      clock: mortal(this.clock, this.#alive.signal),
       ulid: this.#ulid,
       instance: `instance-${this.#instances}`,
       workers: this.workers,
@@ -106,6 +117,10 @@ export class World {
     return this.#rows.hot(tasks).get(runId, key)
   }
 
+  dispatch(runId: string, key: string, attempt = 1) {
+    return this.#rows.hot(dispatchOutbox).get(runId, key, attempt)
+  }
+
   attempts(runId: string, key: string) {
     return [...this.#rows.hot(taskAttempts).under(runId, key)]
   }
@@ -124,6 +139,13 @@ export class World {
     return problems
   }
 }
+
+/** A clock that rings for nobody who is dead: without alarms a process does nothing on its own. */
+const mortal = (clock: AlarmClock, alive: AbortSignal): AlarmClock => ({
+  now: () => clock.now(),
+  sleep: (ms) => new Promise((resolve) => clock.after(ms, () => alive.aborted || resolve())),
+  after: (ms, call) => clock.after(ms, () => alive.aborted || call()),
+})
 
 export const failure = (overrides: object = {}) => ({
   outcome: 'FAILED' as const,
