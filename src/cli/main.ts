@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
-import { fail, printable, watchOutput } from './output.ts'
+import { colours, fail, printable, speakJson, watchOutput } from './output.ts'
 
 /** What every command that opens a workspace understands. */
 export interface WorkspaceFlags {
@@ -10,47 +11,31 @@ export interface WorkspaceFlags {
   json?: boolean
 }
 
+// Commands are loaded below this line: from the second start on they need not be compiled again.
+enableCompileCache()
+
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 
 const program = new Command('servo')
   .description('A data-asset orchestrator whose state is a ledger and Parquet tables.')
-  .version(version)
+  .version(version, '-V, --version', 'print the version')
+  .helpOption('-h, --help', 'print this; servo <command> --help prints more')
+  .helpCommand(false)
+  .configureHelp({ styleTitle: (title) => colours.bold(title) })
   .showHelpAfterError('(run with --help for what there is)')
   .configureOutput({ outputError: (text, write) => write(printable(text)) })
   .exitOverride()
+  .hook('preAction', (_, command) => {
+    if (command.opts()['json']) speakJson()
+  })
+  .addHelpText(
+    'after',
+    `
+Exit codes: 0 fine, 1 a run failed or a check did, 2 wrong use, 3 something needed is unavailable, 4 a bug in Servo.`,
+  )
 
-/** Each command is loaded when it is run, so that `--help` starts as fast as Node does. */
-function command(usage: string, description: string): Command {
-  return program
-    .command(usage)
-    .description(description)
-    .addOption(new Option('--tenant <name>', 'tenant, when the folder holds several'))
-    .addOption(new Option('--workspace <name>', 'workspace, when the tenant has several'))
-    .option('--json', 'print JSON')
-}
-
-const QUERY_HELP = `
-Shows the newest published state; facts that are not folded yet are not in it.
-
-  servo query .servo "show tables"
-  servo query .servo "select state, count(*) from tasks group by state"`
-
-command('verify <dir>', 'check every checksum and prove that the tables follow from the ledger')
-  .option('--quick', 'check what is there, without replaying the ledger')
-  .action(async (dir: string, flags) => (await import('./commands/verify.ts')).verifyCommand(dir, flags))
-
-command('rebuild <dir>', 'make the tables again from the ledger').action(async (dir: string, flags) =>
-  (await import('./commands/rebuild.ts')).rebuildCommand(dir, flags),
-)
-
-command('query <dir> <sql>', 'ask the published tables in SQL (DuckDB)')
-  .addOption(new Option('--csv', 'print CSV').conflicts('json'))
-  .addHelpText('after', QUERY_HELP)
-  .action(async (dir: string, sql: string, flags) => (await import('./commands/query.ts')).queryCommand(dir, sql, flags))
-
-command('attach <dir>', 'write attach.sql, which shows the tables to the DuckDB command line').action(
-  async (dir: string, flags) => (await import('./commands/attach.ts')).attachCommand(dir, flags),
-)
+const examples = (...lines: string[]): string =>
+  `\n${colours.bold('Examples:')}\n${lines.map((line) => `  ${line}`).join('\n')}`
 
 /** Commands about a project find it from where they are run. */
 function projectCommand(parent: Command, usage: string, description: string): Command {
@@ -63,17 +48,23 @@ function projectCommand(parent: Command, usage: string, description: string): Co
 
 const several = (value: string, before: string[] = []): string[] => [...before, value]
 
+// Each command is loaded when it is run, so that --help starts as fast as Node does.
+
+program.commandsGroup('Run assets:')
+
 projectCommand(program, 'dev', 'run everything on this machine, and load code again when it is saved')
   .option('--port <number>', 'port of the server (default: 4400, or any free one)')
   .option('--concurrency <number>', 'how many tasks run at a time')
   .option('--run <selection>', 'run this once everything is up; may be repeated', several)
+  .addHelpText(
+    'after',
+    examples(
+      'servo dev                    until Ctrl-C; what was running goes on at the next start',
+      "servo dev --run '*'          and run everything first",
+      'servo dev --json             a JSON object per line for everything that happens',
+    ),
+  )
   .action(async (flags) => (await import('./commands/dev.ts')).devCommand(flags))
-
-const RUN_HELP = `
-  servo run mart/revenue                 one asset
-  servo run '+key:"mart/revenue"'        it and everything it is made from
-  servo run 'group:staging and kind:sql' by what assets are
-  servo run '*' --wait                   everything, and wait for the end`
 
 projectCommand(program, 'run <selection...>', 'materialize assets')
   .option('--wait', 'show what happens until the run is over')
@@ -83,14 +74,24 @@ projectCommand(program, 'run <selection...>', 'materialize assets')
   .option('--priority <number>', 'larger runs first')
   .option('--concurrency <number>', 'how many tasks run at a time, when no server runs')
   .option('--quiet', 'do not show what tasks print')
-  .addHelpText('after', RUN_HELP)
+  .addHelpText(
+    'after',
+    `
+Asks the server of the project (servo dev). When none runs, the assets are run here, and Ctrl-C cancels them.
+${examples(
+  'servo run mart/revenue                  one asset',
+  `servo run '+key:"mart/revenue"'         it and everything it is made from`,
+  "servo run 'group:mart and kind:sql'     by what assets are",
+  "servo run '*' --wait                    everything, until the end",
+)}`,
+  )
   .action(async (selection: string[], flags) => (await import('./commands/run.ts')).runCommand(selection, flags))
 
-const runs = program.command('runs').description('look at runs, stop them, run them again')
+const runs = program.command('runs').description('look at runs, stop them, run them again').helpCommand(false)
 
 projectCommand(runs, 'list', 'the newest runs')
   .option('--limit <number>', 'how many', '20')
-  .option('--state <state>', 'only runs in this state, e.g. failed')
+  .option('--state <state>', 'only runs that are pending, running, succeeded, failed or cancelled')
   .action(async (flags) => (await import('./commands/runs.ts')).listRuns(flags))
 
 projectCommand(runs, 'show <run>', 'one run and its tasks; the beginning of its id is enough').action(
@@ -103,9 +104,17 @@ projectCommand(runs, 'cancel <run>', 'stop a run')
 
 projectCommand(runs, 'rerun <run>', 'run again what did not succeed')
   .option('--all', 'all of it')
-  .option('--select <selection>', 'this part of it')
+  .addOption(new Option('--select <selection>', 'this part of it').conflicts('all'))
   .option('--wait', 'show what happens until the run is over')
   .option('--key <key>', 'name of the request: the same key asked for again is the same run')
+  .addHelpText(
+    'after',
+    examples(
+      'servo runs rerun run_p63ur5gr                    what failed, was skipped or cancelled',
+      'servo runs rerun run_p63ur5gr --all --wait       all of it, until the end',
+      `servo runs rerun run_p63ur5gr --select 'key:"mart/revenue"+'`,
+    ),
+  )
   .action(async (run: string, flags) => (await import('./commands/runs.ts')).rerunRun(run, flags))
 
 projectCommand(runs, 'logs <run>', 'what the tasks of a run printed')
@@ -113,6 +122,40 @@ projectCommand(runs, 'logs <run>', 'what the tasks of a run printed')
   .option('--task <key>', 'only this task')
   .option('--attempt <number>', 'only this attempt')
   .action(async (run: string, flags) => (await import('./commands/runs.ts')).showLogs(run, flags))
+
+program.commandsGroup('Look into the state:')
+
+/** Commands about a folder of state, whether or not its project is near. */
+function command(usage: string, description: string): Command {
+  return program
+    .command(usage)
+    .description(description)
+    .addOption(new Option('--tenant <name>', 'tenant, when the folder holds several'))
+    .addOption(new Option('--workspace <name>', 'workspace, when the tenant has several'))
+    .option('--json', 'print JSON')
+}
+
+command('query <dir> <sql>', 'ask the published tables in SQL (DuckDB)')
+  .addOption(new Option('--csv', 'print CSV').conflicts('json'))
+  .addHelpText(
+    'after',
+    `
+Shows the newest published state; facts that are not folded yet are not in it.
+${examples('servo query .servo "show tables"', 'servo query .servo "select state, count(*) from tasks group by state"')}`,
+  )
+  .action(async (dir: string, sql: string, flags) => (await import('./commands/query.ts')).queryCommand(dir, sql, flags))
+
+command('verify <dir>', 'check every checksum and prove that the tables follow from the ledger')
+  .option('--quick', 'check what is there, without replaying the ledger')
+  .action(async (dir: string, flags) => (await import('./commands/verify.ts')).verifyCommand(dir, flags))
+
+command('rebuild <dir>', 'make the tables again from the ledger').action(async (dir: string, flags) =>
+  (await import('./commands/rebuild.ts')).rebuildCommand(dir, flags),
+)
+
+command('attach <dir>', 'write attach.sql, which shows the tables to the DuckDB command line').action(
+  async (dir: string, flags) => (await import('./commands/attach.ts')).attachCommand(dir, flags),
+)
 
 watchOutput()
 try {

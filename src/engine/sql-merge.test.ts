@@ -47,6 +47,12 @@ const text = fc.string({
   maxLength: 3,
 })
 
+/**
+ * Names in JSON without backslashes: V8 13.6 takes an escaped name for another one that it has just seen and that is written
+ * with the same backslash, e.g. JSON.parse('{"":0,"\\\\":1}'), then JSON.parse('{"":0,"\\u0000":1}').
+ */
+const jsonKey = text.filter((name) => !name.includes('\\'))
+
 const cell: Record<ColumnKind, fc.Arbitrary<unknown>> = {
   string: text,
   int: fc.constantFrom(-2147483648, -1, 0, 1, 2147483647),
@@ -60,7 +66,7 @@ const cell: Record<ColumnKind, fc.Arbitrary<unknown>> = {
     text,
     fc.constantFrom(-1, 2, 10, 1e21, 0.5, true, false, [], {}),
     fc.array(text, { maxLength: 2 }),
-    fc.dictionary(text, fc.integer(), { maxKeys: 2, noNullPrototype: true }),
+    fc.dictionary(jsonKey, fc.integer(), { maxKeys: 2, noNullPrototype: true }),
   ),
 }
 const kinds = Object.keys(cell) as ColumnKind[]

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { serve } from '@hono/node-server'
 import { fsStore } from '../adapters/fs/object-store.ts'
 import { localApp } from '../api/app.ts'
@@ -16,11 +14,11 @@ import { Paths } from '../engine/paths.ts'
 import { ulidSource } from '../lib/ulid.ts'
 import { newEvent } from '../model/event.ts'
 import { systemClock } from '../ports/clock.ts'
-import { type Loaded, type LoadFailed, type WorkerCommand, WorkerPool } from '../worker/pool.ts'
+import { type Loaded, type LoadFailed, WorkerPool } from '../worker/pool.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { Feed } from './feed.ts'
 import { HeldWorkers } from './held-workers.ts'
-import { localScope, lockFile, secretsFile } from './local-files.ts'
+import { dataDir, localScope, lockFile, secretsFile } from './local-files.ts'
 import { Orchestrator } from './orchestrator.ts'
 import { ProcessLock } from './process-lock.ts'
 import { RunReader } from './run-reader.ts'
@@ -29,6 +27,7 @@ import { runsApi } from './runs-api.ts'
 import { localSecrets } from './secrets.ts'
 import { sqlOver } from './sql-rows.ts'
 import { CodeWatcher } from './watch.ts'
+import { workerCommand } from './worker-command.ts'
 
 export interface LocalServerOptions {
   readonly projectDir: string
@@ -99,14 +98,18 @@ export class LocalServer {
     const servoDir = options.servoDir ?? join(options.projectDir, '.servo')
     const lock = await ProcessLock.take(lockFile(servoDir))
     const size = { now: options.concurrency ?? Math.max(4, availableParallelism()) }
-    const pool = new WorkerPool({ command: workerCommand(options.projectDir, servoDir), size: size.now, now: systemClock.now })
+    const pool = new WorkerPool({
+      command: workerCommand(options.projectDir, dataDir(servoDir)),
+      size: size.now,
+      now: systemClock.now,
+    })
     try {
       const secrets = await localSecrets(secretsFile(servoDir))
       const ulid = ulidSource(systemClock.now, (length) => randomBytes(length))
       const instance = ulid()
       const store = fsStore(servoDir)
       const workers = new HeldWorkers(pool)
-      const feed = new Feed()
+      const feed: Feed = new Feed(() => orchestrator.loop.compactor.state)
       const graph: CurrentGraph = new CurrentGraph(() => orchestrator.loop.compactor.state)
       const orchestrator: Orchestrator = await Orchestrator.open({
         store,
@@ -171,7 +174,7 @@ export class LocalServer {
         if (this.#closed !== undefined) return
         const began = performance.now()
         const outcome = await this.#pool.replace(
-          workerCommand(projectDir, this.#options.servoDir ?? join(projectDir, '.servo')),
+          workerCommand(projectDir, dataDir(this.#options.servoDir ?? join(projectDir, '.servo'))),
         )
         onLoaded?.(await this.#record(outcome, began))
       })
@@ -201,12 +204,4 @@ export class LocalServer {
     const changed = parts.reduce((sum, part) => sum + part.assets.length, 0)
     return { ok: true, manifest, changed, ms: ms() }
   }
-}
-
-/** The same file whether this runs from source or as it was built. */
-function workerCommand(projectDir: string, servoDir: string): WorkerCommand {
-  const source = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
-  const file = existsSync(source) ? source : fileURLToPath(new URL('./worker-process.js', import.meta.url))
-  const data = join(servoDir, `tenant=${localScope.tenant_id}`, `workspace=${localScope.workspace_id}`)
-  return { file: process.execPath, args: [file, projectDir, data], cwd: projectDir }
 }
