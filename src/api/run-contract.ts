@@ -41,8 +41,15 @@ export interface RunDetail {
 /** What happens in a run, as it happens. */
 export type RunEvent =
   | { readonly type: 'run'; readonly run: WireRow }
-  | { readonly type: 'task'; readonly task: WireRow }
-  | { readonly type: 'log'; readonly task_key: string; readonly attempt: number; readonly entries: readonly LogEntry[] }
+  | { readonly type: 'task'; readonly task: WireRow; readonly attempt?: WireRow | undefined }
+  | {
+      readonly type: 'log'
+      readonly task_key: string
+      readonly attempt: number
+      /** How many entries of this attempt came before these. */
+      readonly first: number
+      readonly entries: readonly LogEntry[]
+    }
 
 export interface LogQuery {
   readonly task?: string | undefined

@@ -2,8 +2,8 @@ import pc from 'picocolors'
 import type { Colors } from 'picocolors/types.js'
 import { type ErrorKind, isServoError, messageOf, ServoError } from '../lib/error.ts'
 
-/** 0 is fine, 1 is "checked, and not fine". */
-const exitCodes: Record<ErrorKind, number> = { invalid: 2, not_found: 2, conflict: 1, corrupt: 1, unavailable: 3, bug: 4 }
+/** 0 is fine, 1 is "done, and not fine": a run that failed, a file that is damaged. With 2 and 3 nothing was done. */
+const exitCodes: Record<ErrorKind, number> = { invalid: 2, not_found: 2, conflict: 2, corrupt: 1, unavailable: 3, bug: 4 }
 
 /** Colours for a stream that shows them. What is piped or redirected gets none, in CI neither, unless FORCE_COLOR asks for them. */
 function coloursOf(stream: NodeJS.WriteStream): Colors {
@@ -14,14 +14,51 @@ function coloursOf(stream: NodeJS.WriteStream): Colors {
 export const colours = coloursOf(process.stdout)
 export const errorColours = coloursOf(process.stderr)
 
+let json = false
+/** From now on what goes wrong is told as JSON too. */
+export function speakJson(): void {
+  json = true
+}
+export const speaksJson = (): boolean => json
+
 /** Prints what went wrong and what to do, and sets the exit code. No stack: that is for SERVO_DEBUG=1. */
-export function fail(error: unknown): void {
-  process.stderr.write(`${errorColours.red('error:')} ${printable(messageOf(error))}\n`)
-  if (isServoError(error) && error.hint !== undefined) {
-    process.stderr.write(`${errorColours.cyan('hint:')} ${printable(error.hint)}\n`)
+export function fail(thrown: unknown): void {
+  const error = ofTheSystem(thrown)
+  const known = isServoError(error)
+  const { kind, code, hint } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
+  process.exitCode = exitCodes[kind]
+  if (json) process.stderr.write(`${JSON.stringify({ error: { kind, code, message: messageOf(error), hint } })}\n`)
+  else {
+    process.stderr.write(`${errorColours.red('error:')} ${printable(messageOf(error))}\n`)
+    if (hint !== undefined) process.stderr.write(`${errorColours.cyan('hint:')} ${printable(hint)}\n`)
   }
-  if (process.env['SERVO_DEBUG'] && error instanceof Error) process.stderr.write(`${printable(String(error.stack))}\n`)
-  process.exitCode = isServoError(error) ? exitCodes[error.kind] : exitCodes.bug
+  if (process.env['SERVO_DEBUG'] && thrown instanceof Error) process.stderr.write(`${printable(String(thrown.stack))}\n`)
+}
+
+const SYSTEM_HINTS: Readonly<Record<string, string>> = {
+  EACCES: 'Check who may write there.',
+  EPERM: 'Check who may write there.',
+  EROFS: 'It is on a disk that can only be read; copy the project to another.',
+  ENOSPC: 'The disk is full.',
+  ENOTDIR: 'A file is in the way of a folder.',
+  EEXIST: 'A file is in the way of a folder.',
+}
+
+/** What the system refused is neither a bug nor for us to repair. */
+function ofTheSystem(error: unknown): unknown {
+  const { code = '', path, message } = (error ?? {}) as NodeJS.ErrnoException
+  const hint = SYSTEM_HINTS[code]
+  if (!(error instanceof Error) || isServoError(error) || hint === undefined) return error
+  const what = path === undefined ? message : `${path} cannot be written: ${message.split(',', 1)[0]}`
+  return new ServoError('unavailable', 'system_refused', what, { hint, cause: error })
+}
+
+/** Something that stops nobody, but that somebody should know. */
+export function warn(error: unknown): void {
+  const text = json
+    ? JSON.stringify({ warning: { message: messageOf(error) } })
+    : `${errorColours.yellow('warning:')} ${printable(messageOf(error))}`
+  process.stderr.write(`${text}\n`)
 }
 
 /** `servo query … | head` closes our output before we are done; that is no error. A full disk is. */

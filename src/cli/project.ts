@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { RunsApi } from '../api/run-contract.ts'
 import { ServoClient } from '../client/client.ts'
 import { ServoError } from '../lib/error.ts'
+import { configFile } from '../sdk/project-files.ts'
 import { lockFile, secretsFile } from '../server/local-files.ts'
 import { urlOfHolder } from '../server/process-lock.ts'
 import { localSecrets } from '../server/secrets.ts'
@@ -14,22 +15,27 @@ export interface ProjectFlags {
   json?: boolean
 }
 
-const CONFIGS = ['servo.config.ts', 'servo.config.mts', 'servo.config.js', 'servo.config.mjs']
-
-/** The folder that holds the config: the one given, or the nearest above where we stand. */
+/** The folder of the project: the one given, or the nearest with a config from where we stand upwards. */
 export function findProject({ project }: ProjectFlags): string {
   const start = resolve(project ?? '.')
   if (project !== undefined) {
     if (!existsSync(start)) {
       throw new ServoError('not_found', 'no_such_folder', `there is no folder ${start}`, { hint: 'Check --project.' })
     }
-    return start
+    // What has run here before can be looked at, and repaired, without its config.
+    if (configFile(start) !== undefined || existsSync(servoDirOf(start))) return start
+    throw noProject(`${start} has no servo.config.ts`)
   }
   for (let folder = start; ; folder = dirname(folder)) {
-    if (CONFIGS.some((name) => existsSync(join(folder, name)))) return folder
-    if (folder === dirname(folder)) return start
+    if (configFile(folder) !== undefined) return folder
+    if (folder === dirname(folder)) throw noProject(`there is no servo.config.ts in ${start} or above it`)
   }
 }
+
+const noProject = (message: string): ServoError =>
+  new ServoError('not_found', 'no_project', message, {
+    hint: 'Go to the folder of a project, or name it with --project. A new one begins with a servo.config.ts; docs/sdk.md shows it.',
+  })
 
 export const servoDirOf = (projectDir: string): string => join(projectDir, '.servo')
 

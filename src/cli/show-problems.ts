@@ -1,13 +1,21 @@
 import type { ProjectProblem } from '../contract/definition.ts'
-import { errorColours, printable } from './output.ts'
+import { errorColours, printable, speaksJson } from './output.ts'
 
 /** What is wrong with a project: where, what, and what to do. */
 export function printProblems(problems: readonly ProjectProblem[]): void {
+  if (speaksJson()) {
+    const error = { kind: 'invalid', code: 'project_not_loaded', message: 'the project cannot be loaded', problems }
+    process.stderr.write(`${JSON.stringify({ error })}\n`)
+    return
+  }
   for (const { file, line, column, message, hint } of problems) {
     const place = [file, line, column].filter((part) => part !== undefined && part !== null).join(':')
     process.stderr.write(
       `${errorColours.red('error:')} ${place ? `${errorColours.bold(printable(place))}  ` : ''}${printable(message)}\n`,
     )
-    if (hint) for (const text of hint.split('\n')) process.stderr.write(`${errorColours.cyan('  hint:')} ${printable(text)}\n`)
+    if (hint) process.stderr.write(`${errorColours.cyan('hint:')} ${printable(indented(hint))}\n`)
   }
 }
+
+/** Code and pictures in a hint keep their shape. */
+const indented = (hint: string): string => hint.trimEnd().replaceAll(/\n(?=.)/g, '\n      ')

@@ -1,81 +1,105 @@
 import type { RunEvent, WireRow } from '../api/run-contract.ts'
+import { type Cell, line } from './columns.ts'
 import { colours, print, printable } from './output.ts'
 
 const paint: Readonly<Record<string, (text: string) => string>> = {
   SUCCEEDED: colours.green,
   FAILED: colours.red,
   CANCELLED: colours.yellow,
-  SKIPPED: colours.dim,
   RETRY_WAIT: colours.yellow,
   RUNNING: colours.cyan,
 }
+/** States whose stored names are not what one would say. */
+const words: Readonly<Record<string, string>> = { RETRY_WAIT: 'retrying' }
 
-export const painted = (state: unknown): string => (paint[String(state)] ?? colours.dim)(String(state).toLowerCase())
+export const stateCell = (state: unknown): Cell => ({
+  text: words[String(state)] ?? String(state).toLowerCase(),
+  paint: paint[String(state)] ?? colours.dim,
+})
 
-/** As wide as `width`, however many invisible characters its colour has. */
-export const pad = (shown: string, plain: unknown, width: number): string =>
-  shown + ' '.repeat(Math.max(0, width - String(plain).length))
-
-/** How long something took, in the unit a person would choose. */
+/** How long something took, in the unit a person would choose; nothing while it is not over. */
 export function took(from: unknown, to: unknown): string {
   if (typeof from !== 'string' || typeof to !== 'string') return ''
-  const ms = Date.parse(to) - Date.parse(from)
+  const ms = Math.max(0, Date.parse(to) - Date.parse(from))
   if (ms < 1_000) return `${ms} ms`
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`
+  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`
+  const minutes = Math.floor(Math.round(ms / 1_000) / 60)
+  const two = (number: number): string => String(number).padStart(2, '0')
+  if (minutes < 60) return `${minutes}m ${two(Math.round(ms / 1_000) % 60)}s`
+  return `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`
 }
 
+export const timeCell = (from: unknown, to: unknown): Cell => ({ text: took(from, to), paint: colours.dim, right: true })
+
 export const shortId = (runId: unknown): string => String(runId).slice(0, 12)
+
+/** As wide as the longest state and the longest time, so that lines stand under each other as they come. */
+const TASK_WIDTHS = [9, 7]
+/** What waits is no news. */
+const isNews = (state: unknown): boolean => !['PLANNED', 'BLOCKED', 'READY', 'DISPATCHED'].includes(String(state))
+
+/** One line about a task that is doing something: state, time, name, and why; undefined when it waits. */
+export function taskLine(task: WireRow, attempt: WireRow | undefined): string | undefined {
+  if (!isNews(task['state'])) return undefined
+  const time = timeCell(attempt?.['started_at'], attempt?.['finished_at'])
+  return line([stateCell(task['state']), time, { text: printable(String(task['task_key'])) }, notesCell(task)], TASK_WIDTHS)
+}
+
+/** Which attempt it was, and why it is as it is. */
+export function notesCell(task: WireRow): Cell {
+  const attempt = Number(task['attempt']) > 1 ? `attempt ${task['attempt']}` : ''
+  const why = task['error_message'] && task['state'] !== 'SUCCEEDED' ? firstLine(String(task['error_message'])) : ''
+  const cause = task['cause_task_key'] ? `because of ${task['cause_task_key']}` : ''
+  return { text: printable([attempt, why, cause].filter(Boolean).join('  ')), paint: colours.dim }
+}
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] as string
 
 /** Prints what happens in a run, a line each: states of tasks as they change, and what they say. */
 export class RunPrinter {
   readonly #seen = new Map<string, string>()
   readonly #quiet: boolean
 
-  constructor(options: { quiet?: boolean } = {}) {
-    this.#quiet = options.quiet ?? false
+  constructor(options: { quiet: boolean }) {
+    this.#quiet = options.quiet
   }
 
-  /** The run as of this event, when it is one about the run. */
-  show(event: RunEvent): WireRow | undefined {
-    if (event.type === 'run') return event.run
-    if (event.type === 'log') {
-      if (!this.#quiet) for (const { text } of event.entries) this.#say(event.task_key, text)
-      return undefined
-    }
-    this.#showTask(event.task)
-    return undefined
+  show(event: Exclude<RunEvent, { type: 'run' }>): void {
+    if (event.type === 'task') this.#showTask(event.task, event.attempt)
+    else if (!this.#quiet) for (const { text } of event.entries) this.#say(event.task_key, text)
   }
 
-  #showTask(task: WireRow): void {
+  #showTask(task: WireRow, attempt: WireRow | undefined): void {
     const key = String(task['task_key'])
-    const state = String(task['state'])
-    const now = `${state} ${task['attempt']}`
+    const now = `${task['state']} ${task['attempt']}`
     if (this.#seen.get(key) === now) return
     this.#seen.set(key, now)
-    // What waits is no news.
-    if (['PLANNED', 'BLOCKED', 'READY', 'DISPATCHED'].includes(state)) return
-    const attempt = Number(task['attempt']) > 1 ? colours.dim(` (attempt ${task['attempt']})`) : ''
-    const why = task['error_message'] && state !== 'SUCCEEDED' ? `  ${firstLine(String(task['error_message']))}` : ''
-    const cause = state === 'SKIPPED' && task['cause_task_key'] ? colours.dim(`  because of ${task['cause_task_key']}`) : ''
-    print(`  ${pad(painted(state), state, 11)} ${printable(key)}${attempt}${printable(why)}${cause}`)
+    const text = taskLine(task, attempt)
+    if (text !== undefined) print(`  ${text}`)
   }
 
   #say(taskKey: string, text: string): void {
-    for (const line of text.replace(/\n$/, '').split('\n'))
-      print(`  ${colours.dim(`${printable(taskKey)} │`)} ${printable(line)}`)
+    for (const each of text.replace(/\n$/, '').split('\n'))
+      print(`  ${colours.dim(`${printable(taskKey)} │`)} ${printable(each)}`)
   }
 }
 
-export const firstLine = (text: string): string => text.split('\n', 1)[0] as string
-
-/** How a run ended, in one line. */
+/** How far a run is, or how it ended, in one line. */
 export function summary(run: WireRow): string {
-  const counts = (['succeeded', 'failed', 'skipped', 'cancelled'] as const)
-    .map((name) => [name, Number(run[`tasks_${name}`] ?? 0)] as const)
-    .filter(([, count]) => count > 0)
-    .map(([name, count]) => `${count} ${name}`)
+  const { text, paint: colour } = stateCell(run['state'])
   const time = took(run['started_at'] ?? run['requested_at'], run['finished_at'])
   const error = run['error'] ? `\n  ${printable(String(run['error']))}` : ''
-  return `${painted(run['state'])} ${shortId(run['run_id'])}  ${counts.join(', ')}${time ? colours.dim(`  in ${time}`) : ''}${error}`
+  return `${colour?.(text)}  ${shortId(run['run_id'])}  ${counts(run)}${time ? colours.dim(` in ${time}`) : ''}${error}`
 }
+
+function counts(run: WireRow): string {
+  const total = Number(run['tasks_total'] ?? 0)
+  const parts = (['succeeded', 'failed', 'skipped', 'cancelled'] as const)
+    .map((name) => [name, Number(run[`tasks_${name}`] ?? 0)] as const)
+    .filter(([, count]) => count > 0)
+  if (parts.length === 1 && parts[0]?.[1] === total) return tasksText(total)
+  if (parts.length === 0) return tasksText(total)
+  return parts.map(([name, count]) => `${count} ${name}`).join(', ')
+}
+
+export const tasksText = (count: number): string => (count === 1 ? '1 task' : `${count} tasks`)

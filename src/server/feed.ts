@@ -1,11 +1,17 @@
 import { type RunRow, runs } from '../domain/runs/runs.table.ts'
+import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../domain/tasks/tasks.table.ts'
 import type { Reactor } from '../engine/loop.ts'
-import type { AnyRow } from '../model/table.ts'
+import type { Rows } from '../model/rows.ts'
+import type { AnyRow, Row } from '../model/table.ts'
 
 export type Change =
   | { readonly type: 'run'; readonly run: Readonly<RunRow>; readonly isNew: boolean }
-  | { readonly type: 'task'; readonly task: Readonly<TaskRow>; readonly isNew: boolean }
+  | {
+      readonly type: 'task'
+      readonly task: Readonly<TaskRow>
+      readonly attempt: Readonly<Row<typeof taskAttempts>> | undefined
+    }
 
 type Listener = (change: Change) => void
 
@@ -14,7 +20,12 @@ export class Feed {
   readonly #listeners = new Set<Listener>()
   /** What was last told of a row: rows change in place, and more often than their state does. */
   readonly #told = new WeakMap<AnyRow, string>()
+  readonly #rows: () => Rows
   #ended: Change[] = []
+
+  constructor(rows: () => Rows) {
+    this.#rows = rows
+  }
 
   get reactors(): readonly Reactor[] {
     return [
@@ -40,8 +51,8 @@ export class Feed {
   }
 
   #taskChanged(task: Readonly<TaskRow>): void {
-    const isNew = !this.#told.has(task)
-    if (this.#isNews(task, `${task.state} ${task.attempt}`)) this.#tell({ type: 'task', task, isNew })
+    if (!this.#isNews(task, `${task.state} ${task.attempt}`)) return
+    this.#tell({ type: 'task', task, attempt: this.#rows().hot(taskAttempts).get(task.run_id, task.task_key, task.attempt) })
   }
 
   #isNews(row: Readonly<AnyRow>, now: string): boolean {

@@ -11,7 +11,8 @@ export interface AttemptLogsOptions {
   readonly onError: (error: unknown) => void
 }
 
-type Listener = (taskKey: string, attempt: number, entries: readonly LogEntry[]) => void
+/** `first` is how many entries of the attempt came before these. */
+type Listener = (said: { task_key: string; attempt: number; first: number; entries: readonly LogEntry[] }) => void
 
 /** Which attempt speaks. */
 export interface Speaker {
@@ -26,6 +27,7 @@ interface Writing {
   readonly sinceMs: number
   lines: string[]
   bytes: number
+  entries: number
   chunk: number
   last: Promise<unknown>
 }
@@ -39,6 +41,7 @@ export class AttemptLogs {
   readonly #options: AttemptLogsOptions
   readonly #writing = new Map<string, Writing>()
   readonly #listeners = new Map<string, Set<Listener>>()
+  readonly #storing = new Set<Promise<unknown>>()
   #alarm: (() => void) | undefined
 
   constructor(options: AttemptLogsOptions) {
@@ -48,7 +51,7 @@ export class AttemptLogs {
   add({ run_id: runId, task_key, attempt, attempt_id: attemptId }: Speaker, entries: readonly LogEntry[]): void {
     let log = this.#writing.get(attemptId)
     if (log === undefined) {
-      log = { runId, sinceMs: this.#options.clock.now(), lines: [], bytes: 0, chunk: 0, last: Promise.resolve() }
+      log = { runId, sinceMs: this.#options.clock.now(), lines: [], bytes: 0, entries: 0, chunk: 0, last: Promise.resolve() }
       this.#writing.set(attemptId, log)
     }
     for (const entry of entries) {
@@ -56,7 +59,9 @@ export class AttemptLogs {
       log.lines.push(line)
       log.bytes += line.length
     }
-    for (const listener of this.#listeners.get(runId) ?? []) listener(task_key, attempt, entries)
+    const said = { task_key, attempt, first: log.entries, entries }
+    log.entries += entries.length
+    for (const listener of this.#listeners.get(runId) ?? []) listener(said)
     if (log.bytes >= FLUSH_AT_BYTES) this.#flush(attemptId, log)
     this.#alarm ??= this.#options.clock.after(FLUSH_AFTER_MS, () => this.#flushAll())
   }
@@ -79,11 +84,16 @@ export class AttemptLogs {
     }
   }
 
+  /** Resolves when everything that attempts of a run have said until now can be read. */
+  async stored(runId: string): Promise<void> {
+    for (const [attemptId, log] of this.#writing) if (log.runId === runId) this.#flush(attemptId, log)
+    await Promise.all(this.#storing)
+  }
+
   async close(): Promise<void> {
-    this.#alarm?.()
-    const logs = [...this.#writing.values()]
     this.#flushAll()
-    await Promise.all(logs.map((log) => log.last))
+    this.#alarm?.()
+    await Promise.all(this.#storing)
   }
 
   #flushAll(): void {
@@ -102,7 +112,10 @@ export class AttemptLogs {
     log.lines = []
     log.bytes = 0
     log.chunk += 1
-    log.last = log.last.then(() => store.put(path, bytes)).catch(onError)
+    const stored = log.last.then(() => store.put(path, bytes)).catch(onError)
+    log.last = stored
+    this.#storing.add(stored)
+    void stored.then(() => this.#storing.delete(stored))
   }
 }
 

@@ -1,5 +1,6 @@
 import type { LogQuery, NewRunBody, RerunBody, RunEvent, RunLogEntry, RunsApi } from '../api/run-contract.ts'
 import { isRunOver, type RunState, runs } from '../domain/runs/runs.table.ts'
+import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../domain/tasks/tasks.table.ts'
 import type { Paths } from '../engine/paths.ts'
 import { Channel } from '../lib/channel.ts'
@@ -28,7 +29,10 @@ export function runsApi({ runs: commands, reader, feed, logs, store, paths }: Ru
     rerun: (runId, body: RerunBody, user) => commands.rerun(runId, { ...body, user }),
     list: ({ limit, state }) => reader.list({ limit, ...(state !== undefined && { state }) }),
     get: (runId) => reader.get(runId),
-    logs: (runId, query) => storedLogs(reader, store, paths, runId, query),
+    async *logs(runId, query) {
+      await logs.stored(await reader.resolve(runId))
+      yield* storedLogs(reader, store, paths, runId, query)
+    },
     follow: (runId, signal) => followed(reader, feed, logs, runId, signal),
   }
 }
@@ -69,14 +73,15 @@ async function* followed(
       if (runIdOf(change) === runId) channel.push(wireChange(change))
       if (change.type === 'run' && change.run.run_id === runId && isRunOver(change.run.state)) channel.close()
     }),
-    logs.follow(runId, (task_key, attempt, entries) => channel.push({ type: 'log', task_key, attempt, entries })),
+    logs.follow(runId, (said) => channel.push({ type: 'log', ...said })),
   ]
   const hangUp = (): void => channel.close()
   signal.addEventListener('abort', hangUp)
   try {
-    const { run, tasks: known } = await reader.get(runId)
+    const { run, tasks: known, attempts } = await reader.get(runId)
     yield { type: 'run', run }
-    for (const task of known) yield { type: 'task', task }
+    const last = new Map(attempts.map((attempt) => [attempt['task_key'], attempt]))
+    for (const task of known) yield { type: 'task', task, attempt: last.get(task['task_key']) }
     if (isRunOver(run['state'] as RunState)) return
     yield* channel
   } finally {
@@ -87,5 +92,8 @@ async function* followed(
 
 const runIdOf = (change: Change): string => (change.type === 'run' ? change.run.run_id : change.task.run_id)
 
-const wireChange = (change: Change): RunEvent =>
-  change.type === 'run' ? { type: 'run', run: wireRow(runs, change.run) } : { type: 'task', task: wireRow(tasks, change.task) }
+function wireChange(change: Change): RunEvent {
+  if (change.type === 'run') return { type: 'run', run: wireRow(runs, change.run) }
+  const { task, attempt } = change
+  return { type: 'task', task: wireRow(tasks, task), attempt: attempt && wireRow(taskAttempts, attempt) }
+}

@@ -1,18 +1,22 @@
 import type { RunsApi, WireRow } from '../../api/run-contract.ts'
 import { ServoError } from '../../lib/error.ts'
-import { colours, errorColours, print, printable, printJson } from '../output.ts'
+import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
+import { colours, errorColours, print, printJson, warn } from '../output.ts'
 import { currentUser, findProject, type ProjectFlags, runningServer } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
-import { RunPrinter, shortId, summary } from '../show-run.ts'
+import { RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
 
-export interface RunFlags extends ProjectFlags {
+export interface WatchFlags extends ProjectFlags {
+  concurrency?: string
+  quiet?: boolean
+}
+
+export interface RunFlags extends WatchFlags {
   wait?: boolean
   partition?: string[]
   key?: string
   label?: string[]
   priority?: string
-  concurrency?: string
-  quiet?: boolean
 }
 
 /** Asks the server for a run; without one, runs it here and stays until it is over. */
@@ -22,47 +26,52 @@ export async function runCommand(selection: string[], flags: RunFlags): Promise<
     selection,
     ...(flags.partition !== undefined && { partitions: flags.partition }),
     ...(flags.key !== undefined && { key: flags.key }),
-    ...(flags.label !== undefined && { labels: labelsOf(flags.label) }),
-    ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority) }),
+    ...(flags.label !== undefined && { labels: labelsFlag(flags.label) }),
+    ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority, { min: -1_000, max: 1_000 }) }),
   }
   const server = await runningServer(projectDir)
   if (server === undefined) {
     await runHere(projectDir, flags, async (runs) => (await runs.request(body, currentUser())).run_id)
     return
   }
-  const { run_id, created } = await server.request(body, currentUser())
-  if (flags.wait) await watchRun(server, run_id, flags)
-  else if (flags.json) printJson({ run_id, created })
-  else
-    print(
-      `${created ? 'accepted' : 'the same request was made before:'} ${run_id}\n${colours.dim(`follow it: servo runs logs -f ${shortId(run_id)}`)}`,
-    )
+  const accepted = await server.request(body, currentUser())
+  if (flags.wait) await watchRun(server, accepted.run_id, flags)
+  else if (flags.json) printJson(accepted)
+  else printAccepted(accepted)
+}
+
+export function printAccepted({ run_id, created }: { run_id: string; created: boolean }): void {
+  print(`${created ? 'accepted' : 'the same request was made before:'}  ${run_id}`)
+  print(colours.dim(`follow it: servo runs logs -f ${shortId(run_id)}`))
 }
 
 /** Follows a run of a server until it is over. Leaving does not stop it. */
-export async function watchRun(server: RunsApi, runId: string, flags: RunFlags): Promise<void> {
+export async function watchRun(server: RunsApi, runId: string, flags: WatchFlags): Promise<void> {
   const leave = new AbortController()
   const onSignal = (): void => leave.abort()
   process.once('SIGINT', onSignal)
   try {
     const run = await follow(server, runId, flags, leave.signal)
-    if (leave.signal.aborted && !flags.json)
-      print(`\n${shortId(runId)} goes on; stop it with: servo runs cancel ${shortId(runId)}`)
-    else report(run, flags)
+    if (!leave.signal.aborted) report(run, flags)
+    else {
+      process.exitCode = 130
+      if (flags.json) printJson(run)
+      else print(`\n${shortId(runId)} goes on; stop it with: servo runs cancel ${shortId(runId)}`)
+    }
   } finally {
     process.off('SIGINT', onSignal)
   }
 }
 
 /** No server runs this project: this process is one for as long as there is something to do. */
-export async function runHere(projectDir: string, flags: RunFlags, ask: (runs: RunsApi) => Promise<string>): Promise<void> {
+export async function runHere(projectDir: string, flags: WatchFlags, ask: (runs: RunsApi) => Promise<string>): Promise<void> {
   const { LocalServer } = await import('../../server/local-server.ts')
   const stopped = Promise.withResolvers<never>()
   const { server, loaded } = await LocalServer.start({
     projectDir,
     port: 0,
-    ...(flags.concurrency !== undefined && { concurrency: wholeNumber('--concurrency', flags.concurrency) }),
-    onTrouble: (error) => process.stderr.write(`${errorColours.yellow('warning:')} ${printable(String(error))}\n`),
+    ...concurrencyFlag(flags.concurrency),
+    onTrouble: warn,
     onStopped: (error) => stopped.reject(error),
   })
   stopped.promise.catch(() => undefined)
@@ -101,36 +110,33 @@ function cancelOnSignal(runs: RunsApi, runId: string): () => void {
   }
 }
 
-async function follow(runs: RunsApi, runId: string, flags: RunFlags, signal: AbortSignal): Promise<WireRow | undefined> {
+async function follow(runs: RunsApi, runId: string, flags: WatchFlags, signal: AbortSignal): Promise<WireRow | undefined> {
   const printer = new RunPrinter({ quiet: flags.quiet ?? false })
   let last: WireRow | undefined
   for await (const event of runs.follow(runId, signal)) {
-    if (event.type === 'run' && last === undefined && !flags.json) print(`run ${colours.bold(shortId(runId))}`)
-    if (event.type === 'run') last = event.run
-    else if (!flags.json) printer.show(event)
+    if (event.type !== 'run') {
+      if (!flags.json) printer.show(event)
+      continue
+    }
+    if (last === undefined && !flags.json)
+      print(`${colours.bold(shortId(runId))}  ${tasksText(Number(event.run['tasks_total']))}`)
+    last = event.run
   }
   return last
 }
 
-function report(run: WireRow | undefined, flags: RunFlags): void {
-  if (run === undefined) throw new ServoError('unavailable', 'connection_lost', 'the server went away before the run was over')
+function report(run: WireRow | undefined, flags: WatchFlags): void {
+  if (run === undefined || run['finished_at'] === null) {
+    throw new ServoError('unavailable', 'connection_lost', 'the server went away before the run was over', {
+      hint: 'The run goes on when the project is started again: servo dev',
+    })
+  }
   if (flags.json) printJson(run)
   else print(summary(run))
-  if (run['state'] !== 'SUCCEEDED') process.exitCode = 1
-}
-
-function labelsOf(labels: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    labels.map((label) => {
-      const at = label.indexOf('=')
-      if (at > 0) return [label.slice(0, at), label.slice(at + 1)]
-      throw new ServoError('invalid', 'bad_label', `--label ${label} has no value`, { hint: 'Write --label team=sales.' })
-    }),
-  )
-}
-
-export function wholeNumber(flag: string, text: string): number {
-  const number = Number(text)
-  if (Number.isInteger(number)) return number
-  throw new ServoError('invalid', 'not_a_number', `${flag} ${text} is not a whole number`)
+  if (run['state'] === 'SUCCEEDED') return
+  process.exitCode = 1
+  if (flags.json) return
+  const id = shortId(run['run_id'])
+  if (run['state'] === 'FAILED' && Number(run['tasks_failed']) > 0)
+    print(colours.dim(`  what was printed: servo runs logs ${id}\n  run the rest:     servo runs rerun ${id}`))
 }

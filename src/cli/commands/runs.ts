@@ -1,9 +1,10 @@
-import type { RunLogEntry, RunsApi, WireRow } from '../../api/run-contract.ts'
-import { ServoError } from '../../lib/error.ts'
+import type { LogQuery, RunLogEntry, RunsApi, WireRow } from '../../api/run-contract.ts'
+import { aligned, type Cell } from '../columns.ts'
+import { stateFlag, wholeNumber } from '../flags.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { currentUser, findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
-import { firstLine, pad, painted, shortId, summary, took } from '../show-run.ts'
-import { runHere, watchRun, wholeNumber } from './run.ts'
+import { notesCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
+import { printAccepted, runHere, watchRun } from './run.ts'
 
 /** The server of the project, or, when none runs, what can be read and written without one. */
 async function open(flags: ProjectFlags): Promise<{ service: RunsApi; projectDir: string; live: boolean }> {
@@ -14,23 +15,37 @@ async function open(flags: ProjectFlags): Promise<{ service: RunsApi; projectDir
   return { service: await offlineRuns(servoDirOf(projectDir)), projectDir, live: false }
 }
 
-export async function listRuns(flags: ProjectFlags & { limit?: string; state?: string }): Promise<void> {
+export async function listRuns(flags: ProjectFlags & { limit: string; state?: string }): Promise<void> {
+  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
+  const state = flags.state === undefined ? undefined : stateFlag(flags.state)
   const { service } = await open(flags)
-  const limit = flags.limit === undefined ? 20 : wholeNumber('--limit', flags.limit)
-  const found = await service.list({ limit, ...(flags.state !== undefined && { state: flags.state.toUpperCase() }) })
-  if (flags.json) {
-    printJson(found)
-    return
-  }
-  if (found.length === 0) print('no runs yet; start one with: servo run "*"')
-  for (const run of found) {
-    const selection = (run['asset_selection'] as string[]).join(', ')
-    const time = took(run['started_at'] ?? run['requested_at'], run['finished_at'])
-    print(
-      `${shortId(run['run_id'])}  ${pad(painted(run['state']), run['state'], 11)} ${String(run['requested_at']).slice(0, 19).replace('T', ' ')}  ${`${run['tasks_succeeded']}/${run['tasks_total']}`.padEnd(9)} ${time.padEnd(9)} ${colours.dim(printable(selection.slice(0, 60)))}`,
-    )
-  }
+  const found = await service.list({ limit, state })
+  if (flags.json) printJson(found)
+  else if (found.length > 0) for (const text of aligned([LIST_HEAD, ...found.map(listed)])) print(text)
+  else print(state === undefined ? 'no runs yet; start one with: servo run "*"' : `no run is ${state.toLowerCase()}`)
 }
+
+const LIST_HEAD: readonly Cell[] = ['run', 'state', 'requested', 'tasks', 'took', 'selection'].map((text) => ({
+  text,
+  paint: colours.dim,
+  right: text === 'tasks' || text === 'took',
+}))
+const MAX_SELECTION = 60
+
+function listed(run: WireRow): Cell[] {
+  const selection = (run['asset_selection'] as string[]).join(' ')
+  return [
+    { text: shortId(run['run_id']) },
+    stateCell(run['state']),
+    { text: localTime(run['requested_at']) },
+    { text: `${run['tasks_succeeded']}/${run['tasks_total']}`, right: true },
+    timeCell(run['started_at'] ?? run['requested_at'], run['finished_at']),
+    { text: printable(selection.length > MAX_SELECTION ? `${selection.slice(0, MAX_SELECTION)}…` : selection) },
+  ]
+}
+
+/** As the clock on the wall shows it, in the one order that sorts: 2025-01-15 10:00:00. */
+const localTime = (moment: unknown): string => new Date(String(moment)).toLocaleString('sv-SE')
 
 export async function showRun(runId: string, flags: ProjectFlags): Promise<void> {
   const { service } = await open(flags)
@@ -41,30 +56,24 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
   }
   const { run, tasks, attempts } = detail
   print(summary(run))
-  print(
-    colours.dim(
-      `  ${run['run_id']}  asked for by ${run['trigger_type']} at ${run['requested_at']}  ${(run['asset_selection'] as string[]).join(', ')}`,
-    ),
-  )
-  for (const task of tasks) {
-    const own = attempts.filter((attempt) => attempt['task_key'] === task['task_key'])
-    print(
-      `  ${pad(painted(task['state']), task['state'], 11)} ${printable(String(task['task_key']))}  ${taskTime(own)}${notes(task, own)}`,
-    )
-  }
+  const about: Cell[][] = [
+    [{ text: 'id' }, { text: String(run['run_id']) }],
+    [{ text: 'selection' }, { text: printable((run['asset_selection'] as string[]).join(' ')) }],
+    [{ text: 'requested' }, { text: `${localTime(run['requested_at'])} (${run['trigger_type']})` }],
+  ]
+  const labels = Object.entries((run['labels'] ?? {}) as Record<string, string>).map(([name, value]) => `${name}=${value}`)
+  if (labels.length > 0) about.push([{ text: 'labels' }, { text: printable(labels.join(' ')) }])
+  for (const text of aligned(about)) print(colours.dim(`  ${text}`))
+  const last = new Map(attempts.map((attempt) => [attempt['task_key'], attempt]))
+  for (const text of aligned(tasks.map((task) => shownTask(task, last.get(task['task_key']))))) print(`  ${text}`)
 }
 
-const taskTime = (attempts: readonly WireRow[]): string => {
-  const last = attempts.at(-1)
-  return colours.dim(took(last?.['started_at'] ?? last?.['dispatched_at'], last?.['finished_at']))
-}
-
-function notes(task: WireRow, attempts: readonly WireRow[]): string {
-  const tried = attempts.length > 1 ? `  ${attempts.length} attempts` : ''
-  const why = task['error_message'] && task['state'] !== 'SUCCEEDED' ? `  ${firstLine(String(task['error_message']))}` : ''
-  const cause = task['cause_task_key'] ? `  because of ${task['cause_task_key']}` : ''
-  return printable(tried + why + cause)
-}
+const shownTask = (task: WireRow, attempt: WireRow | undefined): Cell[] => [
+  stateCell(task['state']),
+  timeCell(attempt?.['started_at'], attempt?.['finished_at']),
+  { text: printable(String(task['task_key'])) },
+  notesCell(task),
+]
 
 export async function cancelRun(runId: string, flags: ProjectFlags & { reason?: string }): Promise<void> {
   const { service, live } = await open(flags)
@@ -84,9 +93,6 @@ export interface RerunFlags extends ProjectFlags {
 }
 
 export async function rerunRun(runId: string, flags: RerunFlags): Promise<void> {
-  if (flags.all && flags.select !== undefined) {
-    throw new ServoError('invalid', 'bad_flags', '--all and --select exclude each other', { hint: 'Use one of them.' })
-  }
   const mode = flags.all ? 'all' : flags.select !== undefined ? 'subset' : 'from_failure'
   const body = {
     mode,
@@ -101,7 +107,7 @@ export async function rerunRun(runId: string, flags: RerunFlags): Promise<void> 
   const accepted = await service.rerun(runId, body, currentUser())
   if (flags.wait) await watchRun(service, accepted.run_id, flags)
   else if (flags.json) printJson(accepted)
-  else print(`accepted ${accepted.run_id}`)
+  else printAccepted(accepted)
 }
 
 export interface LogFlags extends ProjectFlags {
@@ -111,28 +117,46 @@ export interface LogFlags extends ProjectFlags {
 }
 
 export async function showLogs(runId: string, flags: LogFlags): Promise<void> {
+  const attempt = flags.attempt === undefined ? undefined : wholeNumber('--attempt', flags.attempt, { min: 1, max: 1_000_000 })
   const { service, live } = await open(flags)
-  const attempt = flags.attempt === undefined ? undefined : wholeNumber('--attempt', flags.attempt)
-  const wanted = (task: string, number: number): boolean =>
-    (flags.task === undefined || flags.task === task) && (attempt === undefined || attempt === number)
-  for await (const entry of service.logs(runId, { task: flags.task, attempt })) printEntry(entry.task_key, entry, flags)
-  if (!flags.follow || !live) return
+  const query = { task: flags.task, attempt }
+  if (flags.follow && live) await followLogs(service, runId, query, flags)
+  else for await (const entry of service.logs(runId, query)) printEntry(entry, flags)
+}
+
+/** What was said so far, then what is said until the run is over. */
+async function followLogs(service: RunsApi, runId: string, query: LogQuery, flags: LogFlags): Promise<void> {
   const leave = new AbortController()
   process.once('SIGINT', () => leave.abort())
+  /** Lines printed, by attempt: listening begins before reading, so the same line may come both ways. */
+  const printed = new Map<string, number>()
+  const speaker = ({ task_key, attempt }: Pick<RunLogEntry, 'task_key' | 'attempt'>): string => `${attempt} ${task_key}`
+  let listening = false
   for await (const event of service.follow(runId, leave.signal)) {
-    if (event.type !== 'log' || !wanted(event.task_key, event.attempt)) continue
-    for (const entry of event.entries)
-      printEntry(event.task_key, { ...entry, task_key: event.task_key, attempt: event.attempt }, flags)
+    if (!listening) {
+      listening = true
+      for await (const entry of service.logs(runId, query)) {
+        printed.set(speaker(entry), (printed.get(speaker(entry)) ?? 0) + 1)
+        printEntry(entry, flags)
+      }
+    }
+    if (event.type !== 'log' || !isWanted(query, event)) continue
+    const { task_key, attempt, first, entries } = event
+    const known = Math.max(0, (printed.get(speaker(event)) ?? 0) - first)
+    for (const entry of entries.slice(known)) printEntry({ ...entry, task_key, attempt }, flags)
   }
 }
 
-function printEntry(task: string, entry: RunLogEntry, flags: LogFlags): void {
+const isWanted = ({ task, attempt }: LogQuery, of: { task_key: string; attempt: number }): boolean =>
+  (task === undefined || task === of.task_key) && (attempt === undefined || attempt === of.attempt)
+
+function printEntry(entry: RunLogEntry, flags: LogFlags): void {
   if (flags.json) {
     print(JSON.stringify(entry))
     return
   }
-  const time = colours.dim(new Date(entry.at).toISOString().slice(11, 23))
+  const time = colours.dim(new Date(entry.at).toTimeString().slice(0, 8))
   const level = entry.level && entry.level !== 'info' ? `${entry.level.toUpperCase()} ` : ''
   for (const line of entry.text.replace(/\n$/, '').split('\n'))
-    print(`${time} ${colours.dim(printable(task))} ${level}${printable(line)}`)
+    print(`${time} ${colours.dim(`${printable(entry.task_key)} │`)} ${level}${printable(line)}`)
 }

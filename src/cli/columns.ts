@@ -1,0 +1,28 @@
+/** Text, and how it is shown. Colours take no room, so widths are those of the text. */
+export interface Cell {
+  readonly text: string
+  readonly paint?: (text: string) => string
+  readonly right?: boolean
+}
+
+/** Lines whose cells stand under each other; the last cell of a line is as long as it likes, and nothing follows it. */
+export function aligned(rows: readonly (readonly Cell[])[]): string[] {
+  const widths: number[] = []
+  for (const row of rows) {
+    for (const [i, { text }] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, text.length)
+  }
+  return rows.map((row) => line(row, widths))
+}
+
+/** One line of cells with widths that are known before all lines are. */
+export function line(row: readonly Cell[], widths: readonly number[]): string {
+  const filled = row.findLastIndex(({ text }) => text !== '') + 1
+  const cells = row.slice(0, filled).map(({ text, paint = same, right }, i) => {
+    const space = ' '.repeat(Math.max(0, (widths[i] ?? 0) - text.length))
+    if (right) return space + paint(text)
+    return i === filled - 1 ? paint(text) : paint(text) + space
+  })
+  return cells.join('  ')
+}
+
+const same = (text: string): string => text

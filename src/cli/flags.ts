@@ -1,0 +1,32 @@
+import { ServoError } from '../lib/error.ts'
+
+/** What a flag was given, as a number that makes sense there. */
+export function wholeNumber(flag: string, text: string, { min, max }: { min: number; max: number }): number {
+  const number = Number(text)
+  if (/^[+-]?\d+$/.test(text) && number >= min && number <= max) return number
+  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is not a whole number from ${min} to ${max}`)
+}
+
+/** Far beyond what a machine can run at a time: a slip of the finger must not start a million processes. */
+const MAX_CONCURRENCY = 1_000
+
+export const concurrencyFlag = (text: string | undefined): { concurrency?: number } =>
+  text === undefined ? {} : { concurrency: wholeNumber('--concurrency', text, { min: 1, max: MAX_CONCURRENCY }) }
+
+export function labelsFlag(labels: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    labels.map((label) => {
+      const at = label.indexOf('=')
+      if (at > 0) return [label.slice(0, at), label.slice(at + 1)]
+      throw new ServoError('invalid', 'bad_flag', `--label ${label} has no value`, { hint: 'Write --label team=sales.' })
+    }),
+  )
+}
+
+const RUN_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled']
+
+/** A state as people write it, as it is stored. */
+export function stateFlag(text: string): string {
+  if (RUN_STATES.includes(text.toLowerCase())) return text.toUpperCase()
+  throw new ServoError('invalid', 'bad_flag', `no run is ever ${text}`, { hint: `States are: ${RUN_STATES.join(', ')}` })
+}
