@@ -51,7 +51,8 @@ export function localApp({ runs, token, hosts, instance, workers }: AppOptions):
 const userOf = (request: Request): string => request.headers.get('x-servo-user')?.slice(0, 200) || 'local'
 
 function isToken(header: string | undefined, token: string): boolean {
-  const given = header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : ''
-  // Of equal length whatever was sent, and compared in equal time.
-  return timingSafeEqual(sha256Bytes(given), sha256Bytes(token))
+  return isSameToken(header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : '', token)
 }
+
+/** Of equal length whatever was sent, and compared in equal time. */
+export const isSameToken = (given: string, token: string): boolean => timingSafeEqual(sha256Bytes(given), sha256Bytes(token))

@@ -14,7 +14,7 @@ import { isZone } from './zone.ts'
 const described = ['description', 'group', 'tags', 'owners', 'kinds', 'partitions', 'freshness', 'renamedFrom']
 const settings = [
   ...described,
-  ...['deps', 'automation', 'retry', 'timeout', 'pool', 'priority', 'overlap', 'backfill', 'version'],
+  ...['deps', 'automation', 'retry', 'timeout', 'pool', 'queue', 'priority', 'overlap', 'backfill', 'version'],
 ]
 const body = [...settings, 'inputs', 'resources', 'metadata', 'checks', 'run']
 const known: Record<AssetKind, readonly string[]> = {
@@ -136,6 +136,7 @@ function checkTexts(key: string, options: Options, refuse: (name: string, hint: 
     if (value !== undefined && (typeof value !== 'string' || value === '')) refuse(name, 'Write a text.')
   }
   if (options['pool'] !== undefined) checkedName(options['pool'], 'pool')
+  if (options['queue'] !== undefined) checkedName(options['queue'], 'queue')
   for (const name of ['owners', 'kinds']) {
     const value = options[name]
     if (value === undefined) continue

@@ -48,6 +48,8 @@ export interface Settings<P> {
   timeout?: Duration
   /** A named limit of servo.config.ts that its attempts share with others. */
   pool?: string
+  /** Which workers make it: those of this machine unless it names a queue of others. */
+  queue?: string
   /** Higher goes first; 0 unless told, from -1000 to 1000. */
   priority?: number
   /** What a new run does when one of the same partition is under way. */

@@ -21,6 +21,11 @@ export interface Environment {
   queue: Queue
 }
 
+export interface WorkerQueue {
+  /** Dispatches are posted here. */
+  push: string
+}
+
 export interface Alert {
   on: readonly ('run.failed' | 'asset.stale' | 'check.failed')[]
   /** Where to tell it, as a URL: `slack://#data`. */
@@ -36,6 +41,8 @@ export interface Config {
   environments?: Readonly<Record<string, Environment>>
   /** Named limits: how many attempts of a pool run at once. */
   pools?: Readonly<Record<string, number>>
+  /** Queues of other workers that want to be told of work, by name: where. Workers of queues that are not here ask for it. */
+  queues?: Readonly<Record<string, WorkerQueue>>
   alerts?: readonly Alert[]
 }
 
@@ -86,7 +93,7 @@ export function defineConfig(config: Config): Config {
   )
 }
 
-const fields = ['project', 'dirs', 'environments', 'pools', 'alerts']
+const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'alerts']
 
 export function checkedConfig(config: Config): Config {
   const refuse = (what: string, hint: string): never => {
@@ -97,7 +104,7 @@ export function checkedConfig(config: Config): Config {
   const unknown = Object.keys(config).find((name) => !fields.includes(name))
   if (unknown !== undefined)
     refuse(`the config has the field ${unknown}, which there is not`, `There are: ${fields.join(', ')}.`)
-  const { project, dirs, environments = {}, pools = {}, alerts = [] } = config
+  const { project, dirs, environments = {}, pools = {}, queues = {}, alerts = [] } = config
   checkedName(project, 'project')
   if (!Array.isArray(dirs) || dirs.length === 0 || dirs.some((dir) => typeof dir !== 'string' || dir === ''))
     refuse(`dirs of the config is ${show(dirs)}`, "Write the folders of your assets: dirs: ['assets'].")
@@ -105,6 +112,13 @@ export function checkedConfig(config: Config): Config {
     checkedName(name, 'pool')
     if (!Number.isInteger(limit) || limit < 1 || limit > 100_000)
       refuse(`pool ${name} is ${show(limit)}`, 'Write how many may run at once: 1 to 100000.')
+  }
+  for (const [name, queue] of Object.entries(queues)) {
+    checkedName(name, 'queue')
+    if (name === 'default')
+      refuse('the queue default is that of this machine', 'Choose another name, and write it in the assets.')
+    if (typeof queue?.push !== 'string' || !/^https?:\/\//.test(queue.push) || !URL.canParse(queue.push))
+      refuse(`queue ${name} is ${show(queue)}`, `Write ${name}: { push: 'https://workers.example/tasks' }.`)
   }
   for (const [name, environment] of Object.entries(environments)) {
     checkedName(name, 'environment')

@@ -32,6 +32,7 @@ export function describeProject(values: Iterable<unknown>, about: Describing): P
     project: about.config.project,
     assets: every(['asset', 'table', 'command', 'source'], (definition) => describeAsset(definition, about)),
     pools: { ...about.config.pools },
+    ...(about.config.queues && { queues: { ...about.config.queues } }),
     ...localConcurrency(about.config),
     schedules: every(['schedule'], (definition) => ({ ...describeSchedule(definition), ...placeOf(definition, about) })),
     sensors: every(['push_sensor', 'poll_sensor'], (definition) => ({
@@ -71,6 +72,7 @@ function describeAsset(definition: Found, about: Describing): AssetDefinitionInp
     timeout_sec:
       options.timeout === undefined ? undefined : Math.max(1, Math.ceil(durationMs(options.timeout, 'timeout') / 1_000)),
     pool: options.pool,
+    queue: options.queue,
     priority: options.priority,
     code_version: options.version ?? about.codeVersionOf?.(definition.value),
     renamed_from: options.renamedFrom,

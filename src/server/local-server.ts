@@ -28,6 +28,7 @@ import { localSecrets } from './secrets.ts'
 import { sqlOver } from './sql-rows.ts'
 import { CodeWatcher } from './watch.ts'
 import { workerCommand } from './worker-command.ts'
+import { endedAttempt, WorkerDoor } from './worker-door.ts'
 
 export interface LocalServerOptions {
   readonly projectDir: string
@@ -65,6 +66,7 @@ export class LocalServer {
   readonly #pool: WorkerPool
   readonly #workers: HeldWorkers
   readonly #lock: ProcessLock
+  readonly #door: WorkerDoor
   readonly #ulid: () => string
   #watcher: CodeWatcher | undefined
   #http: ReturnType<typeof serve> | undefined
@@ -79,6 +81,7 @@ export class LocalServer {
     lock: ProcessLock
     ulid: () => string
     orchestrator: Orchestrator
+    door: WorkerDoor
     feed: Feed
     runs: RunsApi
   }) {
@@ -89,6 +92,7 @@ export class LocalServer {
     this.#lock = parts.lock
     this.#ulid = parts.ulid
     this.orchestrator = parts.orchestrator
+    this.#door = parts.door
     this.feed = parts.feed
     this.runs = parts.runs
   }
@@ -120,14 +124,16 @@ export class LocalServer {
         workers,
         reactors: [...feed.reactors, graph.reactor],
         capacity: () => size.now * WAITING_PER_PROCESS,
+        foreign: { history: (attempt) => endedAttempt(reader, attempt) },
         onTrouble: (error) => options.onTrouble?.(error),
         onStopped: (error) => options.onStopped?.(error),
       })
-      const reader = new RunReader(() => orchestrator.loop.compactor.state, sqlOver(servoDir, store, localScope))
+      const reader: RunReader = new RunReader(() => orchestrator.loop.compactor.state, sqlOver(servoDir, store, localScope))
       const commands = new Runs({ orchestrator, reader, graph, scope: localScope, secret: secrets.run_ids, mintId: ulid })
       const paths = new Paths(localScope)
       const runs = runsApi({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
-      const server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, feed, runs })
+      const door = new WorkerDoor({ foreign: orchestrator.foreign, secrets, scope: localScope, clock: systemClock })
+      const server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, door, feed, runs })
       const loaded = await server.#record(await pool.ready(), began)
       if (options.port !== undefined) await server.#listen(options.port, secrets.api_token, instance)
       if (options.watch) await server.#watch()
@@ -156,13 +162,20 @@ export class LocalServer {
   }
 
   async #listen(port: number, token: string, instance: string): Promise<void> {
-    const app = localApp({ runs: this.runs, token, instance, hosts: ['127.0.0.1', 'localhost', '[::1]'] })
+    const app = localApp({
+      runs: this.runs,
+      token,
+      instance,
+      hosts: ['127.0.0.1', 'localhost', '[::1]'],
+      workers: this.#door.routes,
+    })
     const address = await new Promise<{ port: number }>((resolve, reject) => {
       const http = serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, resolve)
       http.on('error', reject)
       this.#http = http
     })
     this.url = `http://127.0.0.1:${address.port}`
+    this.#door.open(this.url)
     await this.#lock.announce(this.url)
   }
 
@@ -201,6 +214,7 @@ export class LocalServer {
       this.#pool.resize(manifest.concurrency)
     }
     this.#workers.release()
+    this.#door.tell(manifest.queues)
     const changed = parts.reduce((sum, part) => sum + part.assets.length, 0)
     return { ok: true, manifest, changed, ms: ms() }
   }
