@@ -3,7 +3,8 @@
 //   node scripts/ci-summary.mjs <failed steps> <report.json>...
 //
 // A failed step and a test file that did not load count as one failure each. A skipped test fails the run as well:
-// on CI everything a test needs is installed, so a skip would be a promise that nobody checks.
+// on CI everything a test needs is installed, so a skip would be a promise that nobody checks. Only tests that compare with
+// tables kept beside the repository, and say so in their title, may be left out where those are not.
 
 import fs from 'node:fs'
 
@@ -28,6 +29,7 @@ for (const file of reports) {
       failed++
     }
     for (const test of suite.assertionResults) {
+      if (test.fullName.includes('[shared tables]')) continue
       if (test.status !== 'passed' && test.status !== 'failed') skipped.push(`${test.fullName} (${test.status})`)
     }
   }

@@ -61,6 +61,10 @@ export interface Problem {
 }
 
 const DEFAULT_LOOKBACK_MS = 2 * HOUR_MS
+/** From so many changed rows on, it pays to ask whether most of them are over: a base writes those once, a delta only for now. */
+const SEAL_AT_ROWS = 5_000
+/** Rows that one small run has in all tables. */
+const ROWS_PER_OWNER = 12
 /** Segments read ahead of the fold: enough to hide the store's latency, few enough to stay small. */
 const READ_AHEAD = 16
 
@@ -380,10 +384,18 @@ export class Compactor {
   #isFull(nowMs: number): boolean {
     const { l0, l0_rows } = this.#manifest
     const segments = l0.reduce((sum, delta) => sum + delta.segments.length, this.#consumed.segments.length)
-    if (l0_rows + this.#changedRows() >= this.#limits.max_rows || segments >= this.#limits.max_segments) return true
+    const changed = this.#changedRows()
+    if (l0_rows + changed >= this.#limits.max_rows || segments >= this.#limits.max_segments) return true
+    if (changed >= SEAL_AT_ROWS && this.#endedOwners() >= changed / ROWS_PER_OWNER) return true
     const oldest = l0[0]
     if (oldest === undefined) return false
     return l0.length + 1 >= this.#limits.max_count || nowMs - toMs(oldest.published_at) >= this.#limits.max_age_ms
+  }
+
+  #endedOwners(): number {
+    let owners = 0
+    for (const _ of this.state.ended()) owners += 1
+    return owners
   }
 
   #changedRows(): number {

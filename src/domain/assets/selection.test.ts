@@ -20,14 +20,14 @@ const define = (key: string, deps: readonly string[] = [], rest: Partial<AssetDe
   assetDefinition.parse({ asset_key: key, kind: 'asset', deps: deps.map((asset_key) => ({ asset_key })), ...rest })
 
 describe('what Dagster has', () => {
-  test.skipIf(table === undefined)('is selected by the same texts', () => {
+  test.skipIf(table === undefined)('[shared tables] is selected by the same texts', () => {
     const { graph, valid } = table as Table
     const assets = new AssetGraph(Object.entries(graph).map(([key, { deps, ...rest }]) => define(key, deps, rest)))
     const selected = valid.map(({ expr }) => ({ expr, selected: [...select(parseSelection(expr), assets)].sort() }))
     expect(selected).toEqual(valid)
   })
 
-  test.skipIf(table === undefined)('is refused in the same texts', () => {
+  test.skipIf(table === undefined)('[shared tables] is refused in the same texts', () => {
     const accepted = (table as Table).invalid.filter((text) => {
       try {
         return parseSelection(text)
