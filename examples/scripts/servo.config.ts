@@ -1,0 +1,3 @@
+import { defineConfig } from 'servo-flow'
+
+export default defineConfig({ project: 'scripts', dirs: ['./assets'] })
