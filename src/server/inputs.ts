@@ -63,7 +63,8 @@ async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string
   }
   const known = await state.lookup(partitionStatus, upstream, partition ?? '')
   if (!known?.last_materialization_id || isWiped(known)) throw neverMade(task, name, upstream, partition)
-  return { ...ref, values: [{ partition_key: partition ?? '', materialization_id: known.last_materialization_id }] }
+  const { last_materialization_id: materialization_id, last_materialization_path: path } = known
+  return { ...ref, values: [{ partition_key: partition ?? '', materialization_id, path }] }
 }
 
 const isWiped = ({ wiped_at, last_materialization_at }: RowOf<typeof partitionStatus.columns>): boolean =>

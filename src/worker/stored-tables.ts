@@ -31,7 +31,8 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
       const files = await sourceFiles(ref, projectDir)
       return tableOf(files, files, asyncBufferFromFile, columns)
     }
-    const objects = ref.values.flatMap((value) => value.path ?? [])
+    // No rows are an answer; not knowing where they are is none.
+    const objects = ref.values.map(({ path }) => path ?? nowhere(ref.asset_key))
     const table = tableOf(objects, fileOf === undefined ? [] : objects.map(fileOf), objectBuffer, columns)
     if (fileOf === undefined) remote.set(table, objects)
     return table
@@ -88,6 +89,12 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
   }
 
   return { open, query: ask }
+}
+
+function nowhere(assetKey: string): never {
+  throw new ServoError('not_found', 'value_missing', `nobody knows where the rows of ${assetKey} are`, {
+    hint: 'They were made outside of Servo, or by a version that did not write it down. Materialize it again.',
+  })
 }
 
 function gone(name: string): never {

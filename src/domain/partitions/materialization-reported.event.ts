@@ -27,6 +27,7 @@ export const MaterializationReported = defineEvent({
       partition_values: report.partition_values ?? null,
       last_materialization_run_id: null,
       last_materialization_id: report.materialization_id ?? null,
+      last_materialization_path: null,
       last_materialization_at: toMs(report.materialized_at),
       last_materialization_code_version: report.code_version ?? null,
       last_materialization_event_id: event.event_id,

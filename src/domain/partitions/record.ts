@@ -7,6 +7,7 @@ export interface Ended {
   readonly outcome: Outcome
   readonly materialization_id?: string | null | undefined
   readonly code_version?: string | null | undefined
+  readonly output?: unknown
 }
 
 /** Notes an attempt at a partition, and its materialization if it succeeded. A failure leaves the last success alone. */
@@ -24,10 +25,17 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Ended,
     ...(succeeded && {
       last_materialization_run_id: task.run_id,
       last_materialization_id: ended.materialization_id ?? null,
+      last_materialization_path: pathOf(ended.output),
       last_materialization_at: at,
       last_materialization_code_version: ended.code_version ?? null,
       last_materialization_event_id: eventId,
     }),
     row_version: eventId,
   })
+}
+
+/** Workers say where they left what they made; what else they say of it is theirs. */
+function pathOf(output: unknown): string | null {
+  const { path } = (output ?? {}) as { path?: unknown }
+  return typeof path === 'string' ? path : null
 }
