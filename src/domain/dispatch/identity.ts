@@ -12,5 +12,16 @@ export function queueSafeId(prefix: 'd' | 't' | 'a', readableId: string): string
 export const dispatchId = (runId: string, taskKey: string, attempt: number): string => `dispatch:${runId}:${taskKey}:${attempt}`
 
 /** Derived, so that two controllers that both start an attempt start the same one. */
-export const attemptId = (runId: string, taskKey: string, attempt: number): string =>
-  queueSafeId('a', `attempt:${runId}:${taskKey}:${attempt}`)
+export function attemptId(runId: string, taskKey: string, attempt: number): string {
+  const readableId = `attempt:${runId}:${taskKey}:${attempt}`
+  // Whoever asks for a dispatch and whoever folds it work it out one after the other.
+  let id = recent.get(readableId)
+  if (id === undefined) {
+    id = queueSafeId('a', readableId)
+    if (recent.size >= MOST_RECENT) recent.clear()
+    recent.set(readableId, id)
+  }
+  return id
+}
+const recent = new Map<string, string>()
+const MOST_RECENT = 4_096
