@@ -222,6 +222,18 @@ describe('a worker that falls silent', () => {
     expect(world.task(run, 'a')?.materialization_id).toBe(made(next).materialization_id)
   })
 
+  test('is not kept alive by another one that has the same work', async () => {
+    const { world, remote } = await elsewhere()
+    await world.define(define)
+    const run = await world.request('r1')
+    const work = await remote.take('w1')
+    for (let beat = 0; beat < 10; beat++) {
+      await world.clock.advance(10 * SECOND_MS)
+      await remote.heartbeat(work, 'w2')
+    }
+    expect(world.attempts(run, 'a')).toMatchObject([{ worker_id: 'w1', error_category: 'lost' }, { attempt: 2 }])
+  })
+
   test('was not silent while it said so: a heartbeat costs no write, and a few of them one', async () => {
     const store = countingStore(memoryStore())
     const { world, remote } = await elsewhere({ store, options: { publishDelayMs: 10 * HOUR_MS } })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SECOND_MS, toMs } from '../../lib/time.ts'
+import { HOUR_MS, SECOND_MS, toMs } from '../../lib/time.ts'
 import { type Controller, MAX_LAG_MS } from '../../model/controller.ts'
 import type { Row } from '../../model/table.ts'
 import { type RunStory, Story } from '../../testing/history-story.ts'
@@ -96,6 +96,15 @@ describe('an attempt on a worker that is not ours', () => {
     expect(toMs(next?.fire_at as string) - heard).toBeGreaterThanOrEqual(90 * SECOND_MS)
     expect(watch.story.rows(timers)).toHaveLength(1)
   })
+})
+
+test('an alarm that goes off long after it was due gives nobody up: the machine slept, and heard nobody', () => {
+  const watch = new Watch()
+  watch.begin()
+  const alarm = alarmController({ HEARTBEAT_CHECK: onHeartbeatCheck(() => 0) })
+  const [, next] = watch.ask(alarm, { after: HOUR_MS })
+  expect(next?.type).toBe('TimerRequested')
+  expect(toMs(next?.fire_at as string)).toBeGreaterThanOrEqual(watch.now + HOUR_MS + 90 * SECOND_MS)
 })
 
 describe('a dispatch that a queue took', () => {
