@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import { SECOND_MS } from '../../lib/time.ts'
+import { type Controller, MAX_LAG_MS } from '../../model/controller.ts'
+import { type RunStory, Story } from '../../testing/history-story.ts'
+import { dispatchController } from '../dispatch/dispatch.controller.ts'
+import { alarmController } from '../timers/alarm.controller.ts'
+import { retryController, retryDelayMs } from '../timers/retry.controller.ts'
+import { TimerRequested } from '../timers/timer-requested.event.ts'
+import { lostWorkersController } from './lost-workers.controller.ts'
+
+/** Shows a controller every row there is, as a process that has just started does, and asks it once. */
+function asked(story: Story, controller: Controller, more: { after?: number; lagMs?: number } = {}) {
+  for (const table of controller.watches) {
+    for (const row of story.bench.state.hotTable(table).all()) controller.observe(table, row)
+  }
+  const { after = 0, lagMs = 0 } = more
+  return controller.decide({ rows: story.bench.state, now: Date.parse(story.time()) + after, lagMs }).map((event) => ({
+    type: event.definition.type,
+    key: event.definition.idempotencyKey(event.payload),
+    payload: event.payload,
+  }))
+}
+
+const twoTasks = (): { story: Story; run: RunStory } => {
+  const story = new Story()
+  return { story, run: story.run('report', { a: [], b: [], c: ['a'] }, { attempts: 3 }) }
+}
+
+describe('whoever starts anew', () => {
+  test('[INV-3][INV-4] decides the same, under the same keys: asking twice asks for nothing twice', () => {
+    const { story } = twoTasks()
+    const first = asked(
+      story,
+      dispatchController(() => 10),
+    )
+    const second = asked(
+      story,
+      dispatchController(() => 10),
+    )
+    expect(first).toHaveLength(2)
+    expect(second).toEqual(first)
+  })
+
+  test('[INV-5] finds a task that is ready although nobody asked for its dispatch', () => {
+    const { story } = twoTasks()
+    const controller = dispatchController(() => 10)
+    expect(asked(story, controller)).toHaveLength(2)
+    // What it asked for was never written: it is found by looking again, not by remembering.
+    expect(
+      asked(
+        story,
+        dispatchController(() => 10),
+      ).map(({ type }) => type),
+    ).toEqual(['DispatchRequested', 'DispatchRequested'])
+  })
+
+  test('[INV-5] finds a task that waits for a retry although nobody set its alarm', () => {
+    const { story, run } = twoTasks()
+    run.dispatched('a')
+    run.failed('a')
+    expect(asked(story, retryController()).map(({ type }) => type)).toEqual(['TimerRequested'])
+  })
+
+  test('[INV-5] gives up what ran on workers of a process that is gone, and leaves its own alone', () => {
+    const { story, run } = twoTasks()
+    run.dispatched('a')
+    run.started('a', 1, 'local:old')
+    run.dispatched('b')
+    run.started('b', 1, 'local:mine')
+    expect(asked(story, lostWorkersController('mine'))).toMatchObject([
+      { type: 'TaskFinished', payload: { task_key: 'a', outcome: 'FAILED', error_category: 'lost' } },
+    ])
+  })
+})
+
+describe('a retry', () => {
+  const failedOnce = (): Story => {
+    const { story, run } = twoTasks()
+    run.dispatched('a')
+    run.failed('a')
+    const [timer] = asked(story, retryController())
+    story.tell(TimerRequested, timer?.payload as never)
+    return story
+  }
+
+  test('[INV-9] does not start while facts may be unread, and does once they are read', () => {
+    const story = failedOnce()
+    const controller = alarmController()
+    expect(asked(story, controller, { after: 600 * SECOND_MS, lagMs: MAX_LAG_MS + 1 })).toEqual([])
+    expect(asked(story, controller, { after: 620 * SECOND_MS }).map(({ type }) => type)).toEqual(['TimerFired'])
+  })
+
+  test('does not start before it is due', () => {
+    const story = failedOnce()
+    expect(asked(story, alarmController())).toEqual([])
+  })
+
+  test('waits longer after every failure, never longer than allowed, and not for as long as its neighbours', () => {
+    const policy = { max_attempts: 10, backoff: 'exponential', initial_ms: 1_000, max_ms: 60_000, jitter: false } as const
+    expect([1, 2, 3, 4, 9, 900].map((failures) => retryDelayMs(policy, 'a', failures))).toEqual([
+      1_000, 2_000, 4_000, 8_000, 60_000, 60_000,
+    ])
+    expect(retryDelayMs({ ...policy, backoff: 'fixed' }, 'a', 5)).toBe(1_000)
+    const spread = new Set(['a', 'b', 'c', 'd', 'e'].map((id) => retryDelayMs({ ...policy, jitter: true }, id, 3)))
+    expect(spread.size).toBeGreaterThan(2)
+    for (const delay of spread) expect(delay).toBeGreaterThanOrEqual(2_000)
+    for (const delay of spread) expect(delay).toBeLessThanOrEqual(4_000)
+  })
+})
