@@ -5,6 +5,7 @@ test.each([
   ['ordrs', ['orders', 'revenue'], 'orders'],
   ['Mart/Revenue', ['mart/revenu', 'mart/revenue'], 'mart/revenue'],
   ['revnue', ['orders', 'avenue', 'revenue'], 'revenue'],
+  ['orders', ['raw/order', 'raw/orders'], 'raw/orders'],
   ['costs', ['orders', 'revenue'], undefined],
   ['a', ['b'], undefined],
   ['', ['a'], undefined],

@@ -1,18 +1,26 @@
 /** As many slips of a finger as still leave a word recognisable. */
 const MAX_EDITS = 2
 
-/** The candidate that a misspelt word was probably meant to be: the same but for case, or the fewest edits away. */
+/**
+ * The candidate that a misspelt word was probably meant to be: the same but for case, or the fewest edits away. Who writes
+ * `orders` and means `raw/orders` is one step away.
+ */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined
   let fewest = MAX_EDITS + 1
   const wanted = word.toLowerCase()
   for (const candidate of candidates) {
-    const edits = editsBetween(wanted, candidate.toLowerCase(), fewest - 1)
+    const edits = stepsBetween(wanted, candidate.toLowerCase(), fewest - 1)
     if (edits >= fewest || edits >= wanted.length) continue
     best = candidate
     fewest = edits
   }
   return best
+}
+
+function stepsBetween(a: string, b: string, most: number): number {
+  if (a !== '' && a !== b && a.split('/').at(-1) === b.split('/').at(-1)) return 1
+  return editsBetween(a, b, most)
 }
 
 /** Letters to insert, delete or replace; anything above `most` when it is more than that. */

@@ -1,5 +1,5 @@
 import type { AssetDefinitionInput, ProjectManifestInput, ProjectProblem } from '../contract/definition.ts'
-import { nearest } from './spelling.ts'
+import { nearest } from '../lib/nearest.ts'
 
 const at = ({ file, line }: { file?: string | null | undefined; line?: number | null | undefined }) => ({ file, line })
 
@@ -43,7 +43,7 @@ function missingSelections({ assets, schedules = [] }: ProjectManifestInput): Pr
 
 function missingHint(key: string, keys: ReadonlySet<string>): string {
   const near = nearest(key, keys)
-  return near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `Export ${key} from a module under dirs of servo.config.ts.`
+  return near === undefined ? `Export ${key} from a module under dirs of servo.config.ts.` : `Did you mean ${near}?`
 }
 
 export function poolProblems({ assets, pools = {} }: ProjectManifestInput): ProjectProblem[] {
@@ -54,7 +54,7 @@ export function poolProblems({ assets, pools = {} }: ProjectManifestInput): Proj
       return {
         code: 'unknown_pool',
         message: `${asset.asset_key} is in the pool ${asset.pool}, which servo.config.ts does not have`,
-        hint: near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `Add it there: pools: { '${asset.pool}': 4 }.`,
+        hint: near === undefined ? `Add it there: pools: { '${asset.pool}': 4 }.` : `Did you mean ${near}?`,
         ...at(asset),
       }
     })

@@ -92,7 +92,7 @@ describe('a retry', () => {
 
   test('does not start before it is due', () => {
     const story = failedOnce()
-    expect(asked(story, alarmController(), { after: -SECOND_MS })).toEqual([])
+    expect(asked(story, alarmController(), { after: -2 * SECOND_MS })).toEqual([])
   })
 
   test('waits longer after every failure, never longer than allowed, and not for as long as its neighbours', () => {
