@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 
@@ -22,11 +22,23 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
+let running: ChildProcess | undefined
+let stopped = false
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    stopped = true
+    // A terminal sends Ctrl-C to the whole group: passing it on would make one key press count as two.
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) running?.kill(signal)
+  })
+}
+
 let failed = false
 for (const name of names.length > 0 ? names : known) {
+  if (stopped) break
   const file = path.join(import.meta.dirname, `${name}${ENDING}`)
   // Memory is compared after a collection, so the collector must be within reach.
-  const { status } = spawnSync(process.execPath, ['--expose-gc', file, ...options], { stdio: 'inherit' })
+  running = spawn(process.execPath, ['--expose-gc', file, ...options], { stdio: 'inherit' })
+  const status = await new Promise((resolve) => running?.once('close', resolve))
   failed ||= status !== 0
 }
 process.exit(failed ? 1 : 0)

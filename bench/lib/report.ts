@@ -10,6 +10,10 @@ const root = path.resolve(import.meta.dirname, '../..')
 /** Fewer rounds and less history: to find out whether something broke, not by how much. */
 export const quick = process.argv.includes('--quick')
 
+/** The size of what is run as a share of the full size, for benchmarks that take minutes: SERVO_BENCH_SCALE=0.1. */
+const scale = Number(process.env['SERVO_BENCH_SCALE'] ?? (quick ? 0.02 : 1))
+export const scaled = (count: number): number => Math.max(1, Math.round(count * scale))
+
 /** As many as tell a median from noise; more would only make the committed files large. */
 const KEPT_SAMPLES = 200
 
@@ -34,7 +38,7 @@ export class Report {
     this.#machine = machine()
     const { cpu, cores, node, filesystem, load, commit } = this.#machine
     console.log(
-      `\n${name}: ${about}\n${cpu}, ${cores} cores, Node ${node}, ${filesystem}, load ${load}, commit ${commit}${quick ? ', quick' : ''}`,
+      `\n${name}: ${about}\n${cpu}, ${cores} cores, Node ${node}, ${filesystem}, load ${load}, commit ${commit}${quick ? ', quick' : ''}${scale === 1 ? '' : `, scale ${scale}`}`,
     )
     if (filesystem === 'tmpfs')
       this.note('The scratch folder is memory, so syncing costs nothing here: set SERVO_BENCH_DIR to a folder on a disk.')
@@ -65,9 +69,9 @@ export class Report {
     }
   }
 
-  /** Writes what was measured. Quick figures are for the eye only: they would replace good ones. */
+  /** Writes what was measured. Quick or small figures are for the eye only: they would replace good ones. */
   finish(): void {
-    if (quick) return
+    if (quick || scale !== 1) return
     const folder = path.join(root, 'bench/results')
     mkdirSync(folder, { recursive: true })
     const file = path.join(folder, `${this.#name}.json`)
