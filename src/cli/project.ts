@@ -15,19 +15,19 @@ export interface ProjectFlags {
   json?: boolean
 }
 
-/** The folder of the project: the one given, or the nearest with a config from where we stand upwards. */
+/** What has run before can be looked at, and repaired, though its config is gone. */
+const isProject = (folder: string): boolean => configFile(folder) !== undefined || existsSync(servoDirOf(folder))
+
+/** The folder of the project: the one given, or the nearest from where we stand upwards. */
 export function findProject({ project }: ProjectFlags): string {
   const start = resolve(project ?? '.')
   if (project !== undefined) {
-    if (!existsSync(start)) {
-      throw new ServoError('not_found', 'no_such_folder', `there is no folder ${start}`, { hint: 'Check --project.' })
-    }
-    // What has run here before can be looked at, and repaired, without its config.
-    if (configFile(start) !== undefined || existsSync(servoDirOf(start))) return start
-    throw noProject(`${start} has no servo.config.ts`)
+    if (isProject(start)) return start
+    if (existsSync(start)) throw noProject(`${start} has no servo.config.ts`)
+    throw new ServoError('not_found', 'no_such_folder', `there is no folder ${start}`, { hint: 'Check --project.' })
   }
   for (let folder = start; ; folder = dirname(folder)) {
-    if (configFile(folder) !== undefined) return folder
+    if (isProject(folder)) return folder
     if (folder === dirname(folder)) throw noProject(`there is no servo.config.ts in ${start} or above it`)
   }
 }

@@ -15,16 +15,22 @@ export type Change =
 
 type Listener = (change: Change) => void
 
+export interface FeedSource {
+  rows(): Rows
+  /** Resolves when all that is folded is durable. */
+  durable(): Promise<void>
+}
+
 /** Tells whoever listens that a run or a task came into another state, once that is durable. */
 export class Feed {
   readonly #listeners = new Set<Listener>()
   /** What was last told of a row: rows change in place, and more often than their state does. */
   readonly #told = new WeakMap<AnyRow, string>()
-  readonly #rows: () => Rows
-  #ended: Change[] = []
+  readonly #source: FeedSource
+  #ended: Readonly<RunRow>[] = []
 
-  constructor(rows: () => Rows) {
-    this.#rows = rows
+  constructor(source: FeedSource) {
+    this.#source = source
   }
 
   get reactors(): readonly Reactor[] {
@@ -45,14 +51,17 @@ export class Feed {
     if (run.finished_at === null) this.#tell({ type: 'run', run, isNew })
     else {
       if (isNew) this.#tell({ type: 'run', run: { ...run, finished_at: null, state: 'PENDING' }, isNew })
-      // Its last tasks ended with it, and are told first.
-      if (this.#ended.push({ type: 'run', run, isNew: false }) === 1) queueMicrotask(() => this.#tellEnded())
+      if (this.#ended.push(run) === 1) queueMicrotask(() => void this.#tellEnded())
     }
   }
 
   #taskChanged(task: Readonly<TaskRow>): void {
     if (!this.#isNews(task, `${task.state} ${task.attempt}`)) return
-    this.#tell({ type: 'task', task, attempt: this.#rows().hot(taskAttempts).get(task.run_id, task.task_key, task.attempt) })
+    this.#tell({
+      type: 'task',
+      task,
+      attempt: this.#source.rows().hot(taskAttempts).get(task.run_id, task.task_key, task.attempt),
+    })
   }
 
   #isNews(row: Readonly<AnyRow>, now: string): boolean {
@@ -61,8 +70,19 @@ export class Feed {
     return true
   }
 
-  #tellEnded(): void {
-    for (const change of this.#ended.splice(0)) this.#tell(change)
+  /** Rows are ahead of the ledger: what ended a run, and its last tasks, may be in a segment that is still being written. */
+  async #tellEnded(): Promise<void> {
+    const ended = this.#ended.splice(0)
+    const isDurable = await this.#source.durable().then(
+      () => true,
+      () => false,
+    )
+    // The loop broke; the one that replaces it shows every row again.
+    if (!isDurable) return
+    for (const run of ended) {
+      for (const task of this.#source.rows().hot(tasks).under(run.run_id)) this.#taskChanged(task)
+      this.#tell({ type: 'run', run, isNew: false })
+    }
   }
 
   #tell(change: Change): void {

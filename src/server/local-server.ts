@@ -113,7 +113,10 @@ export class LocalServer {
       const instance = ulid()
       const store = fsStore(servoDir)
       const workers = new HeldWorkers(pool)
-      const feed: Feed = new Feed(() => orchestrator.loop.compactor.state)
+      const feed: Feed = new Feed({
+        rows: () => orchestrator.loop.compactor.state,
+        durable: () => orchestrator.loop.durable(),
+      })
       const graph: CurrentGraph = new CurrentGraph(() => orchestrator.loop.compactor.state)
       const orchestrator: Orchestrator = await Orchestrator.open({
         store,

@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
+import { until } from './until.ts'
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
 
@@ -9,36 +10,71 @@ export interface Ran {
   readonly stderr: string
 }
 
+interface Surroundings {
+  readonly env?: Record<string, string>
+  readonly cwd?: string
+}
+
 /** Runs the command as a user does, in a process of its own. */
-export async function servo(
-  args: readonly string[],
-  options: { env?: Record<string, string>; cwd?: string } = {},
-): Promise<Ran> {
-  const env = { ...process.env, NO_COLOR: '1', ...options.env }
-  const child = spawn(process.execPath, [main, ...args], { env, cwd: options.cwd, stdio: ['ignore', 'pipe', 'pipe'] })
-  const [stdout, stderr, code] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    new Promise<number | null>((resolve) => child.on('close', resolve)),
-  ])
-  return { code, stdout, stderr }
+export async function servo(args: readonly string[], surroundings: Surroundings = {}): Promise<Ran> {
+  return await new Servo(args, surroundings).ended
+}
+
+/** The command while it runs: what it has said so far, and signals to it. */
+export class Servo {
+  readonly ended: Promise<Ran>
+  /** Both streams, as a terminal would show them. */
+  shown = ''
+  readonly #child: ChildProcess
+
+  constructor(args: readonly string[], { env, cwd }: Surroundings = {}) {
+    this.#child = spawn(process.execPath, [main, ...args], {
+      env: { ...process.env, NO_COLOR: '1', ...env },
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const show = (chunk: string): void => {
+      this.shown += chunk
+    }
+    this.#child.stdout?.setEncoding('utf8').on('data', show)
+    this.#child.stderr?.setEncoding('utf8').on('data', show)
+    this.ended = ran(this.#child)
+  }
+
+  get pid(): number {
+    return this.#child.pid as number
+  }
+
+  /** Waits until it says something; with `after`, until it says it beyond that many characters. */
+  async says(what: RegExp, after = 0): Promise<RegExpExecArray> {
+    const found = (): RegExpExecArray | null => what.exec(this.shown.slice(after))
+    await until(() => {
+      if (found() === null && this.#child.exitCode !== null) throw new Error(`it ended without saying ${what}:\n${this.shown}`)
+      return found() !== null
+    }, `${what}`)
+    return found() as RegExpExecArray
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
 }
 
 /** Runs a line in a shell, with `servo` standing for the command. */
 export async function shell(line: string, cwd?: string): Promise<Ran> {
   const script = `servo() { "$SERVO_NODE" "$SERVO_MAIN" "$@"; }; ${line}`
   const env = { ...process.env, NO_COLOR: '1', SERVO_NODE: process.execPath, SERVO_MAIN: main }
-  const child = spawn('bash', ['-c', script], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
-  const [stdout, stderr, code] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    new Promise<number | null>((resolve) => child.on('close', resolve)),
-  ])
-  return { code, stdout, stderr }
+  return await ran(spawn('bash', ['-c', script], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
-async function text(stream: NodeJS.ReadableStream): Promise<string> {
-  let all = ''
-  for await (const chunk of stream) all += chunk
-  return all
+async function ran(child: ChildProcess): Promise<Ran> {
+  let [stdout, stderr] = ['', '']
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk
+  })
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk
+  })
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { code, stdout, stderr }
 }

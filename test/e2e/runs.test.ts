@@ -1,0 +1,344 @@
+import fs from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runIdFromRunKey } from '../../src/domain/runs/identity.ts'
+import { localScope, secretsFile } from '../../src/server/local-files.ts'
+import { localSecrets } from '../../src/server/secrets.ts'
+import { projectOf, TestProject } from './project.ts'
+import { until } from './until.ts'
+
+const ASSETS = `import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { asset, table } from 'servo-flow'
+import { z } from 'zod'
+
+const rows = z.object({ n: z.number() })
+export const ok = table('ok', { group: 'fine', schema: rows, run: () => [{ n: 1 }, { n: 2 }] })
+export const sum = asset('sum', {
+  group: 'fine',
+  inputs: { ok },
+  run: async ({ ok }) => (await ok.rows()).reduce((total, row) => total + row.n, 0),
+  checks: { 'all rows are there': (total) => total === 3 },
+})
+export const flaky = asset('flaky', {
+  group: 'sick',
+  run() {
+    console.log('looking for repaired')
+    if (!existsSync('repaired')) throw new Error('not repaired')
+  },
+})
+export const below = asset('below', { group: 'sick', deps: [flaky], run: () => undefined })
+export const beside = asset('beside', { group: 'sick', run: () => undefined })
+
+export const listens = asset('listens', {
+  async run({ signal, log }) {
+    log.info('listening')
+    await sleep(600_000, undefined, { signal })
+  },
+})
+export const deaf = asset('deaf', { run: () => sleep(600_000) })
+export const retries = asset('retries', {
+  retry: { attempts: 5, backoff: 'fixed', initial: '1h', max: '1h' },
+  run() { throw new Error('come back later') },
+})
+export const first = asset('first', { pool: 'narrow', run: ({ signal }) => sleep(600_000, undefined, { signal }) })
+export const second = asset('second', { pool: 'narrow', run: () => undefined })
+
+export const chatty = asset('chatty', {
+  async run() {
+    console.log('one')
+    console.error('two')
+    while (!existsSync('more')) await sleep(20)
+    console.log('three')
+  },
+})
+`
+
+const shortId = (runId: string): string => runId.slice(0, 12)
+
+describe('with a server', () => {
+  let project: TestProject
+  beforeAll(async () => {
+    project = new TestProject({ 'assets/all.ts': ASSETS })
+    await project.dev('--concurrency', '6')
+  })
+  afterAll(() => project.end())
+
+  const state = async (runId: string): Promise<unknown> => (await project.client().get(runId)).run['state']
+  const taskState = async (runId: string, key: string): Promise<unknown> =>
+    (await project.client().get(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
+
+  test('an asset that is run alone reads what an earlier run made', async () => {
+    expect((await project.servo('run', 'ok', '--wait')).code).toBe(0)
+    expect((await project.servo('run', 'sum', '--wait')).code).toBe(0)
+  })
+
+  test('an asset whose input was never made fails, and says what to run', async () => {
+    project.write(
+      'assets/orphan.ts',
+      `import { asset } from 'servo-flow'\nexport const made = asset('made', { run: () => 1 })\nexport const needs = asset('needs', { inputs: { made }, run: () => 1 })\n`,
+    )
+    await until(async () => (await project.servo('run', 'needs', '--wait')).code === 1, 'the asset to be loaded')
+    const { stdout } = await project.servo('run', 'needs', '--wait')
+    expect(stdout).toContain('needs needs made (its input made), which was never made')
+  })
+
+  test('list shows the newest runs first, with state, time, tasks, how long they took and what was asked for', async () => {
+    await project.servo('run', 'group:fine', '--wait')
+    const { stdout, code } = await project.servo('runs', 'list', '--limit', '2')
+    const [head, newest, ...others] = stdout.trimEnd().split('\n')
+    expect(head).toMatch(/^run +state +requested +tasks +took +selection$/)
+    expect(newest).toMatch(/^run_\w{8} {2}succeeded +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +2\/2 +[\d.]+ m?s {2}group:fine$/)
+    expect(others).toHaveLength(1)
+    expect(code).toBe(0)
+  })
+
+  test('list --state shows runs in that state', async () => {
+    await project.servo('run', 'flaky', '--wait')
+    const failed = await project.json('runs', 'list', '--state', 'failed')
+    expect(failed.length).toBeGreaterThan(0)
+    expect(new Set(failed.map((run: { state: string }) => run.state))).toEqual(new Set(['FAILED']))
+  })
+
+  test('labels and priority are kept with the run', async () => {
+    const { run_id } = await project.json('run', 'ok', '--label', 'team=sales', '--label', 'why=a=b', '--priority', '7')
+    const { run, tasks } = await project.json('runs', 'show', run_id)
+    expect(run).toMatchObject({ labels: { team: 'sales', why: 'a=b' }, priority: 7 })
+    expect(tasks).toMatchObject([{ task_key: 'ok', priority: 7 }])
+    expect((await project.servo('runs', 'show', run_id)).stdout).toContain('team=sales why=a=b')
+  })
+
+  test('the same key asked for again is the same run; for other assets it is a conflict', async () => {
+    const first = await project.json('run', 'ok', '--key', 'nightly')
+    const again = await project.json('run', 'ok', '--key', 'nightly')
+    expect(again).toMatchObject({ run_id: first.run_id, created: false })
+    const other = await project.servo('run', 'sum', '--key', 'nightly')
+    expect(other.stderr).toContain(`was used for another one, which made ${first.run_id}\nhint: Use a new key`)
+    expect(other.code).toBe(2)
+  })
+
+  test('rerun runs what failed and what was skipped because of it, and leaves alone what succeeded', async () => {
+    const asked = await project.servo('run', 'group:sick', '--wait')
+    expect(asked.code).toBe(1)
+    const [, id] = /failed {2}(run_\w{8})/.exec(asked.stdout) as RegExpExecArray
+    const still = await project.servo('runs', 'rerun', id as string, '--wait')
+    expect(still.stdout).toMatch(/failed {2}run_\w{8} {2}1 failed, 1 skipped/)
+    expect(still.code).toBe(1)
+
+    project.write('repaired')
+    const repaired = await project.servo('runs', 'rerun', id as string, '--wait')
+    expect(repaired.stdout).toMatch(/succeeded {2}run_\w{8} {2}2 tasks/)
+    expect(repaired.code).toBe(0)
+    const all = await project.servo('runs', 'rerun', id as string, '--all', '--wait')
+    expect(all.stdout).toMatch(/succeeded {2}run_\w{8} {2}3 tasks/)
+    const part = await project.servo('runs', 'rerun', id as string, '--select', 'beside', '--wait')
+    expect(part.stdout).toMatch(/succeeded {2}run_\w{8} {2}1 task /)
+
+    const once = await project.json('runs', 'rerun', id as string, '--key', 'once')
+    expect(await project.json('runs', 'rerun', id as string, '--key', 'once')).toMatchObject({
+      run_id: once.run_id,
+      created: false,
+    })
+    await until(async () => (await state(once.run_id)) === 'SUCCEEDED')
+    const nothing = await project.servo('runs', 'rerun', once.run_id)
+    expect(nothing.stderr).toMatch(/nothing of run_\w+ is to be run again\nhint: All of it succeeded; use --all/)
+    expect(nothing.code).toBe(2)
+    project.remove('repaired')
+  })
+
+  test('logs are what the tasks printed, each line with its task; one task and one attempt can be picked', async () => {
+    project.write('more')
+    const { run_id } = await project
+      .json('run', 'chatty', 'flaky', '--wait')
+      .catch(async () => (await project.json('runs', 'list'))[0])
+    const all = await project.servo('runs', 'logs', run_id)
+    for (const line of ['chatty │ one', 'chatty │ ERROR two', 'chatty │ three', 'flaky │ looking for repaired'])
+      expect(all.stdout).toMatch(new RegExp(`^\\d\\d:\\d\\d:\\d\\d ${line}$`, 'm'))
+    const some = await project.servo('runs', 'logs', run_id, '--task', 'chatty', '--attempt', '1', '--json')
+    expect(
+      some.stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      { task_key: 'chatty', attempt: 1, stream: 'stdout', text: 'one' },
+      { task_key: 'chatty', attempt: 1, stream: 'stderr', text: 'two' },
+      { task_key: 'chatty', attempt: 1, stream: 'stdout', text: 'three' },
+    ])
+    expect((await project.servo('runs', 'logs', run_id, '--task', 'other')).stdout).toBe('')
+    project.remove('more')
+  })
+
+  test('logs -f shows what was printed before and what is printed from then on, each line once, and ends with the run', async () => {
+    const { run_id } = await project.json('run', 'chatty')
+    await until(async () => (await taskState(run_id, 'chatty')) === 'RUNNING')
+    const following = project.begin(['runs', 'logs', '-f', shortId(run_id)])
+    await following.says(/two\n/)
+    project.write('more')
+    const { stdout, code } = await following.ended
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.slice(9)),
+    ).toEqual(['chatty │ one', 'chatty │ ERROR two', 'chatty │ three'])
+    expect(code).toBe(0)
+    project.remove('more')
+  })
+
+  test('cancel ends what waits, what listens, what is deaf and what waits for a retry; no retry starts', async () => {
+    const asked = await Promise.all(['listens', 'deaf', 'retries', 'first'].map((key) => project.json('run', key)))
+    const [listens, deaf, retries, first] = asked.map(({ run_id }) => run_id as string) as [string, string, string, string]
+    for (const [id, key, wanted] of [
+      [listens, 'listens', 'RUNNING'],
+      [deaf, 'deaf', 'RUNNING'],
+      [retries, 'retries', 'RETRY_WAIT'],
+      [first, 'first', 'RUNNING'],
+    ] as const)
+      await until(async () => (await taskState(id, key)) === wanted, `${key} to be ${wanted}`)
+    const { run_id: second } = await project.json('run', 'second')
+    expect(await taskState(second, 'second')).toBe('READY')
+    const running = await project.json('runs', 'list', '--state', 'running')
+    expect(running.map((run: { run_id: string }) => run.run_id)).toEqual(expect.arrayContaining([listens, deaf, first]))
+    const early = await project.servo('runs', 'rerun', deaf)
+    expect(early.stderr).toMatch(/has not ended yet\nhint: Wait for it, or cancel it first: servo runs cancel run_/)
+    expect(early.code).toBe(2)
+
+    for (const id of [second, deaf, retries, listens]) {
+      const { stdout, code } = await project.servo('runs', 'cancel', shortId(id), '--reason', 'a test')
+      expect(stdout).toBe(`${id} is being cancelled\n`)
+      expect(code).toBe(0)
+    }
+    for (const id of [second, deaf, retries, listens])
+      await until(async () => (await state(id)) === 'CANCELLED', `${id} to be cancelled`)
+    const { tasks, attempts } = await project.json('runs', 'show', retries)
+    expect(tasks).toMatchObject([{ state: 'CANCELLED', attempt: 1 }])
+    expect(attempts).toMatchObject([{ attempt: 1, outcome: 'FAILED' }])
+    expect((await project.json('runs', 'show', second)).attempts).toEqual([])
+    const again = await project.servo('runs', 'cancel', second)
+    expect(again.stderr).toMatch(/is over: it cancelled\n|is over/)
+    expect(again.code).toBe(2)
+
+    // Ctrl-C while waiting leaves the run alone; cancelling it ends the wait with 1.
+    const left = project.begin(['run', 'first', '--key', 'left', '--wait'])
+    await left.says(/1 task\n/)
+    left.kill('SIGINT')
+    const { code, stdout } = await left.ended
+    expect(stdout).toMatch(/goes on; stop it with: servo runs cancel run_\w{8}\n$/)
+    expect(code).toBe(130)
+    const waiting = project.begin(['runs', 'logs', '-f', first])
+    const watched = project.begin(['run', 'first', '--key', 'left', '--wait'])
+    await watched.says(/1 task\n/)
+    await project.servo('runs', 'cancel', first)
+    expect((await waiting.ended).code).toBe(0)
+    const [, id] = /^(run_\w{8})/.exec(watched.shown) as RegExpExecArray
+    await project.servo('runs', 'cancel', id as string)
+    expect((await watched.ended).code).toBe(1)
+  })
+
+  test('--json is JSON, whatever the command and whether it succeeds or fails', async () => {
+    const { run_id } = await project.json('run', 'ok')
+    await until(async () => (await state(run_id)) === 'SUCCEEDED')
+    expect(await project.json('run', 'ok', '--wait')).toMatchObject({ state: 'SUCCEEDED', tasks_total: 1 })
+    expect(await project.json('runs', 'list')).toBeInstanceOf(Array)
+    expect(await project.json('runs', 'show', run_id)).toMatchObject({
+      run: { run_id },
+      tasks: [{ task_key: 'ok' }],
+      attempts: [{ attempt: 1 }],
+    })
+    expect(await project.json('runs', 'rerun', run_id, '--all')).toMatchObject({
+      created: true,
+      run_id: expect.stringMatching(/^run_/),
+    })
+    const failed = await project.servo('run', 'flaky', '--wait', '--json')
+    expect(JSON.parse(failed.stdout)).toMatchObject({ state: 'FAILED' })
+    expect(failed.code).toBe(1)
+    for (const wrong of [
+      ['runs', 'cancel', run_id],
+      ['runs', 'show', 'run_zzzzzzzz'],
+      ['run', 'nope'],
+      ['dev'],
+      ['runs', 'list', '--limit', 'x'],
+    ]) {
+      const { stdout, stderr, code } = await project.servo(...wrong, '--json')
+      expect(stdout).toBe('')
+      expect(JSON.parse(stderr).error, wrong.join(' ')).toMatchObject({ code: expect.any(String), message: expect.any(String) })
+      expect(code).toBe(2)
+    }
+  })
+
+  test('an id that no run has is refused, and one that several begin with is not guessed', async () => {
+    const unknown = await project.servo('runs', 'show', 'run_zzzzzzzz')
+    expect(unknown.stderr).toBe('error: there is no run "run_zzzzzzzz"\nhint: servo runs list shows the newest.\n')
+    expect(unknown.code).toBe(2)
+    for (const nonsense of ["run_'; drop table runs", '../../etc', 'x'])
+      expect((await project.servo('runs', 'logs', nonsense)).code).toBe(2)
+
+    const { run_ids: secret } = await localSecrets(secretsFile(project.file('.servo')))
+    const idOf = (key: string): string => runIdFromRunKey(localScope.tenant_id, localScope.workspace_id, `user:${key}`, secret)
+    const keys = Array.from({ length: 100 }, (_, i) => `twin ${i}`)
+    const start = idOf('twin 0').slice(0, 5)
+    const twins = [0, keys.findIndex((key, i) => i > 0 && idOf(key).startsWith(start))].map((i) => keys[i] as string)
+    for (const key of twins) await project.json('run', 'ok', '--key', key, '--wait')
+    const ambiguous = await project.servo('runs', 'show', start)
+    expect(ambiguous.stderr).toMatch(new RegExp(`^error: ${start} is the beginning of several runs\nhint: Write more of it: `))
+    for (const key of twins) expect(ambiguous.stderr).toContain(idOf(key))
+    expect(ambiguous.code).toBe(2)
+  })
+})
+
+describe('without a server', () => {
+  test('servo run runs here, and everything can be looked at afterwards', async () => {
+    const project = projectOf({ 'assets/all.ts': ASSETS })
+    const empty = await project.servo('runs', 'list')
+    expect(empty.stderr).toMatch(/^error: there is nothing in .*\.servo yet\nhint: Start the project: servo dev/)
+    expect(empty.code).toBe(2)
+
+    expect((await project.servo('run', 'group:fine')).stdout).toMatch(/\nsucceeded {2}run_\w{8} {2}2 tasks/)
+    const failed = await project.servo('run', 'group:sick', '--concurrency', '1')
+    expect(failed.stdout).toMatch(/\nfailed {2}run_\w{8} {2}1 succeeded, 1 failed, 1 skipped/)
+    expect(failed.code).toBe(1)
+
+    const [run] = await project.json('runs', 'list', '--state', 'failed')
+    const shown = await project.servo('runs', 'show', shortId(run.run_id))
+    expect(shown.stdout).toMatch(/^failed {2}run_\w{8} {2}1 succeeded, 1 failed, 1 skipped in /)
+    expect(shown.stdout).toMatch(/\n {2}failed +\d+ ms {2}flaky {3}not repaired\n/)
+    expect((await project.servo('runs', 'logs', run.run_id)).stdout).toMatch(/flaky │ looking for repaired\n/)
+    expect((await project.servo('runs', 'logs', '-f', run.run_id)).stdout).toMatch(/flaky │ looking for repaired\n/)
+    expect((await project.servo('runs', 'cancel', run.run_id)).code).toBe(2)
+    expect((await project.servo('runs', 'show', 'run_zzzzzzzz')).code).toBe(2)
+
+    project.write('repaired')
+    const again = await project.servo('runs', 'rerun', run.run_id)
+    expect(again.stdout).toMatch(/\nsucceeded {2}run_\w{8} {2}2 tasks/)
+    expect(again.code).toBe(0)
+  })
+
+  test('Ctrl-C cancels a run that runs here, and ends with 1', async () => {
+    const project = projectOf({ 'assets/all.ts': ASSETS })
+    const run = project.begin(['run', 'listens'])
+    await run.says(/listens │ listening\n/)
+    run.kill('SIGINT')
+    const { stdout, stderr, code } = await run.ended
+    expect(stderr).toMatch(/cancelling run_\w{8}; press Ctrl-C again to leave at once/)
+    expect(stdout).toMatch(/\n {2}cancelled +[\d.]+ m?s {2}listens/)
+    expect(stdout).toMatch(/\ncancelled {2}run_\w{8} {2}1 task in/)
+    expect(code).toBe(1)
+    expect(await project.json('runs', 'list')).toMatchObject([{ state: 'CANCELLED' }])
+    expect(fs.existsSync(project.file('.servo/local/server.json'))).toBe(false)
+  })
+
+  test('a run whose server was killed is cancelled without one, and does not go on at the next start', async () => {
+    const project = projectOf({ 'assets/all.ts': ASSETS })
+    const dev = await project.dev()
+    const { run_id } = await project.json('run', 'deaf')
+    await dev.says(/ running +deaf\n/)
+    dev.kill('SIGKILL')
+    await dev.ended
+    expect(await project.json('runs', 'list')).toMatchObject([{ run_id, state: 'RUNNING' }])
+    const cancelled = await project.servo('runs', 'cancel', run_id)
+    expect(cancelled.stdout).toContain('what was running when its server stopped ends at the next start')
+    await project.dev()
+    await until(async () => (await project.client().get(run_id)).run['state'] === 'CANCELLED')
+    expect((await project.json('runs', 'show', run_id)).attempts).toHaveLength(1)
+  })
+})
