@@ -1,0 +1,136 @@
+import fs from 'node:fs'
+import { createServer } from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { projectOf, TestProject } from './project.ts'
+import { servo } from './servo.ts'
+
+const ONE = `import { asset } from 'servo-flow'\nexport const a = asset('a', { run: () => 1 })\n`
+
+let project: TestProject
+let nowhere = ''
+beforeAll(() => {
+  project = new TestProject({ 'assets/one.ts': ONE })
+  nowhere = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-nowhere-'))
+})
+afterAll(async () => {
+  await project.end()
+  fs.rmSync(nowhere, { recursive: true })
+})
+
+describe('wrong use ends with 2, says what to do, and does nothing', () => {
+  const cases: [string, string[], RegExp][] = [
+    ['no command', [], /^Usage: servo/],
+    ['an unknown command', ['rum'], /error: unknown command 'rum'\n\(Did you mean run\?\)/],
+    ['an unknown flag', ['run', 'a', '--wiat'], /error: unknown option '--wiat'\n\(Did you mean --wait\?\)/],
+    ['nothing to run', ['run'], /error: missing required argument 'selection'/],
+    ['no run named', ['runs', 'show'], /error: missing required argument 'run'/],
+    ['a flag without its value', ['run', 'a', '--key'], /error: option '--key <key>' argument missing/],
+    [
+      'flags that exclude each other',
+      ['runs', 'rerun', 'run_a', '--all', '--select', 'a'],
+      /'--select <selection>' cannot be used with option '--all'/,
+    ],
+    [
+      'a label without a value',
+      ['run', 'a', '--label', 'sales'],
+      /error: --label sales has no value\nhint: Write --label team=sales/,
+    ],
+    [
+      'a priority that is no number',
+      ['run', 'a', '--priority', 'high'],
+      /error: --priority high is not a whole number from -1000 to 1000/,
+    ],
+    ['no room for any task', ['run', 'a', '--concurrency', '0'], /error: --concurrency 0 is not a whole number from 1 to 1000/],
+    ['a port that is none', ['dev', '--port', '99999'], /error: --port 99999 is not a whole number from 0 to 65535/],
+    ['a list of nothing', ['runs', 'list', '--limit', '0'], /error: --limit 0 is not a whole number from 1 to 1000/],
+    [
+      'a state that is none',
+      ['runs', 'list', '--state', 'done'],
+      /error: no run is ever done\nhint: States are: pending, running, succeeded, failed, cancelled/,
+    ],
+    [
+      'a folder that is not there',
+      ['dev', '--project', './nowhere'],
+      /error: there is no folder .*\/nowhere\nhint: Check --project/,
+    ],
+  ]
+  test.each(cases)('%s', async (_, args, message) => {
+    const { code, stdout, stderr } = await project.servo(...args)
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/\n\s+at /)
+    expect(stdout).toBe('')
+    expect(code).toBe(2)
+    expect(fs.existsSync(project.file('.servo'))).toBe(false)
+  })
+
+  test.each([['dev'], ['run', 'a'], ['runs', 'list']])('a folder without a project: servo %s', async (...args) => {
+    for (const [cwd, words] of [
+      [nowhere, args],
+      [os.tmpdir(), [...args, '--project', nowhere]],
+    ] as const) {
+      const { code, stderr } = await servo(words, { cwd })
+      expect(stderr).toMatch(/^error: .*servo\.config\.ts.*\nhint: Go to the folder of a project, or name it with --project/)
+      expect(code).toBe(2)
+    }
+    expect(fs.readdirSync(nowhere)).toEqual([])
+  })
+
+  test('a port that is taken', async () => {
+    const taken = createServer()
+    const port = await new Promise<number>((resolve) =>
+      taken.listen(0, '127.0.0.1', () => resolve((taken.address() as { port: number }).port)),
+    )
+    onTestFinished(() => void taken.close())
+    const own = projectOf({ 'assets/one.ts': ONE })
+    const { code, stderr } = await own.servo('dev', '--port', String(port))
+    expect(stderr).toBe(`error: port ${port} is taken\nhint: Leave --port away and any free one is used.\n`)
+    expect(code).toBe(2)
+    // The project is not held by what did not start.
+    expect((await own.servo('run', 'a', '--quiet')).code).toBe(0)
+  })
+
+  test('a project that cannot be loaded: servo run shows what is wrong, with its place', async () => {
+    const broken = projectOf({ 'assets/one.ts': ONE, 'assets/x.ts': 'export const x = [\n  1 2\n]\n' })
+    const { code, stderr } = await broken.servo('run', 'a')
+    expect(stderr).toMatch(/^error: assets\/x\.ts:2/)
+    expect(code).toBe(2)
+    const json = await broken.servo('run', 'a', '--json')
+    expect(JSON.parse(json.stderr).error.problems).toMatchObject([{ file: 'assets/x.ts', line: 2 }])
+  })
+})
+
+describe('what the system refuses ends with 3, and says where', () => {
+  test('a file where the folder of the state belongs', async () => {
+    const own = projectOf({ 'assets/one.ts': ONE, '.servo': 'not a folder' })
+    for (const args of [['dev'], ['run', 'a']]) {
+      const { code, stderr } = await own.servo(...args)
+      expect(stderr).toMatch(/^error: .*\.servo.* cannot be written: .*\nhint: A file is in the way of a folder\.\n$/)
+      expect(code).toBe(3)
+    }
+  })
+
+  // Nothing is read-only for root.
+  test.skipIf(process.getuid?.() === 0)('a folder that may not be written', async () => {
+    const own = projectOf({ 'assets/one.ts': ONE })
+    fs.chmodSync(own.dir, 0o555)
+    onTestFinished(() => fs.chmodSync(own.dir, 0o755))
+    for (const args of [['dev'], ['run', 'a']]) {
+      const { code, stderr } = await own.servo(...args)
+      expect(stderr).toMatch(/^error: .*\.servo.* cannot be written: .*\nhint: Check who may write there\.\n$/)
+      expect(code).toBe(3)
+    }
+  })
+})
+
+test.each([[], ['dev'], ['run'], ['runs'], ['runs', 'list'], ['runs', 'rerun'], ['query']])(
+  'servo %s --help fits a terminal, and ends with 0',
+  async (...words) => {
+    const { code, stdout, stderr } = await servo([...words.filter(Boolean), '--help'], { env: { COLUMNS: '100' } })
+    expect(stdout).toMatch(/^Usage: servo/)
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThan(120)
+    expect(stderr).toBe('')
+    expect(code).toBe(0)
+  },
+)
