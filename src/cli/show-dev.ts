@@ -6,7 +6,7 @@ import type { Reload } from '../server/local-server.ts'
 import { wireRow } from '../server/wire.ts'
 import { colours, print, printable } from './output.ts'
 import { printProblems } from './show-problems.ts'
-import { shortId, summary, taskLine, tasksText } from './show-run.ts'
+import { runEndLine, shortId, taskLine, tasksText } from './show-run.ts'
 
 /** What `servo dev` tells of itself. */
 export interface DevVoice {
@@ -41,7 +41,7 @@ export const screen: DevVoice = {
     const { run, isNew } = change
     if (isNew)
       print(`${clock()} ${shortId(run.run_id)}  ${tasksText(run.tasks_total)}: ${printable(run.asset_selection.join(' '))}`)
-    if (run.finished_at !== null) print(`${clock()} ${summary(wireRow(runs, run))}`)
+    if (run.finished_at !== null) print(`${clock()} ${shortId(run.run_id)}  ${runEndLine(wireRow(runs, run))}`)
   },
   // A terminal shows ^C where the cursor was.
   stopped: () =>

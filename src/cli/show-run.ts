@@ -18,7 +18,7 @@ export const stateCell = (state: unknown): Cell => ({
 })
 
 /** How long something took, in the unit a person would choose; nothing while it is not over. */
-export function took(from: unknown, to: unknown): string {
+function took(from: unknown, to: unknown): string {
   if (typeof from !== 'string' || typeof to !== 'string') return ''
   const ms = Math.max(0, Date.parse(to) - Date.parse(from))
   if (ms < 1_000) return `${ms} ms`
@@ -84,10 +84,18 @@ export class RunPrinter {
   }
 }
 
+/** The end of a run as one line more below those of its tasks. */
+export function runEndLine(run: WireRow): string {
+  const why = { text: printable(firstLine(String(run['error'] ?? ''))) }
+  return line([stateCell(run['state']), runTimeCell(run), { text: counts(run), paint: colours.bold }, why], TASK_WIDTHS)
+}
+
+export const runTimeCell = (run: WireRow): Cell => timeCell(run['started_at'] ?? run['requested_at'], run['finished_at'])
+
 /** How far a run is, or how it ended, in one line. */
 export function summary(run: WireRow): string {
   const { text, paint: colour } = stateCell(run['state'])
-  const time = took(run['started_at'] ?? run['requested_at'], run['finished_at'])
+  const { text: time } = runTimeCell(run)
   const error = run['error'] ? `\n  ${printable(String(run['error']))}` : ''
   return `${colour?.(text)}  ${shortId(run['run_id'])}  ${counts(run)}${time ? colours.dim(` in ${time}`) : ''}${error}`
 }

@@ -3,7 +3,7 @@ import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { currentUser, findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
-import { notesCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
+import { notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
 import { printAccepted, runHere, watchRun } from './run.ts'
 
 /** The server of the project, or, when none runs, what can be read and written without one. */
@@ -39,7 +39,7 @@ function listed(run: WireRow): Cell[] {
     stateCell(run['state']),
     { text: localTime(run['requested_at']) },
     { text: `${run['tasks_succeeded']}/${run['tasks_total']}`, right: true },
-    timeCell(run['started_at'] ?? run['requested_at'], run['finished_at']),
+    runTimeCell(run),
     { text: printable(selection.length > MAX_SELECTION ? `${selection.slice(0, MAX_SELECTION)}…` : selection) },
   ]
 }
