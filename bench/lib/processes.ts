@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /*
  * What the system knows about processes, from /proc. A benchmark of the running system counts everybody who works for it:
@@ -6,10 +6,11 @@ import { readdirSync, readFileSync } from 'node:fs'
  */
 export interface ProcessUsage {
   readonly cpuMs: number
-  /** Calls that read or wrote, and what reached the disk. */
+  /** Times that a thread went to sleep, and therefore had been awake. */
+  readonly wakeUps: number
+  /** Calls that read or wrote a file or a pipe. */
   readonly reads: number
   readonly writes: number
-  readonly diskBytes: number
   readonly residentBytes: number
   /** Pages that several share are counted once among them. */
   readonly ownBytes: number
@@ -39,9 +40,9 @@ export function treeUsage(root: number): ProcessUsage {
   const io = (name: string): number => sumOver(tree, (pid) => field(`/proc/${pid}/io`, name))
   return {
     cpuMs: sumOver(tree, cpuMsOf),
+    wakeUps: sumOver(tree, wakeUpsOf),
     reads: io('syscr'),
     writes: io('syscw'),
-    diskBytes: io('read_bytes') + io('write_bytes'),
     residentBytes: sumOver(tree, (pid) => field(`/proc/${pid}/smaps_rollup`, 'Rss') * 1_024),
     ownBytes: sumOver(tree, (pid) => field(`/proc/${pid}/smaps_rollup`, 'Pss') * 1_024),
     processes: tree.length,
@@ -50,10 +51,10 @@ export function treeUsage(root: number): ProcessUsage {
 
 /** Processes that were started in a folder, or for it: its name is in their command line. */
 export const processesOf = (folder: string): number[] =>
-  allProcesses().filter((pid) => pid !== process.pid && textOf(`/proc/${pid}/cmdline`).includes(folder))
+  allProcesses().filter((pid) => cwdOf(pid).startsWith(folder) || textOf(`/proc/${pid}/cmdline`).includes(folder))
 
 const allProcesses = (): number[] =>
-  readdirSync('/proc')
+  namesIn('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
 
@@ -61,6 +62,11 @@ function cpuMsOf(pid: number): number {
   const [user, system, childrenUser, childrenSystem] = statOf(pid).slice(11, 15).map(Number)
   return ((user ?? 0) + (system ?? 0) + (childrenUser ?? 0) + (childrenSystem ?? 0)) * MS_PER_TICK
 }
+
+const wakeUpsOf = (pid: number): number =>
+  sumOver(namesIn(`/proc/${pid}/task`).map(Number), (thread) =>
+    field(`/proc/${pid}/task/${thread}/status`, 'voluntary_ctxt_switches'),
+  )
 
 /** The fields after the name, which may itself hold spaces and brackets. */
 function statOf(pid: number): string[] {
@@ -71,14 +77,18 @@ function statOf(pid: number): string[] {
 const field = (file: string, name: string): number =>
   Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(textOf(file))?.[1] ?? 0)
 
-/** Empty for a process that has just ended. */
-function textOf(file: string): string {
+/** A process that has just ended has none of these any more. */
+function orEmpty<T>(read: () => T, empty: T): T {
   try {
-    return readFileSync(file, 'latin1')
+    return read()
   } catch {
-    return ''
+    return empty
   }
 }
+
+const textOf = (file: string): string => orEmpty(() => readFileSync(file, 'latin1'), '')
+const namesIn = (folder: string): string[] => orEmpty(() => readdirSync(folder), [])
+const cwdOf = (pid: number): string => orEmpty(() => readlinkSync(`/proc/${pid}/cwd`), '')
 
 const sumOver = (pids: readonly number[], of: (pid: number) => number): number =>
   pids.reduce((total, pid) => total + of(pid), 0)

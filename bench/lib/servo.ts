@@ -32,8 +32,6 @@ export interface ServoOptions {
   readonly publishes?: boolean
 }
 
-/** The same as LocalServer has: ready attempts that wait beside busy processes. */
-const WAITING_PER_PROCESS = 2
 const NEVER_MS = 2 ** 31 - 1
 const secret = { id: 'bench', value: 'not a secret, only long enough' }
 
@@ -84,7 +82,7 @@ export class Servo {
       instance: ulid(),
       workers: pool,
       reactors: [over.reactor],
-      capacity: () => concurrency * WAITING_PER_PROCESS,
+      concurrency: () => concurrency,
       ...(!publishes && { publishDelayMs: NEVER_MS }),
       onStopped: (error) => {
         throw error

@@ -1,0 +1,86 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { end } from './lib/ending.ts'
+import { processesOf } from './lib/processes.ts'
+import { quick, Report } from './lib/report.ts'
+import { builtServo, ServoDev, shop } from './lib/servo-dev.ts'
+import { median, sum } from './lib/stats.ts'
+import { milliseconds, ratio } from './lib/table.ts'
+
+/*
+ * What a person waits for in front of `servo dev`: until it is ready, until a saved file is loaded, until Ctrl-C has ended
+ * it. And what it leaves behind, idle or in the middle of a task that would take ten more minutes. Beside it, a Node that
+ * does nothing.
+ */
+const ROUNDS = quick ? 2 : 10
+const SLOW = `import { command } from 'servo-flow'\nexport const slow = command('slow', { run: ['sleep', '600'] })\n`
+/** An orphan that is about to end by itself is none. */
+const PARTING_MS = 200
+
+const report = new Report('start', `servo dev on the shop, ${ROUNDS} rounds`)
+const main = builtServo()
+const times = new Map<string, number[]>()
+const orphans: number[] = []
+
+async function timed<T>(what: string, work: () => T | Promise<T>): Promise<T> {
+  const start = performance.now()
+  const result = await work()
+  times.set(what, [...(times.get(what) ?? []), performance.now() - start])
+  return result
+}
+
+const started = (what: string, project: string, ...args: string[]): Promise<ServoDev> =>
+  timed(what, async () => {
+    const dev = new ServoDev(main, project, ...args)
+    await dev.hears(({ type, ok }) => type === 'ready' && ok === true)
+    return dev
+  })
+
+async function stopped(what: string, dev: ServoDev, project: string): Promise<void> {
+  await timed(what, () => dev.stop())
+  await setTimeout(PARTING_MS)
+  orphans.push(processesOf(project).length)
+}
+
+async function save(dev: ServoDev, project: string, round: number): Promise<void> {
+  const file = path.join(project, 'assets/marts.ts')
+  const text = readFileSync(file, 'utf8').replace(/Revenue per region[^'.]*\.'/, `Revenue per region, ${round}.'`)
+  dev.forget()
+  await timed('save → loaded', async () => {
+    writeFileSync(file, text)
+    await dev.hears(({ type, ok }) => type === 'loaded' && ok === true)
+  })
+}
+
+for (let round = 0; round < ROUNDS; round++) {
+  await timed('node alone, start to exit', () => spawnSync(process.execPath, ['--eval', '0']))
+  const project = shop()
+  const cold = await started('ready, never run before', project)
+  await stopped('Ctrl-C → gone, idle', cold, project)
+
+  const warm = await started('ready, run before', project)
+  await save(warm, project, round)
+  await stopped('Ctrl-C → gone, idle', warm, project)
+
+  writeFileSync(path.join(project, 'assets/slow.ts'), SLOW)
+  const busy = await started('ready, run before', project, '--run', 'slow')
+  await busy.hears(({ task }) => task?.state === 'RUNNING')
+  await stopped('Ctrl-C → gone, in the middle of a task', busy, project)
+}
+
+const node = median(times.get('node alone, start to exit') ?? [])
+report.table('What one waits for', [
+  ['', 'median', 'worst', ': node alone'],
+  ...[...times].map(([what, each]) => [
+    what,
+    milliseconds(median(each)),
+    milliseconds(Math.max(...each)),
+    ratio(median(each) / node),
+  ]),
+])
+report.note(`Processes left behind after ${orphans.length} stops: ${sum(orphans)}.`)
+for (const [what, each] of times) report.samples(what, 'ms', each)
+report.finish()
+await end()
