@@ -13,6 +13,7 @@ import type { Row } from '../model/table.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import { notBegun, taskFinished } from './attempt-end.ts'
 import type { AttemptLogs } from './logs.ts'
+import { Lookahead } from './lookahead.ts'
 import type { Workers } from './workers.ts'
 
 type Dispatch = Row<typeof dispatchOutbox>
@@ -48,6 +49,7 @@ export class LocalDispatch {
   readonly #options: LocalDispatchOptions
   readonly #running = new Map<string, Running>()
   #unreported: Running[] = []
+  readonly #lookahead = new Lookahead()
   #closed = false
 
   constructor(options: LocalDispatchOptions) {
@@ -64,6 +66,11 @@ export class LocalDispatch {
   /** Attempts that workers have now. */
   get size(): number {
     return this.#running.size
+  }
+
+  /** How many attempts workers shall have, those that wait beside busy ones included. */
+  capacity(workers: number): number {
+    return workers + this.#lookahead.for(workers)
   }
 
   /** From now on nothing begins; what runs is cut off by whoever ends the workers, and found lost after a restart. */
@@ -86,6 +93,7 @@ export class LocalDispatch {
     const result = await this.#attempt(running, task).catch(notBegun)
     this.#options.logs.end(dispatch.attempt_id)
     this.#running.delete(dispatch.attempt_id)
+    if (running.startedAt !== undefined) this.#lookahead.ended(this.#options.clock.now() - running.startedAt)
     // Workers that were ended with this process tell nothing about their attempts.
     if (this.#closed) return
     const { submit, instance, clock } = this.#options

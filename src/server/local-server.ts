@@ -51,8 +51,6 @@ export type Reload =
   | { readonly ok: true; readonly manifest: ProjectManifest; readonly changed: number; readonly ms: number }
   | { readonly ok: false; readonly problems: readonly ProjectProblem[]; readonly ms: number }
 
-/** Ready attempts that wait beside busy processes, so that one that becomes free need not wait for a durable write. */
-const WAITING_PER_PROCESS = 2
 const CLOSE_GRACE_MS = 300
 
 /** Everything in one process tree on one folder: the orchestrator, its workers, and a door for the command line. */
@@ -126,7 +124,7 @@ export class LocalServer {
         instance,
         workers,
         reactors: [...feed.reactors, graph.reactor],
-        capacity: () => size.now * WAITING_PER_PROCESS,
+        concurrency: () => size.now,
         foreign: { history: (attempt) => endedAttempt(reader, attempt) },
         onTrouble: (error) => options.onTrouble?.(error),
         onStopped: (error) => options.onStopped?.(error),

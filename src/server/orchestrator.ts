@@ -37,8 +37,8 @@ export interface OrchestratorOptions {
   /** Names this process: in manifests, and in front of its workers. New for every start. */
   readonly instance: string
   readonly workers: Workers
-  /** How many attempts workers may have at a time, those that wait for a free one included. */
-  readonly capacity: () => number
+  /** How many attempts may run here at a time. */
+  readonly concurrency: () => number
   /** From when a run is cancelled to when those who work for it are ended. */
   readonly cancelGraceMs?: number
   /** How workers that are not ours are told of work, and where to look for what they did long ago. */
@@ -155,7 +155,7 @@ export class Orchestrator {
   }
 
   async #open(): Promise<void> {
-    const { store, scope, clock, ulid, instance, capacity, compaction, cancelGraceMs = CANCEL_GRACE_MS } = this.#options
+    const { store, scope, clock, ulid, instance, concurrency, compaction, cancelGraceMs = CANCEL_GRACE_MS } = this.#options
     const loop = await Loop.open({
       store,
       scope,
@@ -175,7 +175,7 @@ export class Orchestrator {
         heartbeatController(),
         deadlineController(),
         cancelController(cancelGraceMs),
-        dispatchController(capacity),
+        dispatchController(() => this.#dispatch.capacity(concurrency())),
         stuckDispatchController(),
       ],
       reactors: [...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],

@@ -10,43 +10,61 @@ export interface Scripted {
   readonly deaf?: boolean
 }
 
-/** Workers that do what a script says, on the clock of the test, and remember what they were asked. */
+interface Attempt {
+  readonly envelope: DispatchEnvelope
+  readonly onStart: () => void
+  readonly end: (result: AttemptResultInput) => void
+  deaf: boolean
+}
+
+/** Workers that do what a script says, on the clock of the test, and remember what they began, in order. */
 export class ScriptedWorkers implements Workers {
   readonly started: DispatchEnvelope[] = []
-  readonly #clock: AlarmClock
-  readonly #script: (envelope: DispatchEnvelope) => Scripted
-  readonly #active = new Map<string, { deaf: boolean; end: (result: AttemptResultInput) => void }>()
   /** As many as ever ran at once. */
   most = 0
+  readonly #clock: AlarmClock
+  readonly #script: (envelope: DispatchEnvelope) => Scripted
+  readonly #size: number
+  readonly #waiting = new Map<string, Attempt>()
+  readonly #active = new Map<string, Attempt>()
 
-  constructor(clock: AlarmClock, script: (envelope: DispatchEnvelope) => Scripted = () => ({})) {
+  constructor(clock: AlarmClock, script: (envelope: DispatchEnvelope) => Scripted = () => ({}), size = 8) {
     this.#clock = clock
     this.#script = script
-  }
-
-  get active(): number {
-    return this.#active.size
+    this.#size = size
   }
 
   run(envelope: DispatchEnvelope, { onStart }: RunOptions): Promise<AttemptResultInput> {
-    this.started.push(envelope)
-    onStart()
-    const { ms = 0, deaf = false, result } = this.#script(envelope)
     return new Promise((resolve) => {
-      const end = (ended: AttemptResultInput): void => {
+      const end = (result: AttemptResultInput): void => {
+        this.#waiting.delete(envelope.attempt_id)
         this.#active.delete(envelope.attempt_id)
-        resolve(ended)
+        resolve(result)
+        this.#begin()
       }
-      this.#active.set(envelope.attempt_id, { deaf, end })
-      this.most = Math.max(this.most, this.#active.size)
-      const succeeded = { outcome: 'SUCCEEDED', materialization_id: `mat_${envelope.attempt_id}` } as const
-      this.#clock.after(ms, () => end(result ?? succeeded))
+      this.#waiting.set(envelope.attempt_id, { envelope, onStart, end, deaf: false })
+      this.#begin()
     })
   }
 
   cancel(attemptId: string, { graceMs }: { graceMs: number }): void {
+    this.#waiting.get(attemptId)?.end({ outcome: 'CANCELLED' })
     const attempt = this.#active.get(attemptId)
     if (attempt === undefined) return
     this.#clock.after(attempt.deaf ? graceMs : 1, () => attempt.end({ outcome: 'CANCELLED' }))
+  }
+
+  #begin(): void {
+    for (const [id, attempt] of this.#waiting) {
+      if (this.#active.size >= this.#size) return
+      this.#waiting.delete(id)
+      this.#active.set(id, attempt)
+      this.most = Math.max(this.most, this.#active.size)
+      this.started.push(attempt.envelope)
+      attempt.onStart()
+      const { ms = 0, deaf = false, result } = this.#script(attempt.envelope)
+      attempt.deaf = deaf
+      this.#clock.after(ms, () => attempt.end(result ?? { outcome: 'SUCCEEDED', materialization_id: `mat_${id}` }))
+    }
   }
 }

@@ -131,12 +131,14 @@ describe('limits', () => {
 
   test('the more urgent run goes first when there is not room for all', async () => {
     const world = await World.open({ capacity: 1, script: () => ({ ms: 10 }) })
-    await world.define({ a: [], b: [], c: [] })
+    await world.define({ a: [], b: [], c: [], d: [] })
     await world.request('blocker', 'key:a')
+    // One waits beside the busy worker and can no longer be overtaken.
+    await world.request('beside', 'key:d')
     await world.request('low', 'key:b', { priority: -5 })
     await world.request('high', 'key:c', { priority: 5 })
     await world.clock.advance(SECOND_MS)
-    expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a', 'c', 'b'])
+    expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a', 'd', 'c', 'b'])
   })
 })
 
@@ -145,14 +147,14 @@ describe('a cancelled run', () => {
 
   test('ends at once what waits, soon what runs, and after the grace what does not listen; no retry starts', async () => {
     const world = await World.open({ capacity: 2, script, options: { cancelGraceMs: 5 * SECOND_MS } })
-    await world.define({ deaf: [], good: [], queued: [], below: ['good'] })
+    await world.define({ deaf: [], good: [], next: [], queued: [], below: ['good'] })
     const run = await world.request('r1')
     await world.clock.advance(SECOND_MS)
-    expect(world.states(run)).toMatchObject({ deaf: 'RUNNING', good: 'RUNNING', queued: 'READY' })
+    expect(world.states(run)).toMatchObject({ deaf: 'RUNNING', good: 'RUNNING', next: 'DISPATCHED', queued: 'READY' })
     await world.cancel(run)
     expect(world.states(run)).toMatchObject({ queued: 'CANCELLED', below: 'CANCELLED' })
     await world.clock.advance(SECOND_MS)
-    expect(world.states(run)).toMatchObject({ good: 'CANCELLED', deaf: 'RUNNING' })
+    expect(world.states(run)).toMatchObject({ good: 'CANCELLED', next: 'CANCELLED', deaf: 'RUNNING' })
     await world.clock.advance(5 * SECOND_MS)
     expect(world.run(run)?.state).toBe('CANCELLED')
     await world.clock.advance(10 * MINUTE_MS)

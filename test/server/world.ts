@@ -46,7 +46,7 @@ export class World {
   private constructor(given: WorldOptions) {
     this.#given = given
     this.store = given.store ?? memoryStore()
-    this.workers = new ScriptedWorkers(this.clock, given.script)
+    this.workers = new ScriptedWorkers(this.clock, given.script, given.capacity)
   }
 
   static async open(given: WorldOptions = {}): Promise<World> {
@@ -64,7 +64,7 @@ export class World {
 
   /** Opens a new orchestrator on what is durable; the old one, if any, goes on like a process that was only frozen. */
   async restart(): Promise<void> {
-    this.workers = new ScriptedWorkers(this.clock, this.#given.script)
+    this.workers = new ScriptedWorkers(this.clock, this.#given.script, this.#given.capacity)
     this.#instances += 1
     this.#alive = new AbortController()
     this.orchestrator = await Orchestrator.open({
@@ -74,7 +74,7 @@ export class World {
       ulid: this.#ulid,
       instance: `instance-${this.#instances}`,
       workers: this.workers,
-      capacity: () => this.#given.capacity ?? 8,
+      concurrency: () => this.#given.capacity ?? 8,
       ...this.#given.options,
     })
   }

@@ -1,0 +1,23 @@
+/** Longer than a durable write takes: a worker that becomes free within this time shall find its next attempt waiting. */
+const AHEAD_MS = 20
+const MOST = 256
+/** How much the newest attempt counts. */
+const WEIGHT = 0.1
+
+/**
+ * How many attempts wait beside busy workers. A worker that has ended one need not wait until the next is durably
+ * dispatched; but what waits there can no longer be overtaken by something more urgent, so it is only as much as the workers
+ * get through in a moment: many small attempts, hardly any long ones.
+ */
+export class Lookahead {
+  #attemptMs = 1_000
+
+  /** An attempt took so long. */
+  ended(ms: number): void {
+    this.#attemptMs += WEIGHT * (ms - this.#attemptMs)
+  }
+
+  for(workers: number): number {
+    return Math.min(MOST, Math.ceil((workers * AHEAD_MS) / Math.max(this.#attemptMs, 0.05)))
+  }
+}
