@@ -26,7 +26,10 @@ export async function envelopeFor(
   const run = state.rows.hot(runs).get(task.run_id)
   const wanted = Object.entries(definitionOf(state.rows, task.asset_key ?? '')?.inputs ?? {})
   const inputs: Record<string, InputRef> = {}
-  for (const [name, { asset_key }] of wanted) inputs[name] = await inputRef(state, task, name, asset_key)
+  for (const [name, { asset_key, mapping }] of wanted) {
+    if (mapping) throw otherPartitions(task, name, mapping.type)
+    inputs[name] = await inputRef(state, task, name, asset_key)
+  }
   return {
     task_id: dispatch.cloud_task_id,
     task_key: task.task_key,
@@ -69,6 +72,15 @@ async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string
 
 const isWiped = ({ wiped_at, last_materialization_at }: RowOf<typeof partitionStatus.columns>): boolean =>
   wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)
+
+/** Its own partition instead would be wrong data that looks right. */
+const otherPartitions = ({ task_key }: Readonly<TaskRow>, name: string, mapping: string): ServoError =>
+  new ServoError(
+    'invalid',
+    'mapping_unsupported',
+    `${task_key} takes other partitions than its own as ${name} (${mapping}), which cannot be loaded yet`,
+    { hint: 'Until it can, list the asset in deps and read what is needed in the body.' },
+  )
 
 function neverMade(task: Readonly<TaskRow>, name: string, upstream: string, partition: string | null): ServoError {
   const what = taskKey(upstream, partition)

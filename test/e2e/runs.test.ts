@@ -8,7 +8,7 @@ import { until } from './until.ts'
 
 const ASSETS = `import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { asset, table } from 'servo-flow'
+import { asset, daily, table } from 'servo-flow'
 import { z } from 'zod'
 
 const rows = z.object({ n: z.number() })
@@ -42,6 +42,15 @@ export const retries = asset('retries', {
 })
 export const first = asset('first', { pool: 'narrow', run: ({ signal }) => sleep(600_000, undefined, { signal }) })
 export const second = asset('second', { pool: 'narrow', run: () => undefined })
+
+const day = daily({ start: '2025-01-01' })
+export const daily1 = asset('daily', { partitions: day, run: ({ partition }) => partition.key })
+export const same = asset('same', {
+  partitions: day,
+  inputs: { value: daily1 },
+  run({ value, partition }) { if (value !== partition.key) throw new Error('wrong partition') },
+})
+export const before = asset('before', { partitions: day, inputs: { value: daily1.offset(-1) }, run: () => undefined })
 
 export const chatty = asset('chatty', {
   async run() {
@@ -80,6 +89,17 @@ describe('with a server', () => {
     await until(async () => (await project.servo('run', 'needs', '--wait')).code === 1, 'the asset to be loaded')
     const { stdout } = await project.servo('run', 'needs', '--wait')
     expect(stdout).toContain('needs needs made (its input made), which was never made')
+  })
+
+  test('--partition runs assets for partitions, each with its own inputs; inputs from other partitions are refused, not guessed', async () => {
+    const days = ['--partition', '2025-03-01', '--partition', '2025-03-02']
+    const { stdout, code } = await project.servo('run', 'daily', 'same', 'before', ...days, '--wait')
+    expect(stdout).toMatch(/succeeded +\d+ ms {2}same\[2025-03-02\]\n/)
+    expect(stdout).toMatch(
+      /failed +before\[2025-03-02\] {2}before.* takes other partitions than its own as value \(time_window\)/,
+    )
+    expect(stdout).toMatch(/ 4 succeeded, 2 failed in /)
+    expect(code).toBe(1)
   })
 
   test('list shows the newest runs first, with state, time, tasks, how long they took and what was asked for', async () => {

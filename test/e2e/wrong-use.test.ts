@@ -123,14 +123,3 @@ describe('what the system refuses ends with 3, and says where', () => {
     }
   })
 })
-
-test.each([[], ['dev'], ['run'], ['runs'], ['runs', 'list'], ['runs', 'rerun'], ['query']])(
-  'servo %s --help fits a terminal, and ends with 0',
-  async (...words) => {
-    const { code, stdout, stderr } = await servo([...words.filter(Boolean), '--help'], { env: { COLUMNS: '100' } })
-    expect(stdout).toMatch(/^Usage: servo/)
-    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThan(120)
-    expect(stderr).toBe('')
-    expect(code).toBe(0)
-  },
-)
