@@ -75,7 +75,7 @@ export class Runs {
     const { run } = await this.#options.reader.get(idOrStart)
     const run_id = String(run['run_id'])
     if (isRunOver(run['state'] as RunState)) {
-      throw new ServoError('conflict', 'run_over', `${run_id} is over: it ${String(run['state']).toLowerCase()}`, {
+      throw new ServoError('conflict', 'run_over', `${run_id} is over: ${String(run['state']).toLowerCase()}`, {
         hint: 'There is nothing left to cancel.',
       })
     }

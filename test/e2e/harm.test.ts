@@ -45,6 +45,7 @@ test('tasks that print a gigabyte, fork, throw, exit, are killed, run out of mem
   const dev = project.begin(['dev', '--port', '0', '--concurrency', '4'], { NODE_OPTIONS: '--max-old-space-size=192' })
   await dev.says(/ready in/)
   const run = project.begin(['run', 'group:all', '--wait', '--quiet'])
+  await run.says(/20 tasks\n/)
   let over = false
   void run.ended.then(() => {
     over = true
