@@ -16,13 +16,15 @@ import { milliseconds, ratio } from './lib/table.ts'
  */
 const ROUNDS = quick ? 2 : 10
 const SLOW = `import { command } from 'servo-flow'\nexport const slow = command('slow', { run: ['sleep', '600'] })\n`
-/** An orphan that is about to end by itself is none. */
-const PARTING_MS = 200
+/** Workers that outlive their server notice it; what is there after this is there for good. */
+const NOTICED_MS = 2_000
 
 const report = new Report('start', `servo dev on the shop, ${ROUNDS} rounds`)
 const main = builtServo()
 const times = new Map<string, number[]>()
-const orphans: number[] = []
+const codes: (number | null)[] = []
+const leftAtOnce: number[] = []
+const leftForGood: number[] = []
 
 async function timed<T>(what: string, work: () => T | Promise<T>): Promise<T> {
   const start = performance.now()
@@ -39,9 +41,13 @@ const started = (what: string, project: string, ...args: string[]): Promise<Serv
   })
 
 async function stopped(what: string, dev: ServoDev, project: string): Promise<void> {
-  await timed(what, () => dev.stop())
-  await setTimeout(PARTING_MS)
-  orphans.push(processesOf(project).length)
+  codes.push(await timed(what, () => dev.stop()))
+  leftAtOnce.push(processesOf(project).length)
+  const noticed = performance.now() + NOTICED_MS
+  while (processesOf(project).length > 0 && performance.now() < noticed) await setTimeout(50)
+  const left = processesOf(project)
+  leftForGood.push(left.length)
+  for (const pid of left) process.kill(pid, 'SIGKILL')
 }
 
 async function save(dev: ServoDev, project: string, round: number): Promise<void> {
@@ -80,7 +86,10 @@ report.table('What one waits for', [
     ratio(median(each) / node),
   ]),
 ])
-report.note(`Processes left behind after ${orphans.length} stops: ${sum(orphans)}.`)
+report.note(
+  `${codes.length} stops: ${codes.filter((code) => code !== 0).length} did not end with 0; ${sum(leftAtOnce)} processes outlived ` +
+    `their server, ${sum(leftForGood)} of them for more than ${NOTICED_MS / 1_000} s.`,
+)
 for (const [what, each] of times) report.samples(what, 'ms', each)
 report.finish()
 await end()

@@ -79,9 +79,9 @@ export class ServoDev {
     this.#said.length = 0
   }
 
-  /** Ctrl-C. Resolves when the process is gone. */
-  async stop(): Promise<void> {
-    if (this.#child.exitCode === null) this.#child.kill('SIGINT')
-    await this.#gone
+  /** Ctrl-C. Resolves when the process is gone, with its exit code; null when the signal itself has ended it. */
+  async stop(): Promise<number | null> {
+    this.#child.kill('SIGINT')
+    return await this.#gone
   }
 }
