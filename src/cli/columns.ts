@@ -19,8 +19,9 @@ export function line(row: readonly Cell[], widths: readonly number[]): string {
   const filled = row.findLastIndex(({ text }) => text !== '') + 1
   const cells = row.slice(0, filled).map(({ text, paint = same, right }, i) => {
     const space = ' '.repeat(Math.max(0, (widths[i] ?? 0) - text.length))
-    if (right) return space + paint(text)
-    return i === filled - 1 ? paint(text) : paint(text) + space
+    const shown = text === '' ? '' : paint(text)
+    if (right) return space + shown
+    return i === filled - 1 ? shown : shown + space
   })
   return cells.join('  ')
 }

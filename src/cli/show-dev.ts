@@ -13,7 +13,8 @@ export interface DevVoice {
   ready(url: string, loaded: Reload, ms: number): void
   loaded(loaded: Reload): void
   changed(change: Change): void
-  stopped(): void
+  /** With how many tasks were running. */
+  stopped(running: number): void
 }
 
 const clock = (): string => colours.dim(new Date().toTimeString().slice(0, 8))
@@ -43,9 +44,12 @@ export const screen: DevVoice = {
       print(`${clock()} ${shortId(run.run_id)}  ${tasksText(run.tasks_total)}: ${printable(run.asset_selection.join(' '))}`)
     if (run.finished_at !== null) print(`${clock()} ${shortId(run.run_id)}  ${runEndLine(wireRow(runs, run))}`)
   },
-  // A terminal shows ^C where the cursor was.
-  stopped: () =>
-    print(`${process.stdout.isTTY ? '\n' : ''}${colours.dim('stopped; what was running goes on at the next start')}`),
+  stopped(running) {
+    // A terminal shows ^C where the cursor was.
+    const begin = process.stdout.isTTY ? '\n' : ''
+    const then = running > 0 ? `; ${tasksText(running)} that ran will run again at the next start` : ''
+    print(`${begin}${colours.dim(`stopped${then}`)}`)
+  },
 }
 
 /** For programs: a JSON object per line. */
@@ -58,7 +62,7 @@ export const jsonLines: DevVoice = {
         ? { type: 'run', run: wireRow(runs, change.run) }
         : { type: 'task', task: wireRow(tasks, change.task) },
     ),
-  stopped: () => say({ type: 'stopped' }),
+  stopped: (running) => say({ type: 'stopped', running }),
 }
 
 const say = (line: unknown): void => print(JSON.stringify(line))

@@ -58,15 +58,10 @@ const firstLine = (text: string): string => text.split('\n', 1)[0] as string
 /** Prints what happens in a run, a line each: states of tasks as they change, and what they say. */
 export class RunPrinter {
   readonly #seen = new Map<string, string>()
-  readonly #quiet: boolean
-
-  constructor(options: { quiet: boolean }) {
-    this.#quiet = options.quiet
-  }
 
   show(event: Exclude<RunEvent, { type: 'run' }>): void {
     if (event.type === 'task') this.#showTask(event.task, event.attempt)
-    else if (!this.#quiet) for (const { text } of event.entries) this.#say(event.task_key, text)
+    else for (const { text } of event.entries) this.#say(event.task_key, text)
   }
 
   #showTask(task: WireRow, attempt: WireRow | undefined): void {

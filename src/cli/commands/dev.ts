@@ -25,8 +25,9 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   if (loaded.ok && flags.run !== undefined) await server.runs.request({ selection: flags.run }, currentUser()).catch(fail)
 
   const signal = await Promise.race([nextSignal(), stopped.promise])
+  const { running } = server.orchestrator
   await server.close()
-  if (typeof signal === 'string') voice.stopped()
+  if (typeof signal === 'string') voice.stopped(running)
   else fail(signal)
 }
 

@@ -1,6 +1,7 @@
 import type { RunsApi, WireRow } from '../../api/run-contract.ts'
 import { ServoError } from '../../lib/error.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
+import { followRun } from '../follow-run.ts'
 import { colours, errorColours, print, printJson, warn } from '../output.ts'
 import { currentUser, findProject, type ProjectFlags, runningServer } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
@@ -111,11 +112,12 @@ function cancelOnSignal(runs: RunsApi, runId: string): () => void {
 }
 
 async function follow(runs: RunsApi, runId: string, flags: WatchFlags, signal: AbortSignal): Promise<WireRow | undefined> {
-  const printer = new RunPrinter({ quiet: flags.quiet ?? false })
+  const printer = new RunPrinter()
+  const isQuiet = flags.quiet || flags.json
   let last: WireRow | undefined
-  for await (const event of runs.follow(runId, signal)) {
+  for await (const event of isQuiet ? runs.follow(runId, signal) : followRun(runs, runId, signal)) {
     if (event.type !== 'run') {
-      if (!flags.json) printer.show(event)
+      if (!flags.json && (event.type === 'task' || !isQuiet)) printer.show(event)
       continue
     }
     if (last === undefined && !flags.json)

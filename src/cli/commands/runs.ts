@@ -1,6 +1,7 @@
 import type { LogQuery, RunLogEntry, RunsApi, WireRow } from '../../api/run-contract.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
+import { followRun } from '../follow-run.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { currentUser, findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
 import { notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
@@ -128,27 +129,12 @@ export async function showLogs(runId: string, flags: LogFlags): Promise<void> {
 async function followLogs(service: RunsApi, runId: string, query: LogQuery, flags: LogFlags): Promise<void> {
   const leave = new AbortController()
   process.once('SIGINT', () => leave.abort())
-  /** Lines printed, by attempt: listening begins before reading, so the same line may come both ways. */
-  const printed = new Map<string, number>()
-  const speaker = ({ task_key, attempt }: Pick<RunLogEntry, 'task_key' | 'attempt'>): string => `${attempt} ${task_key}`
-  let listening = false
-  for await (const event of service.follow(runId, leave.signal)) {
-    if (!listening) {
-      listening = true
-      for await (const entry of service.logs(runId, query)) {
-        printed.set(speaker(entry), (printed.get(speaker(entry)) ?? 0) + 1)
-        printEntry(entry, flags)
-      }
-    }
-    if (event.type !== 'log' || !isWanted(query, event)) continue
-    const { task_key, attempt, first, entries } = event
-    const known = Math.max(0, (printed.get(speaker(event)) ?? 0) - first)
-    for (const entry of entries.slice(known)) printEntry({ ...entry, task_key, attempt }, flags)
+  for await (const event of followRun(service, runId, leave.signal, query)) {
+    if (event.type !== 'log') continue
+    const { task_key, attempt } = event
+    for (const entry of event.entries) printEntry({ ...entry, task_key, attempt }, flags)
   }
 }
-
-const isWanted = ({ task, attempt }: LogQuery, of: { task_key: string; attempt: number }): boolean =>
-  (task === undefined || task === of.task_key) && (attempt === undefined || attempt === of.attempt)
 
 function printEntry(entry: RunLogEntry, flags: LogFlags): void {
   if (flags.json) {
