@@ -120,11 +120,8 @@ export class Loop {
    * or a crash left behind, because whoever decides or acts does nothing twice.
    */
   sweep(): void {
-    for (const [table, reactors] of this.#reactors) {
-      for (const row of this.compactor.state.hotTable(table).all()) {
-        for (const reactor of reactors) this.#carryOut(reactor, row)
-      }
-    }
+    // Not at once: some of these rows may owe what they are to a segment that is still being written.
+    for (const table of this.#reactors.keys()) this.#remember(table, new Set(this.compactor.state.hotTable(table).all()))
     for (const controller of this.#options.controllers) {
       for (const table of controller.watches) {
         for (const row of this.compactor.state.hotTable(table).all()) controller.observe(table, row)
