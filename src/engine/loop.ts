@@ -62,6 +62,8 @@ const MAX_WAITING_BYTES = 128 << 20
 /** A segment this large takes no more: what follows goes into the next. */
 const FULL_SEGMENT_BYTES = sizeLimits.maxSegmentBytes / 2
 const MAX_WRITE_ATTEMPTS = 5
+/** Submissions that are folded at once while a segment is written: enough to share the work, few enough not to be idle. */
+const FOLD_TOGETHER = 8
 /** Controllers that answer each other for longer than this would never end. */
 const MAX_ROUNDS = 10_000
 
@@ -88,6 +90,8 @@ export class Loop {
   #open: OpenSegment | undefined
   readonly #sealed: SealedSegment[] = []
   #writing: Promise<void> | undefined
+  /** Whether a segment is being written at this moment. */
+  #inFlight = false
   #broken: unknown
   #cancelAlarm: (() => void) | undefined
 
@@ -142,7 +146,8 @@ export class Loop {
     return await new Promise((resolve, reject) => {
       this.#waitingBytes += minted.bytes
       this.#inbox.push({ minted, verdicts: [], resolve, reject })
-      this.#pumping ??= this.#pump()
+      // While a segment is written nothing is won by folding one fact at a time; a few together cost half.
+      if (this.#shouldFold()) this.#pumping ??= this.#pump()
     })
   }
 
@@ -196,7 +201,7 @@ export class Loop {
     // Everything that is submitted in this turn of the event loop is taken together.
     await undefined
     try {
-      while (this.#inbox.length > 0 || this.#nudged) {
+      while (this.#nudged || this.#shouldFold()) {
         const batch = this.#inbox.splice(0)
         this.#nudged = false
         await this.#take(batch)
@@ -209,6 +214,13 @@ export class Loop {
     } finally {
       this.#pumping = undefined
     }
+  }
+
+  /** Whether what waits is folded now: when nothing waits to be written, or enough has come while something is. */
+  #shouldFold(): boolean {
+    if (this.#inFlight) return this.#inbox.length >= FOLD_TOGETHER
+    const isWaiting = this.#sealed.length > 0 || (this.#open?.texts.length ?? 0) > 0
+    return this.#inbox.length > 0 && !isWaiting
   }
 
   async #take(batch: readonly Submission[]): Promise<void> {
@@ -281,9 +293,18 @@ export class Loop {
         if (this.#sealed.length === 0) this.seal()
         const segment = this.#sealed[0]
         if (segment === undefined) break
+        this.#inFlight = true
         await this.#writeSegment(segment)
+        this.#inFlight = false
         this.#sealed.shift()
         this.#settle(segment)
+        // What came meanwhile goes into the next one.
+        await this.#pumping
+        if (this.#inbox.length > 0) {
+          this.#nudged = true
+          this.#pumping = this.#pump()
+          await this.#pumping
+        }
       }
       this.#reactToOthers()
     } catch (error) {
