@@ -38,8 +38,8 @@ export interface LocalServerOptions {
   readonly concurrency?: number
   /** Loads the project again when its code is saved. */
   readonly watch?: boolean
-  /** Listens for the command line and for workers; 0 for any free port, absent for not at all. */
-  readonly port?: number
+  /** Listens for the command line and for workers: at the first of these that is free, 0 for any; absent for not at all. */
+  readonly port?: number | readonly number[]
   readonly onLoaded?: (loaded: Reload) => void
   readonly onTrouble?: (error: unknown) => void
   /** The process cannot go on. */
@@ -105,6 +105,7 @@ export class LocalServer {
       size: size.now,
       now: systemClock.now,
     })
+    let server: LocalServer | undefined
     try {
       const secrets = await localSecrets(secretsFile(servoDir))
       const ulid = ulidSource(systemClock.now, (length) => randomBytes(length))
@@ -134,14 +135,17 @@ export class LocalServer {
       const paths = new Paths(localScope)
       const runs = runsApi({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
       const door = new WorkerDoor({ foreign: orchestrator.foreign, secrets, scope: localScope, clock: systemClock })
-      const server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, door, feed, runs })
+      server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, door, feed, runs })
       const loaded = await server.#record(await pool.ready(), began)
-      if (options.port !== undefined) await server.#listen(options.port, secrets.api_token, instance)
+      if (options.port !== undefined) await server.#listen([options.port].flat(), secrets.api_token, instance)
       if (options.watch) await server.#watch()
       return { server, loaded }
     } catch (error) {
-      await pool.close({ graceMs: 0 })
-      await lock.release()
+      if (server !== undefined) await server.close()
+      else {
+        await pool.close({ graceMs: 0 })
+        await lock.release()
+      }
       throw error
     }
   }
@@ -162,7 +166,7 @@ export class LocalServer {
     await this.#lock.release()
   }
 
-  async #listen(port: number, token: string, instance: string): Promise<void> {
+  async #listen([port = 0, ...others]: readonly number[], token: string, instance: string): Promise<void> {
     const app = localApp({
       runs: this.runs,
       token,
@@ -174,7 +178,14 @@ export class LocalServer {
       const http = serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, resolve)
       http.on('error', reject)
       this.#http = http
+    }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE' && others.length > 0) return undefined
+      throw error
     })
+    if (address === undefined) {
+      await this.#listen(others, token, instance)
+      return
+    }
     this.url = `http://127.0.0.1:${address.port}`
     this.#door.open(this.url)
     await this.#lock.announce(this.url)
@@ -192,6 +203,7 @@ export class LocalServer {
         )
         onLoaded?.(await this.#record(outcome, began))
       })
+      this.#loading = this.#loading.catch((error: unknown) => this.#options.onTrouble?.(error))
     })
     await this.#watcher.add(projectDir)
   }

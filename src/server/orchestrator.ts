@@ -149,7 +149,8 @@ export class Orchestrator {
     await this.#reopening?.catch(() => undefined)
     await this.#loop?.settled()
     // Not needed, but the next start and whoever reads the tables meanwhile are spared the tail of the ledger.
-    await Promise.race([this.#publisher?.flush(), this.#options.clock.sleep(MAX_LAST_PUBLISH_MS)])
+    const enough = new Promise<void>((resolve) => this.#options.clock.after(MAX_LAST_PUBLISH_MS, resolve))
+    await Promise.race([this.#publisher?.flush(), enough])
     await this.#loop?.close()
     await this.logs.close()
   }

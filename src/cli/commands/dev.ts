@@ -19,12 +19,14 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   const voice = flags.json ? jsonLines : screen
   const began = performance.now()
   const stopped = Promise.withResolvers<unknown>()
+  // Heard from the beginning: whoever changes their mind while it starts leaves nothing behind either.
+  const signalled = nextSignal()
   const { server, loaded } = await startServer(projectDir, flags, voice, stopped.resolve)
   voice.ready(server.url as string, loaded, performance.now() - began)
   server.feed.listen(voice.changed)
   if (loaded.ok && flags.run !== undefined) await server.runs.request({ selection: flags.run }, currentUser()).catch(fail)
 
-  const signal = await Promise.race([nextSignal(), stopped.promise])
+  const signal = await Promise.race([signalled, stopped.promise])
   const { running } = server.orchestrator
   await server.close()
   if (typeof signal === 'string') voice.stopped(running)
@@ -40,17 +42,11 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
     onTrouble: warn,
     onStopped,
   }
-  const start = (port: number) => LocalServer.start({ ...options, port })
-  if (flags.port !== undefined) {
-    const port = wholeNumber('--port', flags.port, { min: 0, max: 65_535 })
-    return await start(port).catch((error: NodeJS.ErrnoException) => {
-      throw error.code === 'EADDRINUSE' ? portTaken(port) : error
-    })
-  }
   // The usual port if it is free, any other if not: two projects side by side shall just work.
-  return await start(DEFAULT_PORT).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error
-    return start(0)
+  if (flags.port === undefined) return await LocalServer.start({ ...options, port: [DEFAULT_PORT, 0] })
+  const port = wholeNumber('--port', flags.port, { min: 0, max: 65_535 })
+  return await LocalServer.start({ ...options, port }).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EADDRINUSE' ? portTaken(port) : error
   })
 }
 
