@@ -48,7 +48,9 @@ async function openRelation(connection: DuckDBConnection, name: string, table: T
   if (table.files.length > 0) {
     const files = `[${table.files.map(quotedText).join(', ')}]`
     // Partitions may have been written before a column was added.
-    await connection.run(`CREATE VIEW ${quotedName(name)} AS SELECT * FROM read_parquet(${files}, union_by_name = true, hive_partitioning = false)`)
+    await connection.run(
+      `CREATE VIEW ${quotedName(name)} AS SELECT * FROM read_parquet(${files}, union_by_name = true, hive_partitioning = false)`,
+    )
     return
   }
   const rows = await table.rows()
