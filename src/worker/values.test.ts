@@ -74,7 +74,7 @@ describe.each(stores)('in %s', (_, store, fileOf) => {
 
   test('JSON comes back as it was', async () => {
     const written = await values().writeJson('{"a":[1,"\uFEFF"]}')
-    expect(written).toMatchObject({ path: `data/raw/orders/day-2025-01-15-d7d73e1d/mat_${made}/value.json`, bytes: 15 })
+    expect(written).toMatchObject({ path: `data/raw/orders/day-2025-01-15-d7d73e1d/mat_${made}.json`, bytes: 15 })
     expect(await values().readJson({ partition_key: '', materialization_id: '', path: written.path })).toEqual({
       a: [1, '\uFEFF'],
     })

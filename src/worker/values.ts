@@ -27,7 +27,8 @@ const MAX_JSON_BYTES = 64 * 2 ** 20
 /** The values of one attempt: it writes under its own path, and reads what its dispatch names. */
 export function attemptValues(storage: ValueStorage, making: Making): ValueStore {
   const { store } = storage
-  const folder = `data/${making.assetKey}/${partitionSegment(making.partitionKey)}/${making.materializationId}`
+  // No folder of its own: making one, and syncing it, would cost as much as the value.
+  const name = `data/${making.assetKey}/${partitionSegment(making.partitionKey)}/${making.materializationId}`
 
   // Parquet is loaded when first used: it is a quarter of the time in which a worker starts.
   let opening: Promise<StoredTables> | undefined
@@ -36,8 +37,8 @@ export function attemptValues(storage: ValueStorage, making: Making): ValueStore
     return opening
   }
 
-  async function write(name: string, bytes: Uint8Array, rows?: number): Promise<Written> {
-    const path = `${folder}/${name}`
+  async function write(ending: string, bytes: Uint8Array, rows?: number): Promise<Written> {
+    const path = `${name}.${ending}`
     await store.create(path, bytes)
     const written = { path, bytes: bytes.byteLength, dataVersion: sha256(bytes) }
     return rows === undefined ? written : { ...written, rows }
@@ -62,15 +63,15 @@ export function attemptValues(storage: ValueStorage, making: Making): ValueStore
           `the value of ${making.assetKey} is ${Math.round(bytes.byteLength / 1e6)} MB of JSON; ${MAX_JSON_BYTES / 2 ** 20} MB are kept at most`,
           'Make it a table, or give the asset an io.',
         )
-      return write('value.json', bytes)
+      return write('json', bytes)
     },
     readJson: async (value) => JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(await read(value))) as unknown,
-    writeBytes: (bytes) => write('value.bin', bytes),
+    writeBytes: (bytes) => write('bin', bytes),
     readBytes: read,
     async writeRows(rows, columns) {
       const { encodeRows } = await import('./rows-write.ts')
       const encoded = await encodeRows(rows, columns)
-      return write('rows.parquet', encoded.bytes, encoded.rows)
+      return write('parquet', encoded.bytes, encoded.rows)
     },
     openTable: async (ref, columns) => (await tables()).open(ref, columns),
     async *runSql(query, named, columns) {

@@ -44,7 +44,7 @@ describe('a worker process with a project', () => {
   test('values and rows go from asset to asset through the data folder', async () => {
     const { result: rates } = await run('rates')
     expect(rates).toMatchObject({ outcome: 'SUCCEEDED', code_version: expect.any(String), output: { bytes: 19 } })
-    expect(rates.output?.path).toBe(`data/rates/_/${rates.materialization_id}/value.json`)
+    expect(rates.output?.path).toBe(`data/rates/_/${rates.materialization_id}.json`)
     expect(fs.readFileSync(path.join(data, rates.output?.path ?? ''), 'utf8')).toBe('{"eur":1,"usd":1.1}')
 
     const { result: orders, logs } = await run('raw/orders', { rates: ['rates', 'json', rates] })
