@@ -302,7 +302,8 @@ describe('with a server', () => {
 
     const { run_ids: secret } = await localSecrets(secretsFile(project.file('.servo')))
     const idOf = (key: string): string => runIdFromRunKey(localScope.tenant_id, localScope.workspace_id, `user:${key}`, secret)
-    const keys = Array.from({ length: 100 }, (_, i) => `twin ${i}`)
+    // The first letter of an id is one of 32: among so many keys there are two with the same.
+    const keys = Array.from({ length: 1_000 }, (_, i) => `twin ${i}`)
     const start = idOf('twin 0').slice(0, 5)
     const twins = [0, keys.findIndex((key, i) => i > 0 && idOf(key).startsWith(start))].map((i) => keys[i] as string)
     for (const key of twins) await project.json('run', 'ok', '--key', key, '--wait')
