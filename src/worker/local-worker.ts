@@ -48,6 +48,8 @@ export class LocalWorker {
   #spawnError: Error | undefined
   #corked = false
   #gone = false
+  /** It wrote something to our pipe that we do not understand. */
+  #distrusted = false
 
   constructor(command: WorkerCommand, events: WorkerEvents) {
     this.#events = events
@@ -107,12 +109,13 @@ export class LocalWorker {
   }
 
   #hear(line: string): void {
-    if (this.#gone) return
+    if (this.#gone || this.#distrusted) return
     let message: FromWorker
     try {
       message = JSON.parse(line) as FromWorker
     } catch (error) {
-      // User code can reach the pipe too. Whoever writes nonsense there is not trusted with more work.
+      // User code can reach the pipe too. Whoever writes nonsense there is not trusted with more work, nor with its results.
+      this.#distrusted = true
       this.#stderr += `\nfile descriptor 3 belongs to Servo, but something else was written to it: ${messageOf(error)}`
       this.kill()
       return
