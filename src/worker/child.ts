@@ -7,7 +7,7 @@ import type { LogEntry, ToWorker } from '../contract/pipe.ts'
 import { messageOf } from '../lib/error.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { capturePrinting } from './capture.ts'
-import { failed, LEFT_IDLE, TIMED_OUT } from './ending.ts'
+import { cancelled, failed, LEFT_IDLE, TIMED_OUT } from './ending.ts'
 import { forkWatch } from './forks.ts'
 import { signalGroup } from './group.ts'
 import { lineReader } from './lines.ts'
@@ -38,6 +38,7 @@ const OOM_SCORE = '500'
 
 interface Attempt {
   readonly id: string
+  readonly begunAt: number
   readonly abort: AbortController
   readonly log: AttemptLog
 }
@@ -50,6 +51,9 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
   let serving = false
   let spoiled = false
   let current: Attempt | undefined
+  /** Given to us while another was running. */
+  let waiting: DispatchEnvelope[] = []
+  let turn: NodeJS.Immediate | undefined
 
   yieldMemoryFirst()
   capturePrinting((stream, chunk, level) => {
@@ -80,17 +84,35 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
 
   function hear(line: string): void {
     const message = JSON.parse(line) as ToWorker
-    if (message.type === 'run') void run(message.envelope)
+    if (message.type === 'run') {
+      waiting.push(message.envelope)
+      if (current === undefined && turn === undefined) begin()
+    } else if (message.type === 'take_back') giveBack()
     else if (message.attempt_id === current?.id) {
       const name = message.reason === TIMED_OUT ? 'TimeoutError' : 'AbortError'
       current.abort.abort(new DOMException(message.reason, name))
+    } else if (waiting.some(({ attempt_id }) => attempt_id === message.attempt_id)) {
+      waiting = waiting.filter(({ attempt_id }) => attempt_id !== message.attempt_id)
+      send({ type: 'completed', attempt_id: message.attempt_id, took_ms: 0, result: cancelled() })
     }
+  }
+
+  function begin(): void {
+    turn = undefined
+    const envelope = waiting.shift()
+    if (envelope !== undefined) void run(envelope)
+  }
+
+  /** The one whose turn is next stays: whoever heard of the end before it counts it as begun. */
+  function giveBack(): void {
+    const returned = waiting.splice(turn === undefined ? 0 : 1)
+    send({ type: 'returned', attempt_ids: returned.map(({ attempt_id }) => attempt_id) })
   }
 
   async function run(envelope: DispatchEnvelope): Promise<void> {
     const id = envelope.attempt_id
     const log = new AttemptLog(now, (entries) => send({ type: 'log', attempt_id: id, entries }))
-    const attempt: Attempt = { id, abort: new AbortController(), log }
+    const attempt: Attempt = { id, begunAt: performance.now(), abort: new AbortController(), log }
     current = attempt
     const context: AttemptContext = {
       signal: attempt.abort.signal,
@@ -106,20 +128,19 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     complete(attempt, result)
     // Processes that user code left behind end with this one: its parent sees to that.
     if (spoiled || hasForks()) process.exit()
+    // In a turn of its own: what this one left floating, and what the parent said meanwhile, is heard of first.
+    if (waiting.length > 0) turn = setImmediate(begin)
   }
 
   function complete(attempt: Attempt, result: AttemptResultInput): void {
     if (current !== attempt) return
     current = undefined
     attempt.log.end()
+    const ended = { type: 'completed', attempt_id: attempt.id, took_ms: performance.now() - attempt.begunAt } as const
     try {
-      send({ type: 'completed', attempt_id: attempt.id, result })
+      send({ ...ended, result })
     } catch (error) {
-      send({
-        type: 'completed',
-        attempt_id: attempt.id,
-        result: failed('invalid', `The result cannot be sent: ${messageOf(error)}`),
-      })
+      send({ ...ended, result: failed('invalid', `The result cannot be sent: ${messageOf(error)}`) })
     }
   }
 

@@ -7,7 +7,7 @@ import { PrintedOutput } from './printed-text.ts'
 export interface RunOptions {
   /** Longer than this and it is asked to stop, then killed. */
   readonly timeoutMs?: number
-  /** It has a process now, and waits for none any more. */
+  /** It begins: it has a process, and nothing runs there before it. */
   readonly onStart?: () => void
   readonly onLog?: (entries: readonly LogEntry[]) => void
 }
@@ -22,19 +22,29 @@ export class Job {
   worker: LocalWorker | undefined
   /** How often it was given to a process that left before it began. */
   moves = 0
+  /** How long it will take if it is like others of its asset. */
+  expectedMs = Number.POSITIVE_INFINITY
   readonly #options: RunOptions
   readonly #now: () => number
+  readonly #graceMs: number
   #settle!: (result: AttemptResult) => void
   #printed: PrintedOutput | undefined
   #timer: NodeJS.Timeout | undefined
   #stopping: 'timeout' | 'cancel' | undefined
-  #begunAt = 0
+  #begunAt: number | undefined
+  /** It shall stop, but has not begun yet. */
+  #unwanted: { readonly reason: string; readonly graceMs: number } | undefined
   #killAt = Number.POSITIVE_INFINITY
 
-  constructor(envelope: DispatchEnvelope, options: RunOptions, now: () => number) {
+  constructor(
+    envelope: DispatchEnvelope,
+    options: RunOptions,
+    given: { readonly now: () => number; readonly graceMs: number },
+  ) {
     this.envelope = envelope
     this.#options = options
-    this.#now = now
+    this.#now = given.now
+    this.#graceMs = given.graceMs
     this.result = new Promise((resolve) => {
       this.#settle = resolve
     })
@@ -44,21 +54,38 @@ export class Job {
     return this.envelope.attempt_id
   }
 
-  begin(worker: LocalWorker, graceMs: number): void {
+  giveTo(worker: LocalWorker): void {
     this.worker = worker
-    this.#begunAt = performance.now()
     worker.give(this)
-    const { timeoutMs, onStart } = this.#options
-    onStart?.()
-    if (timeoutMs !== undefined) this.#after(timeoutMs, () => this.#stop('timeout', TIMED_OUT, graceMs))
   }
 
+  begin(): void {
+    this.#begunAt = performance.now()
+    const { timeoutMs, onStart } = this.#options
+    onStart?.()
+    if (timeoutMs !== undefined) this.#after(timeoutMs, () => this.#stop('timeout', TIMED_OUT, this.#graceMs))
+    if (this.#unwanted !== undefined) this.#stop('cancel', this.#unwanted.reason, this.#unwanted.graceMs)
+  }
+
+  /** One that waits behind another must not have that killed: its grace counts from its beginning, if it comes to that. */
   cancel(reason: string, graceMs: number): void {
-    this.#stop('cancel', reason, graceMs)
+    if (this.#begunAt !== undefined) this.#stop('cancel', reason, graceMs)
+    else {
+      this.#unwanted = { reason, graceMs }
+      this.worker?.askToStop(this.id, reason)
+    }
+  }
+
+  get isCancelled(): boolean {
+    return this.#unwanted !== undefined || this.#stopping === 'cancel'
+  }
+
+  get hasPrinted(): boolean {
+    return this.#printed !== undefined
   }
 
   elapsedMs(): number {
-    return performance.now() - this.#begunAt
+    return this.#begunAt === undefined ? 0 : performance.now() - this.#begunAt
   }
 
   log(entries: readonly LogEntry[]): void {
@@ -71,11 +98,13 @@ export class Job {
     this.#printed.write(stream, chunk)
   }
 
-  /** It goes back to the queue: it was given to a process that left before it could begin. */
+  /** It goes back to where attempts wait: its process did not come to begin it, so none of its time has passed. */
   takeBack(): void {
     clearTimeout(this.#timer)
     this.worker = undefined
-    this.moves++
+    this.#begunAt = undefined
+    this.#killAt = Number.POSITIVE_INFINITY
+    if (this.#stopping === 'timeout') this.#stopping = undefined
   }
 
   /** Ends it with what its worker reported, or with what is known about the end of its process. */

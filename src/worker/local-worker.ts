@@ -33,13 +33,16 @@ const DRAIN_MS = 200
 /** One worker process as the orchestrator sees it: a group of its own, two pipes to talk and to hold, two to listen. */
 export class LocalWorker {
   readonly pid: number | undefined
-  /** Attempts it was given. */
+  /** Attempts it has begun. */
   served = 0
   /** It gets no more work: what it is doing is the last. */
   leaving = false
   /** We ended it ourselves. */
   killed = false
-  job: Job | undefined
+  /** What it was given and has not ended, in order: the first is what it runs, the others wait in it. */
+  jobs: Job[] = []
+  /** It was asked for those that wait, and has not answered. */
+  askedBack = false
   idleSince = 0
   readonly #events: WorkerEvents
   readonly #child: ChildProcess
@@ -47,9 +50,8 @@ export class LocalWorker {
   #stderr = ''
   #spawnError: Error | undefined
   #corked = false
-  #gone = false
-  /** It wrote something to our pipe that we do not understand. */
   #distrusted = false
+  #gone = false
 
   constructor(command: WorkerCommand, events: WorkerEvents) {
     this.#events = events
@@ -79,11 +81,35 @@ export class LocalWorker {
     this.#awaitEnd(sockets)
   }
 
+  get job(): Job | undefined {
+    return this.jobs[0]
+  }
+
   give(job: Job): void {
-    this.job = job
-    this.served++
-    this.#stderr = ''
+    this.jobs.push(job)
     this.#send({ type: 'run', envelope: job.envelope })
+    if (this.jobs.length === 1) this.#begin(job)
+  }
+
+  /** One has ended, or never will begin. When it was the first, the next begins. */
+  ended(job: Job): void {
+    const place = this.jobs.indexOf(job)
+    this.jobs.splice(place, 1)
+    if (place === 0 && this.job !== undefined) this.#begin(this.job)
+  }
+
+  /** Asks for all that wait in it. */
+  askBack(): void {
+    this.askedBack = true
+    this.#send({ type: 'take_back' })
+  }
+
+  /** It gave these back, never the first. */
+  returned(attemptIds: ReadonlySet<string>): readonly Job[] {
+    this.askedBack = false
+    const returned = this.jobs.filter(({ id }) => attemptIds.has(id))
+    this.jobs = this.jobs.filter(({ id }) => !attemptIds.has(id))
+    return returned
   }
 
   askToStop(attemptId: string, reason: string): void {
@@ -106,6 +132,12 @@ export class LocalWorker {
     } catch {
       return 0
     }
+  }
+
+  #begin(job: Job): void {
+    this.served++
+    this.#stderr = ''
+    job.begin()
   }
 
   #hear(line: string): void {

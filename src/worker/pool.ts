@@ -4,6 +4,8 @@ import { cancelled, type Ending, failed, LEFT_IDLE, resultOfEnding } from './end
 import { Generation, type Loaded, type LoadFailed } from './generation.ts'
 import { Job, type RunOptions } from './job.ts'
 import type { LocalWorker, WorkerCommand } from './local-worker.ts'
+import { Pace } from './pace.ts'
+import { placeIn, shortQueues } from './short-queue.ts'
 
 export type { Loaded, LoadFailed, RunOptions, WorkerCommand }
 
@@ -22,6 +24,8 @@ export interface WorkerPoolOptions {
   readonly now: () => number
 }
 
+type Completed = Extract<FromWorker, { type: 'completed' }>
+
 /** How long a process that is not among the warm ones waits for more work. */
 const LINGER_MS = 60_000
 
@@ -31,6 +35,12 @@ const MAX_MOVES = 5
 /** Reading a process's memory costs as much as a tiny attempt: done after each long one, and now and then. */
 const LONG_ATTEMPT_MS = 20
 const MEMORY_CHECK_EVERY = 64
+
+/** An attempt that takes longer than this holds up nobody: what waits behind it is asked back. */
+const PATIENCE_MS = 50
+
+/** What is printed past `console` comes when it likes. If nothing follows at once, it is still heard as the attempt's own. */
+const PRINTING_MS = 1_000
 
 /** Runs attempts in processes of their own, so that user code can harm nobody but itself. */
 export class WorkerPool {
@@ -45,6 +55,8 @@ export class WorkerPool {
   #generation: Generation
   /** The newest code that is being loaded, while attempts still go to the one before. */
   #coming: Generation | undefined
+  readonly #pace = new Pace()
+  #patienceTimer: NodeJS.Timeout | undefined
   #shrinkTimer: NodeJS.Timeout | undefined
   #closing: (() => void) | undefined
   #closed: Promise<void> | undefined
@@ -77,7 +89,7 @@ export class WorkerPool {
     const known = this.#jobs.get(envelope.attempt_id)
     if (known !== undefined) return known.result
     if (this.#closed !== undefined) return Promise.resolve(cancelled())
-    const job = new Job(envelope, options, this.#options.now)
+    const job = new Job(envelope, options, this.#options)
     this.#jobs.set(job.id, job)
     this.#waiting.set(job.id, job)
     this.#handOut()
@@ -120,11 +132,12 @@ export class WorkerPool {
       this.#closing = resolve
     })
     clearTimeout(this.#shrinkTimer)
+    clearTimeout(this.#patienceTimer)
     for (const job of this.#waiting.values()) this.#finish(job, cancelled(), true)
     for (const worker of this.#processes.keys()) {
       worker.leaving = true
       if (worker.job === undefined) worker.kill()
-      else worker.job.cancel('the orchestrator is stopping', options.graceMs ?? this.#options.graceMs)
+      for (const job of worker.jobs) job.cancel('the orchestrator is stopping', options.graceMs ?? this.#options.graceMs)
     }
     if (this.#processes.size === 0) this.#closing?.()
     return this.#closed
@@ -139,19 +152,60 @@ export class WorkerPool {
   }
 
   #handOut(): void {
+    if (this.#closed !== undefined) return
     const { idle, workers } = this.#generation
+    let queues: LocalWorker[] | undefined
     for (const [id, job] of this.#waiting) {
-      const worker = idle.pop()
-      if (worker === undefined) break
+      job.expectedMs = this.#pace.expectedMs(job.envelope.asset_key)
+      let worker = idle.pop()
+      if (worker === undefined) {
+        queues ??= shortQueues(workers)
+        worker = placeIn(queues, job)
+        if (worker === undefined) break
+        this.#askBackLater()
+      }
       this.#waiting.delete(id)
-      job.begin(worker, this.#options.graceMs)
+      job.giveTo(worker)
     }
-    while (this.#waiting.size > this.#generation.starting && workers.size < this.#options.size) this.#spawn(this.#generation)
+    while (workers.size < this.#options.size && this.#notBegun() > this.#generation.starting) this.#spawn(this.#generation)
+  }
+
+  /** Attempts that wait, here or behind others. */
+  #notBegun(): number {
+    let running = 0
+    for (const { job } of this.#processes.keys()) if (job !== undefined) running++
+    return this.#jobs.size - running
+  }
+
+  #askBackLater(): void {
+    // After a turn of the event loop: when it is we who were busy, the results are already here.
+    this.#patienceTimer ??= setTimeout(() => setImmediate(() => this.#askBack()), PATIENCE_MS).unref()
+  }
+
+  #askBack(): void {
+    this.#patienceTimer = undefined
+    for (const worker of this.#processes.keys()) {
+      const { job, jobs, askedBack } = worker
+      if (job === undefined || jobs.length === 1) continue
+      if (!askedBack && job.elapsedMs() >= PATIENCE_MS) worker.askBack()
+      this.#askBackLater()
+    }
+  }
+
+  /** Attempts that were given to a process and never began are the next to go elsewhere. */
+  #takeBack(jobs: readonly Job[]): void {
+    if (jobs.length === 0) return
+    for (const job of jobs) job.takeBack()
+    this.#waiting = new Map([...jobs.map((job) => [job.id, job] as const), ...this.#waiting])
+    for (const job of jobs) if (job.isCancelled) this.#finish(job, cancelled(), true)
   }
 
   #said(worker: LocalWorker, generation: Generation, message: FromWorker): void {
-    if (message.type === 'completed') this.#completed(worker, generation, message.attempt_id, message.result)
-    else if (message.type === 'log') {
+    if (message.type === 'completed') this.#completed(worker, generation, message)
+    else if (message.type === 'returned') {
+      this.#takeBack(worker.returned(new Set(message.attempt_ids)))
+      this.#handOut()
+    } else if (message.type === 'log') {
       if (worker.job?.id === message.attempt_id) worker.job.log(message.entries)
     } else if (message.type === 'loaded') {
       generation.loaded(worker, message)
@@ -162,24 +216,26 @@ export class WorkerPool {
     }
   }
 
-  #completed(worker: LocalWorker, generation: Generation, attemptId: string, reported: unknown): void {
-    const { job } = worker
-    if (job?.id !== attemptId) return
-    worker.job = undefined
-    const checked = attemptResult.safeParse(reported)
+  #completed(worker: LocalWorker, generation: Generation, message: Completed): void {
+    const job = worker.jobs.find(({ id }) => id === message.attempt_id)
+    if (job === undefined) return
+    worker.ended(job)
+    this.#pace.ended(job.envelope.asset_key, job.hasPrinted ? PRINTING_MS : message.took_ms)
+    const checked = attemptResult.safeParse(message.result)
     this.#finish(
       job,
       checked.success ? checked.data : failed('invalid', `The worker's report is wrong: ${checked.error}`),
       true,
     )
-    if (this.#isWorn(worker, job)) worker.leaving = true
-    this.#free(worker, generation)
+    if (this.#isWorn(worker, message.took_ms)) worker.leaving = true
+    if (worker.job === undefined) this.#free(worker, generation)
+    else if (this.#waiting.size > 0) this.#handOut()
   }
 
-  #isWorn(worker: LocalWorker, job: Job): boolean {
+  #isWorn(worker: LocalWorker, tookMs: number): boolean {
     const { maxAttempts, maxResidentBytes } = this.#options
     if (worker.served >= maxAttempts) return true
-    if (worker.served % MEMORY_CHECK_EVERY !== 0 && job.elapsedMs() < LONG_ATTEMPT_MS) return false
+    if (worker.served % MEMORY_CHECK_EVERY !== 0 && tookMs < LONG_ATTEMPT_MS) return false
     return worker.residentBytes() > maxResidentBytes
   }
 
@@ -198,13 +254,12 @@ export class WorkerPool {
   #gone(worker: LocalWorker, generation: Generation, ending: Ending): void {
     this.#processes.delete(worker)
     const again = generation.gone(worker, ending) && (generation === this.#generation || generation === this.#coming)
-    const { job } = worker
-    worker.job = undefined
-    if (job !== undefined) {
-      if (ending.code === LEFT_IDLE && job.moves < MAX_MOVES && this.#closed === undefined) {
-        job.takeBack()
-        this.#waiting = new Map([[job.id, job], ...this.#waiting])
-      } else this.#finish(job, resultOfEnding(ending), false)
+    const [first, ...behind] = worker.jobs
+    worker.jobs = []
+    if (first !== undefined) {
+      const hasBegun = ending.code !== LEFT_IDLE || this.#closed !== undefined || first.moves++ >= MAX_MOVES
+      if (hasBegun) this.#finish(first, resultOfEnding(ending), false)
+      this.#takeBack(hasBegun ? behind : [first, ...behind])
     }
     if (this.#closed !== undefined) {
       if (this.#processes.size === 0) this.#closing?.()

@@ -8,7 +8,32 @@ type Body = (envelope: DispatchEnvelope, context: AttemptContext) => unknown
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
+/** What becomes of a brief attempt, by its partition. */
+const surprises: Record<string, Body> = {
+  'exits natively': () => (process as unknown as { reallyExit(code: number): void }).reallyExit(1),
+  exits: () => process.exit(0),
+  'is killed': () => process.kill(process.pid, 'SIGKILL'),
+  'throws later': () => {
+    process.nextTick(() => {
+      throw new Error('out of nowhere')
+    })
+    return sleep(1_000)
+  },
+  'takes long': (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  'blocks a while': () => {
+    for (const until = performance.now() + 300; performance.now() < until; );
+  },
+  'blocks for ever': () => {
+    for (;;);
+  },
+}
+
 const bodies: Record<string, Body> = {
+  brief: async (envelope, context) => {
+    console.log(envelope.attempt_id)
+    await surprises[envelope.partition?.key ?? '']?.(envelope, context)
+    return envelope.attempt_id
+  },
   noop: () => undefined,
   pid: () => process.pid,
   version: () => process.argv[2],

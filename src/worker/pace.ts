@@ -1,0 +1,22 @@
+/** How much the newest attempt counts. */
+const WEIGHT = 0.1
+
+/** Before anything is known, attempts are taken to be long: most are. */
+const UNKNOWN_MS = 10
+
+/** How long attempts have taken of late. */
+export class Pace {
+  readonly #byAsset = new Map<string, number>()
+  #ofAllMs = UNKNOWN_MS
+
+  ended(assetKey: string, ms: number): void {
+    this.#ofAllMs += WEIGHT * (ms - this.#ofAllMs)
+    const known = this.#byAsset.get(assetKey)
+    this.#byAsset.set(assetKey, known === undefined ? ms : known + WEIGHT * (ms - known))
+  }
+
+  /** What an attempt will take if it is like the last of its asset; of one that never ran, if it is like the others. */
+  expectedMs(assetKey: string): number {
+    return this.#byAsset.get(assetKey) ?? this.#ofAllMs
+  }
+}

@@ -1,0 +1,36 @@
+import type { Job } from './job.ts'
+import type { LocalWorker } from './local-worker.ts'
+
+/** To wake a process costs some 0.1 ms: attempts that take much longer gain nothing by sharing that. */
+const BRIEF_MS = 2
+
+/** What waits in a process cannot go to one that becomes free, so it is never more than this. */
+const MOST = 16
+const MOST_MS = 10
+
+/** A queue is filled up when it is almost empty, so that several attempts go with one write. */
+const REFILL_AT = 1
+
+/** Nothing waits behind an attempt that already takes longer than was expected of it. */
+const OVERDUE_MS = 5
+
+/** Processes in which attempts may wait behind a brief one, because there is little left to do. */
+export function shortQueues(workers: Iterable<LocalWorker>): LocalWorker[] {
+  const open: LocalWorker[] = []
+  for (const worker of workers) {
+    const { job, jobs, leaving } = worker
+    if (job === undefined || leaving || jobs.length > REFILL_AT + 1) continue
+    if (job.expectedMs < BRIEF_MS && job.elapsedMs() < OVERDUE_MS) open.push(worker)
+  }
+  return open
+}
+
+/** The shortest of these queues, if the attempt may wait in it. */
+export function placeIn(queues: readonly LocalWorker[], { expectedMs }: Job): LocalWorker | undefined {
+  if (expectedMs >= BRIEF_MS) return undefined
+  let shortest: LocalWorker | undefined
+  for (const worker of queues) if (shortest === undefined || worker.jobs.length < shortest.jobs.length) shortest = worker
+  if (shortest === undefined || shortest.jobs.length > MOST) return undefined
+  const aheadMs = shortest.jobs.reduce((sum, job) => sum + job.expectedMs, 0)
+  return aheadMs < MOST_MS ? shortest : undefined
+}
