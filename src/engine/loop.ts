@@ -108,7 +108,7 @@ export class Loop {
     for (const table of this.#watched) compactor.state.hotTable(table).watch()
   }
 
-  /** Opens the newest state, folds what the ledger holds beyond it, and looks at every row once. */
+  /** Opens the newest state and folds what the ledger holds beyond it. Nothing is decided before the first sweep. */
   static async open(options: LoopOptions): Promise<Loop> {
     const self: { loop?: Loop } = {}
     const ahead = { seal: () => self.loop?.seal(), durable: async () => self.loop?.durable() }
@@ -205,7 +205,6 @@ export class Loop {
         const batch = this.#inbox.splice(0)
         this.#nudged = false
         await this.#take(batch)
-        // Two writers of one folder would each have its own idea of what is open.
         this.#writing ??= this.#write()
       }
       this.#setAlarm()
@@ -296,6 +295,8 @@ export class Loop {
         this.#inFlight = true
         await this.#writeSegment(segment)
         this.#inFlight = false
+        // Memory became worth nothing meanwhile: whoever waited was told, and nothing more may come of it.
+        if (this.#broken !== undefined) return
         this.#sealed.shift()
         this.#settle(segment)
         // What came meanwhile goes into the next one.
@@ -374,6 +375,7 @@ export class Loop {
     this.#cancelAlarm?.()
     const segments = this.#sealed.splice(0)
     const folded = [...segments, ...(this.#open === undefined ? [] : [this.#open])]
+    this.#open = undefined
     const waiting = [...folded.flatMap(({ submissions }) => submissions), ...this.#taking, ...this.#inbox.splice(0)]
     for (const { reject } of waiting) reject(error)
     for (const { written } of segments) written.resolve()

@@ -46,10 +46,15 @@ export class Publisher {
     this.#goOn()
   }
 
-  /** Publishes no more; what is being written is finished. */
-  async close(): Promise<void> {
+  /** Begins no publish any more. */
+  stop(): void {
     this.#closed = true
     this.#unschedule()
+  }
+
+  /** The same, and waits for what is being written. */
+  async close(): Promise<void> {
+    this.stop()
     await this.#running
   }
 

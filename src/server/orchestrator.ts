@@ -151,6 +151,7 @@ export class Orchestrator {
     // Not needed, but the next start and whoever reads the tables meanwhile are spared the tail of the ledger.
     const enough = new Promise<void>((resolve) => this.#options.clock.after(MAX_LAST_PUBLISH_MS, resolve))
     await Promise.race([this.#publisher?.flush(), enough])
+    this.#publisher?.stop()
     await this.#loop?.close()
     await this.logs.close()
   }

@@ -11,7 +11,7 @@ export interface Workers {
 
 export interface RunOptions {
   readonly timeoutMs?: number
-  /** A process has it now. */
+  /** It begins: a process has it, and nothing runs before it there. */
   readonly onStart: () => void
   readonly onLog: (entries: readonly LogEntry[]) => void
 }

@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { orchestration } from '../../src/domain/index.ts'
+import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
+import { View } from '../../src/engine/view.ts'
+import { ServoError } from '../../src/lib/error.ts'
 import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
+import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
-import { failure, type Graph, World } from './world.ts'
+import { reportFact } from '../../src/testing/facts.ts'
+import { failure, type Graph, scope, World } from './world.ts'
 
 const chainOf = (length: number): Graph =>
   Object.fromEntries(Array.from({ length }, (_, i) => [`c${i}`, i === 0 ? [] : [`c${i - 1}`]]))
@@ -219,6 +225,62 @@ describe('after a crash', () => {
     await world.restart()
     await world.clock.advance(2 * MINUTE_MS)
     expect(world.run(run)?.state).toBe('SUCCEEDED')
+  })
+})
+
+describe('a ledger that cannot be written', () => {
+  /** A store whose ledger is away while `isAway`, and the segments that were asked for meanwhile. */
+  function losing() {
+    const inner = memoryStore()
+    const state = { isAway: false, refused: new Set<string>() }
+    const store: ObjectStore = {
+      ...inner,
+      create: async (path, bytes) => {
+        if (!state.isAway || !path.includes('/ledger/')) return await inner.create(path, bytes)
+        state.refused.add(path)
+        throw new ServoError('unavailable', 'away', 'the ledger is away')
+      },
+    }
+    return { store, state }
+  }
+
+  test('[L1] for a while costs nothing but time: what was asked for meanwhile is done, once', async () => {
+    const { store, state } = losing()
+    const trouble: unknown[] = []
+    const world = await World.open({ store, options: { onTrouble: (error) => trouble.push(error) } })
+    await world.define({ a: [], b: ['a'] })
+    state.isAway = true
+    const asked = world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(trouble).toMatchObject([{ code: 'away' }])
+    state.isAway = false
+    await world.clock.advance(SECOND_MS)
+    const run = await asked
+    await world.clock.advance(SECOND_MS)
+    expect(world.run(run)?.state).toBe('SUCCEEDED')
+    expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a', 'b'])
+    expect(await world.problems()).toEqual([])
+  })
+
+  test('breaks the loop, and nothing that was folded on top of what was lost is written afterwards', async () => {
+    const { store, state } = losing()
+    const stopped: unknown[] = []
+    const world = await World.open({ store, options: { onTrouble: (error) => stopped.push(error) } })
+    await world.define({ a: [] })
+    const { loop } = world.orchestrator
+    state.isAway = true
+    const first = loop.submit([reportFact('first')]).catch((error: unknown) => error)
+    await world.clock.advance(10)
+    // Enough of them to be folded while the first is being written.
+    const later = Array.from({ length: 10 }, (_, i) => loop.submit([reportFact(`later-${i}`)]).catch((error: unknown) => error))
+    await world.clock.advance(SECOND_MS)
+    for (const outcome of await Promise.all([first, ...later])) expect(outcome).toMatchObject({ code: 'away' })
+    state.isAway = false
+    loop.seal()
+    await expect(loop.compactor.publish()).rejects.toMatchObject({ code: 'away' })
+    expect(state.refused.size).toBe(1)
+    const { state: rows } = await (await View.open({ store, scope, registry: orchestration, clock: world.clock })).fresh()
+    expect([...rows.coldTable(partitionStatus).recent.keys()]).toEqual([])
   })
 })
 
