@@ -3,6 +3,8 @@ import { asFolder, asRoot, type Disk, errnoOf } from './disk.ts'
 
 /** A folder of the store that is open and there to stay. */
 interface Folder {
+  /** Its file descriptor. */
+  readonly fd: number
   /** Resolves when every name that was in the folder at the time of the call will survive a power cut. */
   sync(): Promise<void>
 }
@@ -18,7 +20,8 @@ export interface Folders {
 export const MAX_OPEN_FOLDERS = 128
 
 interface OpenFolder extends Folder {
-  fd: Promise<number>
+  /** Resolves when it is open. */
+  readonly opened: Promise<number>
   users: number
   retired: boolean
 }
@@ -40,7 +43,7 @@ export function openFolders(root: string, disk: Disk): Folders {
     folder.users += 1
     try {
       if (open.size > MAX_OPEN_FOLDERS) await retire([open.keys().next().value!])
-      await folder.fd
+      await folder.opened
       return await work(folder)
     } catch (error) {
       // Perhaps the folder is gone, or its disk is failing. Believe nothing remembered, neither of it nor of those above.
@@ -135,7 +138,7 @@ export function openFolders(root: string, disk: Disk): Folders {
 
   async function closeFolder(folder: OpenFolder): Promise<void> {
     // Nothing was written through this descriptor; if it did not open, or does not close, there is nothing to lose.
-    await folder.fd.then(disk.close).catch(() => {})
+    await folder.opened.then(disk.close).catch(() => {})
   }
 
   return { use, close: () => retire([...open.keys()]) }
@@ -175,5 +178,13 @@ function opening(fd: Promise<number>, disk: Disk): OpenFolder {
     return waiting
   }
 
-  return { fd: opened, sync, users: 0, retired: false }
+  return {
+    opened,
+    get fd() {
+      return handle
+    },
+    sync,
+    users: 0,
+    retired: false,
+  }
 }

@@ -8,6 +8,7 @@ import { openFolders } from './folders.ts'
 import { linkUnlessThere } from './link.ts'
 import { type Temp, tempFiles } from './temp.ts'
 import { walk } from './walk.ts'
+import { type Writer, writerThread } from './writer.ts'
 
 export interface FsStore extends ObjectStore {
   /** The folder, as an absolute path. */
@@ -20,6 +21,9 @@ export interface FsStore extends ObjectStore {
   /** Closes the folders kept open. The store can be used again and opens them anew. */
   close(): Promise<void>
 }
+
+/** One for all stores of a process. */
+const shared = writerThread()
 
 /**
  * Objects as files in a folder, for any number of processes on any number of stores over the same folder.
@@ -35,7 +39,11 @@ export interface FsStore extends ObjectStore {
  *
  * The filesystem must have hard links, and should tell `A` from `a`. Windows cannot sync a folder and is not supported.
  */
-export function fsStore(dir: string, disk: Disk = nodeDisk): FsStore {
+export function fsStore(
+  dir: string,
+  disk: Disk = nodeDisk,
+  writer: Writer | undefined = disk === nodeDisk ? shared : undefined,
+): FsStore {
   const root = resolve(dir)
   // Two processes in two containers may both be number 1, so the number alone would not be unique in a shared folder.
   const temps = tempFiles(root, `${process.pid}-${randomBytes(6).toString('hex')}`, disk)
@@ -53,7 +61,7 @@ export function fsStore(dir: string, disk: Disk = nodeDisk): FsStore {
   /** Writes bytes to a temporary file, has `place` give it its name, and makes the name durable. */
   async function write<T>(path: string, bytes: Uint8Array, place: (temp: Temp, target: string) => Promise<T>): Promise<T> {
     const once = () =>
-      folders.use(path.slice(0, Math.max(path.lastIndexOf('/'), 0)), async (folder) => {
+      folders.use(folderOf(path), async (folder) => {
         const temp = await temps.write(bytes)
         try {
           const outcome = await place(temp, `${root}/${path}`)
@@ -72,6 +80,16 @@ export function fsStore(dir: string, disk: Disk = nodeDisk): FsStore {
       if (errnoOf(error) === 'ENOENT') return await once()
       throw error
     }
+  }
+
+  /** In the writer's thread, if that is free. Whatever stands in the way there is found out by doing it here again. */
+  async function createElsewhere(path: string, bytes: Uint8Array): Promise<'written' | 'not_written'> {
+    if (writer === undefined) return 'not_written'
+    const outcome = await folders.use(folderOf(path), async (folder) =>
+      writer.write({ temp: temps.newPath(), target: `${root}/${path}`, bytes, folder: folder.fd }),
+    )
+    if (typeof outcome === 'object') throw outcome.error
+    return outcome ?? 'not_written'
   }
 
   async function read(path: string, start: number, length: number): Promise<Uint8Array | undefined> {
@@ -106,9 +124,10 @@ export function fsStore(dir: string, disk: Disk = nodeDisk): FsStore {
 
     async create(path, bytes) {
       checkPath(path)
-      return await attempt('create', path, (attempted) =>
-        write(path, bytes, (temp, target) => linkUnlessThere(disk, temp, target, attempted)),
-      )
+      return await attempt('create', path, async (attempted) => {
+        if ((await createElsewhere(path, bytes)) === 'written') return 'written'
+        return await write(path, bytes, (temp, target) => linkUnlessThere(disk, temp, target, attempted))
+      })
     },
 
     async put(path, bytes) {
@@ -163,3 +182,6 @@ export function fsStore(dir: string, disk: Disk = nodeDisk): FsStore {
     if (!folder) throw error
   }
 }
+
+/** The folder of an object; empty for the root. */
+const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf('/'), 0))

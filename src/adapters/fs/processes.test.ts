@@ -156,7 +156,9 @@ async function raceForObjects(open: typeof fsStore, dir: string, racer: number):
   const store = open(dir)
   console.log('ready')
   await new Promise((resolve) => process.stdin.resume().once('end', resolve))
-  const paths = Array.from({ length: 200 }, (_, index) => `race/${Math.floor(index / 10)}/folder/${index}`)
+  const all = Array.from({ length: 200 }, (_, index) => `race/${Math.floor(index / 10)}/folder/${index}`)
+  // Each begins elsewhere: one that is let go a moment before the others would else win everything.
+  const paths = [...all.slice(racer * 50), ...all.slice(0, racer * 50)]
   // Sixteen at a time, so that each gets far enough for the others to be everywhere around it.
   const lanes = Array.from({ length: 16 }, async () => {
     for (let path = paths.shift(); path !== undefined; path = paths.shift()) {

@@ -11,6 +11,8 @@ export interface Temp {
 }
 
 export interface TempFiles {
+  /** A name in `.tmp` that nobody else has. */
+  newPath(): string
   write(bytes: Uint8Array): Promise<Temp>
   sweep(olderThanMs: number): Promise<number>
 }
@@ -36,9 +38,13 @@ export function tempFiles(root: string, writer: string, disk: Disk): TempFiles {
     }
   }
 
-  async function create(): Promise<Temp> {
+  function newPath(): string {
     count += 1
-    const path = `${folder}/${writer}-${count}`
+    return `${folder}/${writer}-${count}`
+  }
+
+  async function create(): Promise<Temp> {
+    const path = newPath()
     const fd = await disk.open(path, toCreate).catch(async (error) => {
       if (errnoOf(error) !== 'ENOENT') throw error
       await disk.mkdir(folder).catch(unlessThere)
@@ -88,7 +94,7 @@ export function tempFiles(root: string, writer: string, disk: Disk): TempFiles {
     }
   }
 
-  return { write, sweep }
+  return { newPath, write, sweep }
 }
 
 function unlessThere(error: unknown): void {

@@ -1,0 +1,50 @@
+import { closeSync, fstatSync, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs'
+import { parentPort } from 'node:worker_threads'
+import { toCreate } from './disk.ts'
+import type { Order, Outcome } from './writer.ts'
+
+/*
+ * Writes one object after the other with blocking calls: they block nobody here. See writer.ts for who asks, and why.
+ */
+parentPort?.on('message', (order: Order) => {
+  const fd = unlessItFails(() => openSync(order.temp, toCreate))
+  parentPort?.postMessage(fd === undefined ? 'not_written' : write(fd, order))
+  if (fd === undefined) return
+  // What stays is swept one day.
+  unlessItFails(() => closeSync(fd))
+  unlessItFails(() => unlinkSync(order.temp))
+})
+
+function write(fd: number, { temp, target, bytes, folder }: Order): Outcome {
+  const isLinked = unlessItFails(() => {
+    if (writeSync(fd, bytes, 0, bytes.length, 0) < bytes.length) return false
+    fsyncSync(fd)
+    return link(fd, temp, target)
+  })
+  if (!isLinked) return 'not_written'
+  try {
+    fsyncSync(folder)
+    return 'written'
+  } catch (error) {
+    // Not to be done again: the system tells of a lost write once, and a second sync could succeed over it.
+    return { error: error as Error }
+  }
+}
+
+function link(fd: number, temp: string, target: string): boolean {
+  try {
+    linkSync(temp, target)
+    return true
+  } catch {
+    // NFS repeats a request whose answer was lost, and the repeat finds our own link: then our file has two names.
+    return fstatSync(fd).nlink > 1
+  }
+}
+
+function unlessItFails<T>(work: () => T): T | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}

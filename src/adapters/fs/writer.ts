@@ -1,0 +1,74 @@
+import path from 'node:path'
+import { Worker } from 'node:worker_threads'
+
+/** An object to be created under `target`, by way of `temp`, in the open folder `folder`. */
+export interface Order {
+  readonly temp: string
+  readonly target: string
+  readonly bytes: Uint8Array
+  readonly folder: number
+}
+
+/** `not_written`: nothing is there by our doing, so it can be done again, and what stood in the way shows then. */
+export type Outcome = 'written' | 'not_written' | { readonly error: Error }
+
+export interface Writer {
+  /** Undefined when it cannot begin at once. */
+  write(order: Order): Promise<Outcome> | undefined
+}
+
+/** A process that writes less than this is better off without: a thread takes some 30 ms to start. */
+const WORTH_A_THREAD = 100
+/** Copied to the thread. What is larger takes so long to sync that hops do not matter. */
+const MAX_BYTES = 1 << 20
+
+/**
+ * A thread that writes whole objects, one at a time. Done the usual way a durable create is four calls in libuv's threads,
+ * each of which begins and ends with waiting until this process looks up from what it is doing; in a busy one that
+ * was four fifths of the time between a fact and its being durable. Whoever finds the thread busy writes the usual way.
+ */
+export function writerThread(): Writer {
+  let thread: Worker | undefined
+  let isReady = false
+  let wanted = 0
+  let waiting: PromiseWithResolvers<Outcome> | undefined
+
+  function start(): void {
+    const file = path.join(import.meta.dirname, `writer-thread${path.extname(import.meta.filename)}`)
+    // Without the options of this process, which may be a debugger's or a test runner's.
+    const started = new Worker(file, { execArgv: [], name: 'servo-writer' })
+    thread = started
+    started.on('online', () => {
+      isReady = true
+    })
+    started.on('message', (outcome: Outcome) => settle(outcome))
+    // Nor bring it down: its end is heard of below.
+    started.on('error', () => undefined)
+    started.on('exit', () => {
+      isReady = false
+      settle('not_written')
+    })
+    // It must not keep the process alive. Last, because whoever listens to it does.
+    started.unref()
+  }
+
+  function settle(outcome: Outcome): void {
+    const { resolve } = waiting ?? {}
+    waiting = undefined
+    thread?.unref()
+    resolve?.(outcome)
+  }
+
+  return {
+    write(order) {
+      wanted += 1
+      if (wanted === WORTH_A_THREAD) start()
+      if (!isReady || waiting !== undefined || order.bytes.length > MAX_BYTES) return undefined
+      waiting = Promise.withResolvers()
+      // Somebody waits for it now, and a process that ends meanwhile would end in the middle.
+      thread?.ref()
+      thread?.postMessage(order)
+      return waiting.promise
+    },
+  }
+}
