@@ -179,6 +179,7 @@ export class Compactor {
         if (reads.length > 0) await this.#fetch(reads)
         const verdicts = new Map<string, Verdict>()
         for (const { event } of next) verdicts.set(event.event_id, this.#fold(event))
+        this.#folder.forgetTrusted()
         next = also(verdicts)
         if (next.length === 0) return
       }

@@ -37,6 +37,8 @@ export class Folder {
   readonly #queues = new Map<string, Queue>()
   /** Checked once, though an event is looked at for its reads, for its fold, and again each time it is woken. */
   readonly #facts = new WeakMap<Envelope, Fact | Verdict>()
+  /** The same for those that were made here: they are folded at once or not at all, and a weak map costs much more. */
+  readonly #made = new Map<Envelope, Fact>()
   readonly #wake = (subject: string): void => {
     if (this.#state.hotTable(parkedEvents).size > 0) this.#woken.push(subject)
   }
@@ -49,7 +51,12 @@ export class Folder {
   /** Spares the check of an event that was made here a moment ago, by the definition it would be checked with. */
   trust(envelope: Envelope, definition: EventDefinition): void {
     if (this.#definitions.get(definition.type) !== definition) return
-    this.#facts.set(envelope, { envelope, at: toMs(envelope.timestamp), definition, payload: envelope.payload })
+    this.#made.set(envelope, { envelope, at: toMs(envelope.timestamp), definition, payload: envelope.payload })
+  }
+
+  /** They are folded. */
+  forgetTrusted(): void {
+    this.#made.clear()
   }
 
   fold(envelope: Envelope): Verdict {
@@ -101,7 +108,7 @@ export class Folder {
   }
 
   #read(envelope: Envelope): Fact | Verdict {
-    let fact = this.#facts.get(envelope)
+    let fact = this.#made.get(envelope) ?? this.#facts.get(envelope)
     if (fact === undefined) {
       fact = this.#parse(envelope)
       this.#facts.set(envelope, fact)

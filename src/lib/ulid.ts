@@ -33,6 +33,9 @@ function encodeTime(timeMs: number): string {
   return text
 }
 
+/** For 64 ids. */
+const RANDOM_BYTES = 1_024
+
 export type UlidSource = () => string
 
 /**
@@ -42,12 +45,18 @@ export type UlidSource = () => string
 export function ulidSource(now: () => number, random: (length: number) => Uint8Array): UlidSource {
   let lastTime = -1
   const digits = new Uint8Array(16)
+  /** Drawn for many at a time: asking the system for a few bytes costs as much as for a page. */
+  let drawn = new Uint8Array(0)
+  let used = 0
   return () => {
     const time = now()
     if (time > lastTime) {
       lastTime = time
-      const bytes = random(16)
-      for (let i = 0; i < 16; i++) digits[i] = (bytes[i] as number) & 31
+      if (used + 16 > drawn.length) {
+        drawn = Uint8Array.from(random(RANDOM_BYTES))
+        used = 0
+      }
+      for (let i = 0; i < 16; i++) digits[i] = (drawn[used++] as number) & 31
     } else {
       increment()
     }

@@ -49,7 +49,8 @@ export class LocalWorker {
   readonly #pipe: Socket | undefined
   #stderr = ''
   #spawnError: Error | undefined
-  #corked = false
+  /** Said in this turn of the event loop, not written yet. */
+  #unsent = ''
   #distrusted = false
   #gone = false
 
@@ -83,6 +84,11 @@ export class LocalWorker {
 
   get job(): Job | undefined {
     return this.jobs[0]
+  }
+
+  /** It will hear of something in a moment anyway. */
+  get isBeingWoken(): boolean {
+    return this.#unsent !== ''
   }
 
   give(job: Job): void {
@@ -156,16 +162,14 @@ export class LocalWorker {
   }
 
   #send(message: ToWorker): void {
-    // Messages of one tick leave in one write.
-    if (!this.#corked) {
-      this.#corked = true
-      this.#pipe?.cork()
+    // Messages of one turn leave in one write: waking a process costs more than a small attempt.
+    if (this.#unsent === '') {
       process.nextTick(() => {
-        this.#corked = false
-        this.#pipe?.uncork()
+        this.#pipe?.write(this.#unsent)
+        this.#unsent = ''
       })
     }
-    this.#pipe?.write(`${JSON.stringify(message)}\n`)
+    this.#unsent += `${JSON.stringify(message)}\n`
   }
 
   #awaitEnd(sockets: readonly Socket[]): void {

@@ -5,7 +5,7 @@ import { Generation, type Loaded, type LoadFailed } from './generation.ts'
 import { Job, type RunOptions } from './job.ts'
 import type { LocalWorker, WorkerCommand } from './local-worker.ts'
 import { Pace } from './pace.ts'
-import { placeIn, shortQueues } from './short-queue.ts'
+import { goesAlong, placeIn, shortQueues } from './short-queue.ts'
 
 export type { Loaded, LoadFailed, RunOptions, WorkerCommand }
 
@@ -57,6 +57,8 @@ export class WorkerPool {
   #coming: Generation | undefined
   readonly #pace = new Pace()
   #patienceTimer: NodeJS.Timeout | undefined
+  /** The process that was given something last. */
+  #woken: LocalWorker | undefined
   #shrinkTimer: NodeJS.Timeout | undefined
   #closing: (() => void) | undefined
   #closed: Promise<void> | undefined
@@ -157,14 +159,16 @@ export class WorkerPool {
     let queues: LocalWorker[] | undefined
     for (const [id, job] of this.#waiting) {
       job.expectedMs = this.#pace.expectedMs(job.envelope.asset_key)
-      let worker = idle.pop()
+      const along = this.#woken !== undefined && workers.has(this.#woken) && goesAlong(this.#woken, job)
+      let worker = along ? this.#woken : idle.pop()
       if (worker === undefined) {
         queues ??= shortQueues(workers)
         worker = placeIn(queues, job)
-        if (worker === undefined) break
-        this.#askBackLater()
       }
+      if (worker === undefined) break
+      if (worker.job !== undefined) this.#askBackLater()
       this.#waiting.delete(id)
+      this.#woken = worker
       job.giveTo(worker)
     }
     while (workers.size < this.#options.size && this.#notBegun() > this.#generation.starting) this.#spawn(this.#generation)

@@ -4,6 +4,9 @@ import type { LocalWorker } from './local-worker.ts'
 /** To wake a process costs some 0.1 ms: attempts that take much longer gain nothing by sharing that. */
 const BRIEF_MS = 2
 
+/** What goes along with an attempt for which a process is woken, before a second process is: what that would cost, a few times. */
+const ALONG_MS = 0.5
+
 /** What waits in a process cannot go to one that becomes free, so it is never more than this. */
 const MOST = 16
 const MOST_MS = 10
@@ -31,6 +34,12 @@ export function placeIn(queues: readonly LocalWorker[], { expectedMs }: Job): Lo
   let shortest: LocalWorker | undefined
   for (const worker of queues) if (shortest === undefined || worker.jobs.length < shortest.jobs.length) shortest = worker
   if (shortest === undefined || shortest.jobs.length > MOST) return undefined
-  const aheadMs = shortest.jobs.reduce((sum, job) => sum + job.expectedMs, 0)
-  return aheadMs < MOST_MS ? shortest : undefined
+  return waitingMs(shortest) < MOST_MS ? shortest : undefined
 }
+
+/** Whether an attempt goes with those for which a process is being woken, although another is idle. */
+export function goesAlong(worker: LocalWorker, { expectedMs }: Job): boolean {
+  return worker.isBeingWoken && !worker.leaving && worker.jobs.length > 0 && waitingMs(worker) + expectedMs < ALONG_MS
+}
+
+const waitingMs = ({ jobs }: LocalWorker): number => jobs.reduce((sum, job) => sum + job.expectedMs, 0)
