@@ -12,6 +12,9 @@ const inward: Record<string, string[] | 'anything'> = {
   model: ['lib'],
   // What crosses the border of a process: dispatches, results, projects.
   contract: ['lib'],
+  // When an expression ticks, and which windows of time there are: arithmetic without a clock.
+  cron: ['lib'],
+  partitions: ['lib', 'cron'],
   domain: ['lib', 'model', 'contract'],
   ports: ['lib'],
   // Generic over the registry: the engine names no event, so it does not know domain.
@@ -88,7 +91,7 @@ function wrongWay({ file, specifier, target }: Import): string | undefined {
   const from = layerOf(file)
   const allowed = inward[from]
   if (!allowed) return `${file}: src/${from} has no place yet. Say in test/tidy.test.ts what it may import.`
-  const pure = from === 'domain' || from === 'model'
+  const pure = ['domain', 'model', 'cron', 'partitions'].includes(from)
   if (!target) {
     return !pure || purePackages.includes(specifier)
       ? undefined

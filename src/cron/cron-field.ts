@@ -1,0 +1,87 @@
+import { ServoError } from '../lib/error.ts'
+
+/** One field of a cron expression: what may be written in it. */
+export interface Field {
+  readonly name: string
+  readonly min: number
+  readonly max: number
+  /** How many values there are: Sunday is both 0 and 7, and still one day. */
+  readonly size: number
+  /** Names that stand for the values from `min` on. */
+  readonly names: readonly string[]
+  readonly example: string
+}
+
+const field = (name: string, min: number, max: number, example: string, names: readonly string[] = []): Field => ({
+  ...{ name, min, max, example, names },
+  size: name === 'weekday' ? 7 : max - min + 1,
+})
+
+const monthNames = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC']
+const weekdayNames = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT']
+
+/** In the order in which they are written; an expression of five fields has no seconds. */
+export const fields = {
+  second: field('second', 0, 59, '0, 0,30 or */10'),
+  minute: field('minute', 0, 59, '0, 0,30, 10-20 or */15'),
+  hour: field('hour', 0, 23, '*, 6, 9-17, 22-4 or */2'),
+  day: field('day of month', 1, 31, '*, 1, 1,15, 10-20, */10 or L for the last one'),
+  month: field('month', 1, 12, '*, 1, JAN, 1-6 or */3', monthNames),
+  weekday: field(
+    'weekday',
+    0,
+    7,
+    '*, 0 or 7 or SUN for Sunday, MON-FRI, 1#2 for the second Monday, or 5L for the last Friday',
+    weekdayNames,
+  ),
+} as const
+
+/** The values of one item of a list, such as `*`, `5`, `MON-FRI`, `22-4` or `10-50/5`. */
+export function valuesOf(item: string, of: Field, text: string): number[] {
+  const [range = '', step, ...rest] = item.split('/')
+  if (rest.length > 0) throw badField(of, item, text)
+  const every = step === undefined ? 1 : digits(step)
+  if (every === undefined || every < 1) throw badField(of, item, text, 'the step after / is a number from 1 on')
+  const [from, to] = boundsOf(range, step !== undefined, of, text)
+  const values: number[] = []
+  for (let value = from; value <= to; value += every) values.push(of.min + ((value - of.min) % of.size))
+  return values
+}
+
+/** First and last value. A range that ends before it begins goes on past the largest value: 22-4 is 22, 23, 0 … 4. */
+function boundsOf(range: string, stepped: boolean, of: Field, text: string): [number, number] {
+  const largest = of.min + of.size - 1
+  // Where people write ? they mean "any": other crons want it in one of the two day fields.
+  if (range === '*' || (range === '?' && (of === fields.day || of === fields.weekday))) return [of.min, largest]
+  const [low = '', high, ...rest] = range.split('-')
+  if (rest.length > 0) throw badField(of, range, text)
+  const from = oneValue(low, of, text)
+  if (high === undefined) return [from, stepped ? Math.max(from, largest) : from]
+  const to = oneValue(high, of, text)
+  return [from, to < from ? to + of.size : to]
+}
+
+export function oneValue(word: string, of: Field, text: string): number {
+  const named = of.names.indexOf(word.toUpperCase())
+  if (named >= 0) return of.min + named
+  const value = digits(word)
+  if (value === undefined) throw badField(of, word, text)
+  if (value < of.min || value > of.max) throw badField(of, word, text, `it goes from ${of.min} to ${of.max}`)
+  return value
+}
+
+export const digits = (word: string): number | undefined => (/^\d{1,4}$/.test(word) ? Number(word) : undefined)
+
+export function badField(of: Field, found: string, text: string, why?: string): ServoError {
+  const reason = why === undefined ? '' : `: ${why}`
+  return badCron(text, `${shown(found)} is no ${of.name}${reason}`, `As ${of.name} write ${of.example}.`, { field: of.name })
+}
+
+export function badCron(text: string, why: string, hint: string, facts: Record<string, unknown> = {}): ServoError {
+  return new ServoError('invalid', 'bad_cron', `the cron expression ${shown(text)} cannot be used: ${why}`, {
+    hint,
+    facts: { ...facts, cron: text.slice(0, 200) },
+  })
+}
+
+const shown = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)

@@ -1,0 +1,138 @@
+import { daysInMonth } from '../lib/calendar.ts'
+import { badCron, badField, digits, type Field, fields, oneValue, valuesOf } from './cron-field.ts'
+
+/** Which days and times an expression names, on the clock and the calendar of any zone. */
+export interface Cron {
+  readonly text: string
+  /** Ascending, as are minutes and hours. */
+  readonly seconds: readonly number[]
+  readonly minutes: readonly number[]
+  readonly hours: readonly number[]
+  /** All hours are named: ticks then follow the time that passes when clocks are changed, not the clock. */
+  readonly everyHour: boolean
+  readonly months: ReadonlySet<number>
+  /** Undefined when any day will do, as are weekdays. When both are given, a day needs to match only one of them. */
+  readonly days: DaysOfMonth | undefined
+  readonly weekdays: Weekdays | undefined
+}
+
+interface DaysOfMonth {
+  readonly numbers: ReadonlySet<number>
+  readonly last: boolean
+}
+
+interface Weekdays {
+  readonly all: ReadonlySet<number>
+  /** `weekday * 8 + n` for the n-th one of the month; n = 0 is the last one. */
+  readonly nth: ReadonlySet<number>
+}
+
+const aliases: Readonly<Record<string, string>> = {
+  '@hourly': '0 * * * *',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@weekly': '0 0 * * 0',
+  '@monthly': '0 0 1 * *',
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+}
+
+/** Sixty seconds, minutes and so on written out as lists fit into this several times. */
+const LONGEST = 1_000
+
+export function parseCron(text: string): Cron {
+  const trimmed = text.trim()
+  if (trimmed.length > LONGEST) throw badCron(text, `it is longer than ${LONGEST} characters`, 'Write ranges and steps.')
+  const words = expand(trimmed).split(/\s+/)
+  if (trimmed === '' || words.length < 5 || words.length > 6) {
+    const count = trimmed === '' ? 'nothing in it' : `${words.length} field${words.length === 1 ? '' : 's'}`
+    throw badCron(
+      text,
+      `it has ${count}`,
+      'Write minute, hour, day of month, month and weekday, such as 0 6 * * MON-FRI; a sixth field in front is the second.',
+    )
+  }
+  const [second, minute, hour, day, month, weekday] = (words.length === 6 ? words : ['0', ...words]) as [string, ...string[]]
+  const list = (word = '', of: Field) => [...new Set(itemsOf(word).flatMap((item) => valuesOf(item, of, text)))].sort(ascending)
+  const hours = list(hour, fields.hour)
+  const cron: Cron = {
+    text: trimmed,
+    seconds: list(second, fields.second),
+    minutes: list(minute, fields.minute),
+    hours,
+    everyHour: hours.length === fields.hour.size,
+    months: new Set(list(month, fields.month)),
+    days: daysOf(day as string, text),
+    weekdays: weekdaysOf(weekday as string, text),
+  }
+  if (!isPossible(cron)) {
+    throw badCron(text, 'no month it names has a day it names', 'Name a day that exists, or L for the last day of the month.')
+  }
+  return cron
+}
+
+function expand(text: string): string {
+  if (!text.startsWith('@')) return text
+  const meaning = Object.hasOwn(aliases, text.toLowerCase()) ? aliases[text.toLowerCase()] : undefined
+  if (meaning !== undefined) return meaning
+  throw badCron(text, 'there is no such alias', `Write one of ${Object.keys(aliases).join(' ')}, or five fields.`)
+}
+
+const ascending = (a: number, b: number) => a - b
+const itemsOf = (word: string) => word.split(',')
+
+function daysOf(word: string, text: string): DaysOfMonth | undefined {
+  const items = itemsOf(word)
+  const numbers = new Set(
+    items.filter((item) => item.toUpperCase() !== 'L').flatMap((item) => valuesOf(item, fields.day, text)),
+  )
+  const last = items.some((item) => item.toUpperCase() === 'L')
+  return numbers.size === fields.day.size ? undefined : { numbers, last }
+}
+
+function weekdaysOf(word: string, text: string): Weekdays | undefined {
+  const all = new Set<number>()
+  const nth = new Set<number>()
+  for (const item of itemsOf(word)) {
+    const one = nthWeekday(item, text)
+    if (one !== undefined) nth.add(one)
+    else for (const value of valuesOf(item, fields.weekday, text)) all.add(value)
+  }
+  return all.size === fields.weekday.size ? undefined : { all, nth }
+}
+
+/** `1#2`, `MON#2`, and `5L`, `FRIL` or `L5` for the last one. */
+function nthWeekday(item: string, text: string): number | undefined {
+  const weekday = (word: string) => (oneValue(word, fields.weekday, text) % 7) * 8
+  const [, lastDay, dayLast] = /^(?:([a-z0-9]+)L|L([a-z0-9]+))$/i.exec(item) ?? []
+  const last = lastDay ?? dayLast
+  if (last !== undefined) return weekday(last)
+  const [word = '', which, ...rest] = item.split('#')
+  if (which === undefined) return undefined
+  const n = digits(which)
+  if (rest.length > 0 || n === undefined || n < 1 || n > 5) {
+    throw badField(fields.weekday, item, text, 'what follows # is 1 to 5, the number of that weekday in its month')
+  }
+  return weekday(word) + n
+}
+
+/** 30 February is not, 29 February is; where weekdays count too there is always a day. */
+function isPossible({ days, weekdays, months }: Cron): boolean {
+  if (days === undefined || days.last || weekdays !== undefined) return true
+  const smallest = Math.min(...days.numbers)
+  return [...months].some((month) => smallest <= daysInMonth(2024, month))
+}
+
+/** Whether there are ticks on a day, given its date, weekday and the length of its month. */
+export function matchesDay(cron: Cron, month: number, day: number, weekday: number, monthLength: number): boolean {
+  if (!cron.months.has(month)) return false
+  const { days, weekdays } = cron
+  if (days === undefined && weekdays === undefined) return true
+  if (days !== undefined && (days.numbers.has(day) || (days.last && day === monthLength))) return true
+  if (weekdays === undefined) return false
+  const { all, nth } = weekdays
+  return (
+    all.has(weekday) ||
+    (nth.size > 0 && (nth.has(weekday * 8 + Math.ceil(day / 7)) || (day > monthLength - 7 && nth.has(weekday * 8))))
+  )
+}
