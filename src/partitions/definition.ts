@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import { ServoError } from '../lib/error.ts'
+import { canonicalJson } from '../lib/json.ts'
+import { keyOfDimensions, type PartitionValues } from './key.ts'
+import { timeUnits, type UnitOptions, unitDefinition } from './time-units.ts'
+import type { TimeDefinition } from './time-windows.ts'
+
+/** A moment: the key of a window, a date and time in the zone of the definition, or milliseconds. */
+const moment = z.union([z.string().min(1).max(64), z.number()])
+const key = z.string().min(1)
+const place = (least: number, most: number) => z.number().int().min(least).max(most).nullish()
+
+/** The words of `UnitOptions`, and what they mean there. */
+const timePartitions = z.strictObject({
+  type: z.enum(timeUnits),
+  start: moment,
+  end: moment.nullish(),
+  timezone: z.string().min(1).max(64).default('UTC'),
+  end_offset: z.number().int().min(-10_000).max(10_000).nullish(),
+  format: z.string().min(1).max(100).nullish(),
+  exclusions: z.array(z.string().min(1).max(255)).max(1_000).nullish(),
+  every: place(1, 60),
+  minute: place(0, 59),
+  hour: place(0, 23),
+  weekday: place(0, 6),
+  day: place(1, 31),
+  month: place(1, 12),
+  cron: z.string().min(1).max(255).nullish(),
+})
+const listedPartitions = z.strictObject({
+  type: z.literal('keys'),
+  keys: z.array(key).refine((keys) => new Set(keys).size === keys.length, 'must have every key once'),
+})
+const dynamicPartitions = z.strictObject({ type: z.literal('dynamic'), name: z.string().min(1) })
+const dimension = z.discriminatedUnion('type', [timePartitions, listedPartitions, dynamicPartitions])
+
+const dimensionName = z
+  .string()
+  .min(1)
+  .refine((name) => name !== '__proto__' && name.isWellFormed(), 'must be a plain name')
+
+/**
+ * Which parts an asset is made in, as the ledger has it: what `data` of the SDK's partitions says, and what it may say later.
+ * An unknown member is refused: it would change which partitions exist, and we would not know how.
+ */
+export const partitionDefinition = z.discriminatedUnion('type', [
+  timePartitions,
+  listedPartitions,
+  dynamicPartitions,
+  z.strictObject({
+    type: z.literal('multi'),
+    dimensions: z
+      .record(dimensionName, dimension)
+      .refine((dimensions) => Object.keys(dimensions).length > 0, 'must have a dimension'),
+  }),
+])
+
+export type PartitionDefinition = z.infer<typeof partitionDefinition>
+/** Anything but a product of dimensions. */
+export type DimensionDefinition = z.infer<typeof dimension>
+export type TimePartitions = z.infer<typeof timePartitions>
+export type MultiDefinition = Extract<PartitionDefinition, { type: 'multi' }>
+
+export function isTime(definition: PartitionDefinition | undefined): definition is TimePartitions {
+  return definition !== undefined && 'timezone' in definition
+}
+
+/** A time definition as cron windows. */
+export function timeDefinition(of: TimePartitions): TimeDefinition {
+  const { type, end_offset, ...rest } = of
+  const told = Object.entries({ ...rest, endOffset: end_offset }).filter(([, value]) => value !== null && value !== undefined)
+  return unitDefinition(type, Object.fromEntries(told) as unknown as UnitOptions)
+}
+
+/** In the order in which positions count: sorted, the last varying fastest. None when there is one dimension without a name. */
+export function namesOf(definition: PartitionDefinition): readonly string[] {
+  return definition.type === 'multi' ? Object.keys(definition.dimensions).sort() : []
+}
+
+/** A definition with one dimension is that dimension, by whatever name. */
+export function dimensionOf(definition: PartitionDefinition, name: string): DimensionDefinition | undefined {
+  if (definition.type !== 'multi') return definition
+  return Object.hasOwn(definition.dimensions, name) ? definition.dimensions[name] : undefined
+}
+
+/** One identity however a partition was asked for. Whether it exists is for its `PartitionSet` to say. */
+export function canonicalKey(definition: PartitionDefinition, asked: string | PartitionValues): string {
+  if (definition.type === 'multi') return keyOfDimensions(namesOf(definition), asked)
+  if (typeof asked === 'string') return asked
+  throw new ServoError('invalid', 'bad_partition_key', `the dimensions ${Object.keys(asked).join(', ')} are no partition key`, {
+    hint: `These partitions (${definition.type}) have one dimension without a name: write the key alone.`,
+  })
+}
+
+export function sameDefinition(a: PartitionDefinition, b: PartitionDefinition): boolean {
+  return canonicalJson(withoutNulls(a)) === canonicalJson(withoutNulls(b))
+}
+
+/** A member that is null says as much as one that is absent. */
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== null)
+      .map(([name, member]) => [name, withoutNulls(member)]),
+  )
+}

@@ -1,0 +1,68 @@
+import { writeKey } from './key.ts'
+import { lastAtMost } from './spans.ts'
+
+/** Keys that can be counted and picked without being listed. */
+export interface KeyList {
+  readonly count: number
+  at(index: number): string
+}
+
+export const noKeys: KeyList = listOf([])
+
+export function listOf(keys: readonly string[]): KeyList {
+  return { count: keys.length, at: (index) => keys[within(index, keys.length)] as string }
+}
+
+/** One list after the other, without the empty ones. Ranges in it must not overlap, or a key is counted twice. */
+export function concat(lists: readonly KeyList[]): KeyList {
+  const filled = lists.filter(({ count }) => count > 0)
+  if (filled.length === 1) return filled[0] as KeyList
+  const before: number[] = []
+  let count = 0
+  for (const list of filled) {
+    before.push(count)
+    count += list.count
+  }
+  return {
+    count,
+    at(index) {
+      const list = lastAtMost(before.length, (i) => before[i] as number, within(index, count))
+      return (filled[list] as KeyList).at(index - (before[list] as number))
+    },
+  }
+}
+
+/** Every combination of the values of several dimensions; the last varies fastest. */
+export function product(names: readonly string[], lists: readonly KeyList[]): KeyList {
+  const counts = lists.map(({ count }) => count)
+  return {
+    count: counts.reduce((all, count) => all * count, 1),
+    at(index) {
+      const digits = digitsOf(index, counts)
+      return writeKey(Object.fromEntries(names.map((name, i) => [name, (lists[i] as KeyList).at(digits[i] as number)])))
+    },
+  }
+}
+
+/** The keys at `from` up to, and without, `to`, as `slice` takes them. */
+export function* keysOf(list: KeyList, from = 0, to: number = list.count): IterableIterator<string> {
+  for (let index = Math.max(0, from); index < Math.min(to, list.count); index++) yield list.at(index)
+}
+
+/** A number in mixed radix, the first digit weighing most. */
+export function digitsOf(number: number, radices: readonly number[]): number[] {
+  const digits: number[] = []
+  let rest = number
+  for (let i = radices.length - 1; i >= 0; i--) {
+    const radix = radices[i] as number
+    digits[i] = rest % radix
+    rest = Math.floor(rest / radix)
+  }
+  if (!(number >= 0 && rest === 0)) throw new RangeError(`there is no position ${number} in ${radices.join(' × ')}`)
+  return digits
+}
+
+export function within(index: number, count: number): number {
+  if (index >= 0 && index < count) return index
+  throw new RangeError(`there is no position ${index} among ${count}`)
+}

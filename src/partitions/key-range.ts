@@ -1,0 +1,61 @@
+import { digitsOf, type KeyList, product } from './key-list.ts'
+import type { PartitionSet } from './partition-set.ts'
+import { points, type Spans, span } from './spans.ts'
+
+/** Some of the partitions of a set: spans of positions or, for several dimensions, the product of spans in each. */
+export interface KeyRange extends KeyList {
+  readonly set: PartitionSet
+  /** One for each dimension of the set, in its order; one in all when it has a single dimension. */
+  readonly spans: readonly Spans[]
+  has(key: string): boolean
+}
+
+export function keyRange(set: PartitionSet, spans: readonly Spans[]): KeyRange {
+  const lists = partsOf(set).map((part, i) => chosen(part, spans[i] as Spans))
+  const names = set.dimensions.map(({ name }) => name)
+  const keys = names.length === 0 ? (lists[0] as KeyList) : product(names, lists)
+  return {
+    set,
+    spans,
+    count: keys.count,
+    at: keys.at,
+    has(key) {
+      const position = set.positionOf(key)
+      return position !== undefined && positionsIn(set, position).every((digit, i) => (spans[i] as Spans).has(digit))
+    },
+  }
+}
+
+const chosen = (set: PartitionSet, spans: Spans): KeyList => ({ count: spans.count, at: (index) => set.at(spans.at(index)) })
+
+/** The sets of the dimensions, or the set itself when it has one. */
+export function partsOf(set: PartitionSet): readonly PartitionSet[] {
+  return set.dimensions.length === 0 ? [set] : set.dimensions.map((dimension) => dimension.set)
+}
+
+/** The position in each dimension of a position in the whole. */
+export function positionsIn(set: PartitionSet, position: number): readonly number[] {
+  return digitsOf(
+    position,
+    partsOf(set).map(({ count }) => count),
+  )
+}
+
+export function allOf(set: PartitionSet): KeyRange {
+  return keyRange(
+    set,
+    partsOf(set).map(({ count }) => span(0, count - 1)),
+  )
+}
+
+/** Partitions here and there. Of several dimensions they are no product, so each is a range of its own. */
+export function someOf(set: PartitionSet, positions: readonly number[]): readonly KeyRange[] {
+  if (positions.length === 0) return []
+  if (set.dimensions.length === 0) return [keyRange(set, [points(positions)])]
+  return [...new Set(positions)].map((position) =>
+    keyRange(
+      set,
+      positionsIn(set, position).map((digit) => span(digit, digit)),
+    ),
+  )
+}

@@ -1,0 +1,69 @@
+import { ServoError } from '../lib/error.ts'
+
+/** The value of every dimension of a partition, by the name of the dimension. */
+export type PartitionValues = Readonly<Record<string, string>>
+
+/**
+ * The one text of a partition with several dimensions: `date=2025-01-15,region=eu`. Names are sorted, and both sides are
+ * percent-encoded, so that no value can imitate another partition.
+ */
+export function writeKey(values: PartitionValues): string {
+  return Object.keys(values)
+    .sort()
+    .map((name) => `${encode(name)}=${encode(values[name] as string)}`)
+    .join(',')
+}
+
+/**
+ * The values in such a text. Any order of the dimensions is understood, and a character that is written plainly where we
+ * would have encoded it; `writeKey` of the result is the canonical text.
+ */
+export function readKey(text: string): PartitionValues {
+  const values = new Map<string, string>()
+  for (const part of text.split(',')) {
+    const equals = part.indexOf('=')
+    if (equals < 1) throw badKey(text, `"${part}" is not written as dimension=value`)
+    const name = decode(part.slice(0, equals), text)
+    if (values.has(name)) throw badKey(text, `the dimension ${name} is in it twice`)
+    values.set(name, decode(part.slice(equals + 1), text))
+  }
+  return Object.fromEntries(values)
+}
+
+/** The canonical text of a partition of these dimensions, whichever way it was asked for. */
+export function keyOfDimensions(names: readonly string[], asked: string | PartitionValues): string {
+  return writeKey(valuesOf(names, asked))
+}
+
+/** The values of exactly these dimensions. */
+export function valuesOf(names: readonly string[], asked: string | PartitionValues): PartitionValues {
+  const text = typeof asked === 'string' ? asked : Object.keys(asked).join(', ')
+  if (typeof asked === 'string' && !asked.includes('='))
+    throw badKey(asked, `it is a single key, but the partitions have the dimensions ${names.join(', ')}`, names)
+  const values = typeof asked === 'string' ? readKey(asked) : asked
+  const unknown = Object.keys(values).find((name) => !names.includes(name))
+  if (unknown !== undefined) throw badKey(text, `there is no dimension ${unknown}, only ${names.join(', ')}`, names)
+  const missing = names.find((name) => !Object.hasOwn(values, name))
+  if (missing !== undefined) throw badKey(text, `the dimension ${missing} is missing`, names)
+  return values
+}
+
+function encode(text: string): string {
+  if (text.isWellFormed()) return encodeURIComponent(text)
+  throw badKey(text.toWellFormed(), 'it has half a surrogate pair, which has no UTF-8 form')
+}
+
+function decode(text: string, whole: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw badKey(whole, `"${text}" is not percent-encoded text; a percent sign itself is written %25`)
+  }
+}
+
+function badKey(text: string, why: string, names: readonly string[] = ['date', 'region']): ServoError {
+  const example = [...names].sort().map((name) => `${encodeURIComponent(name)}=…`)
+  return new ServoError('invalid', 'bad_partition_key', `${JSON.stringify(text.slice(0, 200))} is no partition key: ${why}`, {
+    hint: `Write ${example.join(',')} with percent-encoded values.`,
+  })
+}

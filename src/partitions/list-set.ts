@@ -1,0 +1,34 @@
+import { nearest } from '../lib/nearest.ts'
+import type { PartitionDefinition } from './definition.ts'
+import { keysOf, within } from './key-list.ts'
+import type { KeyProblem, PartitionSet } from './partition-set.ts'
+
+/** As many keys as one reads in a message before looking elsewhere. */
+const SHOWN = 5
+
+/** Keys that somebody listed, in that order. */
+export function listSet(definition: PartitionDefinition, list: readonly string[], owner: string): PartitionSet {
+  let index: Map<string, number> | undefined
+  const positionOf = (key: string): number | undefined => {
+    index ??= new Map(list.map((listed, position) => [listed, position]))
+    return index.get(key)
+  }
+  const set: PartitionSet = {
+    definition,
+    count: list.length,
+    at: (position) => list[within(position, list.length)] as string,
+    positionOf,
+    has: (key) => positionOf(key) !== undefined,
+    keys: (from, to) => keysOf(set, from, to),
+    problemOf: (key) => (set.has(key) ? undefined : unknownKey(key, list, owner)),
+    dimensions: [],
+  }
+  return set
+}
+
+function unknownKey(key: string, list: readonly string[], owner: string): KeyProblem {
+  const meant = nearest(key, list)
+  const shown = list.length > SHOWN ? `${list.slice(0, SHOWN).join(', ')} and ${list.length - SHOWN} more` : list.join(', ')
+  const instead = meant === undefined ? `${owner} ${shown === '' ? 'no keys' : shown}` : `did you mean ${meant}?`
+  return { code: 'unknown_key', message: `There is no partition ${key || 'without a key'}: ${instead}` }
+}

@@ -1,0 +1,41 @@
+import { someOf } from '../key-range.ts'
+import type { Kind } from './kind.ts'
+import { listed } from './listed.ts'
+
+type Table = Readonly<Record<string, string | readonly string[]>>
+
+export const staticMap: Kind<{ readonly keys: Table }> = {
+  upstream({ keys }, { downstream, upstream }, position) {
+    return listed(upstream, inverseOf(keys).get(downstream.at(position)) ?? [])
+  },
+  downstream({ keys }, { downstream, upstream }, position) {
+    const positions = downstreamKeys(keys, upstream.at(position)).map((key) => downstream.positionOf(key))
+    return someOf(
+      downstream,
+      positions.filter((it) => it !== undefined),
+    )
+  },
+}
+
+function downstreamKeys(table: Table, upstreamKey: string): readonly string[] {
+  if (!Object.hasOwn(table, upstreamKey)) return []
+  return [table[upstreamKey] as string | readonly string[]].flat()
+}
+
+const inverses = new WeakMap<Table, ReadonlyMap<string, readonly string[]>>()
+
+/** Made once for a table, because every partition of a plan asks. */
+function inverseOf(table: Table): ReadonlyMap<string, readonly string[]> {
+  const known = inverses.get(table)
+  if (known !== undefined) return known
+  const inverse = new Map<string, string[]>()
+  for (const upstreamKey of Object.keys(table)) {
+    for (const key of downstreamKeys(table, upstreamKey)) {
+      const upstreamKeys = inverse.get(key)
+      if (upstreamKeys === undefined) inverse.set(key, [upstreamKey])
+      else upstreamKeys.push(upstreamKey)
+    }
+  }
+  inverses.set(table, inverse)
+  return inverse
+}

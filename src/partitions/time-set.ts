@@ -1,0 +1,116 @@
+import { ServoError } from '../lib/error.ts'
+import { DAY_MS, toIso } from '../lib/time.ts'
+import type { TimePartitions } from './definition.ts'
+import { keysOf, within } from './key-list.ts'
+import type { KeyProblem, PartitionSet } from './partition-set.ts'
+import type { TimeDefinition, TimeWindow, TimeWindows } from './time-windows.ts'
+
+/**
+ * The windows of a definition as if they had neither beginning nor end: mappings ask for the month before the first, to say
+ * that it is missing. Position 0 is the first window that the definition has.
+ */
+export interface TimeAxis {
+  readonly zone: string
+  at(position: number): TimeWindow
+  /** The last window that starts at or before an instant. */
+  startingBefore(ms: number): number
+}
+
+/** Cron expressions are counted from 1900 on; what was before needs no key. */
+const EARLIEST_MS = Date.UTC(1902, 0)
+
+type MakeWindows = (definition: TimeDefinition) => TimeWindows
+
+export function timeSet(definition: TimePartitions, time: TimeDefinition, make: MakeWindows, nowMs: number): PartitionSet {
+  const windows = make(time)
+  const count = Math.max(0, windows.count(nowMs))
+  const axis = timeAxis(time, make, windows)
+  const positionOf = (key: string): number | undefined => {
+    const position = windows.positionOf(key)
+    return position !== undefined && position < count ? position : undefined
+  }
+  const set: PartitionSet = {
+    definition,
+    count,
+    at: (position) => windows.at(within(position, count)).key,
+    positionOf,
+    has: (key) => positionOf(key) !== undefined,
+    keys: (from, to) => keysOf(set, from, to),
+    problemOf: (key) => (set.has(key) ? undefined : timeProblem(key)),
+    dimensions: [],
+    axis,
+  }
+
+  /** A window exists once the one `endOffset` before it has closed. */
+  const existsFrom = (position: number): number => axis.at(position - (time.endOffset ?? 0)).endMs
+
+  function existing(): string {
+    if (count > 0) return `there are ${set.at(0)} to ${set.at(count - 1)}`
+    if (windows.count(existsFrom(0)) === 0) return 'its definition ends before its first window does'
+    return `none exists yet; the first, ${windows.at(0).key}, exists from ${toIso(existsFrom(0))}`
+  }
+
+  function timeProblem(key: string): KeyProblem {
+    const later = windows.positionOf(key)
+    if (later !== undefined)
+      return {
+        code: 'not_closed',
+        message: `Partition ${key} does not exist yet: it does from ${toIso(existsFrom(later))}; ${existing()}`,
+      }
+    if (isOfAnotherTime(time, make, key))
+      return { code: 'outside_range', message: `There is no partition ${key}: ${existing()}` }
+    if (key.includes('='))
+      return {
+        code: 'other_kind',
+        message: `${key} names dimensions, but these partitions are ${definition.type} windows of time: ${existing()}`,
+      }
+    return {
+      code: 'unknown_key',
+      message: `${key || 'An empty text'} is the key of no ${definition.type} window: ${existing()}`,
+    }
+  }
+
+  return set
+}
+
+/** Whether a window would be called so if the definition began earlier and had no end. */
+function isOfAnotherTime(time: TimeDefinition, make: MakeWindows, key: string): boolean {
+  const { end: _, ...endless } = time
+  return make({ ...endless, start: EARLIEST_MS }).positionOf(key) !== undefined
+}
+
+function timeAxis(time: TimeDefinition, make: MakeWindows, windows: TimeWindows): TimeAxis {
+  /** Windows that begin before ours, and where our first is among them; made when somebody asks for one. */
+  let early: { readonly windows: TimeWindows; readonly first: number; readonly startMs: number } | undefined
+
+  function reachFarther(): void {
+    const firstMs = windows.at(0).startMs
+    const reachMs = early === undefined ? 31 * DAY_MS : 4 * (firstMs - early.startMs)
+    const startMs = Math.max(firstMs - reachMs, EARLIEST_MS)
+    if (startMs === early?.startMs || startMs >= firstMs)
+      throw new ServoError('invalid', 'bad_window', `windows of ${time.cron} are not counted before ${toIso(EARLIEST_MS)}`, {
+        hint: 'Let offsets reach less far, or windows begin later.',
+      })
+    const { end: _, ...endless } = time
+    const earlier = make({ ...endless, start: startMs })
+    early = { windows: earlier, first: earlier.startingBefore(firstMs), startMs }
+  }
+
+  /** The early window at the position that `ask` answers, which is negative as long as they begin too late for it. */
+  function earlier(ask: (windows: TimeWindows, first: number) => number): TimeWindow {
+    for (;;) {
+      const position = early === undefined ? -1 : ask(early.windows, early.first)
+      if (early !== undefined && position >= 0) return { ...early.windows.at(position), position: position - early.first }
+      reachFarther()
+    }
+  }
+
+  return {
+    zone: windows.zone,
+    at: (position) => (position >= 0 ? windows.at(position) : earlier((_, first) => first + position)),
+    startingBefore(ms) {
+      const position = windows.startingBefore(ms)
+      return position >= 0 ? position : earlier((windows) => windows.startingBefore(ms)).position
+    },
+  }
+}
