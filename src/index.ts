@@ -54,6 +54,7 @@ export { Fatal, RetryAfter } from './sdk/failure.ts'
 export { type Io, type IoOptions, io } from './sdk/io.ts'
 export {
   type AnyPartitions,
+  cronWindows,
   type DayKey,
   daily,
   dynamic,
@@ -61,16 +62,20 @@ export {
   hourly,
   type KeyOf,
   keys,
+  type MinuteKey,
   type MonthKey,
+  minutely,
   monthly,
   multi,
   type PartitionData,
   type Partitions,
+  quarterly,
   type SpanOf,
   type TimeOptions,
-  type TimeUnit,
   type Window,
   weekly,
+  type YearKey,
+  yearly,
 } from './sdk/partitions.ts'
 export { type AnyResource, type Opened, type Resource, type ResourceOptions, resource } from './sdk/resource.ts'
 export {

@@ -15,17 +15,17 @@ const inward: Record<string, string[] | 'anything'> = {
   // When an expression ticks, and which windows of time there are: arithmetic without a clock.
   cron: ['lib'],
   partitions: ['lib', 'cron'],
-  domain: ['lib', 'model', 'contract'],
+  domain: ['lib', 'model', 'contract', 'partitions'],
   ports: ['lib'],
   // Generic over the registry: the engine names no event, so it does not know domain.
   engine: ['lib', 'model', 'ports'],
   adapters: ['lib', 'ports'],
   // What authors of assets write with; runs in their processes, so it knows nothing of the orchestrator.
-  sdk: ['lib', 'contract'],
+  sdk: ['lib', 'contract', 'partitions', 'cron'],
   worker: ['lib', 'ports', 'contract', 'sdk'],
-  api: ['lib', 'model', 'contract', 'domain', 'ports', 'engine'],
+  api: ['lib', 'model', 'contract', 'partitions', 'domain', 'ports', 'engine'],
   client: ['lib', 'api'],
-  server: ['lib', 'model', 'contract', 'domain', 'ports', 'engine', 'adapters', 'sdk', 'worker', 'api', 'client'],
+  server: ['lib', 'model', 'contract', 'partitions', 'domain', 'ports', 'engine', 'adapters', 'sdk', 'worker', 'api', 'client'],
   cli: 'anything',
   testing: 'anything',
   'index.ts': 'anything',

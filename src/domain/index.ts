@@ -12,7 +12,10 @@ import { DispatchEnqueued } from './dispatch/dispatch-enqueued.event.ts'
 import { dispatchOutbox } from './dispatch/dispatch-outbox.table.ts'
 import { DispatchRepeated } from './dispatch/dispatch-repeated.event.ts'
 import { DispatchRequested } from './dispatch/dispatch-requested.event.ts'
+import { dynamicPartitions } from './partitions/dynamic-partitions.table.ts'
 import { MaterializationReported } from './partitions/materialization-reported.event.ts'
+import { PartitionKeysAdded } from './partitions/partition-keys-added.event.ts'
+import { PartitionKeysRemoved } from './partitions/partition-keys-removed.event.ts'
 import { partitionStatus } from './partitions/partition-status.table.ts'
 import { PartitionWiped } from './partitions/partition-wiped.event.ts'
 import { RunCancelRequested } from './runs/run-cancel-requested.event.ts'
@@ -70,6 +73,7 @@ export const orchestration: Registry = {
     runKeyConflicts,
     assetDefinitions,
     pools,
+    dynamicPartitions,
   ],
   events: [
     RunRequested,
@@ -100,6 +104,8 @@ export const orchestration: Registry = {
     BackfillCancelRequested,
     MaterializationReported,
     PartitionWiped,
+    PartitionKeysAdded,
+    PartitionKeysRemoved,
     AssetsDefined,
   ],
 }

@@ -50,6 +50,15 @@ test('what is durable is in the tables a moment later, and many facts at once ar
   expect(loop.compactor.unpublished).toBe(0)
 })
 
+test('what happens while something waits to be merged is in the tables a moment later all the same', async () => {
+  const { clock, loop } = await publishing()
+  for (let i = 1; i <= 3; i++) {
+    await loop.submit([reportFact(`r${i}`)])
+    await clock.advance(2 * SECOND_MS)
+    expect(loop.compactor.manifest.l0).toHaveLength(i)
+  }
+})
+
 test('what was published is merged when it is old although nothing happens, and then nothing is asked of the store', async () => {
   const { clock, loop, store } = await publishing()
   await loop.submit([reportFact('r1')])

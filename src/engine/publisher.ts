@@ -22,8 +22,11 @@ const SHARE = 8
 export class Publisher {
   readonly #options: PublisherOptions
   #cancel: (() => void) | undefined
+  #alarmAt = Number.POSITIVE_INFINITY
   #running: Promise<void> | undefined
-  #lastMs = 0
+  /** When publishing again would not take more than its share. */
+  #notBefore = 0
+  #isWarm = false
   #collectedAt: number
   #closed = false
 
@@ -34,8 +37,12 @@ export class Publisher {
 
   /** Something is durable that no table shows yet. */
   noticed(): void {
-    if (this.#cancel === undefined && this.#running === undefined)
-      this.#schedule(Math.max(this.#options.delayMs ?? SECOND_MS, SHARE * this.#lastMs))
+    if (this.#running !== undefined) return
+    const { clock, delayMs = SECOND_MS } = this.#options
+    const now = clock.now()
+    const at = Math.max(now + delayMs, this.#notBefore)
+    // The alarm may be set for later, for merging what was published before.
+    if (at < this.#alarmAt) this.#schedule(at - now)
   }
 
   /** Writes what there is now. */
@@ -61,8 +68,9 @@ export class Publisher {
   #schedule(delayMs: number): void {
     if (this.#closed) return
     this.#unschedule()
+    this.#alarmAt = this.#options.clock.now() + delayMs
     this.#cancel = this.#options.clock.after(delayMs, () => {
-      this.#cancel = undefined
+      this.#unschedule()
       this.#running = this.#publish().finally(() => {
         this.#running = undefined
         this.#goOn()
@@ -73,6 +81,7 @@ export class Publisher {
   #unschedule(): void {
     this.#cancel?.()
     this.#cancel = undefined
+    this.#alarmAt = Number.POSITIVE_INFINITY
   }
 
   async #publish(): Promise<void> {
@@ -81,7 +90,10 @@ export class Publisher {
     const started = clock.now()
     try {
       await compactor.publish()
-      this.#lastMs = clock.now() - started
+      const ended = clock.now()
+      // The first takes longer than any other, because code is loaded and compiled.
+      if (this.#isWarm) this.#notBefore = ended + SHARE * (ended - started)
+      this.#isWarm = true
       if (compactor.manifest.base.publish === before || clock.now() - this.#collectedAt < HOUR_MS) return
       this.#collectedAt = clock.now()
       await collect()

@@ -1,10 +1,12 @@
 import path from 'node:path'
 import type { AssetDefinitionInput, ProjectManifestInput } from '../contract/definition.ts'
+import type { PartitionMapping } from '../partitions/mapping.ts'
 import { type AnyAsset, type AssetKind, type Mapped, upstream } from './asset.ts'
 import type { Dependency, Freshness, Retry, Settings } from './asset-options.ts'
 import { asCheck, type Checks } from './check.ts'
 import type { Config } from './config.ts'
 import { type Definition, definitionOf } from './definition.ts'
+import { describeMapping } from './describe-mapping.ts'
 import { durationMs } from './duration.ts'
 import type { Io } from './io.ts'
 import type { AnyPartitions } from './partitions.ts'
@@ -53,7 +55,10 @@ interface Options extends Settings<AnyPartitions> {
 
 function describeAsset(definition: Found, about: Describing): AssetDefinitionInput {
   const options = definition.options as Options
-  const inputs = Object.entries(options.inputs ?? {}).map(([name, input]) => [name, describeDependency(input)])
+  const inputs = Object.entries(options.inputs ?? {}).map(([name, input]) => [
+    name,
+    describeDependency(input, options.partitions),
+  ])
   return defined({
     asset_key: definition.name,
     kind: definition.kind as AssetKind,
@@ -63,7 +68,7 @@ function describeAsset(definition: Found, about: Describing): AssetDefinitionInp
     owners: options.owners && [...options.owners],
     kinds: options.kinds && [...options.kinds],
     inputs: Object.fromEntries(inputs),
-    deps: (options.deps ?? []).map(describeDependency),
+    deps: (options.deps ?? []).map((of) => describeDependency(of, options.partitions)),
     partitions: options.partitions?.data,
     io: ioOf(definition.kind, options.io),
     uri: options.uri,
@@ -87,10 +92,13 @@ function describeAsset(definition: Found, about: Describing): AssetDefinitionInp
   })
 }
 
-function describeDependency(of: Dependency): { asset_key: string; mapping?: { type: string } } {
+function describeDependency(
+  of: Dependency,
+  partitions: AnyPartitions | undefined,
+): { asset_key: string; mapping?: PartitionMapping } {
   if (typeof of === 'string') return { asset_key: of }
   const { asset, mapping } = upstream(of)
-  return { asset_key: asset.key, ...(mapping && { mapping }) }
+  return { asset_key: asset.key, ...(mapping && { mapping: describeMapping(asset, mapping, partitions) }) }
 }
 
 function ioOf(kind: string, io: Io<unknown> | undefined): string {

@@ -38,8 +38,8 @@ async function loadInput(input: AnyAsset | Mapped<unknown>, ref: InputRef, store
       throw invalid('no_value', `${asset.key} returned nothing that could be loaded`, 'List it in deps instead of inputs.')
     return io === undefined ? store.readJson(value) : io.read(await store.readBytes(value))
   }
-  if (mapping?.type === 'all') {
-    const { dimension } = mapping
+  if (ref.many) {
+    const dimension = mapping?.type === 'all' ? mapping.dimension : undefined
     const keyOf = (text: string): string => (dimension === undefined ? text : (dimensionsOf(text)[dimension] ?? text))
     return new Map(await Promise.all(ref.values.map(async (value) => [keyOf(value.partition_key), await read(value)] as const)))
   }

@@ -106,7 +106,8 @@ async function storeInput(
 ): Promise<InputRef> {
   const { asset, mapping } = upstream(input)
   const kind = definitionOf(asset)?.kind
-  const many = mapping?.type === 'all'
+  const isParted = optionsOf<{ partitions?: unknown }>(asset).partitions !== undefined
+  const many = mapping?.type === 'all' || (isParted && given instanceof Map)
   const ref = (io: string, values: StoredValue[]): InputRef => ({ asset_key: asset.key, io, many, values })
   if (kind === 'table' || kind === 'source') {
     if (typeof given !== 'object' || given === null || !(Symbol.iterator in given || Symbol.asyncIterator in given))
@@ -118,7 +119,8 @@ async function storeInput(
   const put = async (key: string, value: unknown): Promise<StoredValue> => {
     const written = io ? await store.writeBytes(bytesOf(await io.write(value))) : await store.writeJson(jsonInput(name, value))
     // With a dimension, the text of a key names it; the value alone is what tests give.
-    const dimension = many && mapping.dimension !== undefined ? { [mapping.dimension]: key } : key
+    const along = mapping?.type === 'all' ? mapping.dimension : undefined
+    const dimension = along === undefined ? key : { [along]: key }
     return { partition_key: partitionText(dimension).key, materialization_id: name, path: written.path }
   }
   if (!many) return ref(io?.name ?? 'json', [await put('', given)])

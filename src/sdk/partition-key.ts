@@ -1,7 +1,9 @@
 import { ServoError } from '../lib/error.ts'
+import { type DimensionDefinition, isTime, timeDefinition } from '../partitions/definition.ts'
+import { readKey, writeKey } from '../partitions/key.ts'
+import { type TimeWindows, timeWindows } from '../partitions/time-windows.ts'
 import type { AnyPartitions, PartitionData, Window } from './partitions.ts'
 import { issuesText } from './standard-schema.ts'
-import { windowOf } from './zone.ts'
 
 /** A partition as dispatches and requests carry it: canonical text, and the values of its dimensions when it has several. */
 export interface PartitionText {
@@ -19,14 +21,11 @@ export interface OpenPartition {
 export function partitionText(key: unknown): PartitionText {
   if (typeof key === 'string') return { key }
   const values = key as Readonly<Record<string, string>>
-  const names = Object.keys(values).sort()
-  return { key: names.map((name) => `${encodeURIComponent(name)}=${encodeURIComponent(values[name] ?? '')}`).join(','), values }
+  return { key: writeKey(values), values }
 }
 
 /** The values of the dimensions in a canonical text. */
-export function dimensionsOf(text: string): Record<string, string> {
-  return Object.fromEntries(text.split(',').map((part) => part.split('=').map(decodeURIComponent)))
-}
+export const dimensionsOf = readKey
 
 /** The key and window as code sees them. The key is checked: a worker may be told anything. */
 export function openPartition(of: AnyPartitions, text: PartitionText): OpenPartition {
@@ -40,9 +39,22 @@ export function openPartition(of: AnyPartitions, text: PartitionText): OpenParti
 }
 
 function windowsOf(data: PartitionData, key: string | Readonly<Record<string, string>>): Window | object | undefined {
-  if (typeof key === 'string') return windowOf(data, key)
-  if (data.type !== 'multi') return undefined
+  if (data.type !== 'multi') return windowOf(data, key as string)
+  const values = key as Readonly<Record<string, string>>
   return Object.fromEntries(
-    Object.entries(data.dimensions).map(([name, dimension]) => [name, windowOf(dimension, key[name] ?? '')]),
+    Object.entries(data.dimensions).map(([name, dimension]) => [name, windowOf(dimension, values[name] ?? '')]),
   )
+}
+
+const known = new WeakMap<DimensionDefinition, TimeWindows>()
+
+function windowOf(definition: DimensionDefinition, key: string): Window | undefined {
+  if (!isTime(definition)) return undefined
+  let windows = known.get(definition)
+  if (windows === undefined) {
+    windows = timeWindows(timeDefinition(definition))
+    known.set(definition, windows)
+  }
+  const { startMs, endMs } = windows.at(windows.positionOf(key) as number)
+  return { start: new Date(startMs), end: new Date(endMs) }
 }

@@ -1,11 +1,21 @@
 import { z } from 'zod'
-import { DAY_MS } from '../lib/time.ts'
+import { isServoError } from '../lib/error.ts'
+import {
+  type DimensionDefinition,
+  type PartitionDefinition,
+  type TimePartitions,
+  timeDefinition,
+} from '../partitions/definition.ts'
+import type { TimeUnit, UnitOptions } from '../partitions/time-units.ts'
+import { type TimeWindows, timeWindows } from '../partitions/time-windows.ts'
 import { invalid, show } from './invalid.ts'
 import { isZone } from './zone.ts'
 
 export type DayKey = `${number}-${number}-${number}`
 export type HourKey = `${DayKey}T${number}`
+export type MinuteKey = `${DayKey}T${number}:${number}`
 export type MonthKey = `${number}-${number}`
+export type YearKey = `${number}`
 
 /** The time a partition stands for: from `start` up to, and without, `end`. */
 export interface Window {
@@ -14,13 +24,7 @@ export interface Window {
 }
 
 /** Partitions as they are recorded. */
-export type PartitionData =
-  | { readonly type: TimeUnit; readonly start: string; readonly end?: string; readonly timezone: string }
-  | { readonly type: 'keys'; readonly keys: readonly string[] }
-  | { readonly type: 'dynamic'; readonly name: string }
-  | { readonly type: 'multi'; readonly dimensions: Readonly<Record<string, PartitionData>> }
-
-export type TimeUnit = 'hourly' | 'daily' | 'weekly' | 'monthly'
+export type PartitionData = PartitionDefinition
 
 /** Only in types: what a value stands for. */
 declare const carries: unique symbol
@@ -44,25 +48,87 @@ export interface TimeOptions<Start> {
   end?: Start
   /** IANA name of the zone in which windows begin and end; UTC unless told. */
   timezone?: string
+  /** How many windows exist before they have closed; negative, how many closed ones do not exist yet. */
+  endOffset?: number
+  /** Cron expressions of windows that do not exist, such as `0 0 * * SAT,SUN`. */
+  exclusions?: readonly string[]
 }
 
-export function daily(options: TimeOptions<DayKey>): Partitions<DayKey, Window> {
+/** How keys are written when the usual way does not do: strftime, such as `%d.%m.%Y`. They are plain text to the compiler then. */
+interface Format {
+  format: string
+}
+
+/** Windows begin so many minutes past the hour. */
+interface AtMinute {
+  minute?: number
+}
+/** Windows begin at this hour of the day. */
+interface AtHour extends AtMinute {
+  hour?: number
+}
+/** Windows begin on this day of the month, up to the 28th. */
+interface OnDay extends AtHour {
+  day?: number
+}
+/** Windows begin in this month: of the year, or of the first quarter. */
+interface InMonth extends OnDay {
+  month?: number
+}
+
+type Time<Key> = Partitions<Key, Window>
+
+export function daily(options: TimeOptions<DayKey> & AtHour): Time<DayKey>
+export function daily(options: TimeOptions<string> & AtHour & Format): Time<string>
+export function daily(options: TimeOptions<string> & AtHour): Time<string> {
   return timePartitions('daily', options)
 }
 
-/** Keys such as `2025-01-15T09`. The hour that clocks repeat in autumn is one window of two hours. */
-export function hourly(options: TimeOptions<HourKey>): Partitions<HourKey, Window> {
+/** Keys such as `2025-01-15T09`. The hour that clocks show twice in autumn is two windows, `…T02` and `…T02+0100`. */
+export function hourly(options: TimeOptions<HourKey> & AtMinute): Time<HourKey>
+export function hourly(options: TimeOptions<string> & AtMinute & Format): Time<string>
+export function hourly(options: TimeOptions<string> & AtMinute): Time<string> {
   return timePartitions('hourly', options)
 }
 
-/** Each week is called by its first day; weeks begin on the weekday of `start`. */
-export function weekly(options: TimeOptions<DayKey>): Partitions<DayKey, Window> {
+/** Keys such as `2025-01-15T09:30`; `every` is how many minutes a window has, which must fill an hour. */
+export function minutely(options: TimeOptions<MinuteKey> & { every?: number }): Time<MinuteKey>
+export function minutely(options: TimeOptions<string> & { every?: number } & Format): Time<string>
+export function minutely(options: TimeOptions<string>): Time<string> {
+  return timePartitions('minutely', options)
+}
+
+/** Each week is called by its first day; weeks begin on `weekday` (0 is Sunday), or on that of `start`. */
+export function weekly(options: TimeOptions<DayKey> & AtHour & { weekday?: number }): Time<DayKey>
+export function weekly(options: TimeOptions<string> & AtHour & { weekday?: number } & Format): Time<string>
+export function weekly(options: TimeOptions<string>): Time<string> {
   return timePartitions('weekly', options)
 }
 
 /** Keys such as `2025-01`. */
-export function monthly(options: TimeOptions<MonthKey>): Partitions<MonthKey, Window> {
+export function monthly(options: TimeOptions<MonthKey> & OnDay): Time<MonthKey>
+export function monthly(options: TimeOptions<string> & OnDay & Format): Time<string>
+export function monthly(options: TimeOptions<string> & OnDay): Time<string> {
   return timePartitions('monthly', options)
+}
+
+/** Each quarter is called by its first month, such as `2025-04`. */
+export function quarterly(options: TimeOptions<MonthKey> & InMonth): Time<MonthKey>
+export function quarterly(options: TimeOptions<string> & InMonth & Format): Time<string>
+export function quarterly(options: TimeOptions<string> & InMonth): Time<string> {
+  return timePartitions('quarterly', options)
+}
+
+/** Keys such as `2025`. */
+export function yearly(options: TimeOptions<YearKey> & InMonth): Time<YearKey>
+export function yearly(options: TimeOptions<string> & InMonth & Format): Time<string>
+export function yearly(options: TimeOptions<string> & InMonth): Time<string> {
+  return timePartitions('yearly', options)
+}
+
+/** Windows from one tick of a cron expression to the next, called by their start: `2025-01-15T06:00`, or as `format` says. */
+export function cronWindows(expression: string, options: TimeOptions<string> & Partial<Format>): Time<string> {
+  return timePartitions('cron', { ...options, cron: expression })
 }
 
 export function keys<const Keys extends readonly string[]>(list: Keys): Partitions<Keys[number]> {
@@ -97,11 +163,14 @@ export function multi<Of extends Dimensions>(
     throw invalid(
       'bad_dimensions',
       `${name} is no dimension`,
-      'Use daily(), hourly(), weekly(), monthly(), keys() or dynamic().',
+      'Use daily(), hourly(), monthly() and the like, keys() or dynamic().',
     )
   }
   return {
-    data: { type: 'multi', dimensions: Object.fromEntries(entries.map(([name, of]) => [name, of.data])) },
+    data: {
+      type: 'multi',
+      dimensions: Object.fromEntries(entries.map(([name, of]) => [name, of.data as DimensionDefinition])),
+    },
     key: keySchema(z.strictObject(Object.fromEntries(entries.map(([name, of]) => [name, of.key])))),
   }
 }
@@ -110,45 +179,67 @@ export function isPartitions(value: unknown): value is AnyPartitions {
   return typeof value === 'object' && value !== null && 'data' in value && 'key' in value
 }
 
-const spelling: Record<TimeUnit, { pattern: RegExp; example: string }> = {
-  hourly: { pattern: /^\d{4}-\d{2}-\d{2}T\d{2}$/, example: '2025-01-15T09' },
-  daily: { pattern: /^\d{4}-\d{2}-\d{2}$/, example: '2025-01-15' },
-  weekly: { pattern: /^\d{4}-\d{2}-\d{2}$/, example: '2025-01-13' },
-  monthly: { pattern: /^\d{4}-\d{2}$/, example: '2025-01' },
+const examples: Record<TimeUnit, string> = {
+  minutely: '2025-01-15T09:30',
+  hourly: '2025-01-15T09',
+  daily: '2025-01-15',
+  weekly: '2025-01-13',
+  monthly: '2025-01',
+  quarterly: '2025-04',
+  yearly: '2025',
+  cron: '2025-01-15T06:00',
 }
 
-function timePartitions<Key extends string>(type: TimeUnit, options: TimeOptions<Key>): Partitions<Key, Window> {
-  const { start, end, timezone = 'UTC' } = options ?? {}
-  const { example } = spelling[type]
-  for (const [name, key] of Object.entries({ start, end })) {
-    if (isTimeKey(type, key) || (name === 'end' && key === undefined)) continue
-    throw invalid('bad_window', `${name} of ${type}() is ${show(key)}`, `Write ${type}({ ${name}: '${example}' }).`)
+const places = ['every', 'minute', 'hour', 'weekday', 'day', 'month', 'cron'] as const
+
+function timePartitions(type: TimeUnit, options: TimeOptions<string> & UnitOptions): Time<string> {
+  const { start, end, timezone = 'UTC', endOffset, format, exclusions } = options ?? {}
+  const name = type === 'cron' ? 'cronWindows' : type
+  const example = examples[type]
+  for (const [which, key] of Object.entries({ start, end })) {
+    if ((typeof key === 'string' && key !== '') || (which === 'end' && key === undefined)) continue
+    throw invalid('bad_window', `${which} of ${name}() is ${show(key)}`, `Write ${which}: '${example}'.`)
   }
   if (!isZone(timezone))
     throw invalid('bad_timezone', `${show(timezone)} is no time zone`, "Write an IANA name such as 'Europe/Paris', or 'UTC'.")
-  const data = { type, start, ...(end === undefined ? {} : { end }), timezone }
-  const firstDay = type === 'weekly' ? Date.parse(start) : undefined
+  const told = { end, end_offset: endOffset, format, exclusions, ...Object.fromEntries(places.map((at) => [at, options[at]])) }
+  const known = Object.entries(told).filter(([, value]) => value !== undefined)
+  const data = { type, start, timezone, ...Object.fromEntries(known) } as TimePartitions
+  const windows = windowsOf(data, name)
+  refuseInexact(windows, { start, end }, name, format === undefined ? example : undefined)
+  const first = windows.at(0).key
+  const wrong = format === undefined ? `must be written as ${example}` : `must be written as ${format}`
   return {
     data,
-    key: keySchema(
-      z
-        .string()
-        .refine(
-          (key) => isTimeKey(type, key) && (firstDay === undefined || (Date.parse(key) - firstDay) % (7 * DAY_MS) === 0),
-          firstDay === undefined
-            ? `must be written as ${example}`
-            : `must be the first day of a week that begins like ${start}`,
-        ),
-    ),
+    key: keySchema(z.string().refine((key) => windows.positionOf(key) !== undefined, `${wrong}, of a window from ${first} on`)),
   }
 }
 
-/** Written as the unit wants it, and on the calendar: 2025-02-30 is not. */
-function isTimeKey(type: TimeUnit, key: unknown): boolean {
-  if (typeof key !== 'string' || !spelling[type].pattern.test(key)) return false
-  const full = `${key}${'2025-01-01T00:00:00.000Z'.slice(key.length)}`
-  const ms = Date.parse(full)
-  return !Number.isNaN(ms) && new Date(ms).toISOString() === full
+/** What the definition itself cannot say is said by whoever counts its windows. */
+function windowsOf(data: TimePartitions, name: string): TimeWindows {
+  try {
+    return timeWindows(timeDefinition(data))
+  } catch (error) {
+    if (!isServoError(error)) throw error
+    throw invalid(error.code, `${name}(): ${error.message}`, error.hint ?? '')
+  }
+}
+
+/** A start that is no key would begin elsewhere than it says, without a word. */
+function refuseInexact(windows: TimeWindows, keys: object, name: string, example: string | undefined): void {
+  for (const [which, key] of Object.entries(keys)) {
+    if (key === undefined || windows.positionOf(key) !== undefined || (which === 'end' && isAfterLast(windows, key))) continue
+    const hint = `The first window from there on is ${windows.at(0).key}${example === undefined ? '' : `; keys look like ${example}`}.`
+    throw invalid('bad_window', `${which} of ${name}() is ${show(key)}, which is the key of no window`, hint)
+  }
+}
+
+/** Later than anybody stops, sooner than windows are no longer counted. */
+const FAR_AWAY_MS = Date.UTC(2190, 0)
+
+/** The key of the window at which the definition stops is not one of its keys. */
+function isAfterLast(windows: TimeWindows, key: string): boolean {
+  return windows.at(windows.count(FAR_AWAY_MS)).key === key
 }
 
 /** The types of the keys are narrower than what a schema can say of them. */

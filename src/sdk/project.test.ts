@@ -83,7 +83,9 @@ describe('a project', () => {
     expect(revenue).toMatchObject({
       kind: 'table',
       io: 'parquet',
-      inputs: { orders: { asset_key: 'raw/orders', mapping: { type: 'all', dimension: 'region' } } },
+      inputs: {
+        orders: { asset_key: 'raw/orders', mapping: { type: 'dimension', dimension: 'day', mapping: { type: 'identity' } } },
+      },
       partitions: { type: 'daily', start: '2025-01-01', timezone: 'Europe/Paris' },
       checks: [{ name: 'never negative', severity: 'error' }],
     })

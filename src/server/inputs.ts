@@ -1,7 +1,7 @@
 import type { AssetDefinition } from '../contract/definition.ts'
 import type { DispatchEnvelope, InputRef } from '../contract/dispatch.ts'
 import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
-import { taskKey } from '../domain/assets/plan.ts'
+import { type GraphPartitions, taskKey } from '../domain/assets/graph-partitions.ts'
 import type { dispatchOutbox } from '../domain/dispatch/dispatch-outbox.table.ts'
 import { partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { runs } from '../domain/runs/runs.table.ts'
@@ -11,9 +11,13 @@ import { ServoError } from '../lib/error.ts'
 import type { Columns } from '../model/column.ts'
 import type { KeyPart, Rows } from '../model/rows.ts'
 import type { Row, RowOf, Table } from '../model/table.ts'
+import { concat, type KeyList, keysOf, listOf } from '../partitions/key-list.ts'
+import { takesMany } from '../partitions/takes-many.ts'
 
 export interface KnownState {
   readonly rows: Rows
+  /** Which partitions there are now, and how they depend on each other. */
+  readonly partitions: () => GraphPartitions
   lookup<C extends Columns>(table: Table<C>, ...key: KeyPart[]): Promise<RowOf<C> | undefined>
 }
 
@@ -26,10 +30,7 @@ export async function envelopeFor(
   const run = state.rows.hot(runs).get(task.run_id)
   const wanted = Object.entries(definitionOf(state.rows, task.asset_key ?? '')?.inputs ?? {})
   const inputs: Record<string, InputRef> = {}
-  for (const [name, { asset_key, mapping }] of wanted) {
-    if (mapping) throw otherPartitions(task, name, mapping.type)
-    inputs[name] = await inputRef(state, task, name, asset_key)
-  }
+  for (const [name, input] of wanted) inputs[name] = await inputRef(state, task, name, input)
   return {
     task_id: dispatch.cloud_task_id,
     task_key: task.task_key,
@@ -52,44 +53,88 @@ function definitionOf(rows: Rows, assetKey: string): AssetDefinition | undefined
   return rows.hot(assetDefinitions).get(assetKey)?.definition as AssetDefinition | undefined
 }
 
-/** What this run made of the upstream asset if it did, otherwise the last that anybody made. */
-async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string, upstream: string): Promise<InputRef> {
+type Input = AssetDefinition['inputs'][string]
+type StoredValue = InputRef['values'][number]
+
+/** Where the partitions lie that an input takes, and whether code gets one of them or a collection. */
+async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string, input: Input): Promise<InputRef> {
+  const { asset_key: upstream } = input
   const definition = definitionOf(state.rows, upstream)
-  const partition = definition?.partitions ? task.partition_key : null
-  const ref = { asset_key: upstream, io: definition?.io ?? 'json', uri: definition?.uri ?? null, many: false }
-  if (definition?.kind === 'source') return { ...ref, values: [] }
-  const made = state.rows.hot(tasks).get(task.run_id, taskKey(upstream, partition))
+  const { keys, many } = partitionsOf(state, task, input, definition)
+  const ref = { asset_key: upstream, io: definition?.io ?? 'json', uri: definition?.uri ?? null, many }
+  if (definition?.kind === 'source') {
+    const values = definition.partitions ? [...keysOf(keys)].map((key) => ({ partition_key: key, materialization_id: '' })) : []
+    return { ...ref, values }
+  }
+  const values = await Promise.all([...keysOf(keys)].map((key) => lastValue(state, task, upstream, key)))
+  const absent = values.flatMap((value, i) => (value === undefined ? [keys.at(i)] : []))
+  if (absent.length > 0) throw neverMade(task, name, upstream, absent)
+  return { ...ref, values: values as StoredValue[] }
+}
+
+/** A worker is told all of them in one message. */
+const MOST_VALUES = 100_000
+
+function partitionsOf(
+  { partitions }: KnownState,
+  task: Readonly<TaskRow>,
+  { asset_key: upstream, mapping: said }: Input,
+  definition: AssetDefinition | undefined,
+): { keys: KeyList; many: boolean } {
+  if (!definition?.partitions) return { keys: listOf(['']), many: false }
+  const now = partitions()
+  const own = task.asset_key ?? ''
+  const mapping = now.mapping(own, upstream, said)
+  const { ranges, missing } = now.upstreamOf(own, { upstream, mapping }, task.partition_key ?? '')
+  const keys = concat(ranges)
+  const many = takesMany(mapping, { downstream: now.of(own), upstream: now.of(upstream) })
+  const first = missing.count > 0 ? missing.at(0) : undefined
+  if (first !== undefined || (!many && keys.count !== 1)) throw noSuchUpstream(task, upstream, first)
+  if (keys.count > MOST_VALUES) throw tooManyValues(task, upstream, keys.count)
+  return { keys, many }
+}
+
+/** What this run made of an upstream partition if it did, otherwise the last that anybody made. */
+async function lastValue(
+  state: KnownState,
+  task: Readonly<TaskRow>,
+  upstream: string,
+  key: string,
+): Promise<StoredValue | undefined> {
+  const made = state.rows.hot(tasks).get(task.run_id, taskKey(upstream, key === '' ? null : key))
   if (made?.materialization_id) {
     const attempt = state.rows.hot(taskAttempts).get(made.run_id, made.task_key, made.attempt)
     const path = (attempt?.output as { path?: string | null } | null)?.path ?? null
-    return { ...ref, values: [{ partition_key: partition ?? '', materialization_id: made.materialization_id, path }] }
+    return { partition_key: key, materialization_id: made.materialization_id, path }
   }
-  const known = await state.lookup(partitionStatus, upstream, partition ?? '')
-  if (!known?.last_materialization_id || isWiped(known)) throw neverMade(task, name, upstream, partition)
-  const { last_materialization_id: materialization_id, last_materialization_path: path } = known
-  return { ...ref, values: [{ partition_key: partition ?? '', materialization_id, path }] }
+  const known = await state.lookup(partitionStatus, upstream, key)
+  if (!known?.last_materialization_id || isWiped(known)) return undefined
+  return { partition_key: key, materialization_id: known.last_materialization_id, path: known.last_materialization_path }
 }
 
 const isWiped = ({ wiped_at, last_materialization_at }: RowOf<typeof partitionStatus.columns>): boolean =>
   wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)
 
-/** Its own partition instead would be wrong data that looks right. */
-const otherPartitions = ({ task_key }: Readonly<TaskRow>, name: string, mapping: string): ServoError =>
-  new ServoError(
-    'invalid',
-    'mapping_unsupported',
-    `${task_key} takes other partitions than its own as ${name} (${mapping}), which cannot be loaded yet`,
-    { hint: 'Until it can, list the asset in deps and read what is needed in the body.' },
-  )
+function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key: string | undefined): ServoError {
+  const what = key === undefined ? `a partition of ${upstream}` : taskKey(upstream, key)
+  return new ServoError('not_found', 'upstream_missing', `${task_key} is made from ${what}, which does not exist`, {
+    hint: 'Begin later, or let the partitions it is made from begin earlier.',
+  })
+}
 
-function neverMade(task: Readonly<TaskRow>, name: string, upstream: string, partition: string | null): ServoError {
-  const what = taskKey(upstream, partition)
+const tooManyValues = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
+  new ServoError('invalid', 'too_many_values', `${task_key} is made from ${count} partitions of ${upstream}`, {
+    hint: `Up to ${MOST_VALUES} can be inputs. List it in deps and read the data in the body.`,
+  })
+
+function neverMade(task: Readonly<TaskRow>, name: string, upstream: string, absent: readonly string[]): ServoError {
+  const [first = ''] = absent
+  const more = absent.length > 1 ? ` and ${absent.length - 1} more` : ''
+  const what = taskKey(upstream, first === '' ? null : first)
   return new ServoError(
     'not_found',
     'input_missing',
-    `${task.task_key} needs ${what} (its input ${name}), which was never made`,
-    {
-      hint: `Run it too: servo run "+key:\\"${task.asset_key}\\""`,
-    },
+    `${task.task_key} needs ${what}${more} (its input ${name}), which was never made`,
+    { hint: `Run it too: servo run "+key:\\"${task.asset_key}\\""` },
   )
 }

@@ -15,7 +15,6 @@ import { ulidSource } from '../lib/ulid.ts'
 import { newEvent } from '../model/event.ts'
 import { systemClock } from '../ports/clock.ts'
 import { type Loaded, type LoadFailed, WorkerPool } from '../worker/pool.ts'
-import { CurrentGraph } from './current-graph.ts'
 import { Feed } from './feed.ts'
 import { HeldWorkers } from './held-workers.ts'
 import { dataDir, localScope, lockFile, secretsFile } from './local-files.ts'
@@ -116,7 +115,6 @@ export class LocalServer {
         rows: () => orchestrator.loop.compactor.state,
         durable: () => orchestrator.loop.durable(),
       })
-      const graph: CurrentGraph = new CurrentGraph(() => orchestrator.loop.compactor.state)
       const orchestrator: Orchestrator = await Orchestrator.open({
         store,
         scope: localScope,
@@ -124,14 +122,14 @@ export class LocalServer {
         ulid,
         instance,
         workers,
-        reactors: [...feed.reactors, graph.reactor],
+        reactors: feed.reactors,
         concurrency: () => size.now,
         foreign: { history: (attempt) => endedAttempt(reader, attempt) },
         onTrouble: (error) => options.onTrouble?.(error),
         onStopped: (error) => options.onStopped?.(error),
       })
       const reader: RunReader = new RunReader(() => orchestrator.loop.compactor.state, sqlOver(servoDir, store, localScope))
-      const commands = new Runs({ orchestrator, reader, graph, scope: localScope, secret: secrets.run_ids, mintId: ulid })
+      const commands = new Runs({ orchestrator, reader, scope: localScope, secret: secrets.run_ids, mintId: ulid })
       const paths = new Paths(localScope)
       const runs = runsApi({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
       const door = new WorkerDoor({ foreign: orchestrator.foreign, secrets, scope: localScope, clock: systemClock })

@@ -23,6 +23,7 @@ import { historyIndex } from '../model/system-tables.ts'
 import type { Row } from '../model/table.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { CurrentGraph } from './current-graph.ts'
 import { ForeignDispatch, type ForeignDispatchOptions } from './foreign-dispatch.ts'
 import { envelopeFor } from './inputs.ts'
 import { LocalDispatch } from './local-dispatch.ts'
@@ -64,6 +65,8 @@ const MAX_REOPENS = 5
 /** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
 export class Orchestrator {
   readonly logs: AttemptLogs
+  /** The assets on record. */
+  readonly graph: CurrentGraph
   readonly foreign: ForeignDispatch
   readonly #options: OrchestratorOptions
   readonly #dispatch: LocalDispatch
@@ -76,6 +79,10 @@ export class Orchestrator {
 
   private constructor(options: OrchestratorOptions) {
     this.#options = options
+    this.graph = new CurrentGraph(
+      () => this.loop.compactor.state,
+      () => options.clock.now(),
+    )
     const { store, scope, clock, instance, workers, cancelGraceMs = CANCEL_GRACE_MS } = options
     const state = {
       clock,
@@ -84,7 +91,11 @@ export class Orchestrator {
       envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Row<typeof dispatchOutbox>>) => {
         const { compactor } = this.loop
         return envelopeFor(
-          { rows: compactor.state, lookup: (table, ...key) => compactor.lookup(table, ...key) },
+          {
+            rows: compactor.state,
+            partitions: () => this.graph.partitions(),
+            lookup: (table, ...key) => compactor.lookup(table, ...key),
+          },
           task,
           dispatch,
         )
@@ -180,7 +191,7 @@ export class Orchestrator {
         dispatchController(() => this.#dispatch.capacity(concurrency())),
         stuckDispatchController(),
       ],
-      reactors: [...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
+      reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#reopen(error),
       onDurable: () => this.#publisher?.noticed(),
       ...compaction,

@@ -7,7 +7,6 @@ import type { TaskRow } from '../domain/tasks/tasks.table.ts'
 import type { Scope } from '../engine/paths.ts'
 import { ServoError } from '../lib/error.ts'
 import { newEvent } from '../model/event.ts'
-import type { CurrentGraph } from './current-graph.ts'
 import type { Orchestrator } from './orchestrator.ts'
 import { type RunRequest, runRequested } from './requests.ts'
 import type { RunReader } from './run-reader.ts'
@@ -15,7 +14,6 @@ import type { RunReader } from './run-reader.ts'
 export interface RunsOptions {
   readonly orchestrator: Orchestrator
   readonly reader: RunReader
-  readonly graph: CurrentGraph
   readonly scope: Scope
   readonly secret: TenantSecret
   /** A new id for a request that has no key of its own. */
@@ -56,7 +54,8 @@ export class Runs {
 
   async request({ selection, partitions, key, labels, priority, user }: NewRun): Promise<Accepted> {
     const asked = { asset_selection: selection, partition_selection: partitions ?? null }
-    const chosen = chooseWork(asked, this.#options.graph.get().graph)
+    const { graph } = this.#options.orchestrator
+    const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
     // A run that can make nothing would only be a failure to read about later; here somebody is listening.
     if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
     const request_id = key ?? this.#options.mintId()
@@ -121,7 +120,7 @@ export class Runs {
         hint: 'e.g. --select "mart/revenue+"',
       })
     }
-    return { mode, selection, graph: this.#options.graph.get().graph }
+    return { mode, selection, graph: this.#options.orchestrator.graph.get().graph }
   }
 
   async #submit(request: RunRequest): Promise<Accepted> {

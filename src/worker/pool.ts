@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { type AttemptResult, attemptResult, type DispatchEnvelope } from '../contract/dispatch.ts'
 import type { FromWorker } from '../contract/pipe.ts'
 import { cancelled, type Ending, failed, LEFT_IDLE, resultOfEnding } from './ending.ts'
@@ -25,6 +26,14 @@ export interface WorkerPoolOptions {
 }
 
 type Completed = Extract<FromWorker, { type: 'completed' }>
+
+let compiled: typeof attemptResult | undefined
+
+/** Compiled by the first result: worth it for whoever has a second. */
+function checkResult(result: unknown): ReturnType<typeof attemptResult.safeParse> {
+  compiled ??= z.compile(attemptResult) as typeof attemptResult
+  return compiled.safeParse(result)
+}
 
 /** How long a process that is not among the warm ones waits for more work. */
 const LINGER_MS = 60_000
@@ -225,7 +234,7 @@ export class WorkerPool {
     if (job === undefined) return
     worker.ended(job)
     this.#pace.ended(job.envelope.asset_key, job.hasPrinted ? PRINTING_MS : message.took_ms)
-    const checked = attemptResult.safeParse(message.result)
+    const checked = checkResult(message.result)
     this.#finish(
       job,
       checked.success ? checked.data : failed('invalid', `The worker's report is wrong: ${checked.error}`),

@@ -33,7 +33,9 @@ function filled({ asset_key, uri }: InputRef, partitionKey: string): string {
       `source ${asset_key} is at ${text}, and workers read sources from files`,
       `Mount or copy it, and write a path relative to the project. Or fetch ${scheme}:// in the body of a table.`,
     )
-  const dimensions: Record<string, string> = { ...dimensionsOf(partitionKey), key: partitionKey }
+  // A key without a name for what it is has one dimension only.
+  const named = partitionKey.includes('=') ? dimensionsOf(partitionKey) : {}
+  const dimensions: Record<string, string> = { ...named, key: partitionKey }
   const located = scheme === 'file' ? fileURLToPath(text) : text
   return located.replace(/\{(\w+)\}/g, (whole, name: string) => segment(dimensions[name] ?? whole, asset_key))
 }

@@ -103,14 +103,13 @@ describe('with a server', () => {
     expect(stdout).toContain('needs needs made (its input made), which was never made')
   })
 
-  test('--partition runs assets for partitions, each with its own inputs; inputs from other partitions are refused, not guessed', async () => {
+  test('--partition runs assets for partitions, each with its own inputs; what was never made of other partitions is named', async () => {
     const days = ['--partition', '2025-03-01', '--partition', '2025-03-02']
     const { stdout, code } = await project.servo('run', 'daily', 'same', 'before', ...days, '--wait')
     expect(stdout).toMatch(/succeeded +\d+ ms {2}same\[2025-03-02\]\n/)
-    expect(stdout).toMatch(
-      /failed +before\[2025-03-02\] {2}before.* takes other partitions than its own as value \(time_window\)/,
-    )
-    expect(stdout).toMatch(/ 4 succeeded, 2 failed in /)
+    expect(stdout).toMatch(/succeeded +\d+ ms {2}before\[2025-03-02\]\n/)
+    expect(stdout).toMatch(/failed +before\[2025-03-01\] {2}before.* needs daily\[2025-02-28\] \(its input value\)/)
+    expect(stdout).toMatch(/ 5 succeeded, 1 failed in /)
     expect(code).toBe(1)
   })
 

@@ -7,6 +7,7 @@ import type { Row } from '../../model/table.ts'
 import type { assetDefinitions } from './asset-definitions.table.ts'
 import type { AssetsDefined } from './assets-defined.event.ts'
 import { AssetGraph } from './graph.ts'
+import { GraphMappings } from './graph-mappings.ts'
 import { inParts } from './parts.ts'
 import type { pools } from './pools.table.ts'
 
@@ -97,6 +98,7 @@ function graphVersion(assets: Iterable<AssetDefinition>): string {
 export interface RecordedGraph {
   readonly graph: AssetGraph
   readonly version: string
+  readonly mappings: GraphMappings
 }
 
 /**
@@ -111,5 +113,6 @@ export function graphOf(rows: Iterable<Pick<KnownAsset, 'definition' | 'removed'
     const { success, data } = assetDefinition.safeParse(definition)
     if (success) assets.push(data)
   }
-  return { graph: new AssetGraph(assets), version: graphVersion(assets) }
+  const graph = new AssetGraph(assets)
+  return { graph, version: graphVersion(assets), mappings: new GraphMappings(graph) }
 }

@@ -1,5 +1,8 @@
 import { nearest } from '../../lib/nearest.ts'
+import { askedPartitions } from './asked-partitions.ts'
+import { addAll, sharePartitions } from './chosen-partitions.ts'
 import type { AssetGraph } from './graph.ts'
+import type { GraphPartitions } from './graph-partitions.ts'
 import { select } from './selection.ts'
 import { parseSelection, plainKey } from './selection-parser.ts'
 
@@ -19,50 +22,36 @@ export interface WorkAskedFor {
 /** One partition of one asset, as tasks are named: how a rerun asks for exactly what failed. */
 const assetAndPartition = /^([^[\]]+)\[(.+)\]$/s
 
-export function chooseWork(asked: WorkAskedFor, graph: AssetGraph): Chosen | { error: string } {
+export function chooseWork(asked: WorkAskedFor, graph: AssetGraph, partitions: GraphPartitions): Chosen | { error: string } {
   const whole = new Set<string>()
   const single = new Map<string, Set<string>>()
   for (const entry of asked.asset_selection) {
     const [, key = entry, partition] = graph.assets.has(entry) ? [] : (assetAndPartition.exec(entry) ?? [])
     if (graph.assets.has(key)) {
       if (partition === undefined) whole.add(key)
-      else single.set(key, (single.get(key) ?? new Set<string>()).add(partition))
+      else if (partitions.of(key).definition === undefined)
+        return { error: `${key} has no partitions. Ask for ${key} without a partition.` }
+      else single.set(key, addAll(single.get(key) ?? new Set<string>(), askedPartitions(partitions.of(key), partition)))
       continue
     }
     if (partition !== undefined || plainKey(entry) !== undefined) return { error: unknownAsset(key, graph) }
     for (const found of select(parseSelection(entry), graph)) whole.add(found)
   }
-  for (const key of single.keys()) {
-    if (!graph.assets.get(key)?.partitions) return { error: `${key} has no partitions. Ask for ${key} without a partition.` }
-  }
-  return settle(asked, graph, whole, single)
-}
-
-function settle(
-  asked: WorkAskedFor,
-  graph: AssetGraph,
-  whole: ReadonlySet<string>,
-  single: ReadonlyMap<string, ReadonlySet<string>>,
-): Chosen | { error: string } {
   const order = graph.order.filter((key) => (whole.has(key) || single.has(key)) && graph.canBeMade(key))
   if (order.length === 0) return { error: nothingToMake(asked, graph, whole) }
 
-  const everything: ReadonlySet<string | null> = new Set([null])
-  const asGiven = asked.partition_selection && new Set([...asked.partition_selection].sort())
-  const partitions = new Map<string, ReadonlySet<string | null>>()
+  const shared = sharePartitions(
+    order.filter((key) => whole.has(key)),
+    asked.partition_selection,
+    partitions,
+  )
+  const chosen = new Map<string, ReadonlySet<string | null>>()
   for (const key of order) {
-    const named = single.get(key) ?? new Set()
-    const given = graph.assets.get(key)?.partitions ? (asGiven ?? everything) : everything
-    // One set shared by all assets when none is named singly: a thousand assets of a thousand days stay small.
-    if (!whole.has(key)) partitions.set(key, named)
-    else partitions.set(key, named.size === 0 ? given : new Set([...given, ...named]))
+    const named = single.get(key)
+    const given = shared.get(key)
+    chosen.set(key, given && named ? new Set([...given, ...named]) : (given ?? named ?? new Set()))
   }
-  if (order.every((key) => partitions.get(key)?.size === 0)) {
-    return {
-      error: `${list(order)} would be made for no partition at all. Name the partitions, or leave them out for the whole asset.`,
-    }
-  }
-  return { order, partitions }
+  return { order, partitions: chosen }
 }
 
 function unknownAsset(key: string, graph: AssetGraph): string {

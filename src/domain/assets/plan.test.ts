@@ -4,25 +4,33 @@ import { type AssetDefinitionInput, assetDefinition } from '../../contract/defin
 import { RunStory, Story } from '../../testing/history-story.ts'
 import { PlanCreated } from '../tasks/plan-created.event.ts'
 import { AssetGraph } from './graph.ts'
+import { GraphMappings } from './graph-mappings.ts'
+import { GraphPartitions } from './graph-partitions.ts'
 import { planRun, type RunToPlan } from './plan.ts'
 import { rerunSelection, workFor } from './rerun.ts'
 
-const daily = { partitions: { type: 'daily' } }
+const LONG = 'x'.repeat(510)
+const letters = { partitions: { type: 'keys', keys: ['a', 'b', 'c', LONG] } }
 const define = (key: string, deps: readonly string[] = [], rest: Partial<AssetDefinitionInput> = {}) =>
   assetDefinition.parse({ asset_key: key, kind: 'asset', deps: deps.map((asset_key) => ({ asset_key })), ...rest })
 
-const graph = new AssetGraph([
+const assets = (parts: Partial<AssetDefinitionInput>) => [
   define('raw', [], { kind: 'source' }),
-  define('orders', ['raw'], daily),
-  define('cleaned', ['orders'], daily),
+  define('orders', ['raw'], parts),
+  define('cleaned', ['orders'], parts),
   define('rates'),
-  define('revenue', ['cleaned', 'rates'], daily),
+  define('revenue', ['cleaned', 'rates'], parts),
   define('report', ['revenue']),
-])
+]
+const graph = new AssetGraph(assets({}))
+const parted = new AssetGraph(assets(letters))
+/** When all days of January 2025 have closed, and no day of February. */
+const nowMs = Date.UTC(2025, 1, 1)
 const run: RunToPlan = { run_id: 'run_1', asset_selection: ['*'], partition_selection: null, priority: 0 }
 
 function plan(asked: Partial<RunToPlan>, assets = graph) {
-  const planned = planRun({ run: { ...run, ...asked }, graph: assets, graphVersion: 'g1' })
+  const partitions = new GraphPartitions(new GraphMappings(assets), { nowMs, dynamicKeys: () => ['ada', 'bob'] })
+  const planned = planRun({ run: { ...run, ...asked }, graph: assets, graphVersion: 'g1', partitions })
   if ('error' in planned) return planned.error
   return planned.events
 }
@@ -55,24 +63,24 @@ describe('a plan', () => {
   })
 
   test('of partitions has a task for each, waiting for the same partition above it', () => {
-    const asked = { asset_selection: ['+report'], partition_selection: ['2025-01-02', '2025-01-01', '2025-01-02'] }
-    expect(edges(asked)).toEqual({
-      'orders[2025-01-01]': [],
-      'orders[2025-01-02]': [],
-      'cleaned[2025-01-01]': ['orders[2025-01-01]'],
-      'cleaned[2025-01-02]': ['orders[2025-01-02]'],
+    const asked = { asset_selection: ['+report'], partition_selection: ['b', 'a', 'b'] }
+    expect(edges(asked, parted)).toEqual({
+      'orders[a]': [],
+      'orders[b]': [],
+      'cleaned[a]': ['orders[a]'],
+      'cleaned[b]': ['orders[b]'],
       rates: [],
-      'revenue[2025-01-01]': ['cleaned[2025-01-01]', 'rates'],
-      'revenue[2025-01-02]': ['cleaned[2025-01-02]', 'rates'],
-      report: ['revenue[2025-01-01]', 'revenue[2025-01-02]'],
+      'revenue[a]': ['cleaned[a]', 'rates'],
+      'revenue[b]': ['cleaned[b]', 'rates'],
+      report: ['revenue[b]', 'revenue[a]'],
     })
-    const [part] = plan({ asset_selection: ['orders', 'rates'], partition_selection: ['2025-01-01'] }) as { tasks: unknown[] }[]
-    expect(part?.tasks).toMatchObject([{ asset_key: 'orders', partition_key: '2025-01-01' }, { asset_key: 'rates' }])
+    const [part] = plan({ asset_selection: ['orders', 'rates'], partition_selection: ['a'] }, parted) as { tasks: unknown[] }[]
+    expect(part?.tasks).toMatchObject([{ asset_key: 'orders', partition_key: 'a' }, { asset_key: 'rates' }])
     expect(part?.tasks[1]).not.toHaveProperty('partition_key')
   })
 
   test('of single partitions makes exactly those', () => {
-    expect(edges({ asset_selection: ['orders[a]', 'cleaned[a]', 'cleaned[b]', 'report'] })).toEqual({
+    expect(edges({ asset_selection: ['orders[a]', 'cleaned[a]', 'cleaned[b]', 'report'] }, parted)).toEqual({
       'orders[a]': [],
       'cleaned[a]': ['orders[a]'],
       'cleaned[b]': [],
@@ -164,8 +172,11 @@ describe('a plan', () => {
       fc.constantFrom('orders', '+revenue', 'cleaned[a]', 'cleaned[b]', 'revenue[b]', 'report', 'rates+', 'roots(*)'),
       { minLength: 1 },
     )
-    const property = fc.property(selections, fc.option(fc.subarray(['a', 'b', 'c'], { minLength: 1 })), (asked, keys) => {
-      const parts = plan({ asset_selection: asked, partition_selection: keys }) as Exclude<ReturnType<typeof plan>, string>
+    const property = fc.property(selections, fc.subarray(['a', 'b', 'c'], { minLength: 1 }), (asked, keys) => {
+      const parts = plan({ asset_selection: asked, partition_selection: keys }, parted) as Exclude<
+        ReturnType<typeof plan>,
+        string
+      >
       const tasks = parts.flatMap((part) => part.tasks)
       const seen = new Set<string>()
       for (const task of tasks) {
@@ -203,11 +214,6 @@ describe('what cannot be planned says what to do', () => {
       { asset_selection: ['rates[a]'] },
       'rates has no partitions. Ask for rates without a partition.',
     ],
-    [
-      'no partition at all',
-      { asset_selection: ['orders'], partition_selection: [] },
-      'orders would be made for no partition at all. Name the partitions, or leave them out for the whole asset.',
-    ],
   ])('%s', (_, asked, error) => {
     expect(plan(asked)).toBe(error)
   })
@@ -221,9 +227,10 @@ describe('what cannot be planned says what to do', () => {
   })
 
   test('names that would be too long, and more edges than fit into an event', () => {
-    expect(plan({ asset_selection: ['orders'], partition_selection: ['x'.repeat(510)] })).toMatch(/Shorten the partition key/)
-    const many = Array.from({ length: 50_000 }, (_, i) => `partition-number-${i}`)
-    expect(plan({ asset_selection: ['revenue', 'report'], partition_selection: many })).toMatch(
+    expect(plan({ asset_selection: ['orders'], partition_selection: [LONG] }, parted)).toMatch(/Shorten the partition key/)
+    const keys = Array.from({ length: 50_000 }, (_, i) => `partition-number-${i}`)
+    const many = new AssetGraph(assets({ partitions: { type: 'keys', keys } }))
+    expect(plan({ asset_selection: ['revenue', 'report'], partition_selection: ['*'] }, many)).toMatch(
       /^the task report takes .*\nSelect fewer partitions/,
     )
   })
@@ -246,7 +253,7 @@ describe('a rerun', () => {
       { asset_key: 'rates', partition_key: null },
       { asset_key: 'report', partition_key: null },
     ])
-    expect(edges(workFor(pairs))).toEqual({ 'orders[b]': [], 'cleaned[b]': ['orders[b]'], rates: [], report: [] })
+    expect(edges(workFor(pairs), parted)).toEqual({ 'orders[b]': [], 'cleaned[b]': ['orders[b]'], rates: [], report: [] })
   })
 
   test('of all makes everything, of a subset what the selection means', () => {

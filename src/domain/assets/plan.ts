@@ -4,8 +4,12 @@ import { isServoError } from '../../lib/error.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { EventDefinition } from '../../model/event.ts'
+import { readKey } from '../../partitions/key.ts'
+import { keysOf } from '../../partitions/key-list.ts'
+import type { KeyRange } from '../../partitions/key-range.ts'
 import type { PlanCreated } from '../tasks/plan-created.event.ts'
 import type { AssetGraph } from './graph.ts'
+import { type GraphPartitions, taskKey } from './graph-partitions.ts'
 import { inParts } from './parts.ts'
 import { type Chosen, chooseWork, type WorkAskedFor } from './plan-choice.ts'
 
@@ -21,24 +25,22 @@ export interface PlanRequest {
   readonly run: RunToPlan
   readonly graph: AssetGraph
   readonly graphVersion: string
+  /** Which partitions there are at this moment. */
+  readonly partitions: GraphPartitions
 }
 
 /** The longest id that an event may carry; see model/envelope.ts. */
 const MAX_TASK_KEY = 512
 
-/** Names asset and partition within a run. Keys of assets have no brackets, so no two tasks share a name. */
-export const taskKey = (asset: string, partition: string | null): string =>
-  partition === null ? asset : `${asset}[${partition}]`
-
 /**
  * Turns what a run asks for into tasks and edges. Edges lead only from selected assets to selected assets: an upstream that
  * is not selected is read from its last materialization, and what lies behind it does not matter.
  */
-export function planRun({ run, graph, graphVersion }: PlanRequest): { events: PlanPart[] } | { error: string } {
+export function planRun({ run, graph, graphVersion, partitions }: PlanRequest): { events: PlanPart[] } | { error: string } {
   try {
-    const chosen = chooseWork(run, graph)
+    const chosen = chooseWork(run, graph, partitions)
     if ('error' in chosen) return chosen
-    const tasks = chosen.order.flatMap((key) => tasksOf(key, run, graph, chosen))
+    const tasks = chosen.order.flatMap((key) => tasksOf(key, run, graph, { chosen, partitions }))
     const tooLong = tasks.find((task) => task.task_key.length > MAX_TASK_KEY)
     if (tooLong !== undefined) {
       return {
@@ -47,29 +49,53 @@ export function planRun({ run, graph, graphVersion }: PlanRequest): { events: Pl
     }
     return { events: partsOf(run, graphVersion, tasks) }
   } catch (error) {
-    if (isServoError(error, 'invalid')) return { error: [error.message, error.hint].filter(Boolean).join('\n') }
+    if (isServoError(error, 'invalid') || isServoError(error, 'not_found'))
+      return { error: [error.message, error.hint].filter(Boolean).join('\n') }
     throw error
   }
 }
 
-function tasksOf(key: string, run: RunToPlan, graph: AssetGraph, chosen: Chosen): PlannedTask[] {
-  const asset = graph.assets.get(key) as AssetDefinition
-  const upstream = graph.upstream(key).filter((each) => chosen.partitions.has(each))
-  const settings = settingsOf(asset, run)
-  return [...(chosen.partitions.get(key) ?? [])].map((partition) => ({
+interface Work {
+  readonly chosen: Chosen
+  readonly partitions: GraphPartitions
+}
+
+function tasksOf(key: string, run: RunToPlan, graph: AssetGraph, work: Work): PlannedTask[] {
+  const settings = settingsOf(graph.assets.get(key) as AssetDefinition, run)
+  const several = work.partitions.of(key).dimensions.length > 0
+  return [...(work.chosen.partitions.get(key) ?? [])].map((partition) => ({
     task_key: taskKey(key, partition),
     asset_key: key,
-    ...(partition !== null && { partition_key: partition }),
-    depends_on: upstream.flatMap((each) => waitsFor(each, partition, chosen)),
+    ...(partition !== null && { partition_key: partition, ...(several && { partition_values: { ...readKey(partition) } }) }),
+    depends_on: waitsFor(key, partition, work),
     ...settings,
   }))
 }
 
-/** The same partition where there is one; otherwise, between what has partitions and what has none, all of upstream. */
-function waitsFor(upstream: string, partition: string | null, chosen: Chosen): string[] {
-  const made = chosen.partitions.get(upstream) as ReadonlySet<string | null>
-  if (made.has(partition) && partition !== null) return [taskKey(upstream, partition)]
-  return partition === null || made.has(null) ? [...made].map((each) => taskKey(upstream, each)) : []
+/** What a task waits for: those partitions it is made from that the same run makes. */
+function waitsFor(key: string, partition: string | null, { chosen, partitions }: Work): string[] {
+  const tasks = new Set<string>()
+  for (const link of partitions.links(key)) {
+    const made = chosen.partitions.get(link.upstream)
+    const ranges = partitions.neededBy(key, link, partition ?? '')
+    if (made === undefined) continue
+    for (const each of among(made, ranges)) tasks.add(taskKey(link.upstream, each))
+  }
+  return [...tasks]
+}
+
+/** The partitions that are made and in the ranges, by going through whichever are fewer. */
+function* among(made: ReadonlySet<string | null>, ranges: readonly KeyRange[]): Iterable<string | null> {
+  if (made.has(null)) {
+    yield null
+    return
+  }
+  const count = ranges.reduce((sum, range) => sum + range.count, 0)
+  if (count <= made.size) {
+    for (const range of ranges) for (const key of keysOf(range)) if (made.has(key)) yield key
+  } else {
+    for (const key of made) if (ranges.some((range) => range.has(key as string))) yield key
+  }
 }
 
 const LOWEST = -1_000

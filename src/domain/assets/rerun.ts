@@ -1,6 +1,6 @@
 import type { TaskRow } from '../tasks/tasks.table.ts'
 import type { AssetGraph } from './graph.ts'
-import { taskKey } from './plan.ts'
+import { taskKey } from './graph-partitions.ts'
 import type { WorkAskedFor } from './plan-choice.ts'
 import { select } from './selection.ts'
 import { parseSelection } from './selection-parser.ts'

@@ -4,7 +4,9 @@ import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { assetDefinitions } from '../assets/asset-definitions.table.ts'
 import { graphOf, type RecordedGraph } from '../assets/definitions.ts'
+import { GraphPartitions } from '../assets/graph-partitions.ts'
 import { planRun } from '../assets/plan.ts'
+import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
 import { PlanCreated } from '../tasks/plan-created.event.ts'
 import { type RunRow, runs } from './runs.table.ts'
 
@@ -24,12 +26,13 @@ export function planController(): Controller {
       if (table === assetDefinitions) graph = undefined
       else if (isUnplanned(row as RunRow)) unplanned.add(row as RunRow)
     },
-    decide({ rows }): readonly NewEvent[] {
+    decide({ rows, now }): readonly NewEvent[] {
       const events: NewEvent[] = []
       for (const run of unplanned) {
         if (!isUnplanned(run)) continue
-        const { graph: assets, version } = graphNow(rows)
-        const plan = planRun({ run, graph: assets, graphVersion: version })
+        const { graph: assets, version, mappings } = graphNow(rows)
+        const partitions = new GraphPartitions(mappings, { nowMs: now, dynamicKeys: dynamicKeysOf(rows) })
+        const plan = planRun({ run, graph: assets, graphVersion: version, partitions })
         const parts = 'error' in plan ? [failed(run, version, plan.error)] : plan.events
         for (const part of parts) events.push(newEvent(PlanCreated, part, { correlation_id: run.run_id }))
       }

@@ -1,0 +1,16 @@
+import { col } from '../../model/column.ts'
+import { defineTable } from '../../model/table.ts'
+
+export const dynamicPartitions = defineTable({
+  name: 'dynamic_partitions',
+  doc: 'The keys of dynamic partitions: those that are there, and those that were taken away.',
+  key: ['set_name', 'partition_key'],
+  storage: { kind: 'hot' },
+  columns: {
+    set_name: col.string('Name of the set in code.'),
+    partition_key: col.string('The key.'),
+    present: col.boolean('Whether the set has it now.'),
+    changed_at: col.timestamp('When it was last added or removed.'),
+    changed_by: col.string('By whom.'),
+  },
+})

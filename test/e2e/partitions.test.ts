@@ -1,0 +1,126 @@
+import fs from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TestProject } from './project.ts'
+import { until } from './until.ts'
+
+const ASSETS = `import { existsSync } from 'node:fs'
+import { asset, daily, keys, monthly, multi, table } from 'servo-flow'
+import { z } from 'zod'
+
+const date = daily({ start: '2025-01-01' })
+const cube = multi({ date, region: keys(['eu', 'us']), product: keys(['book', 'pen']) })
+const Sale = z.object({ date: z.string(), region: z.string(), product: z.string(), amount: z.number() })
+
+export const sales = table('sales', {
+  partitions: cube,
+  schema: Sale,
+  run({ partition }) {
+    const { date, region, product } = partition.key
+    if (existsSync('broken') && region === 'us') throw new Error('the us shop is closed')
+    return [{ date, region, product, amount: Number(date.slice(-2)) }]
+  },
+})
+
+export const revenue = asset('revenue', {
+  partitions: monthly({ start: '2025-01' }),
+  inputs: { sales },
+  async run({ sales }) {
+    const rows = await sales.rows()
+    return { rows: rows.length, total: rows.reduce((sum, { amount }) => sum + amount, 0) }
+  },
+})
+
+export const numbers = asset('numbers', { partitions: date, run: ({ partition }) => Number(partition.key.slice(-2)) })
+export const growth = asset('growth', {
+  partitions: date,
+  inputs: { today: numbers, yesterday: numbers.offset(-1) },
+  run: ({ today, yesterday }) => today - yesterday,
+})
+export const byDay = asset('by-day', {
+  partitions: monthly({ start: '2025-01' }),
+  inputs: { numbers },
+  run: ({ numbers }) => [...(numbers as unknown as Map<string, number>)].map(([day, value]) => day + ':' + value),
+})
+`
+
+describe('partitions', { timeout: 60_000 }, () => {
+  let project: TestProject
+
+  beforeAll(async () => {
+    project = new TestProject({ 'assets/shop.ts': ASSETS })
+    await project.dev()
+  }, 60_000)
+
+  afterAll(() => project.end())
+
+  /** Rows of the published tables, as soon as there are so many: they are written a moment after what they tell. */
+  async function rowsOf(sql: string, count: number): Promise<Record<string, unknown>[]> {
+    let rows: Record<string, unknown>[] = []
+    await until(async () => {
+      rows = await project.json('query', '.servo', sql)
+      return rows.length === count
+    }, `${count} rows of ${sql}`)
+    return rows
+  }
+
+  /** The value of a partition as it lies in the folder. */
+  async function valueOn(asset: string, partition: string): Promise<unknown> {
+    const [row] = await rowsOf(
+      `SELECT last_materialization_path AS path FROM partition_status WHERE asset_key = '${asset}' AND partition_key = '${partition}'`,
+      1,
+    )
+    const [file] = fs.globSync(`.servo/**/${row?.['path']}`, { cwd: project.dir })
+    return JSON.parse(fs.readFileSync(project.file(file as string), 'utf8'))
+  }
+
+  test('of three dimensions feed an asset of months, and each task waits for what it is made from', async () => {
+    const ran = await project.servo('run', 'sales', 'revenue', '--partition', '2025-01', '--wait')
+    expect(ran).toMatchObject({ code: 0 })
+    const [run] = await project.json('runs', 'list')
+    // 31 days × 2 regions × 2 products, and the month.
+    expect(run).toMatchObject({ state: 'SUCCEEDED', tasks_total: 125 })
+    // Every day of January four times: 4 × (1 + … + 31).
+    expect(await valueOn('revenue', '2025-01')).toEqual({ rows: 124, total: 1_984 })
+  })
+
+  test('that fail leave the last materialization as it was', async () => {
+    project.write('broken')
+    const ran = await project.servo('run', 'sales', '--partition', 'date=2025-01-05,region=us', '--wait')
+    expect(ran.code).not.toBe(0)
+    project.remove('broken')
+    const rows = await rowsOf(
+      `SELECT partition_key, last_attempt_outcome, last_materialization_id IS NOT NULL AS made FROM partition_status
+       WHERE asset_key = 'sales' AND last_attempt_outcome = 'FAILED' ORDER BY partition_key`,
+      2,
+    )
+    expect(rows).toEqual([
+      { partition_key: 'date=2025-01-05,product=book,region=us', last_attempt_outcome: 'FAILED', made: true },
+      { partition_key: 'date=2025-01-05,product=pen,region=us', last_attempt_outcome: 'FAILED', made: true },
+    ])
+  })
+
+  test('of yesterday and of a whole month are loaded as inputs', async () => {
+    const ran = await project.servo('run', 'numbers', '--partition', '2025-01-01..2025-01-31', '--wait')
+    expect(ran).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'growth', '--partition', '2025-01-02..2025-01-03', '--wait')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'by-day', '--partition', '2025-01', '--wait')).toMatchObject({ code: 0 })
+    expect(await valueOn('growth', '2025-01-03')).toBe(1)
+    const days = (await valueOn('by-day', '2025-01')) as string[]
+    expect([days.length, days.at(-1)]).toEqual([31, '2025-01-31:31'])
+  })
+
+  test.each([
+    ['not named', ['run', 'numbers'], /numbers is made in partitions \(2025-01-01 to .*\), and none was asked for/],
+    [
+      'that do not exist',
+      ['run', 'numbers', '--partition', '2024-12-31'],
+      /There is no partition 2024-12-31: there are 2025-01-01/,
+    ],
+    ['of another definition', ['run', 'numbers', '--partition', 'eu'], /eu is the key of no daily window/],
+    ['in the future', ['run', 'numbers', '--partition', '2150-01-01'], /does not exist yet/],
+  ])('%s are refused before anything runs', async (_, args, says) => {
+    const { code, stderr } = await project.servo(...args)
+    expect(code).not.toBe(0)
+    expect(stderr).toMatch(says)
+  })
+})
