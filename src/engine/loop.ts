@@ -63,7 +63,7 @@ const MAX_WAITING_BYTES = 128 << 20
 const FULL_SEGMENT_BYTES = sizeLimits.maxSegmentBytes / 2
 const MAX_WRITE_ATTEMPTS = 5
 /** Submissions that are folded at once while a segment is written: enough to share the work, few enough not to be idle. */
-const FOLD_TOGETHER = 8
+const FOLD_TOGETHER = 4
 /** Controllers that answer each other for longer than this would never end. */
 const MAX_ROUNDS = 10_000
 
