@@ -301,6 +301,25 @@ export const nightly = schedule('nightly', { cron: '0 5 * * *', select: ['raw/or
     ])
   })
 
+  test('partitions that cannot belong together are told apart where the asset is declared', async () => {
+    const parts = (name: string, partitions: string, rest = '') => one(name, name, `partitions: ${partitions}, ${rest}`)
+    const imports = "import { daily, keys, monthly } from 'servo-flow'\n"
+    const problems = await problemsOf({
+      'days.ts': imports + parts('days', "daily({ start: '2025-01-01' })"),
+      'tokyo.ts': imports + parts('tokyo', "monthly({ start: '2025-01', timezone: 'Asia/Tokyo' })", "deps: ['days'],"),
+      'regions.ts': imports + parts('regions', "keys(['eu', 'us'])", "deps: ['days'],"),
+      'months.ts': imports + parts('months', "monthly({ start: '2025-01' })", "deps: ['days'],"),
+    })
+    expect(problems.map(({ code, message, file }) => [code, message, file])).toEqual([
+      ['mapping_missing', expect.stringMatching(/^regions depends on days: keys and daily partitions/), 'assets/regions.ts'],
+      [
+        'mapping_missing',
+        expect.stringMatching(/^tokyo depends on days: windows in Asia\/Tokyo and in UTC/),
+        'assets/tokyo.ts',
+      ],
+    ])
+  })
+
   test('a project without assets is told how to write one', async () => {
     expect(await problemsOf({ 'a.ts': 'export const x = 1\n' })).toMatchObject([
       { code: 'empty_project', hint: expect.stringContaining("asset('hello'") },

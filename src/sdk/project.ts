@@ -8,6 +8,7 @@ import { describeProject, relativePath } from './describe.ts'
 import { graphProblems, poolProblems } from './graph-problems.ts'
 import { loadProblem } from './load-problem.ts'
 import { isInside, Modules } from './modules.ts'
+import { partitionProblems } from './partition-problems.ts'
 import { configFile, modulesUnder } from './project-files.ts'
 import type { AnyResource } from './resource.ts'
 import type { Sensor } from './sensor.ts'
@@ -118,7 +119,7 @@ class Loading {
     const manifest = describeProject(values, about)
     this.#problems.push(...poolProblems(manifest))
     // What a broken module would have exported is not missing; that module is.
-    if (loaded) this.#problems.push(...graphProblems(manifest))
+    if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest))
     if (loaded && manifest.assets.length === 0) this.#tell(emptyProject(config.dirs))
     const checked = projectManifest.safeParse(manifest)
     if (!checked.success)
