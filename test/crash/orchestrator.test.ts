@@ -83,13 +83,17 @@ describe('a run whose processes are killed at any moment', { timeout: 120_000 + 
       child = begin()
     }
     await gone(child)
-    expect(child.exitCode, errors.join('')).toBe(0)
     console.info(JSON.stringify({ kills: KILLS, ...seen }))
 
     const servoDir = path.join(dir, '.servo')
     const runs = await offlineRuns(servoDir)
     const [listed] = await runs.list({ limit: 5 })
     const { run, tasks, attempts } = await runs.get(String(listed?.['run_id']))
+    const failed = attempts.filter(
+      ({ task_key }) => tasks.find((task) => task['task_key'] === task_key)?.['state'] === 'FAILED',
+    )
+    expect(failed).toEqual([])
+    expect(child.exitCode, errors.join('')).toBe(0)
     expect(run).toMatchObject({ state: 'SUCCEEDED', tasks_total: project.tasks, tasks_succeeded: project.tasks })
     const counts = expectedCounts(project)
     const store = fsStore(servoDir)

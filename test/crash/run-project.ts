@@ -28,7 +28,8 @@ for (let i = 0; i < ${tasks}; i++) {
   const inputs = i < ${width} ? {} : { above: made[i - ${width}], ...(i % 3 === 0 && i > ${width} && { beside: made[i - ${width} - 1] }) }
   made.push(asset('t/' + i, {
     inputs,
-    retry: { attempts: 4, initial: '10ms', max: '50ms' },
+    // A process that is killed is an attempt that failed, and chance may hit the same task again and again.
+    retry: { attempts: 20, initial: '10ms', max: '50ms' },
     async run({ attempt, runId, ...values }) {
       await sleep(Math.random() * ${2 * taskMs})
       // Every seventh task fails the first time its code gets to its end.
