@@ -230,8 +230,10 @@ function sealEnded(
   const { state, scope, epoch, nowMs, publishedAt } = input
   const sealed = new Map<Table, AnyRow[]>()
   const owners = new Map<Table, AnyRow[]>()
-  for (const { owner, row, state: endState, at } of [...state.ended()]) {
-    const ownerId = row[owner.key[0] as string] as string
+  // By owner, as all their files are sorted: so each of those has little left to sort.
+  const ended = [...state.ended()].map((one) => ({ ...one, ownerId: one.row[one.owner.key[0] as string] as string }))
+  ended.sort((a, b) => (a.ownerId < b.ownerId ? -1 : 1))
+  for (const { owner, row, state: endState, at, ownerId } of ended) {
     const ownRows = owners.get(owner)
     if (ownRows === undefined) owners.set(owner, [row])
     else ownRows.push(row)
