@@ -9,7 +9,6 @@ import type { Rows } from '../model/rows.ts'
 export class CurrentGraph {
   #known: RecordedGraph | undefined
   readonly #rows: () => Rows
-
   readonly #now: () => number
 
   constructor(rows: () => Rows, now: () => number) {

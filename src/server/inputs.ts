@@ -101,7 +101,7 @@ async function lastValue(
   upstream: string,
   key: string,
 ): Promise<StoredValue | undefined> {
-  const made = state.rows.hot(tasks).get(task.run_id, taskKey(upstream, key === '' ? null : key))
+  const made = state.rows.hot(tasks).get(task.run_id, taskKey(upstream, key))
   if (made?.materialization_id) {
     const attempt = state.rows.hot(taskAttempts).get(made.run_id, made.task_key, made.attempt)
     const path = (attempt?.output as { path?: string | null } | null)?.path ?? null
@@ -130,11 +130,15 @@ const tooManyValues = ({ task_key }: Readonly<TaskRow>, upstream: string, count:
 function neverMade(task: Readonly<TaskRow>, name: string, upstream: string, absent: readonly string[]): ServoError {
   const [first = ''] = absent
   const more = absent.length > 1 ? ` and ${absent.length - 1} more` : ''
-  const what = taskKey(upstream, first === '' ? null : first)
   return new ServoError(
     'not_found',
     'input_missing',
-    `${task.task_key} needs ${what}${more} (its input ${name}), which was never made`,
-    { hint: `Run it too: servo run "+key:\\"${task.asset_key}\\""` },
+    `${task.task_key} needs ${taskKey(upstream, first)}${more} (its input ${name}), which was never made`,
+    {
+      hint:
+        first === ''
+          ? `Run it too: servo run "+key:\\"${task.asset_key}\\""`
+          : `Make it first: servo run ${upstream} --partition ${first}`,
+    },
   )
 }

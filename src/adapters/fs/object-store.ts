@@ -85,11 +85,11 @@ export function fsStore(
   /** In the writer's thread, if that is free. Whatever stands in the way there is found out by doing it here again. */
   async function createElsewhere(path: string, bytes: Uint8Array): Promise<'written' | 'not_written'> {
     if (writer === undefined) return 'not_written'
-    const outcome = await folders.use(folderOf(path), async (folder) =>
-      writer.write({ temp: temps.newPath(), target: `${root}/${path}`, bytes, folder: folder.fd }),
-    )
-    if (typeof outcome === 'object') throw outcome.error
-    return outcome ?? 'not_written'
+    return await folders.use(folderOf(path), async (folder) => {
+      const outcome = await writer.write({ temp: temps.newPath(), target: `${root}/${path}`, bytes, folder: folder.fd })
+      if (typeof outcome === 'object') throw outcome.error
+      return outcome ?? 'not_written'
+    })
   }
 
   async function read(path: string, start: number, length: number): Promise<Uint8Array | undefined> {

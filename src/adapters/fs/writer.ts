@@ -9,7 +9,10 @@ export interface Order {
   readonly folder: number
 }
 
-/** `not_written`: nothing is there by our doing, so it can be done again, and what stood in the way shows then. */
+/**
+ * `not_written`: it can be done again, and what stood in the way shows then. Should the thread have ended after giving the object
+ * its name, the second try finds it there, whole and synced, and syncs its folder.
+ */
 export type Outcome = 'written' | 'not_written' | { readonly error: Error }
 
 export interface Writer {
@@ -42,13 +45,13 @@ export function writerThread(): Writer {
       isReady = true
     })
     started.on('message', (outcome: Outcome) => settle(outcome))
-    // Nor bring it down: its end is heard of below.
+    // It must not bring the process down; that it ended is heard of below.
     started.on('error', () => undefined)
     started.on('exit', () => {
       isReady = false
       settle('not_written')
     })
-    // It must not keep the process alive. Last, because whoever listens to it does.
+    // Nor must it keep the process alive. Last, because whoever listens to it does.
     started.unref()
   }
 

@@ -1,4 +1,4 @@
-import { ServoError } from '../../lib/error.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
 import { keysOf } from '../../partitions/key-list.ts'
 import type { KeyRange } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
@@ -32,7 +32,7 @@ export function sharePartitions(
   askDirectly(parted, asked, partitions, made)
   // What is needed by the chosen comes before what could be made of them.
   for (const key of [...parted].reverse()) if (!made.has(key)) take(made, key, neededBelow(key, parted, partitions, made))
-  for (const key of parted) if (!made.has(key)) take(made, key, affectedBelow(key, partitions, made))
+  for (const key of parted) if (!made.has(key)) take(made, key, madeFromAbove(key, partitions, made))
   for (const key of parted) {
     const keys = made.get(key)
     if (keys === undefined) throw unrelated(key, asked)
@@ -65,7 +65,7 @@ function askDirectly(
       answer = keysAsked(set, asked)
       answers.set(set, answer)
     }
-    if (!(answer instanceof ServoError)) made.set(key, answer)
+    if (!isServoError(answer)) made.set(key, answer)
   }
   if (made.size > 0) return
   const [first] = assets as [string]
@@ -79,7 +79,7 @@ function keysAsked(set: PartitionSet, asked: readonly string[]): Keys | ServoErr
     for (const entry of asked) addAll(keys, askedPartitions(set, entry))
     return keys
   } catch (error) {
-    if (error instanceof ServoError && error.code !== 'too_many_partitions') return error
+    if (isServoError(error) && error.code !== 'too_many_partitions') return error
     throw error
   }
 }
@@ -100,7 +100,7 @@ function neededBelow(key: string, assets: readonly string[], partitions: GraphPa
   return needed
 }
 
-function affectedBelow(key: string, partitions: GraphPartitions, made: ReadonlyMap<string, Keys>): Set<string> {
+function madeFromAbove(key: string, partitions: GraphPartitions, made: ReadonlyMap<string, Keys>): Set<string> {
   const affected = new Set<string>()
   for (const link of partitions.links(key)) {
     if (link.upstream === key) continue

@@ -28,10 +28,11 @@ export function planController(): Controller {
     },
     decide({ rows, now }): readonly NewEvent[] {
       const events: NewEvent[] = []
+      if (unplanned.size === 0) return events
+      const { graph: assets, version, mappings } = graphNow(rows)
+      const partitions = new GraphPartitions(mappings, { nowMs: now, dynamicKeys: dynamicKeysOf(rows) })
       for (const run of unplanned) {
         if (!isUnplanned(run)) continue
-        const { graph: assets, version, mappings } = graphNow(rows)
-        const partitions = new GraphPartitions(mappings, { nowMs: now, dynamicKeys: dynamicKeysOf(rows) })
         const plan = planRun({ run, graph: assets, graphVersion: version, partitions })
         const parts = 'error' in plan ? [failed(run, version, plan.error)] : plan.events
         for (const part of parts) events.push(newEvent(PlanCreated, part, { correlation_id: run.run_id }))
