@@ -15,7 +15,7 @@ const inward: Record<string, string[] | 'anything'> = {
   // When an expression ticks, and which windows of time there are: arithmetic without a clock.
   cron: ['lib'],
   partitions: ['lib', 'cron'],
-  domain: ['lib', 'model', 'contract', 'partitions'],
+  domain: ['lib', 'model', 'contract', 'cron', 'partitions'],
   ports: ['lib'],
   // Generic over the registry: the engine names no event, so it does not know domain.
   engine: ['lib', 'model', 'ports'],

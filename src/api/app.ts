@@ -5,9 +5,12 @@ import { sha256Bytes } from '../lib/hash.ts'
 import { problemResponse } from './problem.ts'
 import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
+import type { StatusApi } from './status-contract.ts'
+import { statusRoutes } from './status-routes.ts'
 
 export interface AppOptions {
   readonly runs: RunsApi
+  readonly statuses: StatusApi
   /** Whoever knows it may do everything. */
   readonly token: string
   /** Names that this server goes by; another one in the Host header is a page that was led here by its DNS. */
@@ -19,7 +22,7 @@ export interface AppOptions {
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
-export function localApp({ runs, token, hosts, instance, workers }: AppOptions): Hono {
+export function localApp({ runs, statuses, token, hosts, instance, workers }: AppOptions): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
@@ -44,6 +47,7 @@ export function localApp({ runs, token, hosts, instance, workers }: AppOptions):
     '/',
     runRoutes(runs, (request) => userOf(request)),
   )
+  app.route('/', statusRoutes(statuses))
   return app
 }
 

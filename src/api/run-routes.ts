@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { ServoError } from '../lib/error.ts'
+import { parseQuery } from './parse-query.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
 import { cancelBody, newRunBody, type RunsApi, rerunBody } from './run-contract.ts'
@@ -41,14 +41,6 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
   app.get(`${runs}/:run_id/follow`, (c) => lines(service.follow(c.req.param('run_id'), c.req.raw.signal)))
 
   return app
-}
-
-function parseQuery<T>(schema: z.ZodType<T>, query: Record<string, string>): T {
-  const parsed = schema.safeParse(query)
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  const field = issue?.path.join('.') ?? ''
-  throw new ServoError('invalid', 'bad_query', `${field}: ${issue?.message}`, { facts: { field } })
 }
 
 /** One JSON object per line, each sent as soon as there is one. The first is awaited, so that an error is an answer of its own. */

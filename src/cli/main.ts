@@ -123,6 +123,46 @@ projectCommand(runs, 'logs <run>', 'what the tasks of a run printed')
   .option('--attempt <number>', 'only this attempt')
   .action(async (run: string, flags) => (await import('./commands/runs.ts')).showLogs(run, flags))
 
+const partitions = program.command('partitions').description('what is made, what is stale, and why').helpCommand(false)
+
+projectCommand(partitions, 'status [selection]', 'how many partitions of each asset are made, stale or missing').action(
+  async (select: string | undefined, flags) => (await import('./commands/partition-status.ts')).showSummaries(select, flags),
+)
+
+projectCommand(partitions, 'list [selection]', 'the partitions of assets, the newest first')
+  .option('--partition <partition>', 'only this one, or a range such as 2025-01-01..2025-01-31')
+  .option('--status <status>', 'materialized, stale, never_materialized or materialized_but_last_attempt_failed')
+  .option('--oldest', 'the oldest first')
+  .option('--limit <number>', 'how many', '50')
+  .option('--after <cursor>', 'go on where a page ended')
+  .action(async (select: string | undefined, flags) =>
+    (await import('./commands/partition-status.ts')).listPartitions(select, flags),
+  )
+
+projectCommand(partitions, 'stale [selection]', 'partitions that should be made again, or for the first time')
+  .option(
+    '--cause <cause>',
+    'only with this cause: never_materialized, code_changed, upstream_missing, upstream_changed or freshness',
+  )
+  .option('--limit <number>', 'how many', '50')
+  .option('--after <cursor>', 'go on where a page ended')
+  .action(async (select: string | undefined, flags) =>
+    (await import('./commands/partition-status.ts')).listStale(select, flags),
+  )
+
+projectCommand(partitions, 'why <asset> [partition]', 'every reason why it is stale, and where each comes from')
+  .addHelpText(
+    'after',
+    examples(
+      'servo partitions why mart/revenue',
+      'servo partitions why mart/daily 2025-01-15',
+      'servo partitions why mart/sales date=2025-01-15,region=eu',
+    ),
+  )
+  .action(async (asset: string, partition: string | undefined, flags) =>
+    (await import('./commands/partition-status.ts')).showWhy(asset, partition, flags),
+  )
+
 program.commandsGroup('Look into the state:')
 
 /** Commands about a folder of state, whether or not its project is near. */

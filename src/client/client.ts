@@ -9,7 +9,10 @@ import type {
   RunsApi,
   WireRow,
 } from '../api/run-contract.ts'
+import type { StatusApi } from '../api/status-contract.ts'
 import { type ErrorKind, messageOf, ServoError } from '../lib/error.ts'
+import { queryText } from './query-text.ts'
+import { statusClient } from './status-client.ts'
 
 export interface ClientOptions {
   /** Without a slash at the end. */
@@ -21,6 +24,7 @@ const kindOfStatus: Readonly<Record<number, ErrorKind>> = { 404: 'not_found', 40
 
 /** Speaks to a server as if it were here: the same questions, the same answers, the same errors. */
 export class ServoClient implements RunsApi {
+  readonly statuses: StatusApi = statusClient((path) => this.#json('GET', path))
   readonly #options: ClientOptions
 
   constructor(options: ClientOptions) {
@@ -45,7 +49,7 @@ export class ServoClient implements RunsApi {
   }
 
   async list({ limit, state }: { limit: number; state?: string | undefined }): Promise<readonly WireRow[]> {
-    const query = queryText({ limit: String(limit), state })
+    const query = queryText({ limit, state })
     return ((await this.#json('GET', `/runs${query}`)) as { runs: WireRow[] }).runs
   }
 
@@ -54,7 +58,7 @@ export class ServoClient implements RunsApi {
   }
 
   logs(runId: string, { task, attempt }: LogQuery): AsyncIterable<RunLogEntry> {
-    const query = queryText({ task, attempt: attempt === undefined ? undefined : String(attempt) })
+    const query = queryText({ task, attempt })
     return this.#lines(`/runs/${encodeURIComponent(runId)}/logs${query}`) as AsyncIterable<RunLogEntry>
   }
 
@@ -110,10 +114,4 @@ async function refused(response: Response): Promise<ServoError> {
   return new ServoError(kind, problem.code ?? 'refused', problem.detail ?? `the server answered ${response.status}`, {
     ...(problem.hint !== undefined && { hint: problem.hint }),
   })
-}
-
-function queryText(values: Record<string, string | undefined>): string {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, value)
-  return query.size === 0 ? '' : `?${query}`
 }

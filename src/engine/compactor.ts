@@ -9,6 +9,7 @@ import { parkedEvents } from '../model/system-tables.ts'
 import type { AnyRow, RowOf, Table } from '../model/table.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { type ColdRowsToRead, coldRowsToRead } from './cold-rows.ts'
 import { type Draft, draftBase, draftDelta, type RowsInTransit } from './draft.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
@@ -195,10 +196,19 @@ export class Compactor {
 
   /** A cold row by its key, with what is not published yet. */
   async lookup<C extends Columns>(table: Table<C>, ...key: KeyPart[]): Promise<RowOf<C> | undefined> {
-    const [stored] = await this.#stored(table, [key])
-    const parts = [stored, this.#inTransit.get(table)?.get(coldKey(key)), this.state.coldTable(table).recent.get(coldKey(key))]
-    const row = parts.reduce((a, b) => (a && b ? mergeRows(table, a, b) : (a ?? b)))
+    const [row] = await this.coldRows(table as unknown as Table).lookup([key])
     return row as RowOf<C> | undefined
+  }
+
+  /** A cold table for whoever goes through many of its rows. */
+  coldRows(table: Table): ColdRowsToRead {
+    return coldRowsToRead(table, {
+      runs: this.#manifest.runs[table.name] ?? [],
+      inTransit: this.#inTransit.get(table),
+      memory: this.state.coldTable(table),
+      reader: this.#reader,
+      stored: (keys) => this.#stored(table, keys),
+    })
   }
 
   #fold(event: Envelope): Verdict {

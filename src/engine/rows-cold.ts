@@ -13,6 +13,8 @@ export class ColdTable implements ColdRows {
   readonly table: Table
   /** Since the last base. */
   readonly recent = new Map<string, AnyRow>()
+  /** How often a row has been added or changed, for whoever keeps something that is made of them. */
+  changes = 0
   /** Of those, what changed since the last publish. */
   readonly dirty = new Set<string>()
   readonly #fetched = new Map<string, AnyRow | undefined>()
@@ -27,21 +29,25 @@ export class ColdTable implements ColdRows {
 
   lookup(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): AnyRow | undefined {
     const key = coldKey([k1, k2, k3])
-    const stored = this.#fetched.get(key)
     const recent = this.#recent(key)
     assert(
       recent !== undefined || this.#fetched.has(key),
       `${this.table.name}: the fold reads ${JSON.stringify([k1, k2, k3])} without having announced it`,
     )
-    if (stored === undefined || recent === undefined) return recent ?? stored
-    return mergeRows(this.table, stored, recent)
+    return this.#joined(this.#fetched.get(key), recent)
+  }
+
+  /** A stored row with what is in memory. */
+  over(key: string, stored: AnyRow | undefined): AnyRow | undefined {
+    return this.#joined(stored, this.#recent(key))
   }
 
   #recent(key: string): AnyRow | undefined {
-    const inherited = this.#parent?.recent.get(key)
-    const own = this.recent.get(key)
-    if (inherited === undefined || own === undefined) return own ?? inherited
-    return mergeRows(this.table, inherited, own)
+    return this.#joined(this.#parent?.recent.get(key), this.recent.get(key))
+  }
+
+  #joined(older: AnyRow | undefined, newer: AnyRow | undefined): AnyRow | undefined {
+    return older === undefined || newer === undefined ? (newer ?? older) : mergeRows(this.table, older, newer)
   }
 
   merge(partial: AnyRow): void {
@@ -55,7 +61,14 @@ export class ColdTable implements ColdRows {
   load(row: AnyRow): void {
     const key = coldKey(this.table.key.map((name) => row[name]))
     const known = this.recent.get(key)
+    this.changes++
     this.recent.set(key, known === undefined ? row : mergeRows(this.table, known, row))
+  }
+
+  /** Every row in memory, those of the parent first; a key may come twice. */
+  *rows(): Iterable<AnyRow> {
+    if (this.#parent !== undefined) yield* this.#parent.rows()
+    yield* this.recent.values()
   }
 
   /** What the store holds for a key that the next folds may look up. */

@@ -1,9 +1,11 @@
 import { ServoError } from '../lib/error.ts'
+import type { KeyPart } from '../model/rows.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { RunRef } from './manifest.ts'
 import type { Batch } from './parquet-read.ts'
 import { compareParts, type KeyTuple, keyText, mergeRows } from './row-merge.ts'
+import { type BlockPart, runColumns } from './run-columns.ts'
 import { SizedCache } from './sorted-run-cache.ts'
 import {
   filterRange,
@@ -94,6 +96,11 @@ export class RunReader {
       }
       return merged
     })
+  }
+
+  /** The columns of all rows whose key begins so. */
+  async *columns(table: Table, ref: RunRef, first: KeyPart): AsyncGenerator<BlockPart> {
+    yield* runColumns(this.#store, await this.#index(table, ref), first)
   }
 
   #index(table: Table, ref: RunRef): Promise<RunIndex> {

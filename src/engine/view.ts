@@ -7,13 +7,12 @@ import type { KeyPart } from '../model/rows.ts'
 import type { RowOf, Table } from '../model/table.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { type ColdRowsToRead, coldRowsToRead } from './cold-rows.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
 import { loadState, readDelta } from './load-state.ts'
 import { type Manifest, newestManifest } from './manifest.ts'
 import { Paths, type Scope, segmentUlid } from './paths.ts'
-import { mergeRows } from './row-merge.ts'
-import { coldKey } from './rows-cold.ts'
 import { decodeSegment, type Segment } from './segment.ts'
 import { RunReader } from './sorted-run.ts'
 import { State } from './state.ts'
@@ -90,10 +89,19 @@ export class View {
 
   /** A cold row by its key, whatever files hold it. */
   async lookup<C extends Columns>(table: Table<C>, ...key: KeyPart[]): Promise<RowOf<C> | undefined> {
-    const [stored] = await this.#reader.lookupMerged(table, this.#manifest.runs[table.name] ?? [], [key])
-    const recent = this.#state.coldTable(table).recent.get(coldKey(key))
-    const row = stored === undefined || recent === undefined ? (recent ?? stored) : mergeRows(table, stored, recent)
+    const [row] = await this.coldRows(table).lookup([key])
     return row as RowOf<C> | undefined
+  }
+
+  /** A cold table for whoever goes through many of its rows, as this state has it: the view's own, or a fresh one. */
+  coldRows(table: Table, state: State = this.#state): ColdRowsToRead {
+    const runs = this.#manifest.runs[table.name] ?? []
+    return coldRowsToRead(table, {
+      runs,
+      memory: state.coldTable(table),
+      reader: this.#reader,
+      stored: (keys) => this.#reader.lookupMerged(table, runs, keys),
+    })
   }
 
   /**

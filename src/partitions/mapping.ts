@@ -57,7 +57,11 @@ export type LinkedMapping = Exclude<PartitionMapping, SimpleMapping>
 
 /** What a downstream partition is made of: ranges of partitions that exist, and the keys of those that would have to. */
 export function upstreamOf(mapping: PartitionMapping, sets: MappedSets, downstreamKey: string): Upstream {
-  const position = positionIn(sets.downstream, downstreamKey)
+  return upstreamAt(mapping, sets, positionIn(sets.downstream, downstreamKey))
+}
+
+/** The same by position. */
+export function upstreamAt(mapping: PartitionMapping, sets: MappedSets, position: number): Upstream {
   refuseUnfit(mapping, sets)
   // What has no partitions is one thing, required whole.
   if (sets.upstream.definition === undefined) return { ranges: [allOf(sets.upstream)], missing: noKeys }

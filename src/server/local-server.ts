@@ -5,11 +5,13 @@ import { serve } from '@hono/node-server'
 import { fsStore } from '../adapters/fs/object-store.ts'
 import { localApp } from '../api/app.ts'
 import type { RunsApi } from '../api/run-contract.ts'
+import type { StatusApi } from '../api/status-contract.ts'
 import { type ProjectManifest, type ProjectProblem, projectManifest } from '../contract/definition.ts'
 import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../domain/assets/definitions.ts'
 import { pools } from '../domain/assets/pools.table.ts'
+import { partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { Paths } from '../engine/paths.ts'
 import { ulidSource } from '../lib/ulid.ts'
 import { newEvent } from '../model/event.ts'
@@ -25,6 +27,7 @@ import { Runs } from './runs.ts'
 import { runsApi } from './runs-api.ts'
 import { localSecrets } from './secrets.ts'
 import { sqlOver } from './sql-rows.ts'
+import { Statuses } from './status/statuses.ts'
 import { CodeWatcher } from './watch.ts'
 import { workerCommand } from './worker-command.ts'
 import { endedAttempt, WorkerDoor } from './worker-door.ts'
@@ -56,6 +59,7 @@ const CLOSE_GRACE_MS = 300
 export class LocalServer {
   readonly feed: Feed
   readonly runs: RunsApi
+  readonly statuses: StatusApi
   readonly orchestrator: Orchestrator
   url: string | undefined
   readonly #options: LocalServerOptions
@@ -81,6 +85,7 @@ export class LocalServer {
     door: WorkerDoor
     feed: Feed
     runs: RunsApi
+    statuses: StatusApi
   }) {
     this.#options = parts.options
     this.#size = parts.size
@@ -92,6 +97,7 @@ export class LocalServer {
     this.#door = parts.door
     this.feed = parts.feed
     this.runs = parts.runs
+    this.statuses = parts.statuses
   }
 
   static async start(options: LocalServerOptions): Promise<{ server: LocalServer; loaded: Reload }> {
@@ -133,7 +139,14 @@ export class LocalServer {
       const paths = new Paths(localScope)
       const runs = runsApi({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
       const door = new WorkerDoor({ foreign: orchestrator.foreign, secrets, scope: localScope, clock: systemClock })
-      server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, door, feed, runs })
+      const statuses = new Statuses({
+        graph: () => orchestrator.graph.get(),
+        partitions: () => orchestrator.graph.partitions(),
+        rows: () => orchestrator.loop.compactor.coldRows(partitionStatus),
+        now: systemClock.now,
+        definedAt: (key) => orchestrator.loop.compactor.state.hot(assetDefinitions).get(key)?.defined_at ?? null,
+      })
+      server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, door, feed, runs, statuses })
       const loaded = await server.#record(await pool.ready(), began)
       if (options.port !== undefined) await server.#listen([options.port].flat(), secrets.api_token, instance)
       if (options.watch) await server.#watch()
@@ -167,6 +180,7 @@ export class LocalServer {
   async #listen([port = 0, ...others]: readonly number[], token: string, instance: string): Promise<void> {
     const app = localApp({
       runs: this.runs,
+      statuses: this.statuses,
       token,
       instance,
       hosts: ['127.0.0.1', 'localhost', '[::1]'],

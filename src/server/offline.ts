@@ -7,12 +7,14 @@ import { RunCancelRequested } from '../domain/runs/run-cancel-requested.event.ts
 import { isRunOver, type RunState } from '../domain/runs/runs.table.ts'
 import { Ledger } from '../engine/ledger.ts'
 import { Paths } from '../engine/paths.ts'
+import type { State } from '../engine/state.ts'
 import { View } from '../engine/view.ts'
 import { ServoError } from '../lib/error.ts'
 import { DAY_MS } from '../lib/time.ts'
 import { ulidSource } from '../lib/ulid.ts'
 import { newEvent } from '../model/event.ts'
 import { systemClock } from '../ports/clock.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
 import { localScope } from './local-files.ts'
 import { RunReader } from './run-reader.ts'
 import { storedLogs } from './runs-api.ts'
@@ -21,8 +23,8 @@ import { sqlOver } from './sql-rows.ts'
 /** Nobody else is waiting: better slow than wrong. */
 const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000, maxAgeMs: DAY_MS }
 
-/** What can be known and asked of runs while no server runs: everything is in the folder, only nothing happens. */
-export async function offlineRuns(servoDir: string): Promise<RunsApi> {
+/** What the folder of a project holds, read when no server runs: all that has happened, whether or not it is in tables yet. */
+export async function openOffline(servoDir: string): Promise<{ store: ObjectStore; view: View; state: State }> {
   if (!existsSync(servoDir)) {
     throw new ServoError('not_found', 'no_state', `there is nothing in ${servoDir} yet`, {
       hint: 'Start the project: servo dev, or run something: servo run "*"',
@@ -41,6 +43,12 @@ export async function offlineRuns(servoDir: string): Promise<RunsApi> {
       },
     )
   }
+  return { store, view, state }
+}
+
+/** What can be known and asked of runs while no server runs: everything is in the folder, only nothing happens. */
+export async function offlineRuns(servoDir: string): Promise<RunsApi> {
+  const { store, state } = await openOffline(servoDir)
   const reader = new RunReader(() => state, sqlOver(servoDir, store, localScope))
   return {
     request: () => Promise.reject(needsServer()),

@@ -2,7 +2,7 @@ import { ServoError } from '../../lib/error.ts'
 import type { PartitionDefinition } from '../../partitions/definition.ts'
 import type { KeyList } from '../../partitions/key-list.ts'
 import type { KeyRange } from '../../partitions/key-range.ts'
-import { downstreamOf, type PartitionMapping, upstreamOf } from '../../partitions/mapping.ts'
+import { downstreamOf, type PartitionMapping, upstreamAt, upstreamOf } from '../../partitions/mapping.ts'
 import type { Upstream } from '../../partitions/mappings/kind.ts'
 import { type PartitionSet, partitionSet, type SetOptions } from '../../partitions/partition-set.ts'
 import type { GraphMappings, Link } from './graph-mappings.ts'
@@ -41,6 +41,11 @@ export class GraphPartitions {
   /** Which partitions of its upstream a partition is made from; the empty text is the key of what has none. */
   upstreamOf(assetKey: string, { upstream, mapping }: Link, key: string): Upstream {
     return upstreamOf(mapping, { downstream: this.of(assetKey), upstream: this.of(upstream) }, key)
+  }
+
+  /** The same by position. */
+  upstreamAt(assetKey: string, { upstream, mapping }: Link, position: number): Upstream {
+    return upstreamAt(mapping, { downstream: this.of(assetKey), upstream: this.of(upstream) }, position)
   }
 
   /** The same where all that is needed must exist. The first window of an asset has none before it, and needs none. */

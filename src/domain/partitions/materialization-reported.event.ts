@@ -30,6 +30,7 @@ export const MaterializationReported = defineEvent({
       last_materialization_path: null,
       last_materialization_at: toMs(report.materialized_at),
       last_materialization_code_version: report.code_version ?? null,
+      last_materialization_inputs_at: toMs(report.materialized_at),
       last_materialization_event_id: event.event_id,
       row_version: event.event_id,
     })

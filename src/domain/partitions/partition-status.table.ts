@@ -19,6 +19,7 @@ export const partitionStatus = defineTable({
           'last_materialization_id',
           'last_materialization_path',
           'last_materialization_code_version',
+          'last_materialization_inputs_at',
         ],
       },
       {
@@ -38,6 +39,9 @@ export const partitionStatus = defineTable({
     last_materialization_path: col.optional(col.string('Where its value lies; null for an asset that keeps its own data.')),
     last_materialization_at: col.optional(col.timestamp('When.')),
     last_materialization_code_version: col.optional(col.string('Version of the code that did.')),
+    last_materialization_inputs_at: col.optional(
+      col.timestamp('As of when it read what it is made from: what changes later is not in it.'),
+    ),
     last_materialization_event_id: col.optional(col.string('The event that said so.')),
     last_attempt_run_id: col.optional(col.string('Run that last tried.')),
     last_attempt_at: col.optional(col.timestamp('When that attempt ended.')),

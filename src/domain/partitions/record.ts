@@ -1,10 +1,12 @@
 import type { Rows } from '../../model/rows.ts'
-import type { Outcome } from '../tasks/task-attempts.table.ts'
+import { type Outcome, taskAttempts } from '../tasks/task-attempts.table.ts'
 import type { TaskRow } from '../tasks/tasks.table.ts'
 import { partitionStatus } from './partition-status.table.ts'
 
 export interface Ended {
   readonly outcome: Outcome
+  /** Which attempt of the task. */
+  readonly attempt: number
   readonly materialization_id?: string | null | undefined
   readonly code_version?: string | null | undefined
   readonly output?: unknown
@@ -28,6 +30,9 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Ended,
       last_materialization_path: pathOf(ended.output),
       last_materialization_at: at,
       last_materialization_code_version: ended.code_version ?? null,
+      // What it is made from is looked up after it was dispatched: whatever is recorded later it may not have seen.
+      last_materialization_inputs_at:
+        rows.hot(taskAttempts).get(task.run_id, task.task_key, ended.attempt)?.dispatched_at ?? at,
       last_materialization_event_id: eventId,
     }),
     row_version: eventId,

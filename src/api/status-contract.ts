@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { type Cause, type DisplayStatus, displayStatuses } from '../domain/partitions/staleness.ts'
+
+const selection = z.string().min(1).max(4_096).optional()
+const limit = z.coerce.number().int().min(1).max(1_000).default(50)
+/** Where the page before ended, as it said. */
+const after = z.string().max(2_048).optional()
+
+export const causes = [
+  'never_materialized',
+  'code_changed',
+  'upstream_missing',
+  'upstream_changed',
+  'freshness',
+] as const satisfies readonly Cause[]
+
+export const listQuery = z.object({
+  /** Assets: a key or a selection expression; all of them when absent. */
+  select: selection,
+  /** A key or a range, as a run takes them. */
+  partition: z.string().min(1).max(2_048).optional(),
+  status: z.enum(displayStatuses).optional(),
+  order: z.enum(['newest', 'oldest']).default('newest'),
+  limit,
+  after,
+})
+export type PartitionQuery = z.infer<typeof listQuery>
+
+export const staleQuery = z.object({
+  select: selection,
+  /** Only those that have this cause themselves. */
+  cause: z.enum(causes).optional(),
+  limit,
+  after,
+})
+export type StaleQuery = z.infer<typeof staleQuery>
+
+export const whyQuery = z.object({ partition: z.string().min(1).max(2_048).optional() })
+
+/** One partition; `partition_key` is empty for an asset that is made as a whole. */
+export interface PartitionStatus {
+  readonly asset_key: string
+  readonly partition_key: string
+  readonly status: DisplayStatus
+  /** Whether it should be made (again): the causes are its own; with none of its own, something it is made from is stale. */
+  readonly is_stale: boolean
+  readonly causes: readonly Cause[]
+  readonly last_materialization_at: string | null
+  readonly last_materialization_run_id: string | null
+  readonly last_materialization_code_version: string | null
+  readonly last_attempt_at: string | null
+  readonly last_attempt_outcome: string | null
+  readonly last_attempt_run_id: string | null
+  readonly wiped_at: string | null
+}
+
+export interface PartitionPage {
+  readonly partitions: readonly PartitionStatus[]
+  /** For the page after this one; null when this is the last. */
+  readonly next: string | null
+}
+
+export interface PartitionSummary {
+  readonly asset_key: string
+  /** How many there are now. */
+  readonly partitions: number
+  readonly first: string | null
+  readonly last: string | null
+  readonly statuses: Readonly<Record<DisplayStatus, number>>
+  /** How many have each cause themselves; one partition may have several. */
+  readonly causes: Readonly<Record<Cause, number>>
+  /** Stale only because something that they are made from is. */
+  readonly stale_by_upstream: number
+}
+
+export interface WhyCause {
+  readonly cause: Cause
+  readonly asset_key: string
+  readonly partition_keys: readonly string[]
+  readonly count: number
+  readonly upstream: { readonly asset_key: string; readonly partition_keys: readonly string[]; readonly count: number } | null
+  readonly since: string | null
+  readonly path: readonly string[]
+}
+
+export interface Why extends PartitionStatus {
+  readonly because: readonly WhyCause[]
+}
+
+/** What can be asked about the status of partitions. */
+export interface StatusApi {
+  list(query: PartitionQuery): Promise<PartitionPage>
+  stale(query: StaleQuery): Promise<PartitionPage>
+  summaries(select: string | undefined): Promise<readonly PartitionSummary[]>
+  why(assetKey: string, partition: string | undefined): Promise<Why>
+}

@@ -1,0 +1,160 @@
+import { causes, type PartitionPage, type PartitionStatus, type StatusApi, type WhyCause } from '../../api/status-contract.ts'
+import { type DisplayStatus, displayStatuses } from '../../domain/partitions/staleness.ts'
+import { ServoError } from '../../lib/error.ts'
+import { aligned, type Cell } from '../columns.ts'
+import { wholeNumber } from '../flags.ts'
+import { colours, print, printable, printJson } from '../output.ts'
+import { findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
+
+/** The server of the project, or its folder when none runs. */
+async function open(flags: ProjectFlags): Promise<StatusApi> {
+  const projectDir = findProject(flags)
+  const server = await runningServer(projectDir)
+  if (server !== undefined) return server.statuses
+  const { offlineStatuses } = await import('../../server/status/offline-statuses.ts')
+  return await offlineStatuses(servoDirOf(projectDir))
+}
+
+interface PageFlags extends ProjectFlags {
+  limit: string
+  after?: string
+}
+
+export interface ListFlags extends PageFlags {
+  partition?: string
+  status?: string
+  oldest?: boolean
+}
+
+export async function listPartitions(select: string | undefined, flags: ListFlags): Promise<void> {
+  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
+  const status = flags.status === undefined ? undefined : oneOf('--status', flags.status.toUpperCase(), displayStatuses)
+  const { partition, after, oldest } = flags
+  const page = await (await open(flags)).list({ select, partition, status, order: oldest ? 'oldest' : 'newest', limit, after })
+  if (flags.json) printJson(page)
+  else printPage(page, 'no partition matches', flags)
+}
+
+export async function listStale(select: string | undefined, flags: PageFlags & { cause?: string }): Promise<void> {
+  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
+  const cause = flags.cause === undefined ? undefined : oneOf('--cause', flags.cause.toLowerCase(), causes)
+  const page = await (await open(flags)).stale({ select, cause, limit, after: flags.after })
+  if (flags.json) printJson(page)
+  else printPage(page, 'everything is fresh', flags)
+}
+
+export async function showSummaries(select: string | undefined, flags: ProjectFlags): Promise<void> {
+  const found = await (await open(flags)).summaries(select)
+  if (flags.json) {
+    printJson(found)
+    return
+  }
+  if (found.length === 0) print('no assets; load a project with: servo dev')
+  const rows = found.map(({ asset_key, partitions, first, last, statuses, causes: of, stale_by_upstream }) => {
+    const because = Object.entries({ ...of, upstream_stale: stale_by_upstream }).filter(([, count]) => count > 0)
+    return [
+      { text: printable(asset_key) },
+      number(partitions),
+      number(statuses.MATERIALIZED, colours.green),
+      number(statuses.STALE, colours.yellow),
+      number(statuses.MATERIALIZED_BUT_LAST_ATTEMPT_FAILED, colours.red),
+      number(statuses.NEVER_MATERIALIZED),
+      { text: partitions > 1 ? printable(`${first} … ${last}`) : printable(first ?? 'none yet') },
+      { text: because.map(([cause, count]) => `${words(cause)} ${count}`).join(', '), paint: colours.dim },
+    ]
+  })
+  const head = ['asset', 'partitions', 'made', 'stale', 'failed', 'never made', 'keys', 'because']
+  const title = head.map((text, i) => ({ text, paint: colours.dim, right: i > 0 && i < 6 }))
+  if (found.length > 0) for (const text of aligned([title, ...rows])) print(text)
+}
+
+const number = (count: number, paint?: (text: string) => string): Cell => ({
+  text: count.toLocaleString('en'),
+  right: true,
+  ...(paint !== undefined && count > 0 && { paint }),
+})
+
+export async function showWhy(asset: string, partition: string | undefined, flags: ProjectFlags): Promise<void> {
+  const why = await (await open(flags)).why(asset, partition)
+  if (flags.json) {
+    printJson(why)
+    return
+  }
+  const name = why.partition_key === '' ? why.asset_key : `${why.asset_key}[${why.partition_key}]`
+  print(`${printable(name)} is ${shownStatus(why.status)}`)
+  if (why.last_materialization_at !== null) {
+    const by = why.last_materialization_run_id === null ? 'reported from outside' : why.last_materialization_run_id
+    print(colours.dim(`  made ${localTime(why.last_materialization_at)}, ${by}`))
+  }
+  if (why.last_attempt_outcome === 'FAILED')
+    print(colours.dim(`  last attempt failed ${localTime(why.last_attempt_at)}, ${why.last_attempt_run_id}`))
+  if (why.wiped_at !== null) print(colours.dim(`  wiped ${localTime(why.wiped_at)}`))
+  if (why.because.length === 0) print('  nothing it is made from has changed since, and neither has its code')
+  for (const each of why.because) {
+    print(`  ${colours.yellow(words(each.cause))}  ${printable(sentence(each))}`)
+    print(colours.dim(`    ${printable(each.path.join(' → '))}`))
+  }
+}
+
+function sentence({ cause, asset_key, partition_keys, count, upstream, since }: WhyCause): string {
+  const when = since === null ? '' : `, since ${localTime(since)}`
+  const whose = named(asset_key, partition_keys, count)
+  if (cause === 'code_changed') return `the code of ${whose} is another now${when}`
+  if (cause === 'never_materialized') return `${whose} was never made`
+  if (cause === 'freshness') return `${whose} is not as new as it should be${when}`
+  const of = upstream === null ? 'what it is made from' : named(upstream.asset_key, upstream.partition_keys, upstream.count)
+  return cause === 'upstream_missing' ? `${of} was never made, or does not exist` : `${of} was made again${when}`
+}
+
+/** `orders[2025-01-01] and 30 more`. */
+function named(asset: string, keys: readonly string[], count: number): string {
+  const [first = ''] = keys
+  const more = count > 1 ? ` and ${(count - 1).toLocaleString('en')} more` : ''
+  return (first === '' ? asset : `${asset}[${first}]`) + more
+}
+
+function printPage({ partitions, next }: PartitionPage, none: string, { limit }: PageFlags): void {
+  if (partitions.length === 0) {
+    print(none)
+    return
+  }
+  for (const text of aligned([HEAD, ...partitions.map(row)])) print(text)
+  if (next !== null) print(colours.dim(`the first ${limit}; go on with --after ${next}`))
+}
+
+const HEAD: readonly Cell[] = ['asset', 'partition', 'status', 'made', 'because'].map((text) => ({ text, paint: colours.dim }))
+
+function row(each: PartitionStatus): Cell[] {
+  const because = each.causes.length > 0 ? each.causes.map(words).join(', ') : each.is_stale ? 'upstream stale' : ''
+  return [
+    { text: printable(each.asset_key) },
+    { text: printable(each.partition_key) },
+    { text: statusWords[each.status], paint: statusColour[each.status] },
+    { text: each.last_materialization_at === null ? '' : localTime(each.last_materialization_at) },
+    { text: because, paint: colours.dim },
+  ]
+}
+
+const statusWords: Readonly<Record<DisplayStatus, string>> = {
+  NEVER_MATERIALIZED: 'never made',
+  MATERIALIZED_BUT_LAST_ATTEMPT_FAILED: 'made, last attempt failed',
+  STALE: 'stale',
+  MATERIALIZED: 'made',
+}
+const statusColour: Readonly<Record<DisplayStatus, (text: string) => string>> = {
+  NEVER_MATERIALIZED: colours.dim,
+  MATERIALIZED_BUT_LAST_ATTEMPT_FAILED: colours.red,
+  STALE: colours.yellow,
+  MATERIALIZED: colours.green,
+}
+const shownStatus = (status: DisplayStatus): string => statusColour[status](statusWords[status])
+const words = (name: string): string => name.replaceAll('_', ' ')
+
+/** As the clock on the wall shows it. */
+const localTime = (moment: string | null): string => (moment === null ? '' : new Date(moment).toLocaleString('sv-SE'))
+
+function oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
+  const found = allowed.find((each) => each === value)
+  if (found !== undefined) return found
+  throw new ServoError('invalid', 'bad_flag', `${flag} cannot be ${value}`, { hint: `One of ${allowed.join(', ')}.` })
+}

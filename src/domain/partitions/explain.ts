@@ -1,0 +1,169 @@
+import type { KeyList } from '../../partitions/key-list.ts'
+import type { RecordedGraph } from '../assets/definitions.ts'
+import type { GraphPartitions } from '../assets/graph-partitions.ts'
+import { taskKey } from '../assets/graph-partitions.ts'
+import { ancestry, CAUSES, type Cause, type StaleAsset, type Staleness } from './staleness.ts'
+
+/** One reason why a partition is stale, and how it gets there. */
+export interface Explanation {
+  readonly cause: Cause
+  /** Whose cause it is: the partition that was asked about, or one that it is made from, however far up. */
+  readonly asset_key: string
+  /** How many partitions of that asset have it. */
+  readonly count: number
+  /** The first of them. */
+  readonly partition_keys: readonly string[]
+  /** For what is wrong upstream: the partitions that are missing or newer, the first of them and how many. */
+  readonly upstream: { readonly asset_key: string; readonly partition_keys: readonly string[]; readonly count: number } | null
+  /** Since when, where that is known. */
+  readonly since: number | null
+  /** From where it comes from down to the partition that was asked about. */
+  readonly path: readonly string[]
+}
+
+/** So many keys are named; the rest is counted. */
+const SHOWN = 5
+
+export interface ExplainOptions {
+  readonly staleness: Staleness
+  readonly graph: RecordedGraph
+  readonly partitions: GraphPartitions
+  /** When the code that an asset has now was recorded. */
+  readonly definedAt: (assetKey: string) => number | null
+}
+
+/** Partitions of one asset that lead to the one that was asked about. */
+interface Reached {
+  readonly positions: number[]
+  /** For each position the one below it through which it was reached first, plus one; 0 when it was not. */
+  readonly below: Int32Array
+  readonly belowAsset: (string | undefined)[]
+}
+
+/** All causes why a partition is stale: its own, and those of everything it is made from. Nothing when it is fresh. */
+export function explain(assetKey: string, position: number, options: ExplainOptions): Explanation[] {
+  const { staleness, graph } = options
+  const found: Explanation[] = []
+  const reached = new Map<string, Reached>([[assetKey, reachedAt(staleness.asset(assetKey), position)]])
+  for (const key of [...ancestry(graph, assetKey)].reverse()) {
+    const here = reached.get(key)
+    if (here === undefined) continue
+    const asset = staleness.asset(key)
+    // Of an asset that is made from its own past, more are found on the way.
+    for (const at of here.positions) goUp(asset, at, reached, staleness)
+    for (const cause of Object.keys(CAUSES) as Cause[]) {
+      // That it was never made is said where it is missing.
+      if (cause === 'never_materialized' && key !== assetKey) continue
+      const having = here.positions.filter((at) => staleness.causes(asset, at) & CAUSES[cause])
+      if (having.length > 0) found.push(...explained(asset, cause, having, reached, options))
+    }
+  }
+  return found
+}
+
+function reachedAt(asset: StaleAsset, position: number): Reached {
+  return { positions: [position], below: new Int32Array(asset.set.count), belowAsset: [] }
+}
+
+/** Only what is stale above makes what is below it stale. */
+function goUp(asset: StaleAsset, position: number, reached: Map<string, Reached>, staleness: Staleness): void {
+  for (const [i, link] of asset.links.entries()) {
+    const upstream = asset.upstream[i] as StaleAsset
+    for (const { from, to } of link.needed(position).spans) {
+      for (let at = from; at <= to; at++) {
+        if (!staleness.isStale(upstream, at)) continue
+        let there = reached.get(upstream.key)
+        if (there === undefined) {
+          there = { positions: [], below: new Int32Array(upstream.set.count), belowAsset: [] }
+          reached.set(upstream.key, there)
+        }
+        if (there.below[at] !== 0) continue
+        there.below[at] = position + 1
+        there.belowAsset[at] = asset.key
+        there.positions.push(at)
+      }
+    }
+  }
+}
+
+/** One explanation for each link that is to blame, or one in all when it is nobody's upstream. */
+function explained(
+  asset: StaleAsset,
+  cause: Cause,
+  positions: readonly number[],
+  reached: ReadonlyMap<string, Reached>,
+  options: ExplainOptions,
+): Explanation[] {
+  const { set } = asset
+  const [first] = positions as [number]
+  const path = pathFrom(asset.key, first, reached, options.staleness)
+  const common = {
+    cause,
+    asset_key: asset.key,
+    count: positions.length,
+    partition_keys: positions.slice(0, SHOWN).map((at) => set.at(at)),
+  }
+  if (cause === 'code_changed') return [{ ...common, upstream: null, since: options.definedAt(asset.key), path }]
+  if (cause === 'never_materialized') return [{ ...common, upstream: null, since: null, path }]
+  if (cause === 'freshness') {
+    const madeAt = asset.columns.isMade(first) ? asset.columns.madeAt(first) : 0
+    return [{ ...common, upstream: null, since: asset.freshness?.staleSince(first, madeAt) ?? null, path }]
+  }
+  const blamed: Explanation[] = []
+  for (const [i, link] of asset.links.entries()) {
+    const upstream = asset.upstream[i] as StaleAsset
+    const { keys, count, since, having } = blame(asset, positions, i, cause, options)
+    if (having === 0) continue
+    blamed.push({
+      ...common,
+      count: having,
+      upstream: { asset_key: upstream.key, partition_keys: keys, count },
+      since,
+      path: [taskKey(link.upstream, keys[0] ?? ''), ...path],
+    })
+  }
+  return blamed
+}
+
+/** Which partitions of one upstream are missing, or newer than what was made from them. */
+function blame(asset: StaleAsset, positions: readonly number[], linkAt: number, cause: Cause, { partitions }: ExplainOptions) {
+  const link = asset.links[linkAt] as StaleAsset['links'][number]
+  const upstream = asset.upstream[linkAt] as StaleAsset
+  const keys: string[] = []
+  let count = 0
+  let having = 0
+  let since: number | null = null
+  for (const position of positions) {
+    const before = count
+    const { spans } = link.needed(position)
+    const inputsAt = asset.columns.isMade(position) ? asset.columns.inputsAt(position) : Number.POSITIVE_INFINITY
+    for (const { from, to } of spans) {
+      for (let at = from; at <= to; at++) {
+        const isMade = upstream.columns.isMade(at)
+        const madeAt = upstream.columns.madeAt(at)
+        if (cause === 'upstream_missing' ? isMade || upstream.isSource : !isMade || madeAt <= inputsAt) continue
+        count++
+        if (keys.length < SHOWN) keys.push(upstream.set.at(at))
+        if (cause === 'upstream_changed') since = Math.min(since ?? madeAt, madeAt)
+      }
+    }
+    if (cause === 'upstream_missing' && link.needed(position).absent > 0) {
+      const { missing }: { missing: KeyList } = partitions.upstreamAt(asset.key, link.link, position)
+      count += missing.count
+      for (let at = 0; at < missing.count && keys.length < SHOWN; at++) keys.push(missing.at(at))
+    }
+    if (count > before) having++
+  }
+  return { keys, count, since, having }
+}
+
+function pathFrom(key: string, position: number, reached: ReadonlyMap<string, Reached>, staleness: Staleness): string[] {
+  const path: string[] = []
+  for (let at = position, asset: string | undefined = key; asset !== undefined; ) {
+    path.push(taskKey(asset, staleness.asset(asset).set.at(at)))
+    const here: Reached | undefined = reached.get(asset)
+    asset = here?.belowAsset[at]
+    at = ((here?.below[at] as number | undefined) ?? 0) - 1
+  }
+  return path
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { type Cron, parseCron } from '../../cron/parse-cron.ts'
+import { nextTick, previousTick } from '../../cron/ticks.ts'
+import { positionsIn } from '../../partitions/key-range.ts'
+import type { PartitionSet } from '../../partitions/partition-set.ts'
+
+const policy = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('within'), within_ms: z.number() }),
+  z.object({ type: z.literal('by'), by: z.string().regex(/^\d{2}:\d{2}$/), timezone: z.string() }),
+])
+
+/** Since when a partition is not fresh any more; undefined while it is. */
+export interface Freshness {
+  /** `madeAt` is 0 for what was never made. */
+  staleSince(position: number, madeAt: number): number | undefined
+}
+
+/**
+ * How old is too old. Windows of time are made once, after they closed: they do not age, they can only be late, when they are
+ * not there so long after their end, or by the next such time of day. Anything else must be made again and again.
+ */
+export function freshnessOf(said: unknown, set: PartitionSet, nowMs: number): Freshness | undefined {
+  const { success, data } = policy.safeParse(said)
+  if (!success) return undefined
+  const deadline = data.type === 'within' ? (ms: number) => ms + data.within_ms : nextTime(data.by, data.timezone)
+  const endOf = windowEnds(set)
+  if (endOf !== undefined) {
+    return {
+      staleSince(position, madeAt) {
+        if (madeAt > 0) return undefined
+        const due = deadline(endOf(position))
+        return due < nowMs ? due : undefined
+      },
+    }
+  }
+  if (data.type === 'within') {
+    return { staleSince: (_, madeAt) => (madeAt > 0 && deadline(madeAt) < nowMs ? deadline(madeAt) : undefined) }
+  }
+  // The last time of day that has come asks for something made after the one before it.
+  const cron = daily(data.by)
+  const last = previousTick(cron, data.timezone, nowMs, { inclusive: true })
+  const before = last === undefined ? undefined : previousTick(cron, data.timezone, last)
+  return {
+    staleSince: (_, madeAt) => (madeAt > 0 && before !== undefined && madeAt <= before ? last : undefined),
+  }
+}
+
+function daily(time: string): Cron {
+  const [hour, minute] = time.split(':').map(Number)
+  return parseCron(`${minute} ${hour} * * *`)
+}
+
+function nextTime(by: string, timezone: string): (ms: number) => number {
+  const cron = daily(by)
+  return (ms) => nextTick(cron, timezone, ms, { inclusive: true }) ?? Number.POSITIVE_INFINITY
+}
+
+/** When the window of a partition ends, for those that have one. */
+function windowEnds(set: PartitionSet): ((position: number) => number) | undefined {
+  const { axis } = set
+  if (axis !== undefined) return (position) => axis.at(position).endMs
+  const place = set.dimensions.findIndex((dimension) => dimension.set.axis !== undefined)
+  const inner = set.dimensions[place]?.set.axis
+  return inner && ((position) => inner.at(positionsIn(set, position)[place] as number).endMs)
+}

@@ -1,0 +1,86 @@
+import { partsOf } from '../../partitions/key-range.ts'
+import type { PartitionSet } from '../../partitions/partition-set.ts'
+import type { Span } from '../../partitions/spans.ts'
+import type { Link } from '../assets/graph-mappings.ts'
+import type { GraphPartitions } from '../assets/graph-partitions.ts'
+
+/** What a partition is made from, by positions. */
+export interface NeededSpans {
+  readonly spans: readonly Span[]
+  /** How many more it would need, which do not exist. */
+  readonly absent: number
+}
+
+/** One dependency of an asset, ready to be asked for a million partitions in a row. */
+export interface StaleLink {
+  readonly link: Link
+  readonly upstream: string
+  /** Whether each partition is made from the one at the same place, and nothing else. */
+  readonly isSame: boolean
+  needed(position: number): NeededSpans
+  /** Positions that those of a span are made from, and perhaps others between them. */
+  hull(span: Span): Span
+}
+
+export function staleLink(assetKey: string, link: Link, partitions: GraphPartitions): StaleLink {
+  const { upstream, mapping } = link
+  const own = partitions.of(assetKey)
+  const theirs = partitions.of(upstream)
+  const isSame = mapping.type === 'identity' && own === theirs
+  const whole: NeededSpans = { spans: [{ from: 0, to: theirs.count - 1 }], absent: 0 }
+  // The answer does not depend on who asks.
+  const isFixed = theirs.definition === undefined || ['all', 'last', 'specific'].includes(mapping.type)
+  let fixed: NeededSpans | undefined
+  let last: { position: number; needed: NeededSpans } | undefined
+
+  function ask(position: number): NeededSpans {
+    if (theirs.definition === undefined) return whole
+    const { ranges, missing } = partitions.upstreamAt(assetKey, link, position)
+    // The first window of an asset has none before it, and needs none.
+    const absent = upstream === assetKey ? 0 : missing.count
+    return { spans: ranges.flatMap((range) => [...positionsOf(theirs, range.spans)]), absent }
+  }
+
+  function needed(position: number): NeededSpans {
+    if (isFixed) {
+      fixed ??= ask(position)
+      return fixed
+    }
+    if (last?.position !== position) last = { position, needed: ask(position) }
+    return last.needed
+  }
+
+  return {
+    link,
+    upstream,
+    isSame,
+    needed,
+    hull({ from, to }) {
+      if (isSame) return { from, to }
+      if (upstream === assetKey) return { from: 0, to: Math.max(0, to - 1) }
+      if (mapping.type !== 'time_window' && !isFixed) return { from: 0, to: theirs.count - 1 }
+      const ends = [...needed(from).spans, ...needed(to).spans]
+      if (ends.length === 0) return { from: 0, to: theirs.count - 1 }
+      return { from: Math.min(...ends.map((span) => span.from)), to: Math.max(...ends.map((span) => span.to)) }
+    },
+  }
+}
+
+/** Spans of positions in the whole, from the spans in each dimension; the last dimension varies fastest. */
+function* positionsOf(
+  set: PartitionSet,
+  spans: readonly { readonly list: readonly Span[] }[],
+  depth = 0,
+  base = 0,
+): Iterable<Span> {
+  const counts = partsOf(set).map(({ count }) => count)
+  const { list } = spans[depth] as { readonly list: readonly Span[] }
+  if (depth === counts.length - 1) {
+    for (const { from, to } of list) yield { from: base + from, to: base + to }
+    return
+  }
+  const below = counts.slice(depth + 1).reduce((all, count) => all * count, 1)
+  for (const { from, to } of list) {
+    for (let digit = from; digit <= to; digit++) yield* positionsOf(set, spans, depth + 1, base + digit * below)
+  }
+}

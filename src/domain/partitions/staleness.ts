@@ -1,0 +1,241 @@
+import type { AssetDefinition } from '../../contract/definition.ts'
+import type { PartitionSet } from '../../partitions/partition-set.ts'
+import type { Span } from '../../partitions/spans.ts'
+import type { RecordedGraph } from '../assets/definitions.ts'
+import type { GraphPartitions } from '../assets/graph-partitions.ts'
+import { type Freshness, freshnessOf } from './freshness.ts'
+import { type StaleLink, staleLink } from './stale-links.ts'
+import type { StatusColumns } from './status-columns.ts'
+
+/** Why a partition is not what it should be, in a number: several may hold. */
+export const CAUSES = {
+  never_materialized: 1,
+  code_changed: 2,
+  upstream_missing: 4,
+  upstream_changed: 8,
+  freshness: 16,
+} as const
+export type Cause = keyof typeof CAUSES
+
+export const displayStatuses = ['NEVER_MATERIALIZED', 'MATERIALIZED_BUT_LAST_ATTEMPT_FAILED', 'STALE', 'MATERIALIZED'] as const
+export type DisplayStatus = (typeof displayStatuses)[number]
+
+export interface StatusCounts {
+  readonly statuses: Readonly<Record<DisplayStatus, number>>
+  /** How many have each cause themselves; one partition may have several. */
+  readonly causes: Readonly<Record<Cause, number>>
+  /** Stale only because something that they are made from is. */
+  readonly staleByUpstream: number
+}
+
+export interface StalenessOptions {
+  readonly graph: RecordedGraph
+  /** Which partitions there are at this moment. */
+  readonly partitions: GraphPartitions
+  readonly columns: (assetKey: string) => StatusColumns
+  readonly nowMs: number
+}
+
+/** An asset as staleness sees it. */
+export interface StaleAsset {
+  readonly key: string
+  readonly definition: AssetDefinition
+  readonly columns: StatusColumns
+  /** Its partitions at this moment; columns may follow more later. */
+  readonly set: PartitionSet
+  readonly links: readonly StaleLink[]
+  /** What each link leads to. */
+  readonly upstream: readonly StaleAsset[]
+  readonly freshness: Freshness | undefined
+  /** Data that others make: whoever never told us of it may have made it all the same. */
+  readonly isSource: boolean
+  /** The number of the code it has now; -1 when it has no version. */
+  readonly code: number
+  /** 0 not known yet, 1 fresh, 2 stale: by itself or because of what it is made from. */
+  readonly known: Uint8Array
+}
+
+const FRESH = 1
+const STALE = 2
+
+/**
+ * Which partitions are stale at one moment, worked out from what is recorded of them and of all they are made from. Nothing of
+ * it is stored: code, policies and upstreams may change at any time. Cost follows the partitions that are asked for.
+ */
+export class Staleness {
+  readonly #options: StalenessOptions
+  readonly #assets = new Map<string, StaleAsset>()
+  readonly #aboveOf = new Map<string, readonly string[]>()
+  /** For the spans that a link was last asked about: a million partitions may be made from the same hundred thousand. */
+  readonly #answers = new Map<StaleLink, { readonly spans: readonly Span[]; readonly isStale: boolean }>()
+
+  constructor(options: StalenessOptions) {
+    this.#options = options
+  }
+
+  asset(key: string): StaleAsset {
+    const known = this.#assets.get(key)
+    if (known !== undefined) return known
+    for (const each of this.#above(key)) if (!this.#assets.has(each)) this.#prepare(each)
+    return this.#assets.get(key) as StaleAsset
+  }
+
+  /** After everything it is made from. */
+  #prepare(key: string): void {
+    const { graph, partitions, columns: columnsOf, nowMs } = this.#options
+    const definition = graph.graph.assets.get(key) as AssetDefinition
+    const columns = columnsOf(key)
+    const { set } = columns
+    const upstream: StaleAsset[] = []
+    const asset: StaleAsset = {
+      key,
+      definition,
+      columns,
+      set,
+      links: partitions.links(key).map((link) => staleLink(key, link, partitions)),
+      upstream,
+      freshness: freshnessOf(definition.policies['freshness'], set, nowMs),
+      isSource: definition.kind === 'source',
+      code: columns.codeOf(definition.code_version ?? null),
+      known: new Uint8Array(set.count),
+    }
+    this.#assets.set(key, asset)
+    for (const link of asset.links) upstream.push(this.#assets.get(link.upstream) as StaleAsset)
+  }
+
+  /** The causes that lie with the partition itself and with what it is made from directly. */
+  causes(asset: StaleAsset, position: number): number {
+    const { columns, freshness, isSource, code } = asset
+    const isMade = columns.isMade(position)
+    let causes = 0
+    if (!isMade && !isSource) causes |= CAUSES.never_materialized
+    const madeWith = columns.code(position)
+    if (isMade && code >= 0 && madeWith >= 0 && madeWith !== code) causes |= CAUSES.code_changed
+    if (freshness?.staleSince(position, isMade ? columns.madeAt(position) : 0) !== undefined) causes |= CAUSES.freshness
+    const inputsAt = isMade ? columns.inputsAt(position) : Number.POSITIVE_INFINITY
+    for (let i = 0; i < asset.links.length; i++) {
+      causes |= causesOf(asset.links[i] as StaleLink, asset.upstream[i] as StaleAsset, position, inputsAt)
+    }
+    return causes
+  }
+
+  /** Whether it is stale, by itself or because something it is made from is, however far up. */
+  isStale(asset: StaleAsset, position: number): boolean {
+    if (asset.known[position] === 0) this.workOut(asset, { from: position, to: position })
+    return asset.known[position] === STALE
+  }
+
+  display(asset: StaleAsset, position: number): DisplayStatus {
+    const { columns } = asset
+    if (!columns.isMade(position)) return 'NEVER_MATERIALIZED'
+    if (columns.isFailed(position)) return 'MATERIALIZED_BUT_LAST_ATTEMPT_FAILED'
+    return this.isStale(asset, position) ? 'STALE' : 'MATERIALIZED'
+  }
+
+  /** How many partitions have each status. */
+  count(asset: StaleAsset): StatusCounts {
+    const { columns, known } = asset
+    const { count } = asset.set
+    if (known.includes(0)) this.workOut(asset, { from: 0, to: count - 1 })
+    let never = 0
+    let failed = 0
+    let stale = 0
+    const byCauses = new Uint32Array(2 * CAUSES.freshness)
+    for (let position = 0; position < count; position++) {
+      const isStale = known[position] === STALE
+      if (isStale) byCauses[this.causes(asset, position)]!++
+      if (!columns.isMade(position)) never++
+      else if (columns.isFailed(position)) failed++
+      else if (isStale) stale++
+    }
+    return {
+      statuses: {
+        NEVER_MATERIALIZED: never,
+        MATERIALIZED_BUT_LAST_ATTEMPT_FAILED: failed,
+        STALE: stale,
+        MATERIALIZED: count - never - failed - stale,
+      },
+      causes: Object.fromEntries(
+        Object.entries(CAUSES).map(([cause, bit]) => [cause, byCauses.reduce((sum, n, mask) => sum + (mask & bit ? n : 0), 0)]),
+      ) as Record<Cause, number>,
+      staleByUpstream: byCauses[0] as number,
+    }
+  }
+
+  /** Works out what is not known of a span, and before it of all it is made from: assets in order, so nothing recurs. */
+  workOut(asset: StaleAsset, span: Span): void {
+    const needs = new Map<string, Span>([[asset.key, span]])
+    const order = this.#above(asset.key)
+    for (let i = order.length - 1; i >= 0; i--) {
+      const need = needs.get(order[i] as string)
+      if (need === undefined || need.to < need.from) continue
+      for (const link of this.asset(order[i] as string).links) {
+        const hull = link.hull(need)
+        const known = needs.get(link.upstream)
+        needs.set(
+          link.upstream,
+          known === undefined ? hull : { from: Math.min(known.from, hull.from), to: Math.max(known.to, hull.to) },
+        )
+      }
+    }
+    for (const key of order) {
+      const need = needs.get(key)
+      if (need !== undefined) this.#fill(this.asset(key), need)
+    }
+  }
+
+  #fill(asset: StaleAsset, { from, to }: Span): void {
+    const { known, links, upstream } = asset
+    for (let position = from; position <= to; position++) {
+      if (known[position] !== 0) continue
+      let isStale = this.causes(asset, position) !== 0
+      for (let i = 0; i < links.length && !isStale; i++) {
+        isStale = this.#isAnyStale(links[i] as StaleLink, (upstream[i] as StaleAsset).known, position)
+      }
+      known[position] = isStale ? STALE : FRESH
+    }
+  }
+
+  #isAnyStale(link: StaleLink, known: Uint8Array, position: number): boolean {
+    if (link.isSame) return known[position] === STALE
+    const { spans } = link.needed(position)
+    const last = this.#answers.get(link)
+    if (last?.spans === spans) return last.isStale
+    const isStale = spans.some(({ from, to }) => known.subarray(from, to + 1).includes(STALE))
+    this.#answers.set(link, { spans, isStale })
+    return isStale
+  }
+
+  /** An asset after everything it is made from. */
+  #above(key: string): readonly string[] {
+    let order = this.#aboveOf.get(key)
+    if (order === undefined) {
+      order = ancestry(this.#options.graph, key)
+      this.#aboveOf.set(key, order)
+    }
+    return order
+  }
+}
+
+function causesOf(link: StaleLink, { columns, isSource }: StaleAsset, position: number, inputsAt: number): number {
+  if (link.isSame) {
+    if (columns.isMade(position)) return columns.madeAt(position) > inputsAt ? CAUSES.upstream_changed : 0
+    return isSource ? 0 : CAUSES.upstream_missing
+  }
+  const { spans, absent } = link.needed(position)
+  let causes = absent > 0 ? CAUSES.upstream_missing : 0
+  for (const { from, to } of spans) {
+    const { madeAt, missing } = columns.span(from, to)
+    if (missing > 0 && !isSource) causes |= CAUSES.upstream_missing
+    if (madeAt > inputsAt) causes |= CAUSES.upstream_changed
+  }
+  return causes
+}
+
+/** An asset and all it is made from, in an order in which everything comes after what it is made from. */
+export function ancestry({ graph }: Pick<RecordedGraph, 'graph'>, key: string): readonly string[] {
+  const found = new Set([key])
+  // A set goes on with what is added while it is gone through.
+  for (const each of found) for (const upstream of graph.upstream(each)) found.add(upstream)
+  return graph.order.filter((each) => found.has(each))
+}

@@ -1,0 +1,180 @@
+import { assert } from '../../lib/assert.ts'
+import type { PartitionSet } from '../../partitions/partition-set.ts'
+
+/** What is known of one partition, as far as its status depends on it. Moments in milliseconds; 0 or absent is never. */
+export interface PartitionFacts {
+  readonly madeAt: number
+  /** As of when it read what it is made from. */
+  readonly inputsAt: number
+  readonly codeVersion: string | null
+  /** Its last attempt, and whether that failed. */
+  readonly attemptAt: number
+  readonly failed: boolean
+  readonly wipedAt: number
+}
+
+/** What is known of several partitions together. */
+export interface SpanFacts {
+  /** When the last of them was made. */
+  readonly madeAt: number
+  /** How many were not made. */
+  readonly missing: number
+}
+
+/** Partitions are looked at in blocks of this many, as long as none of them changes. */
+const BLOCK = 1_024
+
+/**
+ * The status of every partition of an asset, by position: 40 bytes each, whatever the key. It takes facts in any order and any
+ * number of times, by the rule of the table: the later materialization counts, and the later attempt.
+ */
+export class StatusColumns {
+  /** Positions are those of this set. */
+  set: PartitionSet
+  /** Grows whenever anything becomes known. */
+  version = 0
+  /** Partitions that were made twice in the same millisecond: the table knows which one counts. */
+  readonly ties = new Set<number>()
+  readonly codes: string[] = []
+  readonly #codeOf = new Map<string, number>()
+  #madeAt = new Float64Array(0)
+  #inputsAt = new Float64Array(0)
+  #attemptAt = new Float64Array(0)
+  #wipedAt = new Float64Array(0)
+  #code = new Int32Array(0)
+  #failed = new Uint8Array(0)
+  #blockMadeAt = new Float64Array(0)
+  /** How many of a block are missing; -1 when it has to be counted. */
+  #blockMissing = new Int32Array(0)
+
+  constructor(set: PartitionSet) {
+    this.set = set
+    this.follow(set)
+  }
+
+  /** The same partitions and perhaps some more behind them. */
+  follow(set: PartitionSet): void {
+    this.set = set
+    if (set.count <= this.#madeAt.length) return
+    const room = Math.ceil(Math.max(set.count, this.#madeAt.length * 1.25) / BLOCK) * BLOCK
+    this.#madeAt = grown(this.#madeAt, new Float64Array(room))
+    this.#inputsAt = grown(this.#inputsAt, new Float64Array(room))
+    this.#attemptAt = grown(this.#attemptAt, new Float64Array(room))
+    this.#wipedAt = grown(this.#wipedAt, new Float64Array(room))
+    this.#code = grown(this.#code, new Int32Array(room).fill(-1))
+    this.#failed = grown(this.#failed, new Uint8Array(room))
+    this.#blockMadeAt = new Float64Array(room / BLOCK)
+    this.#blockMissing = new Int32Array(room / BLOCK).fill(-1)
+  }
+
+  /** In memory. */
+  get bytes(): number {
+    return this.#madeAt.length * 37
+  }
+
+  /** The number of a code version here. */
+  codeOf(version: string | null): number {
+    if (version === null) return -1
+    let code = this.#codeOf.get(version)
+    if (code === undefined) {
+      code = this.codes.push(version) - 1
+      this.#codeOf.set(version, code)
+    }
+    return code
+  }
+
+  made(position: number, madeAt: number, inputsAt: number, code: number): void {
+    const known = this.#madeAt[position] as number
+    if (madeAt < known) return
+    if (madeAt === known) {
+      if (inputsAt !== this.#inputsAt[position] || code !== this.#code[position]) this.ties.add(position)
+      return
+    }
+    this.#madeAt[position] = madeAt
+    this.#inputsAt[position] = inputsAt
+    this.#code[position] = code
+    this.#blockMissing[(position / BLOCK) | 0] = -1
+    this.version++
+  }
+
+  /** Between two materializations of the same millisecond. */
+  settle(position: number, inputsAt: number, code: number): void {
+    this.#inputsAt[position] = inputsAt
+    this.#code[position] = code
+    this.version++
+  }
+
+  attempted(position: number, at: number, failed: boolean): void {
+    if (at < (this.#attemptAt[position] as number)) return
+    const changes = at !== this.#attemptAt[position] || Number(failed) !== this.#failed[position]
+    this.#attemptAt[position] = at
+    this.#failed[position] = Number(failed)
+    if (changes) this.version++
+  }
+
+  wiped(position: number, at: number): void {
+    if (at <= (this.#wipedAt[position] as number)) return
+    this.#wipedAt[position] = at
+    this.#blockMissing[(position / BLOCK) | 0] = -1
+    this.version++
+  }
+
+  /** Whether there is a materialization that counts. */
+  isMade(position: number): boolean {
+    return (this.#madeAt[position] as number) > (this.#wipedAt[position] as number)
+  }
+
+  madeAt(position: number): number {
+    return this.#madeAt[position] as number
+  }
+
+  inputsAt(position: number): number {
+    return this.#inputsAt[position] as number
+  }
+
+  code(position: number): number {
+    return this.#code[position] as number
+  }
+
+  /** Whether somebody tried again after the last materialization, and failed. */
+  isFailed(position: number): boolean {
+    return this.#failed[position] === 1 && (this.#attemptAt[position] as number) > (this.#madeAt[position] as number)
+  }
+
+  /** Positions `from` to `to`, both included. */
+  span(from: number, to: number): SpanFacts {
+    assert(from >= 0 && to < this.set.count, `there are no positions ${from} to ${to}`)
+    let madeAt = 0
+    let missing = 0
+    for (let at = from; at <= to; ) {
+      if (at % BLOCK === 0 && at + BLOCK <= to + 1) {
+        const block = at / BLOCK
+        if (this.#blockMissing[block] === -1) this.#count(block)
+        madeAt = Math.max(madeAt, this.#blockMadeAt[block] as number)
+        missing += this.#blockMissing[block] as number
+        at += BLOCK
+        continue
+      }
+      if (this.isMade(at)) madeAt = Math.max(madeAt, this.#madeAt[at] as number)
+      else missing++
+      at++
+    }
+    return { madeAt, missing }
+  }
+
+  #count(block: number): void {
+    let madeAt = 0
+    let missing = 0
+    for (let at = block * BLOCK; at < (block + 1) * BLOCK; at++) {
+      if (this.isMade(at)) madeAt = Math.max(madeAt, this.#madeAt[at] as number)
+      else missing++
+    }
+    this.#blockMadeAt[block] = madeAt
+    this.#blockMissing[block] = missing
+  }
+}
+
+function grown<T extends Float64Array | Int32Array | Uint8Array>(old: T, fresh: T): T {
+  fresh.set(old)
+  return fresh
+}

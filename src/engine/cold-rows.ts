@@ -1,0 +1,53 @@
+import type { KeyPart } from '../model/rows.ts'
+import type { AnyRow, Table } from '../model/table.ts'
+import type { RunRef } from './manifest.ts'
+import { mergeRows } from './row-merge.ts'
+import { type ColdTable, coldKey } from './rows-cold.ts'
+import type { BlockPart } from './run-columns.ts'
+import type { RunReader } from './sorted-run.ts'
+
+/**
+ * A cold table at one moment: files that hold most of it, and what is in memory. What all versions of a row come to is its
+ * value.
+ */
+export interface ColdRowsToRead {
+  readonly runs: readonly RunRef[]
+  /** Grows whenever a row in memory is added or changed. */
+  readonly changes: number
+  /** Rows in memory: those that no run has yet, and perhaps some that one has. */
+  recent(): Iterable<AnyRow>
+  /** The columns of all rows of a run whose key begins so. */
+  columns(ref: RunRef, first: KeyPart): AsyncIterable<BlockPart>
+  /** Rows by key, each in the place of its key. */
+  lookup(keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]>
+}
+
+export interface ColdParts {
+  readonly runs: readonly RunRef[]
+  /** What has left memory for a file that no manifest names yet. */
+  readonly inTransit?: ReadonlyMap<string, AnyRow> | undefined
+  readonly memory: ColdTable
+  readonly reader: RunReader
+  /** What the runs hold. */
+  readonly stored: (keys: readonly KeyPart[][]) => Promise<(AnyRow | undefined)[]>
+}
+
+export function coldRowsToRead(table: Table, { runs, inTransit, memory, reader, stored }: ColdParts): ColdRowsToRead {
+  return {
+    runs,
+    changes: memory.changes,
+    *recent() {
+      if (inTransit !== undefined) yield* inTransit.values()
+      yield* memory.rows()
+    },
+    columns: (ref, first) => reader.columns(table, ref, first),
+    async lookup(keys) {
+      const rows = await stored(keys)
+      return keys.map((key, i) => {
+        const text = coldKey(key)
+        const [older, moving] = [rows[i], inTransit?.get(text)]
+        return memory.over(text, older && moving ? mergeRows(table, older, moving) : (older ?? moving))
+      })
+    },
+  }
+}

@@ -1,0 +1,183 @@
+import { zstdDecompressSync } from 'node:zlib'
+import type { ColumnMetaData } from 'hyparquet'
+import { parquetHeader } from 'hyparquet/src/column.js'
+import { readRleBitPackedHybrid } from 'hyparquet/src/encoding.js'
+import { unreadable } from './checked.ts'
+import type { Footer, Group, Slice } from './parquet-read.ts'
+
+/** Texts by number: most columns say one of a few things over and over. A null is -1. */
+export interface Words {
+  readonly codes: Int32Array
+  readonly values: readonly string[]
+}
+
+export interface Texts {
+  at(row: number): string
+}
+
+/**
+ * The columns of one row group as arrays of numbers, for whoever looks at a million rows and makes none: fifty times as fast
+ * as decoding rows. It reads what our writer writes, one page for each column; anything else is an error, not a wrong answer.
+ */
+export class ColumnBlock {
+  readonly rows: number
+  readonly #footer: Footer
+  readonly #group: Group
+  readonly #slice: Slice
+
+  constructor(footer: Footer, group: Group, slice: Slice) {
+    this.rows = group.rows
+    this.#footer = footer
+    this.#group = group
+    this.#slice = slice
+  }
+
+  /** Moments in milliseconds; NaN where there is none. */
+  times(name: string): Float64Array {
+    const times = new Float64Array(this.rows)
+    const page = this.#page(name)
+    if (page === undefined) return times.fill(Number.NaN)
+    if (page.encoding !== 'PLAIN') throw this.#strange(name, page.encoding)
+    if (page.nulls === this.rows) return times.fill(Number.NaN)
+    const { present } = page
+    const values = page.values()
+    const words = new DataView(values.buffer, values.byteOffset, values.byteLength)
+    for (let row = 0, at = 0; row < times.length; row++) {
+      if (present !== undefined && present[row] === 0) {
+        times[row] = Number.NaN
+        continue
+      }
+      times[row] = words.getInt32(at + 4, true) * 0x1_0000_0000 + words.getUint32(at, true)
+      at += 8
+    }
+    return times
+  }
+
+  words(name: string): Words {
+    const page = this.#page(name)
+    const codes = new Int32Array(this.rows).fill(-1)
+    if (page === undefined || page.nulls === this.rows) return { codes, values: [] }
+    if (page.encoding === 'PLAIN') return this.#numbered(page, codes)
+    if (page.encoding !== 'RLE_DICTIONARY' || page.dictionary === undefined) throw this.#strange(name, page.encoding)
+    const { present, dictionary } = page
+    const found = new Int32Array(this.rows - page.nulls)
+    // One text that all rows have needs no numbers.
+    if (dictionary.count > 1) {
+      const values = page.values()
+      const width = values[0] as number
+      const reader = { view: new DataView(values.buffer, values.byteOffset, values.byteLength), offset: 1 }
+      readRleBitPackedHybrid(reader, width, found as unknown as number[], values.length - 1)
+    }
+    for (let row = 0, at = 0; row < codes.length; row++) {
+      if (present === undefined || present[row] !== 0) codes[row] = found[at++] as number
+    }
+    return { codes, values: plainTexts(dictionary.values(), dictionary.count).all() }
+  }
+
+  /** Of a column that is never null. */
+  texts(name: string): Texts {
+    const page = this.#page(name)
+    if (page === undefined || page.nulls > 0) throw this.#strange(name, 'a null')
+    if (page.encoding === 'PLAIN') return plainTexts(page.values(), this.rows)
+    const { codes, values } = this.words(name)
+    return { at: (row) => values[codes[row] as number] as string }
+  }
+
+  #numbered({ values, present, nulls }: Page, codes: Int32Array): Words {
+    const texts = plainTexts(values(), codes.length - nulls)
+    const known = new Map<string, number>()
+    for (let row = 0, at = 0; row < codes.length; row++) {
+      if (present !== undefined && present[row] === 0) continue
+      const text = texts.at(at++)
+      let code = known.get(text)
+      if (code === undefined) {
+        code = known.size
+        known.set(text, code)
+      }
+      codes[row] = code
+    }
+    return { codes, values: [...known.keys()] }
+  }
+
+  /** The only page of a column; undefined when the file is older than the column. */
+  #page(name: string): Page | undefined {
+    const meta = this.#group.parquet.columns.find(({ meta_data }) => meta_data?.path_in_schema[0] === name)?.meta_data
+    if (meta === undefined) {
+      if (this.#footer.plan.present.includes(name)) throw this.#strange(name, 'no column')
+      return undefined
+    }
+    const start = Number(meta.dictionary_page_offset ?? meta.data_page_offset) - this.#slice.start
+    const bytes = this.#slice.bytes.subarray(start, start + Number(meta.total_compressed_size))
+    const reader = { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offset: 0 }
+    let dictionary: Page['dictionary']
+    let header = parquetHeader(reader)
+    if (header.type === 'DICTIONARY_PAGE') {
+      const packed = bytes.subarray(reader.offset, reader.offset + header.compressed_page_size)
+      const size = Number(header.uncompressed_page_size)
+      dictionary = {
+        values: () => unpack(packed, size, meta),
+        count: header.dictionary_page_header?.num_values ?? 0,
+      }
+      reader.offset += header.compressed_page_size
+      header = parquetHeader(reader)
+    }
+    const about = header.data_page_header_v2
+    const end = reader.offset + header.compressed_page_size
+    if (about === undefined || about.num_rows !== this.rows || end !== bytes.length) throw this.#strange(name, header.type)
+    const levels = about.definition_levels_byte_length + about.repetition_levels_byte_length
+    const packed = bytes.subarray(reader.offset + levels, end)
+    let present: Uint8Array | undefined
+    if (about.num_nulls > 0) {
+      present = new Uint8Array(this.rows)
+      readRleBitPackedHybrid(reader, 1, present as unknown as number[], about.definition_levels_byte_length)
+    }
+    const size = Number(header.uncompressed_page_size) - levels
+    return {
+      values: () => (about.is_compressed ? unpack(packed, size, meta) : packed),
+      encoding: about.encoding,
+      nulls: about.num_nulls,
+      ...(present !== undefined && { present }),
+      ...(dictionary !== undefined && { dictionary }),
+    }
+  }
+
+  #strange(name: string, what: string | undefined): Error {
+    return unreadable(this.#footer.file, `${name} holds ${what}, which this reader does not expect`)
+  }
+}
+
+interface Page {
+  /** Unpacked when asked for. */
+  values(): Uint8Array
+  readonly encoding: string
+  readonly nulls: number
+  /** For each row whether it has a value; absent when all have. */
+  readonly present?: Uint8Array
+  readonly dictionary?: { values(): Uint8Array; readonly count: number }
+}
+
+/** The least that zlib takes. */
+const MIN_CHUNK = 64
+
+function unpack(packed: Uint8Array, size: number, { codec }: ColumnMetaData): Uint8Array {
+  if (codec === 'UNCOMPRESSED' || size === 0) return packed
+  if (codec !== 'ZSTD') throw new Error(`the codec ${codec} is for small files`)
+  // Into one buffer of the right size: the default makes a large one for every page.
+  return zstdDecompressSync(packed, { maxOutputLength: size, chunkSize: Math.max(MIN_CHUNK, size) })
+}
+
+// A byte order mark at the beginning of a text is part of it.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** Texts that follow each other, each after its length. */
+function plainTexts(bytes: Uint8Array, count: number): Texts & { all(): string[] } {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const starts = new Uint32Array(count + 1)
+  for (let i = 0, at = 0; i < count; i++) {
+    starts[i] = at + 4
+    at += 4 + view.getUint32(at, true)
+    starts[i + 1] = at + 4
+  }
+  const at = (i: number): string => decoder.decode(bytes.subarray(starts[i], (starts[i + 1] as number) - 4))
+  return { at, all: () => Array.from({ length: count }, (_, i) => at(i)) }
+}

@@ -1,0 +1,59 @@
+import { crc32 } from 'node:zlib'
+import type { KeyPart } from '../model/rows.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import { unreadable } from './checked.ts'
+import { ColumnBlock } from './column-block.ts'
+import { compareParts } from './row-merge.ts'
+import { type RunIndex, readRange } from './sorted-run-index.ts'
+
+/** Rows `from` up to, and without, `to` of a block. */
+export interface BlockPart {
+  readonly block: ColumnBlock
+  readonly from: number
+  readonly to: number
+}
+
+/** One request for many row groups, not so many that memory notices. */
+const READ_BYTES = 4 * 1024 * 1024
+
+/** The columns of all rows of a run whose key begins so, in key order. Reads only the row groups that may hold some. */
+export async function* runColumns(store: ObjectStore, index: RunIndex, first: KeyPart): AsyncGenerator<BlockPart> {
+  const { footer, groups, ref } = index
+  const last = groups.findLastIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) <= 0)
+  let start = groups.findIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) >= 0)
+  if (start < 0) start = groups.length
+  // What comes before may end with some.
+  start = Math.max(0, start - 1)
+  for (let from = start; from <= last; ) {
+    let to = from + 1
+    const begin = footer.groups[from]!.start
+    while (to <= last && footer.groups[to]!.end - begin <= READ_BYTES) to++
+    const bytes = await readRange(store, ref, begin, footer.groups[to - 1]!.end)
+    for (let at = from; at < to; at++) {
+      const group = footer.groups[at]!
+      const own = bytes.subarray(group.start - begin, group.end - begin)
+      if (crc32(own) !== groups[at]!.crc32) throw unreadable(ref.path, `row group ${at} is damaged`)
+      const block = new ColumnBlock(footer, group, { start: group.start, bytes: own })
+      const isWhole = groups[at]!.first_key[0] === first && (groups[at + 1]?.first_key ?? index.last_key)?.[0] === first
+      const part = isWhole ? { block, from: 0, to: block.rows } : partOf(block, footer.table.key[0] as string, first)
+      if (part.to > part.from) yield part
+    }
+    from = to
+  }
+}
+
+/** Rows are in key order, so those that begin alike stand together. */
+function partOf(block: ColumnBlock, name: string, first: KeyPart): BlockPart {
+  const texts = block.texts(name)
+  const before = (goesOn: (order: number) => boolean): number => {
+    let low = 0
+    let high = block.rows
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (goesOn(compareParts(texts.at(middle), first))) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+  return { block, from: before((order) => order < 0), to: before((order) => order <= 0) }
+}

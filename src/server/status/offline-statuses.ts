@@ -1,0 +1,20 @@
+import type { StatusApi } from '../../api/status-contract.ts'
+import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
+import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import { systemClock } from '../../ports/clock.ts'
+import { CurrentGraph } from '../current-graph.ts'
+import { openOffline } from '../offline.ts'
+import { Statuses } from './statuses.ts'
+
+/** The status of partitions while no server runs. */
+export async function offlineStatuses(servoDir: string): Promise<StatusApi> {
+  const { view, state } = await openOffline(servoDir)
+  const graph = new CurrentGraph(() => state, systemClock.now)
+  return new Statuses({
+    graph: () => graph.get(),
+    partitions: () => graph.partitions(),
+    rows: () => view.coldRows(partitionStatus, state),
+    now: systemClock.now,
+    definedAt: (key) => state.hot(assetDefinitions).get(key)?.defined_at ?? null,
+  })
+}

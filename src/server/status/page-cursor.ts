@@ -1,0 +1,20 @@
+import { ServoError } from '../../lib/error.ts'
+
+/** Where a page ended: an asset, and the key of the partition that came last. */
+export interface Cursor {
+  readonly asset: string
+  readonly partition: string
+}
+
+export const writeCursor = ({ asset, partition }: Cursor): string =>
+  Buffer.from(JSON.stringify([asset, partition])).toString('base64url')
+
+export function readCursor(text: string): Cursor {
+  try {
+    const [asset, partition, ...rest] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
+    if (typeof asset === 'string' && typeof partition === 'string' && rest.length === 0) return { asset, partition }
+  } catch {}
+  throw new ServoError('invalid', 'bad_cursor', `${text.slice(0, 100)} is not where a page ended`, {
+    hint: 'Give back what the page before said in `next`, as it is.',
+  })
+}

@@ -1,0 +1,180 @@
+import type {
+  PartitionPage,
+  PartitionQuery,
+  PartitionStatus,
+  PartitionSummary,
+  StaleQuery,
+  StatusApi,
+  Why,
+} from '../../api/status-contract.ts'
+import { askedPartitions } from '../../domain/assets/asked-partitions.ts'
+import { chooseAssets } from '../../domain/assets/plan-choice.ts'
+import { explain } from '../../domain/partitions/explain.ts'
+import type { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import { CAUSES, type Cause, type StaleAsset } from '../../domain/partitions/staleness.ts'
+import { ServoError } from '../../lib/error.ts'
+import { toIso } from '../../lib/time.ts'
+import type { Row } from '../../model/table.ts'
+import { canonicalKey } from '../../partitions/definition.ts'
+import { positionIn } from '../../partitions/partition-set.ts'
+import { CurrentStaleness, inTurns, type Moment, type StatusSource } from './current-staleness.ts'
+import { readCursor, writeCursor } from './page-cursor.ts'
+
+export interface StatusesOptions extends StatusSource {
+  /** When the definition that an asset has now was recorded. */
+  readonly definedAt: (assetKey: string) => number | null
+}
+
+type StatusRow = Row<typeof partitionStatus>
+
+/** The positions of an asset that belong on a page, from the one after `after` on. */
+type Walk = (asset: StaleAsset, after: number | undefined) => AsyncIterable<number>
+
+/** Answers what the status of partitions is, and why. */
+export class Statuses implements StatusApi {
+  readonly #options: StatusesOptions
+  readonly #current: CurrentStaleness
+
+  constructor(options: StatusesOptions) {
+    this.#options = options
+    this.#current = new CurrentStaleness(options)
+  }
+
+  async list(query: PartitionQuery): Promise<PartitionPage> {
+    const keys = this.#assets(query.select)
+    const moment = await this.#current.of(keys)
+    return await this.#page(keys, query, moment, async function* (asset, after) {
+      const { set } = asset
+      const wanted = query.partition === undefined ? undefined : askedPartitions(set, query.partition)
+      const isNewest = query.order === 'newest'
+      const last = isNewest ? -1 : set.count
+      const step = isNewest ? -1 : 1
+      for (let at = after === undefined ? (isNewest ? set.count - 1 : 0) : after + step; at !== last; at += step) {
+        if (wanted !== undefined && !wanted.some((range) => range.has(set.at(at)))) continue
+        if (query.status === undefined || moment.staleness.display(asset, at) === query.status) yield at
+      }
+    })
+  }
+
+  async stale(query: StaleQuery): Promise<PartitionPage> {
+    const keys = this.#assets(query.select)
+    const moment = await this.#current.of(keys)
+    const bits = query.cause === undefined ? -1 : CAUSES[query.cause]
+    const { staleness } = moment
+    return await this.#page(keys, query, moment, async function* (asset, after) {
+      for await (const { from, to } of inTurns(staleness, asset, after === undefined ? 0 : after + 1)) {
+        for (let at = from; at <= to; at++) {
+          if (staleness.isStale(asset, at) && (bits < 0 || staleness.causes(asset, at) & bits)) yield at
+        }
+      }
+    })
+  }
+
+  async summaries(select: string | undefined): Promise<readonly PartitionSummary[]> {
+    const keys = this.#assets(select)
+    const { staleness, counts } = await this.#current.of(keys)
+    const found: PartitionSummary[] = []
+    for (const key of keys) {
+      const asset = staleness.asset(key)
+      const { set } = asset
+      let counted = counts.get(key)
+      if (counted === undefined) {
+        for await (const _ of inTurns(staleness, asset, 0));
+        counted = staleness.count(asset)
+        counts.set(key, counted)
+      }
+      found.push({
+        asset_key: key,
+        partitions: set.count,
+        first: set.count > 0 ? set.at(0) : null,
+        last: set.count > 0 ? set.at(set.count - 1) : null,
+        statuses: counted.statuses,
+        causes: counted.causes,
+        stale_by_upstream: counted.staleByUpstream,
+      })
+    }
+    return found
+  }
+
+  async why(assetKey: string, partition: string | undefined): Promise<Why> {
+    const [key] = chooseAssets(assetKey, this.#options.graph().graph) as [string]
+    const moment = await this.#current.of([key])
+    const asset = moment.staleness.asset(key)
+    const position = positionOf(asset, partition)
+    const [status] = await this.#shown(moment, [{ asset, position }])
+    const because = explain(key, position, { ...moment, definedAt: this.#options.definedAt })
+    return {
+      ...(status as PartitionStatus),
+      because: because.map((each) => ({ ...each, since: each.since === null ? null : toIso(each.since) })),
+    }
+  }
+
+  #assets(select: string | undefined): readonly string[] {
+    return chooseAssets(select, this.#options.graph().graph)
+  }
+
+  async #page(
+    keys: readonly string[],
+    { limit, after }: { limit: number; after?: string | undefined },
+    moment: Moment,
+    walk: Walk,
+  ): Promise<PartitionPage> {
+    const cursor = after === undefined ? undefined : readCursor(after)
+    const places: { asset: StaleAsset; position: number }[] = []
+    let isMore = false
+    for (const key of keys) {
+      if (cursor !== undefined && key < cursor.asset) continue
+      const asset = moment.staleness.asset(key)
+      const from = cursor?.asset === key ? asset.set.positionOf(cursor.partition) : undefined
+      for await (const position of walk(asset, from)) {
+        isMore = places.length === limit
+        if (isMore) break
+        places.push({ asset, position })
+      }
+      if (isMore) break
+    }
+    const partitions = await this.#shown(moment, places)
+    const last = partitions.at(-1)
+    const next = isMore && last ? writeCursor({ asset: last.asset_key, partition: last.partition_key }) : null
+    return { partitions, next }
+  }
+
+  async #shown(
+    { staleness, rows }: Moment,
+    places: readonly { readonly asset: StaleAsset; readonly position: number }[],
+  ): Promise<PartitionStatus[]> {
+    const keys = places.map(({ asset, position }) => [asset.key, asset.set.at(position)])
+    const found = (await rows.lookup(keys)) as (StatusRow | undefined)[]
+    return places.map(({ asset, position }, i) => {
+      const row = found[i]
+      const causes = staleness.causes(asset, position)
+      return {
+        asset_key: asset.key,
+        partition_key: asset.set.at(position),
+        status: staleness.display(asset, position),
+        is_stale: staleness.isStale(asset, position),
+        causes: (Object.keys(CAUSES) as Cause[]).filter((cause) => causes & CAUSES[cause]),
+        last_materialization_at: iso(row?.last_materialization_at),
+        last_materialization_run_id: row?.last_materialization_run_id ?? null,
+        last_materialization_code_version: row?.last_materialization_code_version ?? null,
+        last_attempt_at: iso(row?.last_attempt_at),
+        last_attempt_outcome: row?.last_attempt_outcome ?? null,
+        last_attempt_run_id: row?.last_attempt_run_id ?? null,
+        wiped_at: iso(row?.wiped_at),
+      }
+    })
+  }
+}
+
+const iso = (ms: number | null | undefined): string | null => (ms === null || ms === undefined ? null : toIso(ms))
+
+function positionOf({ key, set }: StaleAsset, partition: string | undefined): number {
+  if (set.definition === undefined) {
+    if (partition === undefined) return 0
+    throw new ServoError('invalid', 'no_partitions', `${key} has no partitions`, { hint: `Ask for ${key} alone.` })
+  }
+  if (partition !== undefined) return positionIn(set, canonicalKey(set.definition, partition))
+  throw new ServoError('invalid', 'partition_wanted', `${key} is made in partitions: which one?`, {
+    hint: set.count === 0 ? 'None exists yet.' : `Name one of ${set.count}, from ${set.at(0)} to ${set.at(set.count - 1)}.`,
+  })
+}
