@@ -21,7 +21,7 @@ function placeOf(kind: Kind, tasks: number): string {
 }
 
 /** Of the source as this process has loaded it. */
-const sourceHash = hashOfSource()
+export const sourceHash = hashOfSource()
 
 function hashOfSource(): string {
   const root = path.resolve(import.meta.dirname, '../..')

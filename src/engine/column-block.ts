@@ -13,6 +13,8 @@ export interface Words {
 
 export interface Texts {
   at(row: number): string
+  /** Where they lie, for whoever can do without making a text of each: row `i` is at `starts[i]` up to `starts[i + 1] - 4`. */
+  readonly raw?: { readonly bytes: Uint8Array; readonly starts: Uint32Array }
 }
 
 /**
@@ -179,5 +181,5 @@ function plainTexts(bytes: Uint8Array, count: number): Texts & { all(): string[]
     starts[i + 1] = at + 4
   }
   const at = (i: number): string => decoder.decode(bytes.subarray(starts[i], (starts[i + 1] as number) - 4))
-  return { at, all: () => Array.from({ length: count }, (_, i) => at(i)) }
+  return { at, raw: { bytes, starts }, all: () => Array.from({ length: count }, (_, i) => at(i)) }
 }

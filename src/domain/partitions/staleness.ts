@@ -110,7 +110,7 @@ export class Staleness {
     let causes = 0
     if (!isMade && !isSource) causes |= CAUSES.never_materialized
     const madeWith = columns.code(position)
-    if (isMade && code >= 0 && madeWith >= 0 && madeWith !== code) causes |= CAUSES.code_changed
+    if (isMade && !isSource && code >= 0 && madeWith >= 0 && madeWith !== code) causes |= CAUSES.code_changed
     if (freshness?.staleSince(position, isMade ? columns.madeAt(position) : 0) !== undefined) causes |= CAUSES.freshness
     const inputsAt = isMade ? columns.inputsAt(position) : Number.POSITIVE_INFINITY
     for (let i = 0; i < asset.links.length; i++) {

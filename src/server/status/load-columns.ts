@@ -18,8 +18,7 @@ const WIPED_AT = named('wiped_at')
 
 /** Takes over what a part of a file says. Keys that the set does not have stay on record, and have no place here. */
 export function takeBlock(columns: StatusColumns, { block, from, to }: BlockPart, keys: KeyPositions): void {
-  const texts = block.texts(KEY)
-  const positions = keys.of((row) => texts.at(row), from, to)
+  const positions = keys.of(block.texts(KEY), from, to)
   const madeAt = block.times(MADE_AT)
   const inputsAt = block.times(INPUTS_AT)
   const wipedAt = block.times(WIPED_AT)
