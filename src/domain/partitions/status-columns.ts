@@ -56,15 +56,15 @@ export class StatusColumns {
   follow(set: PartitionSet): void {
     this.set = set
     if (set.count <= this.#madeAt.length) return
-    const room = Math.ceil(Math.max(set.count, this.#madeAt.length * 1.25) / BLOCK) * BLOCK
+    const room = Math.ceil(Math.max(set.count, this.#madeAt.length * 1.25))
     this.#madeAt = grown(this.#madeAt, new Float64Array(room))
     this.#inputsAt = grown(this.#inputsAt, new Float64Array(room))
     this.#attemptAt = grown(this.#attemptAt, new Float64Array(room))
     this.#wipedAt = grown(this.#wipedAt, new Float64Array(room))
     this.#code = grown(this.#code, new Int32Array(room).fill(-1))
     this.#failed = grown(this.#failed, new Uint8Array(room))
-    this.#blockMadeAt = new Float64Array(room / BLOCK)
-    this.#blockMissing = new Int32Array(room / BLOCK).fill(-1)
+    this.#blockMadeAt = new Float64Array(Math.ceil(room / BLOCK))
+    this.#blockMissing = new Int32Array(Math.ceil(room / BLOCK)).fill(-1)
   }
 
   /** In memory. */

@@ -1,0 +1,226 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/definition.ts'
+import { assetDefinitions } from '../../src/domain/assets/asset-definitions.table.ts'
+import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
+import { assetsDefined } from '../../src/domain/assets/definitions.ts'
+import { orchestration } from '../../src/domain/index.ts'
+import { MaterializationReported } from '../../src/domain/partitions/materialization-reported.event.ts'
+import { PartitionKeysAdded } from '../../src/domain/partitions/partition-keys-added.event.ts'
+import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
+import { PartitionWiped } from '../../src/domain/partitions/partition-wiped.event.ts'
+import type { ColdRowsToRead } from '../../src/engine/cold-rows.ts'
+import { Compactor } from '../../src/engine/compactor.ts'
+import { Ledger } from '../../src/engine/ledger.ts'
+import { segmentUlid } from '../../src/engine/paths.ts'
+import type { State } from '../../src/engine/state.ts'
+import { View } from '../../src/engine/view.ts'
+import { toIso } from '../../src/lib/time.ts'
+import { ulidSource } from '../../src/lib/ulid.ts'
+import { type NewEvent, newEvent } from '../../src/model/event.ts'
+import { CurrentGraph } from '../../src/server/current-graph.ts'
+import { Statuses } from '../../src/server/status/statuses.ts'
+
+const seed = Number(process.env['SEED'] ?? Date.now())
+const scope = { tenant_id: 'acme', workspace_id: 'prod' }
+
+/** A workspace in memory whose clock stands until somebody moves it. */
+async function workspace() {
+  const store = memoryStore()
+  let nowMs = Date.UTC(2025, 0, 20, 12)
+  let number = 0
+  const clock = { now: () => nowMs, sleep: () => Promise.resolve() }
+  const ulid = ulidSource(clock.now, (length) => new Uint8Array(length).fill(number++ % 250))
+  const compactor = await Compactor.open({ store, scope, registry: orchestration, clock, name: 'test' })
+  const ledger = new Ledger({ store, scope, clock, ulid, source: 'test' })
+  const over = (state: () => State, rows: () => ColdRowsToRead): Statuses => {
+    const graph = new CurrentGraph(state, clock.now)
+    return new Statuses({
+      // As if a reactor had told it of every change.
+      graph: () => {
+        graph.reactor.react([] as never)
+        return graph.get()
+      },
+      partitions: () => graph.partitions(),
+      rows,
+      now: clock.now,
+      definedAt: (key) => state().hot(assetDefinitions).get(key)?.defined_at ?? null,
+    })
+  }
+  const tell = async (...events: NewEvent[]): Promise<void> => {
+    nowMs += 1_000
+    const { segment, events: written } = await ledger.append(events)
+    await compactor.apply([{ ulid: segmentUlid(segment) ?? segment, events: written }])
+  }
+  return {
+    compactor,
+    tell,
+    later: (ms: number) => {
+      nowMs += ms
+    },
+    /** What a server keeps. */
+    kept: over(
+      () => compactor.state,
+      () => compactor.coldRows(partitionStatus),
+    ),
+    cold: () =>
+      over(
+        () => compactor.state,
+        () => compactor.coldRows(partitionStatus),
+      ),
+    /** What a process of its own reads from the files. */
+    async offline(): Promise<Statuses> {
+      const view = await View.open({ store, scope, registry: orchestration, clock })
+      const { state } = await view.fresh({ maxAgeMs: 1e12, maxTimeMs: 1e9 })
+      return over(
+        () => state,
+        () => view.coldRows(partitionStatus, state),
+      )
+    },
+    async declare(assets: readonly AssetDefinitionInput[]): Promise<void> {
+      const manifest = { assets: assets.map((asset) => assetDefinition.parse({ code_version: 'v1', ...asset })), pools: {} }
+      const known = compactor.state.hot(assetDefinitions).all()
+      const parts = assetsDefined({ manifest, known, knownPools: [], mintId: ulid })
+      await tell(...parts.map((part) => newEvent(AssetsDefined, part)))
+    },
+    report: (asset: string, partition = '', at = nowMs + 1_000) =>
+      tell(
+        newEvent(MaterializationReported, {
+          report_id: `r${number++}`,
+          asset_key: asset,
+          partition_key: partition,
+          materialized_at: toIso(at),
+          code_version: 'v1',
+          reported_by: 'test',
+        }),
+      ),
+    wipe: (asset: string, partition = '') =>
+      tell(
+        newEvent(PartitionWiped, { request_id: `w${number++}`, asset_key: asset, partition_key: partition, wiped_by: 'ada' }),
+      ),
+    add: (...keys: string[]) =>
+      tell(newEvent(PartitionKeysAdded, { request_id: `k${number++}`, set_name: 'shops', keys, changed_by: 'ada' })),
+  }
+}
+
+const days = { type: 'daily', start: '2025-01-01', timezone: 'UTC' }
+const shops = { type: 'dynamic', name: 'shops' }
+const assets: AssetDefinitionInput[] = [
+  { asset_key: 'raw', kind: 'asset', partitions: days },
+  { asset_key: 'clean', kind: 'asset', partitions: days, deps: [{ asset_key: 'raw' }] },
+  { asset_key: 'shop', kind: 'asset', partitions: shops },
+  {
+    asset_key: 'total',
+    kind: 'asset',
+    deps: [
+      { asset_key: 'clean', mapping: { type: 'all' } },
+      { asset_key: 'shop', mapping: { type: 'all' } },
+    ],
+  },
+]
+
+const all = { order: 'oldest', limit: 1_000 } as const
+
+describe('the status of partitions', () => {
+  test(`is the same from memory, from files and from both, whatever was published when (seed ${seed})`, async () => {
+    const step = fc.oneof(
+      fc.record({
+        op: fc.constantFrom('report', 'wipe'),
+        asset: fc.constantFrom('raw', 'clean'),
+        day: fc.integer({ min: 1, max: 19 }),
+      }),
+      fc.record({ op: fc.constantFrom('report', 'wipe'), asset: fc.constant('total'), day: fc.constant(0) }),
+      fc.record({ op: fc.constantFrom('shop', 'add'), asset: fc.constantFrom('a', 'b', 'c'), day: fc.constant(0) }),
+      fc.record({ op: fc.constantFrom('delta', 'base', 'ask', 'day'), asset: fc.constant(''), day: fc.constant(0) }),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const space = await workspace()
+        await space.declare(assets)
+        for (const { op, asset, day } of steps) {
+          const key = day === 0 ? '' : `2025-01-${String(day).padStart(2, '0')}`
+          if (op === 'report') await space.report(asset, key)
+          else if (op === 'wipe') await space.wipe(asset, key)
+          else if (op === 'add') await space.add(asset)
+          else if (op === 'shop') await space.report('shop', asset)
+          else if (op === 'day') space.later(86_400_000)
+          else if (op === 'ask') await space.kept.summaries(undefined)
+          else await space.compactor.publish({ kind: op as 'delta' | 'base' })
+        }
+        const expected = { summaries: await space.cold().summaries(undefined), list: await space.cold().list(all) }
+        for (const other of [space.kept, await space.offline()]) {
+          expect({ summaries: await other.summaries(undefined), list: await other.list(all) }).toEqual(expected)
+        }
+        const stale = expected.list.partitions.filter(({ is_stale }) => is_stale)
+        expect((await space.kept.stale({ limit: 1_000 })).partitions).toEqual(stale)
+      }),
+      { seed, numRuns: 40 },
+    )
+  })
+
+  test('is asked for page by page, newest or oldest first, by status, cause, asset and range', async () => {
+    const space = await workspace()
+    await space.declare(assets)
+    for (let day = 10; day < 15; day++) await space.report('raw', `2025-01-${day}`)
+    const keys = async (query: Partial<Parameters<Statuses['list']>[0]>): Promise<string[]> => {
+      const found: string[] = []
+      for (let after: string | undefined; ; ) {
+        const page = await space.kept.list({ order: 'newest', limit: 4, select: 'raw', ...query, after })
+        found.push(...page.partitions.map(({ partition_key }) => partition_key))
+        expect(page.partitions.length).toBeLessThanOrEqual(4)
+        if (page.next === null) return found
+        after = page.next
+      }
+    }
+    const january = Array.from({ length: 19 }, (_, i) => `2025-01-${String(i + 1).padStart(2, '0')}`)
+    expect(await keys({ order: 'oldest' })).toEqual(january)
+    expect(await keys({})).toEqual([...january].reverse())
+    expect(await keys({ status: 'MATERIALIZED', order: 'oldest' })).toEqual(january.slice(9, 14))
+    expect(await keys({ partition: '2025-01-13..', order: 'oldest', status: 'NEVER_MATERIALIZED' })).toEqual(january.slice(14))
+    expect(await keys({ select: 'key:"raw" or key:"clean"', partition: '2025-01-10' })).toEqual(['2025-01-10', '2025-01-10'])
+    const missing = await space.kept.stale({ limit: 100, cause: 'upstream_missing', select: 'clean' })
+    expect(missing.partitions.map(({ partition_key }) => partition_key)).toEqual([...january.slice(0, 9), ...january.slice(14)])
+    await expect(space.kept.list({ ...all, after: 'nonsense' })).rejects.toThrow(/not where a page ended/)
+    await expect(space.kept.list({ ...all, select: 'rwa' })).rejects.toThrow(/Did you mean raw/)
+    await expect(space.kept.list({ ...all, select: 'raw', partition: '2025-02-01' })).rejects.toThrow(/does not exist yet/)
+  })
+
+  test('of a changed definition: keys that it has keep their status, others stay on record and are not counted', async () => {
+    const space = await workspace()
+    await space.declare(assets)
+    for (const day of ['2025-01-01', '2025-01-02', '2025-01-03']) await space.report('raw', day)
+    await space.compactor.publish({ kind: 'base' })
+    expect((await space.kept.summaries('raw'))[0]).toMatchObject({ partitions: 19, statuses: { MATERIALIZED: 3 } })
+    const [raw, ...others] = assets as [AssetDefinitionInput]
+    await space.declare([{ ...raw, partitions: { ...days, start: '2025-01-03' } }, ...others])
+    expect((await space.kept.summaries('raw'))[0]).toMatchObject({ partitions: 17, statuses: { MATERIALIZED: 1 } })
+    await space.declare([{ ...raw, partitions: { ...days, start: '2024-12-30' } }, ...others])
+    expect((await space.kept.summaries('raw'))[0]).toMatchObject({ partitions: 21, statuses: { MATERIALIZED: 3 } })
+    await expect(space.kept.why('raw', '2024-12-29')).rejects.toThrow(/There is no partition 2024-12-29/)
+    expect(await space.compactor.lookup(partitionStatus, 'raw', '2025-01-01')).toMatchObject({ asset_key: 'raw' })
+  })
+
+  test('of two materializations of one millisecond is that of the one the table keeps', async () => {
+    const space = await workspace()
+    await space.declare(assets)
+    const at = Date.UTC(2025, 0, 20, 13)
+    await space.report('raw', '2025-01-05', at)
+    await space.compactor.publish({ kind: 'base' })
+    await space.kept.summaries('raw')
+    await space.tell(
+      newEvent(MaterializationReported, {
+        report_id: 'tie',
+        asset_key: 'raw',
+        partition_key: '2025-01-05',
+        materialized_at: toIso(at),
+        code_version: 'v0',
+        reported_by: 'test',
+      }),
+    )
+    const row = await space.compactor.lookup(partitionStatus, 'raw', '2025-01-05')
+    const expected = row?.last_materialization_code_version === 'v1' ? [] : ['code_changed']
+    expect((await space.kept.why('raw', '2025-01-05')).causes).toEqual(expected)
+    expect((await space.cold().why('raw', '2025-01-05')).causes).toEqual(expected)
+  })
+})
