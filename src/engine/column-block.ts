@@ -34,17 +34,16 @@ export class ColumnBlock {
     this.#slice = slice
   }
 
-  /** Moments in milliseconds; NaN where there is none. */
-  times(name: string): Float64Array {
-    const times = new Float64Array(this.rows)
+  /** Moments in milliseconds; NaN where there is none. Whoever reads many blocks gives an array to be filled again. */
+  times(name: string, into?: Float64Array): Float64Array {
+    const times = into !== undefined && into.length >= this.rows ? into : new Float64Array(this.rows)
     const page = this.#page(name)
-    if (page === undefined) return times.fill(Number.NaN)
+    if (page === undefined || page.nulls === this.rows) return times.fill(Number.NaN)
     if (page.encoding !== 'PLAIN') throw this.#strange(name, page.encoding)
-    if (page.nulls === this.rows) return times.fill(Number.NaN)
     const { present } = page
     const values = page.values()
     const words = new DataView(values.buffer, values.byteOffset, values.byteLength)
-    for (let row = 0, at = 0; row < times.length; row++) {
+    for (let row = 0, at = 0; row < this.rows; row++) {
       if (present !== undefined && present[row] === 0) {
         times[row] = Number.NaN
         continue

@@ -3,6 +3,7 @@ import { type AsyncBuffer, type FileMetaData, type KeyValue, parquetMetadata, pa
 import { isServoError, messageOf } from '../lib/error.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 import { unreadable } from './checked.ts'
+import { skimFooter } from './parquet-footer.ts'
 import { planRead, type ReadPlan, rowColumns } from './parquet-schema.ts'
 
 /** Files say what they are, so that one given to the wrong reader is noticed. */
@@ -55,27 +56,20 @@ export function sliceOf(bytes: Uint8Array, from = 0): Slice {
 /** Reads the footer from the last bytes of a file, or from all of them. */
 export function readFooter(table: Table, tail: Uint8Array, file: string): Footer {
   return readable(file, () => {
-    const {
-      row_groups,
-      key_value_metadata,
-      num_rows: _,
-      ...parquet
-    } = parquetMetadata(tail, { geoparquet: false, parsers: footerParsers })
+    const { rest, rowGroups } = skimFooter(tail)
+    const { row_groups: _, key_value_metadata, num_rows: __, ...parquet } = parquetMetadata(rest, { geoparquet: false })
     const metadata = new Map((key_value_metadata ?? []).map(({ key, value }: KeyValue) => [key, value ?? '']))
     const name = metadata.get('servo.table') ?? table.name
     if (name !== table.name) throw unreadable(file, `it holds rows of ${name}, not of ${table.name}`)
     const format = metadata.get('servo.format') ?? FORMAT
     if (format !== FORMAT)
       throw unreadable(file, `it has format ${format}, which this version of Servo does not know; a newer one wrote it`)
-    return { table, file, plan: planRead(table, parquet.schema, file), groups: row_groups.map(groupOf), metadata, parquet }
+    return { table, file, plan: planRead(table, parquet.schema, file), groups: rowGroups.map(groupOf), metadata, parquet }
   })
 }
 
-/** Statistics are not for us, so their text need not be decoded. */
-const footerParsers = { stringFromBytes: () => undefined }
-
-/** Keeps what decoding needs. Statistics are most of a footer and of no use to us; names are the same in every group. */
-function groupOf(group: RowGroup, _: number, [first]: RowGroup[]): Group {
+/** Keeps what decoding needs; names are the same in every group. */
+function groupOf(group: RowGroup, _: number, [first]: readonly RowGroup[]): Group {
   let start = Number.POSITIVE_INFINITY
   let end = 0
   const blooms: Place[] = []

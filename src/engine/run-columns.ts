@@ -3,7 +3,7 @@ import type { KeyPart } from '../model/rows.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { unreadable } from './checked.ts'
 import { ColumnBlock } from './column-block.ts'
-import { compareParts } from './row-merge.ts'
+import { compareParts, type KeyTuple } from './row-merge.ts'
 import { type RunIndex, readRange } from './sorted-run-index.ts'
 
 /** Rows `from` up to, and without, `to` of a block. */
@@ -11,6 +11,8 @@ export interface BlockPart {
   readonly block: ColumnBlock
   readonly from: number
   readonly to: number
+  /** For a block that is part of it whole: its first key and its last, or else the first of the block after it. */
+  readonly ends?: { readonly first: KeyTuple; readonly last?: KeyTuple; readonly next?: KeyTuple }
 }
 
 /** One request for many row groups, not so many that memory notices. */
@@ -34,12 +36,19 @@ export async function* runColumns(store: ObjectStore, index: RunIndex, first: Ke
       const own = bytes.subarray(group.start - begin, group.end - begin)
       if (crc32(own) !== groups[at]!.crc32) throw unreadable(ref.path, `row group ${at} is damaged`)
       const block = new ColumnBlock(footer, group, { start: group.start, bytes: own })
-      const isWhole = groups[at]!.first_key[0] === first && (groups[at + 1]?.first_key ?? index.last_key)?.[0] === first
-      const part = isWhole ? { block, from: 0, to: block.rows } : partOf(block, footer.table.key[0] as string, first)
+      const ends = endsOf(index, at)
+      const isWhole = ends.first[0] === first && (ends.next ?? ends.last)?.[0] === first
+      const part = isWhole ? { block, from: 0, to: block.rows, ends } : partOf(block, footer.table.key[0] as string, first)
       if (part.to > part.from) yield part
     }
     from = to
   }
+}
+
+function endsOf({ groups, last_key }: RunIndex, at: number): NonNullable<BlockPart['ends']> {
+  const next = groups[at + 1]?.first_key
+  const first = groups[at]!.first_key
+  return next === undefined ? { first, last: last_key as KeyTuple } : { first, next }
 }
 
 /** Rows are in key order, so those that begin alike stand together. */

@@ -144,7 +144,7 @@ export class LocalServer {
         partitions: () => orchestrator.graph.partitions(),
         rows: () => orchestrator.loop.compactor.coldRows(partitionStatus),
         now: systemClock.now,
-        definedAt: (key) => orchestrator.loop.compactor.state.hot(assetDefinitions).get(key)?.defined_at ?? null,
+        recorded: (key) => orchestrator.loop.compactor.state.hot(assetDefinitions).get(key),
       })
       server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, door, feed, runs, statuses })
       const loaded = await server.#record(await pool.ready(), began)

@@ -45,7 +45,7 @@ async function workspace() {
       partitions: () => graph.partitions(),
       rows,
       now: clock.now,
-      definedAt: (key) => state().hot(assetDefinitions).get(key)?.defined_at ?? null,
+      recorded: (key) => state().hot(assetDefinitions).get(key),
     })
   }
   const tell = async (...events: NewEvent[]): Promise<void> => {

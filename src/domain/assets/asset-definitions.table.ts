@@ -14,6 +14,9 @@ export const assetDefinitions = defineTable({
     definition: col.json('Inputs, partitions, policies and the rest of the declaration.'),
     renamed_from: col.optional(col.string('Its former key.')),
     removed: col.boolean('Whether the newest graph has it no more.'),
+    partitions_varied: col.optional(
+      col.boolean('Whether its partitions were ever declared differently: keys from then may be on record.'),
+    ),
     defined_at: col.timestamp('When this declaration was recorded.'),
   },
   indexes: { by_graph: ['graph_version'] },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { canonicalJson } from '../../lib/json.ts'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { assetDefinitions } from './asset-definitions.table.ts'
@@ -37,7 +38,15 @@ export const AssetsDefined = defineEvent({
     const declared = { defined_at: at, row_version: event.event_id }
     let changed = false
     for (const asset of graph.assets) {
-      if (!isNews(rows.hot(assetDefinitions).get(asset.asset_key))) continue
+      const known = rows.hot(assetDefinitions).get(asset.asset_key)
+      const varied = known?.partitions_varied === true || (known !== undefined && !isSamePartitions(known, asset))
+      if (known !== undefined && !isNews(known)) {
+        // Older news, which tell only that things were different once.
+        if (varied === known.partitions_varied) continue
+        Object.assign(rows.hot(assetDefinitions).edit(asset.asset_key) as object, { partitions_varied: varied })
+        changed = true
+        continue
+      }
       changed = true
       rows.hot(assetDefinitions).insert({
         asset_key: asset.asset_key,
@@ -47,6 +56,8 @@ export const AssetsDefined = defineEvent({
         definition: asset.definition,
         renamed_from: asset.renamed_from ?? null,
         removed: asset.removed,
+        // Null: recorded by a version that did not look. Nobody knows then, and nobody ever will.
+        partitions_varied: known?.partitions_varied === null ? null : varied,
         ...declared,
       })
     }
@@ -58,3 +69,9 @@ export const AssetsDefined = defineEvent({
     return changed ? applied : duplicate
   },
 })
+
+function isSamePartitions(known: { readonly definition: unknown }, asset: { readonly definition?: unknown }): boolean {
+  const partitionsOf = (definition: unknown): string =>
+    canonicalJson((definition as { partitions?: unknown } | null | undefined)?.partitions ?? null)
+  return partitionsOf(known.definition) === partitionsOf(asset.definition)
+}

@@ -7,9 +7,16 @@ import { sameDefinition } from '../../partitions/definition.ts'
 import { partsOf } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import { keyPositions } from './key-positions.ts'
-import { settleTie, takeBlock, takeRow } from './load-columns.ts'
+import { Scratch, settleTie, takeBlock, takeRow } from './load-columns.ts'
 
 type StatusRow = Row<typeof partitionStatus>
+
+export interface AssetToLoad {
+  readonly key: string
+  readonly set: PartitionSet
+  /** Whether no key was ever recorded that the set does not have. */
+  readonly onlyItsKeys: boolean
+}
 
 interface Kept {
   readonly columns: StatusColumns
@@ -36,28 +43,33 @@ export class ColumnsCache {
   }
 
   /** The statuses of some assets, each with the set of its partitions now. */
-  async load(assets: readonly { readonly key: string; readonly set: PartitionSet }[]): Promise<Map<string, StatusColumns>> {
+  async load(assets: readonly AssetToLoad[]): Promise<Map<string, StatusColumns>> {
     return await this.#turn.run(async () => {
       const rows = this.#rows()
       const recent = this.#recentOf(rows)
       const found = new Map<string, StatusColumns>()
-      for (const { key, set } of assets) found.set(key, await this.#current(rows, recent.get(key) ?? [], key, set))
+      for (const asset of assets) found.set(asset.key, await this.#current(rows, recent.get(asset.key) ?? [], asset))
       this.#forget(found)
       return found
     })
   }
 
-  async #current(rows: ColdRowsToRead, recent: readonly StatusRow[], key: string, set: PartitionSet): Promise<StatusColumns> {
+  async #current(
+    rows: ColdRowsToRead,
+    recent: readonly StatusRow[],
+    { key, set, onlyItsKeys }: AssetToLoad,
+  ): Promise<StatusColumns> {
     let kept = this.#kept.get(key)
     if (kept === undefined || !follows(kept.columns.set, set)) {
       kept = { columns: new StatusColumns(set), runs: new Set(), changes: -1 }
     }
     const { columns } = kept
     columns.follow(set)
-    const keys = keyPositions(set)
+    const keys = keyPositions(set, onlyItsKeys)
+    const scratch = new Scratch()
     for (const run of rows.runs) {
       if (kept.runs.has(run.path)) continue
-      for await (const part of rows.columns(run, key)) takeBlock(columns, part, keys)
+      for await (const part of rows.columns(run, key)) takeBlock(columns, part, keys, scratch)
     }
     // What left memory for a file since then is in a file that was not read yet.
     if (kept.changes !== rows.changes) for (const row of recent) takeRow(columns, row)

@@ -1,9 +1,11 @@
 import { setImmediate as pause } from 'node:timers/promises'
+import type { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import type { RecordedGraph } from '../../domain/assets/definitions.ts'
 import type { GraphPartitions } from '../../domain/assets/graph-partitions.ts'
 import { ancestry, type StaleAsset, Staleness, type StatusCounts } from '../../domain/partitions/staleness.ts'
 import type { StatusColumns } from '../../domain/partitions/status-columns.ts'
 import type { ColdRowsToRead } from '../../engine/cold-rows.ts'
+import type { Row } from '../../model/table.ts'
 import { ColumnsCache } from './columns-cache.ts'
 
 export interface StatusSource {
@@ -12,6 +14,8 @@ export interface StatusSource {
   readonly partitions: () => GraphPartitions
   readonly rows: () => ColdRowsToRead
   readonly now: () => number
+  /** What is on record of an asset: when its definition was recorded, and whether its partitions were ever different. */
+  readonly recorded: (assetKey: string) => Pick<Row<typeof assetDefinitions>, 'defined_at' | 'partitions_varied'> | undefined
 }
 
 /** What can be said of partitions at one moment. */
@@ -49,7 +53,13 @@ export class CurrentStaleness {
     const partitions = this.#source.partitions()
     const nowMs = this.#source.now()
     const needed = new Set(assets.flatMap((key) => ancestry(graph, key)))
-    const columns = await this.#cache.load([...needed].map((key) => ({ key, set: partitions.of(key) })))
+    const columns = await this.#cache.load(
+      [...needed].map((key) => ({
+        key,
+        set: partitions.of(key),
+        onlyItsKeys: this.#source.recorded(key)?.partitions_varied === false,
+      })),
+    )
     const asked = assets.join('\0')
     const mark = markOf(graph, columns, nowMs)
     const known = this.#kept.get(asked)

@@ -23,7 +23,9 @@ function texts(keys: readonly string[]): Texts {
   return { at: (row) => keys[row] as string, raw: { bytes, starts } }
 }
 
-const found = (set: PartitionSet, keys: readonly string[]): number[] => [...keyPositions(set).of(texts(keys), 0, keys.length)]
+const found = (set: PartitionSet, keys: readonly string[]): number[] => [
+  ...keyPositions(set, false).of(texts(keys), 0, keys.length),
+]
 const expected = (set: PartitionSet, keys: readonly string[]): number[] => keys.map((key) => set.positionOf(key) ?? -1)
 
 const hours = { type: 'hourly', start: '2025-01-01T00', timezone: 'Europe/Berlin' }

@@ -1,9 +1,13 @@
 import type { Texts } from '../../engine/column-block.ts'
+import type { BlockPart } from '../../engine/run-columns.ts'
+import { isTime } from '../../partitions/definition.ts'
 import { readKey } from '../../partitions/key.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 
 /** What finds the positions of keys: -1 for a key that the set does not have (any more). */
 export interface KeyPositions {
+  /** Of all keys of a block at once, by its ends; undefined when it has to be looked at. */
+  ofWhole(part: BlockPart): { readonly first: number } | undefined
   /** Of the keys from `from` up to, and without, `to`, which are in the order of their texts. */
   of(keys: Texts, from: number, to: number): Int32Array
 }
@@ -12,12 +16,25 @@ export interface KeyPositions {
 const FEW = 8
 
 /**
+ * `onlyItsKeys`: no key was ever recorded that the set does not have. Then as many keys as there are positions from one to
+ * another are those positions, and need not even be read.
+ *
  * Positions of many keys at once. Neighbours in a file are mostly neighbours in the set: windows of time at equal distances, as
  * many as there are positions between the first and the last, are those positions, and nobody has to ask for each.
  */
-export function keyPositions(set: PartitionSet): KeyPositions {
+export function keyPositions(set: PartitionSet, onlyItsKeys: boolean): KeyPositions {
   const positionOf = finder(set)
+  const { definition, axis } = set
+  // In our own forms of time, texts sort as windows do.
+  const isOrdered = axis !== undefined && isTime(definition) && !definition.format
   return {
+    ofWhole({ block, ends }) {
+      if (!onlyItsKeys || !isOrdered || ends === undefined) return undefined
+      const first = positionOf(ends.first.at(-1) as string)
+      const end = positionOf((ends.next ?? ends.last)?.at(-1) as string)
+      if (first === undefined || end === undefined) return undefined
+      return end - first === block.rows - (ends.next === undefined ? 1 : 0) ? { first } : undefined
+    },
     of(keys, from, to) {
       const positions = new Int32Array(to - from)
       const find = (row: number): number => {
@@ -81,15 +98,33 @@ function readable(key: string): Readonly<Record<string, string>> | undefined {
   }
 }
 
-/** Whether the times that keys show follow each other at one distance. Keys in another form than ours are not judged. */
+/**
+ * Whether the times that keys show follow each other at one distance: `2025-01-15`, `2025-01-15T10` or `2025-01-15T10:30`. Keys
+ * in another form are not judged. Neighbours mostly share their day, and then only the time of day has to be read.
+ */
 function areEvenlySpaced({ bytes, starts }: NonNullable<Texts['raw']>, low: number, high: number): boolean {
-  const timeAt = (row: number): number => wallMinutes(bytes, starts[row] as number, (starts[row + 1] as number) - 4)
-  let before = timeAt(low)
-  const step = timeAt(low + 1) - before
-  if (!(step > 0)) return false
-  for (let row = low + 1; row <= high; row++) {
-    const time = timeAt(row)
-    if (time - before !== step) return false
+  const length = (starts[low + 1] as number) - 4 - (starts[low] as number)
+  if (length !== 10 && length !== 13 && length !== 16) return false
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let day = Number.NaN
+  let [year, month, date] = [0, 0, 0]
+  let before = Number.NaN
+  let step = Number.NaN
+  for (let row = low; row <= high; row++) {
+    const start = starts[row] as number
+    if ((starts[row + 1] as number) - 4 - start !== length) return false
+    if (view.getUint32(start) !== year || view.getUint32(start + 4) !== month || view.getUint16(start + 8) !== date) {
+      year = view.getUint32(start)
+      month = view.getUint32(start + 4)
+      date = view.getUint16(start + 8)
+      day = dayShown(bytes, start)
+    }
+    let time = day * 1_440
+    if (length > 10) time += bytes[start + 10] === T ? two(bytes, start + 11) * 60 : Number.NaN
+    if (length > 13) time += bytes[start + 13] === COLON ? two(bytes, start + 14) : Number.NaN
+    if (row === low + 1) step = time - before
+    // What is no number is unequal to everything.
+    if (row > low && !(time - before === step && step > 0)) return false
     before = time
   }
   return true
@@ -100,23 +135,15 @@ const DASH = 45
 const COLON = 58
 const T = 84
 
-/** What `2025-01-15`, `2025-01-15T10` or `2025-01-15T10:30` shows, in minutes; NaN for anything else. */
-function wallMinutes(bytes: Uint8Array, start: number, end: number): number {
-  const length = end - start
-  if (length !== 10 && length !== 13 && length !== 16) return Number.NaN
+function dayShown(bytes: Uint8Array, start: number): number {
   if (bytes[start + 4] !== DASH || bytes[start + 7] !== DASH) return Number.NaN
-  const year = two(bytes, start) * 100 + two(bytes, start + 2)
-  let minutes = daysBefore(year, two(bytes, start + 5), two(bytes, start + 8)) * 1_440
-  if (length === 10) return minutes
-  if (bytes[start + 10] !== T) return Number.NaN
-  minutes += two(bytes, start + 11) * 60
-  if (length === 13) return minutes
-  return bytes[start + 13] === COLON ? minutes + two(bytes, start + 14) : Number.NaN
+  return daysBefore(two(bytes, start) * 100 + two(bytes, start + 2), two(bytes, start + 5), two(bytes, start + 8))
 }
 
 /** Two digits; NaN when they are none. */
 function two(bytes: Uint8Array, at: number): number {
-  const [tens, ones] = [(bytes[at] as number) - ZERO, (bytes[at + 1] as number) - ZERO]
+  const tens = (bytes[at] as number) - ZERO
+  const ones = (bytes[at + 1] as number) - ZERO
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN
 }
 

@@ -1,5 +1,6 @@
 import type { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import type { StatusColumns } from '../../domain/partitions/status-columns.ts'
+import { ROW_GROUP_ROWS } from '../../engine/parquet.ts'
 import type { BlockPart } from '../../engine/run-columns.ts'
 import type { Row } from '../../model/table.ts'
 import type { KeyPositions } from './key-positions.ts'
@@ -16,12 +17,29 @@ const OUTCOME = named('last_attempt_outcome')
 const ATTEMPT_AT = named('last_attempt_at')
 const WIPED_AT = named('wiped_at')
 
+/** Filled again for every block. */
+export class Scratch {
+  readonly madeAt = new Float64Array(ROW_GROUP_ROWS)
+  readonly inputsAt = new Float64Array(ROW_GROUP_ROWS)
+  readonly wipedAt = new Float64Array(ROW_GROUP_ROWS)
+  readonly #positions = new Int32Array(ROW_GROUP_ROWS)
+
+  /** So many, one after the other. */
+  positionsFrom(first: number, count: number): Int32Array {
+    const positions = count <= ROW_GROUP_ROWS ? this.#positions : new Int32Array(count)
+    for (let i = 0; i < count; i++) positions[i] = first + i
+    return positions
+  }
+}
+
 /** Takes over what a part of a file says. Keys that the set does not have stay on record, and have no place here. */
-export function takeBlock(columns: StatusColumns, { block, from, to }: BlockPart, keys: KeyPositions): void {
-  const positions = keys.of(block.texts(KEY), from, to)
-  const madeAt = block.times(MADE_AT)
-  const inputsAt = block.times(INPUTS_AT)
-  const wipedAt = block.times(WIPED_AT)
+export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPositions, scratch: Scratch): void {
+  const { block, from, to } = part
+  const whole = keys.ofWhole(part)
+  const positions = whole === undefined ? keys.of(block.texts(KEY), from, to) : scratch.positionsFrom(whole.first, block.rows)
+  const madeAt = block.times(MADE_AT, scratch.madeAt)
+  const inputsAt = block.times(INPUTS_AT, scratch.inputsAt)
+  const wipedAt = block.times(WIPED_AT, scratch.wipedAt)
   const { codes, values } = block.words(CODE)
   const codeOf = values.map((version) => columns.codeOf(version))
   for (let row = from; row < to; row++) {
@@ -34,7 +52,7 @@ export function takeBlock(columns: StatusColumns, { block, from, to }: BlockPart
     }
     if ((wipedAt[row] as number) > 0) columns.wiped(position, wipedAt[row] as number)
   }
-  takeAttempts(columns, { block, from, to }, positions)
+  takeAttempts(columns, part, positions)
 }
 
 /** An attempt that succeeded is as old as what it made: only the others have to be looked at. */

@@ -15,6 +15,6 @@ export async function offlineStatuses(servoDir: string): Promise<StatusApi> {
     partitions: () => graph.partitions(),
     rows: () => view.coldRows(partitionStatus, state),
     now: systemClock.now,
-    definedAt: (key) => state.hot(assetDefinitions).get(key)?.defined_at ?? null,
+    recorded: (key) => state.hot(assetDefinitions).get(key),
   })
 }

@@ -20,11 +20,6 @@ import { positionIn } from '../../partitions/partition-set.ts'
 import { CurrentStaleness, inTurns, type Moment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
 
-export interface StatusesOptions extends StatusSource {
-  /** When the definition that an asset has now was recorded. */
-  readonly definedAt: (assetKey: string) => number | null
-}
-
 type StatusRow = Row<typeof partitionStatus>
 
 /** The positions of an asset that belong on a page, from the one after `after` on. */
@@ -32,10 +27,10 @@ type Walk = (asset: StaleAsset, after: number | undefined) => AsyncIterable<numb
 
 /** Answers what the status of partitions is, and why. */
 export class Statuses implements StatusApi {
-  readonly #options: StatusesOptions
+  readonly #options: StatusSource
   readonly #current: CurrentStaleness
 
-  constructor(options: StatusesOptions) {
+  constructor(options: StatusSource) {
     this.#options = options
     this.#current = new CurrentStaleness(options)
   }
@@ -102,7 +97,7 @@ export class Statuses implements StatusApi {
     const asset = moment.staleness.asset(key)
     const position = positionOf(asset, partition)
     const [status] = await this.#shown(moment, [{ asset, position }])
-    const because = explain(key, position, { ...moment, definedAt: this.#options.definedAt })
+    const because = explain(key, position, { ...moment, definedAt: (of) => this.#options.recorded(of)?.defined_at ?? null })
     return {
       ...(status as PartitionStatus),
       because: because.map((each) => ({ ...each, since: each.since === null ? null : toIso(each.since) })),
