@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { asset } from './asset.ts'
+import { materialize } from './materialize.ts'
+import { type DynamicPartitions, daily, dynamic } from './partitions.ts'
+
+const customers = dynamic('customers')
+
+describe('an asset that adds and removes partition keys', () => {
+  test('tells them with its success, of each key the last that it said', async () => {
+    const crm = asset('crm', {
+      run({ partitions }) {
+        partitions(customers).add(['acme', 'initech', 'hooli'])
+        partitions(customers).remove(['initech', 'left'])
+        partitions(customers).add(['left'])
+      },
+    })
+    const { keys, ok } = await materialize(crm)
+    expect(ok).toBe(true)
+    expect(keys).toEqual({ added: { customers: ['acme', 'hooli', 'left'] }, removed: { customers: ['initech'] } })
+  })
+
+  test('tells none when it fails, also when only a check does', async () => {
+    const throws = asset('throws', {
+      run({ partitions }) {
+        partitions(customers).add(['acme'])
+        throw new Error('late')
+      },
+    })
+    const unchecked = asset('unchecked', {
+      run({ partitions }) {
+        partitions(customers).add(['acme'])
+        return 1
+      },
+      checks: { never: () => false },
+    })
+    for (const each of [await materialize(throws), await materialize(unchecked)])
+      expect(each).toMatchObject({ ok: false, keys: { added: {}, removed: {} } })
+  })
+
+  const many = (count: number, length = 8) => Array.from({ length: count }, (_, i) => String(i).padStart(length, 'k'))
+  test.each([
+    ['no text', [7], /7 is no key of customers/],
+    ['an empty text', [''], /"" is no key of customers/],
+    ['a text of two lines', ['a\nb'], /must not contain control characters/],
+    ['half a character', ['\ud800'], /half a surrogate pair/],
+    ['a text that is too long', ['x'.repeat(513)], /is no key of customers: .*512/],
+    ['more than can be told at once', many(10_001), /one attempt changes 10001 partition keys/],
+    ['more text than can be told at once', many(1_000, 512), /one attempt changes 1000 partition keys \(512000 bytes\)/],
+  ])('is refused %s, and says what to do', async (_, keys, message) => {
+    const bad = asset('bad', { run: ({ partitions }) => partitions(customers).add(keys as string[]) })
+    const { error, ok } = await materialize(bad)
+    expect(ok).toBe(false)
+    expect((error as Error).message).toMatch(message)
+    expect(error).toHaveProperty('hint')
+  })
+
+  test('can do so only for a dynamic set', async () => {
+    const day = daily({ start: '2025-01-01' }) as unknown as DynamicPartitions
+    const bad = asset('bad', { run: ({ partitions }) => partitions(day).add(['2025-01-01']) })
+    expect((await materialize(bad)).error).toMatchObject({ code: 'not_dynamic' })
+  })
+})
