@@ -2,12 +2,15 @@ import { timingSafeEqual } from 'node:crypto'
 import { Hono } from 'hono'
 import { ServoError } from '../lib/error.ts'
 import { sha256Bytes } from '../lib/hash.ts'
+import type { AssetsApi } from './asset-contract.ts'
+import { assetRoutes } from './asset-routes.ts'
 import { problemResponse } from './problem.ts'
 import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
 
 export interface AppOptions {
   readonly runs: RunsApi
+  readonly assets: AssetsApi
   /** Whoever knows it may do everything. */
   readonly token: string
   /** Names that this server goes by; another one in the Host header is a page that was led here by its DNS. */
@@ -19,7 +22,7 @@ export interface AppOptions {
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
-export function localApp({ runs, token, hosts, instance, workers }: AppOptions): Hono {
+export function localApp({ runs, assets, token, hosts, instance, workers }: AppOptions): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
@@ -40,10 +43,8 @@ export function localApp({ runs, token, hosts, instance, workers }: AppOptions):
     }
     await next()
   })
-  app.route(
-    '/',
-    runRoutes(runs, (request) => userOf(request)),
-  )
+  app.route('/', runRoutes(runs, userOf))
+  app.route('/', assetRoutes(assets, userOf))
   return app
 }
 

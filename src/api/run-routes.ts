@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { ServoError } from '../lib/error.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
+import { readQuery } from './read-query.ts'
 import { cancelBody, newRunBody, type RunsApi, rerunBody } from './run-contract.ts'
 
 const listQuery = z.object({
@@ -22,7 +22,7 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
     return c.json(await service.request(body, userOf(c.req.raw)), 202)
   })
 
-  app.get(runs, async (c) => c.json({ runs: await service.list(parseQuery(listQuery, c.req.query())) }))
+  app.get(runs, async (c) => c.json({ runs: await service.list(readQuery(listQuery, c.req.query())) }))
 
   app.get(`${runs}/:run_id`, async (c) => c.json(await service.get(c.req.param('run_id'))))
 
@@ -36,19 +36,11 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
     return c.json(await service.rerun(c.req.param('run_id'), body, userOf(c.req.raw)), 202)
   })
 
-  app.get(`${runs}/:run_id/logs`, (c) => lines(service.logs(c.req.param('run_id'), parseQuery(logQuery, c.req.query()))))
+  app.get(`${runs}/:run_id/logs`, (c) => lines(service.logs(c.req.param('run_id'), readQuery(logQuery, c.req.query()))))
 
   app.get(`${runs}/:run_id/follow`, (c) => lines(service.follow(c.req.param('run_id'), c.req.raw.signal)))
 
   return app
-}
-
-function parseQuery<T>(schema: z.ZodType<T>, query: Record<string, string>): T {
-  const parsed = schema.safeParse(query)
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  const field = issue?.path.join('.') ?? ''
-  throw new ServoError('invalid', 'bad_query', `${field}: ${issue?.message}`, { facts: { field } })
 }
 
 /** One JSON object per line, each sent as soon as there is one. The first is awaited, so that an error is an answer of its own. */

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import type { RunsApi } from '../api/run-contract.ts'
 import { ServoClient } from '../client/client.ts'
 import { ServoError } from '../lib/error.ts'
 import { configFile } from '../sdk/project-files.ts'
@@ -49,7 +48,7 @@ export function currentUser(): string {
 }
 
 /** The server that runs this project now, if one does. */
-export async function runningServer(projectDir: string): Promise<RunsApi | undefined> {
+export async function runningServer(projectDir: string): Promise<ServoClient | undefined> {
   const servoDir = servoDirOf(projectDir)
   const url = await urlOfHolder(lockFile(servoDir))
   if (url === undefined) return undefined

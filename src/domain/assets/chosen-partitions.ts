@@ -109,7 +109,7 @@ function madeFromAbove(key: string, partitions: GraphPartitions, made: ReadonlyM
   return affected
 }
 
-function partitionsWanted(key: string, set: PartitionSet): ServoError {
+export function partitionsWanted(key: string, set: PartitionSet): ServoError {
   const there = set.count === 0 ? 'none exists yet' : `${set.at(0)} to ${set.at(set.count - 1)}`
   const hint =
     set.count === 0
