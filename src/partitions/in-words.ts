@@ -13,7 +13,7 @@ export function partitionsInWords(definition: PartitionDefinition): string {
 }
 
 function dimensionInWords(definition: DimensionDefinition): string {
-  if (definition.type === 'keys') return `keys ${someOf(definition.keys)}`
+  if (definition.type === 'keys') return `keys [${someOf(definition.keys)}]`
   if (definition.type === 'dynamic') return `dynamic ${definition.name}`
   if (!isTime(definition)) return (definition as { type: string }).type
   const { type, start, end, timezone, every, cron, exclusions, end_offset } = definition
