@@ -18,6 +18,10 @@ export function refuseUnattended({ input, output }: Terminal, flag = '--yes'): v
 export async function confirmed(question: string, terminal: Terminal): Promise<boolean> {
   const asking = createInterface(terminal)
   const left = new Promise<string>((resolve) => asking.once('close', () => resolve('')))
+  asking.once('SIGINT', () => {
+    process.exitCode = 130
+    asking.close()
+  })
   try {
     const answer = await Promise.race([asking.question(`${question} [y/N] `), left])
     return /^y(es)?$/i.test(answer.trim())

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { asset } from './asset.ts'
 import { materialize } from './materialize.ts'
 import { type DynamicPartitions, daily, dynamic } from './partitions.ts'
+import { sensor, webhook } from './sensor.ts'
+import { run } from './trigger.ts'
 
 const customers = dynamic('customers')
 
@@ -59,4 +62,30 @@ describe('an asset that adds and removes partition keys', () => {
     const bad = asset('bad', { run: ({ partitions }) => partitions(day).add(['2025-01-01']) })
     expect((await materialize(bad)).error).toMatchObject({ code: 'not_dynamic' })
   })
+})
+
+test('a sensor returns the keys it found with the runs it asks for, or instead of them', () => {
+  const profile = asset('profile', { partitions: customers, run: () => 1 })
+  const polled = sensor.poll('crm', {
+    every: '5m',
+    cursor: z.string(),
+    poll: () => ({
+      cursor: 'a',
+      runs: [run(profile, { partition: 'acme' })],
+      add: { partitions: customers, keys: ['acme'] },
+      remove: [{ partitions: customers, keys: ['hooli'] }],
+    }),
+  })
+  const source = webhook({ path: 'signups', verify: 'none', schema: z.object({ name: z.string() }) })
+  const pushed = sensor.push('signups', {
+    source,
+    on: ({ name }) => ({ runs: [], add: { partitions: customers, keys: [name] } }),
+  })
+  // What the compiler accepts is the promise; this is what it must not.
+  sensor.push('days', {
+    source,
+    // @ts-expect-error: only dynamic sets have keys that come and go.
+    on: () => ({ runs: [], add: { partitions: daily({ start: '2025-01-01' }), keys: ['2025-01-01'] } }),
+  })
+  expect([polled.name, pushed.name]).toEqual(['crm', 'signups'])
 })

@@ -35,8 +35,8 @@ export function knownTo(orchestrator: Orchestrator, also: Pick<KnownAssets, 'sql
     lookup: (table, ...key) => orchestrator.loop.compactor.lookup(table, ...key),
     async submit(facts) {
       const { events, verdicts } = await orchestrator.submit(facts)
-      const news = verdicts.filter(({ kind }) => kind === 'applied').length
-      return { event_id: news === 0 ? null : (events[0]?.event_id ?? null), news }
+      const news = events.filter((_, i) => verdicts[i]?.kind === 'applied')
+      return { event_id: news[0]?.event_id ?? null, news: news.length }
     },
   }
 }

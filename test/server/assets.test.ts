@@ -191,6 +191,14 @@ describe('POST /partitions/sets/{set}/keys', () => {
     expect(await keys()).toEqual([])
   })
 
+  test('is one request also when it is made twice at once', async () => {
+    const { call, keys } = await opened()
+    const body = { add: ['acme'], request_id: 'r1' }
+    const answers = await Promise.all([call('POST', path, body), call('POST', path, body)])
+    expect(answers.map((answer) => answer.body['created']).sort()).toEqual([false, true])
+    expect(await keys()).toEqual(['acme'])
+  })
+
   test('takes more keys than one event holds: they come in one segment, or not at all', async () => {
     const { call, world } = await opened()
     const many = Array.from({ length: 9_000 }, (_, i) => `customer-${i}`)

@@ -19,12 +19,7 @@ export async function listAssets(select: readonly string[], flags: ProjectFlags)
     cursor = page.next_cursor ?? undefined
   } while (cursor !== undefined)
   if (flags.json) printJson(found)
-  else if (found.length > 0)
-    print(
-      aligned([LIST_HEAD, ...found.map(listed)])
-        .map(fitting)
-        .join('\n'),
-    )
+  else if (found.length > 0) print(aligned(fitting([LIST_HEAD, ...found.map(listed)])).join('\n'))
   else print(nothing(select))
 }
 
@@ -47,12 +42,23 @@ function listed(asset: AssetSummary): Cell[] {
 
 const firstLine = (text: string): string => text.split('\n', 1)[0] as string
 
-/** On a screen a line is as wide as that; elsewhere nothing is cut. With colours it is left to the terminal to fold it. */
-function fitting(text: string): string {
+/** Less than this of a description says nothing: then the terminal may fold the line. */
+const LEAST = 20
+
+/** On a screen descriptions end where it does; elsewhere nothing is cut. */
+function fitting(rows: readonly (readonly Cell[])[]): readonly (readonly Cell[])[] {
   const { isTTY, columns } = process.stdout
-  if (!isTTY || colours.isColorSupported || text.length <= columns) return text
-  return `${text.slice(0, columns - 1)}…`
+  if (!isTTY) return rows
+  const before = LIST_HEAD.slice(0, -1).map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0)) + GAP)
+  const room = columns - before.reduce((sum, width) => sum + width, 0)
+  if (room < LEAST) return rows
+  return rows.map((row) => row.map((cell, i) => (i < before.length ? cell : { ...cell, text: cut(cell.text, room) })))
 }
+
+/** Between two columns. */
+const GAP = 2
+
+const cut = (text: string, room: number): string => (text.length <= room ? text : `${text.slice(0, room - 1)}…`)
 
 const nothing = (select: readonly string[]): string =>
   select.length === 0 ? 'the project has no assets' : `no asset is selected by ${printable(select.join(' '))}`
