@@ -1,7 +1,8 @@
 import type { AssetDetail, AssetSummary } from '../api/asset-contract.ts'
+import type { WireRow } from '../api/run-contract.ts'
 import { aligned, type Cell } from './columns.ts'
 import { colours, printable } from './output.ts'
-import { shortId, stateCell } from './show-run.ts'
+import { localTime, shortId, stateCell } from './show-run.ts'
 
 /** `daily from 2025-01-01, 684`; nothing for an asset that is made as a whole. */
 export const partitionsText = (partitions: AssetSummary['partitions']): string =>
@@ -76,27 +77,24 @@ function policies(all: Readonly<Record<string, unknown>>): Fact[] {
 
 /** What came of it: for an asset without partitions all of it, otherwise the run that last touched any of them. */
 function happened({ asset, status, wiped, last_run }: AssetDetail): Fact[] {
-  const facts: Fact[] = []
-  if (asset.partitions === null) {
-    const at = status?.['last_materialization_at']
-    const by = status?.['last_materialization_run_id']
-    const from = by ? `by ${shortId(by)}` : 'reported from outside'
-    facts.push(['materialized', at ? `${localTime(at)} ${from}` : 'never'])
-    if (wiped)
-      facts.push([
-        'wiped',
-        [`${localTime(status?.['wiped_at'])} by ${status?.['wiped_by'] ?? 'somebody'}`, status?.['wiped_reason']]
-          .filter(Boolean)
-          .join(': '),
-      ])
-  }
-  if (last_run !== null)
-    facts.push(['last run', `${shortId(last_run.run_id)} ${stateCell(last_run.state).text}, ${localTime(last_run.at)}`])
-  return facts
+  const facts = asset.partitions === null ? statusFacts(status ?? {}, wiped) : []
+  if (last_run === null) return facts
+  return [...facts, ['last run', `${shortId(last_run.run_id)} ${stateCell(last_run.state).text}, ${localTime(last_run.at)}`]]
 }
 
-/** As the clock on the wall shows it, in the one order that sorts. */
-const localTime = (moment: unknown): string => new Date(String(moment)).toLocaleString('sv-SE')
+function statusFacts(status: WireRow, wiped: boolean): Fact[] {
+  const { last_materialization_at: at, last_materialization_run_id: run, last_attempt_at: triedAt } = status
+  const facts: Fact[] = [['materialized', at ? `${localTime(at)} ${run ? `by ${shortId(run)}` : 'outside Servo'}` : 'never']]
+  if (wiped) {
+    const why = status['wiped_reason'] ? `: ${status['wiped_reason']}` : ''
+    facts.push(['wiped', `${localTime(status['wiped_at'])} by ${status['wiped_by'] ?? 'somebody'}${why}`])
+  }
+  if (triedAt) {
+    const { text } = stateCell(status['last_attempt_outcome'])
+    facts.push(['last attempt', `${text}, ${localTime(triedAt)} by ${shortId(status['last_attempt_run_id'])}`])
+  }
+  return facts
+}
 
 const pairs = (map: Readonly<Record<string, string>>): string =>
   Object.entries(map)

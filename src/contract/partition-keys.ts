@@ -12,7 +12,7 @@ export const dynamicKey = z
   .refine((text) => text.isWellFormed(), 'must not contain half a surrogate pair')
 
 /** Keys of some dynamic sets, as the end of an attempt or the evaluation of a sensor brings them along. */
-export const keysOfSets = z.array(z.object({ set_name: dynamicKey, keys: z.array(dynamicKey).min(1).max(10_000) })).max(100)
+const keysOfSets = z.array(z.object({ set_name: dynamicKey, keys: z.array(dynamicKey).min(1).max(10_000) })).max(100)
 export type KeysOfSets = z.infer<typeof keysOfSets>
 
 /** Said together with something else, and believed if that is. */

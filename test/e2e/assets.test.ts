@@ -82,6 +82,7 @@ describe('assets and what is told of them', () => {
     expect(before.stdout).toMatch(/owners +ada@shop\.example\n/)
     expect(before.stdout).toMatch(/timeout +300 s\n/)
     expect(before.stdout).toMatch(/materialized +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d by run_\w{8}\n/)
+    expect(before.stdout).toMatch(/last attempt +succeeded, .* by run_\w{8}\n/)
     expect(before.stdout).toMatch(/last run +run_\w{8} succeeded/)
     expect(before.stdout).toMatch(/needed by\n {2}mart\/per-customer\n$/)
     const wiped = await project.servo('partitions', 'wipe', 'raw/crm', '--yes', '--reason', 'wrong customers')
