@@ -52,10 +52,12 @@ export type { Context, Json, Log } from './sdk/context.ts'
 export type { Duration } from './sdk/duration.ts'
 export { Fatal, RetryAfter } from './sdk/failure.ts'
 export { type Io, type IoOptions, io } from './sdk/io.ts'
+export type { ChangeKeys, KeysOfSet } from './sdk/key-changes.ts'
 export {
   type AnyPartitions,
   cronWindows,
   type DayKey,
+  type DynamicPartitions,
   daily,
   dynamic,
   type HourKey,
@@ -79,6 +81,7 @@ export {
 } from './sdk/partitions.ts'
 export { type AnyResource, type Opened, type Resource, type ResourceOptions, resource } from './sdk/resource.ts'
 export {
+  type KeysFound,
   type PollOptions,
   type PubsubOptions,
   type PushOptions,

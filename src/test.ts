@@ -1,2 +1,8 @@
 /** What tests of assets import, as `servo-flow/test`. */
-export { type CheckOutcome, type Materialized, type MaterializeOptions, materialize } from './sdk/materialize.ts'
+export {
+  type CheckOutcome,
+  type KeysBySet,
+  type Materialized,
+  type MaterializeOptions,
+  materialize,
+} from './sdk/materialize.ts'

@@ -2,6 +2,8 @@ import { timingSafeEqual } from 'node:crypto'
 import { Hono } from 'hono'
 import { ServoError } from '../lib/error.ts'
 import { sha256Bytes } from '../lib/hash.ts'
+import type { AssetsApi } from './asset-contract.ts'
+import { assetRoutes } from './asset-routes.ts'
 import { problemResponse } from './problem.ts'
 import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
@@ -11,6 +13,7 @@ import { statusRoutes } from './status-routes.ts'
 export interface AppOptions {
   readonly runs: RunsApi
   readonly statuses: StatusApi
+  readonly assets: AssetsApi
   /** Whoever knows it may do everything. */
   readonly token: string
   /** Names that this server goes by; another one in the Host header is a page that was led here by its DNS. */
@@ -22,7 +25,7 @@ export interface AppOptions {
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
-export function localApp({ runs, statuses, token, hosts, instance, workers }: AppOptions): Hono {
+export function localApp({ runs, assets, statuses, token, hosts, instance, workers }: AppOptions): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
@@ -43,11 +46,9 @@ export function localApp({ runs, statuses, token, hosts, instance, workers }: Ap
     }
     await next()
   })
-  app.route(
-    '/',
-    runRoutes(runs, (request) => userOf(request)),
-  )
+  app.route('/', runRoutes(runs, userOf))
   app.route('/', statusRoutes(statuses))
+  app.route('/', assetRoutes(assets, userOf))
   return app
 }
 

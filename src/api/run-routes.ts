@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { parseQuery } from './parse-query.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
+import { readQuery } from './read-query.ts'
 import { cancelBody, newRunBody, type RunsApi, rerunBody } from './run-contract.ts'
 
 const listQuery = z.object({
@@ -22,7 +22,7 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
     return c.json(await service.request(body, userOf(c.req.raw)), 202)
   })
 
-  app.get(runs, async (c) => c.json({ runs: await service.list(parseQuery(listQuery, c.req.query())) }))
+  app.get(runs, async (c) => c.json({ runs: await service.list(readQuery(listQuery, c.req.query())) }))
 
   app.get(`${runs}/:run_id`, async (c) => c.json(await service.get(c.req.param('run_id'))))
 
@@ -36,7 +36,7 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
     return c.json(await service.rerun(c.req.param('run_id'), body, userOf(c.req.raw)), 202)
   })
 
-  app.get(`${runs}/:run_id/logs`, (c) => lines(service.logs(c.req.param('run_id'), parseQuery(logQuery, c.req.query()))))
+  app.get(`${runs}/:run_id/logs`, (c) => lines(service.logs(c.req.param('run_id'), readQuery(logQuery, c.req.query()))))
 
   app.get(`${runs}/:run_id/follow`, (c) => lines(service.follow(c.req.param('run_id'), c.req.raw.signal)))
 

@@ -4,7 +4,7 @@ import { type Cause, type DisplayStatus, displayStatuses } from '../domain/parti
 const selection = z.string().min(1).max(4_096).optional()
 const limit = z.coerce.number().int().min(1).max(1_000).default(50)
 /** Where the page before ended, as it said. */
-const after = z.string().max(2_048).optional()
+const cursor = z.string().max(2_048).optional()
 
 export const causes = [
   'never_materialized',
@@ -22,7 +22,7 @@ export const listQuery = z.object({
   status: z.enum(displayStatuses).optional(),
   order: z.enum(['newest', 'oldest']).default('newest'),
   limit,
-  after,
+  cursor,
 })
 export type PartitionQuery = z.infer<typeof listQuery>
 
@@ -31,7 +31,7 @@ export const staleQuery = z.object({
   /** Only those that have this cause themselves. */
   cause: z.enum(causes).optional(),
   limit,
-  after,
+  cursor,
 })
 export type StaleQuery = z.infer<typeof staleQuery>
 
@@ -57,7 +57,7 @@ export interface PartitionStatus {
 export interface PartitionPage {
   readonly partitions: readonly PartitionStatus[]
   /** For the page after this one; null when this is the last. */
-  readonly next: string | null
+  readonly next_cursor: string | null
 }
 
 export interface PartitionSummary {

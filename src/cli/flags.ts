@@ -13,14 +13,25 @@ const MAX_CONCURRENCY = 1_000
 export const concurrencyFlag = (text: string | undefined): { concurrency?: number } =>
   text === undefined ? {} : { concurrency: wholeNumber('--concurrency', text, { min: 1, max: MAX_CONCURRENCY }) }
 
-export function labelsFlag(labels: readonly string[]): Record<string, string> {
+export function labelsFlag(labels: readonly string[], flag = '--label'): Record<string, string> {
   return Object.fromEntries(
     labels.map((label) => {
       const at = label.indexOf('=')
       if (at > 0) return [label.slice(0, at), label.slice(at + 1)]
-      throw new ServoError('invalid', 'bad_flag', `--label ${label} has no value`, { hint: 'Write --label team=sales.' })
+      throw new ServoError('invalid', 'bad_flag', `${flag} ${label} has no value`, { hint: `Write ${flag} team=sales.` })
     }),
   )
+}
+
+const MOMENT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/
+
+/** A moment as people write it, in UTC. Without a zone a time is that of this machine, and a date begins in UTC. */
+export function momentFlag(flag: string, text: string): string {
+  const moment = new Date(text)
+  if (MOMENT.test(text) && !Number.isNaN(moment.getTime())) return moment.toISOString()
+  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is no moment`, {
+    hint: 'Write 2025-01-15T10:00:00Z, or 2025-01-15T10:00 for the time of this machine.',
+  })
 }
 
 const RUN_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled']

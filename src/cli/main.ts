@@ -123,7 +123,47 @@ projectCommand(runs, 'logs <run>', 'what the tasks of a run printed')
   .option('--attempt <number>', 'only this attempt')
   .action(async (run: string, flags) => (await import('./commands/runs.ts')).showLogs(run, flags))
 
-const partitions = program.command('partitions').description('what is made, what is stale, and why').helpCommand(false)
+program.commandsGroup('Look at assets:')
+
+const assets = program
+  .command('assets')
+  .description('the assets of the project, and how they depend on each other')
+  .helpCommand(false)
+
+projectCommand(assets, 'list [selection...]', 'the assets of the newest graph, or those a selection means')
+  .addHelpText(
+    'after',
+    examples(
+      'servo assets list                    all of them',
+      "servo assets list 'group:mart+'      those of a group, and everything made of them",
+    ),
+  )
+  .action(async (select: string[], flags) => (await import('./commands/assets.ts')).listAssets(select, flags))
+
+projectCommand(assets, 'show <asset>', 'everything known of an asset').action(async (asset: string, flags) =>
+  (await import('./commands/assets.ts')).showAsset(asset, flags),
+)
+
+projectCommand(assets, 'graph [selection...]', 'what is made of what')
+  .addOption(
+    new Option('--format <format>', 'for another program: dot (Graphviz) or mermaid')
+      .choices(['dot', 'mermaid'])
+      .conflicts('json'),
+  )
+  .addHelpText(
+    'after',
+    examples(
+      'servo assets graph',
+      `servo assets graph '+key:"mart/revenue"'             what it is made from`,
+      'servo assets graph --format dot | dot -Tsvg > graph.svg',
+    ),
+  )
+  .action(async (select: string[], flags) => (await import('./commands/assets.ts')).showGraph(select, flags))
+
+const partitions = program
+  .command('partitions')
+  .description('what is made, what is stale and why; keys that come and go')
+  .helpCommand(false)
 
 projectCommand(partitions, 'status [selection]', 'how many partitions of each asset are made, stale or missing').action(
   async (select: string | undefined, flags) => (await import('./commands/partition-status.ts')).showSummaries(select, flags),
@@ -134,7 +174,7 @@ projectCommand(partitions, 'list [selection]', 'the partitions of assets, the ne
   .option('--status <status>', 'materialized, stale, never_materialized or materialized_but_last_attempt_failed')
   .option('--oldest', 'the oldest first')
   .option('--limit <number>', 'how many', '50')
-  .option('--after <cursor>', 'go on where a page ended')
+  .option('--cursor <cursor>', 'go on where a page ended')
   .action(async (select: string | undefined, flags) =>
     (await import('./commands/partition-status.ts')).listPartitions(select, flags),
   )
@@ -145,7 +185,7 @@ projectCommand(partitions, 'stale [selection]', 'partitions that should be made 
     'only with this cause: never_materialized, code_changed, upstream_missing, upstream_changed or freshness',
   )
   .option('--limit <number>', 'how many', '50')
-  .option('--after <cursor>', 'go on where a page ended')
+  .option('--cursor <cursor>', 'go on where a page ended')
   .action(async (select: string | undefined, flags) =>
     (await import('./commands/partition-status.ts')).listStale(select, flags),
   )
@@ -162,6 +202,43 @@ projectCommand(partitions, 'why <asset> [partition]', 'every reason why it is st
   .action(async (asset: string, partition: string | undefined, flags) =>
     (await import('./commands/partition-status.ts')).showWhy(asset, partition, flags),
   )
+
+for (const change of ['add', 'remove'] as const) {
+  const description =
+    change === 'add' ? 'add keys to a dynamic set' : 'remove keys from a dynamic set; what was made of them stays'
+  projectCommand(partitions, `${change} <set> <key...>`, description)
+    .option('--key <key>', 'name of the request: the same key asked for again is the same request')
+    .action(async (set: string, keys: string[], flags) =>
+      (await import('./commands/partition-keys.ts')).changeKeys(change, set, keys, flags),
+    )
+}
+
+projectCommand(partitions, 'keys <set>', 'the keys of a dynamic set').action(async (set: string, flags) =>
+  (await import('./commands/partition-keys.ts')).listKeys(set, flags),
+)
+
+projectCommand(partitions, 'report <asset>', 'tell that something outside Servo materialized an asset')
+  .option('--partition <key>', 'partition or range that was materialized; may be repeated', several)
+  .option('--at <moment>', 'when, such as 2025-01-15T10:00:00Z (default: now)')
+  .option('--materialization <id>', 'name of what was made')
+  .option('--code-version <version>', 'version of the code that made it')
+  .option('--metadata <name=value>', 'fact to keep with it; may be repeated', several)
+  .option('--key <key>', 'name of the request: the same key asked for again is the same report')
+  .addHelpText(
+    'after',
+    examples(
+      'servo partitions report raw/customers                             new data came',
+      'servo partitions report raw/orders --partition 2025-01-01..2025-01-31',
+    ),
+  )
+  .action(async (asset: string, flags) => (await import('./commands/partition-facts.ts')).reportPartitions(asset, flags))
+
+projectCommand(partitions, 'wipe <asset>', 'let what was materialized count as never made; asks first')
+  .option('--partition <key>', 'partition or range to wipe, * for all; may be repeated', several)
+  .option('--reason <text>', 'why, for the record')
+  .option('--yes', 'do not ask; needed where there is no terminal')
+  .option('--key <key>', 'name of the request: the same key asked for again is the same request')
+  .action(async (asset: string, flags) => (await import('./commands/partition-facts.ts')).wipePartitions(asset, flags))
 
 program.commandsGroup('Look into the state:')
 

@@ -31,6 +31,9 @@ function took(from: unknown, to: unknown): string {
 
 export const timeCell = (from: unknown, to: unknown): Cell => ({ text: took(from, to), paint: colours.dim, right: true })
 
+/** As the clock on the wall shows it, in the one order that sorts: 2025-01-15 10:00:00. */
+export const localTime = (moment: unknown): string => new Date(String(moment)).toLocaleString('sv-SE')
+
 export const shortId = (runId: unknown): string => String(runId).slice(0, 12)
 
 /** As wide as the longest state and the longest time, so that lines stand under each other as they come. */

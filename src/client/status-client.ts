@@ -1,5 +1,5 @@
 import type { PartitionPage, PartitionSummary, StatusApi, Why } from '../api/status-contract.ts'
-import { queryText } from './query-text.ts'
+import { queryText } from './connection.ts'
 
 /** Asks a server about the status of partitions. */
 export function statusClient(get: (path: string) => Promise<unknown>): StatusApi {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { carriedKeys } from './partition-keys.ts'
 
 /** Where one materialization of an upstream asset lies. */
 const storedValue = z.object({
@@ -93,6 +94,8 @@ export const attemptResult = z.object({
   /** When the code began, by the worker's clock minus nothing: only for people. */
   duration_ms: z.number().nullish(),
   metrics: z.record(z.string(), z.number()).nullish(),
+  /** They count if the attempt succeeded and its end is believed. */
+  ...carriedKeys,
 })
 export type AttemptResult = z.infer<typeof attemptResult>
 export type AttemptResultInput = z.input<typeof attemptResult>

@@ -1,4 +1,5 @@
-import type { KeyOf, SpanOf } from './partitions.ts'
+import type { ChangeKeys } from './key-changes.ts'
+import type { DynamicPartitions, KeyOf, SpanOf } from './partitions.ts'
 import type { Opened } from './resource.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -27,7 +28,9 @@ export interface Context<Partitions, Resources, Metadata> {
   readonly log: Log
   /** Facts to keep with the materialization. Later calls add to earlier ones. */
   metadata(facts: [Metadata] extends [undefined] ? Readonly<Record<string, Json>> : Metadata): void
+  /** The keys of a dynamic set, for adding and removing some. That takes effect if the attempt succeeds. */
+  partitions(of: DynamicPartitions): ChangeKeys
 }
 
 /** Inputs share one object with the context, so they cannot have these names. */
-export const contextNames = ['partition', 'resources', 'attempt', 'runId', 'signal', 'log', 'metadata'] as const
+export const contextNames = ['partition', 'resources', 'attempt', 'runId', 'signal', 'log', 'metadata', 'partitions'] as const

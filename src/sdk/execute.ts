@@ -9,9 +9,10 @@ import { failureOf } from './failure-report.ts'
 import { type CheckResult, checkedMetadata, jsonOf, runChecks } from './findings.ts'
 import { loadInputs } from './inputs.ts'
 import { invalid, show } from './invalid.ts'
+import { KeyChanges } from './key-changes.ts'
 import { makeTable, makeValue } from './make.ts'
 import { openPartition, type PartitionText } from './partition-key.ts'
-import type { AnyPartitions } from './partitions.ts'
+import type { AnyPartitions, DynamicPartitions } from './partitions.ts'
 import { type AnyResource, openResource } from './resource.ts'
 import type { ValueStore } from './values.ts'
 
@@ -51,12 +52,13 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<O
   const options = definition?.options as Options
   const facts: Record<string, unknown> = {}
   const checks: CheckResult[] = []
+  const keys = new KeyChanges()
   const closing: (() => unknown)[] = []
   try {
     if (definition?.kind !== 'asset' && definition?.kind !== 'table')
       throw invalid('no_body', `${definition?.name ?? show(asset)} has no body to run`, 'Run an asset or a table.')
     const inputs = await loadInputs(asset.key, options.inputs ?? {}, attempt)
-    const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, facts, closing)) }
+    const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, { facts, keys, closing })) }
     // A signal that has fired does not fire again: a body that listens from now on would wait for ever.
     attempt.signal.throwIfAborted()
     const made = definition.kind === 'table' ? await makeTable(asset, given, attempt) : await makeValue(asset, given, attempt)
@@ -65,7 +67,7 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<O
     const failed = checks.filter(({ ok, severity }) => !ok && severity === 'error').map(({ name }) => name)
     const { path, bytes, rows, dataVersion } = made.written ?? {}
     const output: Output = { path, bytes, rows, data_version: dataVersion, metadata, checks }
-    if (failed.length === 0) return { result: { outcome: 'SUCCEEDED', output }, value: made.value }
+    if (failed.length === 0) return { result: { outcome: 'SUCCEEDED', output, ...keys.carried() }, value: made.value }
     const error = invalid('check_failed', `${asset.key} does not pass: ${failed.join(', ')}`, 'Look at what the checks found.')
     return { ...failureOf(error, attempt.signal, retryOf(options), output), value: made.value }
   } catch (error) {
@@ -78,12 +80,18 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<O
 const retryOf = (options: { retry?: Retry } | undefined): ((error: unknown) => boolean) =>
   (typeof options?.retry === 'object' ? options.retry.on : undefined) ?? (() => true)
 
+/** What a body leaves behind besides its value. */
+interface Left {
+  readonly facts: Record<string, unknown>
+  readonly keys: KeyChanges
+  readonly closing: (() => unknown)[]
+}
+
 async function contextOf(
   key: string,
   options: Options,
   attempt: Attempt,
-  facts: Record<string, unknown>,
-  closing: (() => unknown)[],
+  { facts, keys, closing }: Left,
 ): Promise<Record<keyof Context<never, never, never>, unknown>> {
   const partitions = options.partitions as AnyPartitions | undefined
   if (partitions !== undefined && !attempt.partition)
@@ -105,6 +113,7 @@ async function contextOf(
     signal: attempt.signal,
     log: attempt.log,
     metadata: (more: object) => void Object.assign(facts, more),
+    partitions: (of: DynamicPartitions) => keys.of(of),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { InputRef } from '../contract/dispatch.ts'
+import type { AttemptResultInput, InputRef } from '../contract/dispatch.ts'
 import { messageOf } from '../lib/error.ts'
 import { canonicalJson } from '../lib/json.ts'
 import { type AnyAsset, isAsset, type Mapped, type PartitionsOf, upstream, type ValueOf } from './asset.ts'
@@ -28,8 +28,12 @@ export interface Materialized<Value> {
   readonly value: Value
   readonly metadata: Readonly<Record<string, unknown>>
   readonly checks: Readonly<Record<string, CheckOutcome>>
+  /** By the names of dynamic sets, the keys it added and removed; nothing of what failed counts. */
+  readonly keys: { readonly added: KeysBySet; readonly removed: KeysBySet }
   readonly error?: unknown
 }
+
+export type KeysBySet = Readonly<Record<string, readonly string[]>>
 
 export interface CheckOutcome {
   readonly ok: boolean
@@ -58,7 +62,7 @@ export async function materialize<A extends AnyAsset>(
     runId: 'test',
     store,
   })
-  const { output } = outcome.result
+  const { output, partition_keys_added: added, partition_keys_removed: removed } = outcome.result
   const checks = (output?.checks ?? []).map(({ name, ok, severity, metadata }) => [
     name,
     { ok, severity, facts: metadata ?? {} },
@@ -67,6 +71,7 @@ export async function materialize<A extends AnyAsset>(
     ok: outcome.result.outcome === 'SUCCEEDED',
     metadata: output?.metadata ?? {},
     checks: Object.fromEntries(checks) as Record<string, CheckOutcome>,
+    keys: { added: bySet(added), removed: bySet(removed) },
     ...('error' in outcome && { error: outcome.error }),
   }
   return Object.defineProperty(result, 'value', {
@@ -76,6 +81,9 @@ export async function materialize<A extends AnyAsset>(
     },
   }) as Materialized<ValueOf<A>>
 }
+
+const bySet = (keys: AttemptResultInput['partition_keys_added']): KeysBySet =>
+  Object.fromEntries((keys ?? []).map(({ set_name, keys }) => [set_name, keys]))
 
 /** Puts the given inputs where the body looks for them. */
 async function storeInputs(

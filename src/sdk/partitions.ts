@@ -37,6 +37,11 @@ export interface Partitions<Key, Span = undefined> {
   readonly [carries]?: { readonly key: Key; readonly span: Span }
 }
 
+/** Keys that come and go while the project runs: whoever has this value may say which. */
+export interface DynamicPartitions extends Partitions<string> {
+  readonly data: Extract<PartitionData, { type: 'dynamic' }>
+}
+
 export type AnyPartitions = Partitions<unknown, unknown>
 export type KeyOf<P> = P extends { readonly [carries]?: { readonly key: infer Key } } ? Key : never
 export type SpanOf<P> = P extends { readonly [carries]?: { readonly span: infer Span } } ? Span : never
@@ -139,7 +144,7 @@ export function keys<const Keys extends readonly string[]>(list: Keys): Partitio
 }
 
 /** Keys that come and go while the project runs; `name` tells this set from others. */
-export function dynamic(name: string): Partitions<string> {
+export function dynamic(name: string): DynamicPartitions {
   if (typeof name !== 'string' || name === '')
     throw invalid('bad_name', `dynamic(${show(name)}) needs a name`, "Write dynamic('customers').")
   return { data: { type: 'dynamic', name }, key: keySchema(z.string().min(1)) }

@@ -3,6 +3,7 @@ import { callerOf } from './caller.ts'
 import { withDefinition } from './definition.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { checkedName, invalid, show } from './invalid.ts'
+import type { KeysOfSet } from './key-changes.ts'
 import type { AnyResource, Opened } from './resource.ts'
 import { isSchema, type StandardSchemaV1 } from './standard-schema.ts'
 import type { RunRequest } from './trigger.ts'
@@ -50,7 +51,13 @@ export interface Sensor {
   readonly name: string
 }
 
-export type Requested = RunRequest | readonly RunRequest[] | undefined
+/** Keys of dynamic sets that come and go with an evaluation: if another was faster and it does not count, they do not either. */
+export interface KeysFound {
+  add?: KeysOfSet | readonly KeysOfSet[]
+  remove?: KeysOfSet | readonly KeysOfSet[]
+}
+
+export type Requested = RunRequest | readonly RunRequest[] | ({ runs: readonly RunRequest[] } & KeysFound) | undefined
 
 export interface PushOptions<Event> {
   source: PushSource<Event>
@@ -68,7 +75,7 @@ export interface PollOptions<Cursor, Resources> {
     readonly cursor: NoInfer<Cursor> | undefined
     readonly resources: Opened<Resources>
     readonly signal: AbortSignal
-  }): MaybePromise<{ cursor?: NoInfer<Cursor>; runs: readonly RunRequest[] }>
+  }): MaybePromise<{ cursor?: NoInfer<Cursor>; runs: readonly RunRequest[] } & KeysFound>
 }
 
 function push<Event>(name: string, options: PushOptions<Event>): Sensor {

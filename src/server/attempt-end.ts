@@ -1,4 +1,5 @@
 import type { AttemptResultInput } from '../contract/dispatch.ts'
+import type { CarriedKeys } from '../contract/partition-keys.ts'
 import { TaskFinished } from '../domain/tasks/task-finished.event.ts'
 import { isServoError, messageOf } from '../lib/error.ts'
 import { canonicalJson } from '../lib/json.ts'
@@ -38,9 +39,15 @@ export function taskFinished(of: Speaker, result: AttemptResultInput, { workerId
       code_version: result.code_version ?? null,
       output: result.output ?? null,
       metrics: result.metrics ?? null,
+      ...(result.outcome === 'SUCCEEDED' && keysOf(result)),
     },
     { correlation_id: run_id },
   )
+}
+
+/** Most attempts bring none, and then their ends do not speak of keys. */
+function keysOf({ partition_keys_added: added, partition_keys_removed: removed }: CarriedKeys): CarriedKeys {
+  return { ...(added && { partition_keys_added: added }), ...(removed && { partition_keys_removed: removed }) }
 }
 
 /** Why an attempt never reached a worker. What is missing stays missing; what could not be reached may come back. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { serve } from '@hono/node-server'
 import { fsStore } from '../adapters/fs/object-store.ts'
 import { localApp } from '../api/app.ts'
+import type { AssetsApi } from '../api/asset-contract.ts'
 import type { RunsApi } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
 import { type ProjectManifest, type ProjectProblem, projectManifest } from '../contract/definition.ts'
@@ -17,8 +18,10 @@ import { ulidSource } from '../lib/ulid.ts'
 import { newEvent } from '../model/event.ts'
 import { systemClock } from '../ports/clock.ts'
 import { type Loaded, type LoadFailed, WorkerPool } from '../worker/pool.ts'
+import { assetsApi } from './assets-api.ts'
 import { Feed } from './feed.ts'
 import { HeldWorkers } from './held-workers.ts'
+import { knownTo } from './known-assets.ts'
 import { dataDir, localScope, lockFile, secretsFile } from './local-files.ts'
 import { Orchestrator } from './orchestrator.ts'
 import { ProcessLock } from './process-lock.ts'
@@ -60,6 +63,7 @@ export class LocalServer {
   readonly feed: Feed
   readonly runs: RunsApi
   readonly statuses: StatusApi
+  readonly assets: AssetsApi
   readonly orchestrator: Orchestrator
   url: string | undefined
   readonly #options: LocalServerOptions
@@ -86,6 +90,7 @@ export class LocalServer {
     feed: Feed
     runs: RunsApi
     statuses: StatusApi
+    assets: AssetsApi
   }) {
     this.#options = parts.options
     this.#size = parts.size
@@ -98,6 +103,7 @@ export class LocalServer {
     this.feed = parts.feed
     this.runs = parts.runs
     this.statuses = parts.statuses
+    this.assets = parts.assets
   }
 
   static async start(options: LocalServerOptions): Promise<{ server: LocalServer; loaded: Reload }> {
@@ -134,10 +140,12 @@ export class LocalServer {
         onTrouble: (error) => options.onTrouble?.(error),
         onStopped: (error) => options.onStopped?.(error),
       })
-      const reader: RunReader = new RunReader(() => orchestrator.loop.compactor.state, sqlOver(servoDir, store, localScope))
+      const sql = sqlOver(servoDir, store, localScope)
+      const reader: RunReader = new RunReader(() => orchestrator.loop.compactor.state, sql)
       const commands = new Runs({ orchestrator, reader, scope: localScope, secret: secrets.run_ids, mintId: ulid })
       const paths = new Paths(localScope)
       const runs = runsApi({ runs: commands, reader, feed, logs: orchestrator.logs, store, paths })
+      const assets = assetsApi(knownTo(orchestrator, { sql, now: systemClock.now, mintId: ulid }))
       const door = new WorkerDoor({ foreign: orchestrator.foreign, secrets, scope: localScope, clock: systemClock })
       const statuses = new Statuses({
         graph: () => orchestrator.graph.get(),
@@ -146,7 +154,8 @@ export class LocalServer {
         now: systemClock.now,
         recorded: (key) => orchestrator.loop.compactor.state.hot(assetDefinitions).get(key),
       })
-      server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, door, feed, runs, statuses })
+      const apis = { runs, assets, statuses }
+      server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, door, feed, ...apis })
       const loaded = await server.#record(await pool.ready(), began)
       if (options.port !== undefined) await server.#listen([options.port].flat(), secrets.api_token, instance)
       if (options.watch) await server.#watch()
@@ -181,6 +190,7 @@ export class LocalServer {
     const app = localApp({
       runs: this.runs,
       statuses: this.statuses,
+      assets: this.assets,
       token,
       instance,
       hosts: ['127.0.0.1', 'localhost', '[::1]'],

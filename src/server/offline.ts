@@ -1,54 +1,24 @@
-import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { fsStore } from '../adapters/fs/object-store.ts'
+import type { AssetsApi } from '../api/asset-contract.ts'
 import type { RunsApi } from '../api/run-contract.ts'
-import { orchestration } from '../domain/index.ts'
 import { RunCancelRequested } from '../domain/runs/run-cancel-requested.event.ts'
 import { isRunOver, type RunState } from '../domain/runs/runs.table.ts'
-import { Ledger } from '../engine/ledger.ts'
 import { Paths } from '../engine/paths.ts'
-import type { State } from '../engine/state.ts'
-import { View } from '../engine/view.ts'
 import { ServoError } from '../lib/error.ts'
-import { DAY_MS } from '../lib/time.ts'
-import { ulidSource } from '../lib/ulid.ts'
-import { newEvent } from '../model/event.ts'
+import { type NewEvent, newEvent } from '../model/event.ts'
+import { idempotencyKeys } from '../model/system-tables.ts'
 import { systemClock } from '../ports/clock.ts'
-import type { ObjectStore } from '../ports/object-store.ts'
+import { assetsApi } from './assets-api.ts'
+import { CurrentGraph } from './current-graph.ts'
+import type { Recorded } from './known-assets.ts'
 import { localScope } from './local-files.ts'
+import { type OfflineState, openOffline } from './offline-state.ts'
 import { RunReader } from './run-reader.ts'
 import { storedLogs } from './runs-api.ts'
 import { sqlOver } from './sql-rows.ts'
 
-/** Nobody else is waiting: better slow than wrong. */
-const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000, maxAgeMs: DAY_MS }
-
-/** What the folder of a project holds, read when no server runs: all that has happened, whether or not it is in tables yet. */
-export async function openOffline(servoDir: string): Promise<{ store: ObjectStore; view: View; state: State }> {
-  if (!existsSync(servoDir)) {
-    throw new ServoError('not_found', 'no_state', `there is nothing in ${servoDir} yet`, {
-      hint: 'Start the project: servo dev, or run something: servo run "*"',
-    })
-  }
-  const store = fsStore(servoDir)
-  const view = await View.open({ store, scope: localScope, registry: orchestration, clock: systemClock })
-  const { state, complete } = await view.fresh(PATIENT)
-  if (!complete) {
-    throw new ServoError(
-      'unavailable',
-      'tail_too_long',
-      'more has happened since the tables were written than can be read here',
-      {
-        hint: 'Start the project once (servo dev), or run servo verify to see whether something is damaged.',
-      },
-    )
-  }
-  return { store, view, state }
-}
-
 /** What can be known and asked of runs while no server runs: everything is in the folder, only nothing happens. */
 export async function offlineRuns(servoDir: string): Promise<RunsApi> {
-  const { store, state } = await openOffline(servoDir)
+  const { store, state, ledger } = await openOffline(servoDir)
   const reader = new RunReader(() => state, sqlOver(servoDir, store, localScope))
   return {
     request: () => Promise.reject(needsServer()),
@@ -67,13 +37,41 @@ export async function offlineRuns(servoDir: string): Promise<RunsApi> {
       if (isRunOver(run['state'] as RunState)) {
         throw new ServoError('conflict', 'run_over', `${run_id} is over`, { hint: 'There is nothing left to cancel.' })
       }
-      const ulid = ulidSource(systemClock.now, (length) => randomBytes(length))
-      const ledger = new Ledger({ store, scope: localScope, clock: systemClock, ulid, source: 'servo/cli' })
       const payload = { run_id, requested_by: user, reason: reason ?? null }
       const { events } = await ledger.append([newEvent(RunCancelRequested, payload, { correlation_id: run_id, actor: user })])
       return { run_id, accepted_event_id: events[0]?.event_id as string }
     },
   }
+}
+
+/** The same of assets: what is told of them is written to the ledger, and folded by whoever reads it next. */
+export async function offlineAssets(servoDir: string): Promise<AssetsApi> {
+  const offline = await openOffline(servoDir)
+  const { state, store, ulid } = offline
+  return assetsApi({
+    graph: new CurrentGraph(() => state, systemClock.now),
+    rows: () => state,
+    lookup: offline.lookup,
+    sql: sqlOver(servoDir, store, localScope),
+    now: systemClock.now,
+    mintId: ulid,
+    submit: (events) => append(offline, events),
+  })
+}
+
+/** Nobody folds here, so what is known already is found by its key and not written again. */
+async function append({ ledger, lookup }: OfflineState, events: readonly NewEvent[]): Promise<Recorded> {
+  const news: NewEvent[] = []
+  for (const event of events) {
+    const { definition, payload } = event
+    const parsed = definition.parse(payload)
+    const key = parsed.success ? definition.idempotencyKey(parsed.data) : undefined
+    // What is not valid is refused by the ledger, which says why.
+    if (key === undefined || (await lookup(idempotencyKeys, key)) === undefined) news.push(event)
+  }
+  if (news.length === 0) return { event_id: null, news: 0 }
+  const { events: written } = await ledger.append(news)
+  return { event_id: written[0]?.event_id as string, news: news.length }
 }
 
 const needsServer = (): ServoError =>

@@ -96,6 +96,7 @@ export const strayKinds = [
   'invalid payload',
   'materialization',
   'wipe',
+  'partition keys',
   'assets',
   'unknown run',
   'unknown task',

@@ -6,7 +6,7 @@ import { SensorResumed } from '../domain/sensors/sensor-resumed.event.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { RunPlan, SensorPlan } from './history-plan.ts'
 import { runLife, SimulatedRun } from './history-runs.ts'
-import type { Actor, World } from './history-world.ts'
+import { type Actor, keysFound, type World } from './history-world.ts'
 
 /** What should have become of a sensor. */
 export interface ExpectedSensor {
@@ -127,6 +127,7 @@ function evaluation(
     sensor_id: sensorId,
     eval_id: evalId,
     run_keys: runs.map((run) => run.runKey),
+    ...keysFound(world),
     ...facts,
   })
   const requests = runs.map((run) => run.request(writer))

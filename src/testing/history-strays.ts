@@ -6,6 +6,8 @@ import { DispatchEnqueued } from '../domain/dispatch/dispatch-enqueued.event.ts'
 import { DispatchRequested } from '../domain/dispatch/dispatch-requested.event.ts'
 import { attemptId } from '../domain/dispatch/identity.ts'
 import { MaterializationReported } from '../domain/partitions/materialization-reported.event.ts'
+import { PartitionKeysAdded } from '../domain/partitions/partition-keys-added.event.ts'
+import { PartitionKeysRemoved } from '../domain/partitions/partition-keys-removed.event.ts'
 import { PartitionWiped } from '../domain/partitions/partition-wiped.event.ts'
 import { RunCancelRequested } from '../domain/runs/run-cancel-requested.event.ts'
 import { SensorEvaluated } from '../domain/sensors/sensor-evaluated.event.ts'
@@ -67,6 +69,14 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
         asset_key: `asset${target % 4}`,
         partition_key,
         wiped_by: 'ada',
+        ...(variant % 2 === 0 && { reason: `because of ${variant}` }),
+      })
+    case 'partition keys':
+      return world.write(variant % 2 === 0 ? PartitionKeysAdded : PartitionKeysRemoved, {
+        request_id: `keys-${index}`,
+        set_name: 'customers',
+        keys: variant % 3 === 0 ? ['acme', 'hooli'] : ['initech'],
+        changed_by: 'ada',
       })
     case 'assets': {
       const assets = [0, 1].map((n) => ({

@@ -11,7 +11,7 @@ import { TimerRequested } from '../domain/timers/timer-requested.event.ts'
 import { toIso } from '../lib/time.ts'
 import type { AttemptPlan } from './history-plan.ts'
 import type { SimulatedRun, SimulatedTask } from './history-runs.ts'
-import { type Actor, pause } from './history-world.ts'
+import { type Actor, keysFound, pause } from './history-world.ts'
 
 const uneventful: AttemptPlan = {
   outcome: 'success',
@@ -108,6 +108,7 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
     ...(plan.alarms === 1 && { retry_not_before: toIso(run.world.now + 30_000) }),
     ...(failed && { error_category: plan.zombie === 'none' ? 'user' : 'heartbeat_timeout', error_message: 'it did not work' }),
     ...(outcome === 'SUCCEEDED' && { materialization_id: `m-${fact.attempt_id}`, code_version: 'v1', output: { rows: 3 } }),
+    ...keysFound(run.world),
   })
 }
 
@@ -128,6 +129,7 @@ function* zombie(
     completed_at: toIso(world.now),
     worker_id: 'zombie',
     materialization_id: outcome === 'success' ? 'too-late' : null,
+    ...keysFound(world),
   })
 }
 

@@ -50,6 +50,23 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
       ['runs', 'list', '--state', 'done'],
       /error: no run is ever done\nhint: States are: pending, running, succeeded, failed, cancelled/,
     ],
+    ['no asset named', ['assets', 'show'], /error: missing required argument 'asset'/],
+    [
+      'a picture that nobody draws',
+      ['assets', 'graph', '--format', 'svg'],
+      /argument 'svg' is invalid\. Allowed choices are dot, mermaid/,
+    ],
+    ['no key named', ['partitions', 'add', 'customers'], /error: missing required argument 'key'/],
+    [
+      'a moment that is none',
+      ['partitions', 'report', 'a', '--at', 'yesterday'],
+      /error: --at yesterday is no moment\nhint: Write 2025-01-15T10:00:00Z/,
+    ],
+    [
+      'a wipe that nobody confirms',
+      ['partitions', 'wipe', 'a'],
+      /error: this needs a confirmation, and there is no terminal to ask for one\nhint: Say --yes when you are sure\./,
+    ],
     [
       'a folder that is not there',
       ['dev', '--project', './nowhere'],
@@ -65,17 +82,20 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
     expect(fs.existsSync(project.file('.servo'))).toBe(false)
   })
 
-  test.each([['dev'], ['run', 'a'], ['runs', 'list']])('a folder without a project: servo %s', async (...args) => {
-    for (const [cwd, words] of [
-      [nowhere, args],
-      [os.tmpdir(), [...args, '--project', nowhere]],
-    ] as const) {
-      const { code, stderr } = await servo(words, { cwd })
-      expect(stderr).toMatch(/^error: .*servo\.config\.ts.*\nhint: Go to the folder of a project, or name it with --project/)
-      expect(code).toBe(2)
-    }
-    expect(fs.readdirSync(nowhere)).toEqual([])
-  })
+  test.each([['dev'], ['run', 'a'], ['runs', 'list'], ['assets', 'list'], ['partitions', 'keys', 'a']])(
+    'a folder without a project: servo %s',
+    async (...args) => {
+      for (const [cwd, words] of [
+        [nowhere, args],
+        [os.tmpdir(), [...args, '--project', nowhere]],
+      ] as const) {
+        const { code, stderr } = await servo(words, { cwd })
+        expect(stderr).toMatch(/^error: .*servo\.config\.ts.*\nhint: Go to the folder of a project, or name it with --project/)
+        expect(code).toBe(2)
+      }
+      expect(fs.readdirSync(nowhere)).toEqual([])
+    },
+  )
 
   test('a port that is taken', async () => {
     const taken = createServer()

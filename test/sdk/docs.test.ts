@@ -28,6 +28,8 @@ test('the examples of docs/sdk.md are a project that loads, and its test passes'
     console.log(JSON.stringify(project.problems ?? [...project.assets.keys()].sort()))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script, folder])
   expect(JSON.parse(stdout)).toEqual([
+    'crm/directory',
+    'crm/profile',
     'mart/headline',
     'mart/report',
     'mart/revenue',

@@ -165,12 +165,12 @@ describe('the status of partitions', () => {
     for (let day = 10; day < 15; day++) await space.report('raw', `2025-01-${day}`)
     const keys = async (query: Partial<Parameters<Statuses['list']>[0]>): Promise<string[]> => {
       const found: string[] = []
-      for (let after: string | undefined; ; ) {
-        const page = await space.kept.list({ order: 'newest', limit: 4, select: 'raw', ...query, after })
+      for (let cursor: string | undefined; ; ) {
+        const page = await space.kept.list({ order: 'newest', limit: 4, select: 'raw', ...query, cursor })
         found.push(...page.partitions.map(({ partition_key }) => partition_key))
         expect(page.partitions.length).toBeLessThanOrEqual(4)
-        if (page.next === null) return found
-        after = page.next
+        if (page.next_cursor === null) return found
+        cursor = page.next_cursor
       }
     }
     const january = Array.from({ length: 19 }, (_, i) => `2025-01-${String(i + 1).padStart(2, '0')}`)
@@ -181,8 +181,8 @@ describe('the status of partitions', () => {
     expect(await keys({ select: 'key:"raw" or key:"clean"', partition: '2025-01-10' })).toEqual(['2025-01-10', '2025-01-10'])
     const missing = await space.kept.stale({ limit: 100, cause: 'upstream_missing', select: 'clean' })
     expect(missing.partitions.map(({ partition_key }) => partition_key)).toEqual([...january.slice(0, 9), ...january.slice(14)])
-    await expect(space.kept.list({ ...all, after: 'nonsense' })).rejects.toThrow(/not where a page ended/)
-    await expect(space.kept.list({ ...all, select: 'rwa' })).rejects.toThrow(/Did you mean raw/)
+    await expect(space.kept.list({ ...all, cursor: 'nonsense' })).rejects.toThrow(/not where a page ended/)
+    await expect(space.kept.list({ ...all, select: 'rwa' })).rejects.toThrow(/there is no asset "rwa"/)
     await expect(space.kept.list({ ...all, select: 'raw', partition: '2025-02-01' })).rejects.toThrow(/does not exist yet/)
   })
 

@@ -17,7 +17,7 @@ async function open(flags: ProjectFlags): Promise<StatusApi> {
 
 interface PageFlags extends ProjectFlags {
   limit: string
-  after?: string
+  cursor?: string
 }
 
 export interface ListFlags extends PageFlags {
@@ -29,8 +29,8 @@ export interface ListFlags extends PageFlags {
 export async function listPartitions(select: string | undefined, flags: ListFlags): Promise<void> {
   const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
   const status = flags.status === undefined ? undefined : oneOf('--status', flags.status.toUpperCase(), displayStatuses)
-  const { partition, after, oldest } = flags
-  const page = await (await open(flags)).list({ select, partition, status, order: oldest ? 'oldest' : 'newest', limit, after })
+  const { partition, cursor, oldest } = flags
+  const page = await (await open(flags)).list({ select, partition, status, order: oldest ? 'oldest' : 'newest', limit, cursor })
   if (flags.json) printJson(page)
   else printPage(page, 'no partition matches', flags)
 }
@@ -38,7 +38,7 @@ export async function listPartitions(select: string | undefined, flags: ListFlag
 export async function listStale(select: string | undefined, flags: PageFlags & { cause?: string }): Promise<void> {
   const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
   const cause = flags.cause === undefined ? undefined : oneOf('--cause', flags.cause.toLowerCase(), causes)
-  const page = await (await open(flags)).stale({ select, cause, limit, after: flags.after })
+  const page = await (await open(flags)).stale({ select, cause, limit, cursor: flags.cursor })
   if (flags.json) printJson(page)
   else printPage(page, 'everything is fresh', flags)
 }
@@ -113,13 +113,13 @@ function named(asset: string, keys: readonly string[], count: number): string {
   return (first === '' ? asset : `${asset}[${first}]`) + more
 }
 
-function printPage({ partitions, next }: PartitionPage, none: string, { limit }: PageFlags): void {
+function printPage({ partitions, next_cursor }: PartitionPage, none: string, { limit }: PageFlags): void {
   if (partitions.length === 0) {
     print(none)
     return
   }
   for (const text of aligned([HEAD, ...partitions.map(row)])) print(text)
-  if (next !== null) print(colours.dim(`the first ${limit}; go on with --after ${next}`))
+  if (next_cursor !== null) print(colours.dim(`the first ${limit}; go on with --cursor ${next_cursor}`))
 }
 
 const HEAD: readonly Cell[] = ['asset', 'partition', 'status', 'made', 'because'].map((text) => ({ text, paint: colours.dim }))

@@ -4,7 +4,7 @@ import { stateFlag, wholeNumber } from '../flags.ts'
 import { followRun } from '../follow-run.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { currentUser, findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
-import { notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
+import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
 import { printAccepted, runHere, watchRun } from './run.ts'
 
 /** The server of the project, or, when none runs, what can be read and written without one. */
@@ -44,9 +44,6 @@ function listed(run: WireRow): Cell[] {
     { text: printable(selection.length > MAX_SELECTION ? `${selection.slice(0, MAX_SELECTION)}…` : selection) },
   ]
 }
-
-/** As the clock on the wall shows it, in the one order that sorts: 2025-01-15 10:00:00. */
-const localTime = (moment: unknown): string => new Date(String(moment)).toLocaleString('sv-SE')
 
 export async function showRun(runId: string, flags: ProjectFlags): Promise<void> {
   const { service } = await open(flags)

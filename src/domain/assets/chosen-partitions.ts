@@ -109,15 +109,22 @@ function madeFromAbove(key: string, partitions: GraphPartitions, made: ReadonlyM
   return affected
 }
 
-function partitionsWanted(key: string, set: PartitionSet): ServoError {
+export function partitionsWanted(key: string, set: PartitionSet): ServoError {
   const there = set.count === 0 ? 'none exists yet' : `${set.at(0)} to ${set.at(set.count - 1)}`
   const hint =
     set.count === 0
       ? 'Wait until its first window has closed, or add keys.'
-      : `Name them: ${set.at(set.count - 1)}, or a range such as ${set.at(Math.max(0, set.count - 3))}..${set.at(set.count - 1)}.`
+      : `Name them: ${set.at(set.count - 1)}, or a range such as ${rangeOf(set)}.`
   return new ServoError('invalid', 'partitions_wanted', `${key} is made in partitions (${there}), and none was asked for`, {
     hint,
   })
+}
+
+/** The last few, as one would write them; of several dimensions one is enough, and the others are taken whole. */
+function rangeOf(set: PartitionSet): string {
+  const [dimension] = set.dimensions
+  if (dimension !== undefined) return `${dimension.name}=${rangeOf(dimension.set)}`
+  return `${set.at(Math.max(0, set.count - 3))}..${set.at(set.count - 1)}`
 }
 
 function unrelated(key: string, asked: readonly string[]): ServoError {

@@ -114,5 +114,14 @@ export function graphOf(rows: Iterable<Pick<KnownAsset, 'definition' | 'removed'
     if (success) assets.push(data)
   }
   const graph = new AssetGraph(assets)
-  return { graph, version: graphVersion(assets), mappings: new GraphMappings(graph) }
+  let version: string | undefined
+  return {
+    graph,
+    // Worked out when somebody asks: who only looks at ten thousand assets need not hash them.
+    get version() {
+      version ??= graphVersion(assets)
+      return version
+    },
+    mappings: new GraphMappings(graph),
+  }
 }

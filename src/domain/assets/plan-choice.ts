@@ -1,4 +1,3 @@
-import { ServoError } from '../../lib/error.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { askedPartitions } from './asked-partitions.ts'
 import { addAll, sharePartitions } from './chosen-partitions.ts'
@@ -53,15 +52,6 @@ export function chooseWork(asked: WorkAskedFor, graph: AssetGraph, partitions: G
     chosen.set(key, given && named ? new Set([...given, ...named]) : (given ?? named ?? new Set()))
   }
   return { order, partitions: chosen }
-}
-
-/** The assets that a key or an expression means, in the order of keys; all of them when nobody said which. */
-export function chooseAssets(asked: string | undefined, graph: AssetGraph): readonly string[] {
-  if (asked === undefined) return [...graph.assets.keys()]
-  if (graph.assets.has(asked)) return [asked]
-  if (plainKey(asked) !== undefined) throw new ServoError('not_found', 'no_such_asset', unknownAsset(asked, graph))
-  const found = select(parseSelection(asked), graph)
-  return [...graph.assets.keys()].filter((key) => found.has(key))
 }
 
 function unknownAsset(key: string, graph: AssetGraph): string {

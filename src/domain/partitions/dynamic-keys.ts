@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import type { CarriedKeys } from '../../contract/partition-keys.ts'
 import { id } from '../../model/envelope.ts'
-import { applied, type FoldContext, ignored, type Verdict } from '../../model/event.ts'
+import { applied, type FoldContext, type Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { dynamicPartitions } from './dynamic-partitions.table.ts'
 
@@ -21,26 +22,41 @@ export const keysChanged = z.object({
   changed_by: id,
 })
 
-/** Whoever spoke last about a key is believed, in whatever order it is heard. */
+/** Who said something about keys, and when. */
+interface Said {
+  readonly at: number
+  readonly event_id: string
+  readonly changed_by: string
+}
+
 export function changeKeys(context: FoldContext<z.infer<typeof keysChanged>>, present: boolean): Verdict {
   const { event, at, payload, rows } = context
-  let changed = false
-  for (const key of payload.keys) {
-    const known = rows.hot(dynamicPartitions).get(payload.set_name, key)
-    if (known !== undefined && !isLater(at, event.event_id, known)) continue
-    const row = {
-      set_name: payload.set_name,
-      partition_key: key,
-      present,
-      changed_at: at,
-      changed_by: payload.changed_by,
-      row_version: event.event_id,
-    }
+  const said = { at, event_id: event.event_id, changed_by: payload.changed_by }
+  believe(rows, payload, present, said)
+  // Also when somebody spoke later about all of them: it counts as heard, or its repetition under a newer id would win.
+  return applied
+}
+
+/** The keys that another fact brought along, once that fact counts. */
+export function changeCarriedKeys(rows: Rows, carried: CarriedKeys, said: Said): void {
+  for (const set of carried.partition_keys_added ?? []) believe(rows, set, true, said)
+  for (const set of carried.partition_keys_removed ?? []) believe(rows, set, false, said)
+}
+
+/** Whoever spoke last about a key is believed, in whatever order it is heard. */
+function believe(
+  rows: Rows,
+  { set_name, keys }: { readonly set_name: string; readonly keys: readonly string[] },
+  present: boolean,
+  { at, event_id, changed_by }: Said,
+): void {
+  for (const partition_key of keys) {
+    const known = rows.hot(dynamicPartitions).get(set_name, partition_key)
+    if (known !== undefined && !isLater(at, event_id, known)) continue
+    const row = { set_name, partition_key, present, changed_at: at, changed_by, row_version: event_id }
     if (known === undefined) rows.hot(dynamicPartitions).insert(row)
-    else Object.assign(rows.hot(dynamicPartitions).edit(payload.set_name, key) as object, row)
-    changed = true
+    else Object.assign(rows.hot(dynamicPartitions).edit(set_name, partition_key) as object, row)
   }
-  return changed ? applied : ignored('changed_later')
 }
 
 const isLater = (at: number, eventId: string, known: { readonly changed_at: number; readonly row_version: string }): boolean =>

@@ -27,7 +27,11 @@ export const partitionStatus = defineTable({
         by: ['last_attempt_at', 'last_attempt_event_id'],
         columns: ['last_attempt_at', 'last_attempt_event_id', 'last_attempt_run_id', 'last_attempt_outcome'],
       },
-      { pick: 'largest', by: ['wiped_at', 'wiped_event_id'], columns: ['wiped_at', 'wiped_event_id'] },
+      {
+        pick: 'largest',
+        by: ['wiped_at', 'wiped_event_id'],
+        columns: ['wiped_at', 'wiped_event_id', 'wiped_by', 'wiped_reason'],
+      },
     ],
   },
   columns: {
@@ -49,5 +53,7 @@ export const partitionStatus = defineTable({
     last_attempt_event_id: col.optional(col.string('The event that said so.')),
     wiped_at: col.optional(col.timestamp('Materializations up to this moment do not count.')),
     wiped_event_id: col.optional(col.string('The event that wiped it.')),
+    wiped_by: col.optional(col.string('Who wiped it.')),
+    wiped_reason: col.optional(col.string('Why, if they said so.')),
   },
 })

@@ -7,7 +7,13 @@ export const PartitionWiped = defineEvent({
   type: 'PartitionWiped',
   version: 1,
   doc: 'A partition counts as never materialized from now on.',
-  payload: z.object({ request_id: id, asset_key: id, partition_key: partitionKey.default(''), wiped_by: id }),
+  payload: z.object({
+    request_id: id,
+    asset_key: id,
+    partition_key: partitionKey.default(''),
+    wiped_by: id,
+    reason: z.string().max(4_096).nullish(),
+  }),
   idempotencyKey: (wipe) => `partition_wipe:${wipe.request_id}`,
   dedup: 'key',
   fold({ event, at, payload: wipe, rows }) {
@@ -16,6 +22,8 @@ export const PartitionWiped = defineEvent({
       partition_key: wipe.partition_key,
       wiped_at: at,
       wiped_event_id: event.event_id,
+      wiped_by: wipe.wiped_by,
+      wiped_reason: wipe.reason ?? null,
       row_version: event.event_id,
     })
     return applied

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { Story } from '../../testing/history-story.ts'
+import { SensorEvaluated } from '../sensors/sensor-evaluated.event.ts'
+import { TaskFinished } from '../tasks/task-finished.event.ts'
+import { dynamicPartitions } from './dynamic-partitions.table.ts'
 import { MaterializationReported } from './materialization-reported.event.ts'
+import { PartitionKeysAdded } from './partition-keys-added.event.ts'
+import { PartitionKeysRemoved } from './partition-keys-removed.event.ts'
 import { partitionStatus } from './partition-status.table.ts'
 import { PartitionWiped } from './partition-wiped.event.ts'
 
@@ -40,12 +45,78 @@ describe('a partition', () => {
     })
   })
 
-  test('that is wiped keeps its past, with the moment up to which it does not count', () => {
+  test('that is wiped keeps its past, with the moment up to which it does not count, by whom and why', () => {
     const story = new Story()
     story.run('monday', { orders: [] }).done('orders')
-    story.tell(PartitionWiped, { request_id: 'w1', asset_key: 'orders', wiped_by: 'ada' })
+    story.tell(PartitionWiped, { request_id: 'w1', asset_key: 'orders', wiped_by: 'ada', reason: 'wrong prices' })
     const status = story.row(partitionStatus, 'orders', '')
     expect(status?.last_materialization_id).toBe('orders-1')
     expect(status?.wiped_at).toBeGreaterThan(status?.last_materialization_at as number)
+    expect(status).toMatchObject({ wiped_by: 'ada', wiped_reason: 'wrong prices' })
+  })
+})
+
+describe('the keys of a dynamic set', () => {
+  const keysOf = (story: Story): string[] =>
+    story
+      .rows(dynamicPartitions)
+      .filter(({ present }) => present)
+      .map(({ partition_key }) => partition_key)
+  const customers = (...keys: string[]) => [{ set_name: 'customers', keys }]
+
+  test('are those that whoever spoke last about them said, in whatever order that is heard', () => {
+    const story = new Story()
+    const said = { set_name: 'customers', keys: ['acme'], changed_by: 'ada' }
+    const added = story.write(PartitionKeysAdded, { ...said, request_id: 'r1' })
+    const removed = story.write(PartitionKeysRemoved, { ...said, request_id: 'r2' })
+    story.hear(removed)
+    story.hear(added)
+    expect(keysOf(story)).toEqual([])
+    story.tell(PartitionKeysAdded, { ...said, request_id: 'r1' })
+    expect(keysOf(story), 'the same request again is no news').toEqual([])
+  })
+
+  test('change with the end of an attempt that succeeded, and tell which task it was', () => {
+    const story = new Story()
+    const run = story.run('monday', { orders: [] })
+    run.dispatched('orders')
+    story.tell(TaskFinished, {
+      ...run.attempt('orders'),
+      outcome: 'SUCCEEDED',
+      completed_at: story.time(),
+      partition_keys_added: customers('acme'),
+    })
+    expect(story.row(dynamicPartitions, 'customers', 'acme')).toMatchObject({
+      present: true,
+      changed_by: `task:${run.runId}:orders`,
+    })
+  })
+
+  test('do not change with an attempt that failed, or that was given up before it told of its end', () => {
+    const story = new Story()
+    const run = story.run('monday', { orders: [] }, { attempts: 2 })
+    const end = { completed_at: story.time(), partition_keys_added: customers('acme') }
+    run.dispatched('orders')
+    story.tell(TaskFinished, { ...run.attempt('orders'), ...end, outcome: 'FAILED' })
+    const late = story.tell(TaskFinished, { ...run.attempt('orders'), ...end, outcome: 'SUCCEEDED' })
+    expect(late.kind).toBe('ignored')
+    expect(keysOf(story)).toEqual([])
+  })
+
+  test('[A3] change with the evaluation of a sensor if that counts, and not if another was faster or it failed', () => {
+    const story = new Story()
+    const poll = (number: number, version: number, status: 'triggered' | 'error', key: string) =>
+      story.tell(SensorEvaluated, {
+        sensor_id: 'crm',
+        eval_id: `eval-${number}`,
+        trigger_source: { source: 'poll', poll_epoch: number },
+        expected_state_version: version,
+        status,
+        partition_keys_added: customers(key),
+      })
+    poll(1, 0, 'triggered', 'first')
+    poll(2, 0, 'triggered', 'stale')
+    poll(3, 1, 'error', 'failed')
+    expect(keysOf(story)).toEqual(['first'])
   })
 })

@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { carriedKeys } from '../../contract/partition-keys.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
+import { changeCarriedKeys } from '../partitions/dynamic-keys.ts'
 import { recordAttempt } from '../partitions/record.ts'
 import { countTaskEnd, settleRun, touchRun } from '../runs/run-progress.ts'
 import type { RunRow } from '../runs/runs.table.ts'
@@ -32,6 +34,7 @@ const payload = z.object({
   code_version: id.nullish(),
   output: z.unknown().nullish(),
   metrics: z.unknown().nullish(),
+  ...carriedKeys,
 })
 type Finish = z.infer<typeof payload>
 
@@ -54,7 +57,7 @@ export const TaskFinished = defineEvent({
       why: 'Below a failure tasks are skipped, below a cancellation cancelled; what is below both follows the first.',
     },
   ],
-  fold({ event, payload: finish, rows, wake }) {
+  fold({ event, at: receivedAt, payload: finish, rows, wake }) {
     const inFlight = attemptInFlight(rows, finish)
     if (isVerdict(inFlight)) return inFlight
     const at = toMs(finish.completed_at)
@@ -62,6 +65,11 @@ export const TaskFinished = defineEvent({
     const task = rows.hot(tasks).edit(finish.run_id, finish.task_key) as TaskRow
     closeAttempt(rows, finish, at, event.event_id)
     recordAttempt(rows, task, finish, at, event.event_id)
+    if (finish.outcome === 'SUCCEEDED') {
+      // Changes of keys are compared by when we heard of them, whoever told us.
+      const said = { at: receivedAt, event_id: event.event_id, changed_by: taskSubject(finish.run_id, finish.task_key) }
+      changeCarriedKeys(rows, finish, said)
+    }
 
     task.last_heartbeat_at = null
     task.error_message = finish.error_message ?? null

@@ -3,17 +3,17 @@ import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { CurrentGraph } from '../current-graph.ts'
-import { openOffline } from '../offline.ts'
+import { openOffline } from '../offline-state.ts'
 import { Statuses } from './statuses.ts'
 
 /** The status of partitions while no server runs. */
 export async function offlineStatuses(servoDir: string): Promise<StatusApi> {
-  const { view, state } = await openOffline(servoDir)
+  const { coldRows, state } = await openOffline(servoDir)
   const graph = new CurrentGraph(() => state, systemClock.now)
   return new Statuses({
     graph: () => graph.get(),
     partitions: () => graph.partitions(),
-    rows: () => view.coldRows(partitionStatus, state),
+    rows: () => coldRows(partitionStatus),
     now: systemClock.now,
     recorded: (key) => state.hot(assetDefinitions).get(key),
   })

@@ -8,7 +8,7 @@ import type {
   Why,
 } from '../../api/status-contract.ts'
 import { askedPartitions } from '../../domain/assets/asked-partitions.ts'
-import { chooseAssets } from '../../domain/assets/plan-choice.ts'
+import { knownAsset, selectedAssets } from '../../domain/assets/known-assets.ts'
 import { explain } from '../../domain/partitions/explain.ts'
 import type { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { CAUSES, type Cause, type StaleAsset } from '../../domain/partitions/staleness.ts'
@@ -92,7 +92,7 @@ export class Statuses implements StatusApi {
   }
 
   async why(assetKey: string, partition: string | undefined): Promise<Why> {
-    const [key] = chooseAssets(assetKey, this.#options.graph().graph) as [string]
+    const { asset_key: key } = knownAsset(this.#options.graph().graph, assetKey)
     const moment = await this.#current.of([key])
     const asset = moment.staleness.asset(key)
     const position = positionOf(asset, partition)
@@ -105,22 +105,22 @@ export class Statuses implements StatusApi {
   }
 
   #assets(select: string | undefined): readonly string[] {
-    return chooseAssets(select, this.#options.graph().graph)
+    return selectedAssets(this.#options.graph().graph, select === undefined ? [] : [select])
   }
 
   async #page(
     keys: readonly string[],
-    { limit, after }: { limit: number; after?: string | undefined },
+    { limit, cursor }: { limit: number; cursor?: string | undefined },
     moment: Moment,
     walk: Walk,
   ): Promise<PartitionPage> {
-    const cursor = after === undefined ? undefined : readCursor(after)
+    const after = cursor === undefined ? undefined : readCursor(cursor)
     const places: { asset: StaleAsset; position: number }[] = []
     let isMore = false
     for (const key of keys) {
-      if (cursor !== undefined && key < cursor.asset) continue
+      if (after !== undefined && key < after.asset) continue
       const asset = moment.staleness.asset(key)
-      const from = cursor?.asset === key ? asset.set.positionOf(cursor.partition) : undefined
+      const from = after?.asset === key ? asset.set.positionOf(after.partition) : undefined
       for await (const position of walk(asset, from)) {
         isMore = places.length === limit
         if (isMore) break
@@ -130,8 +130,8 @@ export class Statuses implements StatusApi {
     }
     const partitions = await this.#shown(moment, places)
     const last = partitions.at(-1)
-    const next = isMore && last ? writeCursor({ asset: last.asset_key, partition: last.partition_key }) : null
-    return { partitions, next }
+    const next_cursor = isMore && last ? writeCursor({ asset: last.asset_key, partition: last.partition_key }) : null
+    return { partitions, next_cursor }
   }
 
   async #shown(

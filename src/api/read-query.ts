@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 
-/** What stands behind the question mark of an address, or an error that names what is wrong in it. */
-export function parseQuery<T>(schema: z.ZodType<T>, query: Record<string, string>): T {
+/** The query of a request, checked; the first thing wrong with it is named. */
+export function readQuery<T>(schema: z.ZodType<T>, query: Record<string, string>): T {
   const parsed = schema.safeParse(query)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues

@@ -1,0 +1,142 @@
+import { z } from 'zod'
+import type { AssetDefinition } from '../contract/definition.ts'
+import { dynamicKey } from '../contract/partition-keys.ts'
+import { id, timestamp } from '../model/envelope.ts'
+import type { WireRow } from './run-contract.ts'
+
+/** Short enough to be made longer by the name of a partition. */
+const requestId = id.max(200)
+/** Keys, ranges (`2025-01-01..2025-01-31`), `*`, or the same by dimension. */
+const partitions = z.array(id).min(1).max(10_000)
+
+export const reportBody = z.object({
+  /** One, or a range of them; absent for an asset that is made as a whole. */
+  partition: id.optional(),
+  partitions: partitions.optional(),
+  /** When; now unless told. */
+  materialized_at: timestamp.optional(),
+  materialization_id: id.optional(),
+  code_version: id.optional(),
+  /** Names the request: made again with the same id, it is the same report. */
+  report_id: requestId.optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+})
+export type ReportBody = z.infer<typeof reportBody>
+
+export const wipeBody = z.object({
+  partitions: partitions.optional(),
+  request_id: requestId.optional(),
+  reason: z.string().max(4_096).optional(),
+  /** Only says what would be wiped. */
+  dry_run: z.boolean().optional(),
+})
+export type WipeBody = z.infer<typeof wipeBody>
+
+/** A body has a mebibyte at most, which is the tighter limit for keys of any length. */
+const keys = z.array(dynamicKey).max(100_000)
+export const keysBody = z.object({ add: keys.optional(), remove: keys.optional(), request_id: requestId.optional() })
+export type KeysBody = z.infer<typeof keysBody>
+
+/** The partitions of an asset, or those that were meant. */
+export interface PartitionSummary {
+  readonly count: number
+  /** Null when there is none. */
+  readonly first: string | null
+  readonly last: string | null
+}
+
+export interface AssetSummary {
+  readonly asset_key: string
+  readonly kind: AssetDefinition['kind']
+  readonly group: string
+  readonly description: string | null
+  /** Null for an asset that is made as a whole. */
+  readonly partitions: (PartitionSummary & { readonly words: string }) | null
+  readonly upstream: number
+  readonly downstream: number
+}
+
+export interface AssetPage {
+  readonly assets: readonly AssetSummary[]
+  /** How many are selected in all. */
+  readonly total: number
+  readonly next_cursor: string | null
+}
+
+/** What an asset is made from. */
+export interface AssetLink {
+  readonly asset_key: string
+  /** The name its code knows it by; null for what only comes first. */
+  readonly input: string | null
+  readonly mapping: unknown
+  /** Null when neither side has partitions. */
+  readonly words: string | null
+}
+
+export interface AssetDetail {
+  readonly asset: AssetSummary
+  readonly definition: AssetDefinition
+  /** When this definition was recorded, its stable id, and the version of the graph that brought it. */
+  readonly asset_id: string
+  readonly defined_at: string
+  readonly graph_version: string
+  readonly upstream: readonly AssetLink[]
+  readonly downstream: readonly string[]
+  /** Row of `partition_status`, for an asset that is made as a whole. */
+  readonly status: WireRow | null
+  /** Whether what was made of it does not count any more. */
+  readonly wiped: boolean
+  /** The last run that made or tried it, as far as runs are on record. */
+  readonly last_run: { readonly run_id: string; readonly at: string; readonly state: string } | null
+}
+
+export interface GraphView {
+  readonly graph_version: string
+  readonly nodes: readonly AssetSummary[]
+  /** Between selected assets. */
+  readonly edges: readonly { readonly from: string; readonly to: string }[]
+}
+
+/** What was recorded of an asset. */
+export interface AcceptedFacts {
+  readonly asset_key: string
+  readonly partitions: PartitionSummary
+  readonly request_id: string
+  /** Null when nothing was written: the same request had been made before, or only the question was asked. */
+  readonly accepted_event_id: string | null
+  readonly created: boolean
+}
+
+export interface AcceptedKeys {
+  readonly set_name: string
+  readonly request_id: string
+  readonly added: number
+  readonly removed: number
+  /** Keys that were as asked already. */
+  readonly unchanged: number
+  readonly accepted_event_id: string | null
+  readonly created: boolean
+}
+
+export interface KeyPage {
+  readonly set_name: string
+  readonly keys: readonly { readonly partition_key: string; readonly changed_at: string; readonly changed_by: string }[]
+  readonly total: number
+  readonly next_cursor: string | null
+}
+
+export interface PageQuery {
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+/** What the API asks of whoever folds about assets and their partitions, and answers with. */
+export interface AssetsApi {
+  list(query: PageQuery & { select: readonly string[] }): Promise<AssetPage>
+  get(assetKey: string): Promise<AssetDetail>
+  graph(select: readonly string[]): Promise<GraphView>
+  report(assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts>
+  wipe(assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts>
+  changeKeys(setName: string, body: KeysBody, user: string): Promise<AcceptedKeys>
+  keys(setName: string, query: PageQuery): Promise<KeyPage>
+}

@@ -1,0 +1,50 @@
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { type AssetsApi, keysBody, reportBody, wipeBody } from './asset-contract.ts'
+import { problemResponse } from './problem.ts'
+import { readBody } from './read-body.ts'
+import { readQuery } from './read-query.ts'
+
+const pageQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(10_000).default(1_000),
+  cursor: z.string().max(2_048).optional(),
+})
+
+/** Assets, what is told of them from outside, and the keys of dynamic partitions. Whoever calls is known by now. */
+export function assetRoutes(service: AssetsApi, userOf: (request: Request) => string): Hono {
+  const app = new Hono()
+  app.onError((error) => problemResponse(error))
+  const assets = '/api/v1/orchestration/assets'
+  const keys = '/api/v1/orchestration/partitions/sets/:set/keys'
+
+  app.get(assets, async (c) => {
+    const { select: _, ...query } = c.req.query()
+    return c.json(await service.list({ ...readQuery(pageQuery, query), select: c.req.queries('select') ?? [] }))
+  })
+
+  app.get(`${assets}/graph`, async (c) => c.json(await service.graph(c.req.queries('select') ?? [])))
+
+  app.get(`${assets}/:key`, async (c) => c.json(await service.get(keyOf(c.req.param('key')))))
+
+  app.post(`${assets}/:key/materializations`, async (c) => {
+    const body = await readBody(c.req.raw, reportBody)
+    return c.json(await service.report(keyOf(c.req.param('key')), body, userOf(c.req.raw)), 202)
+  })
+
+  app.post(`${assets}/:key/wipe`, async (c) => {
+    const body = await readBody(c.req.raw, wipeBody)
+    return c.json(await service.wipe(keyOf(c.req.param('key')), body, userOf(c.req.raw)), body.dry_run ? 200 : 202)
+  })
+
+  app.get(keys, async (c) => c.json(await service.keys(c.req.param('set'), readQuery(pageQuery, c.req.query()))))
+
+  app.post(keys, async (c) => {
+    const body = await readBody(c.req.raw, keysBody)
+    return c.json(await service.changeKeys(c.req.param('set'), body, userOf(c.req.raw)), 202)
+  })
+
+  return app
+}
+
+/** A slash in front belongs to no key: it tells an asset called `graph` from the graph. */
+const keyOf = (written: string): string => written.replace(/^\//, '')

@@ -1,0 +1,82 @@
+import type { AssetSummary } from '../../api/asset-contract.ts'
+import { dotText, mermaidText, treeLines } from '../asset-graph.ts'
+import { aligned, type Cell } from '../columns.ts'
+import { openAssets } from '../open-assets.ts'
+import { colours, print, printable, printJson } from '../output.ts'
+import type { ProjectFlags } from '../project.ts'
+import { partitionsText, shownAsset } from '../show-asset.ts'
+
+/** As many as are asked for at a time. */
+const PAGE = 5_000
+
+export async function listAssets(select: readonly string[], flags: ProjectFlags): Promise<void> {
+  const service = await openAssets(flags)
+  const found: AssetSummary[] = []
+  let cursor: string | undefined
+  do {
+    const page = await service.list({ select, limit: PAGE, cursor })
+    found.push(...page.assets)
+    cursor = page.next_cursor ?? undefined
+  } while (cursor !== undefined)
+  if (flags.json) printJson(found)
+  else if (found.length > 0) print(aligned(fitting([LIST_HEAD, ...found.map(listed)])).join('\n'))
+  else print(nothing(select))
+}
+
+const LIST_HEAD: readonly Cell[] = ['asset', 'kind', 'group', 'partitions', 'upstream', 'description'].map((text) => ({
+  text,
+  paint: colours.dim,
+  right: text === 'upstream',
+}))
+
+function listed(asset: AssetSummary): Cell[] {
+  return [
+    { text: printable(asset.asset_key) },
+    { text: asset.kind, paint: colours.dim },
+    { text: printable(asset.group) },
+    { text: printable(partitionsText(asset.partitions)) },
+    { text: asset.upstream === 0 ? '' : String(asset.upstream), right: true },
+    { text: printable(firstLine(asset.description ?? '')), paint: colours.dim },
+  ]
+}
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] as string
+
+/** Less than this of a description says nothing: then the terminal may fold the line. */
+const LEAST = 20
+
+/** On a screen descriptions end where it does; elsewhere nothing is cut. */
+function fitting(rows: readonly (readonly Cell[])[]): readonly (readonly Cell[])[] {
+  const { isTTY, columns } = process.stdout
+  if (!isTTY) return rows
+  const before = LIST_HEAD.slice(0, -1).map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0)) + GAP)
+  const room = columns - before.reduce((sum, width) => sum + width, 0)
+  if (room < LEAST) return rows
+  return rows.map((row) => row.map((cell, i) => (i < before.length ? cell : { ...cell, text: cut(cell.text, room) })))
+}
+
+/** Between two columns. */
+const GAP = 2
+
+const cut = (text: string, room: number): string => (text.length <= room ? text : `${text.slice(0, room - 1)}…`)
+
+const nothing = (select: readonly string[]): string =>
+  select.length === 0 ? 'the project has no assets' : `no asset is selected by ${printable(select.join(' '))}`
+
+export async function showAsset(key: string, flags: ProjectFlags): Promise<void> {
+  const detail = await (await openAssets(flags)).get(key)
+  if (flags.json) printJson(detail)
+  else print(shownAsset(detail).join('\n'))
+}
+
+export async function showGraph(
+  select: readonly string[],
+  flags: ProjectFlags & { format?: 'dot' | 'mermaid' },
+): Promise<void> {
+  const view = await (await openAssets(flags)).graph(select)
+  if (flags.json) printJson(view)
+  else if (flags.format === 'dot') print(dotText(view))
+  else if (flags.format === 'mermaid') print(mermaidText(view))
+  else if (view.nodes.length === 0) print(nothing(select))
+  else print(treeLines(view).join('\n'))
+}

@@ -1,0 +1,74 @@
+import type { AcceptedFacts, PartitionSummary } from '../../api/asset-contract.ts'
+import { confirmed, refuseUnattended } from '../confirm.ts'
+import { labelsFlag, momentFlag } from '../flags.ts'
+import { openAssets } from '../open-assets.ts'
+import { print, printable, printJson } from '../output.ts'
+import { currentUser, type ProjectFlags } from '../project.ts'
+
+interface FactFlags extends ProjectFlags {
+  partition?: string[]
+  /** Names the request. */
+  key?: string
+}
+
+export interface ReportFlags extends FactFlags {
+  at?: string
+  codeVersion?: string
+  materialization?: string
+  metadata?: string[]
+}
+
+/** Tells that something was made elsewhere. */
+export async function reportPartitions(assetKey: string, flags: ReportFlags): Promise<void> {
+  const { partition, at, codeVersion, materialization, metadata, key } = flags
+  const body = {
+    ...(partition !== undefined && { partitions: partition }),
+    ...(at !== undefined && { materialized_at: momentFlag('--at', at) }),
+    ...(codeVersion !== undefined && { code_version: codeVersion }),
+    ...(materialization !== undefined && { materialization_id: materialization }),
+    ...(metadata !== undefined && { metadata: labelsFlag(metadata, '--metadata') }),
+    ...(key !== undefined && { report_id: key }),
+  }
+  const accepted = await (await openAssets(flags)).report(assetKey, body, currentUser())
+  if (flags.json) printJson(accepted)
+  else print(told(accepted, 'recorded as materialized'))
+}
+
+export interface WipeFlags extends FactFlags {
+  reason?: string
+  yes?: boolean
+}
+
+/** What was made counts as never made from now on. Somebody has to say so twice. */
+export async function wipePartitions(assetKey: string, flags: WipeFlags): Promise<void> {
+  const terminal = { input: process.stdin, output: process.stderr }
+  if (!flags.yes) refuseUnattended(terminal)
+  const service = await openAssets(flags)
+  const asked = flags.partition === undefined ? {} : { partitions: flags.partition }
+  if (!flags.yes) {
+    const { partitions } = await service.wipe(assetKey, { ...asked, dry_run: true }, currentUser())
+    const question = `${printable(`${partitionsOf(assetKey, partitions)} will count as never materialized`)}. Go on?`
+    if (!(await confirmed(question, terminal))) {
+      print('nothing was wiped')
+      return
+    }
+  }
+  const body = {
+    ...asked,
+    ...(flags.reason !== undefined && { reason: flags.reason }),
+    ...(flags.key !== undefined && { request_id: flags.key }),
+  }
+  const accepted = await service.wipe(assetKey, body, currentUser())
+  if (flags.json) printJson(accepted)
+  else print(told(accepted, 'wiped'))
+}
+
+const told = ({ asset_key, partitions, created, request_id }: AcceptedFacts, done: string): string =>
+  printable(
+    created ? `${partitionsOf(asset_key, partitions)}: ${done}` : `nothing changed: the request ${request_id} was made before`,
+  )
+
+function partitionsOf(assetKey: string, { count, first, last }: PartitionSummary): string {
+  if (!first) return assetKey
+  return count === 1 ? `${assetKey}[${first}]` : `${count} partitions of ${assetKey} (${first} to ${last})`
+}

@@ -1,0 +1,54 @@
+import type { AcceptedKeys, KeyPage } from '../../api/asset-contract.ts'
+import { openAssets } from '../open-assets.ts'
+import { colours, print, printable, printJson } from '../output.ts'
+import { currentUser, type ProjectFlags } from '../project.ts'
+
+export interface KeyFlags extends ProjectFlags {
+  /** Names the request. */
+  key?: string
+}
+
+/** Adds keys to a dynamic set, or takes them away. */
+export async function changeKeys(
+  change: 'add' | 'remove',
+  setName: string,
+  keys: readonly string[],
+  flags: KeyFlags,
+): Promise<void> {
+  const service = await openAssets(flags)
+  const body = { [change]: keys, ...(flags.key !== undefined && { request_id: flags.key }) }
+  const accepted = await service.changeKeys(setName, body, currentUser())
+  if (flags.json) printJson(accepted)
+  else print(printable(said(change, accepted, flags)))
+}
+
+function said(
+  change: 'add' | 'remove',
+  { set_name, added, removed, unchanged, created }: AcceptedKeys,
+  flags: KeyFlags,
+): string {
+  const word = change === 'add' ? 'added to' : 'removed from'
+  const already = change === 'add' ? `${keysText(unchanged)} there already` : `${keysText(unchanged)} not there`
+  if (created) return `${keysText(added + removed)} ${word} ${set_name}${unchanged > 0 ? `; ${already}` : ''}`
+  if (flags.key === undefined) return `nothing changed in ${set_name}: ${already}`
+  return `nothing changed in ${set_name}: ${already}, or the request ${flags.key} was made before`
+}
+
+const keysText = (count: number): string => (count === 1 ? '1 key' : `${count} keys`)
+
+const PAGE = 10_000
+
+/** One line per key: who added it and when is for --json. */
+export async function listKeys(setName: string, flags: ProjectFlags): Promise<void> {
+  const service = await openAssets(flags)
+  const found: KeyPage['keys'][number][] = []
+  let cursor: string | undefined
+  do {
+    const page = await service.keys(setName, { limit: PAGE, cursor })
+    found.push(...page.keys)
+    cursor = page.next_cursor ?? undefined
+  } while (cursor !== undefined)
+  if (flags.json) printJson(found)
+  else if (found.length > 0) print(found.map(({ partition_key }) => printable(partition_key)).join('\n'))
+  else print(colours.dim(`${printable(setName)} has no keys; add one with: servo partitions add ${printable(setName)} <key>`))
+}

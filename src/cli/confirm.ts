@@ -1,0 +1,31 @@
+import { createInterface } from 'node:readline/promises'
+import { ServoError } from '../lib/error.ts'
+
+interface Terminal {
+  readonly input: NodeJS.ReadStream
+  readonly output: NodeJS.WriteStream
+}
+
+/** Refuses to go on without a word from whoever sits here; where nobody does, the flag must be that word. */
+export function refuseUnattended({ input, output }: Terminal, flag = '--yes'): void {
+  if (input.isTTY && output.isTTY) return
+  throw new ServoError('invalid', 'confirmation_needed', 'this needs a confirmation, and there is no terminal to ask for one', {
+    hint: `Say ${flag} when you are sure.`,
+  })
+}
+
+/** Asks a question on the terminal. Anything but yes is no, the end of the input too. */
+export async function confirmed(question: string, terminal: Terminal): Promise<boolean> {
+  const asking = createInterface(terminal)
+  const left = new Promise<string>((resolve) => asking.once('close', () => resolve('')))
+  asking.once('SIGINT', () => {
+    process.exitCode = 130
+    asking.close()
+  })
+  try {
+    const answer = await Promise.race([asking.question(`${question} [y/N] `), left])
+    return /^y(es)?$/i.test(answer.trim())
+  } finally {
+    asking.close()
+  }
+}

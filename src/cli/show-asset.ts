@@ -1,0 +1,108 @@
+import type { AssetDetail, AssetSummary } from '../api/asset-contract.ts'
+import type { WireRow } from '../api/run-contract.ts'
+import { aligned, type Cell } from './columns.ts'
+import { colours, printable } from './output.ts'
+import { localTime, shortId, stateCell } from './show-run.ts'
+
+/** `daily from 2025-01-01, 684`; nothing for an asset that is made as a whole. */
+export const partitionsText = (partitions: AssetSummary['partitions']): string =>
+  partitions === null ? '' : `${partitions.words}, ${partitions.count}`
+
+/** As many names as fit into a look; `--json` has them all. */
+const SHOWN = 20
+
+/** Everything known of an asset, the fixed parts first. */
+export function shownAsset(detail: AssetDetail): string[] {
+  const { asset, definition, upstream, downstream } = detail
+  const head = [colours.bold(printable(asset.asset_key)), asset.kind, colours.dim(`group ${printable(asset.group)}`)].join('  ')
+  const lines = [head]
+  if (definition.description) lines.push(...definition.description.split('\n').map((line) => `  ${printable(line)}`))
+  const about = [...declared(detail), ...happened(detail)].map(([name, value]): Cell[] => [
+    { text: name, paint: colours.dim },
+    { text: printable(value) },
+  ])
+  lines.push(...aligned(about).map((line) => `  ${line}`))
+  if (upstream.length > 0) {
+    lines.push(colours.dim('made from'))
+    const rows = upstream.map(({ asset_key, input, words }): Cell[] => [
+      { text: printable(asset_key) },
+      { text: input === null ? 'comes first' : `as ${printable(input)}`, paint: colours.dim },
+      { text: words === null ? '' : printable(words), paint: colours.dim },
+    ])
+    lines.push(...aligned(rows).map((line) => `  ${line}`))
+  }
+  if (downstream.length > 0) {
+    lines.push(colours.dim('needed by'))
+    lines.push(...downstream.slice(0, SHOWN).map((key) => `  ${printable(key)}`))
+    if (downstream.length > SHOWN) lines.push(colours.dim(`  and ${downstream.length - SHOWN} more`))
+  }
+  return lines
+}
+
+type Fact = readonly [name: string, value: string]
+
+function declared({ asset, definition, asset_id, graph_version }: AssetDetail): Fact[] {
+  const { partitions } = asset
+  const { file, line, owners, tags, kinds, retry, timeout_sec, pool, queue, priority, code_version, io, uri, checks } =
+    definition
+  const facts: (Fact | false | undefined)[] = [
+    file ? ['declared in', `${file}${line ? `:${line}` : ''}`] : undefined,
+    ['partitions', partitions === null ? 'none: it is made as a whole' : partitionsText(partitions)],
+    partitions !== null && partitions.count > 0 && ['', `${partitions.first} to ${partitions.last}`],
+    owners.length > 0 && ['owners', owners.join(', ')],
+    Object.keys(tags).length > 0 && ['tags', pairs(tags)],
+    kinds.length > 0 && ['made with', kinds.join(', ')],
+    uri ? ['data', uri] : io !== 'none' && ['kept as', io],
+    retry ? ['retry', `${retry.max_attempts} attempts, ${retry.backoff} from ${seconds(retry.initial_ms)}`] : undefined,
+    timeout_sec ? ['timeout', `${timeout_sec} s`] : undefined,
+    pool ? ['pool', pool] : undefined,
+    queue ? ['queue', queue] : undefined,
+    priority !== 0 && ['priority', String(priority)],
+    checks.length > 0 && ['checks', checks.map(({ name, severity }) => `${name} (${severity})`).join(', ')],
+    ...policies(definition.policies),
+    code_version ? ['code version', code_version] : undefined,
+    ['id', `${asset_id} of ${graph_version}`],
+  ]
+  return facts.filter((fact): fact is Fact => Boolean(fact))
+}
+
+/** How long something may be old is said; what other parts of Servo read is shown as it was recorded. */
+function policies(all: Readonly<Record<string, unknown>>): Fact[] {
+  return Object.entries(all).map(([name, policy]): Fact => {
+    const { type, by, timezone, within_ms } = policy as Record<string, string | number | undefined>
+    if (name !== 'freshness') return [name, typeof policy === 'string' ? policy : JSON.stringify(policy)]
+    return [name, type === 'by' ? `by ${by} ${timezone}` : `within ${seconds(Number(within_ms))}`]
+  })
+}
+
+/** What came of it: for an asset without partitions all of it, otherwise the run that last touched any of them. */
+function happened({ asset, status, wiped, last_run }: AssetDetail): Fact[] {
+  const facts = asset.partitions === null ? statusFacts(status ?? {}, wiped) : []
+  if (last_run === null) return facts
+  return [...facts, ['last run', `${shortId(last_run.run_id)} ${stateCell(last_run.state).text}, ${localTime(last_run.at)}`]]
+}
+
+function statusFacts(status: WireRow, wiped: boolean): Fact[] {
+  const { last_materialization_at: at, last_materialization_run_id: run, last_attempt_at: triedAt } = status
+  const facts: Fact[] = [['materialized', at ? `${localTime(at)} ${run ? `by ${shortId(run)}` : 'outside Servo'}` : 'never']]
+  if (wiped) {
+    const why = status['wiped_reason'] ? `: ${status['wiped_reason']}` : ''
+    facts.push(['wiped', `${localTime(status['wiped_at'])} by ${status['wiped_by'] ?? 'somebody'}${why}`])
+  }
+  if (triedAt) {
+    const { text } = stateCell(status['last_attempt_outcome'])
+    facts.push(['last attempt', `${text}, ${localTime(triedAt)} by ${shortId(status['last_attempt_run_id'])}`])
+  }
+  return facts
+}
+
+const pairs = (map: Readonly<Record<string, string>>): string =>
+  Object.entries(map)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ')
+
+function seconds(ms: number): string {
+  if (ms % 3_600_000 === 0 && ms > 0) return `${ms / 3_600_000} h`
+  if (ms % 60_000 === 0 && ms > 0) return `${ms / 60_000} min`
+  return `${ms / 1_000} s`
+}

@@ -1,0 +1,74 @@
+import { type ErrorKind, messageOf, ServoError } from '../lib/error.ts'
+
+export interface ClientOptions {
+  /** Without a slash at the end. */
+  readonly url: string
+  readonly token: string
+}
+
+const kindOfStatus: Readonly<Record<number, ErrorKind>> = { 404: 'not_found', 409: 'conflict', 500: 'bug', 503: 'unavailable' }
+
+/** Asks a server and reads its answers. What it refuses is thrown as the same error that it had. */
+export class Connection {
+  readonly #options: ClientOptions
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+  }
+
+  async json(method: string, path: string, options: { body?: unknown; user?: string } = {}): Promise<unknown> {
+    return await (await this.#fetch(method, path, options)).json()
+  }
+
+  async *lines(path: string, signal?: AbortSignal): AsyncGenerator<unknown> {
+    const response = await this.#fetch('GET', path, signal === undefined ? {} : { signal })
+    let rest = ''
+    const decoder = new TextDecoder()
+    try {
+      for await (const chunk of response.body ?? []) {
+        const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+        rest = parts.pop() ?? ''
+        for (const line of parts) if (line !== '') yield JSON.parse(line)
+      }
+    } catch (error) {
+      if (signal?.aborted) return
+      throw new ServoError('unavailable', 'connection_lost', 'the server went away', { cause: error })
+    }
+  }
+
+  async #fetch(
+    method: string,
+    path: string,
+    { body, user, signal }: { body?: unknown; user?: string; signal?: AbortSignal },
+  ): Promise<Response> {
+    const { url, token } = this.#options
+    const headers: Record<string, string> = { authorization: `Bearer ${token}` }
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    if (user !== undefined) headers['x-servo-user'] = user
+    const response = await fetch(`${url}/api/v1/orchestration${path}`, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    }).catch((error: unknown) => {
+      throw new ServoError('unavailable', 'no_answer', `${url} does not answer: ${messageOf(error)}`, { cause: error })
+    })
+    if (response.ok) return response
+    throw await refused(response)
+  }
+}
+
+async function refused(response: Response): Promise<ServoError> {
+  const problem = (await response.json().catch(() => ({}))) as { detail?: string; code?: string; hint?: string }
+  const kind = kindOfStatus[response.status] ?? (response.status >= 500 ? 'unavailable' : 'invalid')
+  return new ServoError(kind, problem.code ?? 'refused', problem.detail ?? `the server answered ${response.status}`, {
+    ...(problem.hint !== undefined && { hint: problem.hint }),
+  })
+}
+
+/** `?name=value` for those that have one, and as often as it has several. */
+export function queryText(values: Readonly<Record<string, string | number | readonly string[] | undefined>>): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(values)) for (const each of [value ?? []].flat()) query.append(name, String(each))
+  return query.size === 0 ? '' : `?${query}`
+}

@@ -1,0 +1,28 @@
+import type { AssetDefinition } from '../../contract/definition.ts'
+import { ServoError } from '../../lib/error.ts'
+import { nearest } from '../../lib/nearest.ts'
+import type { AssetGraph } from './graph.ts'
+import { select } from './selection.ts'
+import { parseSelection, plainKey } from './selection-parser.ts'
+
+/** The asset of this key, which must exist. */
+export function knownAsset(graph: AssetGraph, key: string): AssetDefinition {
+  const asset = graph.assets.get(key)
+  if (asset !== undefined) return asset
+  const meant = nearest(key, graph.assets.keys())
+  throw new ServoError('not_found', 'no_such_asset', `there is no asset ${JSON.stringify(key.slice(0, 255))}`, {
+    hint: meant === undefined ? 'servo assets list shows those there are.' : `Did you mean ${meant}?`,
+  })
+}
+
+/** The assets that any of these selections means, in the order of their keys; all of them when nothing is said. */
+export function selectedAssets(graph: AssetGraph, selections: readonly string[]): string[] {
+  if (selections.length === 0) return [...graph.assets.keys()]
+  const chosen = new Set<string>()
+  for (const selection of selections) {
+    const key = graph.assets.has(selection) ? selection : plainKey(selection)
+    if (key !== undefined) chosen.add(knownAsset(graph, key).asset_key)
+    else for (const found of select(parseSelection(selection), graph)) chosen.add(found)
+  }
+  return [...graph.assets.keys()].filter((key) => chosen.has(key))
+}

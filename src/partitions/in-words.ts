@@ -1,0 +1,78 @@
+import { type DimensionDefinition, isTime, namesOf, type PartitionDefinition } from './definition.ts'
+import type { PartitionMapping, SimpleMapping } from './mapping.ts'
+
+/** As many keys as one reads in passing. */
+const SHOWN = 4
+
+/** What an asset is made in, as one would say it: `daily from 2025-01-01`. */
+export function partitionsInWords(definition: PartitionDefinition): string {
+  if (definition.type !== 'multi') return dimensionInWords(definition)
+  return namesOf(definition)
+    .map((name) => `${name}: ${dimensionInWords(definition.dimensions[name] as DimensionDefinition)}`)
+    .join(' × ')
+}
+
+function dimensionInWords(definition: DimensionDefinition): string {
+  if (definition.type === 'keys') return `keys [${someOf(definition.keys)}]`
+  if (definition.type === 'dynamic') return `dynamic ${definition.name}`
+  if (!isTime(definition)) return (definition as { type: string }).type
+  const { type, start, end, timezone, every, cron, exclusions, end_offset } = definition
+  const unit = type === 'cron' ? `cron ${cron}` : type === 'minutely' && every ? `every ${every} minutes` : type
+  return [
+    `${unit} from ${momentInWords(start)}`,
+    end ? `until ${momentInWords(end)}` : '',
+    timezone === 'UTC' ? '' : `in ${timezone}`,
+    exclusions?.length ? `without ${exclusions.join(', ')}` : '',
+    end_offset ? `${end_offset > 0 ? '+' : ''}${end_offset} windows` : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+const momentInWords = (moment: string | number): string =>
+  typeof moment === 'string' ? moment : new Date(moment).toISOString()
+
+function someOf(keys: readonly string[]): string {
+  const more = keys.length - SHOWN
+  return keys.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+/** Which partitions of what it is made from an asset takes: `the window before`. */
+export function mappingInWords(mapping: PartitionMapping): string {
+  if (mapping.type === 'dimension') return `${mapping.dimension}: ${ownWords(mapping.mapping)}, the rest whole`
+  if (mapping.type !== 'multi') return simpleInWords(mapping)
+  const said = Object.entries(mapping.dimensions).map(([above, { dimension, mapping: of }]) =>
+    above === dimension ? `${above}: ${ownWords(of)}` : `${above}: ${ownWords(of)} of ${dimension}`,
+  )
+  return said.length === 0 ? 'all partitions' : said.join('; ')
+}
+
+/** Without a mapping of its own a dimension is taken as its kind suggests. */
+const ownWords = (mapping: SimpleMapping | null | undefined): string =>
+  mapping ? simpleInWords(mapping) : 'what belongs together'
+
+function simpleInWords(mapping: SimpleMapping): string {
+  switch (mapping.type) {
+    case 'identity':
+      return 'the same partition'
+    case 'all':
+      return 'all partitions'
+    case 'last':
+      return 'the last partition'
+    case 'specific':
+      return someOf(mapping.keys)
+    case 'static':
+      return `by a table of ${Object.keys(mapping.keys).length} keys`
+    case 'time_window':
+      return windowsInWords(mapping.start_offset, mapping.end_offset)
+  }
+}
+
+function windowsInWords(start: number, end: number): string {
+  if (start === 0 && end === 0) return 'the windows that overlap'
+  if (start !== end) return `the windows from ${signed(start)} to ${signed(end)}`
+  if (start === -1) return 'the window before'
+  return start < 0 ? `the window ${-start} before` : `the window ${start} after`
+}
+
+const signed = (offset: number): string => (offset > 0 ? `+${offset}` : String(offset))
