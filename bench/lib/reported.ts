@@ -13,7 +13,6 @@ import { toIso } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { type NewEvent, newEvent } from '../../src/model/event.ts'
 import { partitionDefinition } from '../../src/partitions/definition.ts'
-import { partitionSet } from '../../src/partitions/partition-set.ts'
 import { sourceHash } from './kept-history.ts'
 import { scratchRoot } from './scratch.ts'
 import { scope } from './stream.ts'
@@ -69,7 +68,8 @@ const IN_A_SEGMENT = 5_000
 export async function reportedFolder(count: number): Promise<string> {
   const place = path.join(scratchRoot(), `kept-reported-${count}-${sourceHash}`)
   if (existsSync(place)) return place
-  for (const old of globSync(path.join(scratchRoot(), `kept-reported-${count}-*`))) rmSync(old, { recursive: true, force: true })
+  for (const old of globSync(path.join(scratchRoot(), `kept-reported-${count}-*`)))
+    rmSync(old, { recursive: true, force: true })
   console.log(`making ${(2 * count).toLocaleString('en')} partitions, which takes minutes; they are kept for the next time`)
   const draft = `${place}.${process.pid}`
   mkdirSync(draft, { recursive: true })
@@ -87,12 +87,11 @@ export async function reportedFolder(count: number): Promise<string> {
     definition,
   }))
   await write([newEvent(AssetsDefined, { graph_version: 'g1', assets: declared })], MADE_MS)
-  const set = partitionSet(partitions, { nowMs: Number.MAX_SAFE_INTEGER, dynamicKeys: () => [] })
   for (let from = 0; from < count; from += IN_A_SEGMENT / 2) {
     const events: NewEvent[] = []
     let at = MADE_MS
     for (let position = from; position < Math.min(from + IN_A_SEGMENT / 2, count); position++) {
-      const key = set.at(position)
+      const key = keyAt(count, position)
       at = madeAt(position)
       events.push(report('up', key, at), report('down', key, at + 1))
     }
@@ -105,3 +104,9 @@ export async function reportedFolder(count: number): Promise<string> {
 }
 
 export const madeAt = (position: number): number => MADE_MS + position * APART_MS
+
+/** The key of the partition at a position. */
+export function keyAt(count: number, position: number): string {
+  if (position < 0 || position >= count) throw new RangeError(`there is no partition ${position}`)
+  return toIso(START_MS + position * MINUTE).slice(0, 16)
+}

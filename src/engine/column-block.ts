@@ -39,17 +39,12 @@ export class ColumnBlock {
     const times = into !== undefined && into.length >= this.rows ? into : new Float64Array(this.rows)
     const page = this.#page(name)
     if (page === undefined || page.nulls === this.rows) return times.fill(Number.NaN)
-    if (page.encoding !== 'PLAIN') throw this.#strange(name, page.encoding)
-    const { present } = page
-    const values = page.values()
-    const words = new DataView(values.buffer, values.byteOffset, values.byteLength)
+    const numbers = page.encoding === 'PLAIN' ? longs(page.values(), this.rows - page.nulls) : undefined
+    const { codes, values } = numbers === undefined ? this.#coded(name, page, longs) : { codes: undefined, values: numbers }
     for (let row = 0, at = 0; row < this.rows; row++) {
-      if (present !== undefined && present[row] === 0) {
-        times[row] = Number.NaN
-        continue
-      }
-      times[row] = words.getInt32(at + 4, true) * 0x1_0000_0000 + words.getUint32(at, true)
-      at += 8
+      if (page.present !== undefined && page.present[row] === 0) times[row] = Number.NaN
+      else times[row] = values[codes === undefined ? at : (codes[at] as number)] as number
+      if (page.present === undefined || page.present[row] !== 0) at++
     }
     return times
   }
@@ -59,20 +54,25 @@ export class ColumnBlock {
     const codes = new Int32Array(this.rows).fill(-1)
     if (page === undefined || page.nulls === this.rows) return { codes, values: [] }
     if (page.encoding === 'PLAIN') return this.#numbered(page, codes)
-    if (page.encoding !== 'RLE_DICTIONARY' || page.dictionary === undefined) throw this.#strange(name, page.encoding)
-    const { present, dictionary } = page
-    const found = new Int32Array(this.rows - page.nulls)
-    // One text that all rows have needs no numbers.
-    if (dictionary.count > 1) {
-      const values = page.values()
-      const width = values[0] as number
-      const reader = { view: new DataView(values.buffer, values.byteOffset, values.byteLength), offset: 1 }
-      readRleBitPackedHybrid(reader, width, found as unknown as number[], values.length - 1)
-    }
+    const { codes: found, values } = this.#coded(name, page, (bytes, count) => plainTexts(bytes, count).all())
     for (let row = 0, at = 0; row < codes.length; row++) {
-      if (present === undefined || present[row] !== 0) codes[row] = found[at++] as number
+      if (page.present === undefined || page.present[row] !== 0) codes[row] = found[at++] as number
     }
-    return { codes, values: plainTexts(dictionary.values(), dictionary.count).all() }
+    return { codes, values }
+  }
+
+  /** Numbers of values, one for each row that has a value, and the values. */
+  #coded<T>(name: string, page: Page, decode: (bytes: Uint8Array, count: number) => T): { codes: Int32Array; values: T } {
+    const { encoding, dictionary } = page
+    if (encoding !== 'RLE_DICTIONARY' || dictionary === undefined) throw this.#strange(name, encoding)
+    const codes = new Int32Array(this.rows - page.nulls)
+    // One value that all rows have needs no numbers.
+    if (dictionary.count > 1) {
+      const bytes = page.values()
+      const reader = { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offset: 1 }
+      readRleBitPackedHybrid(reader, bytes[0] as number, codes as unknown as number[], bytes.length - 1)
+    }
+    return { codes, values: decode(dictionary.values(), dictionary.count) }
   }
 
   /** Of a column that is never null. */
@@ -165,6 +165,14 @@ function unpack(packed: Uint8Array, size: number, { codec }: ColumnMetaData): Ui
   if (codec !== 'ZSTD') throw new Error(`the codec ${codec} is for small files`)
   // Into one buffer of the right size: the default makes a large one for every page.
   return zstdDecompressSync(packed, { maxOutputLength: size, chunkSize: Math.max(MIN_CHUNK, size) })
+}
+
+/** Numbers of 64 bits. Those that stand for moments fit into ours. */
+function longs(bytes: Uint8Array, count: number): Float64Array {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const numbers = new Float64Array(count)
+  for (let i = 0; i < count; i++) numbers[i] = view.getInt32(i * 8 + 4, true) * 0x1_0000_0000 + view.getUint32(i * 8, true)
+  return numbers
 }
 
 // A byte order mark at the beginning of a text is part of it.

@@ -1,0 +1,19 @@
+import { assetDefinitions } from '../../src/domain/assets/asset-definitions.table.ts'
+import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
+import type { ColdRowsToRead } from '../../src/engine/cold-rows.ts'
+import type { State } from '../../src/engine/state.ts'
+import type { Table } from '../../src/model/table.ts'
+import { CurrentGraph } from '../../src/server/current-graph.ts'
+import { Statuses } from '../../src/server/status/statuses.ts'
+
+/** Statuses over whatever holds a state, as a server has them. */
+export function statusesOver(of: { readonly state: State; coldRows(table: Table): ColdRowsToRead }): Statuses {
+  const graph = new CurrentGraph(() => of.state, Date.now)
+  return new Statuses({
+    graph: () => graph.get(),
+    partitions: () => graph.partitions(),
+    rows: () => of.coldRows(partitionStatus),
+    now: Date.now,
+    recorded: (key) => of.state.hot(assetDefinitions).get(key),
+  })
+}
