@@ -130,10 +130,12 @@ function row(each: PartitionStatus): Cell[] {
     { text: printable(each.asset_key) },
     { text: printable(each.partition_key) },
     { text: statusWords[each.status], paint: statusColour[each.status] },
-    { text: each.last_materialization_at === null ? '' : localTime(each.last_materialization_at) },
+    { text: each.status === 'NEVER_MATERIALIZED' ? wiped(each) : localTime(each.last_materialization_at) },
     { text: because, paint: colours.dim },
   ]
 }
+
+const wiped = ({ wiped_at }: PartitionStatus): string => (wiped_at === null ? '' : `wiped ${localTime(wiped_at)}`)
 
 const statusWords: Readonly<Record<DisplayStatus, string>> = {
   NEVER_MATERIALIZED: 'never made',
