@@ -1,7 +1,7 @@
 import type { InputRef } from '../contract/dispatch.ts'
 import { messageOf } from '../lib/error.ts'
 import { canonicalJson } from '../lib/json.ts'
-import type { AnyAsset } from './asset.ts'
+import type { AnyAsset } from './any-asset.ts'
 import type { AssetOptions, TableOptions } from './asset-options.ts'
 import { type Column, columnsOf } from './columns.ts'
 import { optionsOf } from './definition.ts'

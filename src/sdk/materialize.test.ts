@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { asset, table } from './asset.ts'
 import { check } from './check.ts'
 import { io } from './io.ts'
+import { previous } from './mapped.ts'
 import { materialize } from './materialize.ts'
 import { daily, keys, multi } from './partitions.ts'
 import { resource } from './resource.ts'
@@ -95,6 +96,34 @@ describe('materialize', () => {
       ).value,
     ).toEqual(['eu1', 'us2'])
     expect((await materialize(sum, { inputs: { all: { eu: 3 } } })).value).toEqual(['eu3'])
+  })
+
+  test('gives values of some partitions as their words say, one or a Map', async () => {
+    const perRegion = asset('per-region', { partitions: keys(['eu', 'us']), run: () => 1 })
+    const mixed = asset('mixed', {
+      inputs: { one: perRegion.at('eu'), list: perRegion.at(['eu']), newest: perRegion.last() },
+      run: ({ one, list, newest }) => [one, list.get('eu'), newest],
+    })
+    expect((await materialize(mixed, { inputs: { one: 1, list: { eu: 2 }, newest: 3 } })).value).toEqual([1, 2, 3])
+  })
+
+  test('gives an asset its own past, or none', async () => {
+    const stock = asset('stock', {
+      partitions: day,
+      inputs: { before: previous<number>() },
+      run: ({ before }) => (before ?? 100) - 1,
+    })
+    expect((await materialize(stock, { partition: '2025-01-01' })).value).toBe(99)
+    expect((await materialize(stock, { partition: '2025-01-02', inputs: { before: 7 } })).value).toBe(6)
+    const ledger = table('ledger', {
+      partitions: day,
+      schema: z.object({ day: z.string() }),
+      inputs: { before: previous() },
+      run: async ({ before, partition }) => [...((await before?.rows()) ?? []), { day: partition.key }],
+    })
+    const first = await materialize(ledger, { partition: '2025-01-01' })
+    const second = await materialize(ledger, { partition: '2025-01-02', inputs: { before: first.value } })
+    expect(await second.value.rows()).toEqual([{ day: '2025-01-01' }, { day: '2025-01-02' }])
   })
 
   test('sends values through their io', async () => {

@@ -88,8 +88,11 @@ function partitionsOf(
   const { ranges, missing } = now.upstreamOf(own, { upstream, mapping }, task.partition_key ?? '')
   const keys = concat(ranges)
   const many = takesMany(mapping, { downstream: now.of(own), upstream: now.of(upstream) })
-  const first = missing.count > 0 ? missing.at(0) : undefined
-  if (first !== undefined || (!many && keys.count !== 1)) throw noSuchUpstream(task, upstream, first)
+  // The first window of an asset that is made from its own past has none before it.
+  if (own === upstream) return { keys, many }
+  if (missing.count > 0) throw noSuchUpstream(task, upstream, missing.at(0))
+  if (!many && keys.count === 0) throw mapping.type === 'static' ? unmapped(task, upstream) : noSuchUpstream(task, upstream)
+  if (!many && keys.count > 1) throw takesOne(task, upstream, keys.count)
   if (keys.count > MOST_VALUES) throw tooManyValues(task, upstream, keys.count)
   return { keys, many }
 }
@@ -115,12 +118,22 @@ async function lastValue(
 const isWiped = ({ wiped_at, last_materialization_at }: RowOf<typeof partitionStatus.columns>): boolean =>
   wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)
 
-function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key: string | undefined): ServoError {
+function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key?: string): ServoError {
   const what = key === undefined ? `a partition of ${upstream}` : taskKey(upstream, key)
   return new ServoError('not_found', 'upstream_missing', `${task_key} is made from ${what}, which does not exist`, {
     hint: 'Begin later, or let the partitions it is made from begin earlier.',
   })
 }
+
+const unmapped = ({ task_key }: Readonly<TaskRow>, upstream: string): ServoError =>
+  new ServoError('not_found', 'upstream_missing', `nothing says which partition of ${upstream} ${task_key} is made from`, {
+    hint: `Name its key in the table of .map() of ${upstream}.`,
+  })
+
+const takesOne = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
+  new ServoError('invalid', 'several_values', `${task_key} takes one partition of ${upstream}, and ${count} overlap it`, {
+    hint: 'Their windows begin at other moments. Take them as a Map: .window({ from: 0, to: 0 }).',
+  })
 
 const tooManyValues = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
   new ServoError('invalid', 'too_many_values', `${task_key} is made from ${count} partitions of ${upstream}`, {

@@ -4,7 +4,7 @@ import { TestProject } from './project.ts'
 import { until } from './until.ts'
 
 const ASSETS = `import { existsSync } from 'node:fs'
-import { asset, daily, keys, monthly, multi, table } from 'servo-flow'
+import { asset, command, daily, keys, monthly, multi, previous, table } from 'servo-flow'
 import { z } from 'zod'
 
 const date = daily({ start: '2025-01-01' })
@@ -30,6 +30,7 @@ export const revenue = asset('revenue', {
   },
 })
 
+export const target = asset('target', { partitions: keys(['eu', 'us']), run: ({ partition }) => partition.key })
 export const numbers = asset('numbers', { partitions: date, run: ({ partition }) => Number(partition.key.slice(-2)) })
 export const growth = asset('growth', {
   partitions: date,
@@ -39,7 +40,26 @@ export const growth = asset('growth', {
 export const byDay = asset('by-day', {
   partitions: monthly({ start: '2025-01' }),
   inputs: { numbers },
-  run: ({ numbers }) => [...(numbers as unknown as Map<string, number>)].map(([day, value]) => day + ':' + value),
+  run: ({ numbers }) => [...numbers].map(([day, value]) => day + ':' + value),
+})
+export const sums = asset('sums', {
+  partitions: date,
+  inputs: { numbers, before: previous<number>() },
+  run: ({ numbers, before = 0 }) => before + numbers,
+})
+export const log = command('log', {
+  partitions: date,
+  deps: [previous()],
+  run: ['sh', '-c', 'echo $0 >> log.txt', ({ key }) => key],
+})
+export const words = asset('words', {
+  partitions: keys(['first', 'both']),
+  inputs: {
+    week: numbers.at(['2025-01-01', '2025-01-02']),
+    newest: target.last(),
+    targets: target.map({ first: 'eu', both: ['eu', 'us'] }),
+  },
+  run: ({ week, newest, targets }) => ({ week: [...week.values()], newest, targets: [...targets] }),
 })
 `
 
@@ -107,6 +127,30 @@ describe('partitions', { timeout: 60_000 }, () => {
     expect(await valueOn('growth', '2025-01-03')).toBe(1)
     const days = (await valueOn('by-day', '2025-01')) as string[]
     expect([days.length, days.at(-1)]).toEqual([31, '2025-01-31:31'])
+  })
+
+  test('of its own past feed an asset, window after window, and before the first there is none', async () => {
+    expect(await project.servo('run', 'sums', '--partition', '2025-01-01..2025-01-04', '--wait')).toMatchObject({ code: 0 })
+    expect(await valueOn('sums', '2025-01-04')).toBe(10)
+    expect(await project.servo('run', 'log', '--partition', '2025-01-01..2025-01-03', '--wait')).toMatchObject({ code: 0 })
+    expect(fs.readFileSync(project.file('log.txt'), 'utf8')).toBe('2025-01-01\n2025-01-02\n2025-01-03\n')
+    const tooFar = await project.servo('run', 'sums', '--partition', '2025-01-06', '--wait')
+    expect(tooFar.code).not.toBe(0)
+    expect(tooFar.stdout + tooFar.stderr).toMatch(/sums\[2025-01-06\] needs sums\[2025-01-05\].*never made/)
+  })
+
+  test('of other assets are loaded as their words say', async () => {
+    expect(await project.servo('run', 'target', '--partition', '*', '--wait')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'words', '--partition', '*', '--wait')).toMatchObject({ code: 0 })
+    const expected = { week: [1, 2], newest: 'us' }
+    expect(await valueOn('words', 'first')).toEqual({ ...expected, targets: [['eu', 'eu']] })
+    expect(await valueOn('words', 'both')).toEqual({
+      ...expected,
+      targets: [
+        ['eu', 'eu'],
+        ['us', 'us'],
+      ],
+    })
   })
 
   test.each([

@@ -29,9 +29,15 @@ test('the examples of docs/sdk.md are a project that loads, and its test passes'
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script, folder])
   expect(JSON.parse(stdout)).toEqual([
     'mart/headline',
+    'mart/lowest-of-week',
+    'mart/regions-seen',
     'mart/report',
     'mart/revenue',
+    'mart/stock',
     'ml/forecast',
+    'plan/city',
+    'plan/summary',
+    'plan/target',
     'raw/customers',
     'raw/orders',
   ])
