@@ -35,10 +35,10 @@ export {
   type Storage,
   s3,
 } from './sdk/config.ts'
-export type { Context, Json, Log } from './sdk/context.ts'
+export type { Context, Json, Log, PartitionOf } from './sdk/context.ts'
 export type { Duration } from './sdk/duration.ts'
 export { Fatal, RetryAfter } from './sdk/failure.ts'
-export type { DimensionOf, InputValue, KeyAlong } from './sdk/input-value.ts'
+export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/input-value.ts'
 export { type Io, type IoOptions, io } from './sdk/io.ts'
 export { type Mapped, type MappingData, type Own, previous, type Takes, type Upstream } from './sdk/mapped.ts'
 export {
@@ -67,6 +67,7 @@ export {
   type YearKey,
   yearly,
 } from './sdk/partitions.ts'
+export { type Ranges, type RangesData, ranges } from './sdk/ranges.ts'
 export { type AnyResource, type Opened, type Resource, type ResourceOptions, resource } from './sdk/resource.ts'
 export {
   type PollOptions,

@@ -7,6 +7,7 @@ import { checkedAssetKey, checkedName, invalid, show } from './invalid.ts'
 import { isIo } from './io.ts'
 import { checkOwn, isMapped, isOwn } from './mapped.ts'
 import { type AnyPartitions, isPartitions } from './partitions.ts'
+import { isRanges } from './ranges.ts'
 import { isSchema } from './standard-schema.ts'
 import { isCondition } from './when.ts'
 import { isZone } from './zone.ts'
@@ -59,8 +60,19 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
   if (automation !== undefined && !isCondition(automation)) refuse('automation', 'Write automation: when.eager().')
   if (partitions !== undefined && !isPartitions(partitions))
     refuse('partitions', "Write partitions: daily({ start: '2025-01-01' }).")
+  if (isRanges(partitions as AnyPartitions | undefined)) checkRanges(kind, key, options)
   for (const one of [...Object.values(options['inputs'] ?? {}), ...((options['deps'] ?? []) as unknown[])])
     if (isOwn(one)) checkOwn(key, one, partitions as AnyPartitions | undefined)
+}
+
+/** What a range makes is one thing, from which no partition could be read alone: so it is kept elsewhere. */
+function checkRanges(kind: AssetKind, key: string, { io }: Options): void {
+  if (kind === 'command' || (kind === 'asset' && io === undefined)) return
+  throw invalid(
+    'bad_ranges',
+    `${kind} ${key} is made in ranges, and a range that is kept by Servo could not be read partition by partition`,
+    'Leave ranges() out, or keep the data yourself: command(), or asset() that returns nothing.',
+  )
 }
 
 function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, metadata }: Options): void {

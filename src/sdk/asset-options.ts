@@ -1,8 +1,8 @@
 import type { carries, NoValue, ValueOf } from './any-asset.ts'
 import type { Checks } from './check.ts'
-import type { Context } from './context.ts'
+import type { Context, PartitionOf } from './context.ts'
 import type { Duration } from './duration.ts'
-import type { InputValue } from './input-value.ts'
+import type { InputValue, InRanges } from './input-value.ts'
 import type { Io } from './io.ts'
 import type { Own, Upstream } from './mapped.ts'
 import type { KeyOf } from './partitions.ts'
@@ -85,8 +85,9 @@ export type Loadable<Inputs, P = unknown, Kept = unknown> = {
           : 'this maps a key that is no partition of the asset'
 }
 
-/** What a body may return: anything, unless it takes what it was before. */
-export type Returnable<Inputs> = [OwnOf<Inputs>] extends [never] ? unknown : OwnOf<Inputs>
+/** What a body may return: anything, unless it takes what it was before, or makes a range and keeps its own data. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void
+export type Returnable<Inputs, P> = P extends InRanges ? void : [OwnOf<Inputs>] extends [never] ? unknown : OwnOf<Inputs>
 type OwnOf<Inputs> = { [Name in keyof Inputs]: Inputs[Name] extends Own<infer Value> ? Value : never }[keyof Inputs]
 
 type DownOf<Input> = Input extends { readonly [carries]?: { readonly down: infer Down extends string } } ? Down : never
@@ -122,7 +123,7 @@ export type TableOptions<Row, Inputs, P, Resources, Metadata> = BodySettings<Inp
   )
 
 /** A word of a command line, or how to make it from the partition. */
-export type Word<P> = string | ((partition: { readonly key: KeyOf<P> }) => string)
+export type Word<P> = string | ((partition: [P] extends [undefined] ? { readonly key: never } : PartitionOf<P>) => string)
 
 export interface CommandOptions<P> extends Settings<P> {
   run: readonly Word<P>[]

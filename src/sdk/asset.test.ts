@@ -9,6 +9,7 @@ import { RetryAfter } from './failure.ts'
 import { io } from './io.ts'
 import { previous } from './mapped.ts'
 import { daily, keys, multi } from './partitions.ts'
+import { ranges } from './ranges.ts'
 import { resource } from './resource.ts'
 import { sensor, webhook } from './sensor.ts'
 import { sql } from './sql.ts'
@@ -31,7 +32,7 @@ describe('a definition', () => {
   test('is found in its value, with what the author wrote and where', () => {
     const options = { run: body }
     const value = asset('a/b', options)
-    expect(definitionOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 33 })
+    expect(definitionOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 34 })
     expect(Object.keys(value)).toEqual(['key', 'offset', 'window', 'all', 'last', 'at', 'map'])
   })
 
@@ -162,6 +163,16 @@ describe('what is wrong is said with what to write instead', () => {
       () => asset('a', { run: body, partitions: multi({ day, shipped: day }), deps: [previous()] }),
       /several dimensions of time: day, shipped/,
       /previous\(1, 'day'\)/,
+    ],
+    ['ranges of nothing', () => loose(ranges)('daily'), /ranges\("daily"\)/, /daily\(/],
+    ['ranges of none at a time', () => ranges(day, { atMost: 0 }), /atMost of ranges\(\) is 0/, /10000/],
+    ['ranges without time', () => ranges(multi({ a: keys(['x']), b: keys(['y']) })), /and none is/, /Leave/],
+    ['ranges inside of dimensions', () => multi({ day: ranges(day), b: keys(['y']) }), /day is no dimension/, /around multi/],
+    [
+      'a table of ranges',
+      () => table('a', { schema, partitions: ranges(day), run: () => [] }),
+      /table a is made in ranges/,
+      /command\(\)/,
     ],
     ['a dimension there is not', () => loose(orders.all)('country'), /no dimension "country"/, /day, region/],
     ['a partition of unpartitioned', () => loose(run)(plain, { partition: 'x' }), /plain has no partitions/, /run\(plain\)/],

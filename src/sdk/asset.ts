@@ -28,15 +28,9 @@ export interface Asset<Key extends string, Value, P = undefined, Metadata = unde
   at(key: KeyOf<P>): Mapped<Value, P, 'one', never>
   at(keys: readonly KeyOf<P>[]): Mapped<Value, P, 'many', never>
   /** Which of its partitions, one or several, each partition is made from: `{ berlin: 'eu', boston: 'us' }`. */
-  map<const Table extends Readonly<Record<string, KeyOf<P> | readonly KeyOf<P>[]>>>(
-    table: Table,
-  ): Mapped<
-    Value,
-    P,
-    Table[keyof Table] extends readonly unknown[] ? 'many' : Table[keyof Table] extends KeyOf<P> ? 'one' : 'many',
-    never,
-    keyof Table & string
-  >
+  map<const To extends Readonly<Record<string, KeyOf<P> | readonly KeyOf<P>[]>>>(
+    table: To,
+  ): Mapped<Value, P, [Extract<To[keyof To], readonly unknown[]>] extends [never] ? 'each' : 'many', never, keyof To & string>
 }
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void
@@ -45,7 +39,7 @@ export type Kept<Value> = [Value] extends [void] ? NoValue : Value
 /** A value that code computes, kept as JSON (or by an `io`). Returning nothing says that it keeps its own data. */
 export function asset<
   const Key extends string,
-  Value extends Returnable<Inputs>,
+  Value extends Returnable<Inputs, P>,
   Inputs = Nothing,
   P = undefined,
   Resources = Nothing,

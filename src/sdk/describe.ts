@@ -11,6 +11,7 @@ import { durationMs } from './duration.ts'
 import type { Io } from './io.ts'
 import { type Upstream, upstream } from './mapped.ts'
 import type { AnyPartitions, PartitionData } from './partitions.ts'
+import { isRanges } from './ranges.ts'
 import type { PollOptions, PushOptions } from './sensor.ts'
 import { type ScheduleOptions, selectedKeys } from './trigger.ts'
 
@@ -71,6 +72,7 @@ function describeAsset(definition: Found, about: Describing): AssetDefinitionInp
     inputs: Object.fromEntries(inputs),
     deps: (options.deps ?? []).map((of) => describeDependency(of, definition.value as AnyAsset)),
     partitions: options.partitions?.data,
+    ranges: isRanges(options.partitions) ? options.partitions.ranges : undefined,
     io: ioOf(definition.kind, options.io),
     uri: options.uri,
     retry: options.retry === undefined ? undefined : describeRetry(options.retry),

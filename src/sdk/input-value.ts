@@ -14,7 +14,7 @@ export type InputValue<Input, P> =
         one: ValueOf<Input>
         many: Several<ValueOf<Input>, PartitionsOf<Input>, AlongOf<Input>>
         unknown: ValueOf<Input> | Several<ValueOf<Input>, PartitionsOf<Input>, AlongOf<Input>>
-      }[TakesOf<Input> extends 'windows' ? CountOf<P, PartitionsOf<Input>> : TakesOf<Input> & ('one' | 'many')]
+      }[CountOf<TakesOf<Input>, P, PartitionsOf<Input>>]
 
 /** One table of all rows, or a Map by key. */
 type Several<Value, P, Along> = Value extends Table<unknown> ? Value : ReadonlyMap<KeyAlong<P, Along>, Value>
@@ -35,12 +35,21 @@ type TakesOf<Input> = Input extends { readonly [carries]?: { readonly takes: inf
 
 type AnyDimensions = Readonly<Record<string, unknown>>
 
-/** How many partitions one is made of where nothing else is said; `unknown` where the types do not tell. */
-type CountOf<Down, Up> = [Up] extends [undefined]
-  ? 'one'
-  : [Down] extends [undefined]
-    ? 'many'
-    : OfKinds<KindOf<Down>, KindOf<Up>>
+export interface InRanges {
+  readonly ranges: object
+}
+
+/** How many values there are; `unknown` where the types do not tell. */
+type CountOf<T, Down, Up> = T extends 'one' | 'many'
+  ? T
+  : [Up] extends [undefined]
+    ? 'one'
+    : // An asset without partitions takes all, and a range what all of its partitions take.
+      [Down] extends [undefined | InRanges]
+      ? 'many'
+      : T extends 'each'
+        ? 'one'
+        : OfKinds<KindOf<Down>, KindOf<Up>>
 
 type OfKinds<Down, Up> = unknown extends Down | Up
   ? 'unknown'

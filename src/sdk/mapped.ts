@@ -5,8 +5,8 @@ import { invalid, show } from './invalid.ts'
 import { partitionText } from './partition-key.ts'
 import type { AnyPartitions, PartitionData } from './partitions.ts'
 
-/** How many values an input is: one, several, or what the windows of both assets make of it. */
-export type Takes = 'one' | 'many' | 'windows'
+/** How many values an input is: one, several, one for each partition that is made, or what the windows of both make of it. */
+export type Takes = 'one' | 'many' | 'each' | 'windows'
 
 /** An asset and which of its partitions are meant. */
 export interface Mapped<Value = unknown, P = unknown, T extends Takes = Takes, Along = unknown, Down = unknown> {
@@ -101,7 +101,7 @@ export function wordsOf(of: AnyAsset): Record<string, (...args: never[]) => Mapp
           else downs.push(down)
         }
       }
-      const many = entries.some(([, up]) => Array.isArray(up))
+      const many = entries.some(([, up]) => Array.isArray(up)) ? true : undefined
       return mapped({ type: 'static', keys: Object.fromEntries(keys) }, many)
     },
   }

@@ -6,6 +6,7 @@ import { io } from './io.ts'
 import { previous } from './mapped.ts'
 import { materialize } from './materialize.ts'
 import { daily, keys, multi } from './partitions.ts'
+import { ranges } from './ranges.ts'
 import { resource } from './resource.ts'
 import { sql } from './sql.ts'
 
@@ -124,6 +125,30 @@ describe('materialize', () => {
     const first = await materialize(ledger, { partition: '2025-01-01' })
     const second = await materialize(ledger, { partition: '2025-01-02', inputs: { before: first.value } })
     expect(await second.value.rows()).toEqual([{ day: '2025-01-01' }, { day: '2025-01-02' }])
+  })
+
+  test('gives an asset that is made in ranges all its keys, and the time from the first to the last', async () => {
+    const seen: unknown[] = []
+    const loaded = asset('loaded', {
+      partitions: ranges(market),
+      run({ partition }) {
+        seen.push(partition)
+      },
+    })
+    const keys = [
+      { day: '2025-01-01', region: 'eu' },
+      { day: '2025-01-02', region: 'eu' },
+    ] as const
+    expect(await materialize(loaded, { partition: keys })).toMatchObject({ ok: true })
+    expect(seen).toEqual([
+      {
+        key: 'day=2025-01-01..2025-01-02,region=eu',
+        keys,
+        window: { day: { start: new Date('2024-12-31T23:00Z'), end: new Date('2025-01-02T23:00Z') }, region: undefined },
+      },
+    ])
+    const value = asset('value', { partitions: ranges(day), run: (() => 1) as unknown as () => void })
+    expect((await materialize(value, { partition: ['2025-01-01'] })).error).toMatchObject({ code: 'range_value' })
   })
 
   test('sends values through their io', async () => {

@@ -5,17 +5,18 @@ import { type AnyAsset, isAsset, type PartitionsOf, type ValueOf } from './any-a
 import type { Log } from './context.ts'
 import { definitionOf, optionsOf } from './definition.ts'
 import { executeAsset } from './execute.ts'
+import type { InRanges } from './input-value.ts'
 import { invalid, show } from './invalid.ts'
 import type { Io } from './io.ts'
 import { isOwn, type Upstream, upstream } from './mapped.ts'
 import { MemoryValues } from './memory-values.ts'
-import { partitionText } from './partition-key.ts'
+import { type PartitionText, partitionText, rangeText } from './partition-key.ts'
 import type { KeyOf } from './partitions.ts'
 import type { Row, StoredValue } from './values.ts'
 
 export interface MaterializeOptions<P> {
-  /** The key of the partition to make. */
-  partition?: KeyOf<P>
+  /** The key of the partition to make; of an asset that is made in ranges, all their keys. */
+  partition?: P extends InRanges ? readonly KeyOf<P>[] : KeyOf<P>
   /**
    * By the names the body knows them by: rows for tables, values for others, a Map of values for several partitions of
    * others. An asset's own past may be left out: then there is none.
@@ -53,7 +54,7 @@ export async function materialize<A extends AnyAsset>(
     throw invalid('not_an_asset', `${show(asset)} is no asset`, 'Import the asset and write materialize(revenue).')
   const store = new MemoryValues()
   const outcome = await executeAsset(asset, {
-    partition: options.partition === undefined ? undefined : partitionText(options.partition),
+    partition: partitionOf(options.partition),
     inputs: await storeInputs(asset, options.inputs ?? {}, store),
     resources: options.resources ?? {},
     signal: new AbortController().signal,
@@ -79,6 +80,11 @@ export async function materialize<A extends AnyAsset>(
       throw outcome.error
     },
   }) as Materialized<ValueOf<A>>
+}
+
+function partitionOf(given: unknown): PartitionText | undefined {
+  if (given === undefined) return undefined
+  return Array.isArray(given) ? rangeText(given) : partitionText(given)
 }
 
 /** Puts the given inputs where the body looks for them. */

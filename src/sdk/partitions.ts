@@ -177,11 +177,11 @@ export function multi<Of extends Dimensions>(
       'Write multi({ day, region }) with two or more.',
     )
   for (const [name, of] of entries) {
-    if (isPartitions(of) && of.data.type !== 'multi') continue
+    if (isPartitions(of) && of.data.type !== 'multi' && !('ranges' in of)) continue
     throw invalid(
       'bad_dimensions',
       `${name} is no dimension`,
-      'Use daily(), hourly(), monthly() and the like, keys() or dynamic().',
+      'Use daily(), hourly(), monthly() and the like, keys() or dynamic(); ranges() goes around multi().',
     )
   }
   return {

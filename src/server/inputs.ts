@@ -1,6 +1,7 @@
 import type { AssetDefinition } from '../contract/definition.ts'
 import type { DispatchEnvelope, InputRef } from '../contract/dispatch.ts'
 import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
+import type { Link } from '../domain/assets/graph-mappings.ts'
 import { type GraphPartitions, taskKey } from '../domain/assets/graph-partitions.ts'
 import type { dispatchOutbox } from '../domain/dispatch/dispatch-outbox.table.ts'
 import { partitionStatus } from '../domain/partitions/partition-status.table.ts'
@@ -38,7 +39,14 @@ export async function envelopeFor(
     attempt: dispatch.attempt,
     attempt_id: dispatch.attempt_id,
     asset_key: task.asset_key ?? task.task_key,
-    partition: task.partition_key === null ? null : { key: task.partition_key, values: task.partition_values },
+    partition:
+      task.partition_key === null
+        ? null
+        : {
+            key: task.partition_key,
+            values: task.partition_values,
+            ...(task.partition_keys && { keys: [...task.partition_keys] }),
+          },
     payload: {
       graph_version: run?.graph_version ?? null,
       inputs,
@@ -85,9 +93,13 @@ function partitionsOf(
   const now = partitions()
   const own = task.asset_key ?? ''
   const mapping = now.mapping(own, upstream, said)
-  const { ranges, missing } = now.upstreamOf(own, { upstream, mapping }, task.partition_key ?? '')
-  const keys = concat(ranges)
-  const many = takesMany(mapping, { downstream: now.of(own), upstream: now.of(upstream) })
+  const sets = { downstream: now.of(own), upstream: now.of(upstream) }
+  // Of a range each partition takes its own, but for what is the same whatever is made.
+  const isFixed = mapping.type === 'last' || mapping.type === 'specific'
+  const inRange = task.partition_keys && !isFixed ? task.partition_keys : undefined
+  const made = inRange ?? [task.partition_keys?.[0] ?? task.partition_key ?? '']
+  const { keys, missing } = upstreamOf(now, own, { upstream, mapping }, made)
+  const many = inRange !== undefined || takesMany(mapping, sets)
   // The first window of an asset that is made from its own past has none before it.
   if (own === upstream) return { keys, many }
   if (missing.count > 0) throw noSuchUpstream(task, upstream, missing.at(0))
@@ -95,6 +107,20 @@ function partitionsOf(
   if (!many && keys.count > 1) throw takesOne(task, upstream, keys.count)
   if (keys.count > MOST_VALUES) throw tooManyValues(task, upstream, keys.count)
   return { keys, many }
+}
+
+/** What these partitions are made from, each once. */
+function upstreamOf(
+  now: GraphPartitions,
+  own: string,
+  link: Link,
+  made: readonly string[],
+): { keys: KeyList; missing: KeyList } {
+  const found = made.map((key) => now.upstreamOf(own, link, key))
+  const once = (lists: readonly KeyList[]): KeyList => listOf([...new Set(lists.flatMap((list) => [...keysOf(list)]))])
+  const [first] = found
+  if (first !== undefined && found.length === 1) return { keys: concat(first.ranges), missing: first.missing }
+  return { keys: once(found.flatMap(({ ranges }) => ranges)), missing: once(found.map(({ missing }) => missing)) }
 }
 
 /** What this run made of an upstream partition if it did, otherwise the last that anybody made. */

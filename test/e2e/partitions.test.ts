@@ -4,7 +4,7 @@ import { TestProject } from './project.ts'
 import { until } from './until.ts'
 
 const ASSETS = `import { existsSync } from 'node:fs'
-import { asset, command, daily, keys, monthly, multi, previous, table } from 'servo-flow'
+import { asset, command, daily, keys, monthly, multi, previous, ranges, table } from 'servo-flow'
 import { z } from 'zod'
 
 const date = daily({ start: '2025-01-01' })
@@ -51,6 +51,19 @@ export const log = command('log', {
   partitions: date,
   deps: [previous()],
   run: ['sh', '-c', 'echo $0 >> log.txt', ({ key }) => key],
+})
+export const loaded = command('loaded', {
+  partitions: ranges(date, { atMost: 20 }),
+  deps: [numbers],
+  run: ['sh', '-c', 'echo $0 >> loaded.txt', ({ key, keys, window }) => [key, keys.length, window.end.toISOString()].join(' ')],
+})
+export const counted = asset('counted', {
+  partitions: ranges(date),
+  inputs: { numbers, before: numbers.offset(-1) },
+  run({ numbers, before, metadata }) {
+    if (existsSync('broken')) throw new Error('out of order')
+    metadata({ numbers: numbers.size, before: before.size })
+  },
 })
 export const words = asset('words', {
   partitions: keys(['first', 'both']),
@@ -137,6 +150,37 @@ describe('partitions', { timeout: 60_000 }, () => {
     const tooFar = await project.servo('run', 'sums', '--partition', '2025-01-06', '--wait')
     expect(tooFar.code).not.toBe(0)
     expect(tooFar.stdout + tooFar.stderr).toMatch(/sums\[2025-01-06\] needs sums\[2025-01-05\].*never made/)
+  })
+
+  test('that are made in ranges are one task each, and every partition has its status', async () => {
+    const ran = await project.servo('run', 'loaded', '--partition', '2025-01-01..2025-01-31', '--wait')
+    expect(ran).toMatchObject({ code: 0 })
+    expect(fs.readFileSync(project.file('loaded.txt'), 'utf8').split('\n').sort()).toEqual([
+      '',
+      '2025-01-01..2025-01-20 20 2025-01-21T00:00:00.000Z',
+      '2025-01-21..2025-01-31 11 2025-02-01T00:00:00.000Z',
+    ])
+    const rows = await rowsOf(
+      "SELECT DISTINCT last_materialization_id FROM partition_status WHERE asset_key = 'loaded' AND last_attempt_outcome = 'SUCCEEDED'",
+      2,
+    )
+    expect(rows).toHaveLength(2)
+    await rowsOf("SELECT partition_key FROM partition_status WHERE asset_key = 'loaded'", 31)
+  })
+
+  test('that are made in ranges get the inputs of all of them, and a rerun asks for the same range', async () => {
+    project.write('broken')
+    const failed = await project.servo('run', 'counted', '--partition', '2025-01-02..2025-01-31', '--wait')
+    expect(failed.code).not.toBe(0)
+    project.remove('broken')
+    const [run] = await project.json('runs', 'list')
+    expect(await project.servo('runs', 'rerun', run?.['run_id'] as string, '--wait')).toMatchObject({ code: 0 })
+    const [attempt] = await rowsOf(
+      `SELECT task_key, output FROM task_attempts WHERE task_key LIKE 'counted%' AND outcome = 'SUCCEEDED'`,
+      1,
+    )
+    expect(attempt).toMatchObject({ task_key: 'counted[2025-01-02..2025-01-31]' })
+    expect(JSON.stringify(attempt?.['output'])).toMatch(/"before\W+30\D.*"numbers\W+30\D/)
   })
 
   test('of other assets are loaded as their words say', async () => {

@@ -12,9 +12,12 @@ interface Moment {
 const latest = <T extends Moment>(moments: T[]): T | undefined =>
   moments.sort((a, b) => b.at - a.at || (a.event < b.event ? 1 : -1))[0]
 
+const partitionsOf = (task: AnyRow): readonly unknown[] =>
+  (task['partition_keys'] as string[] | null) ?? [task['partition_key'] ?? '']
+
 /** Attempts that ended, by the partition they were at. */
 function attemptsAt(rows: Snapshot, asset: string, partition: string): AnyRow[] {
-  const isHere = (task: AnyRow): boolean => task['asset_key'] === asset && (task['partition_key'] ?? '') === partition
+  const isHere = (task: AnyRow): boolean => task['asset_key'] === asset && partitionsOf(task).includes(partition)
   const here = new Set((rows['tasks'] ?? []).filter(isHere).map((task) => `${task['run_id']} ${task['task_key']}`))
   return (rows['task_attempts'] ?? []).filter(
     (row) => row['outcome'] !== null && here.has(`${row['run_id']} ${row['task_key']}`),
@@ -69,7 +72,7 @@ describe('partitions', () => {
       )
       for (const task of rows['tasks'] ?? []) {
         if (task['asset_key'] !== null && ended.has(`${task['run_id']} ${task['task_key']}`))
-          expect(listed).toContain(`${task['asset_key']} ${task['partition_key'] ?? ''}`)
+          for (const partition of partitionsOf(task)) expect(listed).toContain(`${task['asset_key']} ${partition}`)
       }
     })
     fc.assert(property, effort)

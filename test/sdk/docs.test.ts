@@ -40,6 +40,7 @@ test('the examples of docs/sdk.md are a project that loads, and its test passes'
     'plan/target',
     'raw/customers',
     'raw/orders',
+    'warehouse/orders',
   ])
 })
 

@@ -1,6 +1,7 @@
 // What code gets for an input, by the compiler: each line fails the type check when it is something else.
 import {
   asset,
+  command,
   cronWindows,
   daily,
   hourly,
@@ -9,6 +10,7 @@ import {
   monthly,
   multi,
   previous,
+  ranges,
   source,
   type Table,
   table,
@@ -91,6 +93,22 @@ asset('words', {
     is<ReadonlyMap<string, number>>().exactly(all),
     is<Table<{ id: string }>>().exactly(rows),
   ],
+})
+asset('in-ranges', {
+  partitions: ranges(cube),
+  inputs: { sold, perRegion: perRegion.map({ eu: 'eu' }), last: sold.last() },
+  run({ partition, sold, perRegion, last }) {
+    is<string>().exactly(partition.key)
+    is<readonly { day: Day; region: 'eu' | 'us' }[]>().exactly(partition.keys)
+    is<Date>().exactly(partition.window.day.end)
+    is<ReadonlyMap<Day, number>>().exactly(sold)
+    is<ReadonlyMap<'eu' | 'us', number>>().exactly(perRegion)
+    is<number>().exactly(last)
+  },
+})
+command('program-of-ranges', {
+  partitions: ranges(day),
+  run: ['load', ({ keys }) => `${is<readonly Day[]>().exactly(keys)}`],
 })
 asset('stock', {
   partitions: day,

@@ -1,5 +1,5 @@
 // Each expectation proves that a common mistake is a compile error: the type check fails when one of them is not.
-import { asset, check, command, daily, io, keys, monthly, multi, previous, resource, run, sql, table } from 'servo-flow'
+import { asset, check, command, daily, io, keys, monthly, multi, previous, ranges, resource, run, sql, table } from 'servo-flow'
 import { materialize } from 'servo-flow/test'
 import { z } from 'zod'
 import { orders } from './shop/assets/orders.ts'
@@ -140,3 +140,6 @@ table('rows-before', {
 
 // @ts-expect-error 35 not a dimension of the upstream partitions
 asset('cube', { partitions: multi({ day, city }), run: () => 1 }).offset(-1, 'country')
+
+// @ts-expect-error 36 what is made in ranges keeps its own data
+asset('in-ranges', { partitions: ranges(day), run: () => 1 })
