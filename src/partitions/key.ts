@@ -60,12 +60,17 @@ export function valuesOf(names: readonly string[], asked: string | PartitionValu
   return values
 }
 
+/** What is the same percent-encoded; most keys are. */
+const plain = /^[\w.!~*'()-]*$/
+
 function encode(text: string): string {
+  if (plain.test(text)) return text
   if (text.isWellFormed()) return encodeURIComponent(text)
   throw badKey(text.toWellFormed(), 'it has half a surrogate pair, which has no UTF-8 form')
 }
 
 function decode(text: string, whole: string): string {
+  if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)
   } catch {

@@ -24,6 +24,9 @@ export function takesMany(mapping: PartitionMapping, { downstream, upstream }: M
   })
 }
 
+/** Whether all partitions are made from the same ones: whoever asks for many of them need ask only once. */
+export const takesSame = ({ type }: PartitionMapping): boolean => type === 'all' || type === 'last' || type === 'specific'
+
 function simpleTakesMany(mapping: SimpleMapping, downstream: PartitionSet, upstream: PartitionSet): boolean {
   if (mapping.type === 'identity' || mapping.type === 'last') return false
   if (mapping.type === 'specific') return mapping.keys.length > 1

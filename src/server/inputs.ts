@@ -13,7 +13,7 @@ import type { Columns } from '../model/column.ts'
 import type { KeyPart, Rows } from '../model/rows.ts'
 import type { Row, RowOf, Table } from '../model/table.ts'
 import { concat, type KeyList, keysOf, listOf } from '../partitions/key-list.ts'
-import { takesMany } from '../partitions/takes-many.ts'
+import { takesMany, takesSame } from '../partitions/takes-many.ts'
 
 export interface KnownState {
   readonly rows: Rows
@@ -95,8 +95,7 @@ function partitionsOf(
   const mapping = now.mapping(own, upstream, said)
   const sets = { downstream: now.of(own), upstream: now.of(upstream) }
   // Of a range each partition takes its own, but for what is the same whatever is made.
-  const isFixed = mapping.type === 'last' || mapping.type === 'specific'
-  const inRange = task.partition_keys && !isFixed ? task.partition_keys : undefined
+  const inRange = task.partition_keys && !takesSame(mapping) ? task.partition_keys : undefined
   const made = inRange ?? [task.partition_keys?.[0] ?? task.partition_key ?? '']
   const { keys, missing } = upstreamOf(now, own, { upstream, mapping }, made)
   const many = inRange !== undefined || takesMany(mapping, sets)

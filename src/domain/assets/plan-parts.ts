@@ -1,9 +1,9 @@
 import { base32 } from '../../lib/base32.ts'
-import { sha256Bytes } from '../../lib/hash.ts'
+import { Sha256 } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { EventDefinition } from '../../model/event.ts'
 import type { PlanCreated } from '../tasks/plan-created.event.ts'
-import { inParts } from './parts.ts'
+import { Parts } from './parts.ts'
 
 export type PlanPart = typeof PlanCreated extends EventDefinition<infer _, infer I> ? I : never
 export type PlannedTask = PlanPart['tasks'][number]
@@ -16,15 +16,22 @@ const WITH_TASK = 500
 const PIECE_BYTES = 200_000
 
 /** Part after part, each below the limits of an event. The id is the plan's content: planning twice is planning once. */
-export function planParts(run_id: string, graph_version: string, tasks: readonly PlannedTask[]): PlanPart[] {
-  const pieces = tasks.flatMap(inPieces)
-  const texts = pieces.map((piece) => canonicalJson('task' in piece ? piece.task : piece.edges))
-  const plan_id = `plan_${base32(sha256Bytes([run_id, graph_version, ...texts].join('\n'))).slice(0, 26)}`
-  const parts = inParts(pieces, texts, (piece) => `the task ${('task' in piece ? piece.task : piece.edges).task_key}`)
-  return parts.map((part, index) => {
+export function planParts(run_id: string, graph_version: string, tasks: Iterable<PlannedTask>): PlanPart[] {
+  const parts = new Parts<Piece>()
+  const content = new Sha256()
+  content.update(`${run_id}\n${graph_version}`)
+  for (const task of tasks) {
+    for (const piece of inPieces(task)) {
+      const text = canonicalJson('task' in piece ? piece.task : piece.edges)
+      content.update(`\n${text}`)
+      parts.add(piece, text, () => `the task ${task.task_key}`)
+    }
+  }
+  const plan_id = `plan_${base32(content.digest()).slice(0, 26)}`
+  return parts.list.map((part, index) => {
     const edges = part.flatMap((piece) => ('edges' in piece ? [piece.edges] : []))
     const whole = part.flatMap((piece) => ('task' in piece ? [piece.task] : []))
-    const place = { part: index, parts: parts.length }
+    const place = { part: index, parts: parts.list.length }
     return { run_id, plan_id, graph_version, ...place, tasks: whole, ...(edges.length > 0 && { edges }) }
   })
 }

@@ -3,6 +3,7 @@ import { isServoError } from '../../lib/error.ts'
 import { readKey } from '../../partitions/key.ts'
 import { keysOf } from '../../partitions/key-list.ts'
 import type { KeyRange } from '../../partitions/key-range.ts'
+import { takesSame } from '../../partitions/takes-many.ts'
 import type { AssetGraph } from './graph.ts'
 import { type GraphPartitions, taskKey } from './graph-partitions.ts'
 import { type Chosen, chooseWork, type WorkAskedFor } from './plan-choice.ts'
@@ -84,7 +85,7 @@ function tasksOf(key: string, run: RunToPlan, graph: AssetGraph, work: Work): Pl
     task_key: taskKey(key, partition),
     asset_key: key,
     ...(partition !== null && { partition_key: partition, ...(several && { partition_values: { ...readKey(partition) } }) }),
-    depends_on: [...waitsFor(key, partition, work, new Set())],
+    depends_on: [...waitsFor(key, [partition], work)],
     ...settings,
   }))
 }
@@ -92,8 +93,7 @@ function tasksOf(key: string, run: RunToPlan, graph: AssetGraph, work: Work): Pl
 /** Waits for all that its partitions are made from, but for what it makes itself. */
 function rangeTask(key: string, range: TaskRange, work: Work, settings: Omit<PlannedTask, 'task_key'>): PlannedTask {
   const task_key = taskKey(key, range.key)
-  const upstream = new Set<string>()
-  for (const partition of range.keys) waitsFor(key, partition, work, upstream)
+  const upstream = waitsFor(key, range.keys, work)
   upstream.delete(task_key)
   return {
     task_key,
@@ -106,19 +106,17 @@ function rangeTask(key: string, range: TaskRange, work: Work, settings: Omit<Pla
   }
 }
 
-/** Adds what a task waits for: those partitions it is made from that the same run makes. */
-function waitsFor(
-  key: string,
-  partition: string | null,
-  { chosen, partitions, ranges }: Work,
-  tasks: Set<string>,
-): Set<string> {
+/** What a task waits for: those partitions it is made from that the same run makes. */
+function waitsFor(key: string, made: readonly (string | null)[], { chosen, partitions, ranges }: Work): Set<string> {
+  const tasks = new Set<string>()
   for (const link of partitions.links(key)) {
-    const made = chosen.partitions.get(link.upstream)
-    const needed = partitions.neededBy(key, link, partition ?? '')
-    if (made === undefined) continue
+    const above = chosen.partitions.get(link.upstream)
     const taskOf = ranges.get(link.upstream)?.taskOf
-    for (const each of among(made, needed)) tasks.add(taskOf?.get(each as string) ?? taskKey(link.upstream, each))
+    for (const partition of takesSame(link.mapping) ? made.slice(0, 1) : made) {
+      const needed = partitions.neededBy(key, link, partition ?? '')
+      if (above === undefined) continue
+      for (const each of among(above, needed)) tasks.add(taskOf?.get(each as string) ?? taskKey(link.upstream, each))
+    }
   }
   return tasks
 }
