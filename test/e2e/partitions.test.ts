@@ -55,7 +55,7 @@ export const log = command('log', {
 export const loaded = command('loaded', {
   partitions: ranges(date, { atMost: 20 }),
   deps: [numbers],
-  run: ['sh', '-c', 'echo $0 >> loaded.txt', ({ key, keys, window }) => [key, keys.length, window.end.toISOString()].join(' ')],
+  run: ['node', 'load.mjs', ({ key, keys, window }) => [key, keys.length, window.end.toISOString()].join(' ')],
 })
 export const counted = asset('counted', {
   partitions: ranges(date),
@@ -76,11 +76,19 @@ export const words = asset('words', {
 })
 `
 
+/** Writes down what it was told: as a word of the command line, and by Pipes. */
+const LOAD = `import fs from 'node:fs'
+import zlib from 'node:zlib'
+const { data } = JSON.parse(zlib.inflateSync(Buffer.from(process.env.DAGSTER_PIPES_CONTEXT, 'base64')))
+const { partition_key, partition_key_range: range } = data
+fs.appendFileSync('loaded.txt', [process.argv[2], partition_key, range.start, range.end].join(' ') + '\\n')
+`
+
 describe('partitions', { timeout: 60_000 }, () => {
   let project: TestProject
 
   beforeAll(async () => {
-    project = new TestProject({ 'assets/shop.ts': ASSETS })
+    project = new TestProject({ 'assets/shop.ts': ASSETS, 'load.mjs': LOAD })
     await project.dev()
   }, 60_000)
 
@@ -157,8 +165,8 @@ describe('partitions', { timeout: 60_000 }, () => {
     expect(ran).toMatchObject({ code: 0 })
     expect(fs.readFileSync(project.file('loaded.txt'), 'utf8').split('\n').sort()).toEqual([
       '',
-      '2025-01-01..2025-01-20 20 2025-01-21T00:00:00.000Z',
-      '2025-01-21..2025-01-31 11 2025-02-01T00:00:00.000Z',
+      '2025-01-01..2025-01-20 20 2025-01-21T00:00:00.000Z  2025-01-01 2025-01-20',
+      '2025-01-21..2025-01-31 11 2025-02-01T00:00:00.000Z  2025-01-21 2025-01-31',
     ])
     const rows = await rowsOf(
       "SELECT DISTINCT last_materialization_id FROM partition_status WHERE asset_key = 'loaded' AND last_attempt_outcome = 'SUCCEEDED'",
