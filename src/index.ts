@@ -1,21 +1,7 @@
 /** What users of the package import. */
 export { type ErrorKind, isServoError, type ServoError } from './lib/error.ts'
-export {
-  type AnyAsset,
-  type Asset,
-  asset,
-  command,
-  type DimensionOf,
-  type Kept,
-  type KeyAlong,
-  type Mapped,
-  type MappingData,
-  type NoValue,
-  type PartitionsOf,
-  source,
-  table,
-  type ValueOf,
-} from './sdk/asset.ts'
+export type { AnyAsset, NoValue, PartitionsOf, ValueOf } from './sdk/any-asset.ts'
+export { type Asset, asset, command, type Kept, source, table } from './sdk/asset.ts'
 export type {
   Arguments,
   AssetOptions,
@@ -27,6 +13,7 @@ export type {
   Nothing,
   Retry,
   RetryOptions,
+  Returnable,
   Settings,
   SourceOptions,
   TableOptions,
@@ -48,11 +35,13 @@ export {
   type Storage,
   s3,
 } from './sdk/config.ts'
-export type { Context, Json, Log } from './sdk/context.ts'
+export type { Context, Json, Log, PartitionOf } from './sdk/context.ts'
 export type { Duration } from './sdk/duration.ts'
 export { Fatal, RetryAfter } from './sdk/failure.ts'
+export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/input-value.ts'
 export { type Io, type IoOptions, io } from './sdk/io.ts'
 export type { ChangeKeys, KeysOfSet } from './sdk/key-changes.ts'
+export { type Mapped, type MappingData, type Own, previous, type Takes, type Upstream } from './sdk/mapped.ts'
 export {
   type AnyPartitions,
   cronWindows,
@@ -63,6 +52,7 @@ export {
   type HourKey,
   hourly,
   type KeyOf,
+  type KindOf,
   keys,
   type MinuteKey,
   type MonthKey,
@@ -79,6 +69,7 @@ export {
   type YearKey,
   yearly,
 } from './sdk/partitions.ts'
+export { type Ranges, type RangesData, ranges } from './sdk/ranges.ts'
 export { type AnyResource, type Opened, type Resource, type ResourceOptions, resource } from './sdk/resource.ts'
 export {
   type KeysFound,

@@ -35,6 +35,8 @@ export const assetDefinition = z.object({
   /** Assets that must come first and are not loaded. */
   deps: z.array(z.object({ asset_key: assetKey, mapping: mapping.nullish() })).default([]),
   partitions: z.looseObject({ type: z.string() }).nullish(),
+  /** That one task makes a whole range of its partitions, of so many at most; absent: a task for each. */
+  ranges: z.object({ at_most: z.number().int().min(1).nullish() }).nullish(),
   /** How its value is kept: `json`, `parquet`, `none` (it keeps its own data) or the name of an IO of the project. */
   io: name.default('json'),
   /** For a source: where its data is. */

@@ -30,7 +30,14 @@ export const dispatchEnvelope = z.object({
   /** Authenticates everything that is said about this attempt. */
   attempt_id: z.string(),
   asset_key: z.string(),
-  partition: z.object({ key: z.string(), values: z.record(z.string(), z.string()).nullish() }).nullish(),
+  partition: z
+    .object({
+      key: z.string(),
+      values: z.record(z.string(), z.string()).nullish(),
+      /** For an asset that is made in ranges: all partitions to make. The key names them together. */
+      keys: z.array(z.string()).nullish(),
+    })
+    .nullish(),
   /** Absent for workers that are spoken to through a pipe. */
   callback_base_url: z.string().nullish(),
   task_token: z.string().nullish(),

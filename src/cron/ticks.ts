@@ -9,6 +9,16 @@ const FIRST_MS = Date.UTC(FIRST_YEAR, 1, 1)
 const LAST_MS = Date.UTC(LAST_YEAR + 1, 0, 1)
 const within = (ms: number) => Math.min(Math.max(ms, FIRST_MS), LAST_MS)
 
+/** A stretch as the clock shows it: from where to where, how many times are before it, and how many ticks it has. */
+interface Counts {
+  readonly firstMs: number
+  readonly endMs: number
+  readonly before: number
+  /** 1 if it begins with a tick that clocks jumped over. */
+  readonly moved: number
+  readonly count: number
+}
+
 /**
  * The instants of an expression in a zone. When clocks are changed:
  * - an expression for every hour follows time: what the clocks jump over is left out, what they show twice comes twice;
@@ -24,6 +34,7 @@ export class Ticks {
   private readonly sinceMs: number
   /** How many ticks there are from the year of `sinceMs`, the base, until the beginning of each year from there on. */
   private readonly beforeYear: number[] = [0]
+  private readonly counts = new WeakMap<Stretch, Counts>()
 
   constructor(zone: Zone, cron: Cron, walls: WallTimes = wallTimesOf(cron), sinceMs = 0) {
     this.zone = zone
@@ -121,20 +132,32 @@ export class Ticks {
 
   /** Ticks of a stretch that are before an instant of it. */
   private countIn(stretch: Stretch, ms: number): number {
-    const { fromMs, toMs, offsetMs, afterMs } = stretch
-    const first = fromMs + offsetMs
-    // Times that will be shown a second time come then, unless time is followed.
-    const end = toMs + (this.everyHour ? offsetMs : Math.min(offsetMs, afterMs))
-    const until = Math.max(first, Math.min(ms + offsetMs, end))
-    const moved = ms > fromMs && this.isMoved(stretch) ? 1 : 0
-    return this.walls.before(until) - this.walls.before(first) + moved
+    const { offsetMs, fromMs, toMs } = stretch
+    const { firstMs, endMs, before, count, moved } = this.countsOf(stretch)
+    if (ms >= toMs) return count
+    const until = Math.max(firstMs, Math.min(ms + offsetMs, endMs))
+    return this.walls.before(until) - before + (ms > fromMs ? moved : 0)
   }
 
   private tickIn(stretch: Stretch, index: number): number {
-    const moved = this.isMoved(stretch)
-    if (moved && index === 0) return stretch.fromMs
-    const before = this.walls.before(stretch.fromMs + stretch.offsetMs)
-    return (this.walls.at(before + index - (moved ? 1 : 0)) as number) - stretch.offsetMs
+    const { before, moved } = this.countsOf(stretch)
+    if (moved === 1 && index === 0) return stretch.fromMs
+    return (this.walls.at(before + index - moved) as number) - stretch.offsetMs
+  }
+
+  /** What is the same for every question about a stretch. */
+  private countsOf(stretch: Stretch): Counts {
+    const known = this.counts.get(stretch)
+    if (known !== undefined) return known
+    const { fromMs, toMs, offsetMs, afterMs } = stretch
+    const firstMs = fromMs + offsetMs
+    // Times that will be shown a second time come then, unless time is followed.
+    const endMs = Math.max(firstMs, toMs + (this.everyHour ? offsetMs : Math.min(offsetMs, afterMs)))
+    const before = this.walls.before(firstMs)
+    const moved = this.isMoved(stretch) ? 1 : 0
+    const counts = { firstMs, endMs, before, moved, count: this.walls.before(endMs) - before + moved }
+    this.counts.set(stretch, counts)
+    return counts
   }
 
   /** Whether a stretch begins with a tick that the clocks jumped over, and that is not there anyway. */

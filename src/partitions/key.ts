@@ -30,6 +30,18 @@ export function readKey(text: string): PartitionValues {
   return Object.fromEntries(values)
 }
 
+/**
+ * The name of the partitions from one to another: `2025-01-01..2025-01-31`, or of several dimensions the same in those that
+ * differ, `date=2025-01-01..2025-01-31,region=eu`.
+ */
+export function rangeKey(first: string, last: string, several: boolean): string {
+  if (first === last) return first
+  if (!several) return `${first}..${last}`
+  const [from, to] = [readKey(first), readKey(last)]
+  const between = Object.entries(from).map(([name, value]) => [name, value === to[name] ? value : `${value}..${to[name]}`])
+  return writeKey(Object.fromEntries(between))
+}
+
 /** The canonical text of a partition of these dimensions, whichever way it was asked for. */
 export function keyOfDimensions(names: readonly string[], asked: string | PartitionValues): string {
   return writeKey(valuesOf(names, asked))
@@ -48,12 +60,17 @@ export function valuesOf(names: readonly string[], asked: string | PartitionValu
   return values
 }
 
+/** What is the same percent-encoded; most keys are. */
+const plain = /^[\w.!~*'()-]*$/
+
 function encode(text: string): string {
+  if (plain.test(text)) return text
   if (text.isWellFormed()) return encodeURIComponent(text)
   throw badKey(text.toWellFormed(), 'it has half a surrogate pair, which has no UTF-8 form')
 }
 
 function decode(text: string, whole: string): string {
+  if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)
   } catch {

@@ -300,4 +300,34 @@ describe('for any unit, zone and start', () => {
     )
     fc.assert(property, { numRuns: 100 })
   })
+
+  test('answers are the same whatever was asked before', () => {
+    const asked = fc.array(fc.tuple(fc.nat(40), fc.boolean(), fc.nat(3)), { minLength: 1, maxLength: 40 })
+    const property = fc.property(
+      units,
+      place,
+      fc.option(fc.constant(['* 1-3 * * *']), { nil: undefined }),
+      asked,
+      (...given) => {
+        const [unit, where, exclusions, questions] = given
+        const definition = { ...unit, ...where, ...(exclusions && { exclusions }) }
+        let windows: TimeWindows
+        try {
+          windows = timeWindows(definition)
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'bad_window' })
+          return
+        }
+        for (const [position, byKey, more] of questions) {
+          // Now and then a few in order, which is answered by going from one to the next.
+          for (let next = position; next <= position + more; next++) {
+            const fresh = timeWindows(definition).at(next)
+            if (byKey) expect(windows.positionOf(fresh.key)).toBe(timeWindows(definition).positionOf(fresh.key))
+            else expect(windows.at(next)).toEqual(fresh)
+          }
+        }
+      },
+    )
+    fc.assert(property, { numRuns: 20 })
+  })
 })

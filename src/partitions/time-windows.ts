@@ -39,12 +39,19 @@ export function timeWindows(definition: TimeDefinition, zone: Zone = zoneNamed(d
  */
 const NEARBY = 3
 
+/** Plans ask for the same days of many assets, and for one after the other: a year of days is remembered, and little more. */
+const REMEMBERED = 1_000
+
 class Windows implements TimeWindows {
   readonly zone: string
   private readonly of: Checked
   private readonly first: number
   /** How many windows end at `end` or before. */
   private readonly total: number
+  private readonly recent = new Map<number, TimeWindow>()
+  private readonly byKey = new Map<string, number>()
+  private latest = -1
+  private inOrder = false
 
   constructor(of: Checked) {
     this.of = of
@@ -65,6 +72,8 @@ class Windows implements TimeWindows {
   }
 
   positionOf(key: string): number | undefined {
+    const known = this.byKey.get(key) ?? this.nextIf(key)
+    if (known !== undefined) return known < this.total ? known : undefined
     const { format, zone, starts, everyHour } = this.of
     const shown = format.read(key)
     if (shown === undefined || !isCounted(shown.wallMs)) return undefined
@@ -81,11 +90,42 @@ class Windows implements TimeWindows {
     return Math.max(-1, this.of.starts.rank(Math.floor(ms) + 1) - this.first - 1)
   }
 
+  /** The window after the last one that was asked for, if it is called so: most who go through keys go in order. */
+  private nextIf(key: string): number | undefined {
+    if (!this.inOrder) return undefined
+    const next = this.find(this.latest + 1)
+    if (next?.key === key) return next.position
+    this.inOrder = false
+    return undefined
+  }
+
   private find(position: number): TimeWindow | undefined {
-    const startMs = this.of.starts.at(this.first + position)
-    const endMs = startMs === undefined ? undefined : this.of.bounds.next(startMs + 1)
+    const known = this.recent.get(position)
+    const window = known ?? this.make(position)
+    if (window === undefined) return undefined
+    if (position === this.latest + 1) this.inOrder = true
+    this.latest = position
+    if (known === undefined) this.remember(window)
+    return window
+  }
+
+  private make(position: number): TimeWindow | undefined {
+    const { starts, bounds } = this.of
+    // Where none is left out, a window begins where the one before ends.
+    const before = starts === bounds ? this.recent.get(position - 1)?.endMs : undefined
+    const startMs = before ?? starts.at(this.first + position)
+    const endMs = startMs === undefined ? undefined : bounds.next(startMs + 1)
     if (startMs === undefined || endMs === undefined) return undefined
     return { position, key: this.keyOf(startMs, endMs), startMs, endMs }
+  }
+
+  private remember(window: TimeWindow): void {
+    if (this.recent.size >= REMEMBERED) {
+      this.recent.clear()
+      this.byKey.clear()
+    }
+    this.recent.set(window.position, window)
+    this.byKey.set(window.key, window.position)
   }
 
   /** How many windows have closed, counted from the first; negative when windows before it would still have to close. */

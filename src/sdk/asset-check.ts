@@ -1,11 +1,13 @@
-import { type AssetKind, isAsset, isMapped } from './asset.ts'
+import { type AssetKind, isAsset } from './any-asset.ts'
 import type { Freshness, Retry } from './asset-options.ts'
 import { contextNames } from './context.ts'
 import { definitionOf } from './definition.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { checkedAssetKey, checkedName, invalid, show } from './invalid.ts'
 import { isIo } from './io.ts'
-import { isPartitions } from './partitions.ts'
+import { checkOwn, isMapped, isOwn } from './mapped.ts'
+import { type AnyPartitions, isPartitions } from './partitions.ts'
+import { isRanges } from './ranges.ts'
 import { isSchema } from './standard-schema.ts'
 import { isCondition } from './when.ts'
 import { isZone } from './zone.ts'
@@ -58,6 +60,19 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
   if (automation !== undefined && !isCondition(automation)) refuse('automation', 'Write automation: when.eager().')
   if (partitions !== undefined && !isPartitions(partitions))
     refuse('partitions', "Write partitions: daily({ start: '2025-01-01' }).")
+  if (isRanges(partitions as AnyPartitions | undefined)) checkRanges(kind, key, options)
+  for (const one of [...Object.values(options['inputs'] ?? {}), ...((options['deps'] ?? []) as unknown[])])
+    if (isOwn(one)) checkOwn(key, one, partitions as AnyPartitions | undefined)
+}
+
+/** What a range makes is one thing, from which no partition could be read alone: so it is kept elsewhere. */
+function checkRanges(kind: AssetKind, key: string, { io }: Options): void {
+  if (kind === 'command' || (kind === 'asset' && io === undefined)) return
+  throw invalid(
+    'bad_ranges',
+    `${kind} ${key} is made in ranges, and a range that is kept by Servo could not be read partition by partition`,
+    'Leave ranges() out, or keep the data yourself: command(), or asset() that returns nothing.',
+  )
 }
 
 function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, metadata }: Options): void {
@@ -98,6 +113,7 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
         `${key} has an input called ${name}`,
         `Its body gets something else by that name: choose another.`,
       )
+    if (isOwn(input)) continue
     if (!isAsset(input) && !isMapped(input))
       throw invalid(
         'bad_input',
@@ -111,7 +127,7 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
   if (deps !== undefined && !Array.isArray(deps))
     throw invalid('bad_deps', `deps of ${key} is ${show(deps)}`, "Write a list: deps: [orders, 'raw/customers'].")
   for (const dep of (deps ?? []) as unknown[]) {
-    if (isAsset(dep) || isMapped(dep)) continue
+    if (isAsset(dep) || isMapped(dep) || isOwn(dep)) continue
     checkedAssetKey(dep, `an asset or the key of one, in deps of ${key}`)
   }
   for (const [name, resource] of Object.entries(resources ?? {})) {

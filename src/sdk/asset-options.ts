@@ -1,8 +1,10 @@
-import type { AnyAsset, Mapped, NoValue, ValueOf } from './asset.ts'
+import type { carries, NoValue, ValueOf } from './any-asset.ts'
 import type { Checks } from './check.ts'
-import type { Context } from './context.ts'
+import type { Context, PartitionOf } from './context.ts'
 import type { Duration } from './duration.ts'
+import type { InputValue, InRanges } from './input-value.ts'
 import type { Io } from './io.ts'
+import type { Own, Upstream } from './mapped.ts'
 import type { KeyOf } from './partitions.ts'
 import type { AnyResource } from './resource.ts'
 import type { Query } from './sql.ts'
@@ -30,8 +32,8 @@ export type Retry = number | RetryOptions
 /** How old it may get, or the time of day by which it must be new. */
 export type Freshness = { within: Duration; warn?: Duration } | { by: string; timezone?: string }
 
-/** A dependency that is not loaded: an asset, some partitions of one, or the key of one that lives elsewhere. */
-export type Dependency = AnyAsset | Mapped<unknown> | string
+/** A dependency that is not loaded: an asset, some partitions of one, its own past, or the key of one that lives elsewhere. */
+export type Dependency = Upstream | string
 
 export interface Settings<P> {
   description?: string
@@ -61,27 +63,45 @@ export interface Settings<P> {
   renamedFrom?: string
 }
 
-/** What the options of assets with a body have in common. */
-export interface BodySettings<Inputs, P, Resources, Metadata> extends Settings<P> {
-  inputs?: Inputs & Loadable<Inputs>
+/** What the options of assets with a body have in common. `Kept` says what its own past is, if the compiler knows by itself. */
+export interface BodySettings<Inputs, P, Resources, Metadata, Kept = unknown> extends Settings<P> {
+  inputs?: Inputs & Loadable<Inputs, P, Kept>
   resources?: Resources & Readonly<Record<string, AnyResource>>
   metadata?: StandardSchemaV1<unknown, Metadata>
 }
 
 /** What stands in the way of loading an input is said in its type, so that the compiler repeats it. */
-export type Loadable<Inputs> = {
+export type Loadable<Inputs, P = unknown, Kept = unknown> = {
   [Name in keyof Inputs]: Name extends keyof Context<unknown, unknown, unknown>
     ? 'the body gets something else by this name: choose another'
-    : ValueOf<Inputs[Name]> extends NoValue
-      ? 'this asset keeps its own data: list it in `deps`'
-      : Inputs[Name]
+    : Inputs[Name] extends Own<infer Value>
+      ? unknown extends Value & Kept
+        ? 'say what the value is: previous<number>()'
+        : Inputs[Name]
+      : ValueOf<Inputs[Name]> extends NoValue
+        ? 'this asset keeps its own data: list it in `deps`'
+        : DownOf<Inputs[Name]> extends KeyText<P>
+          ? Inputs[Name]
+          : 'this maps a key that is no partition of the asset'
 }
 
-export type Arguments<Inputs, P, Resources, Metadata> = { readonly [Name in keyof Inputs]: ValueOf<Inputs[Name]> } & Context<
-  P,
-  Resources,
-  Metadata
->
+/** What a body may return: anything, unless it takes what it was before, or makes a range and keeps its own data. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void
+export type Returnable<Inputs, P> = P extends InRanges ? void : [OwnOf<Inputs>] extends [never] ? unknown : OwnOf<Inputs>
+type OwnOf<Inputs> = { [Name in keyof Inputs]: Inputs[Name] extends Own<infer Value> ? Value : never }[keyof Inputs]
+
+type DownOf<Input> = Input extends { readonly [carries]?: { readonly down: infer Down extends string } } ? Down : never
+/** A key as text: of several dimensions it is written out. */
+type KeyText<P> = KeyOf<P> extends string ? KeyOf<P> : string
+
+/** What a body gets. `Rows` is the table it makes itself, if it makes one. */
+export type Arguments<Inputs, P, Resources, Metadata, Rows = never> = {
+  readonly [Name in keyof Inputs]: Inputs[Name] extends Own<unknown>
+    ? [Rows] extends [never]
+      ? InputValue<Inputs[Name], P>
+      : Rows | undefined
+    : InputValue<Inputs[Name], P>
+} & Context<P, Resources, Metadata>
 
 export interface AssetOptions<Value, Inputs, P, Resources, Metadata> extends BodySettings<Inputs, P, Resources, Metadata> {
   run(args: Arguments<Inputs, P, Resources, Metadata>): MaybePromise<Value>
@@ -90,17 +110,20 @@ export interface AssetOptions<Value, Inputs, P, Resources, Metadata> extends Bod
   io?: Io<NoInfer<Value>>
 }
 
-export type TableOptions<Row, Inputs, P, Resources, Metadata> = BodySettings<Inputs, P, Resources, Metadata> & {
+export type TableOptions<Row, Inputs, P, Resources, Metadata> = BodySettings<Inputs, P, Resources, Metadata, Table<unknown>> & {
   schema: StandardSchemaV1<unknown, Row>
   checks?: Checks<Table<NoInfer<Row>>>
 } & (
-    | { run(args: Arguments<Inputs, P, Resources, Metadata>): MaybePromise<Rows<NoInfer<Row>>>; sql?: never }
+    | {
+        run(args: Arguments<Inputs, P, Resources, Metadata, Table<NoInfer<Row>>>): MaybePromise<Rows<NoInfer<Row>>>
+        sql?: never
+      }
     /** Inputs that are tables can be named in the query, too. */
-    | { sql(args: Arguments<Inputs, P, Resources, Metadata>): MaybePromise<Query>; run?: never }
+    | { sql(args: Arguments<Inputs, P, Resources, Metadata, Table<NoInfer<Row>>>): MaybePromise<Query>; run?: never }
   )
 
 /** A word of a command line, or how to make it from the partition. */
-export type Word<P> = string | ((partition: { readonly key: KeyOf<P> }) => string)
+export type Word<P> = string | ((partition: [P] extends [undefined] ? { readonly key: never } : PartitionOf<P>) => string)
 
 export interface CommandOptions<P> extends Settings<P> {
   run: readonly Word<P>[]

@@ -7,7 +7,9 @@ import { definitionOf } from './definition.ts'
 import { durationMs } from './duration.ts'
 import { RetryAfter } from './failure.ts'
 import { io } from './io.ts'
+import { previous } from './mapped.ts'
 import { daily, keys, multi } from './partitions.ts'
+import { ranges } from './ranges.ts'
 import { resource } from './resource.ts'
 import { sensor, webhook } from './sensor.ts'
 import { sql } from './sql.ts'
@@ -19,6 +21,8 @@ const day = daily({ start: '2025-01-01' })
 const plain = asset('plain', { run: () => 1 })
 const orders = table('raw/orders', { schema, partitions: multi({ day, region: keys(['eu', 'us']) }), run: () => [] })
 
+const cities = asset('cities', { partitions: keys(['berlin', 'boston']), run: () => 1 })
+
 /** As written by someone without a compiler. */
 type Loose = (...args: unknown[]) => unknown
 const loose = (fn: unknown): Loose => fn as Loose
@@ -28,8 +32,8 @@ describe('a definition', () => {
   test('is found in its value, with what the author wrote and where', () => {
     const options = { run: body }
     const value = asset('a/b', options)
-    expect(definitionOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 30 })
-    expect(Object.keys(value)).toEqual(['key', 'offset', 'all'])
+    expect(definitionOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 34 })
+    expect(Object.keys(value)).toEqual(['key', 'offset', 'window', 'all', 'last', 'at', 'map'])
   })
 
   test('leaves the stacks of others as long as they were', () => {
@@ -40,12 +44,6 @@ describe('a definition', () => {
     Error.stackTraceLimit = 33
     asset('a', { run: body })
     expect(Error.stackTraceLimit).toBe(33)
-  })
-
-  test('of some partitions says which', () => {
-    expect(orders.offset(-1).mapping).toEqual({ type: 'time_window', start_offset: -1, end_offset: -1 })
-    expect(orders.all().mapping).toEqual({ type: 'all' })
-    expect(orders.all('region').mapping).toEqual({ type: 'all', dimension: 'region' })
   })
 
   test('of a run says which partition, as canonical text', () => {
@@ -146,6 +144,36 @@ describe('what is wrong is said with what to write instead', () => {
     ['an io that cannot read', () => loose(io)('x', { write: body }), /IO x cannot/, /read: /],
     ['an offset of unpartitioned', () => plain.offset(-1), /plain has no partitions/, /as it is/],
     ['an offset in words', () => loose(orders.offset)('1'), /needs a whole number/, /offset\(-1\)/],
+    ['an offset of what is no time', () => cities.offset(-1), /cities has no windows of time/, /\.map\(/],
+    ['windows the wrong way round', () => orders.window({ from: 0, to: -6 }), /the smaller first/, /from: -6, to: 0/],
+    ['a partition that is none', () => loose(cities.at)('rome'), /"rome" is no partition of cities/, /a key/],
+    ['no partition at all', () => cities.at([]), /means no partition/, /Name one/],
+    ['a map to what is none', () => loose(cities.map)({ eu: 'rome' }), /"rome" is no partition/, /a key/],
+    ['a map of nothing', () => cities.map({}), /maps nothing/, /boston/],
+    ['its own future', () => previous(-1), /previous\(-1\)/, /previous\(7\)/],
+    ['a past without partitions', () => asset('a', { run: body, deps: [previous()] }), /a has no partitions/, /of time/],
+    [
+      'a past without time',
+      () => asset('a', { run: body, partitions: keys(['x']), deps: [previous()] }),
+      /a has no windows/,
+      /\.all/,
+    ],
+    [
+      'a past in two kinds of time',
+      () => asset('a', { run: body, partitions: multi({ day, shipped: day }), deps: [previous()] }),
+      /several dimensions of time: day, shipped/,
+      /previous\(1, 'day'\)/,
+    ],
+    ['ranges of nothing', () => loose(ranges)('daily'), /ranges\("daily"\)/, /daily\(/],
+    ['ranges of none at a time', () => ranges(day, { atMost: 0 }), /atMost of ranges\(\) is 0/, /10000/],
+    ['ranges without time', () => ranges(multi({ a: keys(['x']), b: keys(['y']) })), /and none is/, /Leave/],
+    ['ranges inside of dimensions', () => multi({ day: ranges(day), b: keys(['y']) }), /day is no dimension/, /around multi/],
+    [
+      'a table of ranges',
+      () => table('a', { schema, partitions: ranges(day), run: () => [] }),
+      /table a is made in ranges/,
+      /command\(\)/,
+    ],
     ['a dimension there is not', () => loose(orders.all)('country'), /no dimension "country"/, /day, region/],
     ['a partition of unpartitioned', () => loose(run)(plain, { partition: 'x' }), /plain has no partitions/, /run\(plain\)/],
     ['a run without partition', () => loose(run)(orders), /undefined is no partition of raw\/orders/, /partition/],

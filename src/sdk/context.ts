@@ -1,5 +1,6 @@
 import type { ChangeKeys } from './key-changes.ts'
 import type { DynamicPartitions, KeyOf, SpanOf } from './partitions.ts'
+import type { Ranges } from './ranges.ts'
 import type { Opened } from './resource.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -13,12 +14,17 @@ export interface Log {
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
+/** The partition that is made or, of an asset that is made in ranges, all of them: `key` names them together. */
+export type PartitionOf<P> = [P] extends [undefined]
+  ? undefined
+  : P extends Ranges<infer Key, infer Span>
+    ? { readonly key: string; readonly keys: readonly Key[]; readonly window: Span }
+    : { readonly key: KeyOf<P>; readonly window: SpanOf<P> }
+
 /** What the body of an asset gets, besides its inputs. */
 export interface Context<Partitions, Resources, Metadata> {
   /** Undefined for an asset without partitions. */
-  readonly partition: [Partitions] extends [undefined]
-    ? undefined
-    : { readonly key: KeyOf<Partitions>; readonly window: SpanOf<Partitions> }
+  readonly partition: PartitionOf<Partitions>
   readonly resources: Opened<Resources>
   /** 1 for the first. */
   readonly attempt: number

@@ -1,15 +1,17 @@
 import path from 'node:path'
 import type { AssetDefinitionInput, ProjectManifestInput } from '../contract/definition.ts'
 import type { PartitionMapping } from '../partitions/mapping.ts'
-import { type AnyAsset, type AssetKind, type Mapped, upstream } from './asset.ts'
+import type { AnyAsset, AssetKind } from './any-asset.ts'
 import type { Dependency, Freshness, Retry, Settings } from './asset-options.ts'
 import { asCheck, type Checks } from './check.ts'
 import type { Config } from './config.ts'
-import { type Definition, definitionOf } from './definition.ts'
+import { type Definition, definitionOf, optionsOf } from './definition.ts'
 import { describeMapping } from './describe-mapping.ts'
 import { durationMs } from './duration.ts'
 import type { Io } from './io.ts'
-import type { AnyPartitions } from './partitions.ts'
+import { type Upstream, upstream } from './mapped.ts'
+import type { AnyPartitions, PartitionData } from './partitions.ts'
+import { isRanges } from './ranges.ts'
 import type { PollOptions, PushOptions } from './sensor.ts'
 import { type ScheduleOptions, selectedKeys } from './trigger.ts'
 
@@ -47,7 +49,7 @@ export function describeProject(values: Iterable<unknown>, about: Describing): P
 type Found = Definition & { readonly value: object }
 
 interface Options extends Settings<AnyPartitions> {
-  readonly inputs?: Readonly<Record<string, AnyAsset | Mapped<unknown>>>
+  readonly inputs?: Readonly<Record<string, Upstream>>
   readonly checks?: Checks<unknown>
   readonly io?: Io<unknown>
   readonly uri?: string
@@ -57,7 +59,7 @@ function describeAsset(definition: Found, about: Describing): AssetDefinitionInp
   const options = definition.options as Options
   const inputs = Object.entries(options.inputs ?? {}).map(([name, input]) => [
     name,
-    describeDependency(input, options.partitions),
+    describeDependency(input, definition.value as AnyAsset),
   ])
   return defined({
     asset_key: definition.name,
@@ -68,8 +70,9 @@ function describeAsset(definition: Found, about: Describing): AssetDefinitionInp
     owners: options.owners && [...options.owners],
     kinds: options.kinds && [...options.kinds],
     inputs: Object.fromEntries(inputs),
-    deps: (options.deps ?? []).map((of) => describeDependency(of, options.partitions)),
+    deps: (options.deps ?? []).map((of) => describeDependency(of, definition.value as AnyAsset)),
     partitions: options.partitions?.data,
+    ranges: isRanges(options.partitions) ? options.partitions.ranges : undefined,
     io: ioOf(definition.kind, options.io),
     uri: options.uri,
     retry: options.retry === undefined ? undefined : describeRetry(options.retry),
@@ -92,14 +95,17 @@ function describeAsset(definition: Found, about: Describing): AssetDefinitionInp
   })
 }
 
-function describeDependency(
-  of: Dependency,
-  partitions: AnyPartitions | undefined,
-): { asset_key: string; mapping?: PartitionMapping } {
+function describeDependency(of: Dependency, self: AnyAsset): { asset_key: string; mapping?: PartitionMapping } {
   if (typeof of === 'string') return { asset_key: of }
-  const { asset, mapping } = upstream(of)
-  return { asset_key: asset.key, ...(mapping && { mapping: describeMapping(asset, mapping, partitions) }) }
+  const { asset, mapping } = upstream(of, self)
+  return {
+    asset_key: asset.key,
+    ...(mapping && { mapping: describeMapping(mapping, partitionsOf(asset), partitionsOf(self)) }),
+  }
 }
+
+const partitionsOf = (asset: AnyAsset): PartitionData | undefined =>
+  optionsOf<{ partitions?: AnyPartitions }>(asset).partitions?.data
 
 function ioOf(kind: string, io: Io<unknown> | undefined): string {
   if (kind === 'command') return 'none'

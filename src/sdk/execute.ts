@@ -1,6 +1,6 @@
 import type { AttemptResultInput, InputRef } from '../contract/dispatch.ts'
 import { messageOf } from '../lib/error.ts'
-import type { AnyAsset } from './asset.ts'
+import type { AnyAsset } from './any-asset.ts'
 import type { BodySettings, Retry } from './asset-options.ts'
 import type { Checks } from './check.ts'
 import type { Context, Log } from './context.ts'
@@ -57,7 +57,7 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<O
   try {
     if (definition?.kind !== 'asset' && definition?.kind !== 'table')
       throw invalid('no_body', `${definition?.name ?? show(asset)} has no body to run`, 'Run an asset or a table.')
-    const inputs = await loadInputs(asset.key, options.inputs ?? {}, attempt)
+    const inputs = await loadInputs(asset, options.inputs ?? {}, attempt)
     const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, { facts, keys, closing })) }
     // A signal that has fired does not fire again: a body that listens from now on would wait for ever.
     attempt.signal.throwIfAborted()

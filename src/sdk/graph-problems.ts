@@ -60,6 +60,14 @@ export function poolProblems({ assets, pools = {} }: ProjectManifestInput): Proj
     })
 }
 
+/** What must be there before it. Its own past is no circle: every window comes after another. */
+function waitsFor(asset: AssetDefinitionInput): string[] {
+  const named = [...Object.values(asset.inputs ?? {}), ...(asset.deps ?? [])]
+  const isPast = ({ asset_key, mapping }: (typeof named)[number]) =>
+    asset_key === asset.asset_key && asset.partitions && mapping
+  return named.filter((one) => !isPast(one)).map(({ asset_key }) => asset_key)
+}
+
 /** Each cycle once, from its first asset all the way round. */
 function cycles(assets: readonly AssetDefinitionInput[]): ProjectProblem[] {
   const byKey = new Map(assets.map((asset) => [asset.asset_key, asset]))
@@ -70,7 +78,7 @@ function cycles(assets: readonly AssetDefinitionInput[]): ProjectProblem[] {
     const trail: { key: string; rest: string[] }[] = []
     const enter = (key: string): void => {
       state.set(key, 'open')
-      trail.push({ key, rest: upstreamOf(byKey.get(key) as AssetDefinitionInput).filter((it) => byKey.has(it)) })
+      trail.push({ key, rest: waitsFor(byKey.get(key) as AssetDefinitionInput).filter((it) => byKey.has(it)) })
     }
     if (!state.has(start)) enter(start)
     for (let top = trail.at(-1); top !== undefined; top = trail.at(-1)) {

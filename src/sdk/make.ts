@@ -1,12 +1,14 @@
 import type { InputRef } from '../contract/dispatch.ts'
 import { messageOf } from '../lib/error.ts'
 import { canonicalJson } from '../lib/json.ts'
-import type { AnyAsset } from './asset.ts'
+import type { AnyAsset } from './any-asset.ts'
 import type { AssetOptions, TableOptions } from './asset-options.ts'
 import { type Column, columnsOf } from './columns.ts'
 import { optionsOf } from './definition.ts'
 import { invalid, show } from './invalid.ts'
 import type { PartitionText } from './partition-key.ts'
+import type { AnyPartitions } from './partitions.ts'
+import { isRanges } from './ranges.ts'
 import { isQuery } from './sql.ts'
 import { issuesText, type StandardSchemaV1 } from './standard-schema.ts'
 import { isTable, type Row, type Table, type ValueStore, type Written } from './values.ts'
@@ -27,10 +29,16 @@ type AnyAssetOptions = AssetOptions<unknown, unknown, unknown, unknown, unknown>
 type AnyTableOptions = TableOptions<Row, unknown, unknown, unknown, unknown>
 
 export async function makeValue(asset: AnyAsset, given: object, { store, signal }: Making): Promise<Made> {
-  const { run, io } = optionsOf<AnyAssetOptions>(asset)
+  const { run, io, partitions } = optionsOf<AnyAssetOptions>(asset)
   const value = await run(given as never)
   signal.throwIfAborted()
   if (value === undefined) return { value, written: undefined }
+  if (isRanges(partitions as AnyPartitions | undefined))
+    throw invalid(
+      'range_value',
+      `${asset.key} is made in ranges and returned ${show(value)}, which could not be read partition by partition`,
+      'Keep the data yourself and return nothing, or leave ranges() out.',
+    )
   if (io === undefined) return { value, written: await store.writeJson(jsonText(asset.key, value)) }
   const bytes = await io.write(value)
   return { value, written: await store.writeBytes(typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes) }

@@ -3,8 +3,10 @@ import { z } from 'zod'
 import { asset, table } from './asset.ts'
 import { check } from './check.ts'
 import { io } from './io.ts'
+import { previous } from './mapped.ts'
 import { materialize } from './materialize.ts'
 import { daily, keys, multi } from './partitions.ts'
+import { ranges } from './ranges.ts'
 import { resource } from './resource.ts'
 import { sql } from './sql.ts'
 
@@ -95,6 +97,58 @@ describe('materialize', () => {
       ).value,
     ).toEqual(['eu1', 'us2'])
     expect((await materialize(sum, { inputs: { all: { eu: 3 } } })).value).toEqual(['eu3'])
+  })
+
+  test('gives values of some partitions as their words say, one or a Map', async () => {
+    const perRegion = asset('per-region', { partitions: keys(['eu', 'us']), run: () => 1 })
+    const mixed = asset('mixed', {
+      inputs: { one: perRegion.at('eu'), list: perRegion.at(['eu']), newest: perRegion.last() },
+      run: ({ one, list, newest }) => [one, list.get('eu'), newest],
+    })
+    expect((await materialize(mixed, { inputs: { one: 1, list: { eu: 2 }, newest: 3 } })).value).toEqual([1, 2, 3])
+  })
+
+  test('gives an asset its own past, or none', async () => {
+    const stock = asset('stock', {
+      partitions: day,
+      inputs: { before: previous<number>() },
+      run: ({ before }) => (before ?? 100) - 1,
+    })
+    expect((await materialize(stock, { partition: '2025-01-01' })).value).toBe(99)
+    expect((await materialize(stock, { partition: '2025-01-02', inputs: { before: 7 } })).value).toBe(6)
+    const ledger = table('ledger', {
+      partitions: day,
+      schema: z.object({ day: z.string() }),
+      inputs: { before: previous() },
+      run: async ({ before, partition }) => [...((await before?.rows()) ?? []), { day: partition.key }],
+    })
+    const first = await materialize(ledger, { partition: '2025-01-01' })
+    const second = await materialize(ledger, { partition: '2025-01-02', inputs: { before: first.value } })
+    expect(await second.value.rows()).toEqual([{ day: '2025-01-01' }, { day: '2025-01-02' }])
+  })
+
+  test('gives an asset that is made in ranges all its keys, and the time from the first to the last', async () => {
+    const seen: unknown[] = []
+    const loaded = asset('loaded', {
+      partitions: ranges(market),
+      run({ partition }) {
+        seen.push(partition)
+      },
+    })
+    const keys = [
+      { day: '2025-01-01', region: 'eu' },
+      { day: '2025-01-02', region: 'eu' },
+    ] as const
+    expect(await materialize(loaded, { partition: keys })).toMatchObject({ ok: true })
+    expect(seen).toEqual([
+      {
+        key: 'day=2025-01-01..2025-01-02,region=eu',
+        keys,
+        window: { day: { start: new Date('2024-12-31T23:00Z'), end: new Date('2025-01-02T23:00Z') }, region: undefined },
+      },
+    ])
+    const value = asset('value', { partitions: ranges(day), run: (() => 1) as unknown as () => void })
+    expect((await materialize(value, { partition: ['2025-01-01'] })).error).toMatchObject({ code: 'range_value' })
   })
 
   test('sends values through their io', async () => {

@@ -1,21 +1,26 @@
 import type { AttemptResultInput, InputRef } from '../contract/dispatch.ts'
 import { messageOf } from '../lib/error.ts'
 import { canonicalJson } from '../lib/json.ts'
-import { type AnyAsset, isAsset, type Mapped, type PartitionsOf, upstream, type ValueOf } from './asset.ts'
+import { type AnyAsset, isAsset, type PartitionsOf, type ValueOf } from './any-asset.ts'
 import type { Log } from './context.ts'
 import { definitionOf, optionsOf } from './definition.ts'
 import { executeAsset } from './execute.ts'
+import type { InRanges } from './input-value.ts'
 import { invalid, show } from './invalid.ts'
 import type { Io } from './io.ts'
+import { isOwn, type Upstream, upstream } from './mapped.ts'
 import { MemoryValues } from './memory-values.ts'
-import { partitionText } from './partition-key.ts'
+import { type PartitionText, partitionText, rangeText } from './partition-key.ts'
 import type { KeyOf } from './partitions.ts'
 import type { Row, StoredValue } from './values.ts'
 
 export interface MaterializeOptions<P> {
-  /** The key of the partition to make. */
-  partition?: KeyOf<P>
-  /** By the names the body knows them by: rows for tables, values for others, a Map of values for `.all()` of others. */
+  /** The key of the partition to make; of an asset that is made in ranges, all their keys. */
+  partition?: P extends InRanges ? readonly KeyOf<P>[] : KeyOf<P>
+  /**
+   * By the names the body knows them by: rows for tables, values for others, a Map of values for several partitions of
+   * others. An asset's own past may be left out: then there is none.
+   */
   inputs?: Readonly<Record<string, unknown>>
   /** What the body should get instead of an opened resource. Others are opened with what the environment says. */
   resources?: Readonly<Record<string, unknown>>
@@ -53,7 +58,7 @@ export async function materialize<A extends AnyAsset>(
     throw invalid('not_an_asset', `${show(asset)} is no asset`, 'Import the asset and write materialize(revenue).')
   const store = new MemoryValues()
   const outcome = await executeAsset(asset, {
-    partition: options.partition === undefined ? undefined : partitionText(options.partition),
+    partition: partitionOf(options.partition),
     inputs: await storeInputs(asset, options.inputs ?? {}, store),
     resources: options.resources ?? {},
     signal: new AbortController().signal,
@@ -84,6 +89,10 @@ export async function materialize<A extends AnyAsset>(
 
 const bySet = (keys: AttemptResultInput['partition_keys_added']): KeysBySet =>
   Object.fromEntries((keys ?? []).map(({ set_name, keys }) => [set_name, keys]))
+function partitionOf(given: unknown): PartitionText | undefined {
+  if (given === undefined) return undefined
+  return Array.isArray(given) ? rangeText(given) : partitionText(given)
+}
 
 /** Puts the given inputs where the body looks for them. */
 async function storeInputs(
@@ -91,7 +100,7 @@ async function storeInputs(
   given: Readonly<Record<string, unknown>>,
   store: MemoryValues,
 ): Promise<Record<string, InputRef>> {
-  const declared = optionsOf<{ inputs?: Readonly<Record<string, AnyAsset | Mapped<unknown>>> }>(asset).inputs ?? {}
+  const declared = optionsOf<{ inputs?: Readonly<Record<string, Upstream>> }>(asset).inputs ?? {}
   for (const name of Object.keys(given)) {
     if (!Object.hasOwn(declared, name))
       throw invalid(
@@ -101,22 +110,26 @@ async function storeInputs(
       )
   }
   const refs = Object.entries(declared)
-    .filter(([name]) => Object.hasOwn(given, name))
-    .map(async ([name, input]) => [name, await storeInput(name, input, given[name], store)] as const)
+    .filter(([name, input]) => Object.hasOwn(given, name) || isOwn(input))
+    .map(async ([name, input]) => {
+      const isFirst = isOwn(input) && given[name] === undefined
+      return [name, await storeInput(name, upstream(input, asset), given[name], store, isFirst)] as const
+    })
   return Object.fromEntries(await Promise.all(refs))
 }
 
 async function storeInput(
   name: string,
-  input: AnyAsset | Mapped<unknown>,
+  { asset, mapping, many: said }: ReturnType<typeof upstream>,
   given: unknown,
   store: MemoryValues,
+  isFirst: boolean,
 ): Promise<InputRef> {
-  const { asset, mapping } = upstream(input)
   const kind = definitionOf(asset)?.kind
   const isParted = optionsOf<{ partitions?: unknown }>(asset).partitions !== undefined
-  const many = mapping?.type === 'all' || (isParted && given instanceof Map)
+  const many = said ?? (isParted && given instanceof Map)
   const ref = (io: string, values: StoredValue[]): InputRef => ({ asset_key: asset.key, io, many, values })
+  if (isFirst) return ref('none', [])
   if (kind === 'table' || kind === 'source') {
     if (typeof given !== 'object' || given === null || !(Symbol.iterator in given || Symbol.asyncIterator in given))
       throw invalid('bad_input', `input ${name} is ${show(given)}`, `${asset.key} is a table: give a list of rows.`)

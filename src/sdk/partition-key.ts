@@ -1,19 +1,24 @@
 import { ServoError } from '../lib/error.ts'
 import { type DimensionDefinition, isTime, timeDefinition } from '../partitions/definition.ts'
-import { readKey, writeKey } from '../partitions/key.ts'
+import { rangeKey, readKey, writeKey } from '../partitions/key.ts'
 import { type TimeWindows, timeWindows } from '../partitions/time-windows.ts'
 import type { AnyPartitions, PartitionData, Window } from './partitions.ts'
+import { isRanges } from './ranges.ts'
 import { issuesText } from './standard-schema.ts'
 
 /** A partition as dispatches and requests carry it: canonical text, and the values of its dimensions when it has several. */
 export interface PartitionText {
   readonly key: string
   readonly values?: Readonly<Record<string, string>> | null | undefined
+  /** All of a range. */
+  readonly keys?: readonly string[] | null | undefined
 }
 
 /** What the body of an asset is told about its partition. */
 export interface OpenPartition {
   readonly key: unknown
+  /** Of an asset that is made in ranges. */
+  readonly keys?: readonly unknown[]
   readonly window: unknown
 }
 
@@ -27,8 +32,32 @@ export function partitionText(key: unknown): PartitionText {
 /** The values of the dimensions in a canonical text. */
 export const dimensionsOf = readKey
 
-/** The key and window as code sees them. The key is checked: a worker may be told anything. */
+/** The same of a range, as code has its keys. */
+export function rangeText(keys: readonly unknown[]): PartitionText {
+  const texts = keys.map((key) => partitionText(key).key)
+  return { key: rangeKey(texts[0] ?? '', texts.at(-1) ?? '', typeof keys[0] !== 'string'), keys: texts }
+}
+
+/** The key and window as code sees them, of a range all keys. They are checked: a worker may be told anything. */
 export function openPartition(of: AnyPartitions, text: PartitionText): OpenPartition {
+  if (!isRanges(of)) return openOne(of, text)
+  const all = (text.keys ?? [text.key]).map((key) => openOne(of, { key }))
+  const [first, last] = [all[0]?.window, all.at(-1)?.window] as (Spanned | undefined)[]
+  return { key: text.key, keys: all.map(({ key }) => key), window: spanning(first, last) }
+}
+
+type Spanned = Window | Readonly<Record<string, Window | undefined>>
+
+/** From the start of one window to the end of another; of several dimensions, in each. */
+function spanning(first: Spanned | undefined, last: Spanned | undefined): Spanned | undefined {
+  if (first === undefined || last === undefined) return undefined
+  if (first.start instanceof Date) return { start: first.start, end: (last as Window).end }
+  const names = Object.keys(first)
+  const between = (name: string) => spanning((first as never)[name], (last as never)[name]) as Window | undefined
+  return Object.fromEntries(names.map((name) => [name, between(name)]))
+}
+
+function openOne(of: AnyPartitions, text: PartitionText): OpenPartition {
   const key = of.data.type === 'multi' ? (text.values ?? dimensionsOf(text.key)) : text.key
   const result = of.key.safeParse(key)
   if (!result.success)

@@ -40,4 +40,5 @@ function problemsBetween(
   }))
 }
 
-const NO_GUESS = 'Say which partitions are meant, as in orders.all() or orders.offset(-1), or give both the same partitions.'
+const NO_GUESS =
+  'Say which are meant, as in orders.all(), orders.last() or orders.map({ … }), or give both the same partitions.'

@@ -29,21 +29,25 @@ export type PartitionData = PartitionDefinition
 /** Only in types: what a value stands for. */
 declare const carries: unique symbol
 
-/** Which parts an asset is made in. `Key` is what one is called, `Span` its window of time, if it has one. */
-export interface Partitions<Key, Span = undefined> {
+/**
+ * Which parts an asset is made in. `Key` is what one is called, `Span` its window of time, if it has one, and `Kind` how such
+ * parts compare with others: the unit of time, or those of all dimensions.
+ */
+export interface Partitions<Key, Span = undefined, Kind = unknown> {
   readonly data: PartitionData
   /** A schema of the key, to be used inside other schemas: `z.object({ day: day.key })`. */
   readonly key: z.ZodType<Key, Key>
-  readonly [carries]?: { readonly key: Key; readonly span: Span }
+  readonly [carries]?: { readonly key: Key; readonly span: Span; readonly kind: Kind }
 }
 
 /** Keys that come and go while the project runs: whoever has this value may say which. */
-export interface DynamicPartitions extends Partitions<string> {
+export interface DynamicPartitions extends Partitions<string, undefined, 'dynamic'> {
   readonly data: Extract<PartitionData, { type: 'dynamic' }>
 }
 
 export type AnyPartitions = Partitions<unknown, unknown>
 export type KeyOf<P> = P extends { readonly [carries]?: { readonly key: infer Key } } ? Key : never
+export type KindOf<P> = P extends { readonly [carries]?: { readonly kind: infer Kind } } ? Kind : never
 export type SpanOf<P> = P extends { readonly [carries]?: { readonly span: infer Span } } ? Span : never
 
 export interface TimeOptions<Start> {
@@ -81,62 +85,72 @@ interface InMonth extends OnDay {
   month?: number
 }
 
-type Time<Key> = Partitions<Key, Window>
+type Time<Key, Unit = unknown> = Partitions<Key, Window, Unit>
 
-export function daily(options: TimeOptions<DayKey> & AtHour): Time<DayKey>
-export function daily(options: TimeOptions<string> & AtHour & Format): Time<string>
+/** Sixty minutes are an hour; a number that is computed is not known to the compiler. */
+type Minutes<Every extends number> = number extends Every ? unknown : Every extends 60 ? 'hourly' : `${Every}m`
+
+export function daily(options: TimeOptions<DayKey> & AtHour): Time<DayKey, 'daily'>
+export function daily(options: TimeOptions<string> & AtHour & Format): Time<string, 'daily'>
 export function daily(options: TimeOptions<string> & AtHour): Time<string> {
   return timePartitions('daily', options)
 }
 
 /** Keys such as `2025-01-15T09`. The hour that clocks show twice in autumn is two windows, `…T02` and `…T02+0100`. */
-export function hourly(options: TimeOptions<HourKey> & AtMinute): Time<HourKey>
-export function hourly(options: TimeOptions<string> & AtMinute & Format): Time<string>
+export function hourly(options: TimeOptions<HourKey> & AtMinute): Time<HourKey, 'hourly'>
+export function hourly(options: TimeOptions<string> & AtMinute & Format): Time<string, 'hourly'>
 export function hourly(options: TimeOptions<string> & AtMinute): Time<string> {
   return timePartitions('hourly', options)
 }
 
 /** Keys such as `2025-01-15T09:30`; `every` is how many minutes a window has, which must fill an hour. */
-export function minutely(options: TimeOptions<MinuteKey> & { every?: number }): Time<MinuteKey>
-export function minutely(options: TimeOptions<string> & { every?: number } & Format): Time<string>
+export function minutely<const Every extends number = 1>(
+  options: TimeOptions<MinuteKey> & { every?: Every },
+): Time<MinuteKey, Minutes<Every>>
+export function minutely<const Every extends number = 1>(
+  options: TimeOptions<string> & { every?: Every } & Format,
+): Time<string, Minutes<Every>>
 export function minutely(options: TimeOptions<string>): Time<string> {
   return timePartitions('minutely', options)
 }
 
 /** Each week is called by its first day; weeks begin on `weekday` (0 is Sunday), or on that of `start`. */
-export function weekly(options: TimeOptions<DayKey> & AtHour & { weekday?: number }): Time<DayKey>
-export function weekly(options: TimeOptions<string> & AtHour & { weekday?: number } & Format): Time<string>
+export function weekly(options: TimeOptions<DayKey> & AtHour & { weekday?: number }): Time<DayKey, 'weekly'>
+export function weekly(options: TimeOptions<string> & AtHour & { weekday?: number } & Format): Time<string, 'weekly'>
 export function weekly(options: TimeOptions<string>): Time<string> {
   return timePartitions('weekly', options)
 }
 
 /** Keys such as `2025-01`. */
-export function monthly(options: TimeOptions<MonthKey> & OnDay): Time<MonthKey>
-export function monthly(options: TimeOptions<string> & OnDay & Format): Time<string>
+export function monthly(options: TimeOptions<MonthKey> & OnDay): Time<MonthKey, 'monthly'>
+export function monthly(options: TimeOptions<string> & OnDay & Format): Time<string, 'monthly'>
 export function monthly(options: TimeOptions<string> & OnDay): Time<string> {
   return timePartitions('monthly', options)
 }
 
 /** Each quarter is called by its first month, such as `2025-04`. */
-export function quarterly(options: TimeOptions<MonthKey> & InMonth): Time<MonthKey>
-export function quarterly(options: TimeOptions<string> & InMonth & Format): Time<string>
+export function quarterly(options: TimeOptions<MonthKey> & InMonth): Time<MonthKey, 'quarterly'>
+export function quarterly(options: TimeOptions<string> & InMonth & Format): Time<string, 'quarterly'>
 export function quarterly(options: TimeOptions<string> & InMonth): Time<string> {
   return timePartitions('quarterly', options)
 }
 
 /** Keys such as `2025`. */
-export function yearly(options: TimeOptions<YearKey> & InMonth): Time<YearKey>
-export function yearly(options: TimeOptions<string> & InMonth & Format): Time<string>
+export function yearly(options: TimeOptions<YearKey> & InMonth): Time<YearKey, 'yearly'>
+export function yearly(options: TimeOptions<string> & InMonth & Format): Time<string, 'yearly'>
 export function yearly(options: TimeOptions<string> & InMonth): Time<string> {
   return timePartitions('yearly', options)
 }
 
 /** Windows from one tick of a cron expression to the next, called by their start: `2025-01-15T06:00`, or as `format` says. */
-export function cronWindows(expression: string, options: TimeOptions<string> & Partial<Format>): Time<string> {
-  return timePartitions('cron', { ...options, cron: expression })
+export function cronWindows<const Expression extends string>(
+  expression: Expression,
+  options: TimeOptions<string> & Partial<Format>,
+): Time<string, string extends Expression ? unknown : `cron ${Expression}`> {
+  return timePartitions('cron', { ...options, cron: expression }) as Time<string, never>
 }
 
-export function keys<const Keys extends readonly string[]>(list: Keys): Partitions<Keys[number]> {
+export function keys<const Keys extends readonly string[]>(list: Keys): Partitions<Keys[number], undefined, 'keys'> {
   const wrong = !Array.isArray(list) || list.length === 0 || list.some((key) => typeof key !== 'string' || key === '')
   if (wrong || new Set(list).size !== list.length)
     throw invalid('bad_keys', `keys(${show(list)}) needs a list of texts, each once`, "Write keys(['eu', 'us']).")
@@ -155,7 +169,11 @@ type Dimensions = Readonly<Record<string, AnyPartitions>>
 /** Every combination of the keys of several dimensions. */
 export function multi<Of extends Dimensions>(
   dimensions: Of,
-): Partitions<{ [Name in keyof Of]: KeyOf<Of[Name]> }, { [Name in keyof Of]: SpanOf<Of[Name]> }> {
+): Partitions<
+  { [Name in keyof Of]: KeyOf<Of[Name]> },
+  { [Name in keyof Of]: SpanOf<Of[Name]> },
+  { [Name in keyof Of]: KindOf<Of[Name]> }
+> {
   const entries = Object.entries(dimensions ?? {})
   if (entries.length < 2)
     throw invalid(
@@ -164,11 +182,11 @@ export function multi<Of extends Dimensions>(
       'Write multi({ day, region }) with two or more.',
     )
   for (const [name, of] of entries) {
-    if (isPartitions(of) && of.data.type !== 'multi') continue
+    if (isPartitions(of) && of.data.type !== 'multi' && !('ranges' in of)) continue
     throw invalid(
       'bad_dimensions',
       `${name} is no dimension`,
-      'Use daily(), hourly(), monthly() and the like, keys() or dynamic().',
+      'Use daily(), hourly(), monthly() and the like, keys() or dynamic(); ranges() goes around multi().',
     )
   }
   return {

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type ProjectManifestInput, type ProjectProblem, projectManifest } from '../contract/definition.ts'
-import { type AnyAsset, isAsset } from './asset.ts'
+import { type AnyAsset, isAsset } from './any-asset.ts'
 import { type Config, checkedConfig } from './config.ts'
 import { type Definition, definitionOf } from './definition.ts'
 import { describeProject, relativePath } from './describe.ts'

@@ -1,5 +1,4 @@
-import type { AnyAsset, PartitionsOf } from './asset.ts'
-import { isAsset } from './asset.ts'
+import { type AnyAsset, isAsset, type PartitionsOf } from './any-asset.ts'
 import { callerOf } from './caller.ts'
 import { optionsOf, withDefinition } from './definition.ts'
 import { type Duration, durationMs } from './duration.ts'

@@ -1,6 +1,7 @@
 import type { AssetDefinition } from '../contract/definition.ts'
 import type { DispatchEnvelope, InputRef } from '../contract/dispatch.ts'
 import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
+import type { Link } from '../domain/assets/graph-mappings.ts'
 import { type GraphPartitions, taskKey } from '../domain/assets/graph-partitions.ts'
 import type { dispatchOutbox } from '../domain/dispatch/dispatch-outbox.table.ts'
 import { partitionStatus } from '../domain/partitions/partition-status.table.ts'
@@ -12,7 +13,7 @@ import type { Columns } from '../model/column.ts'
 import type { KeyPart, Rows } from '../model/rows.ts'
 import type { Row, RowOf, Table } from '../model/table.ts'
 import { concat, type KeyList, keysOf, listOf } from '../partitions/key-list.ts'
-import { takesMany } from '../partitions/takes-many.ts'
+import { takesMany, takesSame } from '../partitions/takes-many.ts'
 
 export interface KnownState {
   readonly rows: Rows
@@ -38,7 +39,14 @@ export async function envelopeFor(
     attempt: dispatch.attempt,
     attempt_id: dispatch.attempt_id,
     asset_key: task.asset_key ?? task.task_key,
-    partition: task.partition_key === null ? null : { key: task.partition_key, values: task.partition_values },
+    partition:
+      task.partition_key === null
+        ? null
+        : {
+            key: task.partition_key,
+            values: task.partition_values,
+            ...(task.partition_keys && { keys: [...task.partition_keys] }),
+          },
     payload: {
       graph_version: run?.graph_version ?? null,
       inputs,
@@ -85,13 +93,33 @@ function partitionsOf(
   const now = partitions()
   const own = task.asset_key ?? ''
   const mapping = now.mapping(own, upstream, said)
-  const { ranges, missing } = now.upstreamOf(own, { upstream, mapping }, task.partition_key ?? '')
-  const keys = concat(ranges)
-  const many = takesMany(mapping, { downstream: now.of(own), upstream: now.of(upstream) })
-  const first = missing.count > 0 ? missing.at(0) : undefined
-  if (first !== undefined || (!many && keys.count !== 1)) throw noSuchUpstream(task, upstream, first)
+  const sets = { downstream: now.of(own), upstream: now.of(upstream) }
+  // Of a range each partition takes its own, but for what is the same whatever is made.
+  const inRange = task.partition_keys && !takesSame(mapping) ? task.partition_keys : undefined
+  const made = inRange ?? [task.partition_keys?.[0] ?? task.partition_key ?? '']
+  const { keys, missing } = upstreamOf(now, own, { upstream, mapping }, made)
+  const many = inRange !== undefined || takesMany(mapping, sets)
+  // The first window of an asset that is made from its own past has none before it.
+  if (own === upstream) return { keys, many }
+  if (missing.count > 0) throw noSuchUpstream(task, upstream, missing.at(0))
+  if (!many && keys.count === 0) throw mapping.type === 'static' ? unmapped(task, upstream) : noSuchUpstream(task, upstream)
+  if (!many && keys.count > 1) throw takesOne(task, upstream, keys.count)
   if (keys.count > MOST_VALUES) throw tooManyValues(task, upstream, keys.count)
   return { keys, many }
+}
+
+/** What these partitions are made from, each once. */
+function upstreamOf(
+  now: GraphPartitions,
+  own: string,
+  link: Link,
+  made: readonly string[],
+): { keys: KeyList; missing: KeyList } {
+  const found = made.map((key) => now.upstreamOf(own, link, key))
+  const once = (lists: readonly KeyList[]): KeyList => listOf([...new Set(lists.flatMap((list) => [...keysOf(list)]))])
+  const [first] = found
+  if (first !== undefined && found.length === 1) return { keys: concat(first.ranges), missing: first.missing }
+  return { keys: once(found.flatMap(({ ranges }) => ranges)), missing: once(found.map(({ missing }) => missing)) }
 }
 
 /** What this run made of an upstream partition if it did, otherwise the last that anybody made. */
@@ -115,12 +143,22 @@ async function lastValue(
 const isWiped = ({ wiped_at, last_materialization_at }: RowOf<typeof partitionStatus.columns>): boolean =>
   wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)
 
-function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key: string | undefined): ServoError {
+function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key?: string): ServoError {
   const what = key === undefined ? `a partition of ${upstream}` : taskKey(upstream, key)
   return new ServoError('not_found', 'upstream_missing', `${task_key} is made from ${what}, which does not exist`, {
     hint: 'Begin later, or let the partitions it is made from begin earlier.',
   })
 }
+
+const unmapped = ({ task_key }: Readonly<TaskRow>, upstream: string): ServoError =>
+  new ServoError('not_found', 'upstream_missing', `nothing says which partition of ${upstream} ${task_key} is made from`, {
+    hint: `Name its key in the table of .map() of ${upstream}.`,
+  })
+
+const takesOne = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
+  new ServoError('invalid', 'several_values', `${task_key} takes one partition of ${upstream}, and ${count} overlap it`, {
+    hint: 'Their windows begin at other moments. Take them as a Map: .window({ from: 0, to: 0 }).',
+  })
 
 const tooManyValues = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
   new ServoError('invalid', 'too_many_values', `${task_key} is made from ${count} partitions of ${upstream}`, {

@@ -33,6 +33,8 @@ export interface TaskPlan {
   readonly upstream: readonly number[]
   readonly asset: number
   readonly partition: number | null
+  /** How many neighbours it makes besides. */
+  readonly range: number
   readonly maxAttempts: number
   readonly attempts: readonly AttemptPlan[]
   readonly deadline: boolean
@@ -41,6 +43,8 @@ export interface TaskPlan {
 export interface RunPlan {
   readonly tasks: readonly TaskPlan[]
   readonly parts: number
+  /** Whether what tasks wait for is told in other parts than the tasks. */
+  readonly spread: boolean
   readonly flaw: 'none' | 'a cycle' | 'an unknown upstream' | 'a task twice' | 'a part is missing'
   /** After how many turns somebody cancels it. */
   readonly cancelAfter: number | null
@@ -143,6 +147,7 @@ const taskPlan: fc.Arbitrary<TaskPlan> = fc.record({
   upstream: fc.array(fc.nat({ max: 7 }), { maxLength: 3 }),
   asset: fc.nat({ max: 3 }),
   partition: fc.option(fc.nat({ max: 2 })),
+  range: mostly(0, 1, 2),
   maxAttempts: fc.integer({ min: 1, max: 3 }),
   attempts: fc.array(attemptPlan, { maxLength: 3 }),
   deadline: mostly(false, true),
@@ -153,6 +158,7 @@ const ominousTask: fc.Arbitrary<TaskPlan> = fc.record({
   upstream: fc.oneof(fc.constant([]), fc.array(fc.nat({ max: 7 }), { minLength: 2, maxLength: 3 })),
   asset: fc.nat({ max: 3 }),
   partition: fc.constant(null),
+  range: fc.constant(0),
   maxAttempts: fc.constant(1),
   attempts: fc.tuple(
     fc.record({
@@ -172,6 +178,7 @@ const runPlan = (tasks: fc.Arbitrary<TaskPlan[]>): fc.Arbitrary<RunPlan> =>
   fc.record({
     tasks,
     parts: fc.integer({ min: 1, max: 3 }),
+    spread: fc.boolean(),
     flaw: mostly<RunPlan['flaw']>(
       'none',
       'none',

@@ -187,8 +187,8 @@ function planParts(run: SimulatedRun): Record<string, unknown>[] {
     task_key: task.key,
     asset_key: task.asset,
     partition_key: task.partition,
-    ...(task.partition !== null && { partition_values: { date: task.partition } }),
-    depends_on: task.upstream,
+    ...(task.partition !== null && { partition_values: { date: task.partition }, ...neighbours(task) }),
+    depends_on: plan.spread ? task.upstream.slice(0, 1) : task.upstream,
     max_attempts: task.plan.maxAttempts,
   }))
   planned.push(...flaws[plan.flaw])
@@ -197,7 +197,23 @@ function planParts(run: SimulatedRun): Record<string, unknown>[] {
     planned.slice(part * size, (part + 1) * size),
   )
   const parts = shares.length + (plan.flaw === 'a part is missing' ? 1 : 0)
-  return shares.map((tasks, part) => ({ run_id: run.runId, plan_id: 'plan-a', part, parts, tasks }))
+  // Each is told what it waits for in the part before its own, or the last; some of it for the second time.
+  const edgesIn = (part: number) => {
+    const of = plan.spread ? (shares[(part + 1) % shares.length] ?? []) : []
+    const edges = of.map((task) => ({
+      task_key: task['task_key'],
+      depends_on: run.tasks.get(String(task['task_key']))?.upstream ?? [],
+    }))
+    return edges.length > 0 ? { edges } : {}
+  }
+  return shares.map((tasks, part) => ({ run_id: run.runId, plan_id: 'plan-a', part, parts, tasks, ...edgesIn(part) }))
+}
+
+/** The partitions of a range; of one dimension, so that they have no values of their own. */
+function neighbours({ partition, plan }: SimulatedTask): object {
+  if (plan.range === 0 || partition === null) return {}
+  const keys = Array.from({ length: plan.range + 1 }, (_, i) => `2025-01-${Number(partition.slice(-2)) + i}`)
+  return { partition_values: null, partition_keys: keys }
 }
 
 const flaws: Record<RunPlan['flaw'], readonly Record<string, unknown>[]> = {

@@ -159,6 +159,7 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
 const emptyRun = {
   tasks: [],
   parts: 1,
+  spread: false,
   flaw: 'none',
   cancelAfter: null,
   deadline: false,

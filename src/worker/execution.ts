@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { AttemptResultInput, DispatchEnvelope } from '../contract/dispatch.ts'
 import type { LogEntry } from '../contract/pipe.ts'
 import type { UlidSource } from '../lib/ulid.ts'
-import type { AnyAsset } from '../sdk/asset.ts'
+import type { AnyAsset } from '../sdk/any-asset.ts'
 import type { CommandOptions } from '../sdk/asset-options.ts'
 import type { Log } from '../sdk/context.ts'
 import { definitionOf, optionsOf } from '../sdk/definition.ts'
@@ -80,7 +80,7 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
       const { runCommand } = await import('./command.ts')
       return await runCommand({
         assetKey: asset.key,
-        words: words.map((word) => (typeof word === 'string' ? word : String(word({ key: partition?.key as never })))),
+        words: words.map((word) => (typeof word === 'string' ? word : String(word((partition ?? {}) as never)))),
         cwd: path.resolve(options.projectDir, cwd),
         env: { ...process.env, ...env },
         pipes,
@@ -108,14 +108,16 @@ function logOf(say: (entry: Omit<LogEntry, 'at'>) => void): Log {
 
 function pipesContext(envelope: DispatchEnvelope, open: OpenPartition | undefined, codeVersion: string | null): PipesContext {
   const { asset_key, partition, run_id, attempt } = envelope
+  const keys = partition ? (partition.keys ?? [partition.key]) : []
   const window = open?.window as Window | undefined
   const isWindow = window?.start instanceof Date && window.end instanceof Date
   return {
     asset_keys: [asset_key],
     code_version_by_asset_key: { [asset_key]: codeVersion },
     provenance_by_asset_key: { [asset_key]: null },
-    partition_key: partition?.key ?? null,
-    partition_key_range: partition ? { start: partition.key, end: partition.key } : null,
+    // Of a range that is none of them: a program that knows nothing of ranges shall not take its name for a partition.
+    partition_key: keys.length === 1 ? (keys[0] ?? null) : null,
+    partition_key_range: partition ? { start: keys[0] ?? '', end: keys.at(-1) ?? '' } : null,
     partition_time_window: isWindow ? { start: window.start.toISOString(), end: window.end.toISOString() } : null,
     run_id,
     job_name: null,

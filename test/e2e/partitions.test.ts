@@ -4,7 +4,7 @@ import { TestProject } from './project.ts'
 import { until } from './until.ts'
 
 const ASSETS = `import { existsSync } from 'node:fs'
-import { asset, daily, keys, monthly, multi, table } from 'servo-flow'
+import { asset, command, daily, keys, monthly, multi, previous, ranges, table } from 'servo-flow'
 import { z } from 'zod'
 
 const date = daily({ start: '2025-01-01' })
@@ -30,6 +30,7 @@ export const revenue = asset('revenue', {
   },
 })
 
+export const target = asset('target', { partitions: keys(['eu', 'us']), run: ({ partition }) => partition.key })
 export const numbers = asset('numbers', { partitions: date, run: ({ partition }) => Number(partition.key.slice(-2)) })
 export const growth = asset('growth', {
   partitions: date,
@@ -39,15 +40,55 @@ export const growth = asset('growth', {
 export const byDay = asset('by-day', {
   partitions: monthly({ start: '2025-01' }),
   inputs: { numbers },
-  run: ({ numbers }) => [...(numbers as unknown as Map<string, number>)].map(([day, value]) => day + ':' + value),
+  run: ({ numbers }) => [...numbers].map(([day, value]) => day + ':' + value),
 })
+export const sums = asset('sums', {
+  partitions: date,
+  inputs: { numbers, before: previous<number>() },
+  run: ({ numbers, before = 0 }) => before + numbers,
+})
+export const log = command('log', {
+  partitions: date,
+  deps: [previous()],
+  run: ['sh', '-c', 'echo $0 >> log.txt', ({ key }) => key],
+})
+export const loaded = command('loaded', {
+  partitions: ranges(date, { atMost: 20 }),
+  deps: [numbers],
+  run: ['node', 'load.mjs', ({ key, keys, window }) => [key, keys.length, window.end.toISOString()].join(' ')],
+})
+export const counted = asset('counted', {
+  partitions: ranges(date),
+  inputs: { numbers, before: numbers.offset(-1) },
+  run({ numbers, before, metadata }) {
+    if (existsSync('broken')) throw new Error('out of order')
+    metadata({ numbers: numbers.size, before: before.size })
+  },
+})
+export const words = asset('words', {
+  partitions: keys(['first', 'both']),
+  inputs: {
+    week: numbers.at(['2025-01-01', '2025-01-02']),
+    newest: target.last(),
+    targets: target.map({ first: 'eu', both: ['eu', 'us'] }),
+  },
+  run: ({ week, newest, targets }) => ({ week: [...week.values()], newest, targets: [...targets] }),
+})
+`
+
+/** Writes down what it was told: as a word of the command line, and by Pipes. */
+const LOAD = `import fs from 'node:fs'
+import zlib from 'node:zlib'
+const { data } = JSON.parse(zlib.inflateSync(Buffer.from(process.env.DAGSTER_PIPES_CONTEXT, 'base64')))
+const { partition_key, partition_key_range: range } = data
+fs.appendFileSync('loaded.txt', [process.argv[2], partition_key, range.start, range.end].join(' ') + '\\n')
 `
 
 describe('partitions', { timeout: 60_000 }, () => {
   let project: TestProject
 
   beforeAll(async () => {
-    project = new TestProject({ 'assets/shop.ts': ASSETS })
+    project = new TestProject({ 'assets/shop.ts': ASSETS, 'load.mjs': LOAD })
     await project.dev()
   }, 60_000)
 
@@ -107,6 +148,61 @@ describe('partitions', { timeout: 60_000 }, () => {
     expect(await valueOn('growth', '2025-01-03')).toBe(1)
     const days = (await valueOn('by-day', '2025-01')) as string[]
     expect([days.length, days.at(-1)]).toEqual([31, '2025-01-31:31'])
+  })
+
+  test('of its own past feed an asset, window after window, and before the first there is none', async () => {
+    expect(await project.servo('run', 'sums', '--partition', '2025-01-01..2025-01-04', '--wait')).toMatchObject({ code: 0 })
+    expect(await valueOn('sums', '2025-01-04')).toBe(10)
+    expect(await project.servo('run', 'log', '--partition', '2025-01-01..2025-01-03', '--wait')).toMatchObject({ code: 0 })
+    expect(fs.readFileSync(project.file('log.txt'), 'utf8')).toBe('2025-01-01\n2025-01-02\n2025-01-03\n')
+    const tooFar = await project.servo('run', 'sums', '--partition', '2025-01-06', '--wait')
+    expect(tooFar.code).not.toBe(0)
+    expect(tooFar.stdout + tooFar.stderr).toMatch(/sums\[2025-01-06\] needs sums\[2025-01-05\].*never made/)
+  })
+
+  test('that are made in ranges are one task each, and every partition has its status', async () => {
+    const ran = await project.servo('run', 'loaded', '--partition', '2025-01-01..2025-01-31', '--wait')
+    expect(ran).toMatchObject({ code: 0 })
+    expect(fs.readFileSync(project.file('loaded.txt'), 'utf8').split('\n').sort()).toEqual([
+      '',
+      '2025-01-01..2025-01-20 20 2025-01-21T00:00:00.000Z  2025-01-01 2025-01-20',
+      '2025-01-21..2025-01-31 11 2025-02-01T00:00:00.000Z  2025-01-21 2025-01-31',
+    ])
+    const rows = await rowsOf(
+      "SELECT DISTINCT last_materialization_id FROM partition_status WHERE asset_key = 'loaded' AND last_attempt_outcome = 'SUCCEEDED'",
+      2,
+    )
+    expect(rows).toHaveLength(2)
+    await rowsOf("SELECT partition_key FROM partition_status WHERE asset_key = 'loaded'", 31)
+  })
+
+  test('that are made in ranges get the inputs of all of them, and a rerun asks for the same range', async () => {
+    project.write('broken')
+    const failed = await project.servo('run', 'counted', '--partition', '2025-01-02..2025-01-31', '--wait')
+    expect(failed.code).not.toBe(0)
+    project.remove('broken')
+    const [run] = await project.json('runs', 'list')
+    expect(await project.servo('runs', 'rerun', run?.['run_id'] as string, '--wait')).toMatchObject({ code: 0 })
+    const [attempt] = await rowsOf(
+      `SELECT task_key, output FROM task_attempts WHERE task_key LIKE 'counted%' AND outcome = 'SUCCEEDED'`,
+      1,
+    )
+    expect(attempt).toMatchObject({ task_key: 'counted[2025-01-02..2025-01-31]' })
+    expect(JSON.stringify(attempt?.['output'])).toMatch(/"before\W+30\D.*"numbers\W+30\D/)
+  })
+
+  test('of other assets are loaded as their words say', async () => {
+    expect(await project.servo('run', 'target', '--partition', '*', '--wait')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'words', '--partition', '*', '--wait')).toMatchObject({ code: 0 })
+    const expected = { week: [1, 2], newest: 'us' }
+    expect(await valueOn('words', 'first')).toEqual({ ...expected, targets: [['eu', 'eu']] })
+    expect(await valueOn('words', 'both')).toEqual({
+      ...expected,
+      targets: [
+        ['eu', 'eu'],
+        ['us', 'us'],
+      ],
+    })
   })
 
   test.each([

@@ -12,9 +12,12 @@ interface Moment {
 const latest = <T extends Moment>(moments: T[]): T | undefined =>
   moments.sort((a, b) => b.at - a.at || (a.event < b.event ? 1 : -1))[0]
 
+const partitionsOf = (task: AnyRow): readonly unknown[] =>
+  (task['partition_keys'] as string[] | null) ?? [task['partition_key'] ?? '']
+
 /** Attempts that ended, by the partition they were at. */
 function attemptsAt(rows: Snapshot, asset: string, partition: string): AnyRow[] {
-  const isHere = (task: AnyRow): boolean => task['asset_key'] === asset && (task['partition_key'] ?? '') === partition
+  const isHere = (task: AnyRow): boolean => task['asset_key'] === asset && partitionsOf(task).includes(partition)
   const here = new Set((rows['tasks'] ?? []).filter(isHere).map((task) => `${task['run_id']} ${task['task_key']}`))
   return (rows['task_attempts'] ?? []).filter(
     (row) => row['outcome'] !== null && here.has(`${row['run_id']} ${row['task_key']}`),
@@ -49,6 +52,7 @@ describe('partitions', () => {
           last_materialization_event_id: success?.event ?? null,
           last_materialization_run_id: success?.row?.['run_id'] ?? null,
           last_materialization_id: success?.row?.['materialization_id'] ?? null,
+          last_materialization_inputs_at: success?.row?.['dispatched_at'] ?? success?.at ?? null,
           last_attempt_at: attempt?.at ?? null,
           last_attempt_event_id: attempt?.event ?? null,
           last_attempt_outcome: attempt?.row['outcome'] ?? null,
@@ -69,7 +73,7 @@ describe('partitions', () => {
       )
       for (const task of rows['tasks'] ?? []) {
         if (task['asset_key'] !== null && ended.has(`${task['run_id']} ${task['task_key']}`))
-          expect(listed).toContain(`${task['asset_key']} ${task['partition_key'] ?? ''}`)
+          for (const partition of partitionsOf(task)) expect(listed).toContain(`${task['asset_key']} ${partition}`)
       }
     })
     fc.assert(property, effort)

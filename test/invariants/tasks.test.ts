@@ -37,7 +37,9 @@ describe('readiness', () => {
         for (const task of allTasks(state)) {
           const upstream = upstreamOf(state, task)
           const successes = upstream.filter((edge) => edge.resolution === 'SUCCESS').length
-          assert.equal(task.deps_total, upstream.length)
+          // Part of what it waits for may be in a part of the plan that is still on its way.
+          const run = state.hot(runs).get(task.run_id) as RunRow
+          if (run.plan_parts_seen === run.plan_parts) assert.equal(task.deps_total, upstream.length)
           assert.equal(task.deps_satisfied_count, successes)
           if (task.state === 'READY' || hasBegun(task))
             assert.equal(successes, upstream.length, `${name(task)} is ${task.state}`)

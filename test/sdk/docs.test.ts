@@ -31,11 +31,18 @@ test('the examples of docs/sdk.md are a project that loads, and its test passes'
     'crm/directory',
     'crm/profile',
     'mart/headline',
+    'mart/lowest-of-week',
+    'mart/regions-seen',
     'mart/report',
     'mart/revenue',
+    'mart/stock',
     'ml/forecast',
+    'plan/city',
+    'plan/summary',
+    'plan/target',
     'raw/customers',
     'raw/orders',
+    'warehouse/orders',
   ])
 })
 

@@ -1,5 +1,5 @@
 // Each expectation proves that a common mistake is a compile error: the type check fails when one of them is not.
-import { asset, check, command, io, keys, resource, run, sql, table } from 'servo-flow'
+import { asset, check, command, daily, io, keys, monthly, multi, previous, ranges, resource, run, sql, table } from 'servo-flow'
 import { materialize } from 'servo-flow/test'
 import { z } from 'zod'
 import { orders } from './shop/assets/orders.ts'
@@ -97,3 +97,49 @@ asset('checked', {
 
 // @ts-expect-error 24 windows are counted
 revenue.offset('yesterday')
+
+const day = daily({ start: '2025-01-01' })
+const city = keys(['berlin', 'boston'])
+const sold = asset('sold', { partitions: day, run: () => 1 })
+const perRegion = asset('per-region', { partitions: keys(['eu', 'us']), run: () => 1 })
+
+// @ts-expect-error 25 not a key of the upstream partitions
+perRegion.at('mars')
+
+// @ts-expect-error 26 not a key of the upstream partitions
+perRegion.map({ berlin: 'europe' })
+
+// @ts-expect-error 27 paris is no partition of the asset
+asset('per-city', { partitions: city, inputs: { region: perRegion.map({ paris: 'eu' }) }, run: ({ region }) => region })
+
+// @ts-expect-error 28 seven windows are a Map, and no number
+asset('week', { partitions: day, inputs: { sold: sold.window({ from: -6, to: 0 }) }, run: ({ sold }) => sold + 1 })
+
+// @ts-expect-error 29 a month has many days, so it gets a Map of them
+asset('month', { partitions: monthly({ start: '2025-01' }), inputs: { sold }, run: ({ sold }) => sold + 1 })
+
+// @ts-expect-error 30 the first window has none before it
+asset('stock', { partitions: day, inputs: { before: previous<number>() }, run: ({ before }) => before + 1 })
+
+// @ts-expect-error 31 its own past is what it returns
+asset('stock', { partitions: day, inputs: { before: previous<string>() }, run: () => 1 })
+
+// @ts-expect-error 32 the compiler has to be told what a value was
+asset('stock', { partitions: day, inputs: { before: previous() }, run: () => 1 })
+
+// @ts-expect-error 33 an asset that keeps its own data has no past to load
+asset('kept', { partitions: day, inputs: { before: previous<number>() }, run: () => {} })
+
+table('rows-before', {
+  partitions: day,
+  schema: id,
+  inputs: { before: previous() },
+  // @ts-expect-error 34 no such column in its own rows
+  run: async ({ before }) => (await before?.rows())?.map((row) => ({ id: row.idd })) ?? [],
+})
+
+// @ts-expect-error 35 not a dimension of the upstream partitions
+asset('cube', { partitions: multi({ day, city }), run: () => 1 }).offset(-1, 'country')
+
+// @ts-expect-error 36 what is made in ranges keeps its own data
+asset('in-ranges', { partitions: ranges(day), run: () => 1 })

@@ -2,6 +2,7 @@ import { isServoError, ServoError } from '../../lib/error.ts'
 import { keysOf } from '../../partitions/key-list.ts'
 import type { KeyRange } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
+import { takesSame } from '../../partitions/takes-many.ts'
 import { askedPartitions } from './asked-partitions.ts'
 import type { GraphPartitions } from './graph-partitions.ts'
 
@@ -94,7 +95,10 @@ function neededBelow(key: string, assets: readonly string[], partitions: GraphPa
     if (below === key || !made.has(below)) continue
     for (const link of partitions.links(below)) {
       if (link.upstream !== key) continue
-      for (const of of made.get(below) as Keys) addAll(needed, partitions.neededBy(below, link, of as string))
+      for (const of of made.get(below) as Keys) {
+        addAll(needed, partitions.neededBy(below, link, of as string))
+        if (takesSame(link.mapping)) break
+      }
     }
   }
   return needed
@@ -104,7 +108,10 @@ function madeFromAbove(key: string, partitions: GraphPartitions, made: ReadonlyM
   const affected = new Set<string>()
   for (const link of partitions.links(key)) {
     if (link.upstream === key) continue
-    for (const of of made.get(link.upstream) ?? []) addAll(affected, partitions.downstreamOf(key, link, of as string))
+    for (const of of made.get(link.upstream) ?? []) {
+      addAll(affected, partitions.downstreamOf(key, link, of as string))
+      if (link.mapping.type === 'all') break
+    }
   }
   return affected
 }

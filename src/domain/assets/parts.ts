@@ -7,26 +7,31 @@ const MAX_BYTES = 900_000
 
 /** Cuts a list into parts that each fit into one event. `texts` are the items as they will be stored. */
 export function inParts<T>(items: readonly T[], texts: readonly string[], nameOf: (item: T) => string): T[][] {
-  const parts: T[][] = []
-  let size = Number.POSITIVE_INFINITY
-  for (const [index, item] of items.entries()) {
-    const bytes = Buffer.byteLength(texts[index] as string)
+  const parts = new Parts<T>()
+  for (const [index, item] of items.entries()) parts.add(item, texts[index] as string, nameOf)
+  return parts.list
+}
+
+/** Parts that fill up one after the other. Nobody has to keep what the items will be stored as. */
+export class Parts<T> {
+  readonly list: T[][] = []
+  #size = Number.POSITIVE_INFINITY
+
+  add(item: T, text: string, nameOf: (item: T) => string): void {
+    const bytes = Buffer.byteLength(text)
     if (bytes > MAX_BYTES) {
       throw new ServoError(
         'invalid',
         'too_large',
         `${nameOf(item)} takes ${bytes} bytes, more than the ${MAX_BYTES} of an event`,
-        {
-          hint: 'Select fewer partitions at once, or make its declaration smaller.',
-        },
+        { hint: 'Select fewer partitions at once, or make its declaration smaller.' },
       )
     }
-    if (size + bytes > MAX_BYTES || (parts.at(-1)?.length ?? 0) === MAX_ITEMS) {
-      parts.push([])
-      size = 0
+    if (this.#size + bytes > MAX_BYTES || (this.list.at(-1)?.length ?? 0) === MAX_ITEMS) {
+      this.list.push([])
+      this.#size = 0
     }
-    parts.at(-1)?.push(item)
-    size += bytes
+    this.list.at(-1)?.push(item)
+    this.#size += bytes
   }
-  return parts
 }

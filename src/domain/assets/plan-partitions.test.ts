@@ -104,6 +104,47 @@ describe('an asset that is made from its own past', () => {
   })
 })
 
+describe('an asset that is made in ranges', () => {
+  const inRanges = (key: string, at_most?: number, deps: readonly Dependency[] = []) => ({
+    ...define(key, daily, deps),
+    ranges: at_most === undefined ? {} : { at_most },
+  })
+  const asked = ['2025-01-01..2025-01-03', '2025-01-05']
+
+  test('has one task for each range of neighbours, which waits for all that they are made from', () => {
+    expect(plan([define('orders', daily), inRanges('loaded', undefined, ['orders'])], ['*'], asked)).toEqual({
+      'orders[2025-01-01]': [],
+      'orders[2025-01-02]': [],
+      'orders[2025-01-03]': [],
+      'orders[2025-01-05]': [],
+      'loaded[2025-01-01..2025-01-03]': ['orders[2025-01-01]', 'orders[2025-01-02]', 'orders[2025-01-03]'],
+      'loaded[2025-01-05]': ['orders[2025-01-05]'],
+    })
+  })
+
+  test('is waited for by whatever is made from any of its partitions', () => {
+    const graph = [inRanges('loaded', 2), define('daily', daily, ['loaded']), define('monthly', monthly, ['loaded'])]
+    expect(plan(graph, ['*'], asked)).toMatchObject({
+      'daily[2025-01-02]': ['loaded[2025-01-01..2025-01-02]'],
+      'daily[2025-01-03]': ['loaded[2025-01-03]'],
+      'monthly[2025-01]': ['loaded[2025-01-01..2025-01-02]', 'loaded[2025-01-03]', 'loaded[2025-01-05]'],
+    })
+  })
+
+  test('and from its own past has ranges that follow each other, none of which waits for itself', () => {
+    const before = { asset_key: 'loaded', mapping: { type: 'time_window', start_offset: -1, end_offset: -1 } }
+    expect(plan([inRanges('loaded', 2, [before])], ['*'], asked)).toEqual({
+      'loaded[2025-01-01..2025-01-02]': [],
+      'loaded[2025-01-03]': ['loaded[2025-01-01..2025-01-02]'],
+      'loaded[2025-01-05]': [],
+    })
+  })
+
+  test('is asked for again by the names of its tasks', () => {
+    expect(plan([inRanges('loaded')], ['loaded[2025-01-01..2025-01-03]'])).toEqual({ 'loaded[2025-01-01..2025-01-03]': [] })
+  })
+})
+
 describe('what cannot be planned says what to do', () => {
   const orders = define('orders', daily)
 

@@ -1,20 +1,14 @@
 import type { AssetDefinition } from '../../contract/definition.ts'
-import { base32 } from '../../lib/base32.ts'
 import { isServoError } from '../../lib/error.ts'
-import { sha256Bytes } from '../../lib/hash.ts'
-import { canonicalJson } from '../../lib/json.ts'
-import type { EventDefinition } from '../../model/event.ts'
 import { readKey } from '../../partitions/key.ts'
 import { keysOf } from '../../partitions/key-list.ts'
 import type { KeyRange } from '../../partitions/key-range.ts'
-import type { PlanCreated } from '../tasks/plan-created.event.ts'
+import { takesSame } from '../../partitions/takes-many.ts'
 import type { AssetGraph } from './graph.ts'
 import { type GraphPartitions, taskKey } from './graph-partitions.ts'
-import { inParts } from './parts.ts'
 import { type Chosen, chooseWork, type WorkAskedFor } from './plan-choice.ts'
-
-type PlanPart = typeof PlanCreated extends EventDefinition<infer _, infer I> ? I : never
-type PlannedTask = PlanPart['tasks'][number]
+import { type PlannedTask, type PlanPart, planParts } from './plan-parts.ts'
+import { MOST_PER_TASK, type TaskRange, taskRanges } from './task-ranges.ts'
 
 export interface RunToPlan extends WorkAskedFor {
   readonly run_id: string
@@ -40,14 +34,15 @@ export function planRun({ run, graph, graphVersion, partitions }: PlanRequest): 
   try {
     const chosen = chooseWork(run, graph, partitions)
     if ('error' in chosen) return chosen
-    const tasks = chosen.order.flatMap((key) => tasksOf(key, run, graph, { chosen, partitions }))
+    const work: Work = { chosen, partitions, ranges: rangesOf(chosen, graph, partitions) }
+    const tasks = chosen.order.flatMap((key) => tasksOf(key, run, graph, work))
     const tooLong = tasks.find((task) => task.task_key.length > MAX_TASK_KEY)
     if (tooLong !== undefined) {
       return {
         error: `the task ${tooLong.task_key.slice(0, 100)}… has a name of more than ${MAX_TASK_KEY} characters. Shorten the partition key.`,
       }
     }
-    return { events: partsOf(run, graphVersion, tasks) }
+    return { events: planParts(run.run_id, graphVersion, tasks) }
   } catch (error) {
     if (isServoError(error, 'invalid') || isServoError(error, 'not_found'))
       return { error: [error.message, error.hint].filter(Boolean).join('\n') }
@@ -58,30 +53,72 @@ export function planRun({ run, graph, graphVersion, partitions }: PlanRequest): 
 interface Work {
   readonly chosen: Chosen
   readonly partitions: GraphPartitions
+  /** Of assets that are made in ranges. */
+  readonly ranges: ReadonlyMap<string, Ranges>
+}
+
+interface Ranges {
+  readonly list: readonly TaskRange[]
+  /** Partition → the task that makes it. */
+  readonly taskOf: ReadonlyMap<string, string>
+}
+
+function rangesOf(chosen: Chosen, graph: AssetGraph, partitions: GraphPartitions): ReadonlyMap<string, Ranges> {
+  const ranges = new Map<string, Ranges>()
+  for (const key of chosen.order) {
+    const { ranges: said } = graph.assets.get(key) as AssetDefinition
+    const set = partitions.of(key)
+    if (!said || set.definition === undefined) continue
+    const list = taskRanges(set, chosen.partitions.get(key) as ReadonlySet<string>, said.at_most ?? MOST_PER_TASK)
+    const taskOf = new Map(list.flatMap((range) => range.keys.map((each) => [each, taskKey(key, range.key)] as const)))
+    ranges.set(key, { list, taskOf })
+  }
+  return ranges
 }
 
 function tasksOf(key: string, run: RunToPlan, graph: AssetGraph, work: Work): PlannedTask[] {
   const settings = settingsOf(graph.assets.get(key) as AssetDefinition, run)
+  const ranges = work.ranges.get(key)
+  if (ranges !== undefined) return ranges.list.map((range) => rangeTask(key, range, work, settings))
   const several = work.partitions.of(key).dimensions.length > 0
   return [...(work.chosen.partitions.get(key) ?? [])].map((partition) => ({
     task_key: taskKey(key, partition),
     asset_key: key,
     ...(partition !== null && { partition_key: partition, ...(several && { partition_values: { ...readKey(partition) } }) }),
-    depends_on: waitsFor(key, partition, work),
+    depends_on: [...waitsFor(key, [partition], work)],
     ...settings,
   }))
 }
 
+/** Waits for all that its partitions are made from, but for what it makes itself. */
+function rangeTask(key: string, range: TaskRange, work: Work, settings: Omit<PlannedTask, 'task_key'>): PlannedTask {
+  const task_key = taskKey(key, range.key)
+  const upstream = waitsFor(key, range.keys, work)
+  upstream.delete(task_key)
+  return {
+    task_key,
+    asset_key: key,
+    partition_key: range.key,
+    partition_keys: [...range.keys],
+    ...(range.values && { partition_values: { ...range.values } }),
+    depends_on: [...upstream],
+    ...settings,
+  }
+}
+
 /** What a task waits for: those partitions it is made from that the same run makes. */
-function waitsFor(key: string, partition: string | null, { chosen, partitions }: Work): string[] {
+function waitsFor(key: string, made: readonly (string | null)[], { chosen, partitions, ranges }: Work): Set<string> {
   const tasks = new Set<string>()
   for (const link of partitions.links(key)) {
-    const made = chosen.partitions.get(link.upstream)
-    const ranges = partitions.neededBy(key, link, partition ?? '')
-    if (made === undefined) continue
-    for (const each of among(made, ranges)) tasks.add(taskKey(link.upstream, each))
+    const above = chosen.partitions.get(link.upstream)
+    const taskOf = ranges.get(link.upstream)?.taskOf
+    for (const partition of takesSame(link.mapping) ? made.slice(0, 1) : made) {
+      const needed = partitions.neededBy(key, link, partition ?? '')
+      if (above === undefined) continue
+      for (const each of among(above, needed)) tasks.add(taskOf?.get(each as string) ?? taskKey(link.upstream, each))
+    }
   }
-  return [...tasks]
+  return tasks
 }
 
 /** The partitions that are made and in the ranges, by going through whichever are fewer. */
@@ -111,19 +148,4 @@ function settingsOf(asset: AssetDefinition, run: RunToPlan): Omit<PlannedTask, '
     // Stored with every task of every run: what nobody set is left out.
     spec: { kind, io, ...(queue && { queue }), ...(retry && { retry }), ...(Object.keys(inputs).length > 0 && { inputs }) },
   }
-}
-
-/** Part after part, each below the limits of an event. The id is the plan's content: planning twice is planning once. */
-function partsOf(run: RunToPlan, graphVersion: string, tasks: readonly PlannedTask[]): PlanPart[] {
-  const texts = tasks.map((task) => canonicalJson(task))
-  const plan_id = `plan_${base32(sha256Bytes([run.run_id, graphVersion, ...texts].join('\n'))).slice(0, 26)}`
-  const parts = inParts(tasks, texts, (task) => `the task ${task.task_key}`)
-  return parts.map((part, index) => ({
-    run_id: run.run_id,
-    plan_id,
-    graph_version: graphVersion,
-    part: index,
-    parts: parts.length,
-    tasks: part,
-  }))
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { Story } from '../../testing/history-story.ts'
+import { RunStory, Story } from '../../testing/history-story.ts'
 import { SensorEvaluated } from '../sensors/sensor-evaluated.event.ts'
+import { PlanCreated } from '../tasks/plan-created.event.ts'
 import { TaskFinished } from '../tasks/task-finished.event.ts'
 import { dynamicPartitions } from './dynamic-partitions.table.ts'
 import { MaterializationReported } from './materialization-reported.event.ts'
@@ -42,6 +43,24 @@ describe('a partition', () => {
     expect(story.row(partitionStatus, 'orders', '2025-01-15')).toMatchObject({
       last_materialization_id: 'later',
       last_materialization_run_id: null,
+    })
+  })
+
+  test('of a range is noted like any other when the task that made them all ends', () => {
+    const story = new Story()
+    const run = new RunStory(story, 'january')
+    run.requested()
+    const keys = Array.from({ length: 10_000 }, (_, i) => `day=${i},region=eu`)
+    const task = { task_key: 'orders[all]', asset_key: 'orders', partition_key: 'all', partition_values: { region: 'eu' } }
+    const tasks = [{ ...task, partition_keys: keys }]
+    story.tell(PlanCreated, { run_id: run.runId, plan_id: 'p', part: 0, parts: 1, tasks })
+    run.done('orders[all]')
+    const rows = story.rows(partitionStatus)
+    expect(rows).toHaveLength(10_000)
+    expect(story.row(partitionStatus, 'orders', 'day=7,region=eu')).toMatchObject({
+      partition_values: { day: '7', region: 'eu' },
+      last_materialization_id: 'orders[all]-1',
+      last_attempt_outcome: 'SUCCEEDED',
     })
   })
 

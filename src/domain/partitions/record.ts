@@ -1,4 +1,5 @@
 import type { Rows } from '../../model/rows.ts'
+import { readKey } from '../../partitions/key.ts'
 import { type Outcome, taskAttempts } from '../tasks/task-attempts.table.ts'
 import type { TaskRow } from '../tasks/tasks.table.ts'
 import { partitionStatus } from './partition-status.table.ts'
@@ -12,14 +13,15 @@ export interface Ended {
   readonly output?: unknown
 }
 
-/** Notes an attempt at a partition, and its materialization if it succeeded. A failure leaves the last success alone. */
+/**
+ * Notes an attempt at a partition, or at every one of a range, and its materialization if it succeeded. A failure leaves the
+ * last success alone.
+ */
 export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Ended, at: number, eventId: string): void {
   if (task.asset_key === null) return
   const succeeded = ended.outcome === 'SUCCEEDED'
-  rows.cold(partitionStatus).merge({
+  const noted = {
     asset_key: task.asset_key,
-    partition_key: task.partition_key ?? '',
-    partition_values: task.partition_values,
     last_attempt_run_id: task.run_id,
     last_attempt_at: at,
     last_attempt_outcome: ended.outcome,
@@ -36,7 +38,15 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Ended,
       last_materialization_event_id: eventId,
     }),
     row_version: eventId,
-  })
+  }
+  const { partition_keys, partition_values } = task
+  if (!partition_keys) {
+    rows.cold(partitionStatus).merge({ ...noted, partition_key: task.partition_key ?? '', partition_values })
+    return
+  }
+  // Of several dimensions, the values that a range has in common do not say all of a partition.
+  for (const key of partition_keys)
+    rows.cold(partitionStatus).merge({ ...noted, partition_key: key, partition_values: partition_values && readKey(key) })
 }
 
 /** Workers say where they left what they made; what else they say of it is theirs. */

@@ -2,17 +2,20 @@ import { z } from 'zod'
 import { count, id, textMap } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
-import { countTaskEnd, liveRun, settleRun, touchRun } from '../runs/run-progress.ts'
+import { liveRun, touchRun } from '../runs/run-progress.ts'
 import type { RunRow } from '../runs/runs.table.ts'
 import { runSubject } from '../subjects.ts'
 import { depSatisfaction } from './dep-satisfaction.table.ts'
-import { type TaskRow, tasks } from './tasks.table.ts'
+import { startPlan } from './plan-start.ts'
+import { tasks } from './tasks.table.ts'
 
 const plannedTask = z.object({
   task_key: id,
   asset_key: id.nullish(),
   partition_key: id.nullish(),
   partition_values: textMap.nullish(),
+  /** All the partitions of a task that makes a range of them. */
+  partition_keys: z.array(id).min(1).max(10_000).nullish(),
   depends_on: z.array(id).default([]),
   max_attempts: z.number().int().min(1).max(1_000).default(1),
   heartbeat_timeout_sec: z.number().int().min(1).default(60),
@@ -32,6 +35,11 @@ const payload = z.object({
   part: count,
   parts: z.number().int().min(1).max(10_000),
   tasks: z.array(plannedTask).max(MAX_TASKS_PER_PART),
+  /** What tasks of this or another part wait for besides: one may wait for more than an event can hold. */
+  edges: z
+    .array(z.object({ task_key: id, depends_on: z.array(id).max(100_000) }))
+    .max(MAX_TASKS_PER_PART)
+    .nullish(),
   /** Why the request cannot be turned into tasks; the run ends with it. */
   error: z.string().max(8_192).nullish(),
 })
@@ -77,6 +85,7 @@ export const PlanCreated = defineEvent({
     run.planned_at = Math.max(run.planned_at ?? 0, at)
     if (plan.error) run.error = plan.error
     for (const task of plan.tasks) addTask(rows, run, task, event.event_id)
+    for (const more of plan.edges ?? []) addEdges(rows, run, more, event.event_id)
     if (run.plan_parts_seen === run.plan_parts) startPlan(rows, run, wake)
     wake(runSubject(run.run_id))
     return applied
@@ -88,6 +97,8 @@ function nameSameTask(one: z.infer<typeof payload>, other: z.infer<typeof payloa
   return other.tasks.some((task) => named.has(task.task_key))
 }
 
+type Edges = Pick<z.infer<typeof plannedTask>, 'task_key' | 'depends_on'>
+
 function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>, eventId: string): void {
   if (rows.hot(tasks).get(run.run_id, task.task_key) !== undefined) {
     const error = `the plan names the task ${task.task_key} twice`
@@ -95,17 +106,17 @@ function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>, eve
     return
   }
   run.tasks_total += 1
-  const upstreams = new Set(task.depends_on)
   rows.hot(tasks).insert({
     run_id: run.run_id,
     task_key: task.task_key,
     asset_key: task.asset_key ?? null,
     partition_key: task.partition_key ?? null,
     partition_values: task.partition_values ?? null,
+    partition_keys: task.partition_keys ?? null,
     state: 'PLANNED',
     attempt: 1,
     attempt_id: null,
-    deps_total: upstreams.size,
+    deps_total: new Set(task.depends_on).size,
     deps_satisfied_count: 0,
     max_attempts: task.max_attempts,
     lost_attempts: null,
@@ -124,11 +135,21 @@ function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>, eve
     cause_event_id: null,
     row_version: eventId,
   })
-  for (const upstream of upstreams) {
+  addEdges(rows, run, task, eventId)
+}
+
+/** Nobody counts them before all parts are here: the task itself may be in a part that comes later. */
+function addEdges(rows: Rows, run: RunRow, { task_key, depends_on }: Edges, eventId: string): void {
+  for (const upstream of depends_on) {
+    const known = rows.hot(depSatisfaction).edit(run.run_id, upstream, task_key)
+    if (known !== undefined) {
+      if (eventId > known.row_version) known.row_version = eventId
+      continue
+    }
     rows.hot(depSatisfaction).insert({
       run_id: run.run_id,
       upstream_task_key: upstream,
-      downstream_task_key: task.task_key,
+      downstream_task_key: task_key,
       satisfied: false,
       resolution: null,
       satisfied_at: null,
@@ -136,61 +157,4 @@ function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>, eve
       row_version: eventId,
     })
   }
-}
-
-/** All parts are here: roots are ready, the rest waits. A plan that could never finish ends the run at once instead. */
-function startPlan(rows: Rows, run: RunRow, wake: (subject: string) => void): void {
-  run.error ??= flawOf(rows, run)
-  const plannedAt = run.planned_at as number
-  for (const { task_key } of [...rows.hot(tasks).under(run.run_id)]) {
-    const task = rows.hot(tasks).edit(run.run_id, task_key) as TaskRow
-    task.row_version = run.row_version
-    if (run.error !== null) {
-      task.state = 'SKIPPED'
-      task.finished_at = plannedAt
-      countTaskEnd(run, 'SKIPPED')
-    } else if (task.deps_total === 0) {
-      task.state = 'READY'
-      task.ready_at = plannedAt
-    } else {
-      task.state = 'BLOCKED'
-    }
-  }
-  for (const edge of [...rows.hot(depSatisfaction).under(run.run_id)]) {
-    const stored = rows.hot(depSatisfaction).edit(run.run_id, edge.upstream_task_key, edge.downstream_task_key)
-    if (stored === undefined) continue
-    stored.row_version = run.row_version
-    if (run.error === null || rows.hot(tasks).get(run.run_id, edge.upstream_task_key) === undefined) continue
-    stored.resolution = 'SKIPPED'
-    stored.satisfied_at = plannedAt
-  }
-  if (run.error !== null || run.tasks_total === 0) settleRun(rows, run, plannedAt, wake)
-}
-
-/** What keeps a plan from ever finishing: an upstream that is not in it, or a cycle. */
-function flawOf(rows: Rows, run: RunRow): string | null {
-  const waiting = new Map<string, number>()
-  const free: string[] = []
-  for (const task of rows.hot(tasks).under(run.run_id)) {
-    waiting.set(task.task_key, task.deps_total)
-    if (task.deps_total === 0) free.push(task.task_key)
-  }
-  const dangling: string[] = []
-  for (const { upstream_task_key: upstream, downstream_task_key: downstream } of rows.hot(depSatisfaction).under(run.run_id)) {
-    if (!waiting.has(upstream)) dangling.push(`${downstream} depends on ${upstream}, which is not in the plan`)
-  }
-  // One of many will do, but the same one in whatever order the parts came.
-  if (dangling.length > 0) return dangling.sort()[0] as string
-  let reached = 0
-  for (let key = free.pop(); key !== undefined; key = free.pop()) {
-    reached += 1
-    for (const { downstream_task_key: downstream } of rows.hot(depSatisfaction).under(run.run_id, key)) {
-      const left = (waiting.get(downstream) as number) - 1
-      waiting.set(downstream, left)
-      if (left === 0) free.push(downstream)
-    }
-  }
-  if (reached === waiting.size) return null
-  const stuck = [...waiting].filter(([, left]) => left > 0).map(([key]) => key)
-  return `the plan has a cycle through ${stuck.sort().slice(0, 5).join(', ')}`
 }

@@ -57,6 +57,38 @@ describe('a plan', () => {
     expect(new Set(Object.values(run.states))).toEqual(new Set(['SKIPPED']))
   })
 
+  test('may say what a task waits for in several parts, before or after the task itself', () => {
+    const edges = [{ task_key: 'c', depends_on: ['a', 'b'] }]
+    const pieces = [
+      { tasks: [{ task_key: 'a' }], edges },
+      { tasks: [{ task_key: 'c', depends_on: ['a'] }] },
+      { tasks: [{ task_key: 'b' }] },
+    ]
+    for (const order of [
+      [0, 1, 2],
+      [2, 1, 0],
+    ]) {
+      const story = new Story()
+      const run = new RunStory(story, 'report')
+      run.requested()
+      for (const part of order)
+        story.tell(PlanCreated, { run_id: run.runId, plan_id: 'p', parts: 3, part, ...(pieces[part] as { tasks: [] }) })
+      expect(run.states).toEqual({ a: 'READY', b: 'READY', c: 'BLOCKED' })
+      expect(run.task('c')).toMatchObject({ deps_total: 2 })
+      run.done('a', 'b')
+      expect(run.states).toMatchObject({ c: 'READY' })
+    }
+  })
+
+  test('that says what a task waits for which it does not have ends the run and says which', () => {
+    const story = new Story()
+    const run = new RunStory(story, 'report')
+    run.requested()
+    const edges = [{ task_key: 'b', depends_on: ['a'] }]
+    story.tell(PlanCreated, { run_id: run.runId, plan_id: 'p', part: 0, parts: 1, tasks: [{ task_key: 'a' }], edges })
+    expect(run.row).toMatchObject({ state: 'FAILED', error: 'b depends on a, and b is not in the plan' })
+  })
+
   test('that names a task in two parts ends the run when all parts are here, and says which task', () => {
     const story = new Story()
     const run = new RunStory(story, 'report')

@@ -43,7 +43,12 @@ export const tasks = defineTable({
     task_key: col.string('Names asset and partition within the run.'),
     asset_key: col.optional(col.string('The asset this task materializes.')),
     partition_key: col.optional(col.string('Canonical partition key, null for an unpartitioned asset.')),
-    partition_values: col.optional(col.map('Dimension → value of the partition.')),
+    partition_values: col.optional(
+      col.map('Dimension → value of the partition; of a range, where it is the same in all of it.'),
+    ),
+    partition_keys: col.optional(
+      col.strings('Every partition of a task that makes a range of them, null for one that does not.'),
+    ),
     state: col.oneOf(taskStates, 'The largest (attempt, rank) seen.'),
     attempt: col.int('Current attempt, from 1.'),
     attempt_id: col.optional(col.string('Authenticates facts about the current attempt; null before its dispatch.')),

@@ -22,6 +22,13 @@ function downstreamKeys(table: Table, upstreamKey: string): readonly string[] {
   return [table[upstreamKey] as string | readonly string[]].flat()
 }
 
+/** How many upstream partitions a downstream one is made from at most. */
+export function mostUpstream(table: Table): number {
+  let most = 0
+  for (const upstreamKeys of inverseOf(table).values()) most = Math.max(most, upstreamKeys.length)
+  return most
+}
+
 const inverses = new WeakMap<Table, ReadonlyMap<string, readonly string[]>>()
 
 /** Made once for a table, because every partition of a plan asks. */

@@ -1,0 +1,53 @@
+import { isTime } from '../../partitions/definition.ts'
+import { rangeKey, readKey } from '../../partitions/key.ts'
+import { type PartitionSet, positionIn } from '../../partitions/partition-set.ts'
+
+/** Partitions that one task makes: neighbours, of several dimensions along the one that is time. */
+export interface TaskRange {
+  /** As people ask for them, and as a rerun does: `2025-01-01..2025-01-31`, or `date=2025-01-01..2025-01-31,region=eu`. */
+  readonly key: string
+  readonly keys: readonly string[]
+  /** The values of the dimensions that are the same in all of them; null when there is one dimension. */
+  readonly values: Readonly<Record<string, string>> | null
+}
+
+/** The end of a task notes something of each of its partitions, in one fold. */
+export const MOST_PER_TASK = 10_000
+/** A task and its keys are part of one event, which may have 1 MiB. */
+const MOST_BYTES = 400_000
+
+/** Cuts the partitions that a run makes into ranges of neighbours, none of them longer than `atMost`. */
+export function taskRanges(set: PartitionSet, chosen: Iterable<string>, atMost: number): TaskRange[] {
+  const along = set.dimensions.findIndex((dimension) => isTime(dimension.set.definition))
+  // A step along that dimension is so many positions of the whole: the last dimension varies fastest.
+  const step = along < 0 ? 1 : set.dimensions.slice(along + 1).reduce((all, { set: { count } }) => all * count, 1)
+  const length = along < 0 ? set.count : (set.dimensions[along]?.set.count ?? 1)
+  const places = [...chosen].map((key) => {
+    const position = positionIn(set, key)
+    const place = Math.floor(position / step) % length
+    return { key, place, group: position - place * step }
+  })
+  places.sort((a, b) => a.group - b.group || a.place - b.place)
+  const ranges: string[][] = []
+  let [group, next, bytes] = [-1, -1, 0]
+  for (const each of places) {
+    bytes += Buffer.byteLength(each.key) + 3
+    const range = ranges.at(-1)
+    const fits = range !== undefined && range.length < Math.min(atMost, MOST_PER_TASK) && bytes <= MOST_BYTES
+    if (fits && each.group === group && each.place === next) range.push(each.key)
+    else {
+      ranges.push([each.key])
+      bytes = Buffer.byteLength(each.key) + 3
+    }
+    group = each.group
+    next = each.place + 1
+  }
+  return ranges.map((keys) => named(keys, set.dimensions[along]?.name))
+}
+
+function named(keys: readonly string[], dimension: string | undefined): TaskRange {
+  const key = rangeKey(keys[0] as string, keys.at(-1) as string, dimension !== undefined)
+  if (dimension === undefined) return { key, keys, values: null }
+  const { [dimension]: _, ...values } = readKey(keys[0] as string)
+  return { key, keys, values }
+}
