@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestProject } from './project.ts'
+import type { Servo } from './servo.ts'
 import { until } from './until.ts'
 
 const ASSETS = `import { existsSync } from 'node:fs'
@@ -86,10 +87,11 @@ fs.appendFileSync('loaded.txt', [process.argv[2], partition_key, range.start, ra
 
 describe('partitions', { timeout: 60_000 }, () => {
   let project: TestProject
+  let dev: Servo
 
   beforeAll(async () => {
     project = new TestProject({ 'assets/shop.ts': ASSETS, 'load.mjs': LOAD })
-    await project.dev()
+    dev = await project.dev()
   }, 60_000)
 
   afterAll(() => project.end())
@@ -138,6 +140,53 @@ describe('partitions', { timeout: 60_000 }, () => {
       { partition_key: 'date=2025-01-05,product=book,region=us', last_attempt_outcome: 'FAILED', made: true },
       { partition_key: 'date=2025-01-05,product=pen,region=us', last_attempt_outcome: 'FAILED', made: true },
     ])
+  })
+
+  /** The keys of the pages of `servo partitions …`, as `asset[partition]`. */
+  async function named(...words: string[]): Promise<string[]> {
+    const { partitions } = await project.json('partitions', ...words)
+    return partitions.map((each: Record<string, string>) => `${each['asset_key']}[${each['partition_key']}]`)
+  }
+
+  test('that fail mark exactly what is made from them, and what is made again what has to follow', async () => {
+    // The failed attempts of the test before took nothing away, so nothing below is stale.
+    const failed = ['--status', 'materialized_but_last_attempt_failed', '--oldest']
+    expect(await named('list', 'sales', ...failed)).toEqual([
+      'sales[date=2025-01-05,product=book,region=us]',
+      'sales[date=2025-01-05,product=pen,region=us]',
+    ])
+    expect(await named('list', 'revenue', '--status', 'materialized')).toEqual(['revenue[2025-01]'])
+    expect(await named('stale', '--cause', 'upstream_changed')).toEqual([])
+
+    const again = await project.servo('run', 'sales', '--partition', 'date=2025-01-07,product=pen,region=eu', '--wait')
+    expect(again).toMatchObject({ code: 0 })
+    expect(await named('stale', '--cause', 'upstream_changed')).toEqual(['revenue[2025-01]'])
+    const why = await project.json('partitions', 'why', 'revenue', '2025-01')
+    expect(why).toMatchObject({
+      status: 'STALE',
+      because: [{ cause: 'upstream_changed', path: ['sales[date=2025-01-07,product=pen,region=eu]', 'revenue[2025-01]'] }],
+    })
+
+    project.write('broken')
+    const ran = await project.servo('run', 'sales', 'revenue', '--partition', '2025-02', '--wait')
+    expect(ran.code).not.toBe(0)
+    project.remove('broken')
+    const [february] = (await project.json('partitions', 'list', 'revenue', '--partition', '2025-02')).partitions
+    expect(february).toMatchObject({ status: 'NEVER_MATERIALIZED', causes: ['never_materialized', 'upstream_missing'] })
+    const { because } = await project.json('partitions', 'why', 'revenue', '2025-02')
+    // 28 days × 2 products of the region that is closed.
+    const missing = because.find(({ cause }: Record<string, string>) => cause === 'upstream_missing')
+    expect(missing.upstream).toMatchObject({ asset_key: 'sales', count: 56 })
+    // January knows nothing of it.
+    expect((await project.json('partitions', 'why', 'revenue', '2025-01')).because).toEqual(why.because)
+  })
+
+  test('have the same status without a server', async () => {
+    const before = await project.json('partitions', 'status')
+    dev.kill('SIGKILL')
+    await dev.ended
+    expect(await project.json('partitions', 'status')).toEqual(before)
+    dev = await project.dev()
   })
 
   test('of yesterday and of a whole month are loaded as inputs', async () => {
