@@ -1,4 +1,5 @@
 import { assetDefinitions } from '../../src/domain/assets/asset-definitions.table.ts'
+import { keysOfAsset } from '../../src/domain/assets/former-keys.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import type { ColdRowsToRead } from '../../src/engine/cold-rows.ts'
 import type { State } from '../../src/engine/state.ts'
@@ -14,6 +15,7 @@ export function statusesOver(of: { readonly state: State; coldRows(table: Table)
     partitions: () => graph.partitions(),
     rows: () => of.coldRows(partitionStatus),
     now: Date.now,
+    keysOf: (key) => keysOfAsset(of.state, key),
     recorded: (key) => of.state.hot(assetDefinitions).get(key),
   })
 }

@@ -196,8 +196,13 @@ export class Compactor {
 
   /** A cold row by its key, with what is not published yet. */
   async lookup<C extends Columns>(table: Table<C>, ...key: KeyPart[]): Promise<RowOf<C> | undefined> {
-    const [row] = await this.coldRows(table as unknown as Table).lookup([key])
-    return row as RowOf<C> | undefined
+    const [row] = await this.lookupAll(table, [key])
+    return row
+  }
+
+  /** The same for many keys, each row in the place of its key. */
+  async lookupAll<C extends Columns>(table: Table<C>, keys: readonly KeyPart[][]): Promise<(RowOf<C> | undefined)[]> {
+    return (await this.coldRows(table as unknown as Table).lookup(keys)) as (RowOf<C> | undefined)[]
   }
 
   /** A cold table for whoever goes through many of its rows. */

@@ -1,6 +1,7 @@
 import type { AssetDefinition } from '../contract/definition.ts'
 import type { DispatchEnvelope, InputRef } from '../contract/dispatch.ts'
 import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
+import { keysOfAsset } from '../domain/assets/former-keys.ts'
 import type { Link } from '../domain/assets/graph-mappings.ts'
 import { type GraphPartitions, taskKey } from '../domain/assets/graph-partitions.ts'
 import type { dispatchOutbox } from '../domain/dispatch/dispatch-outbox.table.ts'
@@ -8,6 +9,7 @@ import { partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { runs } from '../domain/runs/runs.table.ts'
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../domain/tasks/tasks.table.ts'
+import { mergeRows } from '../engine/row-merge.ts'
 import { ServoError } from '../lib/error.ts'
 import type { Columns } from '../model/column.ts'
 import type { KeyPart, Rows } from '../model/rows.ts'
@@ -19,7 +21,8 @@ export interface KnownState {
   readonly rows: Rows
   /** Which partitions there are now, and how they depend on each other. */
   readonly partitions: () => GraphPartitions
-  lookup<C extends Columns>(table: Table<C>, ...key: KeyPart[]): Promise<RowOf<C> | undefined>
+  /** Rows of a cold table, each in the place of its key. */
+  lookup<C extends Columns>(table: Table<C>, keys: readonly KeyPart[][]): Promise<(RowOf<C> | undefined)[]>
 }
 
 /** Everything a worker needs to know to run one attempt. */
@@ -74,7 +77,7 @@ async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string
     const values = definition.partitions ? [...keysOf(keys)].map((key) => ({ partition_key: key, materialization_id: '' })) : []
     return { ...ref, values }
   }
-  const values = await Promise.all([...keysOf(keys)].map((key) => lastValue(state, task, upstream, key)))
+  const values = await lastValues(state, task, upstream, [...keysOf(keys)])
   const absent = values.flatMap((value, i) => (value === undefined ? [keys.at(i)] : []))
   if (absent.length > 0) throw neverMade(task, name, upstream, absent)
   return { ...ref, values: values as StoredValue[] }
@@ -122,25 +125,45 @@ function upstreamOf(
   return { keys: once(found.flatMap(({ ranges }) => ranges)), missing: once(found.map(({ missing }) => missing)) }
 }
 
-/** What this run made of an upstream partition if it did, otherwise the last that anybody made. */
-async function lastValue(
+/** What this run made of upstream partitions if it did, otherwise the last that anybody made. */
+async function lastValues(
   state: KnownState,
   task: Readonly<TaskRow>,
   upstream: string,
-  key: string,
-): Promise<StoredValue | undefined> {
-  const made = state.rows.hot(tasks).get(task.run_id, taskKey(upstream, key))
-  if (made?.materialization_id) {
-    const attempt = state.rows.hot(taskAttempts).get(made.run_id, made.task_key, made.attempt)
-    const path = (attempt?.output as { path?: string | null } | null)?.path ?? null
-    return { partition_key: key, materialization_id: made.materialization_id, path }
-  }
-  const known = await state.lookup(partitionStatus, upstream, key)
-  if (!known?.last_materialization_id || isWiped(known)) return undefined
-  return { partition_key: key, materialization_id: known.last_materialization_id, path: known.last_materialization_path }
+  keys: readonly string[],
+): Promise<(StoredValue | undefined)[]> {
+  const own = keys.map((key) => madeHere(state.rows, task, upstream, key))
+  const others = keys.filter((_, i) => own[i] === undefined)
+  const names = keysOfAsset(state.rows, upstream)
+  const rows = await state.lookup(
+    partitionStatus,
+    others.flatMap((key) => names.map((name) => [name, key])),
+  )
+  const known = new Map(others.map((key, i) => [key, joined(rows.slice(i * names.length, (i + 1) * names.length))]))
+  return keys.map((key, i) => own[i] ?? valueIn(known.get(key)))
 }
 
-const isWiped = ({ wiped_at, last_materialization_at }: RowOf<typeof partitionStatus.columns>): boolean =>
+function madeHere(rows: Rows, { run_id }: Readonly<TaskRow>, upstream: string, key: string): StoredValue | undefined {
+  const made = rows.hot(tasks).get(run_id, taskKey(upstream, key))
+  if (!made?.materialization_id) return undefined
+  const attempt = rows.hot(taskAttempts).get(made.run_id, made.task_key, made.attempt)
+  const path = (attempt?.output as { path?: string | null } | null)?.path ?? null
+  return { partition_key: key, materialization_id: made.materialization_id, path }
+}
+
+type StatusRow = RowOf<typeof partitionStatus.columns>
+
+/** What is on record under all names of an asset comes to one row. */
+const joined = (rows: readonly (StatusRow | undefined)[]): StatusRow | undefined =>
+  rows.reduce((a, b) => (a && b ? (mergeRows(partitionStatus, a, b) as StatusRow) : (a ?? b)))
+
+function valueIn(row: StatusRow | undefined): StoredValue | undefined {
+  if (!row?.last_materialization_id || isWiped(row)) return undefined
+  const { partition_key, last_materialization_id, last_materialization_path } = row
+  return { partition_key, materialization_id: last_materialization_id, path: last_materialization_path }
+}
+
+const isWiped = ({ wiped_at, last_materialization_at }: StatusRow): boolean =>
   wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)
 
 function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key?: string): ServoError {

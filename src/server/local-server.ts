@@ -11,6 +11,7 @@ import { type ProjectManifest, type ProjectProblem, projectManifest } from '../c
 import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../domain/assets/definitions.ts'
+import { keysOfAsset } from '../domain/assets/former-keys.ts'
 import { pools } from '../domain/assets/pools.table.ts'
 import { partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { Paths } from '../engine/paths.ts'
@@ -152,6 +153,7 @@ export class LocalServer {
         partitions: () => orchestrator.graph.partitions(),
         rows: () => orchestrator.loop.compactor.coldRows(partitionStatus),
         now: systemClock.now,
+        keysOf: (key) => keysOfAsset(orchestrator.loop.compactor.state, key),
         recorded: (key) => orchestrator.loop.compactor.state.hot(assetDefinitions).get(key),
       })
       const apis = { runs, assets, statuses }

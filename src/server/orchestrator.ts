@@ -94,7 +94,7 @@ export class Orchestrator {
           {
             rows: compactor.state,
             partitions: () => this.graph.partitions(),
-            lookup: (table, ...key) => compactor.lookup(table, ...key),
+            lookup: (table, keys) => compactor.lookupAll(table, keys),
           },
           task,
           dispatch,

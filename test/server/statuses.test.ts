@@ -5,6 +5,7 @@ import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/d
 import { assetDefinitions } from '../../src/domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../../src/domain/assets/definitions.ts'
+import { keysOfAsset } from '../../src/domain/assets/former-keys.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { MaterializationReported } from '../../src/domain/partitions/materialization-reported.event.ts'
 import { PartitionKeysAdded } from '../../src/domain/partitions/partition-keys-added.event.ts'
@@ -45,6 +46,7 @@ async function workspace() {
       partitions: () => graph.partitions(),
       rows,
       now: clock.now,
+      keysOf: (key) => keysOfAsset(state(), key),
       recorded: (key) => state().hot(assetDefinitions).get(key),
     })
   }
@@ -199,6 +201,28 @@ describe('the status of partitions', () => {
     expect((await space.kept.summaries('raw'))[0]).toMatchObject({ partitions: 21, statuses: { MATERIALIZED: 3 } })
     await expect(space.kept.why('raw', '2024-12-29')).rejects.toThrow(/There is no partition 2024-12-29/)
     expect(await space.compactor.lookup(partitionStatus, 'raw', '2025-01-01')).toMatchObject({ asset_key: 'raw' })
+  })
+
+  test('stays with an asset that gets another name, and with the next one, but not with a new asset of the old name', async () => {
+    const space = await workspace()
+    await space.declare(assets)
+    await space.report('raw', '2025-01-01')
+    await space.report('clean', '2025-01-01')
+    await space.compactor.publish({ kind: 'base' })
+    const [raw, clean, ...others] = assets as [AssetDefinitionInput, AssetDefinitionInput]
+    const below = (of: string): AssetDefinitionInput => ({ ...clean, deps: [{ asset_key: of }] })
+    await space.declare([{ ...raw, asset_key: 'src', renamed_from: 'raw' }, below('src'), ...others])
+    await space.report('src', '2025-01-02')
+    await space.declare([{ ...raw, asset_key: 'landed', renamed_from: 'src' }, below('landed'), ...others])
+    await space.report('landed', '2025-01-03')
+    expect((await space.kept.summaries('landed'))[0]).toMatchObject({ statuses: { MATERIALIZED: 3 } })
+    expect(await space.kept.why('landed', '2025-01-01')).toMatchObject({ status: 'MATERIALIZED', is_stale: false })
+    expect(await space.kept.why('clean', '2025-01-01')).toMatchObject({ status: 'MATERIALIZED', is_stale: false })
+    await space.wipe('landed', '2025-01-01')
+    expect(await space.kept.why('landed', '2025-01-01')).toMatchObject({ status: 'NEVER_MATERIALIZED' })
+    expect(await (await space.offline()).summaries('landed')).toEqual(await space.kept.summaries('landed'))
+    await space.declare([raw, { ...raw, asset_key: 'landed', renamed_from: 'raw' }, below('landed'), ...others])
+    expect((await space.kept.summaries('landed'))[0]).toMatchObject({ statuses: { MATERIALIZED: 1 } })
   })
 
   test('of two materializations of one millisecond is that of the one the table keeps', async () => {

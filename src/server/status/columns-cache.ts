@@ -13,6 +13,8 @@ type StatusRow = Row<typeof partitionStatus>
 
 export interface AssetToLoad {
   readonly key: string
+  /** Its own and those it had before. */
+  readonly keys: readonly string[]
   readonly set: PartitionSet
   /** Whether no key was ever recorded that the set does not have. */
   readonly onlyItsKeys: boolean
@@ -20,6 +22,7 @@ export interface AssetToLoad {
 
 interface Kept {
   readonly columns: StatusColumns
+  readonly keys: readonly string[]
   /** Files that were read. */
   runs: ReadonlySet<string>
   changes: number
@@ -46,43 +49,39 @@ export class ColumnsCache {
   async load(assets: readonly AssetToLoad[]): Promise<Map<string, StatusColumns>> {
     return await this.#turn.run(async () => {
       const rows = this.#rows()
-      const recent = this.#recentOf(rows)
+      const reading = {
+        rows,
+        recent: this.#recentOf(rows),
+        runs: new Set(rows.runs.map(({ path }) => path)),
+        scratch: new Scratch(),
+      }
       const found = new Map<string, StatusColumns>()
-      for (const asset of assets) found.set(asset.key, await this.#current(rows, recent.get(asset.key) ?? [], asset))
+      const behind: { asset: AssetToLoad; kept: Kept }[] = []
+      for (const asset of assets) {
+        const kept = this.#keptOf(asset)
+        found.set(asset.key, kept.columns)
+        if (kept.changes !== rows.changes || !reading.runs.isSubsetOf(kept.runs)) behind.push({ asset, kept })
+      }
+      await readWholes(
+        behind.filter(({ asset }) => asset.set.definition === undefined),
+        reading,
+      )
+      for (const each of behind) if (each.asset.set.definition !== undefined) await readParts(each, reading)
       this.#forget(found)
       return found
     })
   }
 
-  async #current(
-    rows: ColdRowsToRead,
-    recent: readonly StatusRow[],
-    { key, set, onlyItsKeys }: AssetToLoad,
-  ): Promise<StatusColumns> {
+  /** What is known of it, perhaps not up to date; nothing when positions mean something else by now. */
+  #keptOf({ key, keys, set }: AssetToLoad): Kept {
     let kept = this.#kept.get(key)
-    if (kept === undefined || !follows(kept.columns.set, set)) {
-      kept = { columns: new StatusColumns(set), runs: new Set(), changes: -1 }
-    }
-    const { columns } = kept
-    columns.follow(set)
-    const keys = keyPositions(set, onlyItsKeys)
-    const scratch = new Scratch()
-    for (const run of rows.runs) {
-      if (kept.runs.has(run.path)) continue
-      for await (const part of rows.columns(run, key)) takeBlock(columns, part, keys, scratch)
-    }
-    // What left memory for a file since then is in a file that was not read yet.
-    if (kept.changes !== rows.changes) for (const row of recent) takeRow(columns, row)
-    if (columns.ties.size > 0) {
-      const tied = [...columns.ties].map((position) => [key, set.at(position)])
-      for (const row of await rows.lookup(tied)) if (row !== undefined) settleTie(columns, row as StatusRow)
-      columns.ties.clear()
-    }
-    kept.runs = new Set(rows.runs.map(({ path }) => path))
-    kept.changes = rows.changes
     this.#kept.delete(key)
+    if (kept === undefined || !follows(kept.columns.set, set) || kept.keys.join('\0') !== keys.join('\0')) {
+      kept = { columns: new StatusColumns(set), keys, runs: new Set(), changes: -1 }
+    }
+    kept.columns.follow(set)
     this.#kept.set(key, kept)
-    return columns
+    return kept
   }
 
   #recentOf(rows: ColdRowsToRead): ReadonlyMap<string, readonly StatusRow[]> {
@@ -107,6 +106,52 @@ export class ColumnsCache {
       bytes -= columns.bytes
     }
   }
+}
+
+interface Reading {
+  readonly rows: ColdRowsToRead
+  readonly recent: ReadonlyMap<string, readonly StatusRow[]>
+  /** All files there are. */
+  readonly runs: ReadonlySet<string>
+  readonly scratch: Scratch
+}
+
+type Behind = { readonly asset: AssetToLoad; readonly kept: Kept }
+
+/** Assets that are made as a whole have a row each, which are looked up together. */
+async function readWholes(behind: readonly Behind[], { rows, runs }: Reading): Promise<void> {
+  const keys = behind.flatMap(({ asset }) => asset.keys.map((key) => [key, '']))
+  const found = (await rows.lookup(keys)) as (StatusRow | undefined)[]
+  let at = 0
+  for (const { asset, kept } of behind) {
+    for (const _ of asset.keys) {
+      const row = found[at++]
+      if (row !== undefined) takeRow(kept.columns, row)
+    }
+    kept.columns.ties.clear()
+    kept.runs = runs
+    kept.changes = rows.changes
+  }
+}
+
+/** Files that were not read yet, and what is in memory. What left memory since is in one of those files. */
+async function readParts({ asset, kept }: Behind, { rows, recent, runs, scratch }: Reading): Promise<void> {
+  const { columns } = kept
+  const positions = keyPositions(asset.set, asset.onlyItsKeys)
+  for (const run of rows.runs) {
+    if (kept.runs.has(run.path)) continue
+    for (const key of asset.keys) {
+      for await (const part of rows.columns(run, key)) takeBlock(columns, part, positions, scratch)
+    }
+  }
+  for (const key of asset.keys) for (const row of recent.get(key) ?? []) takeRow(columns, row)
+  if (columns.ties.size > 0) {
+    const tied = [...columns.ties].map((position) => [asset.key, asset.set.at(position)])
+    for (const row of await rows.lookup(tied)) if (row !== undefined) settleTie(columns, row as StatusRow)
+    columns.ties.clear()
+  }
+  kept.runs = runs
+  kept.changes = rows.changes
 }
 
 /** Whether positions still mean the same: nothing is gone, and what came is behind. */

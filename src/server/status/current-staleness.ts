@@ -14,6 +14,8 @@ export interface StatusSource {
   readonly partitions: () => GraphPartitions
   readonly rows: () => ColdRowsToRead
   readonly now: () => number
+  /** The key of an asset, and those it had before. */
+  readonly keysOf: (assetKey: string) => readonly string[]
   /** What is on record of an asset: when its definition was recorded, and whether its partitions were ever different. */
   readonly recorded: (assetKey: string) => Pick<Row<typeof assetDefinitions>, 'defined_at' | 'partitions_varied'> | undefined
 }
@@ -56,6 +58,7 @@ export class CurrentStaleness {
     const columns = await this.#cache.load(
       [...needed].map((key) => ({
         key,
+        keys: this.#source.keysOf(key),
         set: partitions.of(key),
         onlyItsKeys: this.#source.recorded(key)?.partitions_varied === false,
       })),

@@ -1,5 +1,6 @@
 import type { StatusApi } from '../../api/status-contract.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
+import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { systemClock } from '../../ports/clock.ts'
 import { CurrentGraph } from '../current-graph.ts'
@@ -15,6 +16,7 @@ export async function offlineStatuses(servoDir: string): Promise<StatusApi> {
     partitions: () => graph.partitions(),
     rows: () => coldRows(partitionStatus),
     now: systemClock.now,
+    keysOf: (key) => keysOfAsset(state, key),
     recorded: (key) => state.hot(assetDefinitions).get(key),
   })
 }

@@ -10,17 +10,24 @@ import type {
 import { askedPartitions } from '../../domain/assets/asked-partitions.ts'
 import { knownAsset, selectedAssets } from '../../domain/assets/known-assets.ts'
 import { explain } from '../../domain/partitions/explain.ts'
-import type { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { CAUSES, type Cause, type StaleAsset } from '../../domain/partitions/staleness.ts'
+import type { ColdRowsToRead } from '../../engine/cold-rows.ts'
+import { mergeRows } from '../../engine/row-merge.ts'
 import { ServoError } from '../../lib/error.ts'
 import { toIso } from '../../lib/time.ts'
-import type { Row } from '../../model/table.ts'
+import type { AnyRow, Row } from '../../model/table.ts'
 import { canonicalKey } from '../../partitions/definition.ts'
 import { positionIn } from '../../partitions/partition-set.ts'
 import { CurrentStaleness, inTurns, type Moment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
 
 type StatusRow = Row<typeof partitionStatus>
+
+interface Place {
+  readonly asset: StaleAsset
+  readonly position: number
+}
 
 /** The positions of an asset that belong on a page, from the one after `after` on. */
 type Walk = (asset: StaleAsset, after: number | undefined) => AsyncIterable<number>
@@ -115,7 +122,7 @@ export class Statuses implements StatusApi {
     walk: Walk,
   ): Promise<PartitionPage> {
     const after = cursor === undefined ? undefined : readCursor(cursor)
-    const places: { asset: StaleAsset; position: number }[] = []
+    const places: Place[] = []
     let isMore = false
     for (const key of keys) {
       if (after !== undefined && key < after.asset) continue
@@ -134,12 +141,22 @@ export class Statuses implements StatusApi {
     return { partitions, next_cursor }
   }
 
-  async #shown(
-    { staleness, rows }: Moment,
-    places: readonly { readonly asset: StaleAsset; readonly position: number }[],
-  ): Promise<PartitionStatus[]> {
-    const keys = places.map(({ asset, position }) => [asset.key, asset.set.at(position)])
-    const found = (await rows.lookup(keys)) as (StatusRow | undefined)[]
+  /** The row of each, with what is on record under earlier names of its asset. */
+  async #rowsOf(rows: ColdRowsToRead, places: readonly Place[]): Promise<(StatusRow | undefined)[]> {
+    const names = places.map(({ asset }) => this.#options.keysOf(asset.key))
+    const keys = places.flatMap(({ asset, position }, i) =>
+      (names[i] as readonly string[]).map((name) => [name, asset.set.at(position)]),
+    )
+    const found = await rows.lookup(keys)
+    let at = 0
+    return names.map((each) => {
+      const versions = each.map(() => found[at++]).filter((row) => row !== undefined)
+      return versions.reduce<AnyRow | undefined>((a, b) => (a === undefined ? b : mergeRows(partitionStatus, a, b)), undefined)
+    }) as (StatusRow | undefined)[]
+  }
+
+  async #shown({ staleness, rows }: Moment, places: readonly Place[]): Promise<PartitionStatus[]> {
+    const found = await this.#rowsOf(rows, places)
     return places.map(({ asset, position }, i) => {
       const row = found[i]
       const causes = staleness.causes(asset, position)
