@@ -39,14 +39,34 @@ export class ColumnBlock {
     const times = into !== undefined && into.length >= this.rows ? into : new Float64Array(this.rows)
     const page = this.#page(name)
     if (page === undefined || page.nulls === this.rows) return times.fill(Number.NaN)
-    const numbers = page.encoding === 'PLAIN' ? longs(page.values(), this.rows - page.nulls) : undefined
-    const { codes, values } = numbers === undefined ? this.#coded(name, page, longs) : { codes: undefined, values: numbers }
+    const present = this.rows - page.nulls
+    if (page.encoding === 'PLAIN' && page.nulls === 0) return longs(page.values(), present, times)
+    const { codes, values } =
+      page.encoding === 'PLAIN'
+        ? { codes: undefined, values: longs(page.values(), present, new Float64Array(present)) }
+        : this.#coded(name, page, (bytes, count) => longs(bytes, count, new Float64Array(count)))
     for (let row = 0, at = 0; row < this.rows; row++) {
-      if (page.present !== undefined && page.present[row] === 0) times[row] = Number.NaN
-      else times[row] = values[codes === undefined ? at : (codes[at] as number)] as number
-      if (page.present === undefined || page.present[row] !== 0) at++
+      if (page.present !== undefined && page.present[row] === 0) {
+        times[row] = Number.NaN
+        continue
+      }
+      times[row] = values[codes === undefined ? at : (codes[at] as number)] as number
+      at++
     }
     return times
+  }
+
+  /** Whether no row has a value. */
+  isEmpty(name: string): boolean {
+    const page = this.#page(name)
+    return page === undefined || page.nulls === this.rows
+  }
+
+  /** The one text that every row has; undefined when there is none or several. */
+  only(name: string): string | undefined {
+    const page = this.#page(name)
+    if (page?.dictionary?.count !== 1 || page.nulls > 0) return undefined
+    return plainTexts(page.dictionary.values(), 1).at(0)
   }
 
   words(name: string): Words {
@@ -168,11 +188,10 @@ function unpack(packed: Uint8Array, size: number, { codec }: ColumnMetaData): Ui
 }
 
 /** Numbers of 64 bits. Those that stand for moments fit into ours. */
-function longs(bytes: Uint8Array, count: number): Float64Array {
+function longs(bytes: Uint8Array, count: number, into: Float64Array): Float64Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const numbers = new Float64Array(count)
-  for (let i = 0; i < count; i++) numbers[i] = view.getInt32(i * 8 + 4, true) * 0x1_0000_0000 + view.getUint32(i * 8, true)
-  return numbers
+  for (let i = 0; i < count; i++) into[i] = view.getInt32(i * 8 + 4, true) * 0x1_0000_0000 + view.getUint32(i * 8, true)
+  return into
 }
 
 // A byte order mark at the beginning of a text is part of it.

@@ -20,6 +20,8 @@ import { View } from '../../src/engine/view.ts'
 import { toIso } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { type NewEvent, newEvent } from '../../src/model/event.ts'
+import { partitionDefinition } from '../../src/partitions/definition.ts'
+import { partitionSet } from '../../src/partitions/partition-set.ts'
 import { CurrentGraph } from '../../src/server/current-graph.ts'
 import { Statuses } from '../../src/server/status/statuses.ts'
 
@@ -186,6 +188,46 @@ describe('the status of partitions', () => {
     await expect(space.kept.list({ ...all, cursor: 'nonsense' })).rejects.toThrow(/not where a page ended/)
     await expect(space.kept.list({ ...all, select: 'rwa' })).rejects.toThrow(/there is no asset "rwa"/)
     await expect(space.kept.list({ ...all, select: 'raw', partition: '2025-02-01' })).rejects.toThrow(/does not exist yet/)
+  })
+
+  test('of thousands of partitions, with gaps, wipes and second versions, is that of each of them', async () => {
+    const space = await workspace()
+    const hours = { type: 'hourly', start: '2023-06-01T00', timezone: 'UTC' }
+    await space.declare([{ asset_key: 'hour', kind: 'asset', partitions: hours }])
+    const set = partitionSet(partitionDefinition.parse(hours), { nowMs: Date.UTC(2025, 0, 20), dynamicKeys: () => [] })
+    const isMade = (position: number): boolean =>
+      position < 13_000 && position !== 7_777 && !(position > 11_000 && position < 11_100)
+    const fact = (position: number, at: number, code_version: string): NewEvent =>
+      newEvent(MaterializationReported, {
+        report_id: `${position}:${at}`,
+        asset_key: 'hour',
+        partition_key: set.at(position),
+        materialized_at: toIso(at),
+        code_version,
+        reported_by: 'test',
+      })
+    const made = Array.from({ length: 13_000 }, (_, i) => i).filter(isMade)
+    const at = Date.UTC(2025, 0, 20)
+    await space.tell(...made.map((position) => fact(position, at + position, 'v1')))
+    await space.compactor.publish({ kind: 'base' })
+    expect((await space.kept.summaries('hour'))[0]?.statuses).toMatchObject({ MATERIALIZED: made.length })
+    // Some again, with other code; one of them is wiped after that.
+    const again = [3, 4_999, 5_000, 12_999]
+    await space.tell(...again.map((position) => fact(position, at + 50_000, 'v0')))
+    await space.compactor.publish({ kind: 'base' })
+    space.later(3_600_000)
+    await space.wipe('hour', set.at(5_000))
+    for (const each of [space.kept, space.cold(), await space.offline()]) {
+      const [summary] = await each.summaries('hour')
+      expect(summary?.statuses).toMatchObject({ MATERIALIZED: made.length - 4, STALE: 3 })
+      const stale = await each.stale({ limit: 1_000, select: 'hour', cause: 'code_changed' })
+      expect(stale.partitions.map(({ partition_key }) => partition_key)).toEqual(
+        [3, 4_999, 12_999].map((position) => set.at(position)),
+      )
+      const missing = await each.stale({ limit: 102, select: 'hour', cause: 'never_materialized' })
+      const gaps = [5_000, 7_777, ...Array.from({ length: 99 }, (_, i) => 11_001 + i), 13_000]
+      expect(missing.partitions.map(({ partition_key }) => partition_key)).toEqual(gaps.map((position) => set.at(position)))
+    }
   })
 
   test('of a changed definition: keys that it has keep their status, others stay on record and are not counted', async () => {

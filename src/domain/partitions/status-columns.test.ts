@@ -90,6 +90,16 @@ describe('what is known of partitions', () => {
     expect(shown(columns, 7)).toMatchObject({ inputsAt: 95, code: 'v2' })
   })
 
+  test('neighbours are taken over at once where nothing was known of them, and not at all where something was', () => {
+    const columns = new StatusColumns(set)
+    columns.span(0, COUNT - 1)
+    expect(columns.madeFirst(1_000, Float64Array.of(5, 6, 7), Float64Array.of(4, 5, 6), columns.codeOf('v1'))).toBe(true)
+    expect(columns.span(0, COUNT - 1)).toEqual({ madeAt: 7, missing: COUNT - 3 })
+    expect(shown(columns, 1_001)).toMatchObject({ madeAt: 6, inputsAt: 5, code: 'v1' })
+    expect(columns.madeFirst(998, Float64Array.of(9, 9, 9), Float64Array.of(9, 9, 9), columns.codeOf('v2'))).toBe(false)
+    expect(columns.isMade(998)).toBe(false)
+  })
+
   test('a wipe counts for what was made up to its moment, and not for what is made later', () => {
     expect(
       told([

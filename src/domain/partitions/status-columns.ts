@@ -97,6 +97,18 @@ export class StatusColumns {
     this.version++
   }
 
+  /** The same for neighbours that nothing was known of, all at once; false when something was, and nothing is taken over. */
+  madeFirst(from: number, madeAt: Float64Array, inputsAt: Float64Array, code: number): boolean {
+    const to = from + madeAt.length
+    for (let position = from; position < to; position++) if (this.#madeAt[position] !== 0) return false
+    this.#madeAt.set(madeAt, from)
+    this.#inputsAt.set(inputsAt, from)
+    this.#code.fill(code, from, to)
+    this.#blockMissing.fill(-1, (from / BLOCK) | 0, Math.ceil(to / BLOCK))
+    this.version++
+    return true
+  }
+
   /** Between two materializations of the same millisecond. */
   settle(position: number, inputsAt: number, code: number): void {
     this.#inputsAt[position] = inputsAt

@@ -27,11 +27,17 @@ export function keyPositions(set: PartitionSet, onlyItsKeys: boolean): KeyPositi
   const { definition, axis } = set
   // In our own forms of time, texts sort as windows do.
   const isOrdered = axis !== undefined && isTime(definition) && !definition.format
+  /** The first of a block is what the block before it ended with. */
+  let last: { readonly key: string; readonly position: number | undefined } | undefined
+  const place = (key: string): number | undefined => {
+    if (last?.key !== key) last = { key, position: positionOf(key) }
+    return last.position
+  }
   return {
     ofWhole({ block, ends }) {
       if (!onlyItsKeys || !isOrdered || ends === undefined) return undefined
-      const first = positionOf(ends.first.at(-1) as string)
-      const end = positionOf((ends.next ?? ends.last)?.at(-1) as string)
+      const first = place(ends.first.at(-1) as string)
+      const end = place((ends.next ?? ends.last)?.at(-1) as string)
       if (first === undefined || end === undefined) return undefined
       return end - first === block.rows - (ends.next === undefined ? 1 : 0) ? { first } : undefined
     },

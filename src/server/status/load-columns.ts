@@ -34,8 +34,9 @@ export class Scratch {
 
 /** Takes over what a part of a file says. Keys that the set does not have stay on record, and have no place here. */
 export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPositions, scratch: Scratch): void {
-  const { block, from, to } = part
   const whole = keys.ofWhole(part)
+  if (whole !== undefined && takeWhole(columns, part, whole.first, scratch)) return
+  const { block, from, to } = part
   const positions = whole === undefined ? keys.of(block.texts(KEY), from, to) : scratch.positionsFrom(whole.first, block.rows)
   const madeAt = block.times(MADE_AT, scratch.madeAt)
   const inputsAt = block.times(INPUTS_AT, scratch.inputsAt)
@@ -53,6 +54,18 @@ export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPosi
     if ((wipedAt[row] as number) > 0) columns.wiped(position, wipedAt[row] as number)
   }
   takeAttempts(columns, part, positions)
+}
+
+/** What is most of most assets: neighbours, all made with the same code, none of them wiped or failed since. */
+function takeWhole(columns: StatusColumns, { block }: BlockPart, first: number, scratch: Scratch): boolean {
+  const code = block.only(CODE)
+  if (code === undefined || !block.isEmpty(WIPED_AT)) return false
+  if (block.only(OUTCOME) !== 'SUCCEEDED' && !block.isEmpty(OUTCOME)) return false
+  const madeAt = block.times(MADE_AT, scratch.madeAt).subarray(0, block.rows)
+  const inputsAt = block.times(INPUTS_AT, scratch.inputsAt).subarray(0, block.rows)
+  // NaN stands for what is not there, and is no number to compare with.
+  for (let row = 0; row < block.rows; row++) if (!((madeAt[row] as number) > 0 && (inputsAt[row] as number) > 0)) return false
+  return columns.madeFirst(first, madeAt, inputsAt, columns.codeOf(code))
 }
 
 /** An attempt that succeeded is as old as what it made: only the others have to be looked at. */
