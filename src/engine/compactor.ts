@@ -10,6 +10,7 @@ import type { AnyRow, RowOf, Table } from '../model/table.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type Draft, draftBase, draftDelta, type RowsInTransit } from './draft.ts'
+import { type Encoder, sharedEncoder } from './encoder.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
 import { loadState } from './load-state.ts'
@@ -44,6 +45,8 @@ export interface CompactorOptions {
   /** For whoever decides by this state: with the indexes of its tables. */
   readonly indexed?: boolean
   readonly ahead?: FoldAhead
+  /** Makes the bytes of large files; this process has one for all. */
+  readonly encoder?: Encoder
 }
 
 /** Somebody folds events here before their segment is durable, to decide what belongs into the same segment. */
@@ -303,6 +306,7 @@ export class Compactor {
       ...this.#consumed,
       retention,
       inTransit: this.#inTransit,
+      encoder: this.#options.encoder ?? sharedEncoder,
     }
     this.#consumed = { segments: [], events: 0 }
     try {
