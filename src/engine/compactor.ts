@@ -11,6 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type ColdRowsToRead, coldRowsToRead } from './cold-rows.ts'
 import { type Draft, draftBase, draftDelta, type RowsInTransit } from './draft.ts'
+import { type Encoder, sharedEncoder } from './encoder.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
 import { loadState } from './load-state.ts'
@@ -45,6 +46,8 @@ export interface CompactorOptions {
   /** For whoever decides by this state: with the indexes of its tables. */
   readonly indexed?: boolean
   readonly ahead?: FoldAhead
+  /** Makes the bytes of large files; this process has one for all. */
+  readonly encoder?: Encoder
 }
 
 /** Somebody folds events here before their segment is durable, to decide what belongs into the same segment. */
@@ -318,6 +321,7 @@ export class Compactor {
       ...this.#consumed,
       retention,
       inTransit: this.#inTransit,
+      encoder: this.#options.encoder ?? sharedEncoder,
     }
     this.#consumed = { segments: [], events: 0 }
     try {

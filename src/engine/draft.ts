@@ -1,20 +1,18 @@
-import { setImmediate as pause } from 'node:timers/promises'
 import { utcDay } from '../lib/time.ts'
 import { ulidTime } from '../lib/ulid.ts'
 import { historyIndex } from '../model/system-tables.ts'
 import { type AnyRow, defineTable, type Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type FileRef, fileRef } from './checked.ts'
+import type { Encoder } from './encoder.ts'
+import { copyFile, type FileCopy, type FileToCopy } from './file-copy.ts'
 import type { Delta, DeltaFiles, HistoryEntry, Manifest, OrderEntry, OrderedPublish, RunRef } from './manifest.ts'
 import { appendEntry } from './page-list.ts'
-import { type TableWriter, tableWriter } from './parquet.ts'
 import { Paths, type Scope } from './paths.ts'
 import { expiredHistory, type Retention, retentionCutoff } from './retention.ts'
-import { sortedByKey } from './row-merge.ts'
 import { sealJson } from './sealed-json.ts'
 import { runRef } from './sorted-run-index.ts'
 import { mergeRuns } from './sorted-run-merge.ts'
-import { runWriter } from './sorted-run-write.ts'
 import type { State } from './state.ts'
 
 /** A publish that is worked out and not written yet: its files, and the manifest that will name them. */
@@ -42,6 +40,7 @@ export interface DraftInput {
   readonly retention: Retention
   /** Filled with the cold rows that a base takes out of memory. */
   readonly inTransit: RowsInTransit
+  readonly encoder: Encoder
 }
 
 /** Runs of one level that are merged into one of the next. */
@@ -68,7 +67,7 @@ export function removedKeysOf(table: Table): Table {
 /** A small publish: only what changed since the last one. */
 export async function draftDelta(input: DraftInput): Promise<Draft> {
   const { manifest, epoch } = input
-  const files = new FileSet()
+  const files = new FileSet(input.encoder)
   const hot = writeHotChanges(input, files)
   const cold = writeColdChanges(input, files)
   // From here on folds may go on: everything this publish holds has been copied.
@@ -111,7 +110,7 @@ function writeHotChanges(
     const entry: { rows?: FileRef; removed?: FileRef } = {}
     const keys = [...hot.removed.values(), ...(left.get(table) ?? []).map((row) => hot.keyOf(row))]
     if (hot.dirty.size > 0) {
-      files.addRows({ table, path: paths.file(table.name, 'l0', publish, epoch), rows: hot.dirty, scope }, (ref) => {
+      files.addRows(paths.file(table.name, 'l0', publish, epoch), { table, rows: hot.dirty, scope }, (ref) => {
         entry.rows = ref
       })
       count += hot.dirty.size
@@ -119,7 +118,7 @@ function writeHotChanges(
     if (keys.length > 0) {
       const removed = removedKeysOf(table)
       const path = paths.file(table.name, 'removed', publish, epoch)
-      files.addRows({ table: removed, path, rows: keys.map((key) => rowOfKey(removed, key)), scope }, (ref) => {
+      files.addRows(path, { table: removed, rows: keys.map((key) => rowOfKey(removed, key)), scope }, (ref) => {
         entry.removed = ref
       })
       count += keys.length
@@ -142,7 +141,7 @@ function writeColdChanges(
     const rows = [...cold.dirty].map((key) => cold.recent.get(key) as AnyRow)
     const entry: { rows?: FileRef } = {}
     tables[table.name] = entry
-    files.addRows({ table, path: paths.file(table.name, 'l0', manifest.publish + 1, epoch), rows, scope }, (ref) => {
+    files.addRows(paths.file(table.name, 'l0', manifest.publish + 1, epoch), { table, rows, scope }, (ref) => {
       entry.rows = ref
     })
     count += rows.length
@@ -164,7 +163,7 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
   const { state, manifest, scope, epoch } = input
   const paths = new Paths(scope)
   const publish = manifest.publish + 1
-  const files = new FileSet()
+  const files = new FileSet(input.encoder)
 
   const sealed = sealEnded(input, files, paths, publish)
   // What a reader of the last publish needs to follow; recent cold rows it finds in the runs from now on.
@@ -173,28 +172,23 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
   for (const [table, hot] of state.hotTables) {
     if (hot.size === 0) continue
     const path = paths.file(table.name, 'base', publish, epoch)
-    files.addRows({ table, path, rows: hot.all(), scope, codec: 'zstd' }, (ref) => {
+    files.addRows(path, { table, rows: hot.all(), scope, codec: 'zstd' }, (ref) => {
       base[table.name] = ref
     })
   }
   const captured = [...state.coldTables].map(([table, cold]) => {
-    const rows = new Map(cold.recent)
     // Gone at once, not when the manifest stands: a replay folds what comes next without them, and must write the same.
-    cold.recent.clear()
-    cold.clearChanges()
+    const rows = cold.takeRecent()
     input.inTransit.set(table, rows)
-    return { table, sorted: sortedByKey(table, rows.values()) }
+    return { table, copy: copyFile({ table, rows: rows.values(), scope, codec: 'zstd', isRun: true }) }
   })
   // From here on folds may go on: everything this publish holds has been copied.
   await files.encode()
   const runs: Record<string, readonly RunRef[]> = { ...manifest.runs }
-  for (const { table, sorted } of captured) {
+  for (const { table, copy } of captured) {
     const known = runs[table.name] ?? []
-    if (sorted.length === 0) continue
-    const writer = runWriter(table, scope, { encodeLater: true })
-    writer.write(sorted)
-    const bytes = await writer.finishInTurns(pause)
-    const added = files.addRun(paths.runFile(table.name, publish, epoch, 0), bytes, sorted.length, 0)
+    if (copy.rows === 0) continue
+    const added = files.addRun(paths.runFile(table.name, publish, epoch, 0), await input.encoder.encode(copy), copy.rows, 0)
     runs[table.name] = await mergeLevels(input, files, paths, table, [...known, added])
   }
 
@@ -230,17 +224,14 @@ function sealEnded(
   const { state, scope, epoch, nowMs, publishedAt } = input
   const sealed = new Map<Table, AnyRow[]>()
   const owners = new Map<Table, AnyRow[]>()
-  // By owner, as all their files are sorted: so each of those has little left to sort.
-  const ended = [...state.ended()].map((one) => ({ ...one, ownerId: one.row[one.owner.key[0] as string] as string }))
-  ended.sort((a, b) => (a.ownerId < b.ownerId ? -1 : 1))
-  for (const { owner, row, state: endState, at, ownerId } of ended) {
+  for (const { owner, row, state: endState, at } of [...state.ended()]) {
+    const ownerId = row[owner.key[0] as string] as string
     const ownRows = owners.get(owner)
     if (ownRows === undefined) owners.set(owner, [row])
     else ownRows.push(row)
     for (const table of state.sealed.get(owner.name) ?? []) {
-      const rows = [...state.hotTable(table).under(ownerId)]
+      const rows = state.hotTable(table).unloadUnder(ownerId)
       if (rows.length === 0) continue
-      for (const sealedRow of rows) state.hotTable(table).unload(sealedRow)
       const all = sealed.get(table)
       if (all === undefined) sealed.set(table, rows)
       else for (const sealedRow of rows) all.push(sealedRow)
@@ -259,7 +250,7 @@ function sealEnded(
   const tables: Record<string, FileRef> = {}
   for (const [table, rows] of sealed) {
     const path = paths.historyFile(table.name, day, publish, epoch)
-    files.addRows({ table, path, rows, scope, codec: 'zstd' }, (ref) => {
+    files.addRows(path, { table, rows, scope, codec: 'zstd' }, (ref) => {
       tables[table.name] = ref
     })
   }
@@ -350,18 +341,15 @@ function following({ manifest, epoch, compactor, publishedAt, nowMs, segments, e
   }
 }
 
-interface RowsToWrite {
-  readonly table: Table
-  readonly path: string
-  readonly rows: Iterable<AnyRow>
-  readonly scope: Scope
-  readonly codec?: 'zstd'
-}
-
 /** Files to be written; a file that a later step of the same draft makes needless is taken out again. */
 class FileSet {
   readonly list: { path: string; bytes: Uint8Array }[] = []
-  readonly #waiting: { path: string; writer: TableWriter; place: (ref: FileRef) => void }[] = []
+  readonly #waiting: { path: string; copy: FileCopy; place: (ref: FileRef) => void }[] = []
+  readonly #encoder: Encoder
+
+  constructor(encoder: Encoder) {
+    this.#encoder = encoder
+  }
 
   add(path: string, bytes: Uint8Array, rows: number): FileRef {
     this.list.push({ path, bytes })
@@ -369,16 +357,14 @@ class FileSet {
   }
 
   /** Copies rows for a file. `place` is told of it when it has been encoded. */
-  addRows({ table, path, rows, scope, codec }: RowsToWrite, place: (ref: FileRef) => void): void {
-    const writer = tableWriter(table, scope, { encodeLater: true, ...(codec !== undefined && { codec }) })
-    writer.write(sortedByKey(table, rows))
-    this.#waiting.push({ path, writer, place })
+  addRows(path: string, file: FileToCopy, place: (ref: FileRef) => void): void {
+    this.#waiting.push({ path, copy: copyFile(file), place })
   }
 
   /** Makes files of the rows that were added. */
   async encode(): Promise<void> {
-    for (const { path, writer, place } of this.#waiting.splice(0)) {
-      place(this.add(path, await writer.finishInTurns(pause), writer.rows))
+    for (const { path, copy, place } of this.#waiting.splice(0)) {
+      place(this.add(path, await this.#encoder.encode(copy), copy.rows))
     }
   }
 

@@ -42,10 +42,19 @@ export interface Made {
 /** Checks events against their definitions and makes them ready to be written. If one is bad, none is made. */
 export function mintEvents(options: MintOptions, limits: SizeLimits, events: readonly NewEvent[]): Minted {
   if (events.length === 0) throw new ServoError('invalid', 'empty_append', 'an append needs at least one event')
-  const envelopes = events.map((event) => envelopeOf(options, event))
-  const texts = envelopes.map(envelopeText)
-  const made = envelopes.map((event, i) => ({ event, definition: (events[i] as NewEvent).definition }))
-  return { events: envelopes, made, texts, bytes: checkSize(limits, envelopes, texts) }
+  const minted = { events: [] as Envelope[], made: [] as Made[], texts: [] as string[], bytes: 0 }
+  for (const newEvent of events) {
+    const event = envelopeOf(options, newEvent)
+    const text = envelopeText(event)
+    const bytes = Buffer.byteLength(text)
+    if (bytes > limits.maxEventBytes) throw tooLarge(`a ${event.event_type} event`, bytes, limits.maxEventBytes)
+    minted.events.push(event)
+    minted.made.push({ event, definition: newEvent.definition })
+    minted.texts.push(text)
+    minted.bytes += bytes + 1
+  }
+  if (minted.bytes > limits.maxSegmentBytes) throw tooLarge('the batch', minted.bytes, limits.maxSegmentBytes)
+  return minted
 }
 
 function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent): Envelope {
@@ -101,17 +110,6 @@ function freeText(event: NewEvent, source: string, idempotencyKey: string): Free
   return texts
 }
 
-function checkSize(limits: SizeLimits, envelopes: readonly Envelope[], texts: readonly string[]): number {
-  let total = 0
-  for (const [i, text] of texts.entries()) {
-    const bytes = Buffer.byteLength(text)
-    if (bytes > limits.maxEventBytes) throw tooLarge(`a ${envelopes[i]?.event_type} event`, bytes, limits.maxEventBytes)
-    total += bytes + 1
-  }
-  if (total > limits.maxSegmentBytes) throw tooLarge('the batch', total, limits.maxSegmentBytes)
-  return total
-}
-
 function badPayload(definition: EventDefinition, path: readonly PropertyKey[], why: string): ServoError {
   const field = ['payload', ...path.map(String)].join('.')
   return new ServoError('invalid', 'bad_payload', `${definition.type}: ${field}: ${why}`, {
@@ -128,14 +126,15 @@ function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefin
   if (!isObject(input) || !isObject(checked)) return undefined
   for (const key of Array.isArray(input) ? input.keys() : Object.keys(input)) {
     const value = input[key]
+    const known = checked[key]
     if (value === undefined) continue
-    if (!Object.hasOwn(checked, key)) return [key]
-    if (!isObject(value)) continue
-    if (checked[key] === value) checked[key] = JSON.parse(canonicalJson(value))
-    else {
-      const deeper = unknownField(value, checked[key])
-      if (deeper !== undefined) return [key, ...deeper]
+    if (known === value) {
+      if (isObject(value)) checked[key] = JSON.parse(canonicalJson(value))
+      continue
     }
+    if (!Object.hasOwn(checked, key)) return [key]
+    const deeper = unknownField(value, known)
+    if (deeper !== undefined) return [key, ...deeper]
   }
   return undefined
 }

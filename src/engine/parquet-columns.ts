@@ -1,8 +1,9 @@
 import { ServoError } from '../lib/error.ts'
 import { canonicalJson } from '../lib/json.ts'
 import type { Column, ColumnKind } from '../model/column.ts'
-import type { AnyRow, Table } from '../model/table.ts'
-import { keyOf, keyText } from './row-merge.ts'
+import type { AnyRow } from '../model/table.ts'
+import type { FileShape } from './parquet-schema.ts'
+import { type KeyTuple, keyOf, keyText } from './row-merge.ts'
 
 const EXPECTED: Record<ColumnKind, string> = {
   string: 'text without lone surrogates',
@@ -18,49 +19,75 @@ const EXPECTED: Record<ColumnKind, string> = {
 
 const SURROGATE = /[\uD800-\uDFFF]/
 
-/** The values of one column for one row group, as they go to disk. Checked one by one, so that the error can name the row. */
-export class ColumnBuffer {
+/** Takes the value of one column out of rows, so that it stays what it is whatever becomes of the row. */
+export function valueCopier(table: FileShape, name: string): (row: AnyRow) => unknown {
+  switch (table.stored[name]!.kind) {
+    case 'strings':
+      return (row) => (Array.isArray(row[name]) ? row[name].slice() : row[name])
+    case 'map':
+      return (row) => (isRecord(row[name]) ? { ...row[name] } : row[name])
+    case 'json':
+      return (row) => jsonOf(table, name, row)
+    default:
+      return (row) => row[name]
+  }
+}
+
+function jsonOf(table: FileShape, name: string, row: AnyRow): string | null {
+  const value: unknown = row[name]
+  if (value === null || value === undefined) return null
+  try {
+    return canonicalJson(value)
+  } catch {
+    throw badRow(table, name, keyOf(table, row), describe(value))
+  }
+}
+
+/** The values of one column for one row group, as they go to disk. */
+export interface StoredColumn {
   readonly name: string
-  values: unknown[] = []
+  readonly values: readonly unknown[]
   /**
    * Some text here has characters beyond U+FFFF. The writer takes the smallest and largest text by UTF-16 code unit and
    * readers take them for UTF-8 order, so for such a column they are wrong and must not be written.
    */
-  astral = false
-  readonly #table: Table
-  readonly #column: Column
-  readonly #encode: (value: unknown) => unknown
+  readonly astral: boolean
+}
 
-  constructor(table: Table, name: string, column: Column) {
-    this.name = name
-    this.#table = table
-    this.#column = column
-    this.#encode = this.#encoder(column.kind)
-  }
-
-  push(row: AnyRow): void {
-    const value: unknown = row[this.name]
+/** Makes copied values what goes to disk. Checks them one by one, so that the error can name the row, by `keyAt`. */
+export function storedColumn(
+  table: FileShape,
+  name: string,
+  values: readonly unknown[],
+  keyAt: (row: number) => KeyTuple,
+): StoredColumn {
+  const column = table.stored[name]!
+  const encoder = new ValueEncoder(column.kind)
+  const stored = values.map((value, row) => {
     if (value === null || value === undefined) {
-      if (!this.#column.nullable) throw this.#badRow(row, 'null')
-      this.values.push(null)
-      return
+      if (!column.nullable) throw badRow(table, name, keyAt(row), 'null')
+      return null
     }
-    const encoded = this.#encode(value)
-    if (encoded === undefined) throw this.#badRow(row, describe(value))
-    this.values.push(encoded)
+    const encoded = encoder.encode(value)
+    if (encoded === undefined) throw badRow(table, name, keyAt(row), describe(value))
+    return encoded
+  })
+  return { name, values: stored, astral: encoder.astral }
+}
+
+/** What a value is on disk, or undefined when the column cannot hold it. */
+class ValueEncoder {
+  astral = false
+  readonly encode: (value: unknown) => unknown
+
+  constructor(kind: ColumnKind) {
+    this.encode = this.#encoder(kind)
   }
 
-  /** A column that is the same for all rows: tenant and workspace. */
-  fill(value: string, count: number): void {
-    this.astral = false
-    if (this.#text(value) === undefined) throw this.#badRow({}, describe(value))
-    this.values = new Array(count).fill(value)
-  }
-
-  /** What a value is on disk, or undefined when the column cannot hold it. */
   #encoder(kind: ColumnKind): (value: unknown) => unknown {
     switch (kind) {
       case 'string':
+      case 'json':
         return (value) => this.#text(value)
       case 'int':
         return (value) => (typeof value === 'number' && (value | 0) === value ? value : undefined)
@@ -76,8 +103,6 @@ export class ColumnBuffer {
         return (value) => this.#strings(value)
       case 'map':
         return (value) => this.#map(value)
-      case 'json':
-        return (value) => this.#json(value)
     }
   }
 
@@ -100,39 +125,29 @@ export class ColumnBuffer {
   }
 
   #map(value: unknown): { key: string; value: string }[] | undefined {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    if (!isRecord(value)) return undefined
     const entries: { key: string; value: string }[] = []
     // Sorted, so that equal maps give equal bytes in whatever order they were filled.
     for (const name of Object.keys(value).sort()) {
       const key = this.#text(name)
-      const text = this.#text((value as Record<string, unknown>)[name])
+      const text = this.#text(value[name])
       if (key === undefined || text === undefined || key === '__proto__') return undefined
       entries.push({ key, value: text })
     }
     return entries
   }
+}
 
-  #json(value: unknown): string | undefined {
-    try {
-      return this.#text(canonicalJson(value))
-    } catch {
-      return undefined
-    }
-  }
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
-  #badRow(row: AnyRow, got: string): ServoError {
-    const key = keyOf(this.#table, row)
-    const expected = EXPECTED[this.#column.kind] + (this.#column.nullable ? ' or null' : '')
-    return new ServoError(
-      'bug',
-      'bad_row',
-      `${this.#table.name}.${this.name} of row ${keyText(key)} must be ${expected}, not ${got}`,
-      {
-        hint: 'This is a bug in the fold that wrote the row. Please report it with the message above.',
-        facts: { table: this.#table.name, column: this.name, key },
-      },
-    )
-  }
+function badRow(table: FileShape, name: string, key: KeyTuple, got: string): ServoError {
+  const column: Column = table.stored[name]!
+  const expected = EXPECTED[column.kind] + (column.nullable ? ' or null' : '')
+  return new ServoError('bug', 'bad_row', `${table.name}.${name} of row ${keyText(key)} must be ${expected}, not ${got}`, {
+    hint: 'This is a bug in the fold that wrote the row. Please report it with the message above.',
+    facts: { table: table.name, column: name, key },
+  })
 }
 
 function describe(value: unknown): string {

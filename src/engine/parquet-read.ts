@@ -4,10 +4,7 @@ import { isServoError, messageOf } from '../lib/error.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 import { unreadable } from './checked.ts'
 import { skimFooter } from './parquet-footer.ts'
-import { planRead, type ReadPlan, rowColumns } from './parquet-schema.ts'
-
-/** Files say what they are, so that one given to the wrong reader is noticed. */
-export const FORMAT = '1'
+import { FORMAT, planRead, type ReadPlan, rowColumns } from './parquet-schema.ts'
 
 /** What is needed of a footer to read rows: small enough to keep for many files. */
 export interface Footer {

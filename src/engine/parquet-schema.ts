@@ -4,10 +4,16 @@ import type { Column } from '../model/column.ts'
 import type { Table } from '../model/table.ts'
 import { REPAIR_HINT } from './checked.ts'
 
+/** Files say what they are, so that one given to the wrong reader is noticed. */
+export const FORMAT = '1'
+
+/** As much of a table as its files are made of. Plain data, so that it can go to another thread. */
+export type FileShape = Pick<Table, 'name' | 'key' | 'columns' | 'stored'>
+
 const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
 
 /** The schema of a table's files: `stored`, column by column. */
-export function schemaOf(table: Table): SchemaElement[] {
+export function schemaOf(table: FileShape): SchemaElement[] {
   const columns = Object.entries(table.stored)
   return [{ name: 'servo', num_children: columns.length }, ...columns.flatMap(([name, column]) => elementsOf(name, column))]
 }
@@ -16,7 +22,7 @@ export function schemaOf(table: Table): SchemaElement[] {
  * The schema by which the writer encodes values. It would serialize JSON by its own lights, so it gets our canonical text
  * as bytes of no kind; the footer must say JSON all the same, and in the old way too, or DuckDB sees a BLOB.
  */
-export function encodingSchemaOf(table: Table): SchemaElement[] {
+export function encodingSchemaOf(table: FileShape): SchemaElement[] {
   return schemaOf(table).map((element) => {
     if (element.converted_type !== 'JSON') return element
     const { converted_type: _, logical_type: __, ...plain } = element
@@ -97,7 +103,7 @@ export function planRead(table: Table, schema: readonly SchemaElement[], file: s
 }
 
 /** The columns of a row in memory: those on disk without tenant and workspace, which are the same for all. */
-export function rowColumns(table: Table): [string, Column][] {
+export function rowColumns(table: FileShape): [string, Column][] {
   return Object.entries(table.stored).filter(([name]) => name === 'row_version' || name in table.columns)
 }
 

@@ -2,7 +2,8 @@ import { parquetMetadata } from 'hyparquet'
 import { expect, test } from 'vitest'
 import { type Columns, col } from '../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../model/table.ts'
-import { decodeRows, encodeRows, ROW_GROUP_ROWS, tableWriter } from './parquet.ts'
+import { decodeRows, encodeRows } from './parquet.ts'
+import { ROW_GROUP_ROWS, tableWriter } from './parquet-write.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 const { optional } = col

@@ -6,7 +6,7 @@ import type { AnyRow, MergeGroup, Table } from '../model/table.ts'
 /** All parts of a row's key, in the order of the table. */
 export type KeyTuple = readonly KeyPart[]
 
-export function keyOf(table: Table, row: AnyRow): KeyPart[] {
+export function keyOf(table: Pick<Table, 'key'>, row: AnyRow): KeyPart[] {
   return table.key.map((name) => row[name] as KeyPart)
 }
 

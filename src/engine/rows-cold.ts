@@ -12,7 +12,7 @@ export const coldKey = (key: readonly (KeyPart | undefined)[]): string => key.fi
 export class ColdTable implements ColdRows {
   readonly table: Table
   /** Since the last base. */
-  readonly recent = new Map<string, AnyRow>()
+  recent = new Map<string, AnyRow>()
   /** How often a row has been added or changed, for whoever keeps something that is made of them. */
   changes = 0
   /** Of those, what changed since the last publish. */
@@ -78,6 +78,14 @@ export class ColdTable implements ColdRows {
 
   forgetFetched(): void {
     this.#fetched.clear()
+  }
+
+  /** The rows since the last base, which are in memory no more. */
+  takeRecent(): ReadonlyMap<string, AnyRow> {
+    const taken = this.recent
+    this.recent = new Map()
+    this.clearChanges()
+    return taken
   }
 
   clearChanges(): void {

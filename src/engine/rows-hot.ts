@@ -112,6 +112,15 @@ export class HotTable implements HotRows {
     }
   }
 
+  /** The same for all rows under the first part of a key; returns them. */
+  unloadUnder(k1: KeyPart): AnyRow[] {
+    const rows = [...this.#ownUnder(k1)]
+    for (const row of rows) this.#forget(row)
+    this.#size -= rows.length
+    this.#rows.delete(k1)
+    return rows
+  }
+
   *under(k1: KeyPart, k2?: KeyPart): Iterable<AnyRow> {
     yield* this.#ownUnder(k1, k2)
     if (this.#parent !== undefined) yield* this.#inherited(this.#parent.under(k1, k2))

@@ -1,25 +1,27 @@
 import { crc32 } from 'node:zlib'
 import { ServoError } from '../lib/error.ts'
 import type { KeyPart } from '../model/rows.ts'
-import type { AnyRow, Table } from '../model/table.ts'
-import { type FileIndex, type Scope, type TableWriter, tableWriter, type WriterOptions } from './parquet.ts'
+import type { AnyRow } from '../model/table.ts'
+import type { FileShape } from './parquet-schema.ts'
+import { type FileIndex, type TableWriter, tableWriter } from './parquet-write.ts'
+import type { Scope } from './paths.ts'
 import { compareTuples, type KeyTuple, keyText } from './row-merge.ts'
 import { bloomOf } from './sorted-run-bloom.ts'
 import { describeRun, type GroupEntry } from './sorted-run-index.ts'
 
 /** A whole run at once, of rows in key order. */
-export function encodeRun(table: Table, rows: readonly AnyRow[], scope: Scope): Uint8Array {
+export function encodeRun(table: FileShape, rows: readonly AnyRow[], scope: Scope): Uint8Array {
   const writer = runWriter(table, scope)
   writer.write(rows)
   return writer.finish()
 }
 
-export function runWriter(table: Table, scope: Scope, options: Pick<WriterOptions, 'encodeLater'> = {}): TableWriter {
-  return tableWriter(table, scope, { codec: 'zstd', index: runFileIndex(table), ...options })
+export function runWriter(table: FileShape, scope: Scope): TableWriter {
+  return tableWriter(table, scope, { codec: 'zstd', index: runFileIndex(table) })
 }
 
 /** Sees to the order of rows, and notes by what the run will be searched and checked. */
-function runFileIndex(table: Table): FileIndex {
+export function runFileIndex(table: FileShape): FileIndex {
   const groups: GroupEntry[] = []
   let last: KeyTuple | null = null
   return {
@@ -45,7 +47,7 @@ function runFileIndex(table: Table): FileIndex {
   }
 }
 
-function notSorted(table: Table, last: KeyTuple, key: KeyTuple): ServoError {
+function notSorted(table: FileShape, last: KeyTuple, key: KeyTuple): ServoError {
   return new ServoError('bug', 'run_not_sorted', `a run of ${table.name} cannot have ${keyText(key)} after ${keyText(last)}`, {
     hint: 'Rows of a run come in key order, each key once. Sort and merge them first.',
     facts: { table: table.name, last, key },

@@ -168,10 +168,10 @@ export class View {
         const hot = this.#state.hotTable(table)
         for (const ownerId of [...hot.firstKeys()]) {
           if (owners.get(ownerId) !== undefined) continue
-          for (const row of [...hot.under(ownerId)]) hot.unload(row)
+          hot.unloadUnder(ownerId)
         }
       }
     }
-    for (const cold of this.#state.coldTables.values()) cold.recent.clear()
+    for (const cold of this.#state.coldTables.values()) cold.takeRecent()
   }
 }

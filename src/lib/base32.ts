@@ -1,11 +1,12 @@
 const RFC4648_LOWER = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** RFC 4648 base32 in lower case without padding: safe in file names, URLs and every queue's task ids. */
-export function base32(bytes: Uint8Array): string {
+/** RFC 4648 base32 in lower case without padding: safe in file names, URLs and every queue's task ids; at most so many characters. */
+export function base32(bytes: Uint8Array, length = Number.POSITIVE_INFINITY): string {
   let text = ''
   let buffer = 0
   let bits = 0
   for (const byte of bytes) {
+    if (text.length >= length) break
     buffer = (buffer << 8) | byte
     bits += 8
     while (bits >= 5) {
@@ -15,5 +16,5 @@ export function base32(bytes: Uint8Array): string {
     buffer &= (1 << bits) - 1
   }
   if (bits > 0) text += RFC4648_LOWER[(buffer << (5 - bits)) & 31]
-  return text
+  return text.length > length ? text.slice(0, length) : text
 }

@@ -34,27 +34,38 @@ function writeStructure(value: object, depth: number): string {
     })
   }
   if (Array.isArray(value)) {
-    let text = '['
-    for (let i = 0; i < value.length; i++) text += (i === 0 ? '' : ',') + write(value[i], depth + 1)
+    if (value.length === 0) return '[]'
+    let text = `[${write(value[0], depth + 1)}`
+    for (let i = 1; i < value.length; i++) text += `,${write(value[i], depth + 1)}`
     return `${text}]`
   }
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null)
     throw notJson(`an instance of ${prototype.constructor?.name ?? 'a class'}`)
   let text = '{'
-  let first = true
   for (const key of sortedKeys(value)) {
-    // A `__proto__` member survives here but is dropped or worse by many a reader, so nobody may write one.
-    if (key === '__proto__')
-      throw new ServoError('invalid', 'json_proto_key', 'the key "__proto__" is not allowed in JSON', {
-        hint: 'Rename the key.',
-      })
     const member = (value as Record<string, unknown>)[key]
     if (member === undefined) continue
-    text += `${first ? '' : ','}${writeString(key)}:${write(member, depth + 1)}`
-    first = false
+    if (text.length > 1) text += ','
+    text += (names.get(key) ?? nameOf(key)) + write(member, depth + 1)
   }
   return `${text}}`
+}
+
+/** Names of members as they are written, with the colon. Most values have the names of those before them. */
+const names = new Map<string, string>()
+/** Names that people choose must not fill the memory. */
+const MOST_NAMES = 1_000
+
+function nameOf(key: string): string {
+  // A `__proto__` member survives here but is dropped or worse by many a reader, so nobody may write one.
+  if (key === '__proto__')
+    throw new ServoError('invalid', 'json_proto_key', 'the key "__proto__" is not allowed in JSON', {
+      hint: 'Rename the key.',
+    })
+  const name = `${writeString(key)}:`
+  if (names.size < MOST_NAMES) names.set(key, name)
+  return name
 }
 
 function sortedKeys(value: object): string[] {

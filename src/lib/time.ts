@@ -1,7 +1,12 @@
 import { ServoError } from './error.ts'
 
+// Facts come in batches, and those of a batch were received in the same millisecond.
+let lastMs = 0
+let lastIso = '1970-01-01T00:00:00.000Z'
+
 /** Milliseconds of an ISO 8601 UTC text such as `2025-01-15T10:00:00.000Z`. */
 export function toMs(iso: string): number {
+  if (iso === lastIso) return lastMs
   const ms = Date.parse(iso)
   if (Number.isNaN(ms))
     throw new ServoError('invalid', 'bad_timestamp', `${JSON.stringify(iso.slice(0, 40))} is not a timestamp`, {
@@ -10,14 +15,11 @@ export function toMs(iso: string): number {
   return ms
 }
 
-let lastMs = Number.NaN
-let lastIso = ''
-
 export function toIso(ms: number): string {
-  // Facts come in batches, and those of a batch were received in the same millisecond.
   if (ms !== lastMs) {
-    lastIso = new Date(ms).toISOString()
-    lastMs = ms
+    const date = new Date(ms)
+    lastIso = date.toISOString()
+    lastMs = date.getTime()
   }
   return lastIso
 }

@@ -6,7 +6,7 @@ import { sha256Bytes } from '../../lib/hash.ts'
  * are slow with a common prefix; a hash has neither problem.
  */
 export function queueSafeId(prefix: 'd' | 't' | 'a', readableId: string): string {
-  return `${prefix}_${base32(sha256Bytes(readableId)).slice(0, 26)}`
+  return `${prefix}_${base32(sha256Bytes(readableId), 26)}`
 }
 
 export const dispatchId = (runId: string, taskKey: string, attempt: number): string => `dispatch:${runId}:${taskKey}:${attempt}`

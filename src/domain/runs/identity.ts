@@ -10,7 +10,7 @@ export interface TenantSecret {
 
 /** The run id of a run key: the same for ever, and not to be guessed or shared between tenants. */
 export function runIdFromRunKey(tenantId: string, workspaceId: string, runKey: string, secret: TenantSecret): string {
-  return `run_${base32(hmacSha256(secret.value, `${tenantId}:${workspaceId}:${runKey}`)).slice(0, 26)}`
+  return `run_${base32(hmacSha256(secret.value, `${tenantId}:${workspaceId}:${runKey}`), 26)}`
 }
 
 export interface RequestedWork {

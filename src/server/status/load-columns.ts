@@ -1,6 +1,6 @@
 import type { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import type { StatusColumns } from '../../domain/partitions/status-columns.ts'
-import { ROW_GROUP_ROWS } from '../../engine/parquet.ts'
+import { ROW_GROUP_ROWS } from '../../engine/parquet-write.ts'
 import type { BlockPart } from '../../engine/run-columns.ts'
 import type { Row } from '../../model/table.ts'
 import type { KeyPositions } from './key-positions.ts'

@@ -1,0 +1,23 @@
+import { createHmac } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { hmacSha256 } from './hash.ts'
+
+test('a keyed hash is the one of every other program, for secrets of any length, one after the other', () => {
+  const secret = fc.oneof(fc.string({ maxLength: 200, unit: 'binary' }), fc.uint8Array({ maxLength: 200 }))
+  fc.assert(
+    fc.property(fc.array(secret, { minLength: 1, maxLength: 3 }), fc.string({ unit: 'binary' }), (secrets, data) => {
+      for (const key of [...secrets, ...secrets]) {
+        const expected = createHmac('sha256', key).update(data).digest('hex')
+        expect(Buffer.from(hmacSha256(key, data)).toString('hex')).toBe(expected)
+      }
+    }),
+  )
+})
+
+test('a secret whose bytes change is another secret', () => {
+  const secret = new Uint8Array(32).fill(1)
+  const before = hmacSha256(secret, 'data')
+  secret[0] = 2
+  expect(Buffer.compare(before, hmacSha256(secret, 'data'))).not.toBe(0)
+})
