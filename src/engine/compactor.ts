@@ -25,6 +25,7 @@ import {
 } from './manifest.ts'
 import type { Made } from './mint.ts'
 import { Paths, type Scope, segmentUlid } from './paths.ts'
+import { provideRows } from './provide-rows.ts'
 import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
 import { mergeRows } from './row-merge.ts'
 import { coldKey } from './rows-cold.ts'
@@ -427,26 +428,14 @@ export class Compactor {
 
   /** Fetches the cold rows that folds will look up, so that the fold itself does no IO. */
   async #fetch(reads: readonly Read[]): Promise<void> {
-    const byTable = new Map<Table, Map<string, KeyPart[]>>()
-    for (const { table, key } of reads) {
-      const parts = key.filter((part) => part !== undefined)
-      const keys = byTable.get(table) ?? new Map<string, KeyPart[]>()
-      keys.set(parts.join('\0'), parts)
-      byTable.set(table, keys)
-    }
-    for (const cold of this.state.coldTables.values()) cold.forgetFetched()
-    await Promise.all(
-      [...byTable].map(async ([table, keys]) => {
-        const list = [...keys.values()]
-        const rows = await this.#stored(table, list)
-        for (const [i, key] of list.entries()) {
-          const stored = rows[i]
-          const inTransit = this.#inTransit.get(table)?.get(coldKey(key))
-          const row = stored && inTransit ? mergeRows(table, stored, inTransit) : (stored ?? inTransit)
-          this.state.coldTable(table).provide(key, row)
-        }
-      }),
-    )
+    await provideRows(this.state, reads, async (table, keys) => {
+      const rows = await this.#stored(table, keys)
+      const inTransit = this.#inTransit.get(table)
+      return rows.map((stored, i) => {
+        const moving = inTransit?.get(coldKey(keys[i] as KeyPart[]))
+        return stored && moving ? mergeRows(table, stored, moving) : (stored ?? moving)
+      })
+    })
   }
 
   async #stored(table: Table, keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]> {
