@@ -45,7 +45,7 @@ export function explain(assetKey: string, position: number, options: ExplainOpti
   const { staleness, graph } = options
   const found: Explanation[] = []
   const reached = new Map<string, Reached>([[assetKey, reachedAt(staleness.asset(assetKey), position)]])
-  for (const key of [...ancestry(graph, assetKey)].reverse()) {
+  for (const key of [...ancestry(graph, [assetKey])].reverse()) {
     const here = reached.get(key)
     if (here === undefined) continue
     const asset = staleness.asset(key)

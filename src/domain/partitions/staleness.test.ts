@@ -196,6 +196,20 @@ describe('a partition', () => {
     expect(because?.path).toEqual(['sum[2025-01-03]', 'sum[2025-01-04]', 'sum[2025-01-05]', 'sum[2025-01-06]'])
   })
 
+  test('of an asset that is made from its own past and from others is stale when those of its past are', () => {
+    const before = { type: 'time_window', start_offset: -1, end_offset: -1 }
+    const shop = world([
+      { asset_key: 'in', partitions: days },
+      { asset_key: 'raw', partitions: days, deps: [{ asset_key: 'in' }] },
+      { asset_key: 'sum', partitions: days, deps: [{ asset_key: 'raw' }, { asset_key: 'sum', mapping: before }] },
+    ])
+    shop.allMade()
+    expect(shop.display('sum', '2025-03-14')).toBe('MATERIALIZED')
+    shop.made('in', '2025-01-03', 9_000)
+    expect(shop.display('sum', '2025-03-14')).toBe('STALE')
+    expect(shop.display('sum', '2025-01-02')).toBe('MATERIALIZED')
+  })
+
   test.each([1, 100, 100_000])('made from %i partitions knows when one of them is newer or missing', (count) => {
     const keys = Array.from({ length: count }, (_, i) => `k${i}`)
     const shop = world([

@@ -1,4 +1,5 @@
 import type { AssetDefinition } from '../../contract/definition.ts'
+import { Heap } from '../../lib/heap.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { Span } from '../../partitions/spans.ts'
 import type { RecordedGraph } from '../assets/definitions.ts'
@@ -39,6 +40,8 @@ export interface StalenessOptions {
 /** An asset as staleness sees it. */
 export interface StaleAsset {
   readonly key: string
+  /** Greater than that of everything it is made from. */
+  readonly order: number
   readonly definition: AssetDefinition
   readonly columns: StatusColumns
   /** Its partitions at this moment; columns may follow more later. */
@@ -55,6 +58,7 @@ export interface StaleAsset {
   readonly known: Uint8Array
 }
 
+const UNKNOWN = 0
 const FRESH = 1
 const STALE = 2
 
@@ -65,7 +69,6 @@ const STALE = 2
 export class Staleness {
   readonly #options: StalenessOptions
   readonly #assets = new Map<string, StaleAsset>()
-  readonly #aboveOf = new Map<string, readonly string[]>()
   /** For the spans that a link was last asked about: a million partitions may be made from the same hundred thousand. */
   readonly #answers = new Map<StaleLink, { readonly spans: readonly Span[]; readonly isStale: boolean }>()
 
@@ -76,8 +79,13 @@ export class Staleness {
   asset(key: string): StaleAsset {
     const known = this.#assets.get(key)
     if (known !== undefined) return known
-    for (const each of this.#above(key)) if (!this.#assets.has(each)) this.#prepare(each)
+    this.prepare([key])
     return this.#assets.get(key) as StaleAsset
+  }
+
+  /** Makes assets ready to be asked about, quicker together than one by one. */
+  prepare(keys: readonly string[]): void {
+    for (const each of ancestry(this.#options.graph, keys)) if (!this.#assets.has(each)) this.#prepare(each)
   }
 
   /** After everything it is made from. */
@@ -89,6 +97,8 @@ export class Staleness {
     const upstream: StaleAsset[] = []
     const asset: StaleAsset = {
       key,
+      // Prepared in the order of the graph, at least as far as one depends on the other.
+      order: this.#assets.size,
       definition,
       columns,
       set,
@@ -121,7 +131,7 @@ export class Staleness {
 
   /** Whether it is stale, by itself or because something it is made from is, however far up. */
   isStale(asset: StaleAsset, position: number): boolean {
-    if (asset.known[position] === 0) this.workOut(asset, { from: position, to: position })
+    if (asset.known[position] === UNKNOWN) this.workOut(asset, { from: position, to: position })
     return asset.known[position] === STALE
   }
 
@@ -136,7 +146,7 @@ export class Staleness {
   count(asset: StaleAsset): StatusCounts {
     const { columns, known } = asset
     const { count } = asset.set
-    if (known.includes(0)) this.workOut(asset, { from: 0, to: count - 1 })
+    if (known.includes(UNKNOWN)) this.workOut(asset, { from: 0, to: count - 1 })
     let never = 0
     let failed = 0
     let stale = 0
@@ -162,32 +172,37 @@ export class Staleness {
     }
   }
 
-  /** Works out what is not known of a span, and before it of all it is made from: assets in order, so nothing recurs. */
+  /**
+   * Works out what is not known of a span, and before it of all it is made from. Goes up asset by asset, the last of the graph
+   * first, so that each is asked once for all that anything below it needs, and then down again: nothing recurs.
+   */
   workOut(asset: StaleAsset, span: Span): void {
-    const needs = new Map<string, Span>([[asset.key, span]])
-    const order = this.#above(asset.key)
-    for (let i = order.length - 1; i >= 0; i--) {
-      const need = needs.get(order[i] as string)
-      if (need === undefined || need.to < need.from) continue
-      for (const link of this.asset(order[i] as string).links) {
-        const hull = link.hull(need)
-        const known = needs.get(link.upstream)
-        needs.set(
-          link.upstream,
-          known === undefined ? hull : { from: Math.min(known.from, hull.from), to: Math.max(known.to, hull.to) },
-        )
+    const needs = new Map<StaleAsset, Span>()
+    const open = new Heap<StaleAsset>((a, b) => a.order > b.order)
+    const order: StaleAsset[] = []
+    const need = (of: StaleAsset, { from, to }: Span): void => {
+      if (!of.known.subarray(from, to + 1).includes(UNKNOWN)) return
+      const known = needs.get(of)
+      if (known === undefined) open.push(of)
+      needs.set(of, known === undefined ? { from, to } : { from: Math.min(known.from, from), to: Math.max(known.to, to) })
+    }
+    need(asset, span)
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      order.push(next)
+      const { links, upstream } = next
+      // Its own past first: that too has to be made from something.
+      for (const [i, link] of links.entries()) if (upstream[i] === next) need(next, link.hull(needs.get(next) as Span))
+      for (const [i, link] of links.entries()) {
+        if (upstream[i] !== next) need(upstream[i] as StaleAsset, link.hull(needs.get(next) as Span))
       }
     }
-    for (const key of order) {
-      const need = needs.get(key)
-      if (need !== undefined) this.#fill(this.asset(key), need)
-    }
+    for (const each of order.reverse()) this.#fill(each, needs.get(each) as Span)
   }
 
   #fill(asset: StaleAsset, { from, to }: Span): void {
     const { known, links, upstream } = asset
     for (let position = from; position <= to; position++) {
-      if (known[position] !== 0) continue
+      if (known[position] !== UNKNOWN) continue
       let isStale = this.causes(asset, position) !== 0
       for (let i = 0; i < links.length && !isStale; i++) {
         isStale = this.#isAnyStale(links[i] as StaleLink, (upstream[i] as StaleAsset).known, position)
@@ -204,16 +219,6 @@ export class Staleness {
     const isStale = spans.some(({ from, to }) => known.subarray(from, to + 1).includes(STALE))
     this.#answers.set(link, { spans, isStale })
     return isStale
-  }
-
-  /** An asset after everything it is made from. */
-  #above(key: string): readonly string[] {
-    let order = this.#aboveOf.get(key)
-    if (order === undefined) {
-      order = ancestry(this.#options.graph, key)
-      this.#aboveOf.set(key, order)
-    }
-    return order
   }
 }
 
@@ -232,9 +237,9 @@ function causesOf(link: StaleLink, { columns, isSource }: StaleAsset, position: 
   return causes
 }
 
-/** An asset and all it is made from, in an order in which everything comes after what it is made from. */
-export function ancestry({ graph }: Pick<RecordedGraph, 'graph'>, key: string): readonly string[] {
-  const found = new Set([key])
+/** Some assets and all they are made from, in an order in which everything comes after what it is made from. */
+export function ancestry({ graph }: Pick<RecordedGraph, 'graph'>, keys: readonly string[]): readonly string[] {
+  const found = new Set(keys)
   // A set goes on with what is added while it is gone through.
   for (const each of found) for (const upstream of graph.upstream(each)) found.add(upstream)
   return graph.order.filter((each) => found.has(each))

@@ -54,9 +54,9 @@ export class CurrentStaleness {
     const graph = this.#source.graph()
     const partitions = this.#source.partitions()
     const nowMs = this.#source.now()
-    const needed = new Set(assets.flatMap((key) => ancestry(graph, key)))
+    const needed = ancestry(graph, assets)
     const columns = await this.#cache.load(
-      [...needed].map((key) => ({
+      needed.map((key) => ({
         key,
         keys: this.#source.keysOf(key),
         set: partitions.of(key),
@@ -68,6 +68,7 @@ export class CurrentStaleness {
     const known = this.#kept.get(asked)
     if (known?.mark === mark) return known
     const staleness = new Staleness({ graph, partitions, columns: (key) => columns.get(key) as StatusColumns, nowMs })
+    staleness.prepare(assets)
     const kept = { graph, partitions, staleness, rows: this.#source.rows(), mark, counts: new Map() }
     this.#kept.delete(asked)
     this.#kept.set(asked, kept)
