@@ -66,7 +66,11 @@ export class ColumnBlock {
   only(name: string): string | undefined {
     const page = this.#page(name)
     if (page?.dictionary?.count !== 1 || page.nulls > 0) return undefined
-    return plainTexts(page.dictionary.values(), 1).at(0)
+    const { packed, values } = page.dictionary
+    // Block after block says the same.
+    if (lastOnly === undefined || Buffer.compare(packed, lastOnly.packed) !== 0)
+      lastOnly = { packed: packed.slice(), text: plainTexts(values(), 1).at(0) }
+    return lastOnly.text
   }
 
   words(name: string): Words {
@@ -136,6 +140,7 @@ export class ColumnBlock {
       const packed = bytes.subarray(reader.offset, reader.offset + header.compressed_page_size)
       const size = Number(header.uncompressed_page_size)
       dictionary = {
+        packed,
         values: () => unpack(packed, size, meta),
         count: header.dictionary_page_header?.num_values ?? 0,
       }
@@ -167,6 +172,9 @@ export class ColumnBlock {
   }
 }
 
+/** Texts that need not be unpacked again. */
+let lastOnly: { readonly packed: Uint8Array; readonly text: string } | undefined
+
 interface Page {
   /** Unpacked when asked for. */
   values(): Uint8Array
@@ -174,7 +182,7 @@ interface Page {
   readonly nulls: number
   /** For each row whether it has a value; absent when all have. */
   readonly present?: Uint8Array
-  readonly dictionary?: { values(): Uint8Array; readonly count: number }
+  readonly dictionary?: { readonly packed: Uint8Array; values(): Uint8Array; readonly count: number }
 }
 
 /** The least that zlib takes. */
