@@ -10,6 +10,9 @@ export interface Encoder {
 /** Fewer rows are encoded before a thread has been told of them. */
 const WORTH_A_HOP = 500
 
+/** Room for a file of some thousand rows; as much as this process has would only fill up with garbage between two publishes. */
+const YOUNG_MB = 32
+
 const PROGRAM = path.join(import.meta.dirname, `encoder-thread${path.extname(import.meta.filename)}`)
 
 /** Encodes in this thread, letting others have their turn after each row group. */
@@ -37,7 +40,11 @@ export function encoderThread({
 
   function start(): void {
     // Without the options of this process, which may be a debugger's or a test runner's.
-    const started = new Worker(program, { execArgv: [], name: 'servo-encoder' })
+    const started = new Worker(program, {
+      execArgv: [],
+      name: 'servo-encoder',
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    })
     thread = started
     started.on('online', () => {
       isReady = true
