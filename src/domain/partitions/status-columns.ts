@@ -1,18 +1,6 @@
 import { assert } from '../../lib/assert.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 
-/** What is known of one partition, as far as its status depends on it. Moments in milliseconds; 0 or absent is never. */
-export interface PartitionFacts {
-  readonly madeAt: number
-  /** As of when it read what it is made from. */
-  readonly inputsAt: number
-  readonly codeVersion: string | null
-  /** Its last attempt, and whether that failed. */
-  readonly attemptAt: number
-  readonly failed: boolean
-  readonly wipedAt: number
-}
-
 /** What is known of several partitions together. */
 export interface SpanFacts {
   /** When the last of them was made. */
@@ -25,7 +13,7 @@ export interface SpanFacts {
 const BLOCK = 1_024
 
 /**
- * The status of every partition of an asset, by position: 40 bytes each, whatever the key. It takes facts in any order and any
+ * The status of every partition of an asset, by position: 37 bytes each, whatever the key. It takes facts in any order and any
  * number of times, by the rule of the table: the later materialization counts, and the later attempt.
  */
 export class StatusColumns {
