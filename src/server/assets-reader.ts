@@ -3,10 +3,9 @@ import type { AssetDefinition } from '../contract/definition.ts'
 import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
 import type { GraphPartitions } from '../domain/assets/graph-partitions.ts'
 import { knownAsset, selectedAssets } from '../domain/assets/known-assets.ts'
-import { partitionStatus } from '../domain/partitions/partition-status.table.ts'
+import { isWiped, partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { assert } from '../lib/assert.ts'
 import { toIso } from '../lib/time.ts'
-import type { Row } from '../model/table.ts'
 import { mappingInWords, partitionsInWords } from '../partitions/in-words.ts'
 import type { PartitionSet } from '../partitions/partition-set.ts'
 import type { KnownAssets } from './known-assets.ts'
@@ -116,6 +115,3 @@ function linkInWords(partitions: GraphPartitions, assetKey: string, upstream: st
   if (partitions.of(upstream).definition === undefined) return null
   return mappingInWords(partitions.mapping(assetKey, upstream, mapping))
 }
-
-const isWiped = ({ wiped_at, last_materialization_at }: Row<typeof partitionStatus>): boolean =>
-  wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)

@@ -5,7 +5,7 @@ import { keysOfAsset } from '../domain/assets/former-keys.ts'
 import type { Link } from '../domain/assets/graph-mappings.ts'
 import { type GraphPartitions, taskKey } from '../domain/assets/graph-partitions.ts'
 import type { dispatchOutbox } from '../domain/dispatch/dispatch-outbox.table.ts'
-import { partitionStatus } from '../domain/partitions/partition-status.table.ts'
+import { isWiped, partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { runs } from '../domain/runs/runs.table.ts'
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../domain/tasks/tasks.table.ts'
@@ -162,9 +162,6 @@ function valueIn(row: StatusRow | undefined): StoredValue | undefined {
   const { partition_key, last_materialization_id, last_materialization_path } = row
   return { partition_key, materialization_id: last_materialization_id, path: last_materialization_path }
 }
-
-const isWiped = ({ wiped_at, last_materialization_at }: StatusRow): boolean =>
-  wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)
 
 function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key?: string): ServoError {
   const what = key === undefined ? `a partition of ${upstream}` : taskKey(upstream, key)

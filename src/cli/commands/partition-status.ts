@@ -5,6 +5,7 @@ import { aligned, type Cell } from '../columns.ts'
 import { wholeNumber } from '../flags.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
+import { localTime } from '../show-run.ts'
 
 /** The server of the project, or its folder when none runs. */
 async function open(flags: ProjectFlags): Promise<StatusApi> {
@@ -151,9 +152,6 @@ const statusColour: Readonly<Record<DisplayStatus, (text: string) => string>> = 
 }
 const shownStatus = (status: DisplayStatus): string => statusColour[status](statusWords[status])
 const words = (name: string): string => name.replaceAll('_', ' ')
-
-/** As the clock on the wall shows it. */
-const localTime = (moment: string | null): string => (moment === null ? '' : new Date(moment).toLocaleString('sv-SE'))
 
 function oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
   const found = allowed.find((each) => each === value)

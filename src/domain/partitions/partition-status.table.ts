@@ -1,5 +1,5 @@
 import { col } from '../../model/column.ts'
-import { defineTable } from '../../model/table.ts'
+import { defineTable, type Row } from '../../model/table.ts'
 
 export const partitionStatus = defineTable({
   name: 'partition_status',
@@ -57,3 +57,7 @@ export const partitionStatus = defineTable({
     wiped_reason: col.optional(col.string('Why, if they said so.')),
   },
 })
+
+/** Whether its last materialization does not count any more. */
+export const isWiped = ({ wiped_at, last_materialization_at }: Row<typeof partitionStatus>): boolean =>
+  wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)
