@@ -288,24 +288,20 @@ export class Loop {
     // What is decided in this turn of the event loop goes along.
     await undefined
     try {
-      for (;;) {
-        if (this.#sealed.length === 0) this.seal()
-        const segment = this.#sealed[0]
-        if (segment === undefined) break
-        this.#inFlight = true
-        await this.#writeSegment(segment)
+      let writing = this.#begin()
+      while (writing !== undefined) {
+        await writing.done
         this.#inFlight = false
+        // What came meanwhile goes into the next one.
+        await this.#foldAll()
         // Memory became worth nothing meanwhile: whoever waited was told, and nothing more may come of it.
         if (this.#broken !== undefined) return
         this.#sealed.shift()
-        this.#settle(segment)
-        // What came meanwhile goes into the next one.
-        await this.#pumping
-        if (this.#inbox.length > 0) {
-          this.#nudged = true
-          this.#pumping = this.#pump()
-          await this.#pumping
-        }
+        // The disk has its next before anybody hears of this one: what they do then takes as long as a write.
+        const next = this.#begin()
+        this.#settle(writing.segment)
+        if (next === undefined) await this.#foldAll()
+        writing = next ?? this.#begin()
       }
       this.#reactToOthers()
     } catch (error) {
@@ -313,6 +309,26 @@ export class Loop {
     } finally {
       this.#writing = undefined
     }
+  }
+
+  /** Begins to write what waits, if anything does. */
+  #begin(): { segment: SealedSegment; done: Promise<void> } | undefined {
+    if (this.#sealed.length === 0) this.seal()
+    const segment = this.#sealed[0]
+    if (segment === undefined) return undefined
+    this.#inFlight = true
+    const done = this.#writeSegment(segment)
+    // Whoever waits for it is told, but that may be a moment later.
+    done.catch(() => undefined)
+    return { segment, done }
+  }
+
+  async #foldAll(): Promise<void> {
+    await this.#pumping
+    if (this.#inbox.length === 0) return
+    this.#nudged = true
+    this.#pumping = this.#pump()
+    await this.#pumping
   }
 
   async #writeSegment({ ulid, texts }: SealedSegment): Promise<void> {
