@@ -5,6 +5,7 @@ import { mergeRows } from './row-merge.ts'
 import { type ColdTable, coldKey } from './rows-cold.ts'
 import type { BlockPart } from './run-columns.ts'
 import type { RunReader } from './sorted-run.ts'
+import type { RunDescription } from './sorted-run-index.ts'
 
 /**
  * A cold table at one moment: files that hold most of it, and what is in memory. What all versions of a row come to is its
@@ -17,7 +18,9 @@ export interface ColdRowsToRead {
   /** Rows in memory: those that no run has yet, and perhaps some that one has. */
   recent(): Iterable<AnyRow>
   /** The columns of all rows of a run whose key begins so. */
-  columns(ref: RunRef, first: KeyPart): AsyncIterable<BlockPart>
+  columns(ref: RunRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncIterable<BlockPart>
+  /** What a run says of its row groups. */
+  describe(ref: RunRef): Promise<RunDescription | undefined>
   /** Rows by key, each in the place of its key. */
   lookup(keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]>
 }
@@ -40,7 +43,8 @@ export function coldRowsToRead(table: Table, { runs, inTransit, memory, reader, 
       if (inTransit !== undefined) yield* inTransit.values()
       yield* memory.rows()
     },
-    columns: (ref, first) => reader.columns(table, ref, first),
+    columns: (ref, first, isWanted) => reader.columns(table, ref, first, isWanted),
+    describe: (ref) => reader.describe(table, ref),
     async lookup(keys) {
       const rows = await stored(keys)
       return keys.map((key, i) => {

@@ -33,9 +33,9 @@ export interface FileToCopy {
 
 export function copyFile({ table, scope, codec = 'snappy', isRun = false, rows }: FileToCopy): FileCopy {
   const all = [...rows]
-  const { name, key, columns, stored } = table
+  const { name, key, columns, stored, digest } = table
   return {
-    table: { name, key, columns, stored },
+    table: { name, key, columns, stored, ...(digest !== undefined && { digest }) },
     scope,
     codec,
     isRun,

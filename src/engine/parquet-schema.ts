@@ -8,7 +8,7 @@ import { REPAIR_HINT } from './checked.ts'
 export const FORMAT = '1'
 
 /** As much of a table as its files are made of. Plain data, so that it can go to another thread. */
-export type FileShape = Pick<Table, 'name' | 'key' | 'columns' | 'stored'>
+export type FileShape = Pick<Table, 'name' | 'key' | 'columns' | 'stored' | 'digest'>
 
 const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
 

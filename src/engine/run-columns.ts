@@ -4,7 +4,7 @@ import type { ObjectStore } from '../ports/object-store.ts'
 import { unreadable } from './checked.ts'
 import { ColumnBlock } from './column-block.ts'
 import { compareParts, type KeyTuple } from './row-merge.ts'
-import { type RunIndex, readRange } from './sorted-run-index.ts'
+import { type Digest, type RunDescription, type RunIndex, readRange } from './sorted-run-index.ts'
 
 /** Rows `from` up to, and without, `to` of a block. */
 export interface BlockPart {
@@ -19,17 +19,23 @@ export interface BlockPart {
 const READ_BYTES = 4 * 1024 * 1024
 
 /** The columns of all rows of a run whose key begins so, in key order. Reads only the row groups that may hold some. */
-export async function* runColumns(store: ObjectStore, index: RunIndex, first: KeyPart): AsyncGenerator<BlockPart> {
+export async function* runColumns(
+  store: ObjectStore,
+  index: RunIndex,
+  first: KeyPart,
+  isWanted: (group: number) => boolean = () => true,
+): AsyncGenerator<BlockPart> {
   const { footer, groups, ref } = index
-  const last = groups.findLastIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) <= 0)
-  let start = groups.findIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) >= 0)
-  if (start < 0) start = groups.length
-  // What comes before may end with some.
-  start = Math.max(0, start - 1)
-  for (let from = start; from <= last; ) {
+  const among = groupsWith(index, first)
+  const last = among.at(-1) ?? -1
+  for (let from = among[0] ?? 0; from <= last; ) {
+    if (!isWanted(from)) {
+      from++
+      continue
+    }
     let to = from + 1
     const begin = footer.groups[from]!.start
-    while (to <= last && footer.groups[to]!.end - begin <= READ_BYTES) to++
+    while (to <= last && isWanted(to) && footer.groups[to]!.end - begin <= READ_BYTES) to++
     const bytes = await readRange(store, ref, begin, footer.groups[to - 1]!.end)
     for (let at = from; at < to; at++) {
       const group = footer.groups[at]!
@@ -45,7 +51,29 @@ export async function* runColumns(store: ObjectStore, index: RunIndex, first: Ke
   }
 }
 
-function endsOf({ groups, last_key }: RunIndex, at: number): NonNullable<BlockPart['ends']> {
+/** The row groups of a run that may hold keys that begin so: neighbours. */
+export function groupsWith({ groups }: RunDescription, first: KeyPart): readonly number[] {
+  const last = groups.findLastIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) <= 0)
+  let start = groups.findIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) >= 0)
+  if (start < 0) start = groups.length
+  // What comes before may end with some.
+  start = Math.max(0, start - 1)
+  return Array.from({ length: Math.max(0, last - start + 1) }, (_, i) => start + i)
+}
+
+/** The row groups of a run whose keys all begin so, by their place in it. */
+export function* wholeGroups(
+  run: RunDescription,
+  first: KeyPart,
+): Iterable<{ at: number; ends: NonNullable<BlockPart['ends']>; digest: Digest | undefined }> {
+  for (const [at, group] of run.groups.entries()) {
+    if (group.first_key[0] !== first) continue
+    const ends = endsOf(run, at)
+    if ((ends.next ?? ends.last)?.[0] === first) yield { at, ends, digest: group.digest }
+  }
+}
+
+function endsOf({ groups, last_key }: RunDescription, at: number): NonNullable<BlockPart['ends']> {
   const next = groups[at + 1]?.first_key
   const first = groups[at]!.first_key
   return next === undefined ? { first, last: last_key as KeyTuple } : { first, next }

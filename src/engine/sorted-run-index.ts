@@ -25,18 +25,48 @@ export interface GroupEntry {
   readonly crc32: number
   /** Of the Bloom filter of each part of the key. */
   readonly filter_crc32: readonly number[]
+  readonly digest?: Digest
+}
+
+/** What can be known of a row group without reading it. */
+export interface Digest {
+  readonly rows: number
+  /** By column: how many rows have no value, and the text that all others have, if it is the same. */
+  readonly columns: Readonly<Record<string, { readonly nulls: number; readonly only?: string }>>
 }
 
 const RUN = 'servo.run'
 
-export function describeRun(description: RunDescription): Record<string, string> {
-  return { [RUN]: JSON.stringify(description) }
+/** No key can hold what a description ends with: quotes are escaped in JSON. */
+const END_OF_DESCRIPTION = ',"end":true}'
+
+export function describeRun({ last_key, groups }: RunDescription): Record<string, string> {
+  return { [RUN]: JSON.stringify({ last_key, groups, end: true }) }
 }
 
 /** What is known of a run without reading its rows. */
 export interface RunIndex extends RunDescription {
   readonly ref: FileRef
   readonly footer: Footer
+}
+
+/**
+ * The description alone, for whoever wants nothing else: it is found in the footer by its name, without reading what comes
+ * before it. Undefined where that fails.
+ */
+export async function readDescription(store: ObjectStore, table: Table, ref: RunRef): Promise<RunDescription | undefined> {
+  const tail = await readTail(store, table, ref)
+  if (footerCrc32(tail) !== ref.footer_crc32) throw damaged(ref, 'its footer')
+  const footer = Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength)
+  // Thrift writes the name, the type of the field after it, and the text after its length.
+  const text = footer.indexOf('{"last_key":', footer.lastIndexOf(RUN) + RUN.length)
+  const end = text < 0 ? -1 : footer.indexOf(END_OF_DESCRIPTION, text)
+  if (end < 0) return undefined
+  try {
+    return JSON.parse(footer.toString('utf8', text, end + END_OF_DESCRIPTION.length)) as RunDescription
+  } catch {
+    return undefined
+  }
 }
 
 export async function readRunIndex(store: ObjectStore, table: Table, ref: RunRef): Promise<RunIndex> {

@@ -7,7 +7,7 @@ import { type FileIndex, type TableWriter, tableWriter } from './parquet-write.t
 import type { Scope } from './paths.ts'
 import { compareTuples, type KeyTuple, keyText } from './row-merge.ts'
 import { bloomOf } from './sorted-run-bloom.ts'
-import { describeRun, type GroupEntry } from './sorted-run-index.ts'
+import { type Digest, describeRun, type GroupEntry } from './sorted-run-index.ts'
 
 /** A whole run at once, of rows in key order. */
 export function encodeRun(table: FileShape, rows: readonly AnyRow[], scope: Scope): Uint8Array {
@@ -40,11 +40,28 @@ export function runFileIndex(table: FileShape): FileIndex {
         first_key: parts.map((values) => values[0]!),
         crc32: crc32(bytes),
         filter_crc32: filters.map(([, filter]) => crc32(filter)),
+        ...(table.digest !== undefined && { digest: digestOf(columns, table.digest, count) }),
       })
       return new Map(filters)
     },
     metadata: () => describeRun({ last_key: last, groups }),
   }
+}
+
+function digestOf(columns: ReadonlyMap<string, readonly unknown[]>, names: readonly string[], rows: number): Digest {
+  const digest: Record<string, { nulls: number; only?: string }> = {}
+  for (const name of names) {
+    let nulls = 0
+    let only: unknown
+    let isSame = true
+    for (const value of columns.get(name) ?? []) {
+      if (value === null || value === undefined) nulls++
+      else if (only === undefined) only = value
+      else isSame &&= value === only
+    }
+    digest[name] = { nulls, ...(isSame && typeof only === 'string' && { only }) }
+  }
+  return { rows, columns: digest }
 }
 
 function notSorted(table: FileShape, last: KeyTuple, key: KeyTuple): ServoError {

@@ -13,7 +13,9 @@ import {
   type KeyFilters,
   maybeIn,
   parseFilters,
+  type RunDescription,
   type RunIndex,
+  readDescription,
   readGroup,
   readRange,
   readRunIndex,
@@ -98,9 +100,14 @@ export class RunReader {
     })
   }
 
-  /** The columns of all rows whose key begins so. */
-  async *columns(table: Table, ref: RunRef, first: KeyPart): AsyncGenerator<BlockPart> {
-    yield* runColumns(this.#store, await this.#index(table, ref), first)
+  /** The columns of all rows whose key begins so, or of some of their row groups. */
+  async *columns(table: Table, ref: RunRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncGenerator<BlockPart> {
+    yield* runColumns(this.#store, await this.#index(table, ref), first, isWanted)
+  }
+
+  /** What a run says of its row groups; undefined for one that says nothing. */
+  describe(table: Table, ref: RunRef): Promise<RunDescription | undefined> {
+    return readDescription(this.#store, table, ref)
   }
 
   #index(table: Table, ref: RunRef): Promise<RunIndex> {

@@ -38,6 +38,8 @@ export interface TableSpec<C extends Columns> {
   readonly storage: Storage
   /** For owners of sealed rows: how this row ended, or undefined while it is unfinished. */
   ended?(row: RowOf<C>): Ended | undefined
+  /** Columns of which a file of a cold table says, for each of its blocks, whether all rows have the same: see `Digest`. */
+  readonly digest?: readonly (keyof C & string)[]
   /** Look-ups that readers need besides the key: index name → columns. */
   readonly indexes?: Readonly<Record<string, readonly (keyof C & string)[]>>
 }

@@ -146,14 +146,17 @@ export class Staleness {
   count(asset: StaleAsset): StatusCounts {
     const { columns, known } = asset
     const { count } = asset.set
-    if (known.includes(UNKNOWN)) this.workOut(asset, { from: 0, to: count - 1 })
+    // What depends on nothing else is looked at only once.
+    const isAlone = asset.links.length === 0
+    if (!isAlone && known.includes(UNKNOWN)) this.workOut(asset, { from: 0, to: count - 1 })
     let never = 0
     let failed = 0
     let stale = 0
     const byCauses = new Uint32Array(2 * CAUSES.freshness)
     for (let position = 0; position < count; position++) {
-      const isStale = known[position] === STALE
-      if (isStale) byCauses[this.causes(asset, position)]!++
+      const causes = isAlone || known[position] === STALE ? this.causes(asset, position) : 0
+      const isStale = isAlone ? causes !== 0 : known[position] === STALE
+      if (isStale) byCauses[causes]!++
       if (!columns.isMade(position)) never++
       else if (columns.isFailed(position)) failed++
       else if (isStale) stale++

@@ -11,6 +11,8 @@ export interface SpanFacts {
 
 /** Partitions are looked at in blocks of this many, as long as none of them changes. */
 const BLOCK = 1_024
+/** Earlier than anything that was ever made. */
+const SOME_TIME = 1
 
 /**
  * The status of every partition of an asset, by position: 37 bytes each, whatever the key. It takes facts in any order and any
@@ -21,6 +23,8 @@ export class StatusColumns {
   set: PartitionSet
   /** Grows whenever anything becomes known. */
   version = 0
+  /** Something else was told of partitions of which only is known that they were made: now it matters when. */
+  wantsTimes = false
   /** Partitions that were made twice in the same millisecond: the table knows which one counts. */
   readonly ties = new Set<number>()
   readonly codes: string[] = []
@@ -73,6 +77,7 @@ export class StatusColumns {
 
   made(position: number, madeAt: number, inputsAt: number, code: number): void {
     const known = this.#madeAt[position] as number
+    if (known === SOME_TIME) this.wantsTimes = true
     if (madeAt < known) return
     if (madeAt === known) {
       if (inputsAt !== this.#inputsAt[position] || code !== this.#code[position]) this.ties.add(position)
@@ -88,12 +93,34 @@ export class StatusColumns {
   /** The same for neighbours that nothing was known of, all at once; false when something was, and nothing is taken over. */
   madeFirst(from: number, madeAt: Float64Array, inputsAt: Float64Array, code: number): boolean {
     const to = from + madeAt.length
-    for (let position = from; position < to; position++) if (this.#madeAt[position] !== 0) return false
+    for (let position = from; position < to; position++) {
+      if (this.#madeAt[position] === 0) continue
+      if (this.#madeAt[position] === SOME_TIME) this.wantsTimes = true
+      return false
+    }
     this.#madeAt.set(madeAt, from)
     this.#inputsAt.set(inputsAt, from)
     this.#code.fill(code, from, to)
     this.#blockMissing.fill(-1, (from / BLOCK) | 0, Math.ceil(to / BLOCK))
     this.version++
+    return true
+  }
+
+  /** Neighbours that were all made, it is not said when; for whoever only counts them. */
+  madeSometime(from: number, count: number, code: number): void {
+    if (!this.#isUntold(from, from + count)) this.wantsTimes = true
+    this.#madeAt.fill(SOME_TIME, from, from + count)
+    this.#code.fill(code, from, from + count)
+    this.#blockMissing.fill(-1, (from / BLOCK) | 0, Math.ceil((from + count) / BLOCK))
+    this.version++
+  }
+
+  #isUntold(from: number, to: number): boolean {
+    for (let at = from; at < to; at++) {
+      if (this.#madeAt[at] === 0 && this.#attemptAt[at] === 0 && this.#wipedAt[at] === 0) continue
+      if (this.#madeAt[at] === SOME_TIME) this.wantsTimes = true
+      return false
+    }
     return true
   }
 
@@ -105,6 +132,7 @@ export class StatusColumns {
   }
 
   attempted(position: number, at: number, failed: boolean): void {
+    if (this.#madeAt[position] === SOME_TIME) this.wantsTimes = true
     if (at < (this.#attemptAt[position] as number)) return
     const changes = at !== this.#attemptAt[position] || Number(failed) !== this.#failed[position]
     this.#attemptAt[position] = at
@@ -113,6 +141,7 @@ export class StatusColumns {
   }
 
   wiped(position: number, at: number): void {
+    if (this.#madeAt[position] === SOME_TIME) this.wantsTimes = true
     if (at <= (this.#wipedAt[position] as number)) return
     this.#wipedAt[position] = at
     this.#blockMissing[(position / BLOCK) | 0] = -1

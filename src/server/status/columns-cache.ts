@@ -1,13 +1,15 @@
 import type { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { StatusColumns } from '../../domain/partitions/status-columns.ts'
 import type { ColdRowsToRead } from '../../engine/cold-rows.ts'
+import type { RunRef } from '../../engine/manifest.ts'
+import { groupsWith, wholeGroups } from '../../engine/run-columns.ts'
 import { Mutex } from '../../lib/mutex.ts'
 import type { Row } from '../../model/table.ts'
 import { sameDefinition } from '../../partitions/definition.ts'
 import { partsOf } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
-import { keyPositions } from './key-positions.ts'
-import { Scratch, settleTie, takeBlock, takeRow } from './load-columns.ts'
+import { type KeyPositions, keyPositions } from './key-positions.ts'
+import { Scratch, settleTie, takeBlock, takeDigest, takeRow } from './load-columns.ts'
 
 type StatusRow = Row<typeof partitionStatus>
 
@@ -16,12 +18,15 @@ export interface AssetToLoad {
   /** Its own and those it had before. */
   readonly keys: readonly string[]
   readonly set: PartitionSet
+  /** Whether it matters when each was made; otherwise it is enough to know that. */
+  readonly wantsTimes: boolean
   /** Whether no key was ever recorded that the set does not have. */
   readonly onlyItsKeys: boolean
 }
 
 interface Kept {
-  readonly columns: StatusColumns
+  columns: StatusColumns
+  hasTimes: boolean
   readonly keys: readonly string[]
   /** Files that were read. */
   runs: ReadonlySet<string>
@@ -59,7 +64,6 @@ export class ColumnsCache {
       const behind: { asset: AssetToLoad; kept: Kept }[] = []
       for (const asset of assets) {
         const kept = this.#keptOf(asset)
-        found.set(asset.key, kept.columns)
         if (kept.changes !== rows.changes || !reading.runs.isSubsetOf(kept.runs)) behind.push({ asset, kept })
       }
       await readWholes(
@@ -67,17 +71,19 @@ export class ColumnsCache {
         reading,
       )
       for (const each of behind) if (each.asset.set.definition !== undefined) await readParts(each, reading)
+      for (const { key } of assets) found.set(key, (this.#kept.get(key) as Kept).columns)
       this.#forget(found)
       return found
     })
   }
 
   /** What is known of it, perhaps not up to date; nothing when positions mean something else by now. */
-  #keptOf({ key, keys, set }: AssetToLoad): Kept {
+  #keptOf({ key, keys, set, wantsTimes }: AssetToLoad): Kept {
     let kept = this.#kept.get(key)
     this.#kept.delete(key)
-    if (kept === undefined || !follows(kept.columns.set, set) || kept.keys.join('\0') !== keys.join('\0')) {
-      kept = { columns: new StatusColumns(set), keys, runs: new Set(), changes: -1 }
+    const isSame = kept !== undefined && follows(kept.columns.set, set) && kept.keys.join('\0') === keys.join('\0')
+    if (kept === undefined || !isSame || (wantsTimes && !kept.hasTimes)) {
+      kept = { columns: new StatusColumns(set), hasTimes: wantsTimes, keys, runs: new Set(), changes: -1 }
     }
     kept.columns.follow(set)
     this.#kept.set(key, kept)
@@ -135,16 +141,21 @@ async function readWholes(behind: readonly Behind[], { rows, runs }: Reading): P
 }
 
 /** Files that were not read yet, and what is in memory. What left memory since is in one of those files. */
-async function readParts({ asset, kept }: Behind, { rows, recent, runs, scratch }: Reading): Promise<void> {
-  const { columns } = kept
+async function readParts({ asset, kept }: Behind, reading: Reading): Promise<void> {
+  const { rows, recent, runs } = reading
   const positions = keyPositions(asset.set, asset.onlyItsKeys)
   for (const run of rows.runs) {
     if (kept.runs.has(run.path)) continue
-    for (const key of asset.keys) {
-      for await (const part of rows.columns(run, key)) takeBlock(columns, part, positions, scratch)
-    }
+    for (const key of asset.keys) await readRun(run, key, kept, positions, reading)
   }
+  const { columns } = kept
   for (const key of asset.keys) for (const row of recent.get(key) ?? []) takeRow(columns, row)
+  if (columns.wantsTimes) {
+    // It turned out to matter after all. Rare, and once: from now on times are kept.
+    Object.assign(kept, { columns: new StatusColumns(asset.set), hasTimes: true, runs: new Set(), changes: -1 })
+    await readParts({ asset, kept }, reading)
+    return
+  }
   if (columns.ties.size > 0) {
     const tied = [...columns.ties].map((position) => [asset.key, asset.set.at(position)])
     for (const row of await rows.lookup(tied)) if (row !== undefined) settleTie(columns, row as StatusRow)
@@ -152,6 +163,24 @@ async function readParts({ asset, kept }: Behind, { rows, recent, runs, scratch 
   }
   kept.runs = runs
   kept.changes = rows.changes
+}
+
+/** Reads the blocks of one file, but for those that say all there is to know of them. */
+async function readRun(run: RunRef, key: string, kept: Kept, positions: KeyPositions, reading: Reading): Promise<void> {
+  const { rows, scratch } = reading
+  const { columns } = kept
+  const taken = new Set<number>()
+  const description = kept.hasTimes ? undefined : await rows.describe(run)
+  let isAll = description !== undefined && description.groups.length > 0
+  if (description !== undefined) {
+    for (const { at, ends, digest } of wholeGroups(description, key)) {
+      const whole = digest && positions.ofWhole(digest.rows, ends)
+      if (digest !== undefined && whole !== undefined && takeDigest(columns, digest, whole.first)) taken.add(at)
+    }
+    isAll &&= groupsWith(description, key).every((at) => taken.has(at))
+  }
+  if (isAll) return
+  for await (const part of rows.columns(run, key, (at) => !taken.has(at))) takeBlock(columns, part, positions, scratch)
 }
 
 /** Whether positions still mean the same: nothing is gone, and what came is behind. */

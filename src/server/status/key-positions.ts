@@ -7,7 +7,7 @@ import type { PartitionSet } from '../../partitions/partition-set.ts'
 /** What finds the positions of keys: -1 for a key that the set does not have (any more). */
 export interface KeyPositions {
   /** Of all keys of a block at once, by its ends; undefined when it has to be looked at. */
-  ofWhole(part: BlockPart): { readonly first: number } | undefined
+  ofWhole(rows: number, ends: BlockPart['ends']): { readonly first: number } | undefined
   /** Of the keys from `from` up to, and without, `to`, which are in the order of their texts. */
   of(keys: Texts, from: number, to: number): Int32Array
 }
@@ -34,12 +34,12 @@ export function keyPositions(set: PartitionSet, onlyItsKeys: boolean): KeyPositi
     return last.position
   }
   return {
-    ofWhole({ block, ends }) {
+    ofWhole(rows, ends) {
       if (!onlyItsKeys || !isOrdered || ends === undefined) return undefined
       const first = place(ends.first.at(-1) as string)
       const end = place((ends.next ?? ends.last)?.at(-1) as string)
       if (first === undefined || end === undefined) return undefined
-      return end - first === block.rows - (ends.next === undefined ? 1 : 0) ? { first } : undefined
+      return end - first === rows - (ends.next === undefined ? 1 : 0) ? { first } : undefined
     },
     of(keys, from, to) {
       const positions = new Int32Array(to - from)

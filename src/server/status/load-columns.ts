@@ -2,6 +2,7 @@ import type { partitionStatus } from '../../domain/partitions/partition-status.t
 import type { StatusColumns } from '../../domain/partitions/status-columns.ts'
 import { ROW_GROUP_ROWS } from '../../engine/parquet-write.ts'
 import type { BlockPart } from '../../engine/run-columns.ts'
+import type { Digest } from '../../engine/sorted-run-index.ts'
 import type { Row } from '../../model/table.ts'
 import type { KeyPositions } from './key-positions.ts'
 
@@ -34,7 +35,7 @@ export class Scratch {
 
 /** Takes over what a part of a file says. Keys that the set does not have stay on record, and have no place here. */
 export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPositions, scratch: Scratch): void {
-  const whole = keys.ofWhole(part)
+  const whole = keys.ofWhole(part.block.rows, part.ends)
   if (whole !== undefined && takeWhole(columns, part, whole.first, scratch)) return
   const { block, from, to } = part
   const positions = whole === undefined ? keys.of(block.texts(KEY), from, to) : scratch.positionsFrom(whole.first, block.rows)
@@ -54,6 +55,15 @@ export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPosi
     if ((wipedAt[row] as number) > 0) columns.wiped(position, wipedAt[row] as number)
   }
   takeAttempts(columns, part, positions)
+}
+
+/** What a block says of itself, if that is all there is to know: its partitions were made with the same code, none was wiped or failed. */
+export function takeDigest(columns: StatusColumns, { rows, columns: of }: Digest, first: number): boolean {
+  const [made, code, outcome, wiped] = [of[MADE_AT], of[CODE], of[OUTCOME], of[WIPED_AT]]
+  if (made?.nulls !== 0 || wiped?.nulls !== rows || code?.nulls !== 0 || code.only === undefined) return false
+  if (outcome?.nulls !== rows && !(outcome?.nulls === 0 && outcome.only === 'SUCCEEDED')) return false
+  columns.madeSometime(first, rows, columns.codeOf(code.only))
+  return true
 }
 
 /** What is most of most assets: neighbours, all made with the same code, none of them wiped or failed since. */

@@ -81,7 +81,7 @@ export class Statuses implements StatusApi {
       const { set } = asset
       let counted = counts.get(key)
       if (counted === undefined) {
-        for await (const _ of inTurns(staleness, asset, 0));
+        if (asset.links.length > 0) for await (const _ of inTurns(staleness, asset, 0));
         counted = staleness.count(asset)
         counts.set(key, counted)
       }
