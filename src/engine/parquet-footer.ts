@@ -13,7 +13,8 @@ type Meta = Omit<ColumnMetaData, 'encodings' | 'statistics'> & { readonly encodi
 export interface SkimmedFooter {
   /** A footer without row groups. */
   readonly rest: Uint8Array
-  readonly rowGroups: readonly RowGroup[]
+  /** Undefined for those that nobody wanted. */
+  readonly rowGroups: readonly (RowGroup | undefined)[]
 }
 
 const TRUE = 1
@@ -29,20 +30,20 @@ const EMPTY_LIST_OF_STRUCTS = STRUCT
 const END = 8
 const ROW_GROUPS = 4
 
-/** Reads the footer at the end of these bytes. */
-export function skimFooter(tail: Uint8Array): SkimmedFooter {
+/** Reads the footer at the end of these bytes, with all row groups or some. */
+export function skimFooter(tail: Uint8Array, isWanted: (group: number) => boolean = () => true): SkimmedFooter {
   const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength)
   const length = view.getUint32(tail.length - END, true)
   if (length > tail.length - END) throw new Error(`its footer of ${length} bytes is not all there`)
   const start = tail.length - END - length
   const reader = new Reader(tail, start, tail.length - END)
-  let rowGroups: RowGroup[] = []
+  let rowGroups: (RowGroup | undefined)[] = []
   let from = start
   let to = start
   reader.fields((field, type) => {
     if (field !== ROW_GROUPS) return reader.skip(type)
     from = reader.at
-    rowGroups = reader.list(() => readRowGroup(reader))
+    rowGroups = reader.list((at) => (isWanted(at) ? readRowGroup(reader) : reader.skip(STRUCT)))
     to = reader.at
   })
   const rest = new Uint8Array(length - (to - from) + 1 + END)
@@ -139,9 +140,9 @@ class Reader {
     }
   }
 
-  list<T>(read: () => T): T[] {
+  list<T>(read: (at: number) => T): T[] {
     const items = new Array<T>(this.#listHead().size)
-    for (let i = 0; i < items.length; i++) items[i] = read()
+    for (let i = 0; i < items.length; i++) items[i] = read(i)
     return items
   }
 
@@ -157,7 +158,7 @@ class Reader {
     return decoder.decode(this.#bytes.subarray(this.at - length, this.at))
   }
 
-  skip(type: number): void {
+  skip(type: number): undefined {
     if (type === TRUE || type === FALSE) return
     if (type === BYTE) this.at += 1
     else if (type < DOUBLE) this.#varint()

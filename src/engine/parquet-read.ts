@@ -51,9 +51,9 @@ export function sliceOf(bytes: Uint8Array, from = 0): Slice {
 }
 
 /** Reads the footer from the last bytes of a file, or from all of them. */
-export function readFooter(table: Table, tail: Uint8Array, file: string): Footer {
+export function readFooter(table: Table, tail: Uint8Array, file: string, isWanted?: (group: number) => boolean): Footer {
   return readable(file, () => {
-    const { rest, rowGroups } = skimFooter(tail)
+    const { rest, rowGroups } = skimFooter(tail, isWanted)
     const { row_groups: _, key_value_metadata, num_rows: __, ...parquet } = parquetMetadata(rest, { geoparquet: false })
     const metadata = new Map((key_value_metadata ?? []).map(({ key, value }: KeyValue) => [key, value ?? '']))
     const name = metadata.get('servo.table') ?? table.name
@@ -61,12 +61,28 @@ export function readFooter(table: Table, tail: Uint8Array, file: string): Footer
     const format = metadata.get('servo.format') ?? FORMAT
     if (format !== FORMAT)
       throw unreadable(file, `it has format ${format}, which this version of Servo does not know; a newer one wrote it`)
-    return { table, file, plan: planRead(table, parquet.schema, file), groups: rowGroups.map(groupOf), metadata, parquet }
+    return {
+      table,
+      file,
+      plan: planRead(table, parquet.schema, file),
+      groups: rowGroups.map((group, _, [first]) => (group === undefined ? LEFT_OUT : groupOf(group, first ?? group))),
+      metadata,
+      parquet,
+    }
   })
 }
 
+/** In the place of a row group that nobody wanted. */
+const LEFT_OUT: Group = {
+  start: 0,
+  end: 0,
+  rows: 0,
+  blooms: [],
+  parquet: { columns: [], num_rows: 0n, total_byte_size: 0n },
+}
+
 /** Keeps what decoding needs; names are the same in every group. */
-function groupOf(group: RowGroup, _: number, [first]: readonly RowGroup[]): Group {
+function groupOf(group: RowGroup, first: RowGroup): Group {
   let start = Number.POSITIVE_INFINITY
   let end = 0
   const blooms: Place[] = []
@@ -87,7 +103,7 @@ function groupOf(group: RowGroup, _: number, [first]: readonly RowGroup[]): Grou
       const at = Number(meta_data.bloom_filter_offset)
       blooms.push({ column: meta_data.path_in_schema[0]!, start: at, end: at + meta_data.bloom_filter_length })
     }
-    const path_in_schema = first!.columns[i]!.meta_data!.path_in_schema
+    const path_in_schema = first.columns[i]!.meta_data!.path_in_schema
     const needed = {
       type,
       codec,

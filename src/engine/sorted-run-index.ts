@@ -69,10 +69,16 @@ export async function readDescription(store: ObjectStore, table: Table, ref: Run
   }
 }
 
-export async function readRunIndex(store: ObjectStore, table: Table, ref: RunRef): Promise<RunIndex> {
+/** With all of its row groups, or only some of them. */
+export async function readRunIndex(
+  store: ObjectStore,
+  table: Table,
+  ref: RunRef,
+  isWanted?: (group: number) => boolean,
+): Promise<RunIndex> {
   const tail = await readTail(store, table, ref)
   if (footerCrc32(tail) !== ref.footer_crc32) throw damaged(ref, 'its footer')
-  const footer = readFooter(table, tail, ref.path)
+  const footer = readFooter(table, tail, ref.path, isWanted)
   const text = footer.metadata.get(RUN)
   if (text === undefined) throw unreadable(ref.path, 'it is not a run: its footer tells no keys')
   return { ref, footer, ...(JSON.parse(text) as RunDescription) }

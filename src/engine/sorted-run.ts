@@ -102,7 +102,10 @@ export class RunReader {
 
   /** The columns of all rows whose key begins so, or of some of their row groups. */
   async *columns(table: Table, ref: RunRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncGenerator<BlockPart> {
-    yield* runColumns(this.#store, await this.#index(table, ref), first, isWanted)
+    const known = this.#indexes.get(ref.path)
+    // Whoever wants some is not going to ask for the others soon.
+    const index = known ?? (await (isWanted ? readRunIndex(this.#store, table, ref, isWanted) : this.#index(table, ref)))
+    yield* runColumns(this.#store, index, first, isWanted)
   }
 
   /** What a run says of its row groups; undefined for one that says nothing. */

@@ -15,7 +15,7 @@ const BLOCK = 1_024
 const SOME_TIME = 1
 
 /**
- * The status of every partition of an asset, by position: 37 bytes each, whatever the key. It takes facts in any order and any
+ * The status of every partition of an asset, by position: 12 to 37 bytes each, whatever the key. It takes facts in any order and any
  * number of times, by the rule of the table: the later materialization counts, and the later attempt.
  */
 export class StatusColumns {
@@ -30,11 +30,12 @@ export class StatusColumns {
   readonly codes: string[] = []
   readonly #codeOf = new Map<string, number>()
   #madeAt = new Float64Array(0)
-  #inputsAt = new Float64Array(0)
-  #attemptAt = new Float64Array(0)
-  #wipedAt = new Float64Array(0)
+  // Made when there is something to put in: most assets have neither failures nor wipes.
+  #inputsAt: Float64Array | undefined
+  #attemptAt: Float64Array | undefined
+  #wipedAt: Float64Array | undefined
   #code = new Int32Array(0)
-  #failed = new Uint8Array(0)
+  #failed: Uint8Array | undefined
   #blockMadeAt = new Float64Array(0)
   /** How many of a block are missing; -1 when it has to be counted. */
   #blockMissing = new Int32Array(0)
@@ -50,18 +51,19 @@ export class StatusColumns {
     if (set.count <= this.#madeAt.length) return
     const room = Math.ceil(Math.max(set.count, this.#madeAt.length * 1.25))
     this.#madeAt = grown(this.#madeAt, new Float64Array(room))
-    this.#inputsAt = grown(this.#inputsAt, new Float64Array(room))
-    this.#attemptAt = grown(this.#attemptAt, new Float64Array(room))
-    this.#wipedAt = grown(this.#wipedAt, new Float64Array(room))
+    this.#inputsAt &&= grown(this.#inputsAt, new Float64Array(room))
+    this.#attemptAt &&= grown(this.#attemptAt, new Float64Array(room))
+    this.#wipedAt &&= grown(this.#wipedAt, new Float64Array(room))
     this.#code = grown(this.#code, new Int32Array(room).fill(-1))
-    this.#failed = grown(this.#failed, new Uint8Array(room))
+    this.#failed &&= grown(this.#failed, new Uint8Array(room))
     this.#blockMadeAt = new Float64Array(Math.ceil(room / BLOCK))
     this.#blockMissing = new Int32Array(Math.ceil(room / BLOCK)).fill(-1)
   }
 
   /** In memory. */
   get bytes(): number {
-    return this.#madeAt.length * 37
+    const columns = [this.#madeAt, this.#code, this.#inputsAt, this.#attemptAt, this.#wipedAt, this.#failed]
+    return columns.reduce((sum, column) => sum + (column?.byteLength ?? 0), 0)
   }
 
   /** The number of a code version here. */
@@ -79,12 +81,13 @@ export class StatusColumns {
     const known = this.#madeAt[position] as number
     if (known === SOME_TIME) this.wantsTimes = true
     if (madeAt < known) return
+    const inputs = this.#inputs()
     if (madeAt === known) {
-      if (inputsAt !== this.#inputsAt[position] || code !== this.#code[position]) this.ties.add(position)
+      if (inputsAt !== inputs[position] || code !== this.#code[position]) this.ties.add(position)
       return
     }
     this.#madeAt[position] = madeAt
-    this.#inputsAt[position] = inputsAt
+    inputs[position] = inputsAt
     this.#code[position] = code
     this.#blockMissing[(position / BLOCK) | 0] = -1
     this.version++
@@ -99,7 +102,7 @@ export class StatusColumns {
       return false
     }
     this.#madeAt.set(madeAt, from)
-    this.#inputsAt.set(inputsAt, from)
+    this.#inputs().set(inputsAt, from)
     this.#code.fill(code, from, to)
     this.#blockMissing.fill(-1, (from / BLOCK) | 0, Math.ceil(to / BLOCK))
     this.version++
@@ -117,22 +120,29 @@ export class StatusColumns {
 
   #isUntold(from: number, to: number): boolean {
     for (let at = from; at < to; at++) {
-      if (this.#madeAt[at] === 0 && this.#attemptAt[at] === 0 && this.#wipedAt[at] === 0) continue
-      if (this.#madeAt[at] === SOME_TIME) this.wantsTimes = true
-      return false
+      if (this.#madeAt[at] !== 0) return false
     }
-    return true
+    const isZero = (column: Float64Array | undefined): boolean =>
+      column === undefined || column.subarray(from, to).every((time) => time === 0)
+    return isZero(this.#attemptAt) && isZero(this.#wipedAt)
+  }
+
+  #inputs(): Float64Array {
+    this.#inputsAt ??= new Float64Array(this.#madeAt.length)
+    return this.#inputsAt
   }
 
   /** Between two materializations of the same millisecond. */
   settle(position: number, inputsAt: number, code: number): void {
-    this.#inputsAt[position] = inputsAt
+    this.#inputs()[position] = inputsAt
     this.#code[position] = code
     this.version++
   }
 
   attempted(position: number, at: number, failed: boolean): void {
     if (this.#madeAt[position] === SOME_TIME) this.wantsTimes = true
+    this.#attemptAt ??= new Float64Array(this.#madeAt.length)
+    this.#failed ??= new Uint8Array(this.#madeAt.length)
     if (at < (this.#attemptAt[position] as number)) return
     const changes = at !== this.#attemptAt[position] || Number(failed) !== this.#failed[position]
     this.#attemptAt[position] = at
@@ -142,6 +152,7 @@ export class StatusColumns {
 
   wiped(position: number, at: number): void {
     if (this.#madeAt[position] === SOME_TIME) this.wantsTimes = true
+    this.#wipedAt ??= new Float64Array(this.#madeAt.length)
     if (at <= (this.#wipedAt[position] as number)) return
     this.#wipedAt[position] = at
     this.#blockMissing[(position / BLOCK) | 0] = -1
@@ -150,7 +161,7 @@ export class StatusColumns {
 
   /** Whether there is a materialization that counts. */
   isMade(position: number): boolean {
-    return (this.#madeAt[position] as number) > (this.#wipedAt[position] as number)
+    return (this.#madeAt[position] as number) > (this.#wipedAt === undefined ? 0 : (this.#wipedAt[position] as number))
   }
 
   madeAt(position: number): number {
@@ -158,7 +169,7 @@ export class StatusColumns {
   }
 
   inputsAt(position: number): number {
-    return this.#inputsAt[position] as number
+    return this.#inputsAt?.[position] ?? 0
   }
 
   code(position: number): number {
@@ -167,7 +178,8 @@ export class StatusColumns {
 
   /** Whether somebody tried again after the last materialization, and failed. */
   isFailed(position: number): boolean {
-    return this.#failed[position] === 1 && (this.#attemptAt[position] as number) > (this.#madeAt[position] as number)
+    if (this.#failed?.[position] !== 1) return false
+    return (this.#attemptAt?.[position] ?? 0) > (this.#madeAt[position] as number)
   }
 
   /** Positions `from` to `to`, both included. */

@@ -171,16 +171,17 @@ async function readRun(run: RunRef, key: string, kept: Kept, positions: KeyPosit
   const { columns } = kept
   const taken = new Set<number>()
   const description = kept.hasTimes ? undefined : await rows.describe(run)
-  let isAll = description !== undefined && description.groups.length > 0
+  let rest: ReadonlySet<number> | undefined
   if (description !== undefined) {
     for (const { at, ends, digest } of wholeGroups(description, key)) {
       const whole = digest && positions.ofWhole(digest.rows, ends)
       if (digest !== undefined && whole !== undefined && takeDigest(columns, digest, whole.first)) taken.add(at)
     }
-    isAll &&= groupsWith(description, key).every((at) => taken.has(at))
+    rest = new Set(groupsWith(description, key)).difference(taken)
   }
-  if (isAll) return
-  for await (const part of rows.columns(run, key, (at) => !taken.has(at))) takeBlock(columns, part, positions, scratch)
+  if (rest?.size === 0) return
+  const isWanted = rest && ((at: number) => rest.has(at))
+  for await (const part of rows.columns(run, key, isWanted)) takeBlock(columns, part, positions, scratch)
 }
 
 /** Whether positions still mean the same: nothing is gone, and what came is behind. */
