@@ -49,6 +49,12 @@ describe('a footer', () => {
     )
   })
 
+  test('is read with some of its row groups, which are as they are among all', () => {
+    const bytes = encodeRun(partitionStatus, statuses(12_345), scope)
+    const all = skimFooter(bytes).rowGroups
+    expect(skimFooter(bytes, (group) => group === 1).rowGroups).toEqual([undefined, all[1], undefined])
+  })
+
   test('that is cut off is refused, wherever it is cut', () => {
     const bytes = encodeRows(partitionStatus, statuses(3), scope)
     const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(bytes.length - 8, true)
