@@ -9,6 +9,7 @@ import { keysOfAsset } from '../../src/domain/assets/former-keys.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { MaterializationReported } from '../../src/domain/partitions/materialization-reported.event.ts'
 import { PartitionKeysAdded } from '../../src/domain/partitions/partition-keys-added.event.ts'
+import { PartitionKeysRemoved } from '../../src/domain/partitions/partition-keys-removed.event.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { PartitionWiped } from '../../src/domain/partitions/partition-wiped.event.ts'
 import type { ColdRowsToRead } from '../../src/engine/cold-rows.ts'
@@ -265,6 +266,21 @@ describe('the status of partitions', () => {
     expect(await (await space.offline()).summaries('landed')).toEqual(await space.kept.summaries('landed'))
     await space.declare([raw, { ...raw, asset_key: 'landed', renamed_from: 'raw' }, below('landed'), ...others])
     expect((await space.kept.summaries('landed'))[0]).toMatchObject({ statuses: { MATERIALIZED: 1 } })
+  })
+
+  test('follows a dynamic set in which one key took the place of another', async () => {
+    const space = await workspace()
+    await space.declare(assets)
+    await space.add('a', 'b')
+    await space.report('shop', 'b')
+    const made = async (): Promise<string[]> =>
+      (await space.kept.list({ ...all, select: 'shop', status: 'MATERIALIZED' })).partitions.map((each) => each.partition_key)
+    expect(await made()).toEqual(['b'])
+    // As many keys as before, and as many facts about them, at other positions.
+    await space.tell(newEvent(PartitionKeysRemoved, { request_id: 'gone', set_name: 'shops', keys: ['a'], changed_by: 'ada' }))
+    await space.add('z')
+    expect(await made()).toEqual(['b'])
+    expect((await space.kept.summaries('shop'))[0]).toMatchObject({ first: 'b', last: 'z', statuses: { MATERIALIZED: 1 } })
   })
 
   test('of two materializations of one millisecond is that of the one the table keeps', async () => {

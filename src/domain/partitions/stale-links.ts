@@ -67,7 +67,7 @@ export function staleLink(assetKey: string, link: Link, partitions: GraphPartiti
 }
 
 /** Spans of positions in the whole, from the spans in each dimension; the last dimension varies fastest. */
-function* positionsOf(
+export function* positionsOf(
   set: PartitionSet,
   spans: readonly { readonly list: readonly Span[] }[],
   depth = 0,

@@ -11,8 +11,8 @@ export interface SpanFacts {
 
 /** Partitions are looked at in blocks of this many, as long as none of them changes. */
 const BLOCK = 1_024
-/** Earlier than anything that was ever made. */
-const SOME_TIME = 1
+/** No moment that anybody could tell: those are whole milliseconds. */
+const SOME_TIME = 0.5
 
 /**
  * The status of every partition of an asset, by position: 12 to 37 bytes each, whatever the key. It takes facts in any order and any

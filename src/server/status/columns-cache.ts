@@ -150,7 +150,7 @@ async function readParts({ asset, kept }: Behind, reading: Reading): Promise<voi
   }
   const { columns } = kept
   for (const key of asset.keys) for (const row of recent.get(key) ?? []) takeRow(columns, row)
-  if (columns.wantsTimes) {
+  if (columns.wantsTimes && !kept.hasTimes) {
     // It turned out to matter after all. Rare, and once: from now on times are kept.
     Object.assign(kept, { columns: new StatusColumns(asset.set), hasTimes: true, runs: new Set(), changes: -1 })
     await readParts({ asset, kept }, reading)

@@ -31,6 +31,7 @@ export interface Moment {
 interface Kept extends Moment {
   /** What it was worked out from. */
   readonly mark: string
+  readonly columns: ReadonlyMap<string, StatusColumns>
   readonly counts: Map<string, StatusCounts>
 }
 
@@ -71,10 +72,11 @@ export class CurrentStaleness {
     const asked = assets.join('\0')
     const mark = markOf(graph, columns, nowMs)
     const known = this.#kept.get(asked)
-    if (known?.mark === mark) return known
+    // Columns that were made anew may have come to the same number of changes, at other positions.
+    if (known?.mark === mark && [...columns].every(([key, own]) => known.columns.get(key) === own)) return known
     const staleness = new Staleness({ graph, partitions, columns: (key) => columns.get(key) as StatusColumns, nowMs })
     staleness.prepare(assets)
-    const kept = { graph, partitions, staleness, rows: this.#source.rows(), mark, counts: new Map() }
+    const kept = { graph, partitions, staleness, rows: this.#source.rows(), mark, columns, counts: new Map() }
     this.#kept.delete(asked)
     this.#kept.set(asked, kept)
     for (const [oldest] of this.#kept) {

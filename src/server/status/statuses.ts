@@ -1,3 +1,4 @@
+import { setImmediate as pause } from 'node:timers/promises'
 import type {
   PartitionPage,
   PartitionQuery,
@@ -11,6 +12,7 @@ import { askedPartitions } from '../../domain/assets/asked-partitions.ts'
 import { knownAsset, selectedAssets } from '../../domain/assets/known-assets.ts'
 import { explain } from '../../domain/partitions/explain.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import { positionsOf } from '../../domain/partitions/stale-links.ts'
 import { CAUSES, type Cause, type StaleAsset } from '../../domain/partitions/staleness.ts'
 import type { ColdRowsToRead } from '../../engine/cold-rows.ts'
 import { mergeRows } from '../../engine/row-merge.ts'
@@ -18,11 +20,16 @@ import { ServoError } from '../../lib/error.ts'
 import { toIso } from '../../lib/time.ts'
 import type { AnyRow, Row } from '../../model/table.ts'
 import { canonicalKey } from '../../partitions/definition.ts'
+import { allOf } from '../../partitions/key-range.ts'
 import { positionIn } from '../../partitions/partition-set.ts'
+import { lastAtMost, spans } from '../../partitions/spans.ts'
 import { CurrentStaleness, inTurns, type Moment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
 
 type StatusRow = Row<typeof partitionStatus>
+
+/** Others get their turn after so many partitions that were looked at. */
+const PAUSE_AFTER = 4_096
 
 interface Place {
   readonly asset: StaleAsset
@@ -47,13 +54,17 @@ export class Statuses implements StatusApi {
     const moment = await this.#current.of(keys)
     return await this.#page(keys, query, moment, async function* (asset, after) {
       const { set } = asset
-      const wanted = query.partition === undefined ? undefined : askedPartitions(set, query.partition)
+      const ranges = query.partition === undefined ? [allOf(set)] : askedPartitions(set, query.partition)
+      const wanted = spans(ranges.flatMap((range) => [...positionsOf(set, range.spans)]))
       const isNewest = query.order === 'newest'
-      const last = isNewest ? -1 : set.count
       const step = isNewest ? -1 : 1
-      for (let at = after === undefined ? (isNewest ? set.count - 1 : 0) : after + step; at !== last; at += step) {
-        if (wanted !== undefined && !wanted.some((range) => range.has(set.at(at)))) continue
+      const upTo = (position: number): number => lastAtMost(wanted.count, wanted.at, position)
+      // The first that comes after the last one of the page before, in this order.
+      const first = isNewest ? upTo((after ?? set.count) - 1) : upTo(after ?? -1) + 1
+      for (let i = first; i >= 0 && i < wanted.count; i += step) {
+        const at = wanted.at(i)
         if (query.status === undefined || moment.staleness.display(asset, at) === query.status) yield at
+        if (i % PAUSE_AFTER === 0) await pause()
       }
     })
   }
