@@ -1,6 +1,7 @@
 import type { AssetDetail, AssetLink, AssetPage, AssetSummary, GraphView, PageQuery } from '../api/asset-contract.ts'
 import type { AssetDefinition } from '../contract/definition.ts'
 import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
+import { keysOfAsset } from '../domain/assets/former-keys.ts'
 import type { GraphPartitions } from '../domain/assets/graph-partitions.ts'
 import { knownAsset, selectedAssets } from '../domain/assets/known-assets.ts'
 import { isWiped, partitionStatus } from '../domain/partitions/partition-status.table.ts'
@@ -11,6 +12,7 @@ import type { PartitionSet } from '../partitions/partition-set.ts'
 import type { KnownAssets } from './known-assets.ts'
 import { lastRunOf } from './last-run.ts'
 import { pageOf } from './page.ts'
+import { joinedStatus } from './status-row.ts'
 import { wireRow } from './wire.ts'
 
 /** Assets as the newest graph declares them, with what is known of each now. */
@@ -48,7 +50,7 @@ export class AssetReader {
     const definition = knownAsset(graph, assetKey)
     const recorded = this.#known.rows().hot(assetDefinitions).get(assetKey)
     assert(recorded !== undefined, `${assetKey} is in the graph and not in its table`)
-    const status = definition.partitions ? undefined : await this.#known.lookup(partitionStatus, assetKey, '')
+    const status = definition.partitions ? undefined : await this.#statusOf(assetKey)
     return {
       asset: this.#summaries()(assetKey),
       definition,
@@ -61,6 +63,12 @@ export class AssetReader {
       wiped: status !== undefined && isWiped(status),
       last_run: await lastRunOf(this.#known, assetKey, status),
     }
+  }
+
+  /** Of an asset that is made as a whole, under whatever key. */
+  async #statusOf(assetKey: string) {
+    const keys = keysOfAsset(this.#known.rows(), assetKey)
+    return joinedStatus(await Promise.all(keys.map((key) => this.#known.lookup(partitionStatus, key, ''))))
   }
 
   /** One look at the clock for all of them; assets of equal partitions are counted once. */

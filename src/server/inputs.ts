@@ -9,13 +9,13 @@ import { isWiped, partitionStatus } from '../domain/partitions/partition-status.
 import { runs } from '../domain/runs/runs.table.ts'
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../domain/tasks/tasks.table.ts'
-import { mergeRows } from '../engine/row-merge.ts'
 import { ServoError } from '../lib/error.ts'
 import type { Columns } from '../model/column.ts'
 import type { KeyPart, Rows } from '../model/rows.ts'
 import type { Row, RowOf, Table } from '../model/table.ts'
 import { concat, type KeyList, keysOf, listOf } from '../partitions/key-list.ts'
 import { takesMany, takesSame } from '../partitions/takes-many.ts'
+import { joinedStatus } from './status-row.ts'
 
 export interface KnownState {
   readonly rows: Rows
@@ -139,7 +139,7 @@ async function lastValues(
     partitionStatus,
     others.flatMap((key) => names.map((name) => [name, key])),
   )
-  const known = new Map(others.map((key, i) => [key, joined(rows.slice(i * names.length, (i + 1) * names.length))]))
+  const known = new Map(others.map((key, i) => [key, joinedStatus(rows.slice(i * names.length, (i + 1) * names.length))]))
   return keys.map((key, i) => own[i] ?? valueIn(known.get(key)))
 }
 
@@ -152,10 +152,6 @@ function madeHere(rows: Rows, { run_id }: Readonly<TaskRow>, upstream: string, k
 }
 
 type StatusRow = RowOf<typeof partitionStatus.columns>
-
-/** What is on record under all names of an asset comes to one row. */
-const joined = (rows: readonly (StatusRow | undefined)[]): StatusRow | undefined =>
-  rows.reduce((a, b) => (a && b ? (mergeRows(partitionStatus, a, b) as StatusRow) : (a ?? b)))
 
 function valueIn(row: StatusRow | undefined): StoredValue | undefined {
   if (!row?.last_materialization_id || isWiped(row)) return undefined

@@ -11,18 +11,18 @@ import type {
 import { askedPartitions } from '../../domain/assets/asked-partitions.ts'
 import { knownAsset, selectedAssets } from '../../domain/assets/known-assets.ts'
 import { explain } from '../../domain/partitions/explain.ts'
-import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import type { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { positionsOf } from '../../domain/partitions/stale-links.ts'
 import { CAUSES, type Cause, type StaleAsset } from '../../domain/partitions/staleness.ts'
 import type { ColdRowsToRead } from '../../engine/cold-rows.ts'
-import { mergeRows } from '../../engine/row-merge.ts'
 import { ServoError } from '../../lib/error.ts'
 import { toIso } from '../../lib/time.ts'
-import type { AnyRow, Row } from '../../model/table.ts'
+import type { Row } from '../../model/table.ts'
 import { canonicalKey } from '../../partitions/definition.ts'
 import { allOf } from '../../partitions/key-range.ts'
 import { positionIn } from '../../partitions/partition-set.ts'
 import { lastAtMost, spans } from '../../partitions/spans.ts'
+import { joinedStatus } from '../status-row.ts'
 import { CurrentStaleness, inTurns, type Moment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
 
@@ -160,10 +160,7 @@ export class Statuses implements StatusApi {
     )
     const found = await rows.lookup(keys)
     let at = 0
-    return names.map((each) => {
-      const versions = each.map(() => found[at++]).filter((row) => row !== undefined)
-      return versions.reduce<AnyRow | undefined>((a, b) => (a === undefined ? b : mergeRows(partitionStatus, a, b)), undefined)
-    }) as (StatusRow | undefined)[]
+    return names.map((each) => joinedStatus(each.map(() => found[at++])))
   }
 
   async #shown({ staleness, rows }: Moment, places: readonly Place[]): Promise<PartitionStatus[]> {
