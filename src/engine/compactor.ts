@@ -44,8 +44,6 @@ export interface CompactorOptions {
   readonly retention?: Retention
   /** How far before the watermark a listing begins. Longer than any clock is wrong. */
   readonly lookbackMs?: number
-  /** For whoever decides by this state: with the indexes of its tables. */
-  readonly indexed?: boolean
   readonly ahead?: FoldAhead
   /** Makes the bytes of large files; this process has one for all. */
   readonly encoder?: Encoder
@@ -129,7 +127,7 @@ export class Compactor {
 
   /** Opens the state of one manifest. */
   static async at(options: CompactorOptions, manifest: Manifest): Promise<Compactor> {
-    const compactor = new Compactor(options, manifest, await loadState(options.store, options.registry, manifest, options))
+    const compactor = new Compactor(options, manifest, await loadState(options.store, options.registry, manifest))
     // What an earlier version did not understand is rare; looking for what it reads costs a cold start three more rounds.
     const isUnknown = (parked: AnyRow): boolean => parked['reason'] !== 'waiting'
     if ([...compactor.state.hotTable(parkedEvents).all()].some(isUnknown)) {

@@ -63,7 +63,6 @@ export class Folder {
     const verdict = this.#attempt(envelope)
     if (verdict.kind === 'parked') this.#park(envelope, verdict)
     this.#retryParked()
-    this.#state.settle()
     return verdict
   }
 

@@ -10,13 +10,8 @@ import { keyOf } from './row-merge.ts'
 import { State } from './state.ts'
 
 /** The rows in memory as of a manifest: base and deltas, read side by side. History and runs stay where they are. */
-export async function loadState(
-  store: ObjectStore,
-  registry: Registry,
-  manifest: Manifest,
-  options: { indexed?: boolean } = {},
-): Promise<State> {
-  const state = new State(registry, options)
+export async function loadState(store: ObjectStore, registry: Registry, manifest: Manifest): Promise<State> {
+  const state = new State(registry)
   const base = [...state.hotTables.keys()].map(async (table) => {
     const ref = manifest.base.tables[table.name]
     return { table, rows: ref === undefined ? [] : await readRows(store, table, ref) }

@@ -112,7 +112,7 @@ export class Loop {
   static async open(options: LoopOptions): Promise<Loop> {
     const self: { loop?: Loop } = {}
     const ahead = { seal: () => self.loop?.seal(), durable: async () => self.loop?.durable() }
-    const compactor = await Compactor.open({ ...options, indexed: true, ahead })
+    const compactor = await Compactor.open({ ...options, ahead })
     await compactor.catchUp()
     const loop = new Loop(options, compactor)
     self.loop = loop

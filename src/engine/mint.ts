@@ -126,8 +126,8 @@ function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefin
   if (!isObject(input) || !isObject(checked)) return undefined
   for (const key of Array.isArray(input) ? input.keys() : Object.keys(input)) {
     const value = input[key]
-    const known = checked[key]
     if (value === undefined) continue
+    const known = checked[key]
     if (known === value) {
       if (isObject(value)) checked[key] = JSON.parse(canonicalJson(value))
       continue

@@ -3,7 +3,12 @@ import type { ColdRows, KeyPart } from '../model/rows.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 import { mergeRows } from './row-merge.ts'
 
-export const coldKey = (key: readonly (KeyPart | undefined)[]): string => key.filter((part) => part !== undefined).join('\0')
+/** The parts of a key as one text; those that a shorter key does not have come last. */
+export function coldKey(key: readonly (KeyPart | undefined)[]): string {
+  let text = String(key[0])
+  for (let i = 1; i < key.length && key[i] !== undefined; i++) text += `\0${key[i]}`
+  return text
+}
 
 /**
  * The part of one cold table that is in memory: rows written since the last base, and the stored rows that the batch
@@ -51,18 +56,20 @@ export class ColdTable implements ColdRows {
   }
 
   merge(partial: AnyRow): void {
-    const row = { ...this.#blank, ...partial }
-    const key = coldKey(this.table.key.map((name) => row[name]))
-    this.load(row)
-    this.dirty.add(key)
+    this.dirty.add(this.#join({ ...this.#blank, ...partial }))
   }
 
   /** Joins a stored row of a recent delta without making it a change. */
   load(row: AnyRow): void {
+    this.#join(row)
+  }
+
+  #join(row: AnyRow): string {
     const key = coldKey(this.table.key.map((name) => row[name]))
     const known = this.recent.get(key)
     this.changes++
     this.recent.set(key, known === undefined ? row : mergeRows(this.table, known, row))
+    return key
   }
 
   /** Every row in memory, those of the parent first; a key may come twice. */

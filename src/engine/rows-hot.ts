@@ -7,7 +7,7 @@ const NONE: ReadonlySet<AnyRow> = new Set()
 
 /**
  * The rows of one hot table: nested maps by key, because joining key parts into one text halves the speed of a fold.
- * Knows which rows changed since the last publish, and keeps the table's indexes when asked to.
+ * Knows which rows changed since the last publish.
  */
 export class HotTable implements HotRows {
   readonly table: Table
@@ -18,17 +18,13 @@ export class HotTable implements HotRows {
   #size = 0
   readonly dirty = new Set<AnyRow>()
   readonly removed = new Map<string, readonly KeyPart[]>()
-  readonly #indexes: Index[] = []
-  #touched: AnyRow[] = []
   /** Rows that changed since somebody last took them, when somebody watches. */
   #watched: Set<AnyRow> | undefined
 
-  constructor(table: Table, options: { indexed?: boolean; parent?: HotTable } = {}) {
+  constructor(table: Table, parent?: HotTable) {
     this.table = table
-    this.#parent = options.parent
+    this.#parent = parent
     this.#depth = table.key.length
-    if (options.indexed)
-      for (const [name, columns] of Object.entries(table.indexes ?? {})) this.#indexes.push(new Index(name, columns))
   }
 
   /** Rows held here; a fork counts its own and its parent's. */
@@ -68,13 +64,10 @@ export class HotTable implements HotRows {
 
   /** Puts a stored row into memory without making it a change. */
   load(row: AnyRow): void {
-    const [k1, k2, k3] = this.keyOf(row)
-    const before = this.#own(k1 as KeyPart, k2, k3)
-    if (before !== undefined) this.#forget(before)
-    else this.#size += 1
+    const { key } = this.table
     let node = this.#rows
     for (let level = 0; level < this.#depth - 1; level++) {
-      const part = row[this.table.key[level] as string]
+      const part = row[key[level] as string]
       let next = node.get(part) as Node | undefined
       if (next === undefined) {
         next = new Map()
@@ -82,8 +75,11 @@ export class HotTable implements HotRows {
       }
       node = next
     }
-    node.set(row[this.table.key[this.#depth - 1] as string], row)
-    for (const index of this.#indexes) index.put(row)
+    const last = row[key[this.#depth - 1] as string]
+    const before = node.get(last) as AnyRow | undefined
+    if (before !== undefined) this.#forget(before)
+    else this.#size += 1
+    node.set(last, row)
   }
 
   remove(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): void {
@@ -152,14 +148,6 @@ export class HotTable implements HotRows {
     if (this.#parent !== undefined) yield* this.#inherited(this.#parent.all())
   }
 
-  /** Rows whose indexed columns have these values. */
-  *where(indexName: string, ...values: unknown[]): Iterable<AnyRow> {
-    const index = this.#indexes.find((candidate) => candidate.name === indexName)
-    assert(index !== undefined, `${this.table.name} has no index ${indexName}`)
-    yield* index.get(values)
-    if (this.#parent !== undefined) yield* this.#inherited(this.#parent.where(indexName, ...values))
-  }
-
   /** Rows of the parent that this fork has neither changed nor removed. */
   *#inherited(rows: Iterable<AnyRow>): Iterable<AnyRow> {
     for (const row of rows) {
@@ -170,14 +158,6 @@ export class HotTable implements HotRows {
 
   #isHidden(row: AnyRow): boolean {
     return this.removed.size > 0 && this.removed.has(this.keyOf(row).join('\0'))
-  }
-
-  /** Brings indexes up to date with what a fold changed in place. */
-  settle(): void {
-    if (this.#touched.length === 0) return
-    // A row that was changed and then removed is in no index any more, and stays out.
-    for (const row of this.#touched) for (const index of this.#indexes) index.move(row)
-    this.#touched = []
   }
 
   clearChanges(): void {
@@ -205,13 +185,11 @@ export class HotTable implements HotRows {
   #touch(row: AnyRow): void {
     this.dirty.add(row)
     this.#watched?.add(row)
-    if (this.#indexes.length > 0) this.#touched.push(row)
   }
 
   #forget(row: AnyRow): void {
     this.dirty.delete(row)
     this.#watched?.delete(row)
-    for (const index of this.#indexes) index.delete(row)
   }
 }
 
@@ -224,59 +202,4 @@ function gather(node: unknown, depth: number, rows: AnyRow[]): void {
 function* leaves(node: Node, depth: number): Iterable<AnyRow> {
   if (depth === 1) yield* node.values() as Iterable<AnyRow>
   else for (const child of node.values()) yield* leaves(child as Node, depth - 1)
-}
-
-/** Rows by the values of some columns. Remembers where each row stands, so that a row changed in place can be moved. */
-class Index {
-  readonly name: string
-  readonly #columns: readonly string[]
-  readonly #groups = new Map<string, Set<AnyRow>>()
-  readonly #placeOf = new Map<AnyRow, string>()
-
-  constructor(name: string, columns: readonly string[]) {
-    this.name = name
-    this.#columns = columns
-  }
-
-  put(row: AnyRow): void {
-    const place = this.#place(row)
-    const before = this.#placeOf.get(row)
-    if (before === place) return
-    if (before !== undefined) this.#take(row, before)
-    this.#placeOf.set(row, place)
-    let group = this.#groups.get(place)
-    if (group === undefined) {
-      group = new Set()
-      this.#groups.set(place, group)
-    }
-    group.add(row)
-  }
-
-  /** Puts a row that is here already where it now belongs. */
-  move(row: AnyRow): void {
-    if (this.#placeOf.has(row)) this.put(row)
-  }
-
-  delete(row: AnyRow): void {
-    const place = this.#placeOf.get(row)
-    if (place === undefined) return
-    this.#placeOf.delete(row)
-    this.#take(row, place)
-  }
-
-  get(values: readonly unknown[]): Iterable<AnyRow> {
-    return this.#groups.get(values.map(String).join('\0')) ?? []
-  }
-
-  #place(row: AnyRow): string {
-    let place = String(row[this.#columns[0] as string])
-    for (let i = 1; i < this.#columns.length; i++) place += `\0${row[this.#columns[i] as string]}`
-    return place
-  }
-
-  #take(row: AnyRow, place: string): void {
-    const group = this.#groups.get(place)
-    group?.delete(row)
-    if (group?.size === 0) this.#groups.delete(place)
-  }
 }

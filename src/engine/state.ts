@@ -20,18 +20,13 @@ export class State implements Rows {
   /** Tables whose ended rows take others with them into history: owner name → the tables that go. */
   readonly sealed = new Map<string, Table[]>()
   readonly #byName = new Map<string, Table>()
-  readonly #indexed: HotTable[] = []
 
-  constructor(registry: Registry, options: { indexed?: boolean; parent?: State } = {}) {
-    const { parent } = options
+  constructor(registry: Registry, parent?: State) {
     for (const table of allTables(registry)) {
       this.#byName.set(table.name, table)
       if (table.storage.kind === 'cold') this.coldTables.set(table, new ColdTable(table, parent?.coldTable(table)))
       else {
-        const rows = { indexed: options.indexed ?? false, ...(parent && { parent: parent.hotTable(table) }) }
-        const hot = new HotTable(table, rows)
-        this.hotTables.set(table, hot)
-        if (options.indexed && table.indexes !== undefined) this.#indexed.push(hot)
+        this.hotTables.set(table, new HotTable(table, parent?.hotTable(table)))
         const owner = table.storage.sealedWith
         if (owner !== undefined) this.sealed.set(owner, [...(this.sealed.get(owner) ?? []), table])
       }
@@ -62,11 +57,6 @@ export class State implements Rows {
     const rows = this.coldTables.get(table)
     assert(rows !== undefined, `${table.name} is not a cold table of this registry`)
     return rows
-  }
-
-  /** Brings indexes up to date with what a fold changed in place. */
-  settle(): void {
-    for (const rows of this.#indexed) rows.settle()
   }
 
   /** Whether anything changed since the last publish. */

@@ -52,14 +52,14 @@ export class View {
 
   static async open(options: ViewOptions): Promise<View> {
     const manifest = await newestManifest(options.store, new Paths(options.scope), options.scope)
-    return new View(options, manifest, await loadState(options.store, options.registry, manifest, { indexed: true }))
+    return new View(options, manifest, await loadState(options.store, options.registry, manifest))
   }
 
   get manifest(): Manifest {
     return this.#manifest
   }
 
-  /** Rows of unfinished work, with the table's indexes. */
+  /** Rows of unfinished work. */
   get state(): State {
     return this.#state
   }
@@ -71,7 +71,7 @@ export class View {
     if (newest.number <= this.#manifest.number) return false
     const held = this.#manifest.publish
     if (newest.base.publish > held + 1) {
-      this.#state = await loadState(store, registry, newest, { indexed: true })
+      this.#state = await loadState(store, registry, newest)
     } else {
       const followsBase = newest.base.publish === held + 1
       const missing = newest.l0.filter((delta) => delta.publish > held).map((delta) => delta.tables)
@@ -113,7 +113,7 @@ export class View {
     const { store, registry, clock } = this.#options
     const started = clock.now()
     await this.refresh()
-    const fork = new State(registry, { indexed: true, parent: this.#state })
+    const fork = new State(registry, this.#state)
     const folder = new Folder(registry, fork)
     const tail = await this.#tail(maxAgeMs)
     let events = 0

@@ -40,8 +40,6 @@ export interface TableSpec<C extends Columns> {
   ended?(row: RowOf<C>): Ended | undefined
   /** Columns of which a file of a cold table says, for each of its blocks, whether all rows have the same: see `Digest`. */
   readonly digest?: readonly (keyof C & string)[]
-  /** Look-ups that readers need besides the key: index name → columns. */
-  readonly indexes?: Readonly<Record<string, readonly (keyof C & string)[]>>
 }
 
 /** A row in memory: the table's own columns and the version. Tenant and workspace are the same for all and added on disk. */

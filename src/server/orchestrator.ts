@@ -4,7 +4,7 @@ import { stuckDispatchController } from '../domain/dispatch/stuck.controller.ts'
 import { orchestration } from '../domain/index.ts'
 import { cancelController } from '../domain/runs/cancel.controller.ts'
 import { planController } from '../domain/runs/plan.controller.ts'
-import { runs } from '../domain/runs/runs.table.ts'
+import { isRunOver, runs } from '../domain/runs/runs.table.ts'
 import { deadlineController, onDeadline } from '../domain/tasks/deadline.controller.ts'
 import { heartbeatController, onHeartbeatCheck } from '../domain/tasks/heartbeat.controller.ts'
 import { lostWorkersController } from '../domain/tasks/lost-workers.controller.ts'
@@ -220,9 +220,7 @@ export class Orchestrator {
   }
 
   #hasWork(): boolean {
-    for (const state of ['PENDING', 'RUNNING']) {
-      for (const _ of this.loop.compactor.state.hotTable(runs).where('by_state', state)) return true
-    }
+    for (const { state } of this.loop.compactor.state.hot(runs).all()) if (!isRunOver(state)) return true
     return false
   }
 

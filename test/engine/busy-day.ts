@@ -1,4 +1,3 @@
-import { expect } from 'vitest'
 import { sortedByKey } from '../../src/engine/row-merge.ts'
 import type { State } from '../../src/engine/state.ts'
 import type { NewEvent } from '../../src/model/event.ts'
@@ -10,21 +9,6 @@ export function hotRows(state: State): Record<string, AnyRow[]> {
   return Object.fromEntries(
     [...state.hotTables].map(([table, hot]) => [table.name, structuredClone(sortedByKey(table, hot.all()))]),
   )
-}
-
-/** Every index gives exactly the rows that looking through all of them gives. */
-export function expectIndexed(state: State): void {
-  for (const [table, hot] of state.hotTables) {
-    for (const [name, columns] of Object.entries(table.indexes ?? {})) {
-      const groups = Map.groupBy(hot.all(), (row) => JSON.stringify(columns.map((column) => row[column])))
-      for (const rows of groups.values()) {
-        const found = [...hot.where(name, ...columns.map((column) => rows[0]![column]))]
-        expect(sortedByKey(table, found), `${table.name}.${name}`).toEqual(sortedByKey(table, rows))
-        expect(found, `${table.name}.${name}: each row once`).toHaveLength(rows.length)
-      }
-      expect([...hot.where(name, ...columns.map(() => 'no such value'))]).toEqual([])
-    }
-  }
 }
 
 /** Runs that go on side by side, a report now and then: the batches of a busy day, in one of many orders. */

@@ -19,5 +19,4 @@ export const assetDefinitions = defineTable({
     ),
     defined_at: col.timestamp('When this declaration was recorded.'),
   },
-  indexes: { by_graph: ['graph_version'] },
 })

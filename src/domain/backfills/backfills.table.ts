@@ -44,7 +44,6 @@ export const backfills = defineTable({
   },
   ended: (backfill) =>
     isBackfillOver(backfill.state) ? { state: backfill.state, at: backfill.finished_at ?? backfill.created_at } : undefined,
-  indexes: { by_state: ['state'] },
 })
 export type BackfillRow = Row<typeof backfills>
 

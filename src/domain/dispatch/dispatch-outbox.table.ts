@@ -23,5 +23,4 @@ export const dispatchOutbox = defineTable({
     offer: col.optional(col.int('Which time it is offered to the queue; null for the first, and once a worker has it.')),
     created_at: col.timestamp('When the dispatch was requested.'),
   },
-  indexes: { by_status: ['status'] },
 })

@@ -42,6 +42,5 @@ export const runs = defineTable({
     finished_at: col.optional(col.timestamp('When the last task ended.')),
   },
   ended: (run) => (isRunOver(run.state) ? { state: run.state, at: run.finished_at ?? run.requested_at } : undefined),
-  indexes: { by_state: ['state'] },
 })
 export type RunRow = Row<typeof runs>

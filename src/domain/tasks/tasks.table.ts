@@ -70,6 +70,5 @@ export const tasks = defineTable({
     cause_task_key: col.optional(col.string('For a task that was skipped or cancelled: the task that failed first.')),
     cause_event_id: col.optional(col.string('The event that ended it.')),
   },
-  indexes: { by_state: ['state'], by_asset: ['asset_key'] },
 })
 export type TaskRow = Row<typeof tasks>

@@ -29,7 +29,6 @@ export const timers = defineTable({
     state: col.oneOf(timerStates, 'How far it is.'),
     payload: col.optional(col.json('What the handler needs.')),
   },
-  indexes: { by_state: ['state'] },
 })
 
 export interface TimerName {
