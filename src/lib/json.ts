@@ -68,10 +68,33 @@ function nameOf(key: string): string {
   return name
 }
 
-function sortedKeys(value: object): string[] {
+/** The names that objects had lately and the same sorted, by the first of them and how many they are. */
+const shapes = new Map<string, (Shape | undefined)[]>()
+const MOST_SORTED_NAMES = 64
+
+interface Shape {
+  readonly keys: readonly string[]
+  readonly sorted: readonly string[]
+}
+
+/** Most objects have the names of one before them, and comparing those for being the same is quicker than sorting. */
+function sortedKeys(value: object): readonly string[] {
   const keys = Object.keys(value)
-  for (let i = 1; i < keys.length; i++) if ((keys[i - 1] as string) > (keys[i] as string)) return keys.sort()
-  return keys
+  const { length } = keys
+  if (length < 2) return keys
+  const first = keys[0] as string
+  const known = shapes.get(first)?.[length]
+  if (known !== undefined && known.keys.every((key, i) => key === keys[i])) return known.sorted
+  const sorted = keys.toSorted()
+  if (length > MOST_SORTED_NAMES) return sorted
+  let alike = shapes.get(first)
+  if (alike === undefined) {
+    if (shapes.size >= MOST_NAMES) return sorted
+    alike = []
+    shapes.set(first, alike)
+  }
+  alike[length] = { keys, sorted }
+  return sorted
 }
 
 /** Printable ASCII without quote and backslash: most text, and written as it stands. */
