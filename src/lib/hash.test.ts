@@ -1,7 +1,7 @@
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hmacSha256 } from './hash.ts'
+import { hmacSha256, Sha256 } from './hash.ts'
 
 test('a keyed hash is the one of every other program, for secrets of any length, one after the other', () => {
   const secret = fc.oneof(fc.string({ maxLength: 200, unit: 'binary' }), fc.uint8Array({ maxLength: 200 }))
@@ -20,4 +20,18 @@ test('a secret whose bytes change is another secret', () => {
   const before = hmacSha256(secret, 'data')
   secret[0] = 2
   expect(Buffer.compare(before, hmacSha256(secret, 'data'))).not.toBe(0)
+})
+
+test('text that comes in pieces has the hash of the whole, short or long', () => {
+  const piece = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.integer({ min: 1, max: 70_000 }).map((length) => 'ü'.repeat(length)),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 5 }), (pieces) => {
+      const hash = new Sha256()
+      for (const each of pieces) hash.update(each)
+      expect(Buffer.from(hash.digest()).toString('hex')).toBe(createHash('sha256').update(pieces.join('')).digest('hex'))
+    }),
+  )
 })

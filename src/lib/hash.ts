@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto'
+import { createHash, type Hash, hash } from 'node:crypto'
 
 /** SHA-256 as lower-case hex. */
 export function sha256(data: string | Uint8Array): string {
@@ -47,15 +47,23 @@ function padsOf(secret: string | Uint8Array): Pads {
   return { inner, outer }
 }
 
-/** SHA-256 of text that comes piece by piece and is never held as a whole. */
+/** Text shorter than this is hashed in one go. */
+const HELD_LENGTH = 65_536
+
+/** SHA-256 of text that comes piece by piece. Held only while it is short: the object that hashes more costs as much as a thousand bytes. */
 export class Sha256 {
-  readonly #hash = createHash('sha256')
+  #hash: Hash | undefined
+  #held = ''
 
   update(text: string): void {
-    this.#hash.update(text)
+    this.#held += text
+    if (this.#held.length < HELD_LENGTH) return
+    this.#hash ??= createHash('sha256')
+    this.#hash.update(this.#held)
+    this.#held = ''
   }
 
   digest(): Uint8Array {
-    return this.#hash.digest()
+    return this.#hash === undefined ? sha256Bytes(this.#held) : this.#hash.update(this.#held).digest()
   }
 }

@@ -27,7 +27,7 @@ export function planParts(run_id: string, graph_version: string, tasks: Iterable
       parts.add(piece, text, () => `the task ${task.task_key}`)
     }
   }
-  const plan_id = `plan_${base32(content.digest()).slice(0, 26)}`
+  const plan_id = `plan_${base32(content.digest(), 26)}`
   return parts.list.map((part, index) => {
     const edges = part.flatMap((piece) => ('edges' in piece ? [piece.edges] : []))
     const whole = part.flatMap((piece) => ('task' in piece ? [piece.task] : []))
