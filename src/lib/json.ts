@@ -84,7 +84,7 @@ function sortedKeys(value: object): readonly string[] {
   if (length < 2) return keys
   const first = keys[0] as string
   const known = shapes.get(first)?.[length]
-  if (known !== undefined && known.keys.every((key, i) => key === keys[i])) return known.sorted
+  if (known?.keys.every((key, i) => key === keys[i])) return known.sorted
   const sorted = keys.toSorted()
   if (length > MOST_SORTED_NAMES) return sorted
   let alike = shapes.get(first)
