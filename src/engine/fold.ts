@@ -62,7 +62,7 @@ export class Folder {
   fold(envelope: Envelope): Verdict {
     const verdict = this.#attempt(envelope)
     if (verdict.kind === 'parked') this.#park(envelope, verdict)
-    this.#retryParked()
+    if (this.#woken.length > 0) this.#retryParked()
     return verdict
   }
 

@@ -120,7 +120,13 @@ export class HotTable implements HotRows {
     return rows
   }
 
-  *under(k1: KeyPart, k2?: KeyPart): Iterable<AnyRow> {
+  under(k1: KeyPart, k2?: KeyPart): Iterable<AnyRow> {
+    // Most that are asked for have no timers, nothing that waits for them, and so on.
+    if (this.#parent === undefined && !this.#rows.has(k1)) return NONE
+    return this.#allUnder(k1, k2)
+  }
+
+  *#allUnder(k1: KeyPart, k2?: KeyPart): Iterable<AnyRow> {
     yield* this.#ownUnder(k1, k2)
     if (this.#parent !== undefined) yield* this.#inherited(this.#parent.under(k1, k2))
   }

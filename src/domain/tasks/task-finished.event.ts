@@ -124,5 +124,6 @@ function closeAttempt(rows: Rows, finish: Finish, at: number, eventId: string): 
     dispatch.row_version = eventId
   }
   // The alarm that watched this attempt has nothing left to watch.
-  rows.hot(timers).remove(runSubject(finish.run_id), timerSlot({ ...finish, timer_type: 'HEARTBEAT_CHECK' }))
+  const { run_id, task_key, attempt: number } = finish
+  rows.hot(timers).remove(runSubject(run_id), timerSlot({ task_key, attempt: number, timer_type: 'HEARTBEAT_CHECK' }))
 }

@@ -50,7 +50,8 @@ export function timerSlot({ timer_type, task_key, attempt }: TimerName): string 
 
 /** A task that ended has nothing left to wait for. */
 export function clearTaskTimers(rows: Rows, task: { run_id: string; task_key: string; attempt: number }): void {
+  const { run_id, task_key, attempt } = task
   for (const timer_type of ['RETRY', 'HEARTBEAT_CHECK', 'SLA_CHECK'] as const) {
-    rows.hot(timers).remove(runSubject(task.run_id), timerSlot({ ...task, timer_type }))
+    rows.hot(timers).remove(runSubject(run_id), timerSlot({ task_key, attempt, timer_type }))
   }
 }
