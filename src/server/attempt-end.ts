@@ -52,11 +52,19 @@ function keysOf({ partition_keys_added: added, partition_keys_removed: removed }
 
 /** Why an attempt never reached a worker. What is missing stays missing; what could not be reached may come back. */
 export function notBegun(error: unknown): AttemptResultInput {
-  const known = isServoError(error)
-  const missing = known && (error.kind === 'not_found' || error.kind === 'invalid')
-  const message = [messageOf(error), known ? error.hint : undefined].filter(Boolean).join('\n')
-  return { outcome: 'FAILED', error: { category: missing ? 'invalid' : 'infrastructure', message, retryable: !missing } }
+  const missing = isServoError(error, 'not_found') || isServoError(error, 'invalid')
+  const category = missing ? 'invalid' : 'infrastructure'
+  return { outcome: 'FAILED', error: { category, message: toldBy(error), retryable: !missing } }
 }
+
+/** What came of an attempt that reported what no fact can hold: it would be the same the next time. */
+export function notRecorded(error: unknown): AttemptResultInput {
+  const message = `What the attempt reported cannot be recorded.\n${toldBy(error)}`
+  return { outcome: 'FAILED', error: { category: 'invalid', message, retryable: false } }
+}
+
+const toldBy = (error: unknown): string =>
+  [messageOf(error), isServoError(error) ? error.hint : undefined].filter(Boolean).join('\n')
 
 /** Whether this is the end that is on record: then its worker only never heard that we know. */
 export function isSameResult(recorded: Readonly<AnyRow>, result: AttemptResultInput): boolean {

@@ -6,12 +6,13 @@ import { TaskStarted } from '../domain/tasks/task-started.event.ts'
 import { type TaskRow, tasks } from '../domain/tasks/tasks.table.ts'
 import { localWorkerId } from '../domain/tasks/worker-id.ts'
 import type { Reactor } from '../engine/loop.ts'
+import { isServoError } from '../lib/error.ts'
 import { SECOND_MS, toIso } from '../lib/time.ts'
 import { type NewEvent, newEvent } from '../model/event.ts'
 import type { Rows } from '../model/rows.ts'
 import type { Row } from '../model/table.ts'
 import type { AlarmClock } from '../ports/clock.ts'
-import { notBegun, taskFinished } from './attempt-end.ts'
+import { notBegun, notRecorded, taskFinished } from './attempt-end.ts'
 import type { AttemptLogs } from './logs.ts'
 import { Lookahead } from './lookahead.ts'
 import type { Workers } from './workers.ts'
@@ -98,7 +99,13 @@ export class LocalDispatch {
     if (this.#closed) return
     const { submit, instance, clock } = this.#options
     const ended = { workerId: localWorkerId(instance), startedAt: running.startedAt ?? null, now: clock.now() }
-    await submit([taskFinished(dispatch, result, ended)]).catch(() => undefined)
+    const report = (what: AttemptResultInput): Promise<unknown> => submit([taskFinished(dispatch, what, ended)])
+    try {
+      await report(result)
+    } catch (error) {
+      // Otherwise this process is of no use any more, and the next finds the attempt lost.
+      if (isServoError(error, 'invalid')) await report(notRecorded(error)).catch(() => undefined)
+    }
   }
 
   async #attempt(running: Running, task: Readonly<TaskRow>): Promise<AttemptResultInput> {

@@ -96,6 +96,18 @@ describe('a task that fails', () => {
     expect(world.run(run)?.state).toBe('FAILED')
   })
 
+  test('because what it reports is larger than a fact can be says so, and is not tried again', async () => {
+    const output = { path: 'x'.repeat(2 << 20) }
+    const world = await World.open({ script: () => ({ result: { outcome: 'SUCCEEDED', output } }) })
+    await world.define({ a: { retry }, below: ['a'] })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(world.states(run)).toEqual({ a: 'FAILED', below: 'SKIPPED' })
+    expect(world.attempts(run, 'a')).toMatchObject([{ attempt: 1, outcome: 'FAILED', error_category: 'invalid' }])
+    expect(world.task(run, 'a')?.error_message).toMatch(/cannot be recorded.*the limit is 1048576/s)
+    expect(await world.problems()).toEqual([])
+  })
+
   test('and asks to wait longer than its backoff is tried when it asked to be', async () => {
     const world = await World.open({
       script: ({ attempt }) => (attempt === 1 ? { result: failure({ retry_after_ms: 30_000 }) } : {}),
