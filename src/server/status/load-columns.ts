@@ -48,10 +48,7 @@ export function takeAlike(columns: StatusColumns, { first, count, code }: Alike,
 export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPositions): void {
   const { block, from, to } = part
   const whole = keys.ofWhole(block.rows, part.ends)
-  const positions =
-    whole === undefined
-      ? keys.of(block.texts(KEY), from, to)
-      : Int32Array.from({ length: block.rows }, (_, row) => whole.first + row)
+  const positions = whole === undefined ? keys.of(block.texts(KEY), from, to) : countedFrom(whole.first, block.rows)
   const madeAt = block.times(MADE_AT)
   const inputsAt = block.times(INPUTS_AT)
   const wipedAt = block.times(WIPED_AT)
@@ -68,6 +65,12 @@ export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPosi
     if ((wipedAt[row] as number) > 0) columns.wiped(position, wipedAt[row] as number)
   }
   takeAttempts(columns, part, positions)
+}
+
+function countedFrom(first: number, count: number): Int32Array {
+  const positions = new Int32Array(count)
+  for (let i = 0; i < count; i++) positions[i] = first + i
+  return positions
 }
 
 /** An attempt that succeeded is as old as what it made: only the others have to be looked at. */
