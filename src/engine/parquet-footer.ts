@@ -254,6 +254,11 @@ class Reader {
   }
 
   #varint(): number {
+    const first = this.#bytes[this.at] as number
+    if (first < 128 && this.at < this.#end) {
+      this.at++
+      return first
+    }
     let value = 0
     for (let scale = 1; ; scale *= 128) {
       const byte = this.#byte()

@@ -135,6 +135,12 @@ export class Staleness {
     return asset.known[position] === STALE
   }
 
+  /** The partitions of a span that are stale, in order. */
+  *staleIn(asset: StaleAsset, span: Span): Iterable<number> {
+    this.workOut(asset, span)
+    yield* staleOf(asset.known, span)
+  }
+
   display(asset: StaleAsset, position: number): DisplayStatus {
     const { columns } = asset
     if (!columns.isMade(position)) return 'NEVER_MATERIALIZED'
@@ -149,10 +155,10 @@ export class Staleness {
     if (known.includes(UNKNOWN)) this.workOut(asset, { from: 0, to: count - 1 })
     let stale = 0
     const byCauses = new Uint32Array(2 * CAUSES.freshness)
-    forStale(known, { from: 0, to: count - 1 }, (position) => {
+    for (const position of staleOf(known, { from: 0, to: count - 1 })) {
       byCauses[this.causes(asset, position)]!++
       if (columns.isMade(position) && !columns.isFailed(position)) stale++
-    })
+    }
     const causes = Object.fromEntries(
       Object.entries(CAUSES).map(([cause, bit]) => [cause, byCauses.reduce((sum, n, mask) => sum + (mask & bit ? n : 0), 0)]),
     ) as Record<Cause, number>
@@ -205,9 +211,7 @@ export class Staleness {
       if (!asset.isSource) columns.markOther(asset.code, span, known, STALE)
       for (const above of upstream) {
         columns.markOlder(above.columns, span, known, STALE)
-        forStale(above.known, span, (position) => {
-          known[position] = STALE
-        })
+        for (const position of staleOf(above.known, span)) known[position] = STALE
       }
       return
     }
@@ -233,10 +237,10 @@ export class Staleness {
 }
 
 /** Few are stale, and the next one is found a hundred times as fast by the engine as position by position. */
-function forStale(known: Uint8Array, { from, to }: Span, tell: (position: number) => void): void {
+function* staleOf(known: Uint8Array, { from, to }: Span): Iterable<number> {
   const span = known.subarray(from, to + 1)
   for (let at = span.indexOf(STALE); at >= 0; at = span.indexOf(STALE, at)) {
-    for (; span[at] === STALE; at++) tell(from + at)
+    for (; span[at] === STALE; at++) yield from + at
   }
 }
 

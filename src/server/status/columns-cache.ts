@@ -67,7 +67,10 @@ export class ColumnsCache {
         behind.filter(({ asset }) => asset.set.definition === undefined),
         reading,
       )
-      for (const each of behind) if (each.asset.set.definition !== undefined) await readParts(each, reading)
+      const parts = behind.filter(({ asset }) => asset.set.definition !== undefined)
+      // All of them are going to be asked for, and together they are there sooner.
+      if (parts.length > 0) await Promise.all(rows.runs.map((run) => rows.describe(run)))
+      for (const each of parts) await readParts(each, reading)
       for (const { key } of assets) found.set(key, (this.#kept.get(key) as Kept).columns)
       this.#forget(found)
       return found
