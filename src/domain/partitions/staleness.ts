@@ -236,7 +236,7 @@ export class Staleness {
   }
 }
 
-/** Few are stale, and the next one is found a hundred times as fast by the engine as position by position. */
+/** Few are stale, and the engine finds the next one much faster than we do position by position. */
 function* staleOf(known: Uint8Array, { from, to }: Span): Iterable<number> {
   const span = known.subarray(from, to + 1)
   for (let at = span.indexOf(STALE); at >= 0; at = span.indexOf(STALE, at)) {
