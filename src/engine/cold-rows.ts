@@ -20,7 +20,7 @@ export interface ColdRowsToRead {
   /** The columns of all rows of a run whose key begins so. */
   columns(ref: RunRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncIterable<BlockPart>
   /** What a run says of its row groups. */
-  describe(ref: RunRef): Promise<RunDescription | undefined>
+  describe(ref: RunRef): Promise<RunDescription>
   /** Rows by key, each in the place of its key. */
   lookup(keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]>
 }

@@ -1,9 +1,11 @@
 import { zstdDecompressSync } from 'node:zlib'
-import type { ColumnMetaData } from 'hyparquet'
+import type { CompressionCodec } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { readRleBitPackedHybrid } from 'hyparquet/src/encoding.js'
 import { unreadable } from './checked.ts'
-import type { Footer, Group, Slice } from './parquet-read.ts'
+import { unpackDeltas } from './delta-packed.ts'
+import type { SkimmedGroup } from './parquet-footer.ts'
+import type { Footer, Slice } from './parquet-read.ts'
 
 /** Texts by number: most columns say one of a few things over and over. A null is -1. */
 export interface Words {
@@ -24,27 +26,26 @@ export interface Texts {
 export class ColumnBlock {
   readonly rows: number
   readonly #footer: Footer
-  readonly #group: Group
+  readonly #group: SkimmedGroup
   readonly #slice: Slice
 
-  constructor(footer: Footer, group: Group, slice: Slice) {
+  constructor(footer: Footer, group: SkimmedGroup, slice: Slice) {
     this.rows = group.rows
     this.#footer = footer
     this.#group = group
     this.#slice = slice
   }
 
-  /** Moments in milliseconds; NaN where there is none. Whoever reads many blocks gives an array to be filled again. */
-  times(name: string, into?: Float64Array): Float64Array {
-    const times = into !== undefined && into.length >= this.rows ? into : new Float64Array(this.rows)
+  /** Moments in milliseconds, NaN where there is none. Whoever reads many blocks gives an array to fill, as long as the block. */
+  times(name: string, times: Float64Array = new Float64Array(this.rows)): Float64Array {
     const page = this.#page(name)
     if (page === undefined || page.nulls === this.rows) return times.fill(Number.NaN)
-    const present = this.rows - page.nulls
-    if (page.encoding === 'PLAIN' && page.nulls === 0) return longs(page.values(), present, times)
+    const decode = numbers[page.encoding]
+    if (decode !== undefined && page.nulls === 0) return decode(page.values(), times)
     const { codes, values } =
-      page.encoding === 'PLAIN'
-        ? { codes: undefined, values: longs(page.values(), present, new Float64Array(present)) }
-        : this.#coded(name, page, (bytes, count) => longs(bytes, count, new Float64Array(count)))
+      decode === undefined
+        ? this.#coded(name, page, (bytes, count) => longs(bytes, new Float64Array(count)))
+        : { codes: undefined, values: decode(page.values(), new Float64Array(this.rows - page.nulls)) }
     for (let row = 0, at = 0; row < this.rows; row++) {
       if (page.present !== undefined && page.present[row] === 0) {
         times[row] = Number.NaN
@@ -126,13 +127,12 @@ export class ColumnBlock {
 
   /** The only page of a column; undefined when the file is older than the column. */
   #page(name: string): Page | undefined {
-    const meta = this.#group.parquet.columns.find(({ meta_data }) => meta_data?.path_in_schema[0] === name)?.meta_data
-    if (meta === undefined) {
+    const chunk = this.#group.chunk(name)
+    if (chunk === undefined) {
       if (this.#footer.plan.present.includes(name)) throw this.#strange(name, 'no column')
       return undefined
     }
-    const start = Number(meta.dictionary_page_offset ?? meta.data_page_offset) - this.#slice.start
-    const bytes = this.#slice.bytes.subarray(start, start + Number(meta.total_compressed_size))
+    const bytes = this.#slice.bytes.subarray(chunk.start - this.#slice.start, chunk.end - this.#slice.start)
     const reader = { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offset: 0 }
     let dictionary: Page['dictionary']
     let header = parquetHeader(reader)
@@ -141,7 +141,7 @@ export class ColumnBlock {
       const size = Number(header.uncompressed_page_size)
       dictionary = {
         packed,
-        values: () => unpack(packed, size, meta),
+        values: () => unpack(packed, size, chunk.codec),
         count: header.dictionary_page_header?.num_values ?? 0,
       }
       reader.offset += header.compressed_page_size
@@ -159,7 +159,7 @@ export class ColumnBlock {
     }
     const size = Number(header.uncompressed_page_size) - levels
     return {
-      values: () => (about.is_compressed ? unpack(packed, size, meta) : packed),
+      values: () => (about.is_compressed ? unpack(packed, size, chunk.codec) : packed),
       encoding: about.encoding,
       nulls: about.num_nulls,
       ...(present !== undefined && { present }),
@@ -188,7 +188,7 @@ interface Page {
 /** The least that zlib takes. */
 const MIN_CHUNK = 64
 
-function unpack(packed: Uint8Array, size: number, { codec }: ColumnMetaData): Uint8Array {
+function unpack(packed: Uint8Array, size: number, codec: CompressionCodec): Uint8Array {
   if (codec === 'UNCOMPRESSED' || size === 0) return packed
   if (codec !== 'ZSTD') throw new Error(`the codec ${codec} is for small files`)
   // Into one buffer of the right size: the default makes a large one for every page.
@@ -196,10 +196,16 @@ function unpack(packed: Uint8Array, size: number, { codec }: ColumnMetaData): Ui
 }
 
 /** Numbers of 64 bits. Those that stand for moments fit into ours. */
-function longs(bytes: Uint8Array, count: number, into: Float64Array): Float64Array {
+function longs(bytes: Uint8Array, into: Float64Array): Float64Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  for (let i = 0; i < count; i++) into[i] = view.getInt32(i * 8 + 4, true) * 0x1_0000_0000 + view.getUint32(i * 8, true)
+  for (let i = 0; i < into.length; i++) into[i] = view.getInt32(i * 8 + 4, true) * 0x1_0000_0000 + view.getUint32(i * 8, true)
   return into
+}
+
+/** How numbers are written that are not in a dictionary: as they are in older files. */
+const numbers: Readonly<Record<string, (bytes: Uint8Array, into: Float64Array) => Float64Array>> = {
+  PLAIN: longs,
+  DELTA_BINARY_PACKED: unpackDeltas,
 }
 
 // A byte order mark at the beginning of a text is part of it.

@@ -20,15 +20,22 @@ const statuses = (count: number) =>
 /** What hyparquet makes of it, as far as we need it. */
 function expected(bytes: Uint8Array) {
   const { row_groups, ...rest } = parquetMetadata(bytes, { geoparquet: false })
+  const blooms = row_groups.map(({ columns }) =>
+    columns.flatMap(({ meta_data }) => {
+      const { bloom_filter_offset, bloom_filter_length, path_in_schema } = meta_data!
+      const start = Number(bloom_filter_offset)
+      return start > 0 ? [{ column: path_in_schema[0], start, end: start + Number(bloom_filter_length) }] : []
+    }),
+  )
   const groups = row_groups.map(({ columns, total_byte_size, num_rows }) => ({
     columns: columns.map(({ file_offset, meta_data }) => {
-      const { encodings: _, statistics: __, encoding_stats: ___, ...meta } = meta_data!
+      const { statistics: _, encoding_stats: __, bloom_filter_offset: ___, bloom_filter_length: ____, ...meta } = meta_data!
       return { file_offset, meta_data: { ...meta, encodings: [] } }
     }),
     total_byte_size,
     num_rows,
   }))
-  return { groups, rest }
+  return { groups, blooms, rest }
 }
 
 /** Members that are undefined count as absent. */
@@ -41,18 +48,27 @@ describe('a footer', () => {
     ['of a small file', encodeRows(partitionStatus, statuses(3), scope)],
     ['of a file without rows', encodeRows(runs, [], scope)],
   ])('%s is read as hyparquet reads it', (_, bytes) => {
-    const { rest, rowGroups } = skimFooter(bytes)
-    const { groups, rest: others } = expected(bytes)
-    expect(plain(rowGroups)).toEqual(plain(groups))
+    const { rest, groups } = skimFooter(bytes)
+    const { groups: all, blooms, rest: others } = expected(bytes)
+    expect(plain(groups.map(({ parquet }) => parquet))).toEqual(plain(all))
+    expect(groups.map((group) => group.blooms)).toEqual(blooms)
     expect(plain({ ...parquetMetadata(rest, { geoparquet: false }), row_groups: 0, metadata_length: 0 })).toEqual(
       plain({ ...others, row_groups: 0, metadata_length: 0 }),
     )
   })
 
-  test('is read with some of its row groups, which are as they are among all', () => {
-    const bytes = encodeRun(partitionStatus, statuses(12_345), scope)
-    const all = skimFooter(bytes).rowGroups
-    expect(skimFooter(bytes, (group) => group === 1).rowGroups).toEqual([undefined, all[1], undefined])
+  test('says where each row group is, and each of its columns', () => {
+    const { groups } = skimFooter(encodeRun(partitionStatus, statuses(12_345), scope))
+    expect(groups.map(({ rows }) => rows)).toEqual([5_000, 5_000, 2_345])
+    for (const [i, group] of groups.entries()) {
+      expect(group.start).toBe(groups[i - 1]?.end ?? 4)
+      const [last] = Object.keys(partitionStatus.stored).slice(-1)
+      expect(group.chunk('tenant_id')?.start).toBe(group.start)
+      expect(group.chunk(last as string)?.end).toBe(group.end)
+      expect(group.chunk('wiped_at')?.codec).toBe('UNCOMPRESSED')
+      expect(group.chunk('wiped_by')?.codec).toBe('ZSTD')
+      expect(group.chunk('nothing')).toBeUndefined()
+    }
   })
 
   test('that is cut off is refused, wherever it is cut', () => {

@@ -3,23 +3,121 @@ import { CompressionCodecs, ParquetTypes } from 'hyparquet/src/constants.js'
 
 /*
  * A footer is mostly row groups, and those are mostly statistics, which are for others. Reading all of it takes a hundred
- * milliseconds for a million rows, so row groups are read here, stepping over what is not needed; the rest is left to hyparquet.
+ * milliseconds for a million rows, so row groups are read here, stepping over what is not needed, and kept as numbers until
+ * somebody asks for one; the rest is left to hyparquet.
  *
  * Thrift's compact protocol: a field has its type and the distance to the number of the one before in a byte, numbers are
  * varints, signed ones in zigzag, texts and lists come after their length.
  */
-type Meta = Omit<ColumnMetaData, 'encodings' | 'statistics'> & { readonly encodings: [] }
-
 export interface SkimmedFooter {
   /** A footer without row groups. */
   readonly rest: Uint8Array
-  /** Undefined for those that nobody wanted. */
-  readonly rowGroups: readonly (RowGroup | undefined)[]
+  readonly groups: readonly SkimmedGroup[]
+}
+
+/** Some bytes of a file. */
+export interface Place {
+  readonly start: number
+  readonly end: number
+}
+
+/** The column chunks of a file. All row groups have the same columns. */
+interface Chunks {
+  readonly columns: number
+  /** Of each column, as the first row group has them. */
+  readonly names: string[][]
+  /** Of each chunk the fields that are numbers, by the number of the field. */
+  readonly numbers: Float64Array
+}
+
+// Fields of a column chunk. What is not there is 0, which is no place in a file: it begins with a magic number.
+const FILE_OFFSET = 0
+const TYPE = 1
+const PATH = 3
+const CODEC = 4
+const VALUES = 5
+const UNPACKED_BYTES = 6
+const BYTES = 7
+const DATA_PAGE = 9
+const DICTIONARY_PAGE = 11
+const BLOOM = 14
+const BLOOM_BYTES = 15
+const FIELDS = 16
+
+/** One row group, read so far as somebody asks. */
+export class SkimmedGroup {
+  readonly rows: number
+  readonly start: number
+  readonly end: number
+  readonly #chunks: Chunks
+  readonly #first: number
+  readonly #bytes: number
+
+  constructor(chunks: Chunks, first: number, { rows, bytes }: { rows: number; bytes: number }) {
+    this.#chunks = chunks
+    this.#first = first
+    this.#bytes = bytes
+    this.rows = rows
+    let [start, end] = [Number.POSITIVE_INFINITY, 0]
+    for (let column = 0; column < chunks.columns; column++) {
+      const from = this.#startOf(column)
+      start = Math.min(start, from)
+      end = Math.max(end, from + this.#number(column, BYTES))
+    }
+    this.start = start
+    this.end = end
+  }
+
+  #number(column: number, field: number): number {
+    return this.#chunks.numbers[(this.#first + column) * FIELDS + field] as number
+  }
+
+  #startOf(column: number): number {
+    return this.#number(column, DICTIONARY_PAGE) || this.#number(column, DATA_PAGE)
+  }
+
+  /** Where a column that is no list or map is, and how its pages are compressed; undefined when there is none. */
+  chunk(name: string): (Place & { readonly codec: ColumnMetaData['codec'] }) | undefined {
+    const column = this.#chunks.names.findIndex(([first]) => first === name)
+    if (column < 0) return undefined
+    const start = this.#startOf(column)
+    return { start, end: start + this.#number(column, BYTES), codec: CompressionCodecs[this.#number(column, CODEC)]! }
+  }
+
+  /** Where the Bloom filters of its columns are, in the order of the file. */
+  get blooms(): readonly (Place & { readonly column: string })[] {
+    return this.#chunks.names.flatMap(([name], column) => {
+      const [start, bytes] = [this.#number(column, BLOOM), this.#number(column, BLOOM_BYTES)]
+      return start > 0 ? [{ column: name as string, start, end: start + bytes }] : []
+    })
+  }
+
+  /** What decoding needs. */
+  get parquet(): RowGroup {
+    const long = (column: number, field: number): bigint => BigInt(this.#number(column, field))
+    const columns = this.#chunks.names.map((path_in_schema, column) => ({
+      file_offset: long(column, FILE_OFFSET),
+      meta_data: {
+        type: ParquetTypes[this.#number(column, TYPE)]!,
+        codec: CompressionCodecs[this.#number(column, CODEC)]!,
+        encodings: [],
+        path_in_schema,
+        num_values: long(column, VALUES),
+        total_uncompressed_size: long(column, UNPACKED_BYTES),
+        total_compressed_size: long(column, BYTES),
+        data_page_offset: long(column, DATA_PAGE),
+        ...(this.#number(column, DICTIONARY_PAGE) > 0 && { dictionary_page_offset: long(column, DICTIONARY_PAGE) }),
+      },
+    }))
+    return { columns, total_byte_size: BigInt(this.#bytes), num_rows: BigInt(this.rows) }
+  }
 }
 
 const TRUE = 1
 const FALSE = 2
 const BYTE = 3
+const I32 = 5
+const I64 = 6
 const DOUBLE = 7
 const BINARY = 8
 const LIST = 9
@@ -30,98 +128,75 @@ const EMPTY_LIST_OF_STRUCTS = STRUCT
 const END = 8
 const ROW_GROUPS = 4
 
-/** Reads the footer at the end of these bytes, with all row groups or some. */
-export function skimFooter(tail: Uint8Array, isWanted: (group: number) => boolean = () => true): SkimmedFooter {
+/** Reads the footer at the end of these bytes. */
+export function skimFooter(tail: Uint8Array): SkimmedFooter {
   const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength)
   const length = view.getUint32(tail.length - END, true)
   if (length > tail.length - END) throw new Error(`its footer of ${length} bytes is not all there`)
   const start = tail.length - END - length
   const reader = new Reader(tail, start, tail.length - END)
-  let rowGroups: (RowGroup | undefined)[] = []
+  let groups: SkimmedGroup[] = []
   let from = start
   let to = start
-  reader.fields((field, type) => {
-    if (field !== ROW_GROUPS) return reader.skip(type)
+  for (let field = reader.next(0); field !== 0; field = reader.next(field)) {
+    if (field !== ROW_GROUPS) {
+      reader.skip(reader.type)
+      continue
+    }
     from = reader.at
-    rowGroups = reader.list((at) => (isWanted(at) ? readRowGroup(reader) : reader.skip(STRUCT)))
+    groups = readGroups(reader)
     to = reader.at
-  })
+  }
   const rest = new Uint8Array(length - (to - from) + 1 + END)
   rest.set(tail.subarray(start, from))
   rest[from - start] = EMPTY_LIST_OF_STRUCTS
   rest.set(tail.subarray(to), from - start + 1)
   new DataView(rest.buffer).setUint32(rest.length - END, rest.length - END, true)
-  return { rest, rowGroups }
+  return { rest, groups }
 }
 
-function readRowGroup(reader: Reader): RowGroup {
-  let columns: RowGroup['columns'] = []
-  let [total_byte_size, num_rows] = [0n, 0n]
-  reader.fields((field, type) => {
-    if (field === 1) columns = reader.list(() => readChunk(reader))
-    else if (field === 2) total_byte_size = BigInt(reader.int())
-    else if (field === 3) num_rows = BigInt(reader.int())
-    else reader.skip(type)
-  })
-  return { columns, total_byte_size, num_rows }
-}
-
-function readChunk(reader: Reader): RowGroup['columns'][number] {
-  let file_offset = 0n
-  let meta_data: Meta | undefined
-  reader.fields((field, type) => {
-    if (field === 2) file_offset = BigInt(reader.int())
-    else if (field === 3) meta_data = readMeta(reader)
-    else reader.skip(type)
-  })
-  return { file_offset, meta_data: meta_data as unknown as ColumnMetaData }
-}
-
-function readMeta(reader: Reader): Meta {
-  const meta: { -readonly [Name in keyof Meta]?: Meta[Name] } = { encodings: [] }
-  reader.fields((field, type) => {
-    switch (field) {
-      case 1:
-        meta.type = ParquetTypes[reader.int()] as Meta['type']
-        break
-      case 3:
-        meta.path_in_schema = reader.list(() => reader.text())
-        break
-      case 4:
-        meta.codec = CompressionCodecs[reader.int()] as Meta['codec']
-        break
-      case 5:
-        meta.num_values = BigInt(reader.int())
-        break
-      case 6:
-        meta.total_uncompressed_size = BigInt(reader.int())
-        break
-      case 7:
-        meta.total_compressed_size = BigInt(reader.int())
-        break
-      case 9:
-        meta.data_page_offset = BigInt(reader.int())
-        break
-      case 11:
-        meta.dictionary_page_offset = BigInt(reader.int())
-        break
-      case 14:
-        meta.bloom_filter_offset = BigInt(reader.int())
-        break
-      case 15:
-        meta.bloom_filter_length = reader.int()
-        break
-      default:
-        reader.skip(type)
+function readGroups(reader: Reader): SkimmedGroup[] {
+  const groups = new Array<SkimmedGroup>(reader.listSize())
+  let chunks: Chunks | undefined
+  for (let i = 0; i < groups.length; i++) {
+    let [columns, bytes, rows] = [0, 0, 0]
+    for (let field = reader.next(0); field !== 0; field = reader.next(field)) {
+      if (field === 1) {
+        columns = reader.listSize()
+        chunks ??= { columns, names: [], numbers: new Float64Array(groups.length * columns * FIELDS) }
+        for (let column = 0; column < columns; column++) readChunk(reader, chunks, (i * columns + column) * FIELDS)
+      } else if (field === 2) bytes = reader.int()
+      else if (field === 3) rows = reader.int()
+      else reader.skip(reader.type)
     }
-  })
-  return meta as Meta
+    if (chunks?.columns !== columns) throw new Error(`row group ${i} has ${columns} columns`)
+    groups[i] = new SkimmedGroup(chunks, i * columns, { rows, bytes })
+  }
+  return groups
+}
+
+function readChunk(reader: Reader, chunks: Chunks, base: number): void {
+  for (let field = reader.next(0); field !== 0; field = reader.next(field)) {
+    if (field === 2) chunks.numbers[base + FILE_OFFSET] = reader.int()
+    else if (field === 3) readMeta(reader, chunks, base)
+    else reader.skip(reader.type)
+  }
+}
+
+function readMeta(reader: Reader, { columns, names, numbers }: Chunks, base: number): void {
+  for (let field = reader.next(0); field !== 0; field = reader.next(field)) {
+    if ((reader.type === I32 || reader.type === I64) && field < FIELDS) numbers[base + field] = reader.int()
+    else if (field === PATH && names.length < columns) names.push(reader.texts())
+    else reader.skip(reader.type)
+  }
 }
 
 const decoder = new TextDecoder()
 
 class Reader {
   at: number
+  /** Of the field that comes next. */
+  type = 0
   readonly #bytes: Uint8Array
   readonly #end: number
 
@@ -131,19 +206,12 @@ class Reader {
     this.#end = end
   }
 
-  /** The fields of a struct; `read` must take the value of each. */
-  fields(read: (field: number, type: number) => void): void {
-    for (let field = 0, head = this.#byte(); head !== 0; head = this.#byte()) {
-      const step = head >>> 4
-      field = step === 0 ? this.int() : field + step
-      read(field, head & 15)
-    }
-  }
-
-  list<T>(read: (at: number) => T): T[] {
-    const items = new Array<T>(this.#listHead().size)
-    for (let i = 0; i < items.length; i++) items[i] = read(i)
-    return items
+  /** Goes to the next field of a struct; 0 after the last one. */
+  next(field: number): number {
+    const head = this.#byte()
+    if (head === 0) return 0
+    this.type = head & 15
+    return head >>> 4 === 0 ? this.int() : field + (head >>> 4)
   }
 
   /** Offsets in files are far below what a number can hold. */
@@ -152,13 +220,22 @@ class Reader {
     return zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2
   }
 
-  text(): string {
-    const length = this.#varint()
-    this.at += length
-    return decoder.decode(this.#bytes.subarray(this.at - length, this.at))
+  texts(): string[] {
+    return Array.from({ length: this.listSize() }, () => {
+      const length = this.#varint()
+      this.at += length
+      return decoder.decode(this.#bytes.subarray(this.at - length, this.at))
+    })
   }
 
-  skip(type: number): undefined {
+  /** Of a list, whose items come next. */
+  listSize(): number {
+    const head = this.#byte()
+    this.type = head & 15
+    return head >>> 4 === 15 ? this.#varint() : head >>> 4
+  }
+
+  skip(type: number): void {
     if (type === TRUE || type === FALSE) return
     if (type === BYTE) this.at += 1
     else if (type < DOUBLE) this.#varint()
@@ -167,21 +244,21 @@ class Reader {
       const length = this.#varint()
       this.at += length
     } else if (type === LIST || type === SET) {
-      const { size, of } = this.#listHead()
+      const size = this.listSize()
+      const of = this.type
       // In a list, even what is true or false takes a byte.
       if (of === TRUE || of === FALSE) this.at += size
       else for (let i = 0; i < size; i++) this.skip(of)
-    } else if (type === STRUCT) this.fields((_, inner) => this.skip(inner))
+    } else if (type === STRUCT) for (let field = this.next(0); field !== 0; field = this.next(field)) this.skip(this.type)
     else throw new Error(`its footer has something of type ${type}`)
   }
 
-  #listHead(): { size: number; of: number } {
-    const head = this.#byte()
-    const size = head >>> 4
-    return { size: size === 15 ? this.#varint() : size, of: head & 15 }
-  }
-
   #varint(): number {
+    const first = this.#bytes[this.at] as number
+    if (first < 128 && this.at < this.#end) {
+      this.at++
+      return first
+    }
     let value = 0
     for (let scale = 1; ; scale *= 128) {
       const byte = this.#byte()

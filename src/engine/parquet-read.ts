@@ -1,9 +1,9 @@
 import { zstdDecompressSync } from 'node:zlib'
-import { type AsyncBuffer, type FileMetaData, type KeyValue, parquetMetadata, parquetRead, type RowGroup } from 'hyparquet'
+import { type AsyncBuffer, type FileMetaData, type KeyValue, parquetMetadata, parquetRead } from 'hyparquet'
 import { isServoError, messageOf } from '../lib/error.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 import { unreadable } from './checked.ts'
-import { skimFooter } from './parquet-footer.ts'
+import { type SkimmedGroup, skimFooter } from './parquet-footer.ts'
 import { FORMAT, planRead, type ReadPlan, rowColumns } from './parquet-schema.ts'
 
 /** What is needed of a footer to read rows: small enough to keep for many files. */
@@ -11,25 +11,9 @@ export interface Footer {
   readonly table: Table
   readonly file: string
   readonly plan: ReadPlan
-  readonly groups: readonly Group[]
+  readonly groups: readonly SkimmedGroup[]
   readonly metadata: ReadonlyMap<string, string>
   readonly parquet: Omit<FileMetaData, 'row_groups' | 'num_rows'>
-}
-
-/** One row group and where its bytes are. */
-export interface Group {
-  readonly start: number
-  readonly end: number
-  readonly rows: number
-  /** Where the Bloom filters of its columns are, in the order of the file. */
-  readonly blooms: readonly Place[]
-  readonly parquet: RowGroup
-}
-
-export interface Place {
-  readonly column: string
-  readonly start: number
-  readonly end: number
 }
 
 /** The decoded columns of one row group. Rows are made when asked for: a look-up needs one of five thousand. */
@@ -51,9 +35,9 @@ export function sliceOf(bytes: Uint8Array, from = 0): Slice {
 }
 
 /** Reads the footer from the last bytes of a file, or from all of them. */
-export function readFooter(table: Table, tail: Uint8Array, file: string, isWanted?: (group: number) => boolean): Footer {
+export function readFooter(table: Table, tail: Uint8Array, file: string): Footer {
   return readable(file, () => {
-    const { rest, rowGroups } = skimFooter(tail, isWanted)
+    const { rest, groups } = skimFooter(tail)
     const { row_groups: _, key_value_metadata, num_rows: __, ...parquet } = parquetMetadata(rest, { geoparquet: false })
     const metadata = new Map((key_value_metadata ?? []).map(({ key, value }: KeyValue) => [key, value ?? '']))
     const name = metadata.get('servo.table') ?? table.name
@@ -65,68 +49,15 @@ export function readFooter(table: Table, tail: Uint8Array, file: string, isWante
       table,
       file,
       plan: planRead(table, parquet.schema, file),
-      groups: rowGroups.map((group, _, [first]) => (group === undefined ? LEFT_OUT : groupOf(group, first ?? group))),
+      groups,
       metadata,
       parquet,
     }
   })
 }
 
-/** In the place of a row group that nobody wanted. */
-const LEFT_OUT: Group = {
-  start: 0,
-  end: 0,
-  rows: 0,
-  blooms: [],
-  parquet: { columns: [], num_rows: 0n, total_byte_size: 0n },
-}
-
-/** Keeps what decoding needs; names are the same in every group. */
-function groupOf(group: RowGroup, first: RowGroup): Group {
-  let start = Number.POSITIVE_INFINITY
-  let end = 0
-  const blooms: Place[] = []
-  const columns = group.columns.map(({ file_offset, meta_data }, i) => {
-    const {
-      type,
-      codec,
-      num_values,
-      total_uncompressed_size,
-      total_compressed_size,
-      data_page_offset,
-      dictionary_page_offset,
-    } = meta_data!
-    const from = Number(dictionary_page_offset ?? data_page_offset)
-    start = Math.min(start, from)
-    end = Math.max(end, from + Number(total_compressed_size))
-    if (meta_data?.bloom_filter_offset !== undefined && meta_data.bloom_filter_length !== undefined) {
-      const at = Number(meta_data.bloom_filter_offset)
-      blooms.push({ column: meta_data.path_in_schema[0]!, start: at, end: at + meta_data.bloom_filter_length })
-    }
-    const path_in_schema = first.columns[i]!.meta_data!.path_in_schema
-    const needed = {
-      type,
-      codec,
-      encodings: [],
-      path_in_schema,
-      num_values,
-      total_uncompressed_size,
-      total_compressed_size,
-      data_page_offset,
-    }
-    return { file_offset, meta_data: dictionary_page_offset === undefined ? needed : { ...needed, dictionary_page_offset } }
-  })
-  return {
-    start,
-    end,
-    rows: Number(group.num_rows),
-    blooms,
-    parquet: { columns, num_rows: group.num_rows, total_byte_size: group.total_byte_size },
-  }
-}
-
 /** Decodes a row group from `bytes`, which begin where the group does. */
-export async function decodeGroup(footer: Footer, group: Group, slice: Slice): Promise<Batch> {
+export async function decodeGroup(footer: Footer, group: SkimmedGroup, slice: Slice): Promise<Batch> {
   const { table, file, plan } = footer
   return readable(file, async () => {
     const chunks = new Map<string, ArrayLike<unknown>[]>()

@@ -8,6 +8,8 @@ import { type Digest, type RunDescription, type RunIndex, readRange } from './so
 
 /** Rows `from` up to, and without, `to` of a block. */
 export interface BlockPart {
+  /** The place of the block among the row groups of the file. */
+  readonly at: number
   readonly block: ColumnBlock
   readonly from: number
   readonly to: number
@@ -44,8 +46,8 @@ export async function* runColumns(
       const block = new ColumnBlock(footer, group, { start: group.start, bytes: own })
       const ends = endsOf(index, at)
       const isWhole = ends.first[0] === first && (ends.next ?? ends.last)?.[0] === first
-      const part = isWhole ? { block, from: 0, to: block.rows, ends } : partOf(block, footer.table.key[0] as string, first)
-      if (part.to > part.from) yield part
+      const part = isWhole ? { from: 0, to: block.rows, ends } : partOf(block, footer.table.key[0] as string, first)
+      if (part.to > part.from) yield { at, block, ...part }
     }
     from = to
   }
@@ -80,7 +82,7 @@ function endsOf({ groups, last_key }: RunDescription, at: number): NonNullable<B
 }
 
 /** Rows are in key order, so those that begin alike stand together. */
-function partOf(block: ColumnBlock, name: string, first: KeyPart): BlockPart {
+function partOf(block: ColumnBlock, name: string, first: KeyPart): Pick<BlockPart, 'from' | 'to'> {
   const texts = block.texts(name)
   const before = (goesOn: (order: number) => boolean): number => {
     let low = 0
@@ -92,5 +94,5 @@ function partOf(block: ColumnBlock, name: string, first: KeyPart): BlockPart {
     }
     return low
   }
-  return { block, from: before((order) => order < 0), to: before((order) => order <= 0) }
+  return { from: before((order) => order < 0), to: before((order) => order <= 0) }
 }

@@ -37,11 +37,8 @@ export interface Digest {
 
 const RUN = 'servo.run'
 
-/** No key can hold what a description ends with: quotes are escaped in JSON. */
-const END_OF_DESCRIPTION = ',"end":true}'
-
 export function describeRun({ last_key, groups }: RunDescription): Record<string, string> {
-  return { [RUN]: JSON.stringify({ last_key, groups, end: true }) }
+  return { [RUN]: JSON.stringify({ last_key, groups }) }
 }
 
 /** What is known of a run without reading its rows. */
@@ -50,35 +47,10 @@ export interface RunIndex extends RunDescription {
   readonly footer: Footer
 }
 
-/**
- * The description alone, for whoever wants nothing else: it is found in the footer by its name, without reading what comes
- * before it. Undefined where that fails.
- */
-export async function readDescription(store: ObjectStore, table: Table, ref: RunRef): Promise<RunDescription | undefined> {
+export async function readRunIndex(store: ObjectStore, table: Table, ref: RunRef): Promise<RunIndex> {
   const tail = await readTail(store, table, ref)
   if (footerCrc32(tail) !== ref.footer_crc32) throw damaged(ref, 'its footer')
-  const footer = Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength)
-  // Thrift writes the name, the type of the field after it, and the text after its length.
-  const text = footer.indexOf('{"last_key":', footer.lastIndexOf(RUN) + RUN.length)
-  const end = text < 0 ? -1 : footer.indexOf(END_OF_DESCRIPTION, text)
-  if (end < 0) return undefined
-  try {
-    return JSON.parse(footer.toString('utf8', text, end + END_OF_DESCRIPTION.length)) as RunDescription
-  } catch {
-    return undefined
-  }
-}
-
-/** With all of its row groups, or only some of them. */
-export async function readRunIndex(
-  store: ObjectStore,
-  table: Table,
-  ref: RunRef,
-  isWanted?: (group: number) => boolean,
-): Promise<RunIndex> {
-  const tail = await readTail(store, table, ref)
-  if (footerCrc32(tail) !== ref.footer_crc32) throw damaged(ref, 'its footer')
-  const footer = readFooter(table, tail, ref.path, isWanted)
+  const footer = readFooter(table, tail, ref.path)
   const text = footer.metadata.get(RUN)
   if (text === undefined) throw unreadable(ref.path, 'it is not a run: its footer tells no keys')
   return { ref, footer, ...(JSON.parse(text) as RunDescription) }
@@ -172,11 +144,10 @@ export async function readGroup(store: ObjectStore, { footer, groups, ref }: Run
   return decodeGroup(footer, group, { start: group.start, bytes })
 }
 
-/** What an index takes in memory, roughly: measured on runs of 40 row groups. */
-export function weightOf(index: RunIndex): number {
-  const chunks = index.footer.groups.reduce((sum, group) => sum + group.parquet.columns.length, 0)
-  const keys = index.groups.reduce((sum, group) => sum + 2 * keyText(group.first_key).length + 200, 0)
-  return 4096 + chunks * 370 + keys
+/** What an index takes in memory, roughly. */
+export function weightOf({ footer, groups }: RunIndex): number {
+  const keys = groups.reduce((sum, group) => sum + 2 * keyText(group.first_key).length + 400, 0)
+  return 4096 + footer.groups.length * schemaOf(footer.table).length * 128 + keys
 }
 
 function viewOf(bytes: Uint8Array): DataView {

@@ -15,7 +15,6 @@ import {
   parseFilters,
   type RunDescription,
   type RunIndex,
-  readDescription,
   readGroup,
   readRange,
   readRunIndex,
@@ -102,15 +101,12 @@ export class RunReader {
 
   /** The columns of all rows whose key begins so, or of some of their row groups. */
   async *columns(table: Table, ref: RunRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncGenerator<BlockPart> {
-    const known = this.#indexes.get(ref.path)
-    // Whoever wants some is not going to ask for the others soon.
-    const index = known ?? (await (isWanted ? readRunIndex(this.#store, table, ref, isWanted) : this.#index(table, ref)))
-    yield* runColumns(this.#store, index, first, isWanted)
+    yield* runColumns(this.#store, await this.#index(table, ref), first, isWanted)
   }
 
-  /** What a run says of its row groups; undefined for one that says nothing. */
-  describe(table: Table, ref: RunRef): Promise<RunDescription | undefined> {
-    return readDescription(this.#store, table, ref)
+  /** What a run says of its row groups. */
+  describe(table: Table, ref: RunRef): Promise<RunDescription> {
+    return this.#index(table, ref)
   }
 
   #index(table: Table, ref: RunRef): Promise<RunIndex> {

@@ -231,6 +231,70 @@ describe('the status of partitions', () => {
     }
   })
 
+  test('of thousands of partitions made from others is the same whichever moments had to be read for the question', async () => {
+    const space = await workspace()
+    const hours = { type: 'hourly', start: '2023-06-01T00', end: '2024-10-01T00', timezone: 'UTC' }
+    const made = (asset_key: string, ...from: string[]): AssetDefinitionInput => ({
+      asset_key,
+      kind: 'asset',
+      partitions: hours,
+      deps: from.map((each) => ({ asset_key: each })),
+    })
+    await space.declare([made('a'), made('b', 'a'), made('c', 'b')])
+    const set = partitionSet(partitionDefinition.parse(hours), { nowMs: Date.UTC(2025, 0, 20), dynamicKeys: () => [] })
+    const at = Date.UTC(2025, 0, 20)
+    const tell = async (asset_key: string, positions: Iterable<number>, from: number): Promise<void> => {
+      const events = [...positions].map((position) =>
+        newEvent(MaterializationReported, {
+          report_id: `${asset_key}:${position}:${from}`,
+          asset_key,
+          partition_key: set.at(position),
+          materialized_at: toIso(from + position),
+          code_version: 'v1',
+          reported_by: 'test',
+        }),
+      )
+      await space.tell(...events)
+      await space.compactor.publish({ kind: 'base' })
+    }
+    const stale: Record<string, Set<number>> = { a: new Set(), b: new Set(), c: new Set() }
+    const missing: Record<string, Set<number>> = { a: new Set(), b: new Set(), c: new Set() }
+    const check = async (): Promise<void> => {
+      // Each question of a process of its own, and all of them of one that is asked again and again.
+      for (const ask of [async () => space.cold(), async () => await space.offline(), async () => space.kept]) {
+        for (const asset of ['a', 'b', 'c']) {
+          const all = [...(stale[asset] as Set<number>)].sort((x, y) => x - y)
+          const [summary] = await (await ask()).summaries(asset)
+          const never = missing[asset]?.size ?? 0
+          expect(summary?.statuses).toMatchObject({ STALE: all.length - never, NEVER_MATERIALIZED: never })
+          const page = await (await ask()).stale({ limit: 1_000, select: asset })
+          expect(page.partitions.map(({ partition_key }) => partition_key)).toEqual(all.map((position) => set.at(position)))
+        }
+      }
+    }
+    const every = Array.from({ length: set.count }, (_, i) => i)
+    await tell('a', every, at)
+    await tell('b', every, at + 20_000)
+    await tell('c', every, at + 40_000)
+    await check()
+    // What is made again leaves what is below it stale, and makes what it is itself fresh.
+    await tell('a', [3, 4_999, 5_000, 9_000], at + 60_000)
+    for (const position of [3, 4_999, 5_000, 9_000]) stale['b']?.add(position) && stale['c']?.add(position)
+    await check()
+    await tell('b', [3, 5_000, 7_000], at + 80_000)
+    for (const position of [3, 5_000]) stale['b']?.delete(position)
+    stale['c']?.add(7_000)
+    await check()
+    await tell('c', [3, 7_000], at + 100_000)
+    for (const position of [3, 7_000]) stale['c']?.delete(position)
+    await check()
+    space.later(3_600_000)
+    await space.wipe('c', set.at(11))
+    stale['c']?.add(11)
+    missing['c']?.add(11)
+    await check()
+  })
+
   test('of a changed definition: keys that it has keep their status, others stay on record and are not counted', async () => {
     const space = await workspace()
     await space.declare(assets)

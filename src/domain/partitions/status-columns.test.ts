@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { partitionDefinition } from '../../partitions/definition.ts'
 import { partitionSet } from '../../partitions/partition-set.ts'
-import { StatusColumns } from './status-columns.ts'
+import { StatusColumns, type Times } from './status-columns.ts'
 
 const seed = Number(process.env['SEED'] ?? Date.now())
 const COUNT = 3_000
@@ -90,14 +90,50 @@ describe('what is known of partitions', () => {
     expect(shown(columns, 7)).toMatchObject({ inputsAt: 95, code: 'v2' })
   })
 
+  const moments =
+    (made: readonly number[], inputs: readonly number[]) =>
+    (what: keyof Times, into: Float64Array): boolean => {
+      into.set(what === 'made' ? made : inputs)
+      return into.every((time) => time > 0)
+    }
+
   test('neighbours are taken over at once where nothing was known of them, and not at all where something was', () => {
     const columns = new StatusColumns(set)
     columns.span(0, COUNT - 1)
-    expect(columns.madeFirst(1_000, Float64Array.of(5, 6, 7), Float64Array.of(4, 5, 6), columns.codeOf('v1'))).toBe(true)
+    expect(columns.madeAlike(1_000, 3, columns.codeOf('v1'), moments([5, 6, 7], [4, 5, 6]))).toBe(true)
     expect(columns.span(0, COUNT - 1)).toEqual({ madeAt: 7, missing: COUNT - 3 })
     expect(shown(columns, 1_001)).toMatchObject({ madeAt: 6, inputsAt: 5, code: 'v1' })
-    expect(columns.madeFirst(998, Float64Array.of(9, 9, 9), Float64Array.of(9, 9, 9), columns.codeOf('v2'))).toBe(false)
+    expect(columns.madeAlike(998, 3, columns.codeOf('v2'), moments([9, 9, 9], [9, 9, 9]))).toBe(false)
     expect(columns.isMade(998)).toBe(false)
+    expect(shown(columns, 1_000)).toMatchObject({ madeAt: 5, inputsAt: 4, code: 'v1' })
+  })
+
+  test('neighbours of which one has no moment are not taken over, and leave nothing behind', () => {
+    const columns = new StatusColumns(set)
+    expect(columns.madeAlike(10, 2, columns.codeOf('v1'), moments([5, 6], [4, Number.NaN]))).toBe(false)
+    expect(shown(columns, 10)).toEqual({ made: false, madeAt: 0, inputsAt: 0, code: undefined, failed: false })
+  })
+
+  test('where it does not matter when partitions were made, it begins to when something else is told of one', () => {
+    for (const tell of [
+      (columns: StatusColumns) => columns.made(11, 7, 7, columns.codeOf('v1')),
+      (columns: StatusColumns) => columns.wiped(11, 7),
+      (columns: StatusColumns) => columns.attempted(11, 7, true),
+    ]) {
+      const columns = new StatusColumns(set, { made: false, inputs: true })
+      expect(columns.madeAlike(10, 3, columns.codeOf('v1'), moments([], [4, 5, 6]))).toBe(true)
+      columns.made(20, 7, 6, columns.codeOf('v1'))
+      expect(shown(columns, 12)).toEqual({ made: true, madeAt: 0, inputsAt: 6, code: 'v1', failed: false })
+      expect(columns.wantsMade).toBe(false)
+      tell(columns)
+      expect(columns.wantsMade).toBe(true)
+    }
+  })
+
+  test('as many versions of the code are told apart as there are partitions', () => {
+    const columns = new StatusColumns(set)
+    for (let position = 0; position < COUNT; position++) columns.made(position, 1, 1, columns.codeOf(`v${position}`))
+    for (let position = 0; position < COUNT; position++) expect(shown(columns, position).code).toBe(`v${position}`)
   })
 
   test('a wipe counts for what was made up to its moment, and not for what is made later', () => {

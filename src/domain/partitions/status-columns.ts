@@ -1,5 +1,6 @@
 import { assert } from '../../lib/assert.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
+import type { Span } from '../../partitions/spans.ts'
 
 /** What is known of several partitions together. */
 export interface SpanFacts {
@@ -9,52 +10,70 @@ export interface SpanFacts {
   readonly missing: number
 }
 
+/** Which moments matter to whoever asks. For the rest it is enough to know that a partition was made. */
+export interface Times {
+  /** When each was made. */
+  readonly made: boolean
+  /** As of when each read what it is made from. */
+  readonly inputs: boolean
+}
+
 /** Partitions are looked at in blocks of this many, as long as none of them changes. */
 const BLOCK = 1_024
-/** No moment that anybody could tell: those are whole milliseconds. */
-const SOME_TIME = 0.5
+/** In place of a code: nothing was told of a materialization. */
+const NOT_MADE = 0
+/** What a code is more than its number, which is -1 for none. */
+const CODES_FROM = 2
+/** As many as fit into a byte. */
+const FEW_CODES = 256 - CODES_FROM
 
 /**
- * The status of every partition of an asset, by position: 12 to 37 bytes each, whatever the key. It takes facts in any order and any
+ * The status of every partition of an asset, by position: 1 to 37 bytes each, whatever the key. It takes facts in any order and any
  * number of times, by the rule of the table: the later materialization counts, and the later attempt.
  */
 export class StatusColumns {
   /** Positions are those of this set. */
   set: PartitionSet
+  readonly times: Times
   /** Grows whenever anything becomes known. */
   version = 0
   /** Something else was told of partitions of which only is known that they were made: now it matters when. */
-  wantsTimes = false
+  wantsMade = false
   /** Partitions that were made twice in the same millisecond: the table knows which one counts. */
   readonly ties = new Set<number>()
   readonly codes: string[] = []
   readonly #codeOf = new Map<string, number>()
-  #madeAt = new Float64Array(0)
-  // Made when there is something to put in: most assets have neither failures nor wipes.
+  /** For how many partitions there is room. */
+  #room = 0
+  #code: Uint8Array | Int32Array = new Uint8Array(0)
+  // Made when there is something to put in: most assets have neither failures nor wipes. Memory that is touched for the first
+  // time costs as much as reading a file into it.
+  #madeAt: Float64Array | undefined
   #inputsAt: Float64Array | undefined
   #attemptAt: Float64Array | undefined
   #wipedAt: Float64Array | undefined
-  #code = new Int32Array(0)
   #failed: Uint8Array | undefined
   #blockMadeAt = new Float64Array(0)
   /** How many of a block are missing; -1 when it has to be counted. */
   #blockMissing = new Int32Array(0)
 
-  constructor(set: PartitionSet) {
+  constructor(set: PartitionSet, times: Times = { made: true, inputs: true }) {
     this.set = set
+    this.times = times
     this.follow(set)
   }
 
   /** The same partitions and perhaps some more behind them. */
   follow(set: PartitionSet): void {
     this.set = set
-    if (set.count <= this.#madeAt.length) return
-    const room = Math.ceil(Math.max(set.count, this.#madeAt.length * 1.25))
-    this.#madeAt = grown(this.#madeAt, new Float64Array(room))
+    if (set.count <= this.#room) return
+    const room = Math.ceil(Math.max(set.count, this.#room * 1.25))
+    this.#room = room
+    this.#code = grown(this.#code, this.#code instanceof Uint8Array ? new Uint8Array(room) : new Int32Array(room))
+    this.#madeAt &&= grown(this.#madeAt, new Float64Array(room))
     this.#inputsAt &&= grown(this.#inputsAt, new Float64Array(room))
     this.#attemptAt &&= grown(this.#attemptAt, new Float64Array(room))
     this.#wipedAt &&= grown(this.#wipedAt, new Float64Array(room))
-    this.#code = grown(this.#code, new Int32Array(room).fill(-1))
     this.#failed &&= grown(this.#failed, new Uint8Array(room))
     this.#blockMadeAt = new Float64Array(Math.ceil(room / BLOCK))
     this.#blockMissing = new Int32Array(Math.ceil(room / BLOCK)).fill(-1)
@@ -73,76 +92,77 @@ export class StatusColumns {
     if (code === undefined) {
       code = this.codes.push(version) - 1
       this.#codeOf.set(version, code)
+      if (code === FEW_CODES) this.#code = grown(this.#code, new Int32Array(this.#room))
     }
     return code
   }
 
   made(position: number, madeAt: number, inputsAt: number, code: number): void {
+    if (this.#isUndated(position)) this.wantsMade = true
+    this.#madeAt ??= new Float64Array(this.#room)
     const known = this.#madeAt[position] as number
-    if (known === SOME_TIME) this.wantsTimes = true
     if (madeAt < known) return
-    const inputs = this.#inputs()
+    if (this.times.inputs) this.#inputsAt ??= new Float64Array(this.#room)
     if (madeAt === known) {
-      if (inputsAt !== inputs[position] || code !== this.#code[position]) this.ties.add(position)
+      const isSame = code === this.code(position) && (this.#inputsAt === undefined || inputsAt === this.#inputsAt[position])
+      if (!isSame) this.ties.add(position)
       return
     }
     this.#madeAt[position] = madeAt
-    inputs[position] = inputsAt
-    this.#code[position] = code
+    if (this.#inputsAt !== undefined) this.#inputsAt[position] = inputsAt
+    this.#code[position] = code + CODES_FROM
     this.#blockMissing[(position / BLOCK) | 0] = -1
     this.version++
   }
 
-  /** The same for neighbours that nothing was known of, all at once; false when something was, and nothing is taken over. */
-  madeFirst(from: number, madeAt: Float64Array, inputsAt: Float64Array, code: number): boolean {
-    const to = from + madeAt.length
-    for (let position = from; position < to; position++) {
-      if (this.#madeAt[position] === 0) continue
-      if (this.#madeAt[position] === SOME_TIME) this.wantsTimes = true
+  /**
+   * The same for neighbours that were all made with the same code, of which nothing else is to be told. `read` puts the moments
+   * that matter where it is told to, and says whether all of them have one. False when nothing was taken over: some do not, or something
+   * was known of one already.
+   */
+  madeAlike(from: number, count: number, code: number, read: (what: keyof Times, into: Float64Array) => boolean): boolean {
+    const to = from + count
+    if (!this.isUntold(from, count)) return false
+    if (this.times.made) this.#madeAt ??= new Float64Array(this.#room)
+    if (this.times.inputs) this.#inputsAt ??= new Float64Array(this.#room)
+    const madeAt = this.times.made ? this.#madeAt?.subarray(from, to) : undefined
+    const inputsAt = this.times.inputs ? this.#inputsAt?.subarray(from, to) : undefined
+    if ((madeAt && !read('made', madeAt)) || (inputsAt && !read('inputs', inputsAt))) {
+      madeAt?.fill(0)
+      inputsAt?.fill(0)
       return false
     }
-    this.#madeAt.set(madeAt, from)
-    this.#inputs().set(inputsAt, from)
-    this.#code.fill(code, from, to)
+    this.#code.fill(code + CODES_FROM, from, to)
     this.#blockMissing.fill(-1, (from / BLOCK) | 0, Math.ceil(to / BLOCK))
     this.version++
     return true
   }
 
-  /** Neighbours that were all made, it is not said when; for whoever only counts them. */
-  madeSometime(from: number, count: number, code: number): void {
-    if (!this.#isUntold(from, from + count)) this.wantsTimes = true
-    this.#madeAt.fill(SOME_TIME, from, from + count)
-    this.#code.fill(code, from, from + count)
-    this.#blockMissing.fill(-1, (from / BLOCK) | 0, Math.ceil((from + count) / BLOCK))
-    this.version++
-  }
-
-  #isUntold(from: number, to: number): boolean {
-    for (let at = from; at < to; at++) {
-      if (this.#madeAt[at] !== 0) return false
+  /** Whether nothing was told yet of so many neighbours. */
+  isUntold(from: number, count: number): boolean {
+    const isZero = (column: Float64Array | Uint8Array | Int32Array | undefined): boolean => {
+      for (let at = from; column !== undefined && at < from + count; at++) if (column[at] !== 0) return false
+      return true
     }
-    const isZero = (column: Float64Array | undefined): boolean =>
-      column === undefined || column.subarray(from, to).every((time) => time === 0)
-    return isZero(this.#attemptAt) && isZero(this.#wipedAt)
+    return isZero(this.#code) && isZero(this.#attemptAt) && isZero(this.#wipedAt)
   }
 
-  #inputs(): Float64Array {
-    this.#inputsAt ??= new Float64Array(this.#madeAt.length)
-    return this.#inputsAt
+  /** Whether it was made, and not said when. */
+  #isUndated(position: number): boolean {
+    return this.#code[position] !== NOT_MADE && !this.#madeAt?.[position]
   }
 
   /** Between two materializations of the same millisecond. */
   settle(position: number, inputsAt: number, code: number): void {
-    this.#inputs()[position] = inputsAt
-    this.#code[position] = code
+    if (this.#inputsAt !== undefined) this.#inputsAt[position] = inputsAt
+    this.#code[position] = code + CODES_FROM
     this.version++
   }
 
   attempted(position: number, at: number, failed: boolean): void {
-    if (this.#madeAt[position] === SOME_TIME) this.wantsTimes = true
-    this.#attemptAt ??= new Float64Array(this.#madeAt.length)
-    this.#failed ??= new Uint8Array(this.#madeAt.length)
+    if (this.#isUndated(position)) this.wantsMade = true
+    this.#attemptAt ??= new Float64Array(this.#room)
+    this.#failed ??= new Uint8Array(this.#room)
     if (at < (this.#attemptAt[position] as number)) return
     const changes = at !== this.#attemptAt[position] || Number(failed) !== this.#failed[position]
     this.#attemptAt[position] = at
@@ -151,8 +171,8 @@ export class StatusColumns {
   }
 
   wiped(position: number, at: number): void {
-    if (this.#madeAt[position] === SOME_TIME) this.wantsTimes = true
-    this.#wipedAt ??= new Float64Array(this.#madeAt.length)
+    if (this.#isUndated(position)) this.wantsMade = true
+    this.#wipedAt ??= new Float64Array(this.#room)
     if (at <= (this.#wipedAt[position] as number)) return
     this.#wipedAt[position] = at
     this.#blockMissing[(position / BLOCK) | 0] = -1
@@ -161,25 +181,32 @@ export class StatusColumns {
 
   /** Whether there is a materialization that counts. */
   isMade(position: number): boolean {
-    return (this.#madeAt[position] as number) > (this.#wipedAt === undefined ? 0 : (this.#wipedAt[position] as number))
+    if (this.#code[position] === NOT_MADE) return false
+    return (
+      this.#wipedAt === undefined ||
+      this.#wipedAt[position] === 0 ||
+      this.madeAt(position) > (this.#wipedAt[position] as number)
+    )
   }
 
+  /** 0 for what was not made, or where it does not matter when. */
   madeAt(position: number): number {
-    return this.#madeAt[position] as number
+    return this.#madeAt === undefined ? 0 : (this.#madeAt[position] as number)
   }
 
   inputsAt(position: number): number {
-    return this.#inputsAt?.[position] ?? 0
+    return this.#inputsAt === undefined ? 0 : (this.#inputsAt[position] as number)
   }
 
+  /** Negative for none. */
   code(position: number): number {
-    return this.#code[position] as number
+    return (this.#code[position] as number) - CODES_FROM
   }
 
   /** Whether somebody tried again after the last materialization, and failed. */
   isFailed(position: number): boolean {
-    if (this.#failed?.[position] !== 1) return false
-    return (this.#attemptAt?.[position] ?? 0) > (this.#madeAt[position] as number)
+    if (this.#failed === undefined || this.#failed[position] !== 1) return false
+    return (this.#attemptAt?.[position] ?? 0) > this.madeAt(position)
   }
 
   /** Positions `from` to `to`, both included. */
@@ -196,7 +223,7 @@ export class StatusColumns {
         at += BLOCK
         continue
       }
-      if (this.isMade(at)) madeAt = Math.max(madeAt, this.#madeAt[at] as number)
+      if (this.isMade(at)) madeAt = Math.max(madeAt, this.madeAt(at))
       else missing++
       at++
     }
@@ -204,14 +231,42 @@ export class StatusColumns {
   }
 
   #count(block: number): void {
+    const from = block * BLOCK
     let madeAt = 0
     let missing = 0
-    for (let at = block * BLOCK; at < (block + 1) * BLOCK; at++) {
-      if (this.isMade(at)) madeAt = Math.max(madeAt, this.#madeAt[at] as number)
-      else missing++
+    for (let at = from; at < from + BLOCK; at++) {
+      if (!this.isMade(at)) missing++
+      else if (this.madeAt(at) > madeAt) madeAt = this.madeAt(at)
     }
     this.#blockMadeAt[block] = madeAt
     this.#blockMissing[block] = missing
+  }
+
+  /** How many of the first so many are made, but somebody tried again and failed. */
+  failures(count: number): number {
+    let failures = 0
+    for (let at = 0; this.#failed !== undefined && at < count; at++) if (this.isMade(at) && this.isFailed(at)) failures++
+    return failures
+  }
+
+  /** Marks those of a span that are not made, or with other code than this. */
+  markOther(code: number, { from, to }: Span, marks: Uint8Array, mark: number): void {
+    const own = this.#code
+    const wanted = code + CODES_FROM
+    const isSure = this.#wipedAt === undefined
+    for (let at = from; at <= to; at++) {
+      if (isSure && own[at] === wanted) continue
+      if (!this.isMade(at) || (code >= 0 && this.code(at) >= 0 && own[at] !== wanted)) marks[at] = mark
+    }
+  }
+
+  /** Marks those of a span that were made before what is at the same place in `above`, which they are made from. */
+  markOlder(above: StatusColumns, { from, to }: Span, marks: Uint8Array, mark: number): void {
+    const [theirs, own] = [above.#madeAt, this.#inputsAt]
+    if (theirs === undefined || own === undefined) return
+    for (let at = from; at <= to; at++) {
+      if ((theirs[at] as number) > (own[at] as number) && this.isMade(at) && above.isMade(at)) marks[at] = mark
+    }
   }
 }
 

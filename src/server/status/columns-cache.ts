@@ -1,5 +1,5 @@
 import type { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
-import { StatusColumns } from '../../domain/partitions/status-columns.ts'
+import { StatusColumns, type Times } from '../../domain/partitions/status-columns.ts'
 import type { ColdRowsToRead } from '../../engine/cold-rows.ts'
 import type { RunRef } from '../../engine/manifest.ts'
 import { groupsWith, wholeGroups } from '../../engine/run-columns.ts'
@@ -9,7 +9,7 @@ import { sameDefinition } from '../../partitions/definition.ts'
 import { partsOf } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import { type KeyPositions, keyPositions } from './key-positions.ts'
-import { Scratch, settleTie, takeBlock, takeDigest, takeRow } from './load-columns.ts'
+import { type Alike, alikeIn, settleTie, takeAlike, takeBlock, takeRow } from './load-columns.ts'
 
 type StatusRow = Row<typeof partitionStatus>
 
@@ -18,15 +18,13 @@ export interface AssetToLoad {
   /** Its own and those it had before. */
   readonly keys: readonly string[]
   readonly set: PartitionSet
-  /** Whether it matters when each was made; otherwise it is enough to know that. */
-  readonly wantsTimes: boolean
+  readonly times: Times
   /** Whether no key was ever recorded that the set does not have. */
   readonly onlyItsKeys: boolean
 }
 
 interface Kept {
   columns: StatusColumns
-  hasTimes: boolean
   readonly keys: readonly string[]
   /** Files that were read. */
   runs: ReadonlySet<string>
@@ -58,7 +56,6 @@ export class ColumnsCache {
         rows,
         recent: this.#recentOf(rows),
         runs: new Set(rows.runs.map(({ path }) => path)),
-        scratch: new Scratch(),
       }
       const found = new Map<string, StatusColumns>()
       const behind: { asset: AssetToLoad; kept: Kept }[] = []
@@ -70,7 +67,10 @@ export class ColumnsCache {
         behind.filter(({ asset }) => asset.set.definition === undefined),
         reading,
       )
-      for (const each of behind) if (each.asset.set.definition !== undefined) await readParts(each, reading)
+      const parts = behind.filter(({ asset }) => asset.set.definition !== undefined)
+      // All of them are going to be asked for, and together they are there sooner.
+      if (parts.length > 0) await Promise.all(rows.runs.map((run) => rows.describe(run)))
+      for (const each of parts) await readParts(each, reading)
       for (const { key } of assets) found.set(key, (this.#kept.get(key) as Kept).columns)
       this.#forget(found)
       return found
@@ -78,13 +78,11 @@ export class ColumnsCache {
   }
 
   /** What is known of it, perhaps not up to date; nothing when positions mean something else by now. */
-  #keptOf({ key, keys, set, wantsTimes }: AssetToLoad): Kept {
+  #keptOf({ key, keys, set, times }: AssetToLoad): Kept {
     let kept = this.#kept.get(key)
     this.#kept.delete(key)
     const isSame = kept !== undefined && follows(kept.columns.set, set) && kept.keys.join('\0') === keys.join('\0')
-    if (kept === undefined || !isSame || (wantsTimes && !kept.hasTimes)) {
-      kept = { columns: new StatusColumns(set), hasTimes: wantsTimes, keys, runs: new Set(), changes: -1 }
-    }
+    if (kept === undefined || !isSame || !hasTimes(kept.columns, times)) kept = nothingOf(set, times, keys)
     kept.columns.follow(set)
     this.#kept.set(key, kept)
     return kept
@@ -119,7 +117,6 @@ interface Reading {
   readonly recent: ReadonlyMap<string, readonly StatusRow[]>
   /** All files there are. */
   readonly runs: ReadonlySet<string>
-  readonly scratch: Scratch
 }
 
 type Behind = { readonly asset: AssetToLoad; readonly kept: Kept }
@@ -143,16 +140,18 @@ async function readWholes(behind: readonly Behind[], { rows, runs }: Reading): P
 /** Files that were not read yet, and what is in memory. What left memory since is in one of those files. */
 async function readParts({ asset, kept }: Behind, reading: Reading): Promise<void> {
   const { rows, recent, runs } = reading
-  const positions = keyPositions(asset.set, asset.onlyItsKeys)
-  for (const run of rows.runs) {
-    if (kept.runs.has(run.path)) continue
-    for (const key of asset.keys) await readRun(run, key, kept, positions, reading)
-  }
   const { columns } = kept
+  const positions = keyPositions(asset.set, asset.onlyItsKeys)
+  const isUndecided = (): boolean => columns.wantsMade && !columns.times.made
+  // The newest are small, and show early whether it matters after all when partitions were made.
+  for (const run of columns.times.made ? rows.runs : rows.runs.toReversed()) {
+    if (kept.runs.has(run.path)) continue
+    for (const key of asset.keys) if (!isUndecided()) await readRun(run, key, columns, positions, rows)
+  }
   for (const key of asset.keys) for (const row of recent.get(key) ?? []) takeRow(columns, row)
-  if (columns.wantsTimes && !kept.hasTimes) {
-    // It turned out to matter after all. Rare, and once: from now on times are kept.
-    Object.assign(kept, { columns: new StatusColumns(asset.set), hasTimes: true, runs: new Set(), changes: -1 })
+  if (isUndecided()) {
+    // Once: from now on it is known of all.
+    Object.assign(kept, nothingOf(asset.set, { ...asset.times, made: true }, asset.keys))
     await readParts({ asset, kept }, reading)
     return
   }
@@ -165,24 +164,40 @@ async function readParts({ asset, kept }: Behind, reading: Reading): Promise<voi
   kept.changes = rows.changes
 }
 
-/** Reads the blocks of one file, but for those that say all there is to know of them. */
-async function readRun(run: RunRef, key: string, kept: Kept, positions: KeyPositions, reading: Reading): Promise<void> {
-  const { rows, scratch } = reading
-  const { columns } = kept
-  const taken = new Set<number>()
-  const description = kept.hasTimes ? undefined : await rows.describe(run)
-  let rest: ReadonlySet<number> | undefined
-  if (description !== undefined) {
-    for (const { at, ends, digest } of wholeGroups(description, key)) {
-      const whole = digest && positions.ofWhole(digest.rows, ends)
-      if (digest !== undefined && whole !== undefined && takeDigest(columns, digest, whole.first)) taken.add(at)
-    }
-    rest = new Set(groupsWith(description, key)).difference(taken)
+/** Reads of the blocks of one file what they do not say of themselves. */
+async function readRun(
+  run: RunRef,
+  key: string,
+  columns: StatusColumns,
+  positions: KeyPositions,
+  rows: ColdRowsToRead,
+): Promise<void> {
+  const { made, inputs } = columns.times
+  const description = await rows.describe(run)
+  const alike = new Map<number, Alike>()
+  for (const { at, ends, digest } of wholeGroups(description, key)) {
+    const found = digest && alikeIn(digest, ends, positions)
+    if (found !== undefined) alike.set(at, found)
   }
-  if (rest?.size === 0) return
-  const isWanted = rest && ((at: number) => rest.has(at))
-  for await (const part of rows.columns(run, key, isWanted)) takeBlock(columns, part, positions, scratch)
+  if (!made && [...alike.values()].some(({ first, count }) => !columns.isUntold(first, count))) {
+    columns.wantsMade = true
+    return
+  }
+  if (!made && !inputs) for (const each of alike.values()) takeAlike(columns, each)
+  const isWanted = (at: number): boolean => made || inputs || !alike.has(at)
+  if (!groupsWith(description, key).some(isWanted)) return
+  for await (const part of rows.columns(run, key, isWanted)) {
+    const one = alike.get(part.at)
+    if (one === undefined || !takeAlike(columns, one, part.block)) takeBlock(columns, part, positions)
+  }
 }
+
+function nothingOf(set: PartitionSet, times: Times, keys: readonly string[]): Kept {
+  return { columns: new StatusColumns(set, times), keys, runs: new Set(), changes: -1 }
+}
+
+const hasTimes = ({ times }: StatusColumns, wanted: Times): boolean =>
+  (times.made || !wanted.made) && (times.inputs || !wanted.inputs)
 
 /** Whether positions still mean the same: nothing is gone, and what came is behind. */
 function follows(before: PartitionSet, now: PartitionSet): boolean {

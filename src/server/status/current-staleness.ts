@@ -57,13 +57,13 @@ export class CurrentStaleness {
     const nowMs = this.#source.now()
     const needed = ancestry(graph, assets)
     const above = new Set(needed.flatMap((key) => partitions.links(key).map(({ upstream }) => upstream)))
-    const isAlone = (key: string): boolean =>
-      !above.has(key) && partitions.links(key).length === 0 && graph.graph.assets.get(key)?.policies['freshness'] === undefined
     const columns = await this.#cache.load(
       needed.map((key) => ({
         key,
-        // What is made from nothing, and of which nothing is made, is only made or not.
-        wantsTimes: !isAlone(key),
+        times: {
+          made: above.has(key) || graph.graph.assets.get(key)?.policies['freshness'] !== undefined,
+          inputs: partitions.links(key).length > 0,
+        },
         keys: this.#source.keysOf(key),
         set: partitions.of(key),
         onlyItsKeys: this.#source.recorded(key)?.partitions_varied === false,

@@ -52,6 +52,27 @@ describe('positions of many keys at once', () => {
     expect(found(set, keys)).toEqual(expected(set, keys))
   })
 
+  test.each([
+    { type: 'minutely', start: '2025-04-29T22:30', timezone: 'UTC' },
+    { type: 'minutely', start: '2025-04-29T22:30', timezone: 'UTC', every: 5 },
+    { type: 'hourly', start: '2024-02-27T00', timezone: 'UTC' },
+    { type: 'hourly', start: '2024-12-30T00:15', timezone: 'UTC', minute: 15 },
+    { type: 'hourly', start: '2025-02-27T00', timezone: 'UTC', exclusions: ['0 3 * * *'] },
+    { type: 'daily', start: '2024-01-31', timezone: 'UTC' },
+    { type: 'daily', start: '2024-01-31', timezone: 'UTC', hour: 6 },
+    { type: 'daily', start: '2024-01-31', end: '2025-01-01', timezone: 'Europe/London' },
+    { type: 'weekly', start: '2024-01-31', timezone: 'UTC' },
+  ])('far apart, before the first, after the last, and on days that there are not: %j', (definition) => {
+    const set = setOf(definition)
+    const before = ['2000-01-01', '2000-01-01T00', '2000-01-01T00:00', '2100-12-31', '2100-12-31T23', '2100-12-31T23:59']
+    const days = ['2024-02-30', '2025-02-29', '2024-04-31', '2025-00-10', '2025-13-01', '2025-01-00', '2025-1-1', '2025-05-01T']
+    const times = days.flatMap((day) => [`${day}T00`, `${day}T00:15`, `${day}T24`, `${day}T23:60`])
+    const wrong = ['2025-05-01T24', '2025-05-01T23:60', '2025-05-01T-1', '2025-05-01 10', '2025-05-01T10-15', '20250501T10:15']
+    const some = [...set.keys()].filter((_, i) => i % 7 === 3 || i % 11 === 0 || i < 3)
+    const keys = [...new Set([...some, ...before, ...days, ...times, ...wrong])].sort()
+    expect(found(set, keys)).toEqual(expected(set, keys))
+  })
+
   test('where texts do not sort as windows do', () => {
     const set = setOf({ type: 'daily', start: '01-01-2025', timezone: 'UTC', format: '%d-%m-%Y' })
     const keys = [...set.keys()].sort()

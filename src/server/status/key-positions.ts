@@ -24,6 +24,7 @@ const FEW = 8
  */
 export function keyPositions(set: PartitionSet, onlyItsKeys: boolean): KeyPositions {
   const positionOf = finder(set)
+  const even = evenWindows(set)
   const { definition, axis } = set
   // In our own forms of time, texts sort as windows do.
   const isOrdered = axis !== undefined && isTime(definition) && !definition.format
@@ -37,9 +38,13 @@ export function keyPositions(set: PartitionSet, onlyItsKeys: boolean): KeyPositi
     ofWhole(rows, ends) {
       if (!onlyItsKeys || !isOrdered || ends === undefined) return undefined
       const first = place(ends.first.at(-1) as string)
-      const end = place((ends.next ?? ends.last)?.at(-1) as string)
-      if (first === undefined || end === undefined) return undefined
-      return end - first === rows - (ends.next === undefined ? 1 : 0) ? { first } : undefined
+      if (first === undefined) return undefined
+      const end = (ends.next ?? ends.last)?.at(-1) as string
+      const position = first + rows - (ends.next === undefined ? 1 : 0)
+      // Finding a key ends with saying what is at its position: that alone is enough here.
+      if (position >= set.count || set.at(position) !== end) return undefined
+      last = { key: end, position }
+      return { first }
     },
     of(keys, from, to) {
       const positions = new Int32Array(to - from)
@@ -49,6 +54,17 @@ export function keyPositions(set: PartitionSet, onlyItsKeys: boolean): KeyPositi
       }
       if (set.axis === undefined || keys.raw === undefined || to - from <= FEW) {
         for (let row = from; row < to; row++) find(row)
+        return positions
+      }
+      if (even !== undefined) {
+        const { bytes, starts } = keys.raw
+        for (let row = from; row < to; row++) {
+          const start = starts[row] as number
+          const length = (starts[row + 1] as number) - 4 - start
+          const position = length === even.length ? (minutesShown(bytes, start, length) - even.first) / even.step : Number.NaN
+          if (Number.isInteger(position) && position >= 0 && position < set.count) positions[row - from] = position
+          else find(row)
+        }
         return positions
       }
       const open = [{ low: from, high: to - 1, first: find(from), last: find(to - 1) }]
@@ -67,6 +83,18 @@ export function keyPositions(set: PartitionSet, onlyItsKeys: boolean): KeyPositi
       return positions
     },
   }
+}
+
+const MINUTES: Readonly<Record<string, number>> = { minutely: 1, hourly: 60, daily: 1_440 }
+
+/** Where no clock is ever changed and nothing left out, positions follow from the times that keys show. */
+function evenWindows({ definition, axis, count, at }: PartitionSet) {
+  if (!isTime(definition) || axis?.zone !== 'UTC' || count === 0) return undefined
+  const { type, format, exclusions, every } = definition
+  const step = MINUTES[type]
+  if (step === undefined || format || exclusions?.length || (every ?? 1) !== 1) return undefined
+  const first = Buffer.from(at(0))
+  return { first: minutesShown(first, 0, first.length), step, length: first.length }
 }
 
 /** Of several dimensions, each has few values: they are looked up once. */
@@ -141,9 +169,22 @@ const DASH = 45
 const COLON = 58
 const T = 84
 
+/** The time that a key shows, in minutes; NaN when it shows none. */
+function minutesShown(bytes: Uint8Array, start: number, length: number): number {
+  const hour = length === 10 ? 0 : bytes[start + 10] === T ? two(bytes, start + 11) : Number.NaN
+  const minute = length === 16 ? (bytes[start + 13] === COLON ? two(bytes, start + 14) : Number.NaN) : 0
+  if (!(hour < 24 && minute < 60) || (length !== 10 && length !== 13 && length !== 16)) return Number.NaN
+  return dayShown(bytes, start) * 1_440 + hour * 60 + minute
+}
+
 function dayShown(bytes: Uint8Array, start: number): number {
   if (bytes[start + 4] !== DASH || bytes[start + 7] !== DASH) return Number.NaN
-  return daysBefore(two(bytes, start) * 100 + two(bytes, start + 2), two(bytes, start + 5), two(bytes, start + 8))
+  const year = two(bytes, start) * 100 + two(bytes, start + 2)
+  const [month, date] = [two(bytes, start + 5), two(bytes, start + 8)]
+  if (!(month >= 1 && month <= 12 && date >= 1)) return Number.NaN
+  const day = daysBefore(year, month, date)
+  // No month has a day of the next.
+  return day < (month < 12 ? daysBefore(year, month + 1, 1) : daysBefore(year + 1, 1, 1)) ? day : Number.NaN
 }
 
 /** Two digits; NaN when they are none. */

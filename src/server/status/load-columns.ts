@@ -1,6 +1,6 @@
 import type { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import type { StatusColumns } from '../../domain/partitions/status-columns.ts'
-import { ROW_GROUP_ROWS } from '../../engine/parquet-write.ts'
+import type { ColumnBlock } from '../../engine/column-block.ts'
 import type { BlockPart } from '../../engine/run-columns.ts'
 import type { Digest } from '../../engine/sorted-run-index.ts'
 import type { Row } from '../../model/table.ts'
@@ -18,30 +18,40 @@ const OUTCOME = named('last_attempt_outcome')
 const ATTEMPT_AT = named('last_attempt_at')
 const WIPED_AT = named('wiped_at')
 
-/** Filled again for every block. */
-export class Scratch {
-  readonly madeAt = new Float64Array(ROW_GROUP_ROWS)
-  readonly inputsAt = new Float64Array(ROW_GROUP_ROWS)
-  readonly wipedAt = new Float64Array(ROW_GROUP_ROWS)
-  readonly #positions = new Int32Array(ROW_GROUP_ROWS)
+/** Neighbours in a file that are neighbours in the set, all made with the same code, none of them wiped or failed since. */
+export interface Alike {
+  readonly first: number
+  readonly count: number
+  readonly code: string
+}
 
-  /** So many, one after the other. */
-  positionsFrom(first: number, count: number): Int32Array {
-    const positions = count <= ROW_GROUP_ROWS ? this.#positions : new Int32Array(count)
-    for (let i = 0; i < count; i++) positions[i] = first + i
-    return positions
-  }
+/** What a block says of itself, if but for moments that is all there is to know: what is most of most assets. */
+export function alikeIn({ rows, columns: of }: Digest, ends: BlockPart['ends'], keys: KeyPositions): Alike | undefined {
+  const [made, code, outcome, wiped] = [of[MADE_AT], of[CODE], of[OUTCOME], of[WIPED_AT]]
+  if (made?.nulls !== 0 || wiped?.nulls !== rows || code?.nulls !== 0 || code.only === undefined) return undefined
+  if (outcome?.nulls !== rows && !(outcome?.nulls === 0 && outcome.only === 'SUCCEEDED')) return undefined
+  const whole = keys.ofWhole(rows, ends)
+  return whole && { first: whole.first, count: rows, code: code.only }
+}
+
+/** Takes over what a block said of itself, with the moments that matter. */
+export function takeAlike(columns: StatusColumns, { first, count, code }: Alike, block?: ColumnBlock): boolean {
+  return columns.madeAlike(first, count, columns.codeOf(code), (what, into) => {
+    block?.times(what === 'made' ? MADE_AT : INPUTS_AT, into)
+    // NaN stands for what is not there, and is no number to compare with.
+    for (let i = 0; i < into.length; i++) if (!((into[i] as number) > 0)) return false
+    return true
+  })
 }
 
 /** Takes over what a part of a file says. Keys that the set does not have stay on record, and have no place here. */
-export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPositions, scratch: Scratch): void {
-  const whole = keys.ofWhole(part.block.rows, part.ends)
-  if (whole !== undefined && takeWhole(columns, part, whole.first, scratch)) return
+export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPositions): void {
   const { block, from, to } = part
-  const positions = whole === undefined ? keys.of(block.texts(KEY), from, to) : scratch.positionsFrom(whole.first, block.rows)
-  const madeAt = block.times(MADE_AT, scratch.madeAt)
-  const inputsAt = block.times(INPUTS_AT, scratch.inputsAt)
-  const wipedAt = block.times(WIPED_AT, scratch.wipedAt)
+  const whole = keys.ofWhole(block.rows, part.ends)
+  const positions = whole === undefined ? keys.of(block.texts(KEY), from, to) : countedFrom(whole.first, block.rows)
+  const madeAt = block.times(MADE_AT)
+  const inputsAt = block.times(INPUTS_AT)
+  const wipedAt = block.times(WIPED_AT)
   const { codes, values } = block.words(CODE)
   const codeOf = values.map((version) => columns.codeOf(version))
   for (let row = from; row < to; row++) {
@@ -57,25 +67,10 @@ export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPosi
   takeAttempts(columns, part, positions)
 }
 
-/** What a block says of itself, if that is all there is to know: its partitions were made with the same code, none was wiped or failed. */
-export function takeDigest(columns: StatusColumns, { rows, columns: of }: Digest, first: number): boolean {
-  const [made, code, outcome, wiped] = [of[MADE_AT], of[CODE], of[OUTCOME], of[WIPED_AT]]
-  if (made?.nulls !== 0 || wiped?.nulls !== rows || code?.nulls !== 0 || code.only === undefined) return false
-  if (outcome?.nulls !== rows && !(outcome?.nulls === 0 && outcome.only === 'SUCCEEDED')) return false
-  columns.madeSometime(first, rows, columns.codeOf(code.only))
-  return true
-}
-
-/** What is most of most assets: neighbours, all made with the same code, none of them wiped or failed since. */
-function takeWhole(columns: StatusColumns, { block }: BlockPart, first: number, scratch: Scratch): boolean {
-  const code = block.only(CODE)
-  if (code === undefined || !block.isEmpty(WIPED_AT)) return false
-  if (block.only(OUTCOME) !== 'SUCCEEDED' && !block.isEmpty(OUTCOME)) return false
-  const madeAt = block.times(MADE_AT, scratch.madeAt).subarray(0, block.rows)
-  const inputsAt = block.times(INPUTS_AT, scratch.inputsAt).subarray(0, block.rows)
-  // NaN stands for what is not there, and is no number to compare with.
-  for (let row = 0; row < block.rows; row++) if (!((madeAt[row] as number) > 0 && (inputsAt[row] as number) > 0)) return false
-  return columns.madeFirst(first, madeAt, inputsAt, columns.codeOf(code))
+function countedFrom(first: number, count: number): Int32Array {
+  const positions = new Int32Array(count)
+  for (let i = 0; i < count; i++) positions[i] = first + i
+  return positions
 }
 
 /** An attempt that succeeded is as old as what it made: only the others have to be looked at. */

@@ -75,10 +75,8 @@ export class Statuses implements StatusApi {
     const bits = query.cause === undefined ? -1 : CAUSES[query.cause]
     const { staleness } = moment
     return await this.#page(keys, query, moment, async function* (asset, after) {
-      for await (const { from, to } of inTurns(staleness, asset, after === undefined ? 0 : after + 1)) {
-        for (let at = from; at <= to; at++) {
-          if (staleness.isStale(asset, at) && (bits < 0 || staleness.causes(asset, at) & bits)) yield at
-        }
+      for await (const span of inTurns(staleness, asset, after === undefined ? 0 : after + 1)) {
+        for (const at of staleness.staleIn(asset, span)) if (bits < 0 || staleness.causes(asset, at) & bits) yield at
       }
     })
   }
