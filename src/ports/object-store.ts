@@ -35,5 +35,4 @@ export interface ListOptions {
 
 export interface ListedObject {
   path: string
-  size: number
 }

@@ -209,8 +209,8 @@ async function fillDisk(open: typeof fsStore, dir: string, tiny: boolean): Promi
     await store.delete('b/1')
   } else await attempt('b/0', 20_000)
   report['small'] = await attempt('a/small', 10_000)
-  const sizes = new Set<number>()
-  for await (const { size } of store.list('b/')) sizes.add(size)
+  const sizes = new Set<number | undefined>()
+  for await (const { path } of store.list('b/')) sizes.add(await store.size(path))
   report['sizes'] = [...sizes]
   console.log(JSON.stringify(report))
   await store.close()

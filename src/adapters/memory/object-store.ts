@@ -75,8 +75,7 @@ export function memoryStore(): ObjectStore {
     for (let index = firstListed(paths, prefix, after); index < paths.length; index += 1) {
       const path = paths[index]!
       if (!path.startsWith(prefix)) return
-      const bytes = objects.get(path)
-      if (bytes !== undefined) yield { path, size: bytes.length }
+      if (objects.has(path)) yield { path }
     }
   }
 }
