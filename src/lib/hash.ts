@@ -50,7 +50,7 @@ function padsOf(secret: string | Uint8Array): Pads {
 /** Text shorter than this is hashed in one go. */
 const HELD_LENGTH = 65_536
 
-/** SHA-256 of text that comes piece by piece. Held only while it is short: the object that hashes more costs as much as a thousand bytes. */
+/** SHA-256 of text that comes piece by piece. While it is short it is held: an object that hashes bit by bit is slower to make than that. */
 export class Sha256 {
   #hash: Hash | undefined
   #held = ''
