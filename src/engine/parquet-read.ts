@@ -45,14 +45,7 @@ export function readFooter(table: Table, tail: Uint8Array, file: string): Footer
     const format = metadata.get('servo.format') ?? FORMAT
     if (format !== FORMAT)
       throw unreadable(file, `it has format ${format}, which this version of Servo does not know; a newer one wrote it`)
-    return {
-      table,
-      file,
-      plan: planRead(table, parquet.schema, file),
-      groups,
-      metadata,
-      parquet,
-    }
+    return { table, file, plan: planRead(table, parquet.schema, file), groups, metadata, parquet }
   })
 }
 

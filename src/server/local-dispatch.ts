@@ -103,7 +103,7 @@ export class LocalDispatch {
     try {
       await report(result)
     } catch (error) {
-      // Otherwise this process is of no use any more, and the next finds the attempt lost.
+      // If the ledger cannot be written, this process ends, and the next finds the attempt lost.
       if (isServoError(error, 'invalid')) await report(notRecorded(error)).catch(() => undefined)
     }
   }

@@ -124,6 +124,6 @@ function closeAttempt(rows: Rows, finish: Finish, at: number, eventId: string): 
     dispatch.row_version = eventId
   }
   // The alarm that watched this attempt has nothing left to watch.
-  const { run_id, task_key, attempt: number } = finish
-  rows.hot(timers).remove(runSubject(run_id), timerSlot({ task_key, attempt: number, timer_type: 'HEARTBEAT_CHECK' }))
+  const watching = timerSlot({ task_key: finish.task_key, attempt: finish.attempt, timer_type: 'HEARTBEAT_CHECK' })
+  rows.hot(timers).remove(runSubject(finish.run_id), watching)
 }
