@@ -8,7 +8,7 @@ export const LAST_YEAR = 2199
 export const isCounted = (wallMs: number) => wallMs >= Date.UTC(FIRST_YEAR, 0) && wallMs < Date.UTC(LAST_YEAR + 1, 0)
 const YEARS = LAST_YEAR - FIRST_YEAR + 1
 
-/** The days of a year by what happens on them. There are fourteen such years: leap or not, beginning on any weekday. */
+/** The days of a year by what happens on them. There are fourteen such years: leap or not, beginning on any weekday, if that matters. */
 interface YearKind {
   /** Which list of times each day has. */
   readonly times: readonly Int32Array[]
@@ -27,6 +27,7 @@ export class WallTimes {
   private readonly cron: Cron
   /** Expressions whose ticks are left out. */
   private readonly without: readonly Cron[]
+  private readonly namesWeekdays: boolean
   private readonly kinds = new Map<number, YearKind>()
   private readonly timesOf = new Map<string, Int32Array>()
   private readonly beforeYear: Float64Array
@@ -34,6 +35,7 @@ export class WallTimes {
   constructor(cron: Cron, without: readonly Cron[] = []) {
     this.cron = cron
     this.without = without
+    this.namesWeekdays = [cron, ...without].some(({ weekdays }) => weekdays !== undefined)
     this.beforeYear = new Float64Array(YEARS + 1)
     for (let index = 0; index < YEARS; index++) {
       const { before } = this.kindOf(FIRST_YEAR + index)
@@ -70,7 +72,7 @@ export class WallTimes {
   }
 
   private kindOf(year: number): YearKind {
-    const id = weekdayOf(firstDayOf(year)) * 2 + (isLeapYear(year) ? 1 : 0)
+    const id = (this.namesWeekdays ? weekdayOf(firstDayOf(year)) * 2 : 0) + (isLeapYear(year) ? 1 : 0)
     const known = this.kinds.get(id)
     if (known !== undefined) return known
     const kind = this.makeKind(year)

@@ -2,6 +2,7 @@ import { zstdDecompressSync } from 'node:zlib'
 import type { CompressionCodec } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { readRleBitPackedHybrid } from 'hyparquet/src/encoding.js'
+import type { Column, Columns } from '../model/column.ts'
 import { unreadable } from './checked.ts'
 import { unpackDeltas } from './delta-packed.ts'
 import type { SkimmedGroup } from './parquet-footer.ts'
@@ -26,12 +27,14 @@ export interface Texts {
 export class ColumnBlock {
   readonly rows: number
   readonly #footer: Footer
+  readonly #columns: Columns
   readonly #group: SkimmedGroup
   readonly #slice: Slice
 
   constructor(footer: Footer, group: SkimmedGroup, slice: Slice) {
     this.rows = group.rows
     this.#footer = footer
+    this.#columns = footer.table.stored
     this.#group = group
     this.#slice = slice
   }
@@ -55,23 +58,6 @@ export class ColumnBlock {
       at++
     }
     return times
-  }
-
-  /** Whether no row has a value. */
-  isEmpty(name: string): boolean {
-    const page = this.#page(name)
-    return page === undefined || page.nulls === this.rows
-  }
-
-  /** The one text that every row has; undefined when there is none or several. */
-  only(name: string): string | undefined {
-    const page = this.#page(name)
-    if (page?.dictionary?.count !== 1 || page.nulls > 0) return undefined
-    const { packed, values } = page.dictionary
-    // Block after block says the same.
-    if (lastOnly === undefined || Buffer.compare(packed, lastOnly.packed) !== 0)
-      lastOnly = { packed: packed.slice(), text: plainTexts(values(), 1).at(0) }
-    return lastOnly.text
   }
 
   words(name: string): Words {
@@ -109,6 +95,40 @@ export class ColumnBlock {
     return { at: (row) => values[codes[row] as number] as string }
   }
 
+  /** What single rows have in a column, null for nothing. Undefined when it has to be decoded whole: see `decodeGroup`. */
+  cells(name: string): ((row: number) => unknown) | undefined {
+    if (!this.#footer.plan.present.includes(name)) return nothing
+    const page = this.#onlyPage(name)
+    if (page === undefined) return undefined
+    const { kind } = this.#columns[name] as Column
+    // Of a list or map, only that none is there: one that is empty has no value, too, but is not null.
+    if (kind === 'strings' || kind === 'map') return page.present?.every((level) => level === 0) ? nothing : undefined
+    if (page.nulls === this.rows) return nothing
+    if (kind === 'timestamp') {
+      const times = this.times(name)
+      return (row) => (Number.isNaN(times[row]) ? null : times[row])
+    }
+    return kind === 'string' || kind === 'json' ? this.#textCells(name, page) : undefined
+  }
+
+  #textCells(name: string, page: Page): (row: number) => string | null {
+    const { present, nulls } = page
+    // Where the value of a row is among those that are there.
+    const places = present && new Int32Array(this.rows)
+    for (let row = 1; places !== undefined && row < this.rows; row++) {
+      places[row] = (places[row - 1] as number) + (present?.[row - 1] as number)
+    }
+    const isPlain = page.encoding === 'PLAIN'
+    const { codes, values } = isPlain
+      ? { codes: undefined, values: plainTexts(page.values(), this.rows - nulls) }
+      : this.#coded(name, page, plainTexts)
+    return (row) => {
+      if (present?.[row] === 0) return null
+      const at = places === undefined ? row : (places[row] as number)
+      return values.at(codes === undefined ? at : (codes[at] as number))
+    }
+  }
+
   #numbered({ values, present, nulls }: Page, codes: Int32Array): Words {
     const texts = plainTexts(values(), codes.length - nulls)
     const known = new Map<string, number>()
@@ -127,11 +147,15 @@ export class ColumnBlock {
 
   /** The only page of a column; undefined when the file is older than the column. */
   #page(name: string): Page | undefined {
+    const page = this.#onlyPage(name)
+    if (page === undefined && this.#footer.plan.present.includes(name)) throw this.#strange(name, 'no single page')
+    return page
+  }
+
+  /** Undefined when there is none, or more than one. */
+  #onlyPage(name: string): Page | undefined {
     const chunk = this.#group.chunk(name)
-    if (chunk === undefined) {
-      if (this.#footer.plan.present.includes(name)) throw this.#strange(name, 'no column')
-      return undefined
-    }
+    if (chunk === undefined) return undefined
     const bytes = this.#slice.bytes.subarray(chunk.start - this.#slice.start, chunk.end - this.#slice.start)
     const reader = { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offset: 0 }
     let dictionary: Page['dictionary']
@@ -140,7 +164,6 @@ export class ColumnBlock {
       const packed = bytes.subarray(reader.offset, reader.offset + header.compressed_page_size)
       const size = Number(header.uncompressed_page_size)
       dictionary = {
-        packed,
         values: () => unpack(packed, size, chunk.codec),
         count: header.dictionary_page_header?.num_values ?? 0,
       }
@@ -149,13 +172,16 @@ export class ColumnBlock {
     }
     const about = header.data_page_header_v2
     const end = reader.offset + header.compressed_page_size
-    if (about === undefined || about.num_rows !== this.rows || end !== bytes.length) throw this.#strange(name, header.type)
-    const levels = about.definition_levels_byte_length + about.repetition_levels_byte_length
+    if (about === undefined || about.num_rows !== this.rows || end !== bytes.length) return undefined
+    const { repetition_levels_byte_length: repetitions, definition_levels_byte_length: definitions } = about
+    const levels = repetitions + definitions
     const packed = bytes.subarray(reader.offset + levels, end)
     let present: Uint8Array | undefined
-    if (about.num_nulls > 0) {
+    if (about.num_nulls === this.rows || (about.num_nulls > 0 && repetitions === 0)) {
       present = new Uint8Array(this.rows)
-      readRleBitPackedHybrid(reader, 1, present as unknown as number[], about.definition_levels_byte_length)
+      reader.offset += repetitions
+      const width = repetitions > 0 && this.#columns[name]?.nullable ? 2 : 1
+      readRleBitPackedHybrid(reader, width, present as unknown as number[], definitions)
     }
     const size = Number(header.uncompressed_page_size) - levels
     return {
@@ -172,17 +198,16 @@ export class ColumnBlock {
   }
 }
 
-/** Texts that need not be unpacked again. */
-let lastOnly: { readonly packed: Uint8Array; readonly text: string } | undefined
+const nothing = (): null => null
 
 interface Page {
   /** Unpacked when asked for. */
   values(): Uint8Array
   readonly encoding: string
   readonly nulls: number
-  /** For each row whether it has a value; absent when all have. */
+  /** For each row whether it has a value, 0 for none; absent when all have, and for lists and maps as soon as one has. */
   readonly present?: Uint8Array
-  readonly dictionary?: { readonly packed: Uint8Array; values(): Uint8Array; readonly count: number }
+  readonly dictionary?: { values(): Uint8Array; readonly count: number }
 }
 
 /** The least that zlib takes. */

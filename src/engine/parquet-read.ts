@@ -16,14 +16,6 @@ export interface Footer {
   readonly parquet: Omit<FileMetaData, 'row_groups' | 'num_rows'>
 }
 
-/** The decoded columns of one row group. Rows are made when asked for: a look-up needs one of five thousand. */
-export interface Batch {
-  readonly length: number
-  column(name: string): ArrayLike<unknown>
-  row(index: number): AnyRow
-  rows(): AnyRow[]
-}
-
 /** Where a reader finds the bytes of a part of a file, by their place in the whole. */
 export interface Slice {
   readonly start: number
@@ -49,15 +41,27 @@ export function readFooter(table: Table, tail: Uint8Array, file: string): Footer
   })
 }
 
-/** Decodes a row group from `bytes`, which begin where the group does. */
-export async function decodeGroup(footer: Footer, group: SkimmedGroup, slice: Slice): Promise<Batch> {
+/** The rows of a row group. */
+export async function decodeGroup(footer: Footer, group: SkimmedGroup, slice: Slice): Promise<AnyRow[]> {
   const { table, file, plan } = footer
+  const found = await decodeColumns(footer, group, slice, plan.present)
+  const columns = rowColumns(table).map(([name]) => found.get(name) ?? new Array(group.rows).fill(null))
+  return readable(file, () => builderOf(table)(columns, group.rows, parseJson))
+}
+
+/** Some columns of a row group that the file has. JSON stays text. */
+export async function decodeColumns(
+  { table, file, plan, parquet }: Footer,
+  group: SkimmedGroup,
+  slice: Slice,
+  names: readonly string[],
+): Promise<Map<string, ArrayLike<unknown>>> {
   return readable(file, async () => {
     const chunks = new Map<string, ArrayLike<unknown>[]>()
     await parquetRead({
       file: asyncBuffer(slice, group.end),
-      metadata: { ...footer.parquet, row_groups: [group.parquet], num_rows: BigInt(group.rows) },
-      columns: [...plan.present],
+      metadata: { ...parquet, row_groups: [group.parquet], num_rows: BigInt(group.rows) },
+      columns: [...names],
       compressors: decompressors,
       parsers,
       onChunk: ({ columnName, columnData }) => {
@@ -66,30 +70,18 @@ export async function decodeGroup(footer: Footer, group: SkimmedGroup, slice: Sl
         else known.push(columnData)
       },
     })
-    const columns = rowColumns(table).map(([name, { kind }]) => {
-      const parts = chunks.get(name)
-      if (parts === undefined) return new Array(group.rows).fill(null)
+    const columns = names.map((name): [string, ArrayLike<unknown>] => {
+      const parts = chunks.get(name) ?? []
       const values = parts.length === 1 ? parts[0]! : parts.flatMap((part) => Array.from(part))
       if (values.length !== group.rows) throw unreadable(file, `${name} has ${values.length} values for ${group.rows} rows`)
       if (plan.tightened.includes(name)) refuseNulls(values, table, name, file)
-      return kind === 'long' ? longs(values, name, file) : values
+      return [name, table.stored[name]!.kind === 'long' ? longs(values, name, file) : values]
     })
-    return batchOf(table, file, group.rows, columns)
+    return new Map(columns)
   })
 }
 
-function batchOf(table: Table, file: string, length: number, columns: readonly ArrayLike<unknown>[]): Batch {
-  const build = builderOf(table)
-  const names = rowColumns(table).map(([name]) => name)
-  return {
-    length,
-    column: (name) => columns[names.indexOf(name)]!,
-    row: (index) => readable(file, () => build(columns, index, index + 1, parseJson)[0]!),
-    rows: () => readable(file, () => build(columns, 0, length, parseJson)),
-  }
-}
-
-type Build = (columns: readonly ArrayLike<unknown>[], from: number, to: number, json: (text: unknown) => unknown) => AnyRow[]
+type Build = (columns: readonly ArrayLike<unknown>[], count: number, json: (text: unknown) => unknown) => AnyRow[]
 const builders = new WeakMap<Table, Build>()
 
 /**
@@ -108,13 +100,13 @@ function builderOf(table: Table): Build {
     map: (c: string) => `${c}??null`,
   } as Record<string, (c: string) => string>
   const members = columns.map(([name, { kind }], i) => `${name}:${value[kind]?.(`c${i}[i]`) ?? `c${i}[i]`}`)
-  const source = `const [${columns.map((_, i) => `c${i}`)}]=columns;const rows=new Array(to-from);for(let i=from;i<to;i++)rows[i-from]={${members}};return rows`
-  const build = new Function('columns', 'from', 'to', 'json', source) as Build
+  const source = `const [${columns.map((_, i) => `c${i}`)}]=columns;const rows=new Array(count);for(let i=0;i<count;i++)rows[i]={${members}};return rows`
+  const build = new Function('columns', 'count', 'json', source) as Build
   builders.set(table, build)
   return build
 }
 
-function parseJson(text: unknown): unknown {
+export function parseJson(text: unknown): unknown {
   return text === null ? null : JSON.parse(text as string)
 }
 
@@ -165,7 +157,7 @@ function asyncBuffer({ start, bytes }: Slice, byteLength: number): AsyncBuffer {
 }
 
 /** Whatever goes wrong while reading a file that was written whole means that it is no longer whole: name the file. */
-function readable<T>(file: string, read: () => T): T {
+export function readable<T>(file: string, read: () => T): T {
   const fail = (error: unknown): never => {
     throw isServoError(error) ? error : unreadable(file, messageOf(error), error)
   }

@@ -19,8 +19,7 @@ export async function decodeRows(table: Table, bytes: Uint8Array, file = `a file
   const footer = readFooter(table, bytes, file)
   const rows: AnyRow[] = []
   for (const group of footer.groups) {
-    const batch = await decodeGroup(footer, group, sliceOf(bytes, group.start))
-    for (const row of batch.rows()) rows.push(row)
+    for (const row of await decodeGroup(footer, group, sliceOf(bytes, group.start))) rows.push(row)
   }
   return rows
 }

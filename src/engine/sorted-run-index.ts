@@ -2,9 +2,10 @@ import { crc32 } from 'node:zlib'
 import { readBloomFilter } from 'hyparquet/src/bloom.js'
 import type { Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { type BlockRows, blockRows } from './block-rows.ts'
 import { type FileRef, fileMissing, unreadable } from './checked.ts'
 import type { RunRef } from './manifest.ts'
-import { type Batch, decodeGroup, type Footer, readFooter } from './parquet-read.ts'
+import { type Footer, readFooter } from './parquet-read.ts'
 import { schemaOf } from './parquet-schema.ts'
 import { ROW_GROUP_ROWS } from './parquet-write.ts'
 import { compareTuples, type KeyTuple, keyText } from './row-merge.ts'
@@ -137,11 +138,11 @@ export function maybeIn(filters: KeyFilters, key: KeyTuple): boolean {
 }
 
 /** A row group in one range read. */
-export async function readGroup(store: ObjectStore, { footer, groups, ref }: RunIndex, at: number): Promise<Batch> {
+export async function readGroup(store: ObjectStore, { footer, groups, ref }: RunIndex, at: number): Promise<BlockRows> {
   const group = footer.groups[at]!
   const bytes = await readRange(store, ref, group.start, group.end)
   if (crc32(bytes) !== groups[at]!.crc32) throw damaged(ref, `row group ${at}`)
-  return decodeGroup(footer, group, { start: group.start, bytes })
+  return blockRows(footer, group, { start: group.start, bytes })
 }
 
 /** What an index takes in memory, roughly. */

@@ -109,7 +109,7 @@ async function* scanBatches(store: ObjectStore, table: Table, ref: RunRef): Asyn
     checksum.update(bytes)
     const group = footer.groups[i]
     if (group !== undefined) {
-      const batch = (await decodeGroup(footer, group, { start, bytes })).rows()
+      const batch = await decodeGroup(footer, group, { start, bytes })
       for (const row of batch) {
         if (last !== undefined && compareKeys(table, last, row) >= 0) {
           throw unreadable(

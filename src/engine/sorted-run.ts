@@ -2,9 +2,9 @@ import { ServoError } from '../lib/error.ts'
 import type { KeyPart } from '../model/rows.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import type { BlockRows } from './block-rows.ts'
 import type { RunRef } from './manifest.ts'
-import type { Batch } from './parquet-read.ts'
-import { compareParts, type KeyTuple, keyText, mergeRows } from './row-merge.ts'
+import { type KeyTuple, keyText, mergeRows } from './row-merge.ts'
 import { type BlockPart, runColumns } from './run-columns.ts'
 import { SizedCache } from './sorted-run-cache.ts'
 import {
@@ -46,7 +46,7 @@ export class RunReader {
   readonly #store: ObjectStore
   readonly #indexes: SizedCache<RunIndex>
   readonly #filterCache: SizedCache<KeyFilters>
-  readonly #groups: SizedCache<Batch>
+  readonly #groups: SizedCache<BlockRows>
 
   constructor(store: ObjectStore, options: RunReaderOptions = {}) {
     this.#store = store
@@ -77,10 +77,10 @@ export class RunReader {
       if (rest.length > 0) likely.push([group, rest])
     }
     await inParallel(READS_AT_ONCE, likely, async ([group, places]) => {
-      const batch = await this.#group(index, group)
+      const block = await this.#group(index, group)
       for (const i of places) {
-        const at = search(table, batch, keys[i]!)
-        if (at >= 0) rows[i] = batch.row(at)
+        const at = block.find(keys[i]!)
+        if (at >= 0) rows[i] = block.row(at)
       }
     })
     return rows
@@ -113,7 +113,7 @@ export class RunReader {
     return this.#indexes.load(ref.path, () => readRunIndex(this.#store, table, ref), weightOf)
   }
 
-  #group(index: RunIndex, at: number): Promise<Batch> {
+  #group(index: RunIndex, at: number): Promise<BlockRows> {
     return this.#groups.load(`${index.ref.path}#${at}`, () => readGroup(this.#store, index, at), one)
   }
 
@@ -151,22 +151,6 @@ const one = (): number => 1
 
 function sizeOf(filters: KeyFilters): number {
   return filters.reduce((sum, filter) => sum + filter.byteLength + 128, 0)
-}
-
-/** Where a key is in a row group, or -1. */
-function search(table: Table, batch: Batch, key: KeyTuple): number {
-  const columns = table.key.map((name) => batch.column(name) as ArrayLike<string | number>)
-  let low = 0
-  let high = batch.length - 1
-  while (low <= high) {
-    const middle = (low + high) >>> 1
-    let order = 0
-    for (let i = 0; i < columns.length && order === 0; i++) order = compareParts(columns[i]![middle]!, key[i]!)
-    if (order === 0) return middle
-    if (order < 0) low = middle + 1
-    else high = middle - 1
-  }
-  return -1
 }
 
 /** A key of another type compares as neither smaller nor larger: it would be found everywhere. */
