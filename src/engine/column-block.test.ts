@@ -104,6 +104,46 @@ describe('columns of a run', () => {
     }
   })
 
+  test('are in blocks of their own where there are enough of them', async () => {
+    const counts = { at: 7_001, be: 999, cz: 2, de: 5_000, fr: 1_500 }
+    const rows = Object.entries(counts).flatMap(([country, count]) =>
+      Array.from({ length: count }, (_, i) => ({ country, city: String(i).padStart(5, '0'), row_version: 'v' })),
+    )
+    const { reader, ref } = await stored(rows, digested)
+    const { groups } = await reader.describe(digested, ref)
+    expect(groups.map(({ first_key, digest }) => [...first_key, digest?.last_key?.join(), digest?.rows])).toEqual([
+      ['at', '00000', 'at,04999', 5_000],
+      ['at', '05000', 'at,07000', 2_001],
+      ['be', '00000', 'cz,00001', 1_001],
+      ['de', '00000', 'de,04999', 5_000],
+      ['fr', '00000', 'fr,01499', 1_500],
+    ])
+    const blocksOf = async (country: string): Promise<unknown[]> => {
+      const blocks: unknown[] = []
+      for await (const { at, from, to, ends } of reader.columns(digested, ref, country)) {
+        blocks.push([at, from, to, ends && (ends.last ?? ends.next)?.join()])
+      }
+      return blocks
+    }
+    expect(await blocksOf('at')).toEqual([
+      [0, 0, 5_000, 'at,05000'],
+      [1, 0, 2_001, 'at,07000'],
+    ])
+    expect(await blocksOf('be')).toEqual([[2, 0, 999, undefined]])
+    expect(await blocksOf('cz')).toEqual([[2, 999, 1_001, undefined]])
+    expect(await blocksOf('de')).toEqual([[3, 0, 5_000, 'de,04999']])
+    expect(await blocksOf('fr')).toEqual([[4, 0, 1_500, 'fr,01499']])
+    expect(await blocksOf('bz')).toEqual([])
+  })
+
+  test('may be megabytes', async () => {
+    const rows = Array.from({ length: 4_000 }, (_, i) => ({
+      ...{ country: 'at', city: `${i}`.padStart(600, '0'), seen_at: i + 1, colour: null, note: null, later: null },
+      row_version: 'v',
+    }))
+    expect(await readBack(await stored(rows, digested), 'at')).toEqual(rows.map(withoutVersion))
+  })
+
   test('of a damaged row group are refused', async () => {
     const run = await stored([{ country: 'at', city: 'wien', seen_at: 5, colour: 'red', note: 'x', row_version: 'v' }])
     const bytes = (await run.store.get('run.parquet')) as Uint8Array

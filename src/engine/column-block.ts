@@ -2,7 +2,7 @@ import { zstdDecompressSync } from 'node:zlib'
 import type { CompressionCodec } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { readRleBitPackedHybrid } from 'hyparquet/src/encoding.js'
-import type { Column, Columns } from '../model/column.ts'
+import type { Column } from '../model/column.ts'
 import { unreadable } from './checked.ts'
 import { unpackDeltas } from './delta-packed.ts'
 import type { SkimmedGroup } from './parquet-footer.ts'
@@ -27,14 +27,12 @@ export interface Texts {
 export class ColumnBlock {
   readonly rows: number
   readonly #footer: Footer
-  readonly #columns: Columns
   readonly #group: SkimmedGroup
   readonly #slice: Slice
 
   constructor(footer: Footer, group: SkimmedGroup, slice: Slice) {
     this.rows = group.rows
     this.#footer = footer
-    this.#columns = footer.table.stored
     this.#group = group
     this.#slice = slice
   }
@@ -100,9 +98,13 @@ export class ColumnBlock {
     if (!this.#footer.plan.present.includes(name)) return nothing
     const page = this.#onlyPage(name)
     if (page === undefined) return undefined
-    const { kind } = this.#columns[name] as Column
-    // Of a list or map, only that none is there: one that is empty has no value, too, but is not null.
-    if (kind === 'strings' || kind === 'map') return page.present?.every((level) => level === 0) ? nothing : undefined
+    const { kind } = this.#footer.table.stored[name] as Column
+    if (kind === 'strings' || kind === 'map') {
+      // One that is empty has no value either, but is not null: that is the level below.
+      const isNull =
+        this.#footer.plan.optional.includes(name) && levelsOf(page.definitions, 2, page.count).every((of) => of === 0)
+      return isNull ? nothing : undefined
+    }
     if (page.nulls === this.rows) return nothing
     if (kind === 'timestamp') {
       const times = this.times(name)
@@ -174,23 +176,18 @@ export class ColumnBlock {
     const end = reader.offset + header.compressed_page_size
     if (about === undefined || about.num_rows !== this.rows || end !== bytes.length) return undefined
     const { repetition_levels_byte_length: repetitions, definition_levels_byte_length: definitions } = about
-    const levels = repetitions + definitions
-    const packed = bytes.subarray(reader.offset + levels, end)
-    let present: Uint8Array | undefined
-    if (about.num_nulls === this.rows || (about.num_nulls > 0 && repetitions === 0)) {
-      present = new Uint8Array(this.rows)
-      reader.offset += repetitions
-      const width = repetitions > 0 && this.#columns[name]?.nullable ? 2 : 1
-      readRleBitPackedHybrid(reader, width, present as unknown as number[], definitions)
-    }
-    const size = Number(header.uncompressed_page_size) - levels
-    return {
+    const levels = reader.offset + repetitions + definitions
+    const packed = bytes.subarray(levels, end)
+    const size = Number(header.uncompressed_page_size) - repetitions - definitions
+    const page = {
       values: () => (about.is_compressed ? unpack(packed, size, chunk.codec) : packed),
       encoding: about.encoding,
+      count: about.num_values,
       nulls: about.num_nulls,
-      ...(present !== undefined && { present }),
+      definitions: bytes.subarray(levels - definitions, levels),
       ...(dictionary !== undefined && { dictionary }),
     }
+    return repetitions > 0 || page.nulls === 0 ? page : { ...page, present: levelsOf(page.definitions, 1, this.rows) }
   }
 
   #strange(name: string, what: string | undefined): Error {
@@ -204,10 +201,21 @@ interface Page {
   /** Unpacked when asked for. */
   values(): Uint8Array
   readonly encoding: string
+  /** Of values, with those that are null. */
+  readonly count: number
   readonly nulls: number
-  /** For each row whether it has a value, 0 for none; absent when all have, and for lists and maps as soon as one has. */
+  readonly definitions: Uint8Array
+  /** For each row whether it has a value; absent when all have, and for lists and maps. */
   readonly present?: Uint8Array
   readonly dictionary?: { values(): Uint8Array; readonly count: number }
+}
+
+/** How much of each value is there: nothing, or for lists and maps an empty one. */
+function levelsOf(definitions: Uint8Array, width: number, count: number): Uint8Array {
+  const levels = new Uint8Array(count)
+  const view = new DataView(definitions.buffer, definitions.byteOffset, definitions.byteLength)
+  readRleBitPackedHybrid({ view, offset: 0 }, width, levels as unknown as number[], definitions.length)
+  return levels
 }
 
 /** The least that zlib takes. */

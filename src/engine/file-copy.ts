@@ -3,7 +3,7 @@ import type { KeyPart } from '../model/rows.ts'
 import type { AnyRow, Table } from '../model/table.ts'
 import { valueCopier } from './parquet-columns.ts'
 import { type FileShape, rowColumns } from './parquet-schema.ts'
-import { type CopiedColumns, groupWriter, ROW_GROUP_ROWS } from './parquet-write.ts'
+import { type CopiedColumns, endsGroup, groupWriter, ROW_GROUP_ROWS } from './parquet-write.ts'
 import type { Scope } from './paths.ts'
 import { compareParts, keyText } from './row-merge.ts'
 import { runFileIndex } from './sorted-run-write.ts'
@@ -60,8 +60,8 @@ export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array> {
   const { table, scope, codec, isRun, rows } = copy
   const writer = groupWriter(table, scope, { codec, ...(isRun && { index: runFileIndex(table) }) })
   const order = keyOrder(copy)
-  for (let start = 0; start < rows; start += ROW_GROUP_ROWS) {
-    const end = Math.min(start + ROW_GROUP_ROWS, rows)
+  for (let start = 0, end: number; start < rows; start = end) {
+    end = groupEnd(copy, order, start)
     writer.write(
       copy.columns.map((values) => (values.length === 1 ? values : order(values, start, end))),
       end - start,
@@ -69,6 +69,16 @@ export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array> {
     yield
   }
   return writer.finish()
+}
+
+/** Where a row group ends that begins here. */
+function groupEnd({ table, columns, rows }: FileCopy, order: Ordered, start: number): number {
+  const most = Math.min(start + ROW_GROUP_ROWS, rows)
+  const owners = columns[rowColumns(table).findIndex(([name]) => name === table.key[0])]!
+  if (owners.length === 1) return most
+  const own = order(owners, start, most)
+  const end = own.findIndex((next, i) => i > 0 && endsGroup(table, i, own[i - 1], next))
+  return end < 0 ? most : start + end
 }
 
 type Ordered = (values: readonly unknown[], start: number, end: number) => unknown[]

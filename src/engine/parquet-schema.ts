@@ -67,7 +67,9 @@ function elementsOf(name: string, column: Column): SchemaElement[] {
 /** Which of a table's columns a file holds. */
 export interface ReadPlan {
   readonly present: readonly string[]
-  /** Columns the file allows to be null and the table no longer does. */
+  /** Columns the file allows to be null. */
+  readonly optional: readonly string[]
+  /** Those of them that the table no longer does. */
   readonly tightened: readonly string[]
 }
 
@@ -78,7 +80,7 @@ export interface ReadPlan {
 export function planRead(table: Table, schema: readonly SchemaElement[], file: string): ReadPlan {
   const found = topLevel(schema)
   const present: string[] = []
-  const tightened: string[] = []
+  const optional: string[] = []
   for (const [name, column] of rowColumns(table)) {
     const elements = found.get(name)
     if (elements === undefined) {
@@ -97,9 +99,9 @@ export function planRead(table: Table, schema: readonly SchemaElement[], file: s
       )
     }
     present.push(name)
-    if (!column.nullable && elements[0]?.repetition_type === 'OPTIONAL') tightened.push(name)
+    if (elements[0]?.repetition_type === 'OPTIONAL') optional.push(name)
   }
-  return { present, tightened }
+  return { present, optional, tightened: optional.filter((name) => !table.stored[name]!.nullable) }
 }
 
 /** The columns of a row in memory: those on disk without tenant and workspace, which are the same for all. */

@@ -9,6 +9,13 @@ import type { Scope } from './paths.ts'
 
 /** A look-up reads one row group: 5,000 rows are one range read of some 100 kB and a few milliseconds of decoding. */
 export const ROW_GROUP_ROWS = 5_000
+/** Of a table that is read by column, a row group also ends where the first part of the key changes, unless it has fewer rows. */
+const OWN_GROUP_ROWS = 1_000
+
+/** Whether a row group that has so many rows ends before the next one, given the first parts of their keys. */
+export function endsGroup({ digest }: FileShape, rows: number, last: unknown, next: unknown): boolean {
+  return rows === ROW_GROUP_ROWS || (digest !== undefined && rows >= OWN_GROUP_ROWS && last !== next)
+}
 
 export interface WriterOptions {
   /** `snappy` for small files that live for minutes, `zstd` (half the size, but slower for a few rows) for those that stay. */
@@ -82,6 +89,8 @@ export function groupWriter(table: FileShape, scope: Scope, options: WriterOptio
           ...encodings.get(name),
         })),
         rowGroupSize: rows,
+        // What is read by column has one page for each.
+        ...(options.codec === 'zstd' && table.digest && { pageSize: 0 }),
       })
       const group = parquet.row_groups.at(-1)!
       dropWrongStatistics(group, new Set(columns.filter((column) => column.astral).map((column) => column.name)))
@@ -117,7 +126,9 @@ export interface TableWriter {
 export function tableWriter(table: FileShape, scope: Scope, options: WriterOptions = {}): TableWriter {
   const groups = groupWriter(table, scope, options)
   const copiers = rowColumns(table).map(([name]) => valueCopier(table, name))
+  const owner = table.key[0] as string
   let columns: unknown[][] = copiers.map(() => [])
+  let last: unknown
   let count = 0
   let total = 0
 
@@ -133,10 +144,11 @@ export function tableWriter(table: FileShape, scope: Scope, options: WriterOptio
     },
     write(rows) {
       for (const row of rows) {
+        if (endsGroup(table, count, last, row[owner])) flush()
         for (let i = 0; i < copiers.length; i++) columns[i]!.push(copiers[i]!(row))
+        last = row[owner]
         total += 1
         count += 1
-        if (count === ROW_GROUP_ROWS) flush()
       }
     },
     finish() {

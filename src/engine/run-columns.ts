@@ -14,7 +14,7 @@ export interface BlockPart {
   readonly from: number
   readonly to: number
   /** For a block that is part of it whole: its first key and its last, or else the first of the block after it. */
-  readonly ends?: { readonly first: KeyTuple; readonly last?: KeyTuple; readonly next?: KeyTuple }
+  readonly ends?: { readonly first: KeyTuple; readonly last?: KeyTuple; readonly next?: KeyTuple | undefined }
 }
 
 /** One request for many row groups, not so many that memory notices. */
@@ -59,7 +59,7 @@ export function groupsWith({ groups }: RunDescription, first: KeyPart): readonly
   let start = groups.findIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) >= 0)
   if (start < 0) start = groups.length
   // What comes before may end with some.
-  start = Math.max(0, start - 1)
+  if (start > 0 && compareParts(groups[start - 1]?.digest?.last_key?.[0] ?? first, first) >= 0) start--
   return Array.from({ length: Math.max(0, last - start + 1) }, (_, i) => start + i)
 }
 
@@ -76,9 +76,11 @@ export function* wholeGroups(
 }
 
 function endsOf({ groups, last_key }: RunDescription, at: number): NonNullable<BlockPart['ends']> {
+  const { first_key: first, digest } = groups[at]!
   const next = groups[at + 1]?.first_key
-  const first = groups[at]!.first_key
-  return next === undefined ? { first, last: last_key as KeyTuple } : { first, next }
+  if (next?.[0] === first[0]) return { first, next }
+  const last = next === undefined ? last_key : digest?.last_key
+  return last ? { first, last } : { first, next }
 }
 
 /** Rows are in key order, so those that begin alike stand together. */

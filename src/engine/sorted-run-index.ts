@@ -32,6 +32,8 @@ export interface GroupEntry {
 /** What can be known of a row group without reading it. */
 export interface Digest {
   readonly rows: number
+  /** Files of earlier versions do not tell. */
+  readonly last_key?: KeyTuple
   /** By column: how many rows have no value, and the text that all others have, if it is the same. */
   readonly columns: Readonly<Record<string, { readonly nulls: number; readonly only?: string }>>
 }

@@ -40,7 +40,9 @@ export function runFileIndex(table: FileShape): FileIndex {
         first_key: parts.map((values) => values[0]!),
         crc32: crc32(bytes),
         filter_crc32: filters.map(([, filter]) => crc32(filter)),
-        ...(table.digest !== undefined && { digest: digestOf(columns, table.digest, count) }),
+        ...(table.digest !== undefined && {
+          digest: { rows: count, last_key: last!, columns: digestOf(columns, table.digest) },
+        }),
       })
       return new Map(filters)
     },
@@ -48,7 +50,7 @@ export function runFileIndex(table: FileShape): FileIndex {
   }
 }
 
-function digestOf(columns: ReadonlyMap<string, readonly unknown[]>, names: readonly string[], rows: number): Digest {
+function digestOf(columns: ReadonlyMap<string, readonly unknown[]>, names: readonly string[]): Digest['columns'] {
   const digest: Record<string, { nulls: number; only?: string }> = {}
   for (const name of names) {
     let nulls = 0
@@ -61,7 +63,7 @@ function digestOf(columns: ReadonlyMap<string, readonly unknown[]>, names: reado
     }
     digest[name] = { nulls, ...(isSame && typeof only === 'string' && { only }) }
   }
-  return { rows, columns: digest }
+  return digest
 }
 
 function notSorted(table: FileShape, last: KeyTuple, key: KeyTuple): ServoError {
