@@ -45,6 +45,7 @@ export function timeSet(definition: TimePartitions, time: TimeDefinition, make: 
   const existsFrom = (position: number): number => axis.at(position - (time.endOffset ?? 0)).endMs
 
   function existing(): string {
+    if (count === 1) return `there is only ${set.at(0)}`
     if (count > 0) return `there are ${set.at(0)} to ${set.at(count - 1)}`
     if (windows.count(existsFrom(0)) === 0) return 'its definition ends before its first window does'
     return `none exists yet; the first, ${windows.at(0).key}, exists from ${toIso(existsFrom(0))}`

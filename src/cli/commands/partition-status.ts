@@ -100,11 +100,16 @@ export async function showWhy(asset: string, partition: string | undefined, flag
 function sentence({ cause, asset_key, partition_keys, count, upstream, since }: WhyCause): string {
   const when = since === null ? '' : `, since ${localTime(since)}`
   const whose = named(asset_key, partition_keys, count)
+  const are = count > 1 ? 'are' : 'is'
+  const were = (many: number): string => (many > 1 ? 'were' : 'was')
   if (cause === 'code_changed') return `the code of ${whose} is another now${when}`
-  if (cause === 'never_materialized') return `${whose} was never made`
-  if (cause === 'freshness') return `${whose} is not as new as it should be${when}`
+  if (cause === 'never_materialized') return `${whose} ${were(count)} never made`
+  if (cause === 'freshness') return `${whose} ${are} not as new as ${count > 1 ? 'they' : 'it'} should be${when}`
   const of = upstream === null ? 'what it is made from' : named(upstream.asset_key, upstream.partition_keys, upstream.count)
-  return cause === 'upstream_missing' ? `${of} was never made, or does not exist` : `${of} was made again${when}`
+  const many = upstream?.count ?? 1
+  return cause === 'upstream_missing'
+    ? `${of} ${were(many)} never made, or ${many > 1 ? 'do' : 'does'} not exist`
+    : `${of} ${were(many)} made again${when}`
 }
 
 /** `orders[2025-01-01] and 30 more`. */
