@@ -26,6 +26,8 @@ export interface LocalDispatchOptions {
   readonly instance: string
   readonly logs: AttemptLogs
   readonly submit: (events: readonly NewEvent[]) => Promise<unknown>
+  /** Resolves when what waits to be written now is. */
+  readonly durable: () => Promise<void>
   readonly rows: () => Rows
   /** What a worker is told about a task, its inputs included. */
   readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Dispatch>) => Promise<DispatchEnvelope>
@@ -42,6 +44,9 @@ interface Running {
 /** An attempt that ends sooner than this is written down once, when it ends: its end also tells when it began. */
 const REPORT_START_AFTER_MS = 500
 
+/** Not all who wait for a busy ledger try again at the moment in which it has written something. */
+const BUSY_MS = 50
+
 /**
  * Carries dispatches to the workers of this machine and their results back. It keeps nothing that the state does not hold:
  * after a restart the reactor is shown every dispatch again, and those that no worker ever began are begun.
@@ -49,6 +54,8 @@ const REPORT_START_AFTER_MS = 500
 export class LocalDispatch {
   readonly #options: LocalDispatchOptions
   readonly #running = new Map<string, Running>()
+  /** Attempts that have ended, and whose end is not on record yet. */
+  readonly #ended = new Set<string>()
   #unreported: Running[] = []
   readonly #lookahead = new Lookahead()
   #closed = false
@@ -81,11 +88,12 @@ export class LocalDispatch {
 
   #dispatch(dispatch: Readonly<Dispatch>): void {
     if (dispatch.worker_queue !== LOCAL_QUEUE) return
-    if (this.#closed || dispatch.status === 'ACKED' || this.#running.has(dispatch.attempt_id)) return
+    const { attempt_id, status } = dispatch
+    if (this.#closed || status === 'ACKED' || this.#running.has(attempt_id) || this.#ended.has(attempt_id)) return
     const task = this.#options.rows().hot(tasks).get(dispatch.run_id, dispatch.task_key)
     if (task === undefined || task.state !== 'DISPATCHED' || task.attempt !== dispatch.attempt) return
     const running: Running = { dispatch, startedAt: undefined, cancelled: false }
-    this.#running.set(dispatch.attempt_id, running)
+    this.#running.set(attempt_id, running)
     void this.#run(running, task)
   }
 
@@ -97,14 +105,32 @@ export class LocalDispatch {
     if (running.startedAt !== undefined) this.#lookahead.ended(this.#options.clock.now() - running.startedAt)
     // Workers that were ended with this process tell nothing about their attempts.
     if (this.#closed) return
-    const { submit, instance, clock } = this.#options
+    const { instance, clock } = this.#options
     const ended = { workerId: localWorkerId(instance), startedAt: running.startedAt ?? null, now: clock.now() }
-    const report = (what: AttemptResultInput): Promise<unknown> => submit([taskFinished(dispatch, what, ended)])
+    const report = (what: AttemptResultInput): Promise<unknown> => this.#submit(taskFinished(dispatch, what, ended))
+    this.#ended.add(dispatch.attempt_id)
     try {
       await report(result)
     } catch (error) {
       // If the ledger cannot be written, this process ends, and the next finds the attempt lost.
       if (isServoError(error, 'invalid')) await report(notRecorded(error)).catch(() => undefined)
+    }
+    this.#ended.delete(dispatch.attempt_id)
+  }
+
+  /** Nobody else knows what came of an attempt: while the ledger has more to write than it takes, this waits. */
+  async #submit(event: NewEvent): Promise<void> {
+    const { submit, durable, clock } = this.#options
+    for (;;) {
+      try {
+        await submit([event])
+        return
+      } catch (error) {
+        if (!isServoError(error, 'unavailable') || error.code !== 'ledger_busy' || this.#closed) throw error
+      }
+      // If that fails, whoever is asked next says what to think of it.
+      await durable().catch(() => undefined)
+      await clock.sleep(BUSY_MS)
     }
   }
 

@@ -102,7 +102,14 @@ export class Orchestrator {
       },
     }
     this.logs = new AttemptLogs({ store, paths: new Paths(scope), clock, onError: (error) => options.onTrouble?.(error) })
-    this.#dispatch = new LocalDispatch({ ...state, workers, instance, logs: this.logs, cancelGraceMs })
+    this.#dispatch = new LocalDispatch({
+      ...state,
+      durable: () => this.loop.durable(),
+      workers,
+      instance,
+      logs: this.logs,
+      cancelGraceMs,
+    })
     this.foreign = new ForeignDispatch({
       ...state,
       ...options.foreign,

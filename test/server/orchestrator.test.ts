@@ -240,6 +240,37 @@ describe('after a crash', () => {
   })
 })
 
+test('results that come faster than they can be written wait for it, and none is lost or made twice', async () => {
+  const store = memoryStore()
+  let gate: Promise<void> | undefined
+  const slow: ObjectStore = {
+    ...store,
+    create: async (...args) => {
+      await gate
+      return await store.create(...args)
+    },
+  }
+  // More than may wait for a write in flight.
+  const names = Array.from({ length: 160 }, (_, i) => `a${i}`)
+  const world = await World.open({
+    store: slow,
+    capacity: names.length,
+    script: () => ({ ms: 50, result: { outcome: 'SUCCEEDED', output: { path: 'x'.repeat(1_000_000) } } }),
+  })
+  await world.define(Object.fromEntries(names.map((name) => [name, []])))
+  const run = await world.request('r1')
+  await world.clock.advance(1)
+  const opened = Promise.withResolvers<void>()
+  gate = opened.promise
+  await world.clock.advance(2 * MINUTE_MS)
+  expect(world.run(run)?.state).toBe('RUNNING')
+  gate = undefined
+  opened.resolve()
+  await world.clock.advance(SECOND_MS)
+  expect(world.run(run)).toMatchObject({ state: 'SUCCEEDED', tasks_succeeded: names.length })
+  expect(world.workers.started).toHaveLength(names.length)
+})
+
 describe('a ledger that cannot be written', () => {
   /** A store whose ledger is away while `isAway`, and the segments that were asked for meanwhile. */
   function losing() {
