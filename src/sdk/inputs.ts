@@ -41,8 +41,14 @@ async function loadInput(input: Upstream, self: AnyAsset, ref: InputRef, store: 
   const { schema, io } = (options ?? {}) as { schema?: StandardSchemaV1; io?: Io<unknown> }
   if (kind === 'table' || kind === 'source') return store.openTable(ref, schema && columnsOf(schema))
   const read = async (value: StoredValue): Promise<unknown> => {
-    if (!value.path)
-      throw invalid('no_value', `${asset.key} returned nothing that could be loaded`, 'List it in deps instead of inputs.')
+    if (!value.path) {
+      const whose = value.partition_key === '' ? asset.key : `${asset.key}[${value.partition_key}]`
+      throw invalid(
+        'no_value',
+        `there is no value of ${whose} to load: it returned nothing, or was made elsewhere and only reported`,
+        `Run ${asset.key}, or list it in deps instead of inputs and read its data in the body.`,
+      )
+    }
     return io === undefined ? store.readJson(value) : io.read(await store.readBytes(value))
   }
   if (many) {

@@ -81,11 +81,15 @@ const CLOCK_SKEW_MS = MINUTE_MS
 
 function pastMoment(text: string | undefined, now: number): number {
   const moment = text === undefined ? now : toMs(text)
-  if (moment <= now + CLOCK_SKEW_MS) return Math.min(moment, now)
-  throw new ServoError('invalid', 'in_the_future', `${text} has not come yet: it is ${toIso(now)}`, {
-    hint: 'Tell when it was made, in UTC such as 2025-01-15T10:00:00Z, or leave that away for now.',
-    facts: { field: 'materialized_at' },
-  })
+  const refuse = (code: string, why: string): never => {
+    throw new ServoError('invalid', code, why, {
+      hint: 'Tell when it was made, in UTC such as 2025-01-15T10:00:00Z, or leave that away for now.',
+      facts: { field: 'materialized_at' },
+    })
+  }
+  if (moment > now + CLOCK_SKEW_MS) refuse('in_the_future', `${text} has not come yet: it is ${toIso(now)}`)
+  if (moment <= 0) refuse('before_1970', `${text} is before 1970, when time begins here`)
+  return Math.min(moment, now)
 }
 
 const twice = (): ServoError =>

@@ -27,8 +27,11 @@ function firstAfter(names: readonly string[], after: string): number {
 function nameIn(cursor: string): string {
   const name = Buffer.from(cursor, 'base64url').toString()
   if (Buffer.from(name).toString('base64url') === cursor) return name
-  throw new ServoError('invalid', 'bad_cursor', 'the cursor is none that a page ended with', {
+  throw badCursor()
+}
+
+export const badCursor = (): ServoError =>
+  new ServoError('invalid', 'bad_cursor', 'the cursor is none that a page ended with', {
     hint: 'Give next_cursor of the page before as it is, or leave it away for the first page.',
     facts: { field: 'cursor' },
   })
-}

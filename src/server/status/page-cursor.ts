@@ -1,4 +1,4 @@
-import { ServoError } from '../../lib/error.ts'
+import { badCursor } from '../page.ts'
 
 /** Where a page ended: an asset, and the key of the partition that came last. */
 export interface Cursor {
@@ -14,7 +14,5 @@ export function readCursor(text: string): Cursor {
     const [asset, partition, ...rest] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
     if (typeof asset === 'string' && typeof partition === 'string' && rest.length === 0) return { asset, partition }
   } catch {}
-  throw new ServoError('invalid', 'bad_cursor', `${text.slice(0, 100)} is not where a page ended`, {
-    hint: 'Give back what the page before said in `next`, as it is.',
-  })
+  throw badCursor()
 }
