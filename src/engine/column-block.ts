@@ -22,7 +22,8 @@ export interface Texts {
 
 /**
  * The columns of one row group as arrays of numbers, for whoever looks at a million rows and makes none: fifty times as fast
- * as decoding rows. It reads what our writer writes, one page for each column; anything else is an error, not a wrong answer.
+ * as decoding rows. And single cells, for whoever looks up a few. It reads what our writer writes for that, one page for each
+ * column; anything else is an error or left to others, not a wrong answer.
  */
 export class ColumnBlock {
   readonly rows: number
@@ -93,7 +94,7 @@ export class ColumnBlock {
     return { at: (row) => values[codes[row] as number] as string }
   }
 
-  /** What single rows have in a column, null for nothing. Undefined when it has to be decoded whole: see `decodeGroup`. */
+  /** What single rows have in a column, null for nothing. Undefined when it has to be decoded whole: see `decodeColumns`. */
   cells(name: string): ((row: number) => unknown) | undefined {
     if (!this.#footer.plan.present.includes(name)) return nothing
     const page = this.#onlyPage(name)
