@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { asset, command, source, table } from './asset.ts'
 import { check } from './check.ts'
-import { cloudTasks, defineConfig, gcs, inProcess, local, s3 } from './config.ts'
+import { cloudTasks, defineConfig, gcs, inProcess, local, postgres, s3 } from './config.ts'
 import { definitionOf } from './definition.ts'
 import { durationMs } from './duration.ts'
 import { RetryAfter } from './failure.ts'
@@ -27,12 +27,13 @@ const cities = asset('cities', { partitions: keys(['berlin', 'boston']), run: ()
 type Loose = (...args: unknown[]) => unknown
 const loose = (fn: unknown): Loose => fn as Loose
 const body = () => 1
+const project = { project: 'x', dirs: ['assets'] }
 
 describe('a definition', () => {
   test('is found in its value, with what the author wrote and where', () => {
     const options = { run: body }
     const value = asset('a/b', options)
-    expect(definitionOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 34 })
+    expect(definitionOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 35 })
     expect(Object.keys(value)).toEqual(['key', 'offset', 'window', 'all', 'last', 'at', 'map'])
   })
 
@@ -221,6 +222,18 @@ describe('what is wrong is said with what to write instead', () => {
     ['no concurrency', () => inProcess({ concurrency: 0 }), /concurrency is 0/, /8/],
     ['a queue without address', () => loose(cloudTasks)({ project: 'x' }), /no location/, /serviceUrl/],
     ['a config without folders', () => loose(defineConfig)({ project: 'x' }), /dirs of the config/, /dirs: /],
+    [
+      'a place for this machine that it would not use',
+      () => defineConfig({ ...project, environments: { dev: { storage: local('/data'), queue: inProcess() } } }),
+      /environment dev is this machine/,
+      /local\('\.servo'\)/,
+    ],
+    [
+      'a queue for this machine that it would not use',
+      () => defineConfig({ ...project, environments: { dev: { storage: local('./.servo'), queue: postgres('') } } }),
+      /environment dev is this machine/,
+      /inProcess\(\)/,
+    ],
     ['a time to wait in words', () => loose((after: never) => new RetryAfter(after))('soon'), /"soon"/, /'30s'/],
   ]
 

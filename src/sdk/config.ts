@@ -93,6 +93,8 @@ export function defineConfig(config: Config): Config {
   )
 }
 
+const isBesideConfig = (storage: Storage): boolean => storage.type === 'local' && /^(\.\/)?\.servo\/?$/.test(storage.dir)
+
 const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'alerts']
 
 export function checkedConfig(config: Config): Config {
@@ -128,6 +130,13 @@ export function checkedConfig(config: Config): Config {
         `Write ${name}: { storage: local('.servo'), queue: inProcess() }.`,
       )
   }
+  // What is not used must not look as if it were.
+  const { dev } = environments
+  if (dev !== undefined && !(isBesideConfig(dev.storage) && dev.queue.type === 'in_process'))
+    refuse(
+      'environment dev is this machine, which keeps everything in .servo and runs it itself',
+      "Write dev: { storage: local('.servo'), queue: inProcess() }; another environment may have others.",
+    )
   if (!Array.isArray(alerts) || alerts.some((alert) => !Array.isArray(alert?.on) || typeof alert.to !== 'string'))
     refuse('an alert needs on and to', "Write { on: ['run.failed'], to: 'slack://#data' }.")
   return config

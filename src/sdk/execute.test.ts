@@ -140,7 +140,9 @@ describe('what a body returns', () => {
     expect(result).toMatchObject({ outcome: 'SUCCEEDED', output: { path: undefined } })
     const loading = asset('loading', { inputs: { keeper } as never, run: () => 1 })
     const ref = { asset_key: 'keeper', io: 'json', many: false, values: [{ partition_key: '', materialization_id: 'm' }] }
-    expect((await execute(loading, { inputs: { keeper: ref } })).result.error?.message).toMatch(/no value of keeper.*list it in deps/)
+    expect((await execute(loading, { inputs: { keeper: ref } })).result.error?.message).toMatch(
+      /no value of keeper.*list it in deps/,
+    )
   })
 
   test('goes through the io of the asset, and comes back through it', async () => {
