@@ -51,7 +51,10 @@ export class Connection {
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
     }).catch((error: unknown) => {
-      throw new ServoError('unavailable', 'no_answer', `${url} does not answer: ${messageOf(error)}`, { cause: error })
+      // `fetch` says only that it failed; what stopped it is the cause.
+      const why = messageOf((error as { cause?: unknown }).cause ?? error)
+      const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
+      throw new ServoError('unavailable', 'no_answer', `${url} does not answer: ${why}`, { hint, cause: error })
     })
     if (response.ok) return response
     throw await refused(response)

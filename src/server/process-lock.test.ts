@@ -36,6 +36,21 @@ test('a holder that is gone holds nothing, nor does another process that was giv
   await (await ProcessLock.take(file)).release()
 })
 
+test.skipIf(process.platform !== 'linux')('a holder that has ended holds nothing, though nobody asked how it did', async () => {
+  const file = lockFile()
+  fs.mkdirSync(path.dirname(file))
+  // Becomes another program, which knows of no child.
+  const parent = spawn('sh', ['-c', 'sleep 1 & echo $!; exec sleep 60'])
+  onTestFinished(() => void parent.kill('SIGKILL'))
+  const pid = Number(await new Promise<Buffer>((resolve) => parent.stdout.once('data', resolve)))
+  const fields = (): string[] => (fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1] ?? '').split(' ')
+  fs.writeFileSync(file, JSON.stringify({ pid, since: fields()[19], url: 'http://127.0.0.1:1' }))
+  expect(await urlOfHolder(file)).toBe('http://127.0.0.1:1')
+  await expect.poll(() => fields()[0], { timeout: 10_000 }).toBe('Z')
+  expect(await urlOfHolder(file)).toBeUndefined()
+  await (await ProcessLock.take(file)).release()
+})
+
 test('of many that try at once after a crash, one gets it', async () => {
   const file = lockFile()
   fs.mkdirSync(path.dirname(file))

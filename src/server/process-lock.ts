@@ -77,11 +77,15 @@ function isAlive({ pid, since }: Holder): boolean {
   return since === null || startOf(pid) === since
 }
 
-/** The 22nd field of the process's line in /proc; null where there is none. */
+/**
+ * The 22nd field of the process's line in /proc; null where there is none, and for a process that has ended and is only still
+ * listed, because whoever started it never asked how: in containers often for ever.
+ */
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null
+    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return state === 'Z' ? null : (fields[18] ?? null)
   } catch {
     return null
   }
