@@ -116,9 +116,9 @@ function nthWeekday(item: string, text: string): number | undefined {
   return weekday(word) + n
 }
 
-/** 30 February is not, 29 February is; where weekdays count too there is always a day. */
-function isPossible({ days, weekdays, months }: Cron): boolean {
-  if (days === undefined || days.last || weekdays !== undefined) return true
+/** 30 February is not, and whoever writes it with a weekday means something else; 29 February is. */
+function isPossible({ days, months }: Cron): boolean {
+  if (days === undefined || days.last) return true
   const smallest = Math.min(...days.numbers)
   return [...months].some((month) => smallest <= daysInMonth(2024, month))
 }
