@@ -51,8 +51,7 @@ export function valuesOf(item: string, of: Field, text: string): number[] {
 /** First and last value. A range that ends before it begins goes on past the largest value: 22-4 is 22, 23, 0 … 4. */
 function boundsOf(range: string, stepped: boolean, of: Field, text: string): [number, number] {
   const largest = of.min + of.size - 1
-  // Where people write ? they mean "any": other crons want it in one of the two day fields.
-  if (range === '*' || (range === '?' && (of === fields.day || of === fields.weekday))) return [of.min, largest]
+  if (range === '*') return [of.min, largest]
   const [low = '', high, ...rest] = range.split('-')
   if (rest.length > 0) throw badField(of, range, text)
   const from = oneValue(low, of, text)

@@ -52,7 +52,7 @@ export function parseCron(text: string): Cron {
       'Write minute, hour, day of month, month and weekday, such as 0 6 * * MON-FRI; a sixth field in front is the second.',
     )
   }
-  const [second, minute, hour, day, month, weekday] = (words.length === 6 ? words : ['0', ...words]) as [string, ...string[]]
+  const [second, minute, hour, day = '', month, weekday = ''] = words.length === 6 ? words : ['0', ...words]
   const list = (word = '', of: Field) => [...new Set(itemsOf(word).flatMap((item) => valuesOf(item, of, text)))].sort(ascending)
   const hours = list(hour, fields.hour)
   const cron: Cron = {
@@ -62,8 +62,8 @@ export function parseCron(text: string): Cron {
     hours,
     everyHour: hours.length === fields.hour.size,
     months: new Set(list(month, fields.month)),
-    days: daysOf(day as string, text),
-    weekdays: weekdaysOf(weekday as string, text),
+    days: daysOf(any(day), any(weekday), text),
+    weekdays: weekdaysOf(any(weekday), any(day), text),
   }
   if (!isPossible(cron)) {
     throw badCron(text, 'no month it names has a day it names', 'Name a day that exists, or L for the last day of the month.')
@@ -80,17 +80,25 @@ function expand(text: string): string {
 
 const ascending = (a: number, b: number) => a - b
 const itemsOf = (word: string) => word.split(',')
+/** Other crons want ? in one of the two day fields where any day will do. */
+const any = (word: string) => (word === '?' ? '*' : word)
 
-function daysOf(word: string, text: string): DaysOfMonth | undefined {
+// Whether a day field leaves the choice to the other one. As in Dagster a plain `*` says so, not what is named: `0 0 13 * 0-6`
+// is the 13th or any weekday, so every day. Only beside a `*`, as in `0 0 1-31 * */2`, does naming all days restrict nothing.
+function isAny(word: string, named: ReadonlySet<number>, of: Field, other: string): boolean {
+  return itemsOf(word).includes('*') || (named.size === of.size && other.includes('*'))
+}
+
+function daysOf(word: string, weekday: string, text: string): DaysOfMonth | undefined {
   const items = itemsOf(word)
   const numbers = new Set(
     items.filter((item) => item.toUpperCase() !== 'L').flatMap((item) => valuesOf(item, fields.day, text)),
   )
   const last = items.some((item) => item.toUpperCase() === 'L')
-  return numbers.size === fields.day.size ? undefined : { numbers, last }
+  return isAny(word, numbers, fields.day, weekday) ? undefined : { numbers, last }
 }
 
-function weekdaysOf(word: string, text: string): Weekdays | undefined {
+function weekdaysOf(word: string, day: string, text: string): Weekdays | undefined {
   const all = new Set<number>()
   const nth = new Set<number>()
   for (const item of itemsOf(word)) {
@@ -98,7 +106,7 @@ function weekdaysOf(word: string, text: string): Weekdays | undefined {
     if (one !== undefined) nth.add(one)
     else for (const value of valuesOf(item, fields.weekday, text)) all.add(value)
   }
-  return all.size === fields.weekday.size ? undefined : { all, nth }
+  return isAny(word, all, fields.weekday, day) ? undefined : { all, nth }
 }
 
 /** `1#2`, `MON#2`, and `5L`, `FRIL` or `L5` for the last one. */
