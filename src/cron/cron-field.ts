@@ -25,7 +25,7 @@ export const fields = {
   second: field('second', 0, 59, '0, 0,30 or */10'),
   minute: field('minute', 0, 59, '0, 0,30, 10-20 or */15'),
   hour: field('hour', 0, 23, '*, 6, 9-17, 22-4 or */2'),
-  day: field('day of month', 1, 31, '*, 1, 1,15, 10-20, */10 or L for the last one'),
+  day: field('day of month', 1, 31, '*, 1, 1,15, 10-20, */10, L for the last one or 15-L'),
   month: field('month', 1, 12, '*, 1, JAN, 1-6 or */3', monthNames),
   weekday: field(
     'weekday',
@@ -55,8 +55,9 @@ function boundsOf(range: string, stepped: boolean, of: Field, text: string): [nu
   const [low = '', high, ...rest] = range.split('-')
   if (rest.length > 0) throw badField(of, range, text)
   const from = oneValue(low, of, text)
-  if (high === undefined) return [from, stepped ? Math.max(from, largest) : from]
-  const to = oneValue(high, of, text)
+  // Sunday as 7 is the first weekday, and the others follow: 7/2 is 0/2.
+  if (high === undefined) return stepped ? [from > largest ? of.min : from, largest] : [from, from]
+  const to = of === fields.day && high.toUpperCase() === 'L' ? largest : oneValue(high, of, text)
   return [from, to < from ? to + of.size : to]
 }
 
@@ -69,7 +70,7 @@ export function oneValue(word: string, of: Field, text: string): number {
   return value
 }
 
-export const digits = (word: string): number | undefined => (/^\d{1,4}$/.test(word) ? Number(word) : undefined)
+export const digits = (word: string): number | undefined => (/^\d+$/.test(word) ? Number(word) : undefined)
 
 export function badField(of: Field, found: string, text: string, why?: string): ServoError {
   const reason = why === undefined ? '' : `: ${why}`

@@ -102,26 +102,26 @@ function weekdaysOf(word: string, day: string, text: string): Weekdays | undefin
   const all = new Set<number>()
   const nth = new Set<number>()
   for (const item of itemsOf(word)) {
-    const one = nthWeekday(item, text)
-    if (one !== undefined) nth.add(one)
+    const some = nthWeekdays(item, text)
+    if (some !== undefined) for (const one of some) nth.add(one)
     else for (const value of valuesOf(item, fields.weekday, text)) all.add(value)
   }
   return isAny(word, all, fields.weekday, day) ? undefined : { all, nth }
 }
 
-/** `1#2`, `MON#2`, and `5L`, `FRIL` or `L5` for the last one. */
-function nthWeekday(item: string, text: string): number | undefined {
-  const weekday = (word: string) => (oneValue(word, fields.weekday, text) % 7) * 8
+/** `1#2`, `MON#2`, `MON-FRI#2`, and `5L`, `FRIL` or `L5` for the last one. */
+function nthWeekdays(item: string, text: string): number[] | undefined {
   const [, lastDay, dayLast] = /^(?:([a-z0-9]+)L|L([a-z0-9]+))$/i.exec(item) ?? []
   const last = lastDay ?? dayLast
-  if (last !== undefined) return weekday(last)
+  if (last !== undefined) return [(oneValue(last, fields.weekday, text) % 7) * 8]
   const [word = '', which, ...rest] = item.split('#')
   if (which === undefined) return undefined
   const n = digits(which)
   if (rest.length > 0 || n === undefined || n < 1 || n > 5) {
     throw badField(fields.weekday, item, text, 'what follows # is 1 to 5, the number of that weekday in its month')
   }
-  return weekday(word) + n
+  const days = /^[a-z]+-[a-z]+$/i.test(word) ? valuesOf(word, fields.weekday, text) : [oneValue(word, fields.weekday, text)]
+  return days.map((day) => (day % 7) * 8 + n)
 }
 
 /** 30 February is not, and whoever writes it with a weekday means something else; 29 February is. */
