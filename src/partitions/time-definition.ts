@@ -57,10 +57,12 @@ export function checkDefinition(definition: TimeDefinition, zone: Zone): Checked
   return { zone, format, everyHour: cron.everyHour, bounds, starts, startMs, endMs, endOffset }
 }
 
-/** A key is the window before which to stop, also when windows begin later than the moment the key says. */
+/** A key is the window before which to stop, also when it begins later than the moment the key says: a day at six. */
 function endOf(end: string | number, format: TimeFormat, zone: Zone, bounds: Ticks): number {
   const ms = momentOf('end', end, format, zone)
-  return typeof end === 'string' && format.read(end) !== undefined ? (bounds.next(ms) ?? ms) : ms
+  const next = bounds.next(ms)
+  // A Wednesday written like the keys of weeks is no key: the week it is in has not ended by then.
+  return next !== undefined && format.write(bounds.meantFor(next), zone.stretch(next).offsetMs) === end ? next : ms
 }
 
 const iso = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:\.(\d{1,3})\d*)?)?)?)?(Z|[+-]\d\d:?\d\d)?$/i

@@ -83,6 +83,15 @@ describe('a window', () => {
     expect(windows.at(2).key).toBe('2024-01-03')
   })
 
+  test('does not exist when it would be open at the end, though that is written like a key', () => {
+    const weekly = { cron: '0 0 * * 0', start: '2024-01-07' }
+    expect(keys(daily({ ...weekly, end: '2024-01-24' }), '2025-01-01')).toEqual(['2024-01-07', '2024-01-14'])
+    expect(keys(daily({ ...weekly, end: '2024-01-28' }), '2025-01-01')).toEqual(['2024-01-07', '2024-01-14', '2024-01-21'])
+    expect(keys(daily({ cron: '0 0 1 * *', end: '2024-03-15' }), '2025-01-01')).toEqual(['2024-01-01', '2024-02-01'])
+    const nuuk = { cron: '0 23 * * *', timezone: 'America/Nuuk', start: '2024-03-28' }
+    expect(keys(daily({ ...nuuk, end: '2024-03-30' }), '2025-01-01')).toEqual(['2024-03-28', '2024-03-29'])
+  })
+
   test('that is left out does not exist, and its neighbours keep their bounds', () => {
     const windows = daily({ exclusions: ['0 0 * * SAT,SUN'], endOffset: 1 })
     expect(windows.positionOf('2024-01-06')).toBeUndefined()
