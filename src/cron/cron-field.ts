@@ -31,7 +31,7 @@ export const fields = {
     'weekday',
     0,
     7,
-    '*, 0 or 7 or SUN for Sunday, MON-FRI, 1#2 for the second Monday, or 5L for the last Friday',
+    '*, 0 or 7 or SUN for Sunday, MON-FRI, 1#2 for the second Monday, or L5 for the last Friday',
     weekdayNames,
   ),
 } as const

@@ -109,10 +109,9 @@ function weekdaysOf(word: string, day: string, text: string): Weekdays | undefin
   return isAny(word, all, fields.weekday, day) ? undefined : { all, nth }
 }
 
-/** `1#2`, `MON#2`, `MON-FRI#2`, and `5L`, `FRIL` or `L5` for the last one. */
+/** `1#2`, `MON#2`, `MON-FRI#2`, and `L5` for the last Friday. */
 function nthWeekdays(item: string, text: string): number[] | undefined {
-  const [, lastDay, dayLast] = /^(?:([a-z0-9]+)L|L([a-z0-9]+))$/i.exec(item) ?? []
-  const last = lastDay ?? dayLast
+  const [, last] = /^L(\d)$/i.exec(item) ?? []
   if (last !== undefined) return [(oneValue(last, fields.weekday, text) % 7) * 8]
   const [word = '', which, ...rest] = item.split('#')
   if (which === undefined) return undefined
