@@ -53,6 +53,22 @@ describe('a partition is made of', () => {
     expect(upstream(before, days, long, '2025-03-28').keys).toEqual(['2025-03-27'])
   })
 
+  test('all windows up to it or from it on, however far an offset reaches', () => {
+    const months = setOf({ type: 'monthly', start: '2024-12' })
+    const far = (start_offset: number, end_offset: number) => ({ type: 'time_window', start_offset, end_offset })
+    expect(upstream(far(-10_000, 0), months, months, '2025-02')).toEqual({
+      keys: ['2024-12', '2025-01', '2025-02'],
+      missing: [],
+    })
+    expect(upstream(far(0, 10_000), months, months, '2025-02')).toEqual({ keys: ['2025-02', '2025-03'], missing: [] })
+    expect(upstream(far(-10_000, -9_000), months, months, '2025-02')).toEqual({ keys: [], missing: [] })
+    expect(upstream(far(9_000, 10_000), months, months, '2025-02')).toEqual({ keys: [], missing: [] })
+    const older = setOf({ type: 'yearly', start: '1950' })
+    expect(upstream(far(-10_000, -1), months, older, '2024-12').keys).toHaveLength(75)
+    expect(downstream(far(-10_000, 0), months, older, '1950')).toEqual(['2024-12', '2025-01', '2025-02', '2025-03'])
+    expect(downstream({ type: 'time_window' }, months, setOf({ type: 'yearly', start: '1901' }), '1901')).toEqual([])
+  })
+
   test('the windows that overlap it, of which some may not have closed or never existed', () => {
     const overlap = { type: 'time_window' }
     const day = upstream(overlap, days, hours, '2025-03-30')

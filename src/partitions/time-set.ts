@@ -11,13 +11,18 @@ import type { TimeDefinition, TimeWindow, TimeWindows } from './time-windows.ts'
  */
 export interface TimeAxis {
   readonly zone: string
+  /** Beyond the centuries that are counted, the outermost window. */
   at(position: number): TimeWindow
   /** The last window that starts at or before an instant. */
   startingBefore(ms: number): number
 }
 
-/** Cron expressions are counted from 1900 on; what was before needs no key. */
+/**
+ * Cron expressions are counted from 1900 to 2199, and windows may last some years. What lies beyond needs no key, but whoever
+ * wants all that was before writes a large offset, and it must not fail for reaching there.
+ */
 const EARLIEST_MS = Date.UTC(1902, 0)
+const LATEST_MS = Date.UTC(2190, 0)
 
 type MakeWindows = (definition: TimeDefinition) => TimeWindows
 
@@ -83,6 +88,7 @@ function isOfAnotherTime(time: TimeDefinition, make: MakeWindows, key: string): 
 function timeAxis(time: TimeDefinition, make: MakeWindows, windows: TimeWindows): TimeAxis {
   /** Windows that begin before ours, and where our first is among them; made when somebody asks for one. */
   let early: { readonly windows: TimeWindows; readonly first: number; readonly startMs: number } | undefined
+  let latest: number | undefined
 
   function reachFarther(): void {
     const firstMs = windows.at(0).startMs
@@ -101,14 +107,21 @@ function timeAxis(time: TimeDefinition, make: MakeWindows, windows: TimeWindows)
   function earlier(ask: (windows: TimeWindows, first: number) => number): TimeWindow {
     for (;;) {
       const position = early === undefined ? -1 : ask(early.windows, early.first)
-      if (early !== undefined && position >= 0) return { ...early.windows.at(position), position: position - early.first }
+      if (early !== undefined && (position >= 0 || (early.startMs === EARLIEST_MS && early.first > 0))) {
+        const outermost = Math.max(position, 0)
+        return { ...early.windows.at(outermost), position: outermost - early.first }
+      }
       reachFarther()
     }
   }
 
   return {
     zone: windows.zone,
-    at: (position) => (position >= 0 ? windows.at(position) : earlier((_, first) => first + position)),
+    at(position) {
+      if (position < 0) return earlier((_, first) => first + position)
+      latest ??= Math.max(0, windows.startingBefore(LATEST_MS))
+      return windows.at(Math.min(position, latest))
+    },
     startingBefore(ms) {
       const position = windows.startingBefore(ms)
       return position >= 0 ? position : earlier((windows) => windows.startingBefore(ms)).position
