@@ -5,6 +5,7 @@ export type Selection =
   | { readonly op: 'all' }
   | { readonly op: 'key'; readonly pattern: string }
   | { readonly op: 'owner' | 'group' | 'kind'; readonly value: string | null }
+  | { readonly op: 'is'; readonly value: 'external' | 'materializable' }
   | { readonly op: 'tag'; readonly name: string | null; readonly value: string }
   | { readonly op: 'and' | 'or'; readonly of: readonly Selection[] }
   | { readonly op: 'not' | 'roots' | 'sinks'; readonly of: Selection }
@@ -95,7 +96,7 @@ class Parser {
   #operand(): Selection {
     if (this.#takeSign('(')) return this.#inParentheses()
     const token = this.#peek
-    if (token.kind !== 'keyword') throw this.#unexpected('key:, tag:, owner:, group:, kind:, roots(, sinks( or (')
+    if (token.kind !== 'keyword') throw this.#unexpected('key:, tag:, owner:, group:, kind:, is:, roots(, sinks( or (')
     switch (token.text) {
       case 'roots':
       case 'sinks':
@@ -116,8 +117,11 @@ class Parser {
       case 'kind':
         this.#attribute()
         return { op: token.text, value: this.#value() }
+      case 'is':
+        this.#attribute()
+        return { op: 'is', value: this.#nature() }
       default:
-        throw this.#unexpected('key:, tag:, owner:, group:, kind:, roots(, sinks( or (')
+        throw this.#unexpected('key:, tag:, owner:, group:, kind:, is:, roots(, sinks( or (')
     }
   }
 
@@ -152,6 +156,14 @@ class Parser {
     const value = this.#takeKind('quoted') ?? this.#takeKind('word') ?? this.#takeAutomationWord()
     if (value === undefined) throw this.#unexpected('a value')
     return value
+  }
+
+  /** Whether somebody else makes it, or we do. */
+  #nature(): 'external' | 'materializable' {
+    const { text } = this.#peek
+    if (text !== 'external' && text !== 'materializable') throw this.#unexpected('external or materializable')
+    this.#value()
+    return text
   }
 
   /** These three became attributes after people had used them as values, and stayed allowed. */
@@ -193,7 +205,7 @@ function hintFor(token: Token, before: Token | undefined): string | undefined {
   if (before?.text === ':' && (token.kind === 'keyword' || token.kind === 'wildcard' || token.text === '*'))
     return `Put it into double quotes: "${token.text}".`
   if (token.kind === 'keyword' && foreignAttributes.has(token.text))
-    return `Servo cannot select by ${token.text}. It can by key, tag, owner, group and kind.`
+    return `Servo cannot select by ${token.text}. It can by key, tag, owner, group, kind and is.`
   if (token.kind === 'word' && /^(and|or|not)$/i.test(token.text))
     return `Write ${token.text.toLowerCase()} or ${token.text.toUpperCase()}.`
   if (token.kind === 'word' || token.kind === 'wildcard') return `An asset key follows key: here, as in key:"${token.text}".`

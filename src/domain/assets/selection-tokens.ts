@@ -17,7 +17,6 @@ const operators = ['and', 'AND', 'or', 'OR', 'not', 'NOT']
 
 /** Attributes that Dagster's grammar knows and Servo has no answer for. They keep their words, so that texts mean the same in both. */
 export const foreignAttributes: ReadonlySet<string> = new Set([
-  'is',
   'status',
   'column',
   'table_name',
@@ -34,7 +33,7 @@ export const foreignAttributes: ReadonlySet<string> = new Set([
 
 const keywords: ReadonlySet<string> = new Set([
   ...operators,
-  ...['key', 'tag', 'owner', 'group', 'kind', 'roots', 'sinks'],
+  ...['key', 'tag', 'owner', 'group', 'kind', 'is', 'roots', 'sinks'],
   ...foreignAttributes,
 ])
 

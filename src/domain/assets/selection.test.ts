@@ -89,6 +89,13 @@ describe('a selection', () => {
     expect(selected('sinks(*)')).toEqual(['mart/report'])
   })
 
+  test('tells what we make from what others do', () => {
+    expect(selected('is:external')).toEqual(['raw/orders'])
+    expect(selected('is : "materializable" and group:raw')).toEqual(['my-rates'])
+    expect(selected('is:external+1')).toEqual(['orders', 'raw/orders'])
+    expect(() => parseSelection('is:stale')).toThrow('expected external or materializable, found stale')
+  })
+
   test.each([
     '',
     ' ',
@@ -110,6 +117,11 @@ describe('a selection', () => {
     'owner:ada@example.com',
     'group:public*',
     'status:missing',
+    'is',
+    'is:',
+    'is:<null>',
+    'is:External',
+    'key:is',
     'not_materialized_in_hours:3',
     'roots(key:a,key:b)',
     'notkey:a',
@@ -173,6 +185,7 @@ const { tree } = fc.letrec<{ tree: Selection; inner: Selection }>((tie) => ({
       op: fc.constantFrom('owner' as const, 'group' as const, 'kind' as const),
       value: fc.oneof(text, word, fc.constant(null)),
     }),
+    fc.record({ op: fc.constant('is' as const), value: fc.constantFrom('external' as const, 'materializable' as const) }),
     fc.record({ op: fc.constant('tag' as const), name: fc.oneof(text, fc.constant(null)), value: text }),
     fc.record({ op: fc.constantFrom('not' as const, 'roots' as const, 'sinks' as const), of: tie('tree') }),
     fc.record({

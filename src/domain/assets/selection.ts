@@ -15,6 +15,8 @@ export function select(selection: Selection, graph: AssetGraph): Set<string> {
       return matching(graph, ({ kinds }) => (selection.value === null ? kinds.length === 0 : kinds.includes(selection.value)))
     case 'group':
       return byGroup(selection.value, graph)
+    case 'is':
+      return matching(graph, ({ asset_key }) => graph.canBeMade(asset_key) === (selection.value === 'materializable'))
     case 'tag':
       return matching(graph, ({ tags }) => selection.name !== null && ownTag(tags, selection.name) === selection.value)
     case 'not':
