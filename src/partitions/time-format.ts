@@ -53,7 +53,7 @@ const directives: Readonly<Record<string, Directive>> = {
 }
 
 /** Text that is no directive and yet may be in a key. Others end names of dimensions, folders or lines. */
-const safe = /^[A-Za-z0-9 _.:+%-]*$/
+const safe = /^[A-Za-z0-9 _.:+%/-]*$/
 
 /** The format of keys of time windows: a subset of strftime in which every key says which time it means. */
 export class TimeFormat {
@@ -75,7 +75,7 @@ export class TimeFormat {
       throw badFormat(
         text,
         'its keys would not be safe text',
-        'Between directives use letters, digits, spaces and - _ . : + only.',
+        'Between directives use letters, digits, spaces and - _ . : + / only.',
       )
     }
     this.resolution = resolutionOf(letters, text)
