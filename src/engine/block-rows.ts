@@ -1,10 +1,11 @@
+import { countWhile } from '../lib/search.ts'
 import type { KeyPart } from '../model/rows.ts'
 import type { AnyRow } from '../model/table.ts'
 import { ColumnBlock } from './column-block.ts'
 import type { SkimmedGroup } from './parquet-footer.ts'
 import { decodeColumns, type Footer, parseJson, readable, type Slice } from './parquet-read.ts'
 import { rowColumns } from './parquet-schema.ts'
-import { compareParts, type KeyTuple } from './row-merge.ts'
+import { compareTuples, type KeyTuple } from './row-merge.ts'
 
 /** Single rows of a row group: a look-up wants a few of five thousand. */
 export interface BlockRows {
@@ -34,17 +35,13 @@ export async function blockRows(footer: Footer, group: SkimmedGroup, slice: Slic
   const ofKey = table.key.map((name) => cells.get(name) as Cell)
   return {
     find(key) {
-      let low = 0
-      let high = group.rows - 1
-      while (low <= high) {
-        const middle = (low + high) >>> 1
-        let order = 0
-        for (let i = 0; i < ofKey.length && order === 0; i++) order = compareParts(ofKey[i]!(middle) as KeyPart, key[i]!)
-        if (order === 0) return middle
-        if (order < 0) low = middle + 1
-        else high = middle - 1
-      }
-      return -1
+      const order = (row: number): number =>
+        compareTuples(
+          ofKey.map((cell) => cell(row) as KeyPart),
+          key,
+        )
+      const at = countWhile(group.rows, (row) => order(row) < 0)
+      return at < group.rows && order(at) === 0 ? at : -1
     },
     row(at) {
       return readable(file, () => {

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import { countWhile } from '../lib/search.ts'
 import type { KeyPart } from '../model/rows.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { unreadable } from './checked.ts'
@@ -86,15 +87,8 @@ function endsOf({ groups, last_key }: RunDescription, at: number): NonNullable<B
 /** Rows are in key order, so those that begin alike stand together. */
 function partOf(block: ColumnBlock, name: string, first: KeyPart): Pick<BlockPart, 'from' | 'to'> {
   const texts = block.texts(name)
-  const before = (goesOn: (order: number) => boolean): number => {
-    let low = 0
-    let high = block.rows
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (goesOn(compareParts(texts.at(middle), first))) low = middle + 1
-      else high = middle
-    }
-    return low
+  return {
+    from: countWhile(block.rows, (row) => compareParts(texts.at(row), first) < 0),
+    to: countWhile(block.rows, (row) => compareParts(texts.at(row), first) <= 0),
   }
-  return { from: before((order) => order < 0), to: before((order) => order <= 0) }
 }

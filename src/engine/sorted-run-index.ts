@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { readBloomFilter } from 'hyparquet/src/bloom.js'
+import { countWhile } from '../lib/search.ts'
 import type { Table } from '../model/table.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type BlockRows, blockRows } from './block-rows.ts'
@@ -95,14 +96,7 @@ export async function readRange(store: ObjectStore, ref: FileRef, start: number,
 /** The row group that would hold a key, or -1 when the key lies outside of the run. */
 export function groupFor({ last_key, groups }: RunIndex, key: KeyTuple): number {
   if (last_key === null || compareTuples(key, last_key) > 0) return -1
-  let low = 0
-  let high = groups.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (compareTuples(groups[middle]!.first_key, key) <= 0) low = middle + 1
-    else high = middle
-  }
-  return low - 1
+  return countWhile(groups.length, (at) => compareTuples(groups[at]!.first_key, key) <= 0) - 1
 }
 
 /** The Bloom filters of one row group, by part of the key. */

@@ -22,7 +22,7 @@ function dimensionInWords(definition: DimensionDefinition): string {
     `${unit} from ${momentInWords(start)}`,
     end ? `until ${momentInWords(end)}` : '',
     timezone === 'UTC' ? '' : `in ${timezone}`,
-    exclusions?.length ? `without ${exclusions.join(', ')}` : '',
+    exclusions?.length ? `without ${someOf(exclusions)}` : '',
     end_offset ? `${end_offset > 0 ? '+' : ''}${end_offset} windows` : '',
   ]
     .filter(Boolean)

@@ -1,5 +1,5 @@
+import { countWhile } from '../lib/search.ts'
 import { writeKey } from './key.ts'
-import { lastAtMost } from './spans.ts'
 
 /** Keys that can be counted and picked without being listed. */
 export interface KeyList {
@@ -26,7 +26,8 @@ export function concat(lists: readonly KeyList[]): KeyList {
   return {
     count,
     at(index) {
-      const list = lastAtMost(before.length, (i) => before[i] as number, within(index, count))
+      const wanted = within(index, count)
+      const list = countWhile(before.length, (i) => (before[i] as number) <= wanted) - 1
       return (filled[list] as KeyList).at(index - (before[list] as number))
     },
   }

@@ -1,3 +1,5 @@
+import { countWhile } from '../lib/search.ts'
+
 /** Positions from one up to and with another. */
 export interface Span {
   readonly from: number
@@ -38,11 +40,11 @@ export function spans(list: readonly Span[]): Spans {
     count,
     at(index) {
       if (!(index >= 0 && index < count)) throw new RangeError(`there is no index ${index} among ${count} positions`)
-      const span = lastAtMost(before.length, (i) => before[i] as number, index)
+      const span = countWhile(before.length, (i) => (before[i] as number) <= index) - 1
       return (merged[span] as Span).from + index - (before[span] as number)
     },
     has(position) {
-      const span = lastAtMost(merged.length, (i) => (merged[i] as Span).from, position)
+      const span = countWhile(merged.length, (i) => (merged[i] as Span).from <= position) - 1
       return span >= 0 && position <= (merged[span] as Span).to
     },
   }
@@ -65,15 +67,4 @@ export function intersection(a: Spans, b: Spans): Spans {
     else j++
   }
   return spans(both)
-}
-
-/** The last of `length` ascending numbers that is at most `value`; -1 when all are greater. */
-export function lastAtMost(length: number, number: (index: number) => number, value: number): number {
-  let [low, high] = [-1, length - 1]
-  while (low < high) {
-    const middle = Math.floor((low + high + 1) / 2)
-    if (number(middle) <= value) low = middle
-    else high = middle - 1
-  }
-  return low
 }

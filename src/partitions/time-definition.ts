@@ -1,5 +1,6 @@
 import { type Cron, parseCron } from '../cron/parse-cron.ts'
 import { Ticks, wallTimesOf } from '../cron/ticks.ts'
+import { type CountedTicks, TicksWithout } from '../cron/ticks-without.ts'
 import { FIRST_YEAR, isCounted, LAST_YEAR, WallTimes } from '../cron/wall-times.ts'
 import type { Zone } from '../cron/zone.ts'
 import { ServoError } from '../lib/error.ts'
@@ -18,7 +19,10 @@ export interface TimeDefinition {
   readonly endOffset?: number
   /** strftime, of the start of a window. */
   readonly format: string
-  /** Windows that begin at a time of these expressions, by the clock, do not exist; those around them keep their bounds. */
+  /**
+   * Windows that do not exist: those that begin at a time of an expression, by the clock, and single ones by their key, or by when
+   * they begin. Those around them keep their bounds.
+   */
   readonly exclusions?: readonly string[]
 }
 
@@ -29,7 +33,7 @@ export interface Checked {
   readonly everyHour: boolean
   /** Where windows begin and end, and where those begin that are not left out. */
   readonly bounds: Ticks
-  readonly starts: Ticks
+  readonly starts: CountedTicks
   readonly startMs: number
   readonly endMs: number | undefined
   readonly endOffset: number
@@ -37,19 +41,19 @@ export interface Checked {
 
 export function checkDefinition(definition: TimeDefinition, zone: Zone): Checked {
   const cron = parseCron(definition.cron)
-  const exclusions = (definition.exclusions ?? []).map(parseCron)
   const format = new TimeFormat(definition.format)
   refuseSharedKeys(cron, format)
   const startMs = momentOf('start', definition.start, format, zone)
   const bounds = new Ticks(zone, cron, wallTimesOf(cron), startMs)
-  const starts = exclusions.length === 0 ? bounds : new Ticks(zone, cron, new WallTimes(cron, exclusions), startMs)
+  const windows = { cron, format, zone, bounds, startMs }
+  const starts = startsOf(definition.exclusions ?? [], windows)
   const { endOffset = 0 } = definition
   if (!Number.isSafeInteger(endOffset))
     throw badWindow(
       `endOffset is ${endOffset}`,
       'Write a whole number: 1 for one window before it has closed, -1 for one less.',
     )
-  const endMs = definition.end === undefined ? undefined : endOf(definition.end, format, zone, bounds)
+  const endMs = definition.end === undefined ? undefined : endOf(definition.end, windows)
   if (endMs !== undefined && endMs < startMs)
     throw badWindow(`start ${definition.start} is after end ${definition.end}`, 'Swap them, or leave end out.')
   if (starts.next(startMs) === undefined)
@@ -57,12 +61,41 @@ export function checkDefinition(definition: TimeDefinition, zone: Zone): Checked
   return { zone, format, everyHour: cron.everyHour, bounds, starts, startMs, endMs, endOffset }
 }
 
-/** A key is the window before which to stop, also when it begins later than the moment the key says: a day at six. */
-function endOf(end: string | number, format: TimeFormat, zone: Zone, bounds: Ticks): number {
-  const ms = momentOf('end', end, format, zone)
+/** A key is the window before which to stop. A Wednesday written like the keys of weeks is none: its week is still open then. */
+function endOf(end: string | number, windows: AllWindows): number {
+  const ms = momentOf('end', end, windows.format, windows.zone)
+  return windowCalled(end, ms, windows) ?? ms
+}
+
+/** Windows before any is left out. */
+interface AllWindows extends Pick<Checked, 'format' | 'zone' | 'bounds' | 'startMs'> {
+  readonly cron: Cron
+}
+
+/** When the window with a key begins: perhaps later than the moment the key says, as a day at six. */
+function windowCalled(key: string | number, ms: number, { format, zone, bounds }: AllWindows): number | undefined {
   const next = bounds.next(ms)
-  // A Wednesday written like the keys of weeks is no key: the week it is in has not ended by then.
-  return next !== undefined && format.write(bounds.meantFor(next), zone.stretch(next).offsetMs) === end ? next : ms
+  return next !== undefined && format.write(bounds.meantFor(next), zone.stretch(next).offsetMs) === key ? next : undefined
+}
+
+/** Where those windows begin that are not left out. */
+function startsOf(exclusions: readonly string[], windows: AllWindows): CountedTicks {
+  const { cron, format, zone, bounds, startMs } = windows
+  const left: number[] = []
+  const expressions: Cron[] = []
+  for (const text of exclusions) {
+    const ms = readMoment(text, format, zone)
+    if (ms === undefined) {
+      expressions.push(parseCron(text))
+      continue
+    }
+    const begin = windowCalled(text, ms, windows) ?? ms
+    if (bounds.next(begin) !== begin)
+      throw badWindow(`no window begins at ${text}, which exclusions name`, 'Write its key, or the moment at which it begins.')
+    left.push(begin)
+  }
+  const ticks = expressions.length === 0 ? bounds : new Ticks(zone, cron, new WallTimes(cron, expressions), startMs)
+  return left.length === 0 ? ticks : new TicksWithout(ticks, left)
 }
 
 const iso = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:\.(\d{1,3})\d*)?)?)?)?(Z|[+-]\d\d:?\d\d)?$/i

@@ -3,7 +3,7 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { offsetsOf, Zone } from '../cron/zone.ts'
-import { DAY_MS } from '../lib/time.ts'
+import { DAY_MS, toIso } from '../lib/time.ts'
 import { oddZones } from '../testing/odd-zones.ts'
 import { type TimeUnit, unitDefinition } from './time-units.ts'
 import { type TimeDefinition, type TimeWindows, timeWindows } from './time-windows.ts'
@@ -99,6 +99,22 @@ describe('a window', () => {
     expect(windows.at(5)).toMatchObject({ key: '2024-01-08', startMs: at('2024-01-08T00:00:00Z') })
     expect(windows.startingBefore(at('2024-01-07T12:00:00Z'))).toBe(4)
     expect(windows.count(at('2024-01-07T12:00:00Z'))).toBe(6)
+  })
+
+  test('may be left out by its key, or by when it begins', () => {
+    const windows = daily({ exclusions: ['0 0 * * SAT,SUN', '2024-01-01', '2024-01-03T00:00:00Z', '2024-01-06', '2023-12-25'] })
+    expect(keys(windows, '2024-01-10')).toEqual(['2024-01-02', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'])
+    expect(windows.at(1)).toMatchObject({ key: '2024-01-04', startMs: at('2024-01-04T00:00:00Z') })
+    expect(windows.positionOf('2024-01-03')).toBeUndefined()
+    expect(windows.startingBefore(at('2024-01-03T12:00:00Z'))).toBe(0)
+    const berlin = {
+      cron: '0 6 * * *',
+      timezone: 'Europe/Berlin',
+      exclusions: ['2024-01-02', '2024-01-03T06:00', '2024-01-04T06:00+01:00'],
+    }
+    expect(keys(daily(berlin), '2024-01-06')).toEqual(['2024-01-01'])
+    expect(keys(daily({ ...berlin, end: '2024-01-06' }), '2025-01-01')).toEqual(['2024-01-01', '2024-01-05'])
+    expect(() => daily({ exclusions: ['2024-01-03T12:00'] })).toThrow(/no window begins at 2024-01-03T12:00/)
   })
 
   test('is found by its key only in its one spelling', () => {
@@ -287,11 +303,13 @@ describe('for any unit, zone and start', () => {
       units,
       place,
       fc.constantFrom('* * * * 0', '* 1-3 * * *', '0 * * * *', '30 2 * * 1'),
-      (unit, where, left) => {
+      fc.array(fc.nat(60), { maxLength: 8 }),
+      (unit, where, left, single) => {
         const all = timeWindows({ ...unit, ...where })
+        const exclusions = [left, ...single.map((position) => toIso(all.at(position).startMs))]
         let some: TimeWindows
         try {
-          some = timeWindows({ ...unit, ...where, exclusions: [left] })
+          some = timeWindows({ ...unit, ...where, exclusions })
         } catch (error) {
           expect(error).toMatchObject({ code: 'bad_window' })
           return
@@ -303,6 +321,8 @@ describe('for any unit, zone and start', () => {
           expect({ ...all.at(same), position }).toEqual(window)
           expect(same).toBeGreaterThan(before)
           expect(some.positionOf(window.key)).toBe(position)
+          expect(single).not.toContain(same)
+          expect(some.startingBefore(window.startMs)).toBe(position)
           before = same
         }
       },

@@ -165,7 +165,7 @@ describe('a definition that cannot be meant is refused where it is written', () 
     ['an end before the start', () => daily({ start: '2025-01-02', end: '2025-01-01' }), 'bad_window', /after end/],
     ['an unknown zone', () => daily({ start: '2025-01-01', timezone: 'Mars/Olympus' }), 'bad_timezone', /Mars\/Olympus/],
     ['keys too coarse', () => hourly({ start: '2025-01-01', format: '%Y-%m-%d' }), 'bad_key_format', /too coarse/],
-    ['keys that are no file names', () => daily({ start: '01/01/2025', format: '%d/%m/%Y' }), 'bad_key_format', /./],
+    ['keys that would read as two dimensions', () => daily({ start: '01,01,2025', format: '%d,%m,%Y' }), 'bad_key_format', /./],
     ['minutes that do not fill an hour', () => minutely({ start: '2025-01-01T00:00', every: 7 }), 'bad_window', /7 minutes/],
     ['a cron that never fires', () => cronWindows('0 0 30 2 *', { start: '2025-01-01T00:00' }), 'bad_cron', /./],
     [

@@ -59,7 +59,7 @@ export interface TimeOptions<Start> {
   timezone?: string
   /** How many windows exist before they have closed; negative, how many closed ones do not exist yet. */
   endOffset?: number
-  /** Cron expressions of windows that do not exist, such as `0 0 * * SAT,SUN`. */
+  /** Windows that do not exist: cron expressions of when they begin, such as `0 0 * * SAT,SUN`, or single keys, such as holidays. */
   exclusions?: readonly string[]
 }
 

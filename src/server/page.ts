@@ -1,5 +1,6 @@
 import type { PageQuery } from '../api/asset-contract.ts'
 import { ServoError } from '../lib/error.ts'
+import { countWhile } from '../lib/search.ts'
 
 /** A part of a sorted list: what comes after the last name of the page before, whatever came or went since. */
 export function pageOf(
@@ -7,21 +8,11 @@ export function pageOf(
   { limit, cursor }: PageQuery,
 ): { names: string[]; next_cursor: string | null } {
   const after = cursor === undefined ? undefined : nameIn(cursor)
-  const from = after === undefined ? 0 : firstAfter(names, after)
+  const from = after === undefined ? 0 : countWhile(names.length, (i) => (names[i] as string) <= after)
   const page = names.slice(from, from + limit)
   const last = page.at(-1)
   const isEnd = last === undefined || from + limit >= names.length
   return { names: page, next_cursor: isEnd ? null : Buffer.from(last).toString('base64url') }
-}
-
-function firstAfter(names: readonly string[], after: string): number {
-  let [low, high] = [0, names.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((names[middle] as string) > after) high = middle
-    else low = middle + 1
-  }
-  return low
 }
 
 function nameIn(cursor: string): string {

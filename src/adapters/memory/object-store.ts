@@ -1,4 +1,5 @@
 import { ServoError } from '../../lib/error.ts'
+import { countWhile } from '../../lib/search.ts'
 import { checkListing, checkPath, checkRange } from '../../ports/object-path.ts'
 import type { ListedObject, ObjectStore } from '../../ports/object-store.ts'
 
@@ -82,15 +83,7 @@ export function memoryStore(): ObjectStore {
 
 /** Where the first path that is at least `prefix` and greater than `after` stands in the sorted paths. */
 function firstListed(paths: readonly string[], prefix: string, after: string): number {
-  let low = 0
-  let high = paths.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const path = paths[middle]!
-    if (path < prefix || path <= after) low = middle + 1
-    else high = middle
-  }
-  return low
+  return countWhile(paths.length, (i) => paths[i]! < prefix || paths[i]! <= after)
 }
 
 /**

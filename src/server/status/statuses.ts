@@ -16,12 +16,13 @@ import { positionsOf } from '../../domain/partitions/stale-links.ts'
 import { CAUSES, type Cause, type StaleAsset } from '../../domain/partitions/staleness.ts'
 import type { ColdRowsToRead } from '../../engine/cold-rows.ts'
 import { ServoError } from '../../lib/error.ts'
+import { countWhile } from '../../lib/search.ts'
 import { toIso } from '../../lib/time.ts'
 import type { Row } from '../../model/table.ts'
 import { canonicalKey } from '../../partitions/definition.ts'
 import { allOf } from '../../partitions/key-range.ts'
 import { positionIn } from '../../partitions/partition-set.ts'
-import { lastAtMost, spans } from '../../partitions/spans.ts'
+import { spans } from '../../partitions/spans.ts'
 import { joinedStatus } from '../status-row.ts'
 import { CurrentStaleness, inTurns, type Moment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
@@ -58,9 +59,9 @@ export class Statuses implements StatusApi {
       const wanted = spans(ranges.flatMap((range) => [...positionsOf(set, range.spans)]))
       const isNewest = query.order === 'newest'
       const step = isNewest ? -1 : 1
-      const upTo = (position: number): number => lastAtMost(wanted.count, wanted.at, position)
+      const upTo = (position: number): number => countWhile(wanted.count, (i) => wanted.at(i) <= position)
       // The first that comes after the last one of the page before, in this order.
-      const first = isNewest ? upTo((after ?? set.count) - 1) : upTo(after ?? -1) + 1
+      const first = isNewest ? upTo((after ?? set.count) - 1) - 1 : upTo(after ?? -1)
       for (let i = first; i >= 0 && i < wanted.count; i += step) {
         const at = wanted.at(i)
         if (query.status === undefined || moment.staleness.display(asset, at) === query.status) yield at
