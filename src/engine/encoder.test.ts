@@ -5,6 +5,7 @@ import { type AnyRow, defineTable, type Table } from '../model/table.ts'
 import { encoderThread } from './encoder.ts'
 import { copyFile, type FileToCopy } from './file-copy.ts'
 import { decodeRows, encodeRows } from './parquet.ts'
+import { readFooter } from './parquet-read.ts'
 import { ROW_GROUP_ROWS } from './parquet-write.ts'
 import { sortedByKey } from './row-merge.ts'
 import { encodeRun } from './sorted-run.ts'
@@ -65,6 +66,16 @@ describe('files encoded in a thread of their own', () => {
     const run = await encoder.encode(file({ codec: 'zstd', isRun: true }))
     expect(Buffer.compare(run, encodeRun(table, sorted, scope))).toBe(0)
     expect(await decodeRows(table, zstd)).toEqual(sorted)
+  })
+
+  test('of a table that is read by column end their row groups where a merge would', async () => {
+    const encoder = await startedEncoder()
+    const digested = { ...table, digest: ['same'] } as Table
+    const owned = rows.map((row, i) => ({ ...row, id: i % 7 === 0 ? 'b' : i % 3 === 0 ? 'c' : 'a' }))
+    const run = await encoder.encode(file({ table: digested, rows: owned, codec: 'zstd', isRun: true }))
+    expect(Buffer.compare(run, encodeRun(digested, sortedByKey(table, owned), scope))).toBe(0)
+    const { groups } = readFooter(digested, run, 'run')
+    expect(groups.map((group) => group.rows)).toEqual([2_862, 2_147])
   })
 
   test('hold rows as they were when they were copied', async () => {

@@ -75,7 +75,7 @@ export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array> {
 function groupEnd({ table, columns, rows }: FileCopy, order: Ordered, start: number): number {
   const most = Math.min(start + ROW_GROUP_ROWS, rows)
   const owners = columns[rowColumns(table).findIndex(([name]) => name === table.key[0])]!
-  if (owners.length === 1) return most
+  if (table.digest === undefined || owners.length === 1) return most
   const own = order(owners, start, most)
   const end = own.findIndex((next, i) => i > 0 && endsGroup(table, i, own[i - 1], next))
   return end < 0 ? most : start + end
