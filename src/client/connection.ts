@@ -52,7 +52,7 @@ export class Connection {
       ...(signal !== undefined && { signal }),
     }).catch((error: unknown) => {
       // `fetch` says only that it failed; what stopped it is the cause.
-      const why = messageOf((error as { cause?: unknown }).cause ?? error)
+      const why = messageOf((error as { cause?: unknown }).cause ?? '') || messageOf(error)
       const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
       throw new ServoError('unavailable', 'no_answer', `${url} does not answer: ${why}`, { hint, cause: error })
     })

@@ -84,9 +84,10 @@ const itemsOf = (word: string) => word.split(',')
 const any = (word: string) => (word === '?' ? '*' : word)
 
 // Whether a day field leaves the choice to the other one. As in Dagster a plain `*` says so, not what is named: `0 0 13 * 0-6`
-// is the 13th or any weekday, so every day. Only beside a `*`, as in `0 0 1-31 * */2`, does naming all days restrict nothing.
+// is the 13th or any weekday, so every day. Only beside a `*`, as in `0 0 1-31 * */2`, and beside weekdays that are counted, as in
+// `0 0 1-31 * MON#2`, does naming all days restrict nothing.
 function isAny(word: string, named: ReadonlySet<number>, of: Field, other: string): boolean {
-  return itemsOf(word).includes('*') || (named.size === of.size && other.includes('*'))
+  return itemsOf(word).includes('*') || (named.size === of.size && /\*|#|L\d/i.test(other))
 }
 
 function daysOf(word: string, weekday: string, text: string): DaysOfMonth | undefined {

@@ -80,6 +80,8 @@ export interface RunRef extends FileRef {
   readonly level: number
   /** Look-ups read the footer without the rest of the file, so it has a checksum of its own. */
   readonly footer_crc32: number
+  /** So that it is read at once. Manifests of earlier versions do not tell. */
+  readonly footer_bytes?: number
 }
 
 export interface HistoryEntry {

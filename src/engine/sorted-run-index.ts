@@ -53,7 +53,7 @@ export interface RunIndex extends RunDescription {
 
 export async function readRunIndex(store: ObjectStore, table: Table, ref: RunRef): Promise<RunIndex> {
   const tail = await readTail(store, table, ref)
-  if (footerCrc32(tail) !== ref.footer_crc32) throw damaged(ref, 'its footer')
+  if (crc32(footerIn(tail)) !== ref.footer_crc32) throw damaged(ref, 'its footer')
   const footer = readFooter(table, tail, ref.path)
   const text = footer.metadata.get(RUN)
   if (text === undefined) throw unreadable(ref.path, 'it is not a run: its footer tells no keys')
@@ -64,10 +64,10 @@ export async function readRunIndex(store: ObjectStore, table: Table, ref: RunRef
 const FOOTER_BYTES_PER_CHUNK = 110
 const FOOTER_END = 8
 
-/** The end of a file, at least all of its footer. The size of a footer is only known at its end, so it is guessed first. */
-async function readTail(store: ObjectStore, table: Table, ref: FileRef): Promise<Uint8Array> {
+/** The end of a file, at least all of its footer. Where nobody knows its size, which stands at its end, it is guessed first. */
+async function readTail(store: ObjectStore, table: Table, ref: RunRef): Promise<Uint8Array> {
   const chunks = Math.ceil(ref.rows / ROW_GROUP_ROWS) * schemaOf(table).length
-  const guess = Math.min(ref.bytes, 8192 + chunks * FOOTER_BYTES_PER_CHUNK)
+  const guess = Math.min(ref.bytes, ref.footer_bytes ?? 8192 + chunks * FOOTER_BYTES_PER_CHUNK)
   const tail = await readRange(store, ref, ref.bytes - guess, ref.bytes)
   if (tail.length < FOOTER_END) throw unreadable(ref.path, 'it is too short for a Parquet file')
   const needed = viewOf(tail).getUint32(tail.length - FOOTER_END, true) + FOOTER_END
@@ -76,13 +76,14 @@ async function readTail(store: ObjectStore, table: Table, ref: FileRef): Promise
 }
 
 export function runRef(file: FileRef, bytes: Uint8Array, level: number): RunRef {
-  return { ...file, level, footer_crc32: footerCrc32(bytes) }
+  const footer = footerIn(bytes)
+  return { ...file, level, footer_crc32: crc32(footer), footer_bytes: footer.length }
 }
 
-/** Of the footer, given a file or the end of one. */
-function footerCrc32(file: Uint8Array): number {
+/** The footer, given a file or the end of one. */
+function footerIn(file: Uint8Array): Uint8Array {
   const length = viewOf(file).getUint32(file.length - FOOTER_END, true) + FOOTER_END
-  return crc32(file.subarray(Math.max(0, file.length - length)))
+  return file.subarray(Math.max(0, file.length - length))
 }
 
 /** Part of a file, all of it. */
@@ -143,7 +144,8 @@ export async function readGroup(store: ObjectStore, { footer, groups, ref }: Run
 
 /** What an index takes in memory, roughly. */
 export function weightOf({ footer, groups }: RunIndex): number {
-  const keys = groups.reduce((sum, group) => sum + 2 * keyText(group.first_key).length + 400, 0)
+  const textOf = ({ first_key, digest }: GroupEntry): string => keyText([...first_key, ...(digest?.last_key ?? [])])
+  const keys = groups.reduce((sum, group) => sum + 2 * textOf(group).length + 400, 0)
   return 4096 + footer.groups.length * schemaOf(footer.table).length * 128 + keys
 }
 

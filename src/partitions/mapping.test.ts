@@ -66,7 +66,14 @@ describe('a partition is made of', () => {
     const older = setOf({ type: 'yearly', start: '1950' })
     expect(upstream(far(-10_000, -1), months, older, '2024-12').keys).toHaveLength(75)
     expect(downstream(far(-10_000, 0), months, older, '1950')).toEqual(['2024-12', '2025-01', '2025-02', '2025-03'])
-    expect(downstream({ type: 'time_window' }, months, setOf({ type: 'yearly', start: '1901' }), '1901')).toEqual([])
+    const oldest = setOf({ type: 'yearly', start: '1901' })
+    expect(downstream({ type: 'time_window' }, months, oldest, '1901')).toEqual([])
+    expect(upstream(far(-10_000, 0), oldest, oldest, '1902').keys).toEqual(['1901', '1902'])
+    const newest = setOf({ type: 'yearly', start: '2190', end_offset: 10_000 })
+    expect(newest.count).toBe(9)
+    expect(newest.at(8)).toBe('2198')
+    expect(upstream(far(0, 10_000), newest, newest, '2197').keys).toEqual(['2197', '2198'])
+    expect(upstream(far(-1, -1), newest, newest, '2197').keys).toEqual(['2196'])
   })
 
   test('the windows that overlap it, of which some may not have closed or never existed', () => {

@@ -110,6 +110,8 @@ describe('the partitions of an asset', () => {
       return {
         zone: windows.zone,
         at,
+        find: at,
+        last: () => windows.last(),
         count: () => 1_000,
         positionOf: (key: string) => windows.positionOf(key),
         startingBefore: (ms: number) => windows.startingBefore(ms),
@@ -158,6 +160,18 @@ describe('a partition that does not exist', () => {
       '2025-03-10',
       'not_closed',
       `Partition 2025-03-10 does not exist yet: it does from 2025-03-11T00:00:00.000Z; ${first}`,
+    ],
+    [
+      define({ type: 'monthly', start: '2195-01' }),
+      '2195-05',
+      'not_closed',
+      'Partition 2195-05 does not exist yet: it does from 2195-06-01T00:00:00.000Z; none exists yet; the first, 2195-01, exists from 2195-02-01T00:00:00.000Z',
+    ],
+    [
+      define({ type: 'yearly', start: '2025', end_offset: -10_000 }),
+      '2026',
+      'not_closed',
+      'Partition 2026 does not exist yet: it never will; none ever exists',
     ],
     [days, '2025-02-28', 'outside_range', `There is no partition 2025-02-28: ${first}`],
     [define({ ...days, end: '2025-03-10' }), '2025-03-10', 'outside_range', `There is no partition 2025-03-10: ${first}`],

@@ -86,6 +86,11 @@ function startsOf(exclusions: readonly string[], windows: AllWindows): CountedTi
   for (const text of exclusions) {
     const ms = readMoment(text, format, zone)
     if (ms === undefined) {
+      if (!/[\s@]/.test(text))
+        throw badWindow(
+          `exclusions name ${JSON.stringify(text)}, which is no time`,
+          'Write the key of a window, such as a holiday, or a cron expression, such as 0 0 * * SAT,SUN.',
+        )
       expressions.push(parseCron(text))
       continue
     }

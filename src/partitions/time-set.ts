@@ -1,4 +1,3 @@
-import { ServoError } from '../lib/error.ts'
 import { DAY_MS, toIso } from '../lib/time.ts'
 import type { TimePartitions } from './definition.ts'
 import { keysOf, within } from './key-list.ts'
@@ -11,18 +10,14 @@ import type { TimeDefinition, TimeWindow, TimeWindows } from './time-windows.ts'
  */
 export interface TimeAxis {
   readonly zone: string
-  /** Beyond the centuries that are counted, the outermost window. */
+  /** Beyond the centuries that are counted, the outermost window: whoever wants all that was before writes a large offset. */
   at(position: number): TimeWindow
   /** The last window that starts at or before an instant. */
   startingBefore(ms: number): number
 }
 
-/**
- * Cron expressions are counted from 1900 to 2199, and windows may last some years. What lies beyond needs no key, but whoever
- * wants all that was before writes a large offset, and it must not fail for reaching there.
- */
+/** Cron expressions are counted from 1900 on; what was before needs no key. */
 const EARLIEST_MS = Date.UTC(1902, 0)
-const LATEST_MS = Date.UTC(2190, 0)
 
 type MakeWindows = (definition: TimeDefinition) => TimeWindows
 
@@ -46,23 +41,28 @@ export function timeSet(definition: TimePartitions, time: TimeDefinition, make: 
     axis,
   }
 
-  /** A window exists once the one `endOffset` before it has closed. */
-  const existsFrom = (position: number): number => axis.at(position - (time.endOffset ?? 0)).endMs
+  /** A window exists once the one `endOffset` before it has closed; undefined when that is beyond all years. */
+  function existsFrom(position: number): number | undefined {
+    const closing = position - (time.endOffset ?? 0)
+    return (closing < 0 ? axis.at(closing) : windows.find(closing))?.endMs
+  }
 
   function existing(): string {
     if (count === 1) return `there is only ${set.at(0)}`
     if (count > 0) return `there are ${set.at(0)} to ${set.at(count - 1)}`
-    if (windows.count(existsFrom(0)) === 0) return 'its definition ends before its first window does'
-    return `none exists yet; the first, ${windows.at(0).key}, exists from ${toIso(existsFrom(0))}`
+    const from = existsFrom(0)
+    if (from === undefined) return 'none ever exists'
+    if (windows.count(from) === 0) return 'its definition ends before its first window does'
+    return `none exists yet; the first, ${windows.at(0).key}, exists from ${toIso(from)}`
   }
 
   function timeProblem(key: string): KeyProblem {
     const later = windows.positionOf(key)
-    if (later !== undefined)
-      return {
-        code: 'not_closed',
-        message: `Partition ${key} does not exist yet: it does from ${toIso(existsFrom(later))}; ${existing()}`,
-      }
+    if (later !== undefined) {
+      const from = existsFrom(later)
+      const when = from === undefined ? 'it never will' : `it does from ${toIso(from)}`
+      return { code: 'not_closed', message: `Partition ${key} does not exist yet: ${when}; ${existing()}` }
+    }
     if (isOfAnotherTime(time, make, key))
       return { code: 'outside_range', message: `There is no partition ${key}: ${existing()}` }
     if (key.includes('='))
@@ -88,40 +88,33 @@ function isOfAnotherTime(time: TimeDefinition, make: MakeWindows, key: string): 
 function timeAxis(time: TimeDefinition, make: MakeWindows, windows: TimeWindows): TimeAxis {
   /** Windows that begin before ours, and where our first is among them; made when somebody asks for one. */
   let early: { readonly windows: TimeWindows; readonly first: number; readonly startMs: number } | undefined
-  let latest: number | undefined
 
-  function reachFarther(): void {
+  /** Whether there is farther to reach. */
+  function reachFarther(): boolean {
     const firstMs = windows.at(0).startMs
     const reachMs = early === undefined ? 31 * DAY_MS : 4 * (firstMs - early.startMs)
     const startMs = Math.max(firstMs - reachMs, EARLIEST_MS)
-    if (startMs === early?.startMs || startMs >= firstMs)
-      throw new ServoError('invalid', 'bad_window', `windows of ${time.cron} are not counted before ${toIso(EARLIEST_MS)}`, {
-        hint: 'Let offsets reach less far, or windows begin later.',
-      })
+    if (startMs === early?.startMs || startMs >= firstMs) return false
     const { end: _, ...endless } = time
     const earlier = make({ ...endless, start: startMs })
     early = { windows: earlier, first: earlier.startingBefore(firstMs), startMs }
+    return true
   }
 
   /** The early window at the position that `ask` answers, which is negative as long as they begin too late for it. */
   function earlier(ask: (windows: TimeWindows, first: number) => number): TimeWindow {
-    for (;;) {
+    for (let isMore = true; isMore; isMore = reachFarther()) {
       const position = early === undefined ? -1 : ask(early.windows, early.first)
-      if (early !== undefined && (position >= 0 || (early.startMs === EARLIEST_MS && early.first > 0))) {
-        const outermost = Math.max(position, 0)
-        return { ...early.windows.at(outermost), position: outermost - early.first }
-      }
-      reachFarther()
+      if (early !== undefined && position >= 0) return { ...early.windows.at(position), position: position - early.first }
     }
+    const outermost = early ?? { windows, first: 0 }
+    return { ...outermost.windows.at(0), position: -outermost.first }
   }
 
   return {
     zone: windows.zone,
-    at(position) {
-      if (position < 0) return earlier((_, first) => first + position)
-      latest ??= Math.max(0, windows.startingBefore(LATEST_MS))
-      return windows.at(Math.min(position, latest))
-    },
+    at: (position) =>
+      position < 0 ? earlier((_, first) => first + position) : (windows.find(position) ?? windows.at(windows.last())),
     startingBefore(ms) {
       const position = windows.startingBefore(ms)
       return position >= 0 ? position : earlier((windows) => windows.startingBefore(ms)).position

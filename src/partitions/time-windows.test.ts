@@ -178,7 +178,9 @@ describe('a definition', () => {
     const refused: [Partial<TimeDefinition>, string][] = [
       [{ timezone: 'Europe/Atlantis' }, 'bad_timezone'],
       [{ cron: '0 0 30 2 *' }, 'bad_cron'],
-      [{ exclusions: ['nonsense'] }, 'bad_cron'],
+      [{ exclusions: ['nonsense'] }, 'bad_window'],
+      [{ exclusions: ['2025-02-30'] }, 'bad_window'],
+      [{ exclusions: ['0 0 * *'] }, 'bad_cron'],
       [{ exclusions: ['0 0 * * *'] }, 'bad_window'],
       [{ start: 'yesterday' }, 'bad_window'],
       [{ start: '2024-02-30' }, 'bad_window'],

@@ -22,6 +22,10 @@ export interface TimeWindows {
   count(nowMs: number): number
   /** By position from the first window, 0; also for windows that do not exist yet. Cheap at any position. */
   at(position: number): TimeWindow
+  /** The same; undefined beyond the years that are counted. */
+  find(position: number): TimeWindow | undefined
+  /** Position of the last window that is counted, in the year 2199. */
+  last(): number
   /** Position of the window with this key; undefined when no window, past or future, is called so. */
   positionOf(key: string): number | undefined
   /** Position of the last window that starts at or before this instant; -1 before the first. */
@@ -61,7 +65,16 @@ class Windows implements TimeWindows {
   }
 
   count(nowMs: number): number {
-    return Math.max(0, Math.min(this.closed(nowMs) + this.of.endOffset, this.total))
+    const count = Math.max(0, Math.min(this.closed(nowMs) + this.of.endOffset, this.total))
+    const isBeyond = this.of.endOffset > 0 && count > 0 && this.find(count - 1) === undefined
+    return isBeyond ? this.last() + 1 : count
+  }
+
+  last(): number {
+    let position = this.startingBefore(Number.MAX_SAFE_INTEGER)
+    // It may have no end that is counted.
+    while (position > 0 && this.find(position) === undefined) position--
+    return position
   }
 
   at(position: number): TimeWindow {
@@ -99,7 +112,7 @@ class Windows implements TimeWindows {
     return undefined
   }
 
-  private find(position: number): TimeWindow | undefined {
+  find(position: number): TimeWindow | undefined {
     const known = this.recent.get(position)
     const window = known ?? this.make(position)
     if (window === undefined) return undefined

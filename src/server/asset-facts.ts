@@ -88,7 +88,7 @@ function pastMoment(text: string | undefined, now: number): number {
     })
   }
   if (moment > now + CLOCK_SKEW_MS) refuse('in_the_future', `${text} has not come yet: it is ${toIso(now)}`)
-  if (moment <= 0) refuse('before_1970', `${text} is before 1970, when time begins here`)
+  if (moment <= 0) refuse('before_1970', `${text} is too long ago: time is counted from 1970 on`)
   return Math.min(moment, now)
 }
 

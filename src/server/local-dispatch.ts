@@ -107,7 +107,7 @@ export class LocalDispatch {
     if (this.#closed) return
     const { instance, clock } = this.#options
     const ended = { workerId: localWorkerId(instance), startedAt: running.startedAt ?? null, now: clock.now() }
-    const report = (what: AttemptResultInput): Promise<unknown> => this.#submit(taskFinished(dispatch, what, ended))
+    const report = (what: AttemptResultInput): Promise<unknown> => this.#submit([taskFinished(dispatch, what, ended)])
     this.#ended.add(dispatch.attempt_id)
     try {
       await report(result)
@@ -118,12 +118,12 @@ export class LocalDispatch {
     this.#ended.delete(dispatch.attempt_id)
   }
 
-  /** Nobody else knows what came of an attempt: while the ledger has more to write than it takes, this waits. */
-  async #submit(event: NewEvent): Promise<void> {
+  /** Nobody else knows what becomes of an attempt: while the ledger has more to write than it takes, this waits. */
+  async #submit(events: readonly NewEvent[]): Promise<void> {
     const { submit, durable, clock } = this.#options
     for (;;) {
       try {
-        await submit([event])
+        await submit(events)
         return
       } catch (error) {
         if (!isServoError(error, 'unavailable') || error.code !== 'ledger_busy' || this.#closed) throw error
@@ -179,7 +179,7 @@ export class LocalDispatch {
     }
     this.#unreported = later
     if (later.length > 0) clock.after(REPORT_START_AFTER_MS, () => this.#reportStarts())
-    if (events.length > 0 && !this.#closed) void this.#options.submit(events).catch(() => undefined)
+    if (events.length > 0 && !this.#closed) void this.#submit(events).catch(() => undefined)
   }
 
   #cancelRun(run: Readonly<Row<typeof runs>>): void {

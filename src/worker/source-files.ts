@@ -46,6 +46,6 @@ function segment(value: string, assetKey: string): string {
   throw invalid(
     'bad_partition',
     `partition ${JSON.stringify(value)} of ${assetKey} cannot be part of a file name`,
-    'Rename it.',
+    'Rename it, or write the keys of its windows in another format.',
   )
 }
