@@ -271,6 +271,22 @@ test('results that come faster than they can be written wait for it, and none is
   expect(world.workers.started).toHaveLength(names.length)
 })
 
+test('that an attempt has begun is written later when the ledger is busy', async () => {
+  const world = await World.open({ script: () => ({ ms: 30 * MINUTE_MS }) })
+  await world.define({ a: [] })
+  const run = await world.request('r1')
+  const { loop } = world.orchestrator
+  const submit = loop.submit.bind(loop)
+  let refused = 0
+  loop.submit = (events) => {
+    if (refused++ < 3) throw new ServoError('unavailable', 'ledger_busy', 'much is waiting to be written')
+    return submit(events)
+  }
+  await world.clock.advance(2 * SECOND_MS)
+  expect(refused).toBe(4)
+  expect(world.task(run, 'a')?.state).toBe('RUNNING')
+})
+
 describe('a ledger that cannot be written', () => {
   /** A store whose ledger is away while `isAway`, and the segments that were asked for meanwhile. */
   function losing() {
