@@ -8,7 +8,10 @@ export const LAST_YEAR = 2199
 export const isCounted = (wallMs: number) => wallMs >= Date.UTC(FIRST_YEAR, 0) && wallMs < Date.UTC(LAST_YEAR + 1, 0)
 const YEARS = LAST_YEAR - FIRST_YEAR + 1
 
-/** The days of a year by what happens on them. There are fourteen such years: leap or not, beginning on any weekday, if that matters. */
+/**
+ * The days of a year by what happens on them. There are fourteen such years, leap or not and beginning on any weekday, or two where
+ * no weekday is named.
+ */
 interface YearKind {
   /** Which list of times each day has. */
   readonly times: readonly Int32Array[]

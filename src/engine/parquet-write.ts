@@ -7,7 +7,7 @@ import { storedColumn, valueCopier } from './parquet-columns.ts'
 import { encodingSchemaOf, type FileShape, FORMAT, rowColumns, schemaOf } from './parquet-schema.ts'
 import type { Scope } from './paths.ts'
 
-/** A look-up reads one row group: 5,000 rows are one range read of some 100 kB and a few milliseconds of decoding. */
+/** A look-up reads one row group: 5,000 rows are one range read of some 100 kB. */
 export const ROW_GROUP_ROWS = 5_000
 /** Of a table that is read by column, a row group also ends where the first part of the key changes, unless it has fewer rows. */
 const OWN_GROUP_ROWS = 1_000

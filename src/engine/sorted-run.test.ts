@@ -75,6 +75,19 @@ describe('looking up', () => {
     expect(store.bytesRead).toBeLessThan(ref.bytes / 5)
   })
 
+  test('a manifest of an earlier version does not tell the size of the footer: it is guessed, and asked for again if that was too little', async () => {
+    const { footer_bytes: _, ...older } = ref
+    const row = rows[123_456]!
+    for (const [reads, told] of [
+      [3, older],
+      [4, { ...older, rows: 1 }],
+    ] as const) {
+      store.reset()
+      expect(await new RunReader(store).lookup(ticks, told, [keyOfTick(row)])).toEqual([row])
+      expect(store.count()).toBe(reads)
+    }
+  })
+
   test('what is not there costs the footer and the filters once, and then nothing', async () => {
     const reader = new RunReader(store)
     const absent = Array.from({ length: 20 }, (_, i) => [`schedule-00500${i % 10}x`, i] as const)

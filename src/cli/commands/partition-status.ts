@@ -100,11 +100,10 @@ export async function showWhy(asset: string, partition: string | undefined, flag
 function sentence({ cause, asset_key, partition_keys, count, upstream, since }: WhyCause): string {
   const when = since === null ? '' : `, since ${localTime(since)}`
   const whose = named(asset_key, partition_keys, count)
-  const are = count > 1 ? 'are' : 'is'
   const were = (many: number): string => (many > 1 ? 'were' : 'was')
   if (cause === 'code_changed') return `the code of ${whose} is another now${when}`
   if (cause === 'never_materialized') return `${whose} ${were(count)} never made`
-  if (cause === 'freshness') return `${whose} ${are} not as new as ${count > 1 ? 'they' : 'it'} should be${when}`
+  if (cause === 'freshness') return `${whose} ${count > 1 ? 'are not as new as they' : 'is not as new as it'} should be${when}`
   const of = upstream === null ? 'what it is made from' : named(upstream.asset_key, upstream.partition_keys, upstream.count)
   const many = upstream?.count ?? 1
   return cause === 'upstream_missing'
