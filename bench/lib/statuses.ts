@@ -4,8 +4,8 @@ import { partitionStatus } from '../../src/domain/partitions/partition-status.ta
 import type { ColdRowsToRead } from '../../src/engine/cold-rows.ts'
 import type { State } from '../../src/engine/state.ts'
 import type { Table } from '../../src/model/table.ts'
-import { CurrentGraph } from '../../src/server/current-graph.ts'
-import { Statuses } from '../../src/server/status/statuses.ts'
+import { CurrentGraph } from '../../src/server/leader/current-graph.ts'
+import { Statuses } from '../../src/server/workspace/status/statuses.ts'
 
 /** Statuses over whatever holds a state, as a server has them. */
 export function statusesOver(of: { readonly state: State; coldRows(table: Table): ColdRowsToRead }): Statuses {

@@ -6,6 +6,6 @@ export async function openAssets(flags: ProjectFlags): Promise<AssetsApi> {
   const projectDir = findProject(flags)
   const server = await runningServer(projectDir)
   if (server !== undefined) return server.assets
-  const { offlineAssets } = await import('../server/offline.ts')
+  const { offlineAssets } = await import('../server/workspace/offline.ts')
   return await offlineAssets(servoDirOf(projectDir))
 }

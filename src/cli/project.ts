@@ -4,9 +4,9 @@ import { dirname, join, resolve } from 'node:path'
 import { ServoClient } from '../client/client.ts'
 import { ServoError } from '../lib/error.ts'
 import { configFile } from '../sdk/project-files.ts'
-import { lockFile, secretsFile } from '../server/local-files.ts'
-import { urlOfHolder } from '../server/process-lock.ts'
-import { localSecrets } from '../server/secrets.ts'
+import { lockFile, secretsFile } from '../server/machine/local-files.ts'
+import { urlOfHolder } from '../server/machine/process-lock.ts'
+import { localSecrets } from '../server/machine/secrets.ts'
 
 export interface ProjectFlags {
   /** The folder of servo.config.ts. */

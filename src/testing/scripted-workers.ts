@@ -1,6 +1,6 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../contract/dispatch.ts'
 import type { AlarmClock } from '../ports/clock.ts'
-import type { RunOptions, Workers } from '../server/workers.ts'
+import type { RunOptions, Workers } from '../server/leader/workers.ts'
 
 export interface Scripted {
   /** How long the attempt takes. */

@@ -8,8 +8,8 @@ import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import type { WireRow } from '../../src/api/run-contract.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { verify } from '../../src/engine/verify.ts'
-import { localScope } from '../../src/server/local-files.ts'
-import { offlineRuns } from '../../src/server/offline.ts'
+import { localScope } from '../../src/server/machine/local-files.ts'
+import { offlineRuns } from '../../src/server/workspace/offline.ts'
 import { type CrashProject, crashProject, expectedCounts } from './run-project.ts'
 
 /** The acceptance asks for 100 during a run of 500 tasks; a developer who waits for `npm test` is content with fewer. */

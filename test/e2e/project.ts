@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { ServoClient } from '../../src/client/client.ts'
-import { lockFile, secretsFile } from '../../src/server/local-files.ts'
+import { lockFile, secretsFile } from '../../src/server/machine/local-files.ts'
 import { Servo } from './servo.ts'
 
 const CONFIG = `import { defineConfig } from 'servo-flow'

@@ -4,9 +4,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { runs } from '../../src/domain/runs/runs.table.ts'
-import { secretsFile } from '../../src/server/local-files.ts'
 import { LocalServer } from '../../src/server/local-server.ts'
-import { localSecrets } from '../../src/server/secrets.ts'
+import { secretsFile } from '../../src/server/machine/local-files.ts'
+import { localSecrets } from '../../src/server/machine/secrets.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const projectDir = path.join(root, 'examples/python-worker')

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runIdFromRunKey } from '../../src/domain/runs/identity.ts'
-import { localScope, secretsFile } from '../../src/server/local-files.ts'
-import { localSecrets } from '../../src/server/secrets.ts'
+import { localScope, secretsFile } from '../../src/server/machine/local-files.ts'
+import { localSecrets } from '../../src/server/machine/secrets.ts'
 import { projectOf, TestProject } from './project.ts'
 import { until } from './until.ts'
 

@@ -4,8 +4,8 @@ import type { AssetDefinitionInput } from '../../src/contract/definition.ts'
 import { dynamicPartitions } from '../../src/domain/partitions/dynamic-partitions.table.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { SECOND_MS, toIso } from '../../src/lib/time.ts'
-import { assetsApi } from '../../src/server/assets-api.ts'
-import { knownTo } from '../../src/server/known-assets.ts'
+import { assetsApi } from '../../src/server/workspace/assets-api.ts'
+import { knownTo } from '../../src/server/workspace/known-assets.ts'
 import { World, type WorldOptions } from './world.ts'
 
 const source = { kind: 'source', io: 'parquet' } as const

@@ -9,8 +9,8 @@ import { Ledger } from '../../src/engine/ledger.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
 import { systemClock } from '../../src/ports/clock.ts'
-import { localScope } from '../../src/server/local-files.ts'
-import { offlineAssets } from '../../src/server/offline.ts'
+import { localScope } from '../../src/server/machine/local-files.ts'
+import { offlineAssets } from '../../src/server/workspace/offline.ts'
 import { seededBytes } from '../engine/workspace.ts'
 
 /** A folder that knows these assets, and that nobody runs. */

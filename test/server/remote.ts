@@ -4,7 +4,7 @@ import { TaskTokens } from '../../src/api/tokens.ts'
 import { workerRoutes } from '../../src/api/worker-routes.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import { sha256Bytes } from '../../src/lib/hash.ts'
-import type { Orchestrator } from '../../src/server/orchestrator.ts'
+import type { Orchestrator } from '../../src/server/leader/orchestrator.ts'
 import { scope, type World } from './world.ts'
 
 export interface Answer {

@@ -23,8 +23,8 @@ import { ulidSource } from '../../src/lib/ulid.ts'
 import { type NewEvent, newEvent } from '../../src/model/event.ts'
 import { partitionDefinition } from '../../src/partitions/definition.ts'
 import { partitionSet } from '../../src/partitions/partition-set.ts'
-import { CurrentGraph } from '../../src/server/current-graph.ts'
-import { Statuses } from '../../src/server/status/statuses.ts'
+import { CurrentGraph } from '../../src/server/leader/current-graph.ts'
+import { Statuses } from '../../src/server/workspace/status/statuses.ts'
 
 const seed = Number(process.env['SEED'] ?? Date.now())
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }

@@ -12,7 +12,7 @@ async function open(flags: ProjectFlags): Promise<StatusApi> {
   const projectDir = findProject(flags)
   const server = await runningServer(projectDir)
   if (server !== undefined) return server.statuses
-  const { offlineStatuses } = await import('../../server/status/offline-statuses.ts')
+  const { offlineStatuses } = await import('../../server/workspace/status/offline-statuses.ts')
   return await offlineStatuses(servoDirOf(projectDir))
 }
 

@@ -12,7 +12,7 @@ async function open(flags: ProjectFlags): Promise<{ service: RunsApi; projectDir
   const projectDir = findProject(flags)
   const server = await runningServer(projectDir)
   if (server !== undefined) return { service: server, projectDir, live: true }
-  const { offlineRuns } = await import('../../server/offline.ts')
+  const { offlineRuns } = await import('../../server/workspace/offline.ts')
   return { service: await offlineRuns(servoDirOf(projectDir)), projectDir, live: false }
 }
 

@@ -1,0 +1,82 @@
+import type { AttemptResultInput } from '../../contract/dispatch.ts'
+import type { CarriedKeys } from '../../contract/partition-keys.ts'
+import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
+import { isServoError, messageOf } from '../../lib/error.ts'
+import { canonicalJson } from '../../lib/json.ts'
+import { toIso } from '../../lib/time.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { AnyRow } from '../../model/table.ts'
+import type { Speaker } from './logs.ts'
+
+export interface Ended {
+  readonly workerId: string | null
+  readonly startedAt: number | null
+  readonly now: number
+}
+
+const MAX_MESSAGE = 16_384
+
+/** What a worker reports of an attempt, as the fact that it ended. */
+export function taskFinished(of: Speaker, result: AttemptResultInput, { workerId, startedAt, now }: Ended): NewEvent {
+  const { run_id, task_key, attempt, attempt_id } = of
+  const { error } = result
+  return newEvent(
+    TaskFinished,
+    {
+      run_id,
+      task_key,
+      attempt,
+      attempt_id,
+      outcome: result.outcome,
+      worker_id: workerId,
+      started_at: startedAt === null ? null : toIso(startedAt),
+      completed_at: toIso(now),
+      error_category: error?.category ?? null,
+      error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
+      retryable: error?.retryable ?? true,
+      retry_not_before: error?.retry_after_ms == null ? null : toIso(now + error.retry_after_ms),
+      materialization_id: result.materialization_id ?? null,
+      code_version: result.code_version ?? null,
+      output: result.output ?? null,
+      metrics: result.metrics ?? null,
+      ...(result.outcome === 'SUCCEEDED' && keysOf(result)),
+    },
+    { correlation_id: run_id },
+  )
+}
+
+/** Most attempts bring none, and then their ends do not speak of keys. */
+function keysOf({ partition_keys_added: added, partition_keys_removed: removed }: CarriedKeys): CarriedKeys {
+  return { ...(added && { partition_keys_added: added }), ...(removed && { partition_keys_removed: removed }) }
+}
+
+/** Why an attempt never reached a worker. What is missing stays missing; what could not be reached may come back. */
+export function notBegun(error: unknown): AttemptResultInput {
+  const missing = isServoError(error, 'not_found') || isServoError(error, 'invalid')
+  const category = missing ? 'invalid' : 'infrastructure'
+  return { outcome: 'FAILED', error: { category, message: toldBy(error), retryable: !missing } }
+}
+
+/** What came of an attempt that reported what no fact can hold: it would be the same the next time. */
+export function notRecorded(error: unknown): AttemptResultInput {
+  const message = `What the attempt reported cannot be recorded.\n${toldBy(error)}`
+  return { outcome: 'FAILED', error: { category: 'invalid', message, retryable: false } }
+}
+
+const toldBy = (error: unknown): string =>
+  [messageOf(error), isServoError(error) ? error.hint : undefined].filter(Boolean).join('\n')
+
+/** Whether this is the end that is on record: then its worker only never heard that we know. */
+export function isSameResult(recorded: Readonly<AnyRow>, result: AttemptResultInput): boolean {
+  const { error } = result
+  const said: AnyRow = {
+    outcome: result.outcome,
+    error_category: error?.category ?? null,
+    error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
+    materialization_id: result.materialization_id ?? null,
+    code_version: result.code_version ?? null,
+    output: result.output ?? null,
+    metrics: result.metrics ?? null,
+  }
+  return Object.keys(said).every((name) => canonicalJson(recorded[name] ?? null) === canonicalJson(said[name]))
+}

@@ -1,0 +1,37 @@
+import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
+import { graphOf, type RecordedGraph } from '../../domain/assets/definitions.ts'
+import { GraphPartitions } from '../../domain/assets/graph-partitions.ts'
+import { dynamicKeysOf } from '../../domain/partitions/dynamic-keys.ts'
+import type { Reactor } from '../../engine/loop.ts'
+import type { Rows } from '../../model/rows.ts'
+
+/** The graph on record, worked out again when it has changed and somebody asks. */
+export class CurrentGraph {
+  #known: RecordedGraph | undefined
+  readonly #rows: () => Rows
+  readonly #now: () => number
+
+  constructor(rows: () => Rows, now: () => number) {
+    this.#rows = rows
+    this.#now = now
+  }
+
+  get reactor(): Reactor {
+    return {
+      watches: assetDefinitions,
+      react: () => {
+        this.#known = undefined
+      },
+    }
+  }
+
+  get(): RecordedGraph {
+    this.#known ??= graphOf(this.#rows().hot(assetDefinitions).all())
+    return this.#known
+  }
+
+  /** Which partitions its assets have now. */
+  partitions(): GraphPartitions {
+    return new GraphPartitions(this.get().mappings, { nowMs: this.#now(), dynamicKeys: dynamicKeysOf(this.#rows()) })
+  }
+}

@@ -1,0 +1,237 @@
+import type { AttemptClaims } from '../../api/tokens.ts'
+import type { ClaimRequest, HeartbeatAnswer, StartAnswer, TaskCallbacks } from '../../api/worker-contract.ts'
+import type { AttemptResult, AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
+import { DispatchEnqueued } from '../../domain/dispatch/dispatch-enqueued.event.ts'
+import { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
+import { LOCAL_QUEUE } from '../../domain/dispatch/queue.ts'
+import { isRunOver, type RunRow, runs } from '../../domain/runs/runs.table.ts'
+import { attemptInFlight, isVerdict } from '../../domain/tasks/attempt-phase.ts'
+import { deadlineOf } from '../../domain/tasks/deadline.controller.ts'
+import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
+import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
+import { type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
+import type { Reactor, Submitted } from '../../engine/loop.ts'
+import { SECOND_MS, toIso } from '../../lib/time.ts'
+import { applied, duplicate, ignored, type NewEvent, newEvent, type Verdict } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import type { AnyRow, Row } from '../../model/table.ts'
+import type { AlarmClock } from '../../ports/clock.ts'
+import { isSameResult, notBegun, taskFinished } from './attempt-end.ts'
+import { Heartbeats } from './heartbeats.ts'
+import type { Speaker } from './logs.ts'
+import { type Offer, Offers } from './offers.ts'
+import { type Post, Pusher, postJson } from './push.ts'
+
+type Dispatch = Readonly<Row<typeof dispatchOutbox>>
+
+export interface ForeignDispatchOptions {
+  readonly clock: AlarmClock
+  readonly submit: (events: readonly NewEvent[]) => Promise<Submitted>
+  readonly rows: () => Rows
+  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Dispatch) => Promise<DispatchEnvelope>
+  /** Whether a run has ended so long ago that its rows are history. */
+  readonly isSealed: (runId: string) => Promise<boolean>
+  /** An attempt of such a run, as it ended. */
+  readonly history?: (attempt: Speaker) => Promise<Readonly<AnyRow> | undefined>
+  readonly post?: Post
+  readonly onTrouble: (error: unknown) => void
+}
+
+/** Where queues are that want to be told of work, and how they can answer. */
+export interface Routes {
+  readonly queues: Readonly<Record<string, { readonly push: string }>>
+  readonly address: (envelope: DispatchEnvelope) => DispatchEnvelope
+}
+
+/**
+ * Carries dispatches to workers that are not ours, and what they say back. Like its sibling for our own workers it keeps nothing
+ * that the state does not hold, except when each attempt was last heard of; and a process that has just started has heard nobody.
+ */
+export class ForeignDispatch implements TaskCallbacks {
+  readonly #options: ForeignDispatchOptions
+  readonly #offers: Offers
+  readonly #heartbeats: Heartbeats
+  readonly #pusher: Pusher
+  #routes: Routes | undefined
+  #closed = false
+
+  constructor(options: ForeignDispatchOptions) {
+    this.#options = options
+    this.#offers = new Offers(options.clock)
+    this.#heartbeats = new Heartbeats(options)
+    this.#pusher = new Pusher({
+      clock: options.clock,
+      post: options.post ?? postJson,
+      letterFor: (offer) => this.#letterFor(offer),
+      acknowledge: (offer, status) => this.#acknowledge(offer, status),
+      onTrouble: options.onTrouble,
+    })
+  }
+
+  get reactors(): readonly Reactor[] {
+    return [
+      { watches: dispatchOutbox, react: (row) => this.#offer(row as Dispatch) },
+      { watches: runs, react: (row) => this.#cancelRun(row as RunRow) },
+      { watches: taskAttempts, react: (row) => row['outcome'] !== null && this.#heartbeats.forget(row['attempt_id']) },
+    ]
+  }
+
+  /** From now on these queues are told of their work. Until this is called, everything waits to be asked for. */
+  route(routes: Routes): void {
+    this.#routes = routes
+    for (const dispatch of this.#options.rows().hot(dispatchOutbox).all()) this.#offer(dispatch)
+  }
+
+  /** Nothing is handed out any more; what workers have goes on, and they find the next process. */
+  close(): void {
+    this.#closed = true
+  }
+
+  /** When an attempt was last heard of by this process, or could have been. */
+  lastSign(attemptId: string): number {
+    return this.#heartbeats.lastSign(attemptId)
+  }
+
+  async claim({ queues, capacity }: ClaimRequest): Promise<readonly DispatchEnvelope[]> {
+    for (;;) {
+      const taken = this.#offers.take(queues, capacity, (offer) => this.#isOpen(offer))
+      if (taken.length === 0) return []
+      const envelopes = await Promise.all(taken.map((offer) => this.#envelopeOf(offer)))
+      const work = envelopes.filter((envelope) => envelope !== undefined)
+      if (work.length > 0) return work
+    }
+  }
+
+  onWork(call: () => void): () => void {
+    return this.#offers.onWork(call)
+  }
+
+  async started(claims: AttemptClaims, { worker_id }: { worker_id: string }): Promise<StartAnswer> {
+    const { run_id, task_key, attempt, attempt_id } = claims
+    const started_at = toIso(this.#options.clock.now())
+    const start = { run_id, task_key, attempt, attempt_id, worker_id, started_at }
+    const verdict = await this.#submit(newEvent(TaskStarted, start, { correlation_id: run_id }))
+    const owner = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)?.worker_id ?? null
+    return { verdict, worker_id: owner, ...this.#orders(claims) }
+  }
+
+  /** Costs no write: what is at stake is only whether the worker goes on. */
+  async heartbeat(claims: AttemptClaims, { worker_id }: { worker_id?: string | undefined }): Promise<HeartbeatAnswer> {
+    const task = attemptInFlight(this.#rows, claims)
+    if (isVerdict(task)) {
+      // What is not in memory may never have been, or no longer be.
+      const verdict = task.kind === 'parked' && (await this.#options.isSealed(claims.run_id)) ? ignored('sealed') : task
+      return { verdict, should_cancel: verdict.kind === 'ignored' }
+    }
+    const attempt = this.#rows.hot(taskAttempts).get(claims.run_id, claims.task_key, claims.attempt)
+    if (worker_id && attempt?.worker_id && worker_id !== attempt.worker_id) {
+      return { verdict: duplicate, should_cancel: true, reason: 'another worker has this attempt' }
+    }
+    this.#heartbeats.heard(claims, {
+      timeoutMs: task.heartbeat_timeout_sec * SECOND_MS,
+      writtenAt: Math.max(attempt?.last_heartbeat_at ?? 0, attempt?.started_at ?? 0),
+    })
+    return { verdict: applied, ...this.#orders(claims) }
+  }
+
+  async completed(claims: AttemptClaims, result: AttemptResult): Promise<Verdict> {
+    const { run_id, task_key, attempt } = claims
+    const known = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)
+    const { worker_id: workerId = null, started_at: startedAt = null } = known ?? {}
+    const ended = taskFinished(claims, result, { workerId, startedAt, now: this.#options.clock.now() })
+    const verdict = await this.#submit(ended)
+    if (verdict.kind !== 'ignored') return verdict
+    const recorded = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt) ?? (await this.#options.history?.(claims))
+    return recorded !== undefined && isSameResult(recorded, result) ? duplicate : verdict
+  }
+
+  get #rows(): Rows {
+    return this.#options.rows()
+  }
+
+  async #submit(event: NewEvent): Promise<Verdict> {
+    const { verdicts } = await this.#options.submit([event])
+    return verdicts[0] as Verdict
+  }
+
+  #urlOf(queue: string): string | undefined {
+    return this.#routes !== undefined && Object.hasOwn(this.#routes.queues, queue)
+      ? this.#routes.queues[queue]?.push
+      : undefined
+  }
+
+  #offer(dispatch: Dispatch): void {
+    const { run_id, task_key, attempt, attempt_id, worker_queue: queue, status } = dispatch
+    if (this.#closed || queue === LOCAL_QUEUE) return
+    const pushes = this.#urlOf(queue) !== undefined
+    if (status !== 'PENDING' || pushes) this.#offers.remove({ queue, attempt_id })
+    const task = this.#rows.hot(tasks).get(run_id, task_key)
+    if (status !== 'PENDING' || task?.state !== 'DISPATCHED' || task.attempt !== attempt) return
+    const place = { run_id, task_key, attempt, attempt_id, queue, number: dispatch.offer ?? 1 }
+    const leaseMs = task.heartbeat_timeout_sec * SECOND_MS
+    const offer: Offer = { ...place, priority: task.priority, since: dispatch.created_at, leaseMs }
+    if (pushes) this.#pusher.push(offer)
+    // What a worker has taken is its own to end, for as long as the grace lasts.
+    else if (this.#isCancelled(run_id) && !this.#offers.has(offer)) this.#end(offer, { outcome: 'CANCELLED' })
+    else this.#offers.add(offer)
+  }
+
+  #isCancelled(runId: string): boolean {
+    return this.#rows.hot(runs).get(runId)?.cancel_requested_at != null
+  }
+
+  #isOpen({ run_id, task_key, attempt }: Offer): boolean {
+    if (this.#closed || this.#isCancelled(run_id)) return false
+    const task = this.#rows.hot(tasks).get(run_id, task_key)
+    return task?.state === 'DISPATCHED' && task.attempt === attempt
+  }
+
+  /** What the worker is told; undefined when there is nothing to do any more, or never was because it cannot be done. */
+  async #envelopeOf(offer: Offer): Promise<DispatchEnvelope | undefined> {
+    const { run_id, task_key, attempt } = offer
+    const task = this.#rows.hot(tasks).get(run_id, task_key)
+    const dispatch = this.#rows.hot(dispatchOutbox).get(run_id, task_key, attempt)
+    if (task === undefined || dispatch === undefined || !this.#isOpen(offer)) return undefined
+    try {
+      return await this.#options.envelopeFor(task, dispatch)
+    } catch (error) {
+      this.#end(offer, notBegun(error))
+      return undefined
+    }
+  }
+
+  async #letterFor(offer: Offer): Promise<{ url: string; envelope: DispatchEnvelope } | undefined> {
+    const envelope = await this.#envelopeOf(offer)
+    const url = this.#urlOf(offer.queue)
+    if (url === undefined || this.#routes === undefined || envelope === undefined) return undefined
+    return { url, envelope: this.#routes.address(envelope) }
+  }
+
+  async #acknowledge({ run_id, task_key, attempt, number }: Offer, status: 'CREATED' | 'FAILED'): Promise<void> {
+    // A worker that begins before the queue has answered says more than the queue does.
+    if (this.#closed || this.#rows.hot(dispatchOutbox).get(run_id, task_key, attempt)?.status === 'ACKED') return
+    const ack = { run_id, task_key, attempt, status, ...(number > 1 && { offer: number }) }
+    await this.#options.submit([newEvent(DispatchEnqueued, ack, { correlation_id: run_id })])
+  }
+
+  /** What no worker was given ends at once; whoever has something is told when it speaks next. */
+  #cancelRun({ run_id, cancel_requested_at, state }: Readonly<RunRow>): void {
+    if (this.#closed || cancel_requested_at === null || isRunOver(state)) return
+    for (const offer of this.#offers.withdraw((each) => each.run_id === run_id)) this.#end(offer, { outcome: 'CANCELLED' })
+  }
+
+  #end(offer: Offer, result: AttemptResultInput): void {
+    const event = taskFinished(offer, result, { workerId: null, startedAt: null, now: this.#options.clock.now() })
+    this.#options.submit([event]).catch(() => undefined)
+  }
+
+  /** Whether the worker shall stop, and why. */
+  #orders({ run_id, task_key, attempt }: AttemptClaims): { should_cancel: boolean; reason?: string } {
+    if (this.#isCancelled(run_id)) return { should_cancel: true, reason: 'the run was cancelled' }
+    const task = this.#rows.hot(tasks).get(run_id, task_key)
+    const row = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)
+    const deadline = task && row && deadlineOf(task, row)
+    if (deadline === undefined || this.#options.clock.now() < deadline) return { should_cancel: false }
+    return { should_cancel: true, reason: `it has had its ${task?.timeout_sec} s` }
+  }
+}

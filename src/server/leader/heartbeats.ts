@@ -1,0 +1,64 @@
+import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
+import { SECOND_MS, toIso } from '../../lib/time.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { AlarmClock } from '../../ports/clock.ts'
+import type { Speaker } from './logs.ts'
+
+export interface HeartbeatsOptions {
+  readonly clock: AlarmClock
+  readonly submit: (events: readonly NewEvent[]) => Promise<unknown>
+}
+
+interface Heard {
+  at: number
+  writtenAt: number
+}
+
+/** Those that are to be written wait this long for others, and share one write with them. */
+const TOGETHER_MS = SECOND_MS
+/** Written this often within its timeout, an attempt that is alive looks alive to whoever reads the tables. */
+const WRITES_PER_TIMEOUT = 3
+
+/** When each attempt was last heard of: in memory, and now and then on record. */
+export class Heartbeats {
+  readonly #options: HeartbeatsOptions
+  /** Before this nobody listened, and silence means nothing. */
+  readonly #since: number
+  readonly #heard = new Map<string, Heard>()
+  #due: NewEvent[] = []
+
+  constructor(options: HeartbeatsOptions) {
+    this.#options = options
+    this.#since = options.clock.now()
+  }
+
+  /** `writtenAt` is the last sign of life on record. */
+  heard(of: Speaker, { timeoutMs, writtenAt }: { timeoutMs: number; writtenAt: number }): void {
+    const now = this.#options.clock.now()
+    const known = this.#heard.get(of.attempt_id) ?? { at: now, writtenAt }
+    this.#heard.set(of.attempt_id, known)
+    known.at = now
+    if (now - known.writtenAt < timeoutMs / WRITES_PER_TIMEOUT) return
+    known.writtenAt = now
+    const { run_id, task_key, attempt, attempt_id } = of
+    const beat = { run_id, task_key, attempt, attempt_id, heartbeat_at: toIso(now) }
+    this.#due.push(newEvent(TaskHeartbeat, beat, { correlation_id: run_id }))
+    if (this.#due.length === 1) this.#options.clock.after(TOGETHER_MS, () => this.#write())
+  }
+
+  /** When this attempt was last heard of by this process, or could have been. */
+  lastSign(attemptId: string): number {
+    return this.#heard.get(attemptId)?.at ?? this.#since
+  }
+
+  forget(attemptId: string): void {
+    this.#heard.delete(attemptId)
+  }
+
+  #write(): void {
+    const due = this.#due
+    this.#due = []
+    // One that cannot be written is missed by nobody here, and the next one is due soon.
+    this.#options.submit(due).catch(() => undefined)
+  }
+}

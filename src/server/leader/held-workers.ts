@@ -1,0 +1,36 @@
+import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
+import type { RunOptions, Workers } from './workers.ts'
+
+/**
+ * Holds attempts back until there is code to run them with. A project that cannot be loaded when its server starts must not
+ * make the runs fail that were under way: they wait until somebody has repaired it.
+ */
+export class HeldWorkers implements Workers {
+  readonly #inner: Workers
+  readonly #held = new Map<string, (begin: boolean) => void>()
+  #open = false
+
+  constructor(inner: Workers) {
+    this.#inner = inner
+  }
+
+  release(): void {
+    this.#open = true
+    for (const decide of [...this.#held.values()]) decide(true)
+  }
+
+  async run(envelope: DispatchEnvelope, options: RunOptions): Promise<AttemptResultInput> {
+    if (!this.#open) {
+      const begins = await new Promise<boolean>((resolve) => this.#held.set(envelope.attempt_id, resolve))
+      this.#held.delete(envelope.attempt_id)
+      if (!begins) return { outcome: 'CANCELLED' }
+    }
+    return await this.#inner.run(envelope, options)
+  }
+
+  cancel(attemptId: string, options: { graceMs: number; reason: string }): void {
+    const held = this.#held.get(attemptId)
+    if (held !== undefined) held(false)
+    else this.#inner.cancel(attemptId, options)
+  }
+}

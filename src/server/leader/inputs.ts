@@ -1,0 +1,198 @@
+import type { AssetDefinition } from '../../contract/definition.ts'
+import type { DispatchEnvelope, InputRef } from '../../contract/dispatch.ts'
+import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
+import { keysOfAsset } from '../../domain/assets/former-keys.ts'
+import type { Link } from '../../domain/assets/graph-mappings.ts'
+import { type GraphPartitions, taskKey } from '../../domain/assets/graph-partitions.ts'
+import type { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
+import { isWiped, partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import { runs } from '../../domain/runs/runs.table.ts'
+import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
+import { type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
+import { ServoError } from '../../lib/error.ts'
+import type { Columns } from '../../model/column.ts'
+import type { KeyPart, Rows } from '../../model/rows.ts'
+import type { Row, RowOf, Table } from '../../model/table.ts'
+import { concat, type KeyList, keysOf, listOf } from '../../partitions/key-list.ts'
+import { takesMany, takesSame } from '../../partitions/takes-many.ts'
+import { joinedStatus } from '../workspace/status-row.ts'
+
+export interface KnownState {
+  readonly rows: Rows
+  /** Which partitions there are now, and how they depend on each other. */
+  readonly partitions: () => GraphPartitions
+  /** Rows of a cold table, each in the place of its key. */
+  lookup<C extends Columns>(table: Table<C>, keys: readonly KeyPart[][]): Promise<(RowOf<C> | undefined)[]>
+}
+
+/** Everything a worker needs to know to run one attempt. */
+export async function envelopeFor(
+  state: KnownState,
+  task: Readonly<TaskRow>,
+  dispatch: Readonly<Row<typeof dispatchOutbox>>,
+): Promise<DispatchEnvelope> {
+  const run = state.rows.hot(runs).get(task.run_id)
+  const wanted = Object.entries(definitionOf(state.rows, task.asset_key ?? '')?.inputs ?? {})
+  const inputs: Record<string, InputRef> = {}
+  for (const [name, input] of wanted) inputs[name] = await inputRef(state, task, name, input)
+  return {
+    task_id: dispatch.cloud_task_id,
+    task_key: task.task_key,
+    run_id: task.run_id,
+    attempt: dispatch.attempt,
+    attempt_id: dispatch.attempt_id,
+    asset_key: task.asset_key ?? task.task_key,
+    partition:
+      task.partition_key === null
+        ? null
+        : {
+            key: task.partition_key,
+            values: task.partition_values,
+            ...(task.partition_keys && { keys: [...task.partition_keys] }),
+          },
+    payload: {
+      graph_version: run?.graph_version ?? null,
+      inputs,
+      timeout_sec: task.timeout_sec,
+      heartbeat_timeout_sec: task.heartbeat_timeout_sec,
+      labels: run?.labels ?? {},
+    },
+  }
+}
+
+function definitionOf(rows: Rows, assetKey: string): AssetDefinition | undefined {
+  return rows.hot(assetDefinitions).get(assetKey)?.definition as AssetDefinition | undefined
+}
+
+type Input = AssetDefinition['inputs'][string]
+type StoredValue = InputRef['values'][number]
+
+/** Where the partitions lie that an input takes, and whether code gets one of them or a collection. */
+async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string, input: Input): Promise<InputRef> {
+  const { asset_key: upstream } = input
+  const definition = definitionOf(state.rows, upstream)
+  const { keys, many } = partitionsOf(state, task, input, definition)
+  const ref = { asset_key: upstream, io: definition?.io ?? 'json', uri: definition?.uri ?? null, many }
+  if (definition?.kind === 'source') {
+    const values = definition.partitions ? [...keysOf(keys)].map((key) => ({ partition_key: key, materialization_id: '' })) : []
+    return { ...ref, values }
+  }
+  const values = await lastValues(state, task, upstream, [...keysOf(keys)])
+  const absent = values.flatMap((value, i) => (value === undefined ? [keys.at(i)] : []))
+  if (absent.length > 0) throw neverMade(task, name, upstream, absent)
+  return { ...ref, values: values as StoredValue[] }
+}
+
+/** A worker is told all of them in one message. */
+const MOST_VALUES = 100_000
+
+function partitionsOf(
+  { partitions }: KnownState,
+  task: Readonly<TaskRow>,
+  { asset_key: upstream, mapping: said }: Input,
+  definition: AssetDefinition | undefined,
+): { keys: KeyList; many: boolean } {
+  if (!definition?.partitions) return { keys: listOf(['']), many: false }
+  const now = partitions()
+  const own = task.asset_key ?? ''
+  const mapping = now.mapping(own, upstream, said)
+  const sets = { downstream: now.of(own), upstream: now.of(upstream) }
+  // Of a range each partition takes its own, but for what is the same whatever is made.
+  const inRange = task.partition_keys && !takesSame(mapping) ? task.partition_keys : undefined
+  const made = inRange ?? [task.partition_keys?.[0] ?? task.partition_key ?? '']
+  const { keys, missing } = upstreamOf(now, own, { upstream, mapping }, made)
+  const many = inRange !== undefined || takesMany(mapping, sets)
+  // The first window of an asset that is made from its own past has none before it.
+  if (own === upstream) return { keys, many }
+  if (missing.count > 0) throw noSuchUpstream(task, upstream, missing.at(0))
+  if (!many && keys.count === 0) throw mapping.type === 'static' ? unmapped(task, upstream) : noSuchUpstream(task, upstream)
+  if (!many && keys.count > 1) throw takesOne(task, upstream, keys.count)
+  if (keys.count > MOST_VALUES) throw tooManyValues(task, upstream, keys.count)
+  return { keys, many }
+}
+
+/** What these partitions are made from, each once. */
+function upstreamOf(
+  now: GraphPartitions,
+  own: string,
+  link: Link,
+  made: readonly string[],
+): { keys: KeyList; missing: KeyList } {
+  const found = made.map((key) => now.upstreamOf(own, link, key))
+  const once = (lists: readonly KeyList[]): KeyList => listOf([...new Set(lists.flatMap((list) => [...keysOf(list)]))])
+  const [first] = found
+  if (first !== undefined && found.length === 1) return { keys: concat(first.ranges), missing: first.missing }
+  return { keys: once(found.flatMap(({ ranges }) => ranges)), missing: once(found.map(({ missing }) => missing)) }
+}
+
+/** What this run made of upstream partitions if it did, otherwise the last that anybody made. */
+async function lastValues(
+  state: KnownState,
+  task: Readonly<TaskRow>,
+  upstream: string,
+  keys: readonly string[],
+): Promise<(StoredValue | undefined)[]> {
+  const own = keys.map((key) => madeHere(state.rows, task, upstream, key))
+  const others = keys.filter((_, i) => own[i] === undefined)
+  const names = keysOfAsset(state.rows, upstream)
+  const rows = await state.lookup(
+    partitionStatus,
+    others.flatMap((key) => names.map((name) => [name, key])),
+  )
+  const known = new Map(others.map((key, i) => [key, joinedStatus(rows.slice(i * names.length, (i + 1) * names.length))]))
+  return keys.map((key, i) => own[i] ?? valueIn(known.get(key)))
+}
+
+function madeHere(rows: Rows, { run_id }: Readonly<TaskRow>, upstream: string, key: string): StoredValue | undefined {
+  const made = rows.hot(tasks).get(run_id, taskKey(upstream, key))
+  if (!made?.materialization_id) return undefined
+  const attempt = rows.hot(taskAttempts).get(made.run_id, made.task_key, made.attempt)
+  const path = (attempt?.output as { path?: string | null } | null)?.path ?? null
+  return { partition_key: key, materialization_id: made.materialization_id, path }
+}
+
+type StatusRow = RowOf<typeof partitionStatus.columns>
+
+function valueIn(row: StatusRow | undefined): StoredValue | undefined {
+  if (!row?.last_materialization_id || isWiped(row)) return undefined
+  const { partition_key, last_materialization_id, last_materialization_path } = row
+  return { partition_key, materialization_id: last_materialization_id, path: last_materialization_path }
+}
+
+function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key?: string): ServoError {
+  const what = key === undefined ? `a partition of ${upstream}` : taskKey(upstream, key)
+  return new ServoError('not_found', 'upstream_missing', `${task_key} is made from ${what}, which does not exist`, {
+    hint: 'Begin later, or let the partitions it is made from begin earlier.',
+  })
+}
+
+const unmapped = ({ task_key }: Readonly<TaskRow>, upstream: string): ServoError =>
+  new ServoError('not_found', 'upstream_missing', `nothing says which partition of ${upstream} ${task_key} is made from`, {
+    hint: `Name its key in the table of .map() of ${upstream}.`,
+  })
+
+const takesOne = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
+  new ServoError('invalid', 'several_values', `${task_key} takes one partition of ${upstream}, and ${count} overlap it`, {
+    hint: 'Their windows begin at other moments. Take them as a Map: .window({ from: 0, to: 0 }).',
+  })
+
+const tooManyValues = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
+  new ServoError('invalid', 'too_many_values', `${task_key} is made from ${count} partitions of ${upstream}`, {
+    hint: `Up to ${MOST_VALUES} can be inputs. List it in deps and read the data in the body.`,
+  })
+
+function neverMade(task: Readonly<TaskRow>, name: string, upstream: string, absent: readonly string[]): ServoError {
+  const [first = ''] = absent
+  const more = absent.length > 1 ? ` and ${absent.length - 1} more` : ''
+  return new ServoError(
+    'not_found',
+    'input_missing',
+    `${task.task_key} needs ${taskKey(upstream, first)}${more} (its input ${name}), which was never made`,
+    {
+      hint:
+        first === ''
+          ? `Run it too: servo run "+key:\\"${task.asset_key}\\""`
+          : `Make it first: servo run ${upstream} --partition ${first}`,
+    },
+  )
+}

@@ -1,0 +1,194 @@
+import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
+import { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
+import { LOCAL_QUEUE } from '../../domain/dispatch/queue.ts'
+import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
+import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
+import { type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
+import { localWorkerId } from '../../domain/tasks/worker-id.ts'
+import type { Reactor } from '../../engine/loop.ts'
+import { isServoError } from '../../lib/error.ts'
+import { SECOND_MS, toIso } from '../../lib/time.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import type { Row } from '../../model/table.ts'
+import type { AlarmClock } from '../../ports/clock.ts'
+import { notBegun, notRecorded, taskFinished } from './attempt-end.ts'
+import type { AttemptLogs } from './logs.ts'
+import { Lookahead } from './lookahead.ts'
+import type { Workers } from './workers.ts'
+
+type Dispatch = Row<typeof dispatchOutbox>
+
+export interface LocalDispatchOptions {
+  readonly workers: Workers
+  readonly clock: AlarmClock
+  /** Names this process. */
+  readonly instance: string
+  readonly logs: AttemptLogs
+  readonly submit: (events: readonly NewEvent[]) => Promise<unknown>
+  /** Resolves when what waits to be written now is. */
+  readonly durable: () => Promise<void>
+  readonly rows: () => Rows
+  /** What a worker is told about a task, its inputs included. */
+  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Dispatch>) => Promise<DispatchEnvelope>
+  readonly cancelGraceMs: number
+}
+
+interface Running {
+  readonly dispatch: Readonly<Dispatch>
+  /** When a worker took it; undefined while it waits for one. */
+  startedAt: number | undefined
+  cancelled: boolean
+}
+
+/** An attempt that ends sooner than this is written down once, when it ends: its end also tells when it began. */
+const REPORT_START_AFTER_MS = 500
+
+/** Not all who wait for a busy ledger try again at the moment in which it has written something. */
+const BUSY_MS = 50
+
+/**
+ * Carries dispatches to the workers of this machine and their results back. It keeps nothing that the state does not hold:
+ * after a restart the reactor is shown every dispatch again, and those that no worker ever began are begun.
+ */
+export class LocalDispatch {
+  readonly #options: LocalDispatchOptions
+  readonly #running = new Map<string, Running>()
+  /** Attempts that have ended, and whose end is not on record yet. */
+  readonly #ended = new Set<string>()
+  #unreported: Running[] = []
+  readonly #lookahead = new Lookahead()
+  #closed = false
+
+  constructor(options: LocalDispatchOptions) {
+    this.#options = options
+  }
+
+  get reactors(): readonly Reactor[] {
+    return [
+      { watches: dispatchOutbox, react: (row) => this.#dispatch(row as Dispatch) },
+      { watches: runs, react: (row) => this.#cancelRun(row as Row<typeof runs>) },
+    ]
+  }
+
+  /** Attempts that workers have now. */
+  get size(): number {
+    return this.#running.size
+  }
+
+  /** How many attempts workers shall have, those that wait beside busy ones included. */
+  capacity(workers: number): number {
+    return workers + this.#lookahead.for(workers)
+  }
+
+  /** From now on nothing begins; what runs is cut off by whoever ends the workers, and found lost after a restart. */
+  close(): void {
+    this.#closed = true
+  }
+
+  #dispatch(dispatch: Readonly<Dispatch>): void {
+    if (dispatch.worker_queue !== LOCAL_QUEUE) return
+    const { attempt_id, status } = dispatch
+    if (this.#closed || status === 'ACKED' || this.#running.has(attempt_id) || this.#ended.has(attempt_id)) return
+    const task = this.#options.rows().hot(tasks).get(dispatch.run_id, dispatch.task_key)
+    if (task === undefined || task.state !== 'DISPATCHED' || task.attempt !== dispatch.attempt) return
+    const running: Running = { dispatch, startedAt: undefined, cancelled: false }
+    this.#running.set(attempt_id, running)
+    void this.#run(running, task)
+  }
+
+  async #run(running: Running, task: Readonly<TaskRow>): Promise<void> {
+    const { dispatch } = running
+    const result = await this.#attempt(running, task).catch(notBegun)
+    this.#options.logs.end(dispatch.attempt_id)
+    this.#running.delete(dispatch.attempt_id)
+    if (running.startedAt !== undefined) this.#lookahead.ended(this.#options.clock.now() - running.startedAt)
+    // Workers that were ended with this process tell nothing about their attempts.
+    if (this.#closed) return
+    const { instance, clock } = this.#options
+    const ended = { workerId: localWorkerId(instance), startedAt: running.startedAt ?? null, now: clock.now() }
+    const report = (what: AttemptResultInput): Promise<unknown> => this.#submit([taskFinished(dispatch, what, ended)])
+    this.#ended.add(dispatch.attempt_id)
+    try {
+      await report(result)
+    } catch (error) {
+      // If the ledger cannot be written, this process ends, and the next finds the attempt lost.
+      if (isServoError(error, 'invalid')) await report(notRecorded(error)).catch(() => undefined)
+    }
+    this.#ended.delete(dispatch.attempt_id)
+  }
+
+  /** Nobody else knows what becomes of an attempt: while the ledger has more to write than it takes, this waits. */
+  async #submit(events: readonly NewEvent[]): Promise<void> {
+    const { submit, durable, clock } = this.#options
+    for (;;) {
+      try {
+        await submit(events)
+        return
+      } catch (error) {
+        if (!isServoError(error, 'unavailable') || error.code !== 'ledger_busy' || this.#closed) throw error
+      }
+      // If that fails, whoever is asked next says what to think of it.
+      await durable().catch(() => undefined)
+      await clock.sleep(BUSY_MS)
+    }
+  }
+
+  async #attempt(running: Running, task: Readonly<TaskRow>): Promise<AttemptResultInput> {
+    const { workers, logs, envelopeFor } = this.#options
+    const { run_id } = running.dispatch
+    const run = this.#options.rows().hot(runs).get(run_id)
+    if (run?.cancel_requested_at) return { outcome: 'CANCELLED' }
+    const envelope = await envelopeFor(task, running.dispatch)
+    if (running.cancelled) return { outcome: 'CANCELLED' }
+    return await workers.run(envelope, {
+      ...(task.timeout_sec !== null && { timeoutMs: task.timeout_sec * SECOND_MS }),
+      onStart: () => this.#started(running),
+      onLog: (entries) => logs.add(running.dispatch, entries),
+    })
+  }
+
+  #started(running: Running): void {
+    running.startedAt = this.#options.clock.now()
+    this.#unreported.push(running)
+    if (this.#unreported.length === 1) this.#options.clock.after(REPORT_START_AFTER_MS, () => this.#reportStarts())
+  }
+
+  #reportStarts(): void {
+    const { clock, instance } = this.#options
+    const now = clock.now()
+    const events: NewEvent[] = []
+    const later: Running[] = []
+    for (const running of this.#unreported) {
+      const { run_id, task_key, attempt, attempt_id } = running.dispatch
+      if (this.#running.get(attempt_id) !== running) continue
+      const startedAt = running.startedAt as number
+      if (now - startedAt < REPORT_START_AFTER_MS) {
+        later.push(running)
+        continue
+      }
+      const start = {
+        run_id,
+        task_key,
+        attempt,
+        attempt_id,
+        worker_id: localWorkerId(instance),
+        started_at: toIso(startedAt),
+      }
+      events.push(newEvent(TaskStarted, start, { correlation_id: run_id }))
+    }
+    this.#unreported = later
+    if (later.length > 0) clock.after(REPORT_START_AFTER_MS, () => this.#reportStarts())
+    if (events.length > 0 && !this.#closed) void this.#submit(events).catch(() => undefined)
+  }
+
+  #cancelRun(run: Readonly<Row<typeof runs>>): void {
+    if (run.cancel_requested_at === null || isRunOver(run.state)) return
+    const { cancelGraceMs: graceMs } = this.#options
+    for (const running of this.#running.values()) {
+      if (running.dispatch.run_id !== run.run_id || running.cancelled) continue
+      running.cancelled = true
+      this.#options.workers.cancel(running.dispatch.attempt_id, { graceMs, reason: 'the run was cancelled' })
+    }
+  }
+}

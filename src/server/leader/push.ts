@@ -1,0 +1,85 @@
+import type { DispatchEnvelope } from '../../contract/dispatch.ts'
+import { ServoError } from '../../lib/error.ts'
+import { SECOND_MS } from '../../lib/time.ts'
+import type { AlarmClock } from '../../ports/clock.ts'
+import type { Offer } from './offers.ts'
+
+/** Hands an envelope to whoever takes work at this address. Rejects when it was not taken. */
+export type Post = (url: string, envelope: DispatchEnvelope) => Promise<void>
+
+export interface PusherOptions {
+  readonly clock: AlarmClock
+  readonly post: Post
+  /** Where a queue is, and what to tell it; undefined when there is nothing to tell any more. */
+  readonly letterFor: (offer: Offer) => Promise<{ url: string; envelope: DispatchEnvelope } | undefined>
+  /** Writes down whether the queue took it. */
+  readonly acknowledge: (offer: Offer, status: 'CREATED' | 'FAILED') => Promise<void>
+  readonly onTrouble: (error: unknown) => void
+}
+
+/** With the pauses between them, half a minute: longer than a service takes to start again, or a new version to be rolled out. */
+const TRIES = 6
+const POST_TIMEOUT_MS = 30 * SECOND_MS
+
+/** Tells queues of their work. A queue that does not answer is told again, and given up only for a while. */
+export class Pusher {
+  readonly #options: PusherOptions
+  readonly #pushing = new Set<string>()
+
+  constructor(options: PusherOptions) {
+    this.#options = options
+  }
+
+  push(offer: Offer): void {
+    if (this.#pushing.has(offer.attempt_id)) return
+    this.#pushing.add(offer.attempt_id)
+    void this.#deliver(offer)
+      .catch((error: unknown) => this.#options.onTrouble(error))
+      .finally(() => this.#pushing.delete(offer.attempt_id))
+  }
+
+  async #deliver(offer: Offer): Promise<void> {
+    const { clock, post, letterFor, acknowledge, onTrouble } = this.#options
+    for (let attempt = 1; ; attempt++) {
+      const letter = await letterFor(offer)
+      if (letter === undefined) return
+      try {
+        await post(letter.url, letter.envelope)
+        return await acknowledge(offer, 'CREATED')
+      } catch (cause) {
+        if (attempt === TRIES) {
+          onTrouble(notTaken(offer, letter.url, cause))
+          return await acknowledge(offer, 'FAILED')
+        }
+      }
+      await clock.sleep(SECOND_MS * 2 ** (attempt - 1))
+    }
+  }
+}
+
+/** Of the address only the beginning is told: the rest may be a secret between us and the queue. */
+function notTaken({ queue, task_key }: Offer, url: string, cause: unknown): ServoError {
+  const { origin } = new URL(url)
+  return new ServoError('unavailable', 'push_failed', `the queue ${queue} at ${origin} did not take ${task_key}`, {
+    hint: `It is told again in a while. Check that something answers there, and the address in queues.${queue}.push.`,
+    cause,
+  })
+}
+
+export const postJson: Post = async (url, envelope) => {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      // The same for every try: who takes the same work twice can tell.
+      'idempotency-key': envelope.task_id,
+      ...(envelope.traceparent && { traceparent: envelope.traceparent }),
+    },
+    body: JSON.stringify(envelope),
+    // The token goes to the address that was configured and nowhere else.
+    redirect: 'manual',
+    signal: AbortSignal.timeout(POST_TIMEOUT_MS),
+  })
+  await response.body?.cancel()
+  if (!response.ok) throw new ServoError('unavailable', 'push_refused', `it answered ${response.status}`)
+}

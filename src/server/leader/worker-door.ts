@@ -1,0 +1,69 @@
+import type { Hono } from 'hono'
+import { addressed, type ReturnAddress } from '../../api/addressed.ts'
+import { isSameToken } from '../../api/app.ts'
+import { TaskTokens } from '../../api/tokens.ts'
+import { workerRoutes } from '../../api/worker-routes.ts'
+import type { ProjectManifest } from '../../contract/definition.ts'
+import type { Scope } from '../../engine/paths.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
+import type { AnyRow } from '../../model/table.ts'
+import type { AlarmClock } from '../../ports/clock.ts'
+import type { Secrets } from '../machine/secrets.ts'
+import type { RunReader } from '../workspace/run-reader.ts'
+import type { ForeignDispatch } from './foreign-dispatch.ts'
+import type { Speaker } from './logs.ts'
+
+export interface WorkerDoorOptions {
+  readonly foreign: ForeignDispatch
+  readonly secrets: Pick<Secrets, 'task_tokens' | 'api_token'>
+  readonly scope: Scope
+  readonly clock: AlarmClock
+}
+
+/** Where workers that are not ours come in, and what leads them there. */
+export class WorkerDoor {
+  readonly routes: Hono
+  readonly #foreign: ForeignDispatch
+  readonly #address: ReturnAddress
+  #url: string | undefined
+  #queues: ProjectManifest['queues'] | undefined
+
+  constructor({ foreign, secrets, scope, clock }: WorkerDoorOptions) {
+    const { id, value } = secrets.task_tokens
+    const tokens = new TaskTokens({ keys: [{ id, secret: Buffer.from(value) }], clock })
+    this.#foreign = foreign
+    this.#address = { tokens, scope, baseUrl: () => this.#url ?? '' }
+    const mayClaim = async (token: string) => (isSameToken(token, secrets.api_token) ? 'allowed' : 'unknown')
+    this.routes = workerRoutes({ ...this.#address, callbacks: foreign, clock, mayClaim })
+  }
+
+  /** It is found here from now on. */
+  open(url: string): void {
+    this.#url = url
+    this.#route()
+  }
+
+  /** What the project says of its queues. */
+  tell(queues: ProjectManifest['queues']): void {
+    this.#queues = queues
+    this.#route()
+  }
+
+  /** A queue is told of work only once its workers can answer. */
+  #route(): void {
+    if (this.#url === undefined || this.#queues === undefined) return
+    this.#foreign.route({ queues: this.#queues, address: (envelope) => addressed(envelope, this.#address) })
+  }
+}
+
+/** How an attempt ended, by the tables that were published. */
+export async function endedAttempt(reader: RunReader, { run_id, attempt_id }: Speaker): Promise<AnyRow | undefined> {
+  try {
+    const { attempts } = await reader.get(run_id)
+    return attempts.find((row) => row['attempt_id'] === attempt_id)
+  } catch (error) {
+    if (!isServoError(error, 'not_found')) throw error
+    // Neither in memory nor in a table: on its way from one to the other.
+    throw new ServoError('unavailable', 'being_sealed', `${run_id} is just becoming history`, { hint: 'Try again.' })
+  }
+}

@@ -1,0 +1,34 @@
+// A worker process: node worker-process.ts <project folder> <data folder>, started by WorkerPool with pipes at 3 and 4.
+
+import { randomBytes } from 'node:crypto'
+import { flushCompileCache } from 'node:module'
+import path from 'node:path'
+import { fsStore } from '../../adapters/fs/object-store.ts'
+import { ulidSource } from '../../lib/ulid.ts'
+import { loadProject } from '../../sdk/project.ts'
+import { serveAttempts } from '../../worker/child.ts'
+import { projectExecution } from '../../worker/execution.ts'
+
+/** Later than the first attempt, which somebody may be waiting for. */
+const CACHE_FLUSH_MS = 500
+
+const [, , projectDir = '.', dataDir = '.servo'] = process.argv
+
+// Meant for this process, not for what user code starts.
+delete process.env['NODE_COMPILE_CACHE']
+
+const store = fsStore(dataDir)
+
+await serveAttempts(async () => {
+  const project = await loadProject(projectDir)
+  if ('problems' in project) return project
+  // Node saves the cache when a process exits by itself, which a worker never does.
+  setTimeout(flushCompileCache, CACHE_FLUSH_MS).unref()
+  return projectExecution(project, {
+    store,
+    fileOf: (name) => path.join(store.dir, name),
+    projectDir,
+    now: Date.now,
+    newId: ulidSource(Date.now, randomBytes),
+  })
+}, Date.now)

@@ -1,0 +1,99 @@
+import type { AcceptedFacts, ReportBody, WipeBody } from '../../api/asset-contract.ts'
+import { knownAsset } from '../../domain/assets/known-assets.ts'
+import { namedPartitions } from '../../domain/assets/named-partitions.ts'
+import { MaterializationReported } from '../../domain/partitions/materialization-reported.event.ts'
+import { PartitionWiped } from '../../domain/partitions/partition-wiped.event.ts'
+import { ServoError } from '../../lib/error.ts'
+import { sha256 } from '../../lib/hash.ts'
+import { MINUTE_MS, toIso, toMs } from '../../lib/time.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import { readKey } from '../../partitions/key.ts'
+import type { KnownAssets } from './known-assets.ts'
+
+/** What people and other systems tell of assets: that something was made elsewhere, or that what was made does not count. */
+export class AssetFacts {
+  readonly #known: KnownAssets
+
+  constructor(known: KnownAssets) {
+    this.#known = known
+  }
+
+  async report(assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts> {
+    if (body.partition !== undefined && body.partitions !== undefined) throw twice()
+    const asked = body.partitions ?? (body.partition === undefined ? undefined : [body.partition])
+    const keys = this.#named(assetKey, asked)
+    const { code_version, metadata, materialization_id } = body
+    const request_id = body.report_id ?? this.#known.mintId()
+    const materialized_at = toIso(pastMoment(body.materialized_at, this.#known.now()))
+    const several = this.#known.graph.partitions().of(assetKey).dimensions.length > 0
+    const events = keys.map((partition_key) => {
+      const report_id = idFor(request_id, partition_key)
+      const fact = { report_id, asset_key: assetKey, partition_key, materialized_at, reported_by: user }
+      const more = {
+        // What is materialized has a name; one that nobody gave is that of its report.
+        materialization_id: materialization_id ?? report_id,
+        ...(several && { partition_values: { ...readKey(partition_key) } }),
+        ...(code_version !== undefined && { code_version }),
+        ...(metadata !== undefined && { metadata }),
+      }
+      return newEvent(MaterializationReported, { ...fact, ...more }, { actor: user })
+    })
+    return await this.#record(assetKey, keys, request_id, events)
+  }
+
+  async wipe(assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts> {
+    const keys = this.#named(assetKey, body.partitions)
+    const request_id = body.request_id ?? this.#known.mintId()
+    const events = keys.map((partition_key) => {
+      const fact = { request_id: idFor(request_id, partition_key), asset_key: assetKey, partition_key, wiped_by: user }
+      return newEvent(PartitionWiped, { ...fact, reason: body.reason ?? null }, { actor: user })
+    })
+    return await this.#record(assetKey, keys, request_id, body.dry_run ? [] : events)
+  }
+
+  #named(assetKey: string, asked: readonly string[] | undefined): string[] {
+    const { graph } = this.#known
+    knownAsset(graph.get().graph, assetKey)
+    return namedPartitions(assetKey, asked, graph.partitions())
+  }
+
+  async #record(
+    assetKey: string,
+    keys: readonly string[],
+    request_id: string,
+    events: readonly NewEvent[],
+  ): Promise<AcceptedFacts> {
+    const { event_id, news } = events.length === 0 ? { event_id: null, news: 0 } : await this.#known.submit(events)
+    const partitions = { count: keys.length, first: keys[0] ?? null, last: keys.at(-1) ?? null }
+    return { asset_key: assetKey, partitions, request_id, accepted_event_id: event_id, created: news > 0 }
+  }
+}
+
+/** Room for the name of a request in front of it. */
+const MAX_KEY = 256
+
+/** Each partition of a request is a fact of its own, and the same one when the request is made again. */
+const idFor = (requestId: string, partitionKey: string): string =>
+  partitionKey === '' ? requestId : `${requestId}:${partitionKey.length > MAX_KEY ? sha256(partitionKey) : partitionKey}`
+
+/** Clocks of two machines agree no better than this; what is a little ahead of ours happened just now. */
+const CLOCK_SKEW_MS = MINUTE_MS
+
+function pastMoment(text: string | undefined, now: number): number {
+  const moment = text === undefined ? now : toMs(text)
+  const refuse = (code: string, why: string): never => {
+    throw new ServoError('invalid', code, why, {
+      hint: 'Tell when it was made, in UTC such as 2025-01-15T10:00:00Z, or leave that away for now.',
+      facts: { field: 'materialized_at' },
+    })
+  }
+  if (moment > now + CLOCK_SKEW_MS) refuse('in_the_future', `${text} has not come yet: it is ${toIso(now)}`)
+  if (moment <= 0) refuse('before_1970', `${text} is too long ago: time is counted from 1970 on`)
+  return Math.min(moment, now)
+}
+
+const twice = (): ServoError =>
+  new ServoError('invalid', 'bad_body', 'partition and partitions are both given', {
+    hint: 'Give one of them; partitions takes several.',
+    facts: { field: 'partitions' },
+  })

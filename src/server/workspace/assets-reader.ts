@@ -1,0 +1,125 @@
+import type { AssetDetail, AssetLink, AssetPage, AssetSummary, GraphView, PageQuery } from '../../api/asset-contract.ts'
+import type { AssetDefinition } from '../../contract/definition.ts'
+import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
+import { keysOfAsset } from '../../domain/assets/former-keys.ts'
+import type { GraphPartitions } from '../../domain/assets/graph-partitions.ts'
+import { knownAsset, selectedAssets } from '../../domain/assets/known-assets.ts'
+import { isWiped, partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import { assert } from '../../lib/assert.ts'
+import { toIso } from '../../lib/time.ts'
+import { mappingInWords, partitionsInWords } from '../../partitions/in-words.ts'
+import type { PartitionSet } from '../../partitions/partition-set.ts'
+import type { KnownAssets } from './known-assets.ts'
+import { lastRunOf } from './last-run.ts'
+import { pageOf } from './page.ts'
+import { joinedStatus } from './status-row.ts'
+import { wireRow } from './wire.ts'
+
+/** Assets as the newest graph declares them, with what is known of each now. */
+export class AssetReader {
+  readonly #known: KnownAssets
+
+  constructor(known: KnownAssets) {
+    this.#known = known
+  }
+
+  list({ select, ...query }: PageQuery & { select: readonly string[] }): AssetPage {
+    const { graph } = this.#known.graph.get()
+    const selected = selectedAssets(graph, select)
+    const { names, next_cursor } = pageOf(selected, query)
+    const summary = this.#summaries()
+    return { assets: names.map(summary), total: selected.length, next_cursor }
+  }
+
+  graph(select: readonly string[]): GraphView {
+    const { graph, version } = this.#known.graph.get()
+    const selected = new Set(selectedAssets(graph, select))
+    const summary = this.#summaries()
+    const order = graph.order.filter((key) => selected.has(key))
+    const edges = order.flatMap((to) =>
+      graph
+        .upstream(to)
+        .filter((from) => selected.has(from))
+        .map((from) => ({ from, to })),
+    )
+    return { graph_version: version, nodes: order.map(summary), edges }
+  }
+
+  async get(assetKey: string): Promise<AssetDetail> {
+    const { graph } = this.#known.graph.get()
+    const definition = knownAsset(graph, assetKey)
+    const recorded = this.#known.rows().hot(assetDefinitions).get(assetKey)
+    assert(recorded !== undefined, `${assetKey} is in the graph and not in its table`)
+    const status = definition.partitions ? undefined : await this.#statusOf(assetKey)
+    return {
+      asset: this.#summaries()(assetKey),
+      definition,
+      asset_id: recorded.asset_id,
+      defined_at: toIso(recorded.defined_at),
+      graph_version: recorded.graph_version,
+      upstream: this.#links(definition),
+      downstream: graph.downstream(assetKey),
+      status: status === undefined ? null : wireRow(partitionStatus, status),
+      wiped: status !== undefined && isWiped(status),
+      last_run: await lastRunOf(this.#known, assetKey, status),
+    }
+  }
+
+  /** Of an asset that is made as a whole, under whatever key. */
+  async #statusOf(assetKey: string) {
+    const keys = keysOfAsset(this.#known.rows(), assetKey)
+    return joinedStatus(await Promise.all(keys.map((key) => this.#known.lookup(partitionStatus, key, ''))))
+  }
+
+  /** One look at the clock for all of them; assets of equal partitions are counted once. */
+  #summaries(): (assetKey: string) => AssetSummary {
+    const { graph } = this.#known.graph.get()
+    const partitions = this.#known.graph.partitions()
+    const known = new Map<PartitionSet, AssetSummary['partitions']>()
+    return (assetKey) => {
+      const { kind, group, description } = graph.assets.get(assetKey) as AssetDefinition
+      const set = partitions.of(assetKey)
+      let summary = known.get(set)
+      if (summary === undefined) {
+        summary = partitionsOf(set)
+        known.set(set, summary)
+      }
+      return {
+        asset_key: assetKey,
+        kind,
+        group,
+        description: description ?? null,
+        partitions: summary,
+        upstream: graph.upstream(assetKey).length,
+        downstream: graph.downstream(assetKey).length,
+      }
+    }
+  }
+
+  #links({ asset_key, inputs, deps }: AssetDefinition): AssetLink[] {
+    const { graph } = this.#known.graph.get()
+    const partitions = this.#known.graph.partitions()
+    const named = [
+      ...Object.entries(inputs).map(([input, of]) => ({ input, ...of })),
+      ...deps.map((of) => ({ input: null, ...of })),
+    ]
+    return named.map(({ input, asset_key: upstream, mapping }) => ({
+      asset_key: upstream,
+      input,
+      mapping: mapping ?? null,
+      words: graph.assets.has(upstream) ? linkInWords(partitions, asset_key, upstream, mapping) : null,
+    }))
+  }
+}
+
+function partitionsOf(set: PartitionSet): AssetSummary['partitions'] {
+  const { definition, count } = set
+  if (definition === undefined) return null
+  const [first, last] = count === 0 ? [null, null] : [set.at(0), set.at(count - 1)]
+  return { words: partitionsInWords(definition), count, first, last }
+}
+
+function linkInWords(partitions: GraphPartitions, assetKey: string, upstream: string, mapping: unknown): string | null {
+  if (partitions.of(upstream).definition === undefined) return null
+  return mappingInWords(partitions.mapping(assetKey, upstream, mapping))
+}

@@ -1,0 +1,28 @@
+import type { PageQuery } from '../../api/asset-contract.ts'
+import { ServoError } from '../../lib/error.ts'
+import { countWhile } from '../../lib/search.ts'
+
+/** A part of a sorted list: what comes after the last name of the page before, whatever came or went since. */
+export function pageOf(
+  names: readonly string[],
+  { limit, cursor }: PageQuery,
+): { names: string[]; next_cursor: string | null } {
+  const after = cursor === undefined ? undefined : nameIn(cursor)
+  const from = after === undefined ? 0 : countWhile(names.length, (i) => (names[i] as string) <= after)
+  const page = names.slice(from, from + limit)
+  const last = page.at(-1)
+  const isEnd = last === undefined || from + limit >= names.length
+  return { names: page, next_cursor: isEnd ? null : Buffer.from(last).toString('base64url') }
+}
+
+function nameIn(cursor: string): string {
+  const name = Buffer.from(cursor, 'base64url').toString()
+  if (Buffer.from(name).toString('base64url') === cursor) return name
+  throw badCursor()
+}
+
+export const badCursor = (): ServoError =>
+  new ServoError('invalid', 'bad_cursor', 'the cursor is none that a page ended with', {
+    hint: 'Give next_cursor of the page before as it is, or leave it away for the first page.',
+    facts: { field: 'cursor' },
+  })

@@ -1,0 +1,87 @@
+import type { AcceptedKeys, KeyPage, KeysBody, PageQuery } from '../../api/asset-contract.ts'
+import { refuseUnknownSet } from '../../domain/assets/dynamic-sets.ts'
+import { inParts } from '../../domain/assets/parts.ts'
+import { dynamicKeysOf } from '../../domain/partitions/dynamic-keys.ts'
+import { dynamicPartitions } from '../../domain/partitions/dynamic-partitions.table.ts'
+import { PartitionKeysAdded } from '../../domain/partitions/partition-keys-added.event.ts'
+import { PartitionKeysRemoved } from '../../domain/partitions/partition-keys-removed.event.ts'
+import { ServoError } from '../../lib/error.ts'
+import { canonicalJson } from '../../lib/json.ts'
+import { toIso } from '../../lib/time.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import { idempotencyKeys } from '../../model/system-tables.ts'
+import type { KnownAssets } from './known-assets.ts'
+import { pageOf } from './page.ts'
+
+/** The keys of dynamic sets: which there are, and that some come or go. */
+export class PartitionKeys {
+  readonly #known: KnownAssets
+
+  constructor(known: KnownAssets) {
+    this.#known = known
+  }
+
+  list(setName: string, query: PageQuery): KeyPage {
+    refuseUnknownSet(this.#known.graph.get(), setName)
+    const all = dynamicKeysOf(this.#known.rows())(setName)
+    const { names, next_cursor } = pageOf(all, query)
+    const rows = this.#known.rows().hot(dynamicPartitions)
+    const keys = names.flatMap((partition_key) => {
+      const row = rows.get(setName, partition_key)
+      return row === undefined ? [] : [{ partition_key, changed_at: toIso(row.changed_at), changed_by: row.changed_by }]
+    })
+    return { set_name: setName, keys, total: all.length, next_cursor }
+  }
+
+  async change(setName: string, { add = [], remove = [], request_id }: KeysBody, user: string): Promise<AcceptedKeys> {
+    refuseUnknownSet(this.#known.graph.get(), setName)
+    const [wanted, unwanted] = [new Set(add), new Set(remove)]
+    refuseNonsense(wanted, unwanted)
+    const id = request_id ?? this.#known.mintId()
+    const total = wanted.size + unwanted.size
+    const nothing = { set_name: setName, request_id: id, added: 0, removed: 0, accepted_event_id: null, created: false }
+    // Not left to the fold alone: keys that changed since may be cut into other parts than they were then.
+    if (request_id !== undefined && (await this.#wasMade(request_id))) return { ...nothing, unchanged: total }
+    const rows = this.#known.rows().hot(dynamicPartitions)
+    const isPresent = (key: string): boolean => rows.get(setName, key)?.present === true
+    const added = [...wanted].filter((key) => !isPresent(key))
+    const removed = [...unwanted].filter(isPresent)
+    const unchanged = total - added.length - removed.length
+    const said = { set_name: setName, changed_by: user }
+    const events = [
+      ...partsOf(added, id).map((part) => newEvent(PartitionKeysAdded, { ...said, ...part }, { actor: user })),
+      ...partsOf(removed, id).map((part) => newEvent(PartitionKeysRemoved, { ...said, ...part }, { actor: user })),
+    ] satisfies NewEvent[]
+    if (events.length === 0) return { ...nothing, unchanged }
+    const { event_id, news } = await this.#known.submit(events)
+    if (news === 0) return { ...nothing, unchanged: total }
+    const changed = { added: added.length, removed: removed.length, unchanged }
+    return { ...nothing, ...changed, accepted_event_id: event_id, created: true }
+  }
+
+  async #wasMade(requestId: string): Promise<boolean> {
+    const first = { request_id: requestId, set_name: '', keys: [], changed_by: '' }
+    for (const { idempotencyKey } of [PartitionKeysAdded, PartitionKeysRemoved])
+      if ((await this.#known.lookup(idempotencyKeys, idempotencyKey(first))) !== undefined) return true
+    return false
+  }
+}
+
+/** As many keys as one event holds, each part with an id of its own: the first has that of the request. */
+function partsOf(keys: readonly string[], requestId: string): { request_id: string; keys: string[] }[] {
+  const parts = inParts(keys, keys.map(canonicalJson), (key) => `the key ${key}`)
+  return parts.map((part, index) => ({ request_id: index === 0 ? requestId : `${requestId}:${index}`, keys: part }))
+}
+
+function refuseNonsense(add: ReadonlySet<string>, remove: ReadonlySet<string>): void {
+  if (add.size + remove.size === 0) {
+    throw new ServoError('invalid', 'no_keys', 'no key is given', { hint: 'Give keys to add or to remove.' })
+  }
+  for (const key of add) {
+    if (!remove.has(key)) continue
+    throw new ServoError('invalid', 'bad_body', `${key} is to be added and removed at once`, {
+      hint: 'Decide for one of them, or make two requests.',
+      facts: { field: 'remove' },
+    })
+  }
+}

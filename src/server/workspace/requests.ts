@@ -1,0 +1,33 @@
+import { type RequestedWork, requestFingerprint, runIdFromRunKey, type TenantSecret } from '../../domain/runs/identity.ts'
+import { RunRequested } from '../../domain/runs/run-requested.event.ts'
+import type { SourceRef } from '../../domain/runs/trigger.ts'
+import type { Scope } from '../../engine/paths.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+
+export interface RunRequest extends RequestedWork {
+  readonly run_key: string
+  readonly source: SourceRef
+  readonly priority?: number
+  readonly actor?: string
+}
+
+/** The fact that somebody asked for a run, and the id the run will have. */
+export function runRequested(scope: Scope, secret: TenantSecret, request: RunRequest): { run_id: string; event: NewEvent } {
+  const run_id = runIdFromRunKey(scope.tenant_id, scope.workspace_id, request.run_key, secret)
+  const event = newEvent(
+    RunRequested,
+    {
+      run_key: request.run_key,
+      run_id,
+      secret_id: secret.id,
+      request_fingerprint: requestFingerprint(request),
+      asset_selection: [...request.asset_selection],
+      partition_selection: request.partition_selection ? [...request.partition_selection] : null,
+      trigger_source_ref: request.source,
+      labels: request.labels ?? {},
+      priority: request.priority ?? 0,
+    },
+    { correlation_id: run_id, ...(request.actor !== undefined && { actor: request.actor }) },
+  )
+  return { run_id, event }
+}

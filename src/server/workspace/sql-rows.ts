@@ -1,0 +1,41 @@
+import { resolve } from 'node:path'
+import type { QueryResult } from '../../adapters/duckdb/query.ts'
+import { orchestration } from '../../domain/index.ts'
+import { newestManifest } from '../../engine/manifest.ts'
+import { Paths, type Scope } from '../../engine/paths.ts'
+import { sqlState } from '../../engine/sql-files.ts'
+import { isServoError } from '../../lib/error.ts'
+import type { AnyRow } from '../../model/table.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import type { Sql } from './run-reader.ts'
+
+/** Asks the newest published tables of a folder. DuckDB is loaded when the first question comes. */
+export async function queryNewest(dir: string, store: ObjectStore, scope: Scope, sql: string): Promise<QueryResult> {
+  const { query } = await import('../../adapters/duckdb/query.ts')
+  const newest = () => newestManifest(store, new Paths(scope), scope)
+  for (let manifest = await newest(); ; ) {
+    try {
+      return await query(
+        sql,
+        sqlState(store, orchestration, manifest, (path) => resolve(dir, path)),
+      )
+    } catch (error) {
+      // A file that is gone may have been collected because there is a newer version by now.
+      const newer = isServoError(error, 'corrupt') ? await newest() : manifest
+      if (newer.number === manifest.number) throw error
+      manifest = newer
+    }
+  }
+}
+
+/** The same, with all rows at once. */
+export function sqlOver(dir: string, store: ObjectStore, scope: Scope): Sql {
+  return async (sql) => {
+    const { columns, rows } = await queryNewest(dir, store, scope, sql)
+    const found: AnyRow[] = []
+    for await (const batch of rows()) {
+      for (const row of batch) found.push(Object.fromEntries(row.map((value, i) => [columns[i]?.name as string, value])))
+    }
+    return found
+  }
+}

@@ -1,0 +1,121 @@
+import { setImmediate as pause } from 'node:timers/promises'
+import type { assetDefinitions } from '../../../domain/assets/asset-definitions.table.ts'
+import type { RecordedGraph } from '../../../domain/assets/definitions.ts'
+import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts'
+import { ancestry, type StaleAsset, Staleness, type StatusCounts } from '../../../domain/partitions/staleness.ts'
+import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
+import type { ColdRowsToRead } from '../../../engine/cold-rows.ts'
+import type { Row } from '../../../model/table.ts'
+import { ColumnsCache } from './columns-cache.ts'
+
+export interface StatusSource {
+  readonly graph: () => RecordedGraph
+  /** Which partitions there are now. */
+  readonly partitions: () => GraphPartitions
+  readonly rows: () => ColdRowsToRead
+  readonly now: () => number
+  /** The key of an asset, and those it had before. */
+  readonly keysOf: (assetKey: string) => readonly string[]
+  /** What is on record of an asset: when its definition was recorded, and whether its partitions were ever different. */
+  readonly recorded: (assetKey: string) => Pick<Row<typeof assetDefinitions>, 'defined_at' | 'partitions_varied'> | undefined
+}
+
+/** What can be said of partitions at one moment. */
+export interface Moment {
+  readonly graph: RecordedGraph
+  readonly partitions: GraphPartitions
+  readonly staleness: Staleness
+  readonly rows: ColdRowsToRead
+}
+
+interface Kept extends Moment {
+  /** What it was worked out from. */
+  readonly mark: string
+  readonly columns: ReadonlyMap<string, StatusColumns>
+  readonly counts: Map<string, StatusCounts>
+}
+
+/** Others get their turn after so many milliseconds. */
+const TURN_MS = 8
+const FIRST_CHUNK = 2_048
+
+/** Staleness as of now, worked out again only when something it depends on has changed. */
+export class CurrentStaleness {
+  readonly #source: StatusSource
+  readonly #cache: ColumnsCache
+  /** By what was asked for; the last few questions. */
+  readonly #kept = new Map<string, Kept>()
+
+  constructor(source: StatusSource) {
+    this.#source = source
+    this.#cache = new ColumnsCache(source.rows)
+  }
+
+  async of(assets: readonly string[]): Promise<Kept> {
+    const graph = this.#source.graph()
+    const partitions = this.#source.partitions()
+    const nowMs = this.#source.now()
+    const needed = ancestry(graph, assets)
+    const above = new Set(needed.flatMap((key) => partitions.links(key).map(({ upstream }) => upstream)))
+    const columns = await this.#cache.load(
+      needed.map((key) => ({
+        key,
+        times: {
+          made: above.has(key) || graph.graph.assets.get(key)?.policies['freshness'] !== undefined,
+          inputs: partitions.links(key).length > 0,
+        },
+        keys: this.#source.keysOf(key),
+        set: partitions.of(key),
+        onlyItsKeys: this.#source.recorded(key)?.partitions_varied === false,
+      })),
+    )
+    const asked = assets.join('\0')
+    const mark = markOf(graph, columns, nowMs)
+    const known = this.#kept.get(asked)
+    // Columns that were made anew may have come to the same number of changes, at other positions.
+    if (known?.mark === mark && [...columns].every(([key, own]) => known.columns.get(key) === own)) return known
+    const staleness = new Staleness({ graph, partitions, columns: (key) => columns.get(key) as StatusColumns, nowMs })
+    staleness.prepare(assets)
+    const kept = { graph, partitions, staleness, rows: this.#source.rows(), mark, columns, counts: new Map() }
+    this.#kept.delete(asked)
+    this.#kept.set(asked, kept)
+    for (const [oldest] of this.#kept) {
+      if (this.#kept.size <= MOST_QUESTIONS) break
+      this.#kept.delete(oldest)
+    }
+    return kept
+  }
+}
+
+const MOST_QUESTIONS = 8
+
+/** The same as long as nothing changed that an answer depends on. */
+function markOf({ version, graph }: RecordedGraph, columns: ReadonlyMap<string, StatusColumns>, nowMs: number): string {
+  let mark = version
+  let ages = false
+  for (const [key, { version: columnsVersion, set }] of columns) {
+    mark += `\0${key}\0${columnsVersion}\0${set.count}`
+    ages ||= graph.assets.get(key)?.policies['freshness'] !== undefined
+  }
+  return ages ? `${mark}\0${nowMs}` : mark
+}
+
+/** Works out a span bit by bit, so that a million partitions do not stop everything else. */
+export async function* inTurns(
+  staleness: Staleness,
+  asset: StaleAsset,
+  from: number,
+): AsyncGenerator<{ from: number; to: number }> {
+  const { count } = asset.set
+  let size = FIRST_CHUNK
+  for (let start = from; start < count; ) {
+    const span = { from: start, to: Math.min(start + size, count) - 1 }
+    const began = performance.now()
+    staleness.workOut(asset, span)
+    yield span
+    const took = performance.now() - began
+    size = took < TURN_MS / 2 ? size * 2 : took > TURN_MS ? Math.max(64, size >>> 1) : size
+    start = span.to + 1
+    if (start < count) await pause()
+  }
+}

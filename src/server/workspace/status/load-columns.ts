@@ -1,0 +1,116 @@
+import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
+import type { ColumnBlock } from '../../../engine/column-block.ts'
+import type { BlockPart } from '../../../engine/run-columns.ts'
+import type { Digest } from '../../../engine/sorted-run-index.ts'
+import type { Row } from '../../../model/table.ts'
+import type { KeyPositions } from './key-positions.ts'
+
+type StatusRow = Row<typeof partitionStatus>
+
+/** The columns of the table that a status depends on. */
+const named = <Name extends keyof typeof partitionStatus.columns>(name: Name): Name => name
+const KEY = named('partition_key')
+const MADE_AT = named('last_materialization_at')
+const INPUTS_AT = named('last_materialization_inputs_at')
+const CODE = named('last_materialization_code_version')
+const OUTCOME = named('last_attempt_outcome')
+const ATTEMPT_AT = named('last_attempt_at')
+const WIPED_AT = named('wiped_at')
+
+/** Neighbours in a file that are neighbours in the set, all made with the same code, none of them wiped or failed since. */
+export interface Alike {
+  readonly first: number
+  readonly count: number
+  readonly code: string
+}
+
+/** What a block says of itself, if but for moments that is all there is to know: what is most of most assets. */
+export function alikeIn({ rows, columns: of }: Digest, ends: BlockPart['ends'], keys: KeyPositions): Alike | undefined {
+  const [made, code, outcome, wiped] = [of[MADE_AT], of[CODE], of[OUTCOME], of[WIPED_AT]]
+  if (made?.nulls !== 0 || wiped?.nulls !== rows || code?.nulls !== 0 || code.only === undefined) return undefined
+  if (outcome?.nulls !== rows && !(outcome?.nulls === 0 && outcome.only === 'SUCCEEDED')) return undefined
+  const whole = keys.ofWhole(rows, ends)
+  return whole && { first: whole.first, count: rows, code: code.only }
+}
+
+/** Takes over what a block said of itself, with the moments that matter. */
+export function takeAlike(columns: StatusColumns, { first, count, code }: Alike, block?: ColumnBlock): boolean {
+  return columns.madeAlike(first, count, columns.codeOf(code), (what, into) => {
+    block?.times(what === 'made' ? MADE_AT : INPUTS_AT, into)
+    // NaN stands for what is not there, and is no number to compare with.
+    for (let i = 0; i < into.length; i++) if (!((into[i] as number) > 0)) return false
+    return true
+  })
+}
+
+/** Takes over what a part of a file says. Keys that the set does not have stay on record, and have no place here. */
+export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPositions): void {
+  const { block, from, to } = part
+  const whole = keys.ofWhole(block.rows, part.ends)
+  const positions = whole === undefined ? keys.of(block.texts(KEY), from, to) : countedFrom(whole.first, block.rows)
+  const madeAt = block.times(MADE_AT)
+  const inputsAt = block.times(INPUTS_AT)
+  const wipedAt = block.times(WIPED_AT)
+  const { codes, values } = block.words(CODE)
+  const codeOf = values.map((version) => columns.codeOf(version))
+  for (let row = from; row < to; row++) {
+    const position = positions[row - from] as number
+    if (position < 0) continue
+    const made = madeAt[row] as number
+    if (made > 0) {
+      // Rows from before inputs were noted: what was there when it was made is all it can have read.
+      columns.made(position, made, (inputsAt[row] as number) || made, codeOf[codes[row] as number] ?? -1)
+    }
+    if ((wipedAt[row] as number) > 0) columns.wiped(position, wipedAt[row] as number)
+  }
+  takeAttempts(columns, part, positions)
+}
+
+function countedFrom(first: number, count: number): Int32Array {
+  const positions = new Int32Array(count)
+  for (let i = 0; i < count; i++) positions[i] = first + i
+  return positions
+}
+
+/** An attempt that succeeded is as old as what it made: only the others have to be looked at. */
+function takeAttempts(columns: StatusColumns, { block, from, to }: BlockPart, positions: Int32Array): void {
+  const { codes, values } = block.words(OUTCOME)
+  if (values.every((outcome) => outcome === 'SUCCEEDED')) return
+  const at = block.times(ATTEMPT_AT)
+  for (let row = from; row < to; row++) {
+    const position = positions[row - from] as number
+    const outcome = values[codes[row] as number]
+    if (position >= 0 && outcome !== undefined) columns.attempted(position, at[row] as number, outcome === 'FAILED')
+  }
+}
+
+/** The same for a row in memory. */
+export function takeRow(columns: StatusColumns, row: StatusRow): void {
+  const position = columns.set.positionOf(row.partition_key)
+  if (position === undefined) return
+  const made = row.last_materialization_at
+  if (made !== null) {
+    columns.made(
+      position,
+      made,
+      row.last_materialization_inputs_at ?? made,
+      columns.codeOf(row.last_materialization_code_version),
+    )
+  }
+  if (row.wiped_at !== null) columns.wiped(position, row.wiped_at)
+  if (row.last_attempt_at !== null && row.last_attempt_outcome !== 'SUCCEEDED') {
+    columns.attempted(position, row.last_attempt_at, row.last_attempt_outcome === 'FAILED')
+  }
+}
+
+/** What the table says of a partition that was made twice in one millisecond. */
+export function settleTie(columns: StatusColumns, row: StatusRow): void {
+  const position = columns.set.positionOf(row.partition_key)
+  if (position === undefined || row.last_materialization_at === null) return
+  columns.settle(
+    position,
+    row.last_materialization_inputs_at ?? row.last_materialization_at,
+    columns.codeOf(row.last_materialization_code_version),
+  )
+}

@@ -1,0 +1,199 @@
+import { setImmediate as pause } from 'node:timers/promises'
+import type {
+  PartitionPage,
+  PartitionQuery,
+  PartitionStatus,
+  PartitionSummary,
+  StaleQuery,
+  StatusApi,
+  Why,
+} from '../../../api/status-contract.ts'
+import { askedPartitions } from '../../../domain/assets/asked-partitions.ts'
+import { knownAsset, selectedAssets } from '../../../domain/assets/known-assets.ts'
+import { explain } from '../../../domain/partitions/explain.ts'
+import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import { positionsOf } from '../../../domain/partitions/stale-links.ts'
+import { CAUSES, type Cause, type StaleAsset } from '../../../domain/partitions/staleness.ts'
+import type { ColdRowsToRead } from '../../../engine/cold-rows.ts'
+import { ServoError } from '../../../lib/error.ts'
+import { countWhile } from '../../../lib/search.ts'
+import { toIso } from '../../../lib/time.ts'
+import type { Row } from '../../../model/table.ts'
+import { canonicalKey } from '../../../partitions/definition.ts'
+import { allOf } from '../../../partitions/key-range.ts'
+import { positionIn } from '../../../partitions/partition-set.ts'
+import { spans } from '../../../partitions/spans.ts'
+import { joinedStatus } from '../status-row.ts'
+import { CurrentStaleness, inTurns, type Moment, type StatusSource } from './current-staleness.ts'
+import { readCursor, writeCursor } from './page-cursor.ts'
+
+type StatusRow = Row<typeof partitionStatus>
+
+/** Others get their turn after so many partitions that were looked at. */
+const PAUSE_AFTER = 4_096
+
+interface Place {
+  readonly asset: StaleAsset
+  readonly position: number
+}
+
+/** The positions of an asset that belong on a page, from the one after `after` on. */
+type Walk = (asset: StaleAsset, after: number | undefined) => AsyncIterable<number>
+
+/** Answers what the status of partitions is, and why. */
+export class Statuses implements StatusApi {
+  readonly #options: StatusSource
+  readonly #current: CurrentStaleness
+
+  constructor(options: StatusSource) {
+    this.#options = options
+    this.#current = new CurrentStaleness(options)
+  }
+
+  async list(query: PartitionQuery): Promise<PartitionPage> {
+    const keys = this.#assets(query.select)
+    const moment = await this.#current.of(keys)
+    return await this.#page(keys, query, moment, async function* (asset, after) {
+      const { set } = asset
+      const ranges = query.partition === undefined ? [allOf(set)] : askedPartitions(set, query.partition)
+      const wanted = spans(ranges.flatMap((range) => [...positionsOf(set, range.spans)]))
+      const isNewest = query.order === 'newest'
+      const step = isNewest ? -1 : 1
+      const upTo = (position: number): number => countWhile(wanted.count, (i) => wanted.at(i) <= position)
+      // The first that comes after the last one of the page before, in this order.
+      const first = isNewest ? upTo((after ?? set.count) - 1) - 1 : upTo(after ?? -1)
+      for (let i = first; i >= 0 && i < wanted.count; i += step) {
+        const at = wanted.at(i)
+        if (query.status === undefined || moment.staleness.display(asset, at) === query.status) yield at
+        if (i % PAUSE_AFTER === 0) await pause()
+      }
+    })
+  }
+
+  async stale(query: StaleQuery): Promise<PartitionPage> {
+    const keys = this.#assets(query.select)
+    const moment = await this.#current.of(keys)
+    const bits = query.cause === undefined ? -1 : CAUSES[query.cause]
+    const { staleness } = moment
+    return await this.#page(keys, query, moment, async function* (asset, after) {
+      for await (const span of inTurns(staleness, asset, after === undefined ? 0 : after + 1)) {
+        for (const at of staleness.staleIn(asset, span)) if (bits < 0 || staleness.causes(asset, at) & bits) yield at
+      }
+    })
+  }
+
+  async summaries(select: string | undefined): Promise<readonly PartitionSummary[]> {
+    const keys = this.#assets(select)
+    const { staleness, counts } = await this.#current.of(keys)
+    const found: PartitionSummary[] = []
+    for (const key of keys) {
+      const asset = staleness.asset(key)
+      const { set } = asset
+      let counted = counts.get(key)
+      if (counted === undefined) {
+        if (asset.links.length > 0) for await (const _ of inTurns(staleness, asset, 0));
+        counted = staleness.count(asset)
+        counts.set(key, counted)
+      }
+      found.push({
+        asset_key: key,
+        partitions: set.count,
+        first: set.count > 0 ? set.at(0) : null,
+        last: set.count > 0 ? set.at(set.count - 1) : null,
+        statuses: counted.statuses,
+        causes: counted.causes,
+        stale_by_upstream: counted.staleByUpstream,
+      })
+    }
+    return found
+  }
+
+  async why(assetKey: string, partition: string | undefined): Promise<Why> {
+    const { asset_key: key } = knownAsset(this.#options.graph().graph, assetKey)
+    const moment = await this.#current.of([key])
+    const asset = moment.staleness.asset(key)
+    const position = positionOf(asset, partition)
+    const [status] = await this.#shown(moment, [{ asset, position }])
+    const because = explain(key, position, { ...moment, definedAt: (of) => this.#options.recorded(of)?.defined_at ?? null })
+    return {
+      ...(status as PartitionStatus),
+      because: because.map((each) => ({ ...each, since: each.since === null ? null : toIso(each.since) })),
+    }
+  }
+
+  #assets(select: string | undefined): readonly string[] {
+    return selectedAssets(this.#options.graph().graph, select === undefined ? [] : [select])
+  }
+
+  async #page(
+    keys: readonly string[],
+    { limit, cursor }: { limit: number; cursor?: string | undefined },
+    moment: Moment,
+    walk: Walk,
+  ): Promise<PartitionPage> {
+    const after = cursor === undefined ? undefined : readCursor(cursor)
+    const places: Place[] = []
+    let isMore = false
+    for (const key of keys) {
+      if (after !== undefined && key < after.asset) continue
+      const asset = moment.staleness.asset(key)
+      const from = after?.asset === key ? asset.set.positionOf(after.partition) : undefined
+      for await (const position of walk(asset, from)) {
+        isMore = places.length === limit
+        if (isMore) break
+        places.push({ asset, position })
+      }
+      if (isMore) break
+    }
+    const partitions = await this.#shown(moment, places)
+    const last = partitions.at(-1)
+    const next_cursor = isMore && last ? writeCursor({ asset: last.asset_key, partition: last.partition_key }) : null
+    return { partitions, next_cursor }
+  }
+
+  /** The row of each, with what is on record under earlier names of its asset. */
+  async #rowsOf(rows: ColdRowsToRead, places: readonly Place[]): Promise<(StatusRow | undefined)[]> {
+    const names = places.map(({ asset }) => this.#options.keysOf(asset.key))
+    const keys = places.flatMap(({ asset, position }, i) =>
+      (names[i] as readonly string[]).map((name) => [name, asset.set.at(position)]),
+    )
+    const found = await rows.lookup(keys)
+    let at = 0
+    return names.map((each) => joinedStatus(each.map(() => found[at++])))
+  }
+
+  async #shown({ staleness, rows }: Moment, places: readonly Place[]): Promise<PartitionStatus[]> {
+    const found = await this.#rowsOf(rows, places)
+    return places.map(({ asset, position }, i) => {
+      const row = found[i]
+      const causes = staleness.causes(asset, position)
+      return {
+        asset_key: asset.key,
+        partition_key: asset.set.at(position),
+        status: staleness.display(asset, position),
+        is_stale: staleness.isStale(asset, position),
+        causes: (Object.keys(CAUSES) as Cause[]).filter((cause) => causes & CAUSES[cause]),
+        last_materialization_at: iso(row?.last_materialization_at),
+        last_materialization_run_id: row?.last_materialization_run_id ?? null,
+        last_materialization_code_version: row?.last_materialization_code_version ?? null,
+        last_attempt_at: iso(row?.last_attempt_at),
+        last_attempt_outcome: row?.last_attempt_outcome ?? null,
+        last_attempt_run_id: row?.last_attempt_run_id ?? null,
+        wiped_at: iso(row?.wiped_at),
+      }
+    })
+  }
+}
+
+const iso = (ms: number | null | undefined): string | null => (ms === null || ms === undefined ? null : toIso(ms))
+
+function positionOf({ key, set }: StaleAsset, partition: string | undefined): number {
+  if (set.definition === undefined) {
+    if (partition === undefined) return 0
+    throw new ServoError('invalid', 'no_partitions', `${key} has no partitions`, { hint: `Ask for ${key} alone.` })
+  }
+  if (partition !== undefined) return positionIn(set, canonicalKey(set.definition, partition))
+  throw new ServoError('invalid', 'partition_wanted', `${key} is made in partitions: which one?`, {
+    hint: set.count === 0 ? 'None exists yet.' : `Name one of ${set.count}, from ${set.at(0)} to ${set.at(set.count - 1)}.`,
+  })
+}
