@@ -9,6 +9,8 @@ interface Alarm {
 /** Time that moves only when the test says so. */
 export class VirtualClock implements AlarmClock {
   #now: number
+  /** How far the wall clock is from where it began, but for what has passed. */
+  #jumped = 0
   #order = 0
   readonly #alarms = new Set<Alarm>()
 
@@ -17,7 +19,16 @@ export class VirtualClock implements AlarmClock {
   }
 
   now(): number {
+    return this.#now + this.#jumped
+  }
+
+  monotonic(): number {
     return this.#now
+  }
+
+  /** Sets the wall clock forward, or back. No time passes, and no alarm rings. */
+  jump(ms: number): void {
+    this.#jumped += ms
   }
 
   sleep(ms: number): Promise<void> {

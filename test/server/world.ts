@@ -143,6 +143,7 @@ export class World {
 /** A clock that rings for nobody who is dead: without alarms a process does nothing on its own. */
 const mortal = (clock: AlarmClock, alive: AbortSignal): AlarmClock => ({
   now: () => clock.now(),
+  monotonic: () => clock.monotonic(),
   sleep: (ms) => new Promise((resolve) => clock.after(ms, () => alive.aborted || resolve())),
   after: (ms, call) => clock.after(ms, () => alive.aborted || call()),
 })

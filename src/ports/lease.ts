@@ -1,0 +1,56 @@
+/**
+ * Who leads: the one process that folds the ledger and decides. A lease is for liveness only. Safety comes from epochs and
+ * deterministic ids, so a leader that was deposed without knowing it can do no harm; the lease keeps two from working at once.
+ * Every adapter passes `testing/conformance/lease.ts`.
+ */
+export interface Lease {
+  /**
+   * Becomes the leader if there is none: none ever was, the last one released the lease, its process is proven dead, or it
+   * gave no sign of life for as long as the lease allows, by this process's own monotonic clock. Of any number of
+   * candidates at most one succeeds. A lease that was copied along with its folder belongs to nobody.
+   */
+  claim(candidate: Candidate): Promise<HeldLease | HeldByAnother>
+  /** Who leads now, as far as anybody can tell without asking it; undefined when nobody does. */
+  leader(): Promise<Leader | undefined>
+}
+
+export interface Candidate {
+  /** New for every start. */
+  readonly name: string
+  /** `standing` for a server that stays; `brief` for a command that leads while it does what it was asked, and gives way. */
+  readonly term: 'standing' | 'brief'
+}
+
+export interface Leader extends Candidate {
+  /** Grows with every claim. */
+  readonly epoch: number
+  /** Where it answers; null while it is starting. */
+  readonly address: string | null
+  /** Its process, for people. */
+  readonly pid: number
+  readonly host: string
+}
+
+export interface HeldByAnother {
+  readonly held: false
+  readonly leader: Leader
+}
+
+/** The lease in the hands of its holder. */
+export interface HeldLease {
+  readonly held: true
+  readonly epoch: number
+  /**
+   * False as soon as somebody else may have taken over: lost, released, or this process was paused for so long that it cannot
+   * know. Costs nothing, and is asked before every act. A process that was only paused learns from `confirm` that it still leads.
+   */
+  readonly isHeld: boolean
+  /** Asks the store whether the lease is still held. Once it is not, it never is again. */
+  confirm(): Promise<boolean>
+  /** Tells others where the leader answers. */
+  announce(address: string): Promise<void>
+  /** Called once, when the lease turns out to be lost. Not called for a release. */
+  onLost(call: () => void): void
+  /** Gives it up, so that the next claim succeeds at once. */
+  release(): Promise<void>
+}
