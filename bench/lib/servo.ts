@@ -1,7 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { projectManifest } from '../../src/contract/definition.ts'
 import { assetDefinitions } from '../../src/domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
@@ -9,9 +7,9 @@ import { assetsDefined } from '../../src/domain/assets/definitions.ts'
 import { isRunOver, type RunRow, runs } from '../../src/domain/runs/runs.table.ts'
 import type { Reactor } from '../../src/engine/loop.ts'
 import { Paths } from '../../src/engine/paths.ts'
-import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
 import { systemClock } from '../../src/ports/clock.ts'
+import { localComponents } from '../../src/server/components.ts'
 import { Orchestrator } from '../../src/server/leader/orchestrator.ts'
 import { workerCommand } from '../../src/server/machine/worker-command.ts'
 import { runRequested } from '../../src/server/workspace/requests.ts'
@@ -69,17 +67,20 @@ export class Servo {
     const project = projectWith(assets)
     const data = scratchFolder('servo')
     if (history !== undefined) cpSync(history, data, { recursive: true })
-    const store = meteredStore(fsStore(data))
+    const local = localComponents(data, scope)
+    const store = meteredStore(local.store)
+    const components = { ...local, store }
     const workspace = path.join(data, `tenant=${scope.tenant_id}`, `workspace=${scope.workspace_id}`)
     const pool = new WorkerPool({ command: workerCommand(project, workspace), size: concurrency, now: systemClock.now })
     const over = new Over()
-    const ulid = ulidSource(systemClock.now, (length) => randomBytes(length))
+    const { ulid } = components
+    const instance = ulid()
+    const lease = await components.lease.claim({ name: instance, term: 'standing' })
+    if (!lease.held) throw new Error('somebody else leads')
     const orchestrator = await Orchestrator.open({
-      store,
-      scope,
-      clock: systemClock,
-      ulid,
-      instance: ulid(),
+      components,
+      lease,
+      instance,
       workers: pool,
       reactors: [over.reactor],
       concurrency: () => concurrency,

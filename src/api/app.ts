@@ -20,12 +20,14 @@ export interface AppOptions {
   readonly hosts: readonly string[]
   /** What tells one start of the server from another. */
   readonly instance: string
+  /** Lets another process lead. Absent for a server that stays. */
+  readonly handOver?: () => void
   /** Routes that know their callers by other tokens. */
   readonly workers?: Hono
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
-export function localApp({ runs, assets, statuses, token, hosts, instance, workers }: AppOptions): Hono {
+export function localApp({ runs, assets, statuses, token, hosts, instance, handOver, workers }: AppOptions): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
@@ -45,6 +47,13 @@ export function localApp({ runs, assets, statuses, token, hosts, instance, worke
       })
     }
     await next()
+  })
+  app.post('/api/v1/orchestration/leader/hand-over', (c) => {
+    if (handOver === undefined) {
+      throw new ServoError('conflict', 'stays', 'this server leads until it is stopped', { hint: 'Stop it first.' })
+    }
+    handOver()
+    return c.json({ ok: true }, 202)
   })
   app.route('/', runRoutes(runs, userOf))
   app.route('/', statusRoutes(statuses))

@@ -1,16 +1,16 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fsStore } from '../adapters/fs/object-store.ts'
 import { checkScope, type Scope } from '../engine/paths.ts'
 import { listScopes } from '../engine/scopes.ts'
 import { ServoError } from '../lib/error.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { folderStore } from '../server/components.ts'
 import type { WorkspaceFlags } from './main.ts'
 
 /** The store of a folder and the workspace that is meant: the only one there is, or the one the flags name. */
 export async function openWorkspace(dir: string, flags: WorkspaceFlags): Promise<{ store: ObjectStore; scope: Scope }> {
   await checkFolder(dir)
-  const store = fsStore(dir)
+  const store = folderStore(dir)
   const scopes = (await listScopes(store)).filter(
     (scope) =>
       (flags.tenant === undefined || scope.tenant_id === flags.tenant) &&

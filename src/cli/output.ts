@@ -61,6 +61,12 @@ export function warn(error: unknown): void {
   process.stderr.write(`${text}\n`)
 }
 
+/** Why nothing seems to happen, or what an answer is worth. */
+export function note(text: string): void {
+  const line = json ? JSON.stringify({ note: text }) : errorColours.dim(printable(text))
+  process.stderr.write(`${line}\n`)
+}
+
 /** `servo query … | head` closes our output before we are done; that is no error. A full disk is. */
 export function watchOutput(): void {
   process.stderr.on('error', () => process.exit())

@@ -1,12 +1,9 @@
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { ServoClient } from '../client/client.ts'
 import { ServoError } from '../lib/error.ts'
 import { configFile } from '../sdk/project-files.ts'
-import { lockFile, secretsFile } from '../server/machine/local-files.ts'
-import { urlOfHolder } from '../server/machine/process-lock.ts'
-import { localSecrets } from '../server/machine/secrets.ts'
+import type { LocalComponents } from '../server/components.ts'
 
 export interface ProjectFlags {
   /** The folder of servo.config.ts. */
@@ -47,11 +44,8 @@ export function currentUser(): string {
   }
 }
 
-/** The server that runs this project now, if one does. */
-export async function runningServer(projectDir: string): Promise<ServoClient | undefined> {
-  const servoDir = servoDirOf(projectDir)
-  const url = await urlOfHolder(lockFile(servoDir))
-  if (url === undefined) return undefined
-  const { api_token: token } = await localSecrets(secretsFile(servoDir))
-  return new ServoClient({ url, token })
+/** What the project's folder is made of. Loaded when it is needed: `servo --help` shall not wait for it. */
+export async function componentsOf(projectDir: string): Promise<LocalComponents> {
+  const { localComponents } = await import('../server/components.ts')
+  return localComponents(servoDirOf(projectDir))
 }

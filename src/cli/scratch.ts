@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fsStore } from '../adapters/fs/object-store.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { folderStore } from '../server/components.ts'
 
 /** An empty folder store for the time of some work; gone afterwards, also when the work fails or is interrupted. */
 export async function withScratch<T>(work: (scratch: ObjectStore) => Promise<T>): Promise<T> {
@@ -11,7 +11,7 @@ export async function withScratch<T>(work: (scratch: ObjectStore) => Promise<T>)
   const interrupted = (): void => void cleanUp().finally(() => process.exit(130))
   process.once('SIGINT', interrupted)
   try {
-    return await work(fsStore(dir))
+    return await work(folderStore(dir))
   } finally {
     process.off('SIGINT', interrupted)
     await cleanUp()

@@ -17,6 +17,8 @@ import { statusClient } from './status-client.ts'
 
 /** Speaks to a server as if it were here: the same questions, the same answers, the same errors. */
 export class ServoClient implements RunsApi {
+  /** All that can be asked, under its names. */
+  readonly api: { readonly runs: RunsApi; readonly assets: AssetsApi; readonly statuses: StatusApi }
   readonly assets: AssetsApi
   readonly statuses: StatusApi
   readonly #server: Connection
@@ -25,6 +27,7 @@ export class ServoClient implements RunsApi {
     this.#server = new Connection(options)
     this.assets = new AssetsClient(this.#server)
     this.statuses = statusClient((path) => this.#server.json('GET', path))
+    this.api = { runs: this, assets: this.assets, statuses: this.statuses }
   }
 
   async request(run: NewRunBody, user: string): Promise<AcceptedRun> {
@@ -56,6 +59,11 @@ export class ServoClient implements RunsApi {
   logs(runId: string, { task, attempt }: LogQuery): AsyncIterable<RunLogEntry> {
     const query = queryText({ task, attempt })
     return this.#server.lines(`/runs/${encodeURIComponent(runId)}/logs${query}`) as AsyncIterable<RunLogEntry>
+  }
+
+  /** Asks a leader that leads only for a while to let this process lead. */
+  async handOver(): Promise<void> {
+    await this.#server.json('POST', '/leader/hand-over')
   }
 
   follow(runId: string, signal: AbortSignal): AsyncIterable<RunEvent> {

@@ -54,7 +54,8 @@ export class Connection {
       // `fetch` says only that it failed; what stopped it is the cause.
       const why = messageOf((error as { cause?: unknown }).cause ?? '') || messageOf(error)
       const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
-      throw new ServoError('unavailable', 'no_answer', `${url} does not answer: ${why}`, { hint, cause: error })
+      const code = (error as { cause?: NodeJS.ErrnoException }).cause?.code === 'ECONNREFUSED' ? 'not_reached' : 'no_answer'
+      throw new ServoError('unavailable', code, `${url} does not answer: ${why}`, { hint, cause: error })
     })
     if (response.ok) return response
     throw await refused(response)

@@ -16,7 +16,7 @@ const YOUNG_MB = 32
 const PROGRAM = path.join(import.meta.dirname, `encoder-thread${path.extname(import.meta.filename)}`)
 
 /** Encodes in this thread, letting others have their turn after each row group. */
-async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
+export async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
   const steps = encodeFile(copy)
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done) return step.value

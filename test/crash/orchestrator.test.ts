@@ -3,13 +3,13 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import type { WireRow } from '../../src/api/run-contract.ts'
 import { orchestration } from '../../src/domain/index.ts'
+import { Paths } from '../../src/engine/paths.ts'
 import { verify } from '../../src/engine/verify.ts'
-import { localScope } from '../../src/server/machine/local-files.ts'
-import { offlineRuns } from '../../src/server/workspace/offline.ts'
+import { localComponents } from '../../src/server/components.ts'
+import { readWorkspace } from '../../src/server/workspace/reader.ts'
 import { type CrashProject, crashProject, expectedCounts } from './run-project.ts'
 
 /** The acceptance asks for 100 during a run of 500 tasks; a developer who waits for `npm test` is content with fewer. */
@@ -86,7 +86,9 @@ describe('a run whose processes are killed at any moment', { timeout: 120_000 + 
     console.info(JSON.stringify({ kills: KILLS, ...seen }))
 
     const servoDir = path.join(dir, '.servo')
-    const runs = await offlineRuns(servoDir)
+    const components = localComponents(servoDir)
+    const { scope, store } = components
+    const { runs } = await readWorkspace(components)
     const [listed] = await runs.list({ limit: 5 })
     const { run, tasks, attempts } = await runs.get(String(listed?.['run_id']))
     const failed = attempts.filter(
@@ -96,7 +98,6 @@ describe('a run whose processes are killed at any moment', { timeout: 120_000 + 
     expect(child.exitCode, errors.join('')).toBe(0)
     expect(run).toMatchObject({ state: 'SUCCEEDED', tasks_total: project.tasks, tasks_succeeded: project.tasks })
     const counts = expectedCounts(project)
-    const store = fsStore(servoDir)
     for (const task of tasks) {
       const own = attempts.filter((attempt) => attempt['task_key'] === task['task_key'])
       const key = String(task['task_key'])
@@ -109,11 +110,11 @@ describe('a run whose processes are killed at any moment', { timeout: 120_000 + 
       expect(succeeded[0]?.['attempt'], key).toBe(task['attempt'])
       expect(succeeded[0]?.['materialization_id'], key).toBe(task['materialization_id'])
       const { path: file } = (succeeded[0] as WireRow)['output'] as { path: string }
-      const bytes = await store.get(`tenant=${localScope.tenant_id}/workspace=${localScope.workspace_id}/${file}`)
+      const bytes = await store.get(`${new Paths(scope).root}${file}`)
       const value = JSON.parse(new TextDecoder().decode(bytes)) as { attempt: number; count: number }
       expect(value, key).toEqual({ attempt: task['attempt'], count: counts[Number(key.slice(2))] })
     }
-    const { problems } = await verify({ store, scope: localScope, registry: orchestration, scratch: memoryStore() })
+    const { problems } = await verify({ store, scope, registry: orchestration, scratch: memoryStore() })
     expect(problems).toEqual([])
     expect([...workers].filter(isAlive)).toEqual([])
   })

@@ -71,7 +71,7 @@ describe('assets and what is told of them', () => {
     expect((await project.servo('run', 'raw/crm', '--wait', '--quiet')).code).toBe(0)
     expect((await project.servo('partitions', 'keys', 'customers')).stdout).toBe('acme\nhooli\n')
     expect((await project.servo('run', 'mart/per-customer', '--partition', '*', '--wait', '--quiet')).code).toBe(0)
-    const { keys } = await project.client().assets.keys('customers', { limit: 10 })
+    const { keys } = await (await project.client()).assets.keys('customers', { limit: 10 })
     expect(keys[1]).toMatchObject({ partition_key: 'hooli', changed_by: expect.stringMatching(/^task:run_.*:raw\/crm$/) })
   })
 
@@ -109,7 +109,7 @@ describe('assets and what is told of them', () => {
       expect(stdout).toBe('')
       expect(code).toBe(2)
     }
-    expect((await project.client().assets.keys('customers', { limit: 10 })).total).toBe(2)
+    expect((await (await project.client()).assets.keys('customers', { limit: 10 })).total).toBe(2)
   })
 })
 
@@ -129,7 +129,7 @@ describe('without a server', () => {
     expect((await project.servo('partitions', 'wipe', 'raw/crm', '--yes')).code).toBe(0)
 
     await project.dev()
-    const { assets } = project.client()
+    const { assets } = await project.client()
     expect((await assets.keys('customers', { limit: 10 })).keys.map(({ partition_key }) => partition_key)).toEqual([
       'acme',
       'hooli',

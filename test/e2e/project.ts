@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { ServoClient } from '../../src/client/client.ts'
-import { lockFile, secretsFile } from '../../src/server/machine/local-files.ts'
+import { localComponents } from '../../src/server/components.ts'
 import { Servo } from './servo.ts'
 
 const CONFIG = `import { defineConfig } from 'servo-flow'
@@ -60,11 +60,10 @@ export class TestProject {
   }
 
   /** The server that runs now, spoken to without a process per question. */
-  client(): ServoClient {
-    const servoDir = this.file('.servo')
-    const { url } = JSON.parse(fs.readFileSync(lockFile(servoDir), 'utf8')) as { url: string }
-    const { api_token: token } = JSON.parse(fs.readFileSync(secretsFile(servoDir), 'utf8')) as { api_token: string }
-    return new ServoClient({ url, token })
+  async client(): Promise<ServoClient> {
+    const { lease, secrets } = localComponents(this.file('.servo'))
+    const [leader, known] = [await lease.leader(), await secrets.read()]
+    return new ServoClient({ url: leader?.address as string, token: known?.api_token as string })
   }
 
   /** Leaves nothing: no process, no folder. */

@@ -4,9 +4,8 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { runs } from '../../src/domain/runs/runs.table.ts'
+import { localComponents } from '../../src/server/components.ts'
 import { LocalServer } from '../../src/server/local-server.ts'
-import { secretsFile } from '../../src/server/machine/local-files.ts'
-import { localSecrets } from '../../src/server/machine/secrets.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const projectDir = path.join(root, 'examples/python-worker')
@@ -19,7 +18,11 @@ afterEach(async () => {
 })
 
 async function start(servoDir: string, port = 0): Promise<LocalServer> {
-  const { server, loaded } = await LocalServer.start({ projectDir, servoDir, port, concurrency: 1 })
+  const components = localComponents(servoDir)
+  const instance = components.ulid()
+  const lease = await components.lease.claim({ name: instance, term: 'standing' })
+  if (!lease.held) throw new Error('somebody else leads')
+  const { server, loaded } = await LocalServer.start({ projectDir, components, lease, instance, port, concurrency: 1 })
   endings.push(() => server.close())
   expect(loaded).toMatchObject({ ok: true })
   return server
@@ -31,7 +34,7 @@ function newFolder(): string {
   return folder
 }
 
-const tokenOf = async (servoDir: string): Promise<string> => (await localSecrets(secretsFile(servoDir))).api_token
+const tokenOf = async (servoDir: string): Promise<string> => (await localComponents(servoDir).secrets.load()).api_token
 
 async function python(server: LocalServer, servoDir: string): Promise<ChildProcess> {
   const env = { ...process.env, SERVO_URL: server.url, SERVO_TOKEN: await tokenOf(servoDir) }
@@ -47,12 +50,12 @@ async function until(
   enough: (run: Detail) => boolean = ({ run }) => run['finished_at'] != null,
 ) {
   for (;;) {
-    const detail = await server.runs.get(runId)
+    const detail = await server.api.runs.get(runId)
     if (enough(detail)) return detail
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
-type Detail = Awaited<ReturnType<LocalServer['runs']['get']>>
+type Detail = Awaited<ReturnType<LocalServer['api']['runs']['get']>>
 
 test.runIf(hasPython)(
   'a worker in Python asks for work, stays alive through a restart of the server, and reports',
@@ -61,7 +64,7 @@ test.runIf(hasPython)(
     const first = await start(servoDir)
     const beats = vi.spyOn(first.orchestrator.foreign, 'heartbeat')
     await python(first, servoDir)
-    const { run_id } = await first.runs.request({ selection: ['*'], labels: { seconds: '3' } }, 'tester')
+    const { run_id } = await first.api.runs.request({ selection: ['*'], labels: { seconds: '3' } }, 'tester')
     await until(first, run_id, ({ tasks }) => tasks.some((task) => task['state'] === 'RUNNING'))
     await vi.waitFor(() => expect(beats).toHaveBeenCalled())
     const port = Number(new URL(first.url ?? '').port)
@@ -82,7 +85,7 @@ test.runIf(hasPython)(
 test('a result that is said again after its run became history is accepted, another one is not', async () => {
   const servoDir = newFolder()
   const first = await start(servoDir)
-  const { run_id } = await first.runs.request({ selection: ['scores'] }, 'tester')
+  const { run_id } = await first.api.runs.request({ selection: ['scores'] }, 'tester')
   const claim = { worker_id: 'fetch', capacity: 1, wait_ms: 10_000 }
   const { dispatches } = await post(first, '/workers/claim', await tokenOf(servoDir), claim)
   const [work] = dispatches as { task_id: string; task_token: string }[]

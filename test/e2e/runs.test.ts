@@ -1,8 +1,7 @@
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runIdFromRunKey } from '../../src/domain/runs/identity.ts'
-import { localScope, secretsFile } from '../../src/server/machine/local-files.ts'
-import { localSecrets } from '../../src/server/machine/secrets.ts'
+import { localComponents } from '../../src/server/components.ts'
 import { projectOf, TestProject } from './project.ts'
 import { until } from './until.ts'
 
@@ -72,9 +71,9 @@ describe('with a server', () => {
   })
   afterAll(() => project.end())
 
-  const state = async (runId: string): Promise<unknown> => (await project.client().get(runId)).run['state']
+  const state = async (runId: string): Promise<unknown> => (await (await project.client()).get(runId)).run['state']
   const taskState = async (runId: string, key: string): Promise<unknown> =>
-    (await project.client().get(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
+    (await (await project.client()).get(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
 
   let deaf = ''
   test('a run that is under way cannot be run again, and is cancelled when somebody asks', async () => {
@@ -289,7 +288,7 @@ describe('with a server', () => {
 
   test('a task that does not listen is killed when its grace is over, and its run is cancelled', async () => {
     await until(async () => (await state(deaf)) === 'CANCELLED')
-    expect((await project.client().get(deaf)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
+    expect((await (await project.client()).get(deaf)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
   })
 
   test('an id that no run has is refused, and one that several begin with is not guessed', async () => {
@@ -299,8 +298,9 @@ describe('with a server', () => {
     for (const nonsense of ["run_'; drop table runs", '../../etc', 'x'])
       expect((await project.servo('runs', 'logs', nonsense)).code).toBe(2)
 
-    const { run_ids: secret } = await localSecrets(secretsFile(project.file('.servo')))
-    const idOf = (key: string): string => runIdFromRunKey(localScope.tenant_id, localScope.workspace_id, `user:${key}`, secret)
+    const { scope, secrets } = localComponents(project.file('.servo'))
+    const { run_ids: secret } = await secrets.load()
+    const idOf = (key: string): string => runIdFromRunKey(scope.tenant_id, scope.workspace_id, `user:${key}`, secret)
     // The first letter of an id is one of 32: among so many keys there are two with the same.
     const keys = Array.from({ length: 1_000 }, (_, i) => `twin ${i}`)
     const start = idOf('twin 0').slice(0, 5)
@@ -363,7 +363,7 @@ describe('without a server', () => {
     const cancelled = await project.servo('runs', 'cancel', run_id)
     expect(cancelled.stdout).toContain('what was running when its server stopped ends at the next start')
     await project.dev()
-    await until(async () => (await project.client().get(run_id)).run['state'] === 'CANCELLED')
+    await until(async () => (await (await project.client()).get(run_id)).run['state'] === 'CANCELLED')
     expect((await project.json('runs', 'show', run_id)).attempts).toHaveLength(1)
   })
 })

@@ -7,8 +7,9 @@ import { isServoError } from '../../src/lib/error.ts'
 import { applied, type EventDefinition, type Registry } from '../../src/model/event.ts'
 import { parkedEvents } from '../../src/model/system-tables.ts'
 import { reportFact, runFacts, tickFact, wipeFact } from '../../src/testing/facts.ts'
+import { seededBytes } from '../../src/testing/seeded-bytes.ts'
 import { interceptedStore } from './intercepted-store.ts'
-import { paths, seededBytes, Workspace } from './workspace.ts'
+import { paths, Workspace } from './workspace.ts'
 
 /** The domain with one of its events replaced. */
 function withEvent(type: string, change: Partial<EventDefinition>): Registry {

@@ -8,8 +8,9 @@ import { ulidSource, ulidTime } from '../../src/lib/ulid.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact } from '../../src/testing/facts.ts'
 import { type FaultPlan, faultyStore, scriptedFaults } from '../../src/testing/faulty-store.ts'
+import { seededBytes } from '../../src/testing/seeded-bytes.ts'
 import { interceptedStore } from './intercepted-store.ts'
-import { paths, scope, seededBytes, Workspace } from './workspace.ts'
+import { paths, scope, Workspace } from './workspace.ts'
 
 /** The next turn of the event loop: what a real store takes at least. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -9,10 +9,11 @@ import { isServoError } from '../../src/lib/error.ts'
 import { HOUR_MS } from '../../src/lib/time.ts'
 import { historyIndex } from '../../src/model/system-tables.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
+import { seededBytes } from '../../src/testing/seeded-bytes.ts'
 import { filesOf, fullState } from './full-state.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
 import { reachableFrom } from './reachable.ts'
-import { paths, scope, seededBytes, Workspace } from './workspace.ts'
+import { paths, scope, Workspace } from './workspace.ts'
 
 let full: Workspace
 beforeAll(async () => {

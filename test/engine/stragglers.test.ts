@@ -8,9 +8,10 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
+import { seededBytes } from '../../src/testing/seeded-bytes.ts'
 import { hotRows } from './busy-day.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
-import { paths, seededBytes, Workspace } from './workspace.ts'
+import { paths, Workspace } from './workspace.ts'
 
 /** Appends with a clock that is wrong by so much. Returns the segment as it would be announced. */
 async function appendSkewed(workspace: Workspace, skewMs: number, report: string): Promise<Segment> {

@@ -14,6 +14,7 @@ import { ulidSource } from '../../src/lib/ulid.ts'
 import type { NewEvent } from '../../src/model/event.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
+import { seededBytes } from '../../src/testing/seeded-bytes.ts'
 
 export const scope = { tenant_id: 'acme', workspace_id: 'analytics' }
 export const paths = new Paths(scope)
@@ -37,16 +38,6 @@ export class TestClock implements Clock {
   pass(ms: number): void {
     this.nowMs += ms
   }
-}
-
-/** Bytes that look random and are the same in every run of the test. */
-export function seededBytes(seed: number): (length: number) => Uint8Array {
-  let state = seed >>> 0
-  const next = (): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state >>> 24
-  }
-  return (length) => Uint8Array.from({ length }, next)
 }
 
 /** One workspace in one store, with everything that works on it. Components may be given a store of their own, e.g. a faulty one. */

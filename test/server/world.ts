@@ -8,18 +8,20 @@ import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.e
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import { taskAttempts } from '../../src/domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../src/domain/tasks/tasks.table.ts'
+import type { Scope } from '../../src/engine/paths.ts'
 import { verify } from '../../src/engine/verify.ts'
-import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
 import type { AlarmClock } from '../../src/ports/clock.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
+import type { Components } from '../../src/server/components.ts'
 import { Orchestrator, type OrchestratorOptions } from '../../src/server/leader/orchestrator.ts'
 import { runRequested } from '../../src/server/workspace/requests.ts'
+import { memoryComponents } from '../../src/testing/memory-components.ts'
+import { ScriptedLease } from '../../src/testing/scripted-lease.ts'
 import { type Scripted, ScriptedWorkers } from '../../src/testing/scripted-workers.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
-import { seededBytes } from '../engine/workspace.ts'
 
-export const scope = { tenant_id: 'acme', workspace_id: 'analytics' }
+export const scope: Scope = { tenant_id: 'acme', workspace_id: 'analytics' }
 const secret = { id: 'secret-1', value: 'not a secret' }
 
 /** Assets by key, with what each depends on. */
@@ -36,16 +38,18 @@ export interface WorldOptions {
 export class World {
   readonly clock = new VirtualClock()
   readonly store: ObjectStore
+  readonly components: Components
   readonly #given: WorldOptions
-  readonly #ulid = ulidSource(() => this.clock.now(), seededBytes(7))
   #instances = 0
+  lease = new ScriptedLease()
   #alive = new AbortController()
   workers: ScriptedWorkers
   orchestrator!: Orchestrator
 
   private constructor(given: WorldOptions) {
     this.#given = given
-    this.store = given.store ?? memoryStore()
+    this.components = { ...memoryComponents(this.clock), ...(given.store !== undefined && { store: given.store }) }
+    this.store = this.components.store
     this.workers = new ScriptedWorkers(this.clock, given.script, given.capacity)
   }
 
@@ -67,11 +71,11 @@ export class World {
     this.workers = new ScriptedWorkers(this.clock, this.#given.script, this.#given.capacity)
     this.#instances += 1
     this.#alive = new AbortController()
+    this.lease.lose({ tells: false })
+    this.lease = new ScriptedLease(this.#instances)
     this.orchestrator = await Orchestrator.open({
-      store: this.store,
-      scope,
-      clock: mortal(this.clock, this.#alive.signal),
-      ulid: this.#ulid,
+      components: { ...this.components, clock: mortal(this.clock, this.#alive.signal) },
+      lease: this.lease,
       instance: `instance-${this.#instances}`,
       workers: this.workers,
       concurrency: () => this.#given.capacity ?? 8,

@@ -1,23 +1,28 @@
 import type { AssetSummary } from '../../api/asset-contract.ts'
 import { dotText, mermaidText, treeLines } from '../asset-graph.ts'
 import { aligned, type Cell } from '../columns.ts'
-import { openAssets } from '../open-assets.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { partitionsText, shownAsset } from '../show-asset.ts'
+import { ask } from '../workspace.ts'
 
 /** As many as are asked for at a time. */
 const PAGE = 5_000
 
 export async function listAssets(select: readonly string[], flags: ProjectFlags): Promise<void> {
-  const service = await openAssets(flags)
   const found: AssetSummary[] = []
-  let cursor: string | undefined
-  do {
-    const page = await service.list({ select, limit: PAGE, cursor })
-    found.push(...page.assets)
-    cursor = page.next_cursor ?? undefined
-  } while (cursor !== undefined)
+  await ask(
+    flags,
+    async ({ assets }) => {
+      let cursor: string | undefined
+      do {
+        const page = await assets.list({ select, limit: PAGE, cursor })
+        found.push(...page.assets)
+        cursor = page.next_cursor ?? undefined
+      } while (cursor !== undefined)
+    },
+    { ofCode: true },
+  )
   if (flags.json) printJson(found)
   else if (found.length > 0) print(aligned(fitting([LIST_HEAD, ...found.map(listed)])).join('\n'))
   else print(nothing(select))
@@ -64,7 +69,7 @@ const nothing = (select: readonly string[]): string =>
   select.length === 0 ? 'the project has no assets' : `no asset is selected by ${printable(select.join(' '))}`
 
 export async function showAsset(key: string, flags: ProjectFlags): Promise<void> {
-  const detail = await (await openAssets(flags)).get(key)
+  const detail = await ask(flags, ({ assets }) => assets.get(key), { ofCode: true })
   if (flags.json) printJson(detail)
   else print(shownAsset(detail).join('\n'))
 }
@@ -73,7 +78,7 @@ export async function showGraph(
   select: readonly string[],
   flags: ProjectFlags & { format?: 'dot' | 'mermaid' },
 ): Promise<void> {
-  const view = await (await openAssets(flags)).graph(select)
+  const view = await ask(flags, ({ assets }) => assets.graph(select), { ofCode: true })
   if (flags.json) printJson(view)
   else if (flags.format === 'dot') print(dotText(view))
   else if (flags.format === 'mermaid') print(mermaidText(view))

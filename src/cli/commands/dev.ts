@@ -2,8 +2,9 @@ import { ServoError } from '../../lib/error.ts'
 import { LocalServer } from '../../server/local-server.ts'
 import { concurrencyFlag, wholeNumber } from '../flags.ts'
 import { fail, warn } from '../output.ts'
-import { currentUser, findProject, type ProjectFlags } from '../project.ts'
+import { componentsOf, currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { type DevVoice, jsonLines, screen } from '../show-dev.ts'
+import { takeLease } from '../take-lease.ts'
 
 export interface DevFlags extends ProjectFlags {
   port?: string
@@ -24,7 +25,7 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   const { server, loaded } = await startServer(projectDir, flags, voice, stopped.resolve)
   voice.ready(server.url as string, loaded, performance.now() - began)
   server.feed.listen(voice.changed)
-  if (loaded.ok && flags.run !== undefined) await server.runs.request({ selection: flags.run }, currentUser()).catch(fail)
+  if (loaded.ok && flags.run !== undefined) await server.api.runs.request({ selection: flags.run }, currentUser()).catch(fail)
 
   const signal = await Promise.race([signalled, stopped.promise])
   const { running } = server.orchestrator
@@ -34,8 +35,13 @@ export async function devCommand(flags: DevFlags): Promise<void> {
 }
 
 async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice, onStopped: (error: unknown) => void) {
+  const components = await componentsOf(projectDir)
+  const instance = components.ulid()
   const options = {
     projectDir,
+    components,
+    lease: await takeLease(components, instance),
+    instance,
     watch: true,
     ...concurrencyFlag(flags.concurrency),
     onLoaded: voice.loaded,

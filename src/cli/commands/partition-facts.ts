@@ -1,9 +1,9 @@
 import type { AcceptedFacts, PartitionSummary } from '../../api/asset-contract.ts'
 import { confirmed, refuseUnattended } from '../confirm.ts'
 import { labelsFlag, momentFlag } from '../flags.ts'
-import { openAssets } from '../open-assets.ts'
 import { print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
+import { ask, tell } from '../workspace.ts'
 
 interface FactFlags extends ProjectFlags {
   partition?: string[]
@@ -29,7 +29,7 @@ export async function reportPartitions(assetKey: string, flags: ReportFlags): Pr
     ...(metadata !== undefined && { metadata: labelsFlag(metadata, '--metadata') }),
     ...(key !== undefined && { report_id: key }),
   }
-  const accepted = await (await openAssets(flags)).report(assetKey, body, currentUser())
+  const accepted = await tell(flags, ({ assets }) => assets.report(assetKey, body, currentUser()))
   if (flags.json) printJson(accepted)
   else print(told(accepted, 'recorded as materialized'))
 }
@@ -43,10 +43,10 @@ export interface WipeFlags extends FactFlags {
 export async function wipePartitions(assetKey: string, flags: WipeFlags): Promise<void> {
   const terminal = { input: process.stdin, output: process.stderr }
   if (!flags.yes) refuseUnattended(terminal)
-  const service = await openAssets(flags)
   const asked = flags.partition === undefined ? {} : { partitions: flags.partition }
   if (!flags.yes) {
-    const { partitions } = await service.wipe(assetKey, { ...asked, dry_run: true }, currentUser())
+    const dryRun = { ...asked, dry_run: true }
+    const { partitions } = await ask(flags, ({ assets }) => assets.wipe(assetKey, dryRun, currentUser()))
     const question = `${printable(`${partitionsOf(assetKey, partitions)} will count as never materialized`)}. Go on?`
     if (!(await confirmed(question, terminal))) {
       print('nothing was wiped')
@@ -58,7 +58,7 @@ export async function wipePartitions(assetKey: string, flags: WipeFlags): Promis
     ...(flags.reason !== undefined && { reason: flags.reason }),
     ...(flags.key !== undefined && { request_id: flags.key }),
   }
-  const accepted = await service.wipe(assetKey, body, currentUser())
+  const accepted = await tell(flags, ({ assets }) => assets.wipe(assetKey, body, currentUser()))
   if (flags.json) printJson(accepted)
   else print(told(accepted, 'wiped'))
 }

@@ -1,7 +1,7 @@
 import type { AcceptedKeys, KeyPage } from '../../api/asset-contract.ts'
-import { openAssets } from '../open-assets.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
+import { ask, tell } from '../workspace.ts'
 
 export interface KeyFlags extends ProjectFlags {
   /** Names the request. */
@@ -15,9 +15,8 @@ export async function changeKeys(
   keys: readonly string[],
   flags: KeyFlags,
 ): Promise<void> {
-  const service = await openAssets(flags)
   const body = { [change]: keys, ...(flags.key !== undefined && { request_id: flags.key }) }
-  const accepted = await service.changeKeys(setName, body, currentUser())
+  const accepted = await tell(flags, ({ assets }) => assets.changeKeys(setName, body, currentUser()))
   if (flags.json) printJson(accepted)
   else print(printable(said(change, accepted, flags)))
 }
@@ -40,14 +39,15 @@ const PAGE = 10_000
 
 /** One line per key: who added it and when is for --json. */
 export async function listKeys(setName: string, flags: ProjectFlags): Promise<void> {
-  const service = await openAssets(flags)
   const found: KeyPage['keys'][number][] = []
-  let cursor: string | undefined
-  do {
-    const page = await service.keys(setName, { limit: PAGE, cursor })
-    found.push(...page.keys)
-    cursor = page.next_cursor ?? undefined
-  } while (cursor !== undefined)
+  await ask(flags, async ({ assets }) => {
+    let cursor: string | undefined
+    do {
+      const page = await assets.keys(setName, { limit: PAGE, cursor })
+      found.push(...page.keys)
+      cursor = page.next_cursor ?? undefined
+    } while (cursor !== undefined)
+  })
   if (flags.json) printJson(found)
   else if (found.length > 0) print(found.map(({ partition_key }) => printable(partition_key)).join('\n'))
   else print(colours.dim(`${printable(setName)} has no keys; add one with: servo partitions add ${printable(setName)} <key>`))

@@ -4,17 +4,13 @@ import { ServoError } from '../../lib/error.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { wholeNumber } from '../flags.ts'
 import { colours, print, printable, printJson } from '../output.ts'
-import { findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
+import type { ProjectFlags } from '../project.ts'
 import { localTime } from '../show-run.ts'
+import { ask } from '../workspace.ts'
 
-/** The server of the project, or its folder when none runs. */
-async function open(flags: ProjectFlags): Promise<StatusApi> {
-  const projectDir = findProject(flags)
-  const server = await runningServer(projectDir)
-  if (server !== undefined) return server.statuses
-  const { offlineStatuses } = await import('../../server/workspace/status/offline-statuses.ts')
-  return await offlineStatuses(servoDirOf(projectDir))
-}
+/** Staleness depends on the code. */
+const askStatus = <T>(flags: ProjectFlags, question: (statuses: StatusApi) => Promise<T>): Promise<T> =>
+  ask(flags, ({ statuses }) => question(statuses), { ofCode: true })
 
 interface PageFlags extends ProjectFlags {
   limit: string
@@ -31,7 +27,9 @@ export async function listPartitions(select: string | undefined, flags: ListFlag
   const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
   const status = flags.status === undefined ? undefined : oneOf('--status', flags.status.toUpperCase(), displayStatuses)
   const { partition, cursor, oldest } = flags
-  const page = await (await open(flags)).list({ select, partition, status, order: oldest ? 'oldest' : 'newest', limit, cursor })
+  const page = await askStatus(flags, (statuses) =>
+    statuses.list({ select, partition, status, order: oldest ? 'oldest' : 'newest', limit, cursor }),
+  )
   if (flags.json) printJson(page)
   else printPage(page, 'no partition matches', flags)
 }
@@ -39,13 +37,13 @@ export async function listPartitions(select: string | undefined, flags: ListFlag
 export async function listStale(select: string | undefined, flags: PageFlags & { cause?: string }): Promise<void> {
   const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
   const cause = flags.cause === undefined ? undefined : oneOf('--cause', flags.cause.toLowerCase(), causes)
-  const page = await (await open(flags)).stale({ select, cause, limit, cursor: flags.cursor })
+  const page = await askStatus(flags, (statuses) => statuses.stale({ select, cause, limit, cursor: flags.cursor }))
   if (flags.json) printJson(page)
   else printPage(page, 'everything is fresh', flags)
 }
 
 export async function showSummaries(select: string | undefined, flags: ProjectFlags): Promise<void> {
-  const found = await (await open(flags)).summaries(select)
+  const found = await askStatus(flags, (statuses) => statuses.summaries(select))
   if (flags.json) {
     printJson(found)
     return
@@ -76,7 +74,7 @@ const number = (count: number, paint?: (text: string) => string): Cell => ({
 })
 
 export async function showWhy(asset: string, partition: string | undefined, flags: ProjectFlags): Promise<void> {
-  const why = await (await open(flags)).why(asset, partition)
+  const why = await askStatus(flags, (statuses) => statuses.why(asset, partition))
   if (flags.json) {
     printJson(why)
     return

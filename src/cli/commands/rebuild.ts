@@ -1,6 +1,7 @@
 import { orchestration } from '../../domain/index.ts'
 import { rebuild } from '../../engine/rebuild.ts'
-import { systemClock } from '../../ports/clock.ts'
+import { ServoError } from '../../lib/error.ts'
+import { localComponents } from '../../server/components.ts'
 import type { WorkspaceFlags } from '../main.ts'
 import { openWorkspace } from '../open-workspace.ts'
 import { colours, print, printable, printJson } from '../output.ts'
@@ -8,10 +9,18 @@ import { withScratch } from '../scratch.ts'
 
 /** Needs no confirmation: only derived files are written, and the ledger is never touched. */
 export async function rebuildCommand(dir: string, flags: WorkspaceFlags): Promise<void> {
-  const { store, scope } = await openWorkspace(dir, flags)
+  const { scope } = await openWorkspace(dir, flags)
+  const components = localComponents(dir, scope)
+  const { store, clock, ulid, lease } = components
+  const held = await lease.claim({ name: ulid(), term: 'brief' })
+  if (!held.held) {
+    throw new ServoError('conflict', 'already_running', `process ${held.leader.pid} writes these tables now`, {
+      hint: 'Stop it first, then rebuild.',
+    })
+  }
   const report = await withScratch((scratch) =>
-    rebuild({ store, scope, registry: orchestration, clock: systemClock, name: 'servo rebuild', scratch }),
-  )
+    rebuild({ store, scope, registry: orchestration, clock, name: 'servo rebuild', scratch }),
+  ).finally(() => held.release())
   if (report.problems.length > 0) process.exitCode = 1
   if (flags.json) return printJson(report)
 

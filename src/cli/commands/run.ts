@@ -1,9 +1,11 @@
-import type { RunsApi, WireRow } from '../../api/run-contract.ts'
+import type { AcceptedRun, RunsApi, WireRow } from '../../api/run-contract.ts'
 import { ServoError } from '../../lib/error.ts'
+import type { LocalServerOptions } from '../../server/local-server.ts'
+import { nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
 import { followRun } from '../follow-run.ts'
-import { colours, errorColours, print, printJson, warn } from '../output.ts'
-import { currentUser, findProject, type ProjectFlags, runningServer } from '../project.ts'
+import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
+import { componentsOf, currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
 import { RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
 
@@ -12,17 +14,19 @@ export interface WatchFlags extends ProjectFlags {
   quiet?: boolean
 }
 
-export interface RunFlags extends WatchFlags {
+export interface RequestFlags extends WatchFlags {
   wait?: boolean
+}
+
+export interface RunFlags extends RequestFlags {
   partition?: string[]
   key?: string
   label?: string[]
   priority?: string
 }
 
-/** Asks the server for a run; without one, runs it here and stays until it is over. */
+/** Asks the leader for a run; without one, runs it here and stays until it is over. */
 export async function runCommand(selection: string[], flags: RunFlags): Promise<void> {
-  const projectDir = findProject(flags)
   const body = {
     selection,
     ...(flags.partition !== undefined && { partitions: flags.partition }),
@@ -30,24 +34,29 @@ export async function runCommand(selection: string[], flags: RunFlags): Promise<
     ...(flags.label !== undefined && { labels: labelsFlag(flags.label) }),
     ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority, { min: -1_000, max: 1_000 }) }),
   }
-  const server = await runningServer(projectDir)
-  if (server === undefined) {
-    await runHere(projectDir, flags, async (runs) => (await runs.request(body, currentUser())).run_id)
-    return
-  }
-  const accepted = await server.request(body, currentUser())
-  if (flags.wait) await watchRun(server, accepted.run_id, flags)
-  else if (flags.json) printJson(accepted)
-  else printAccepted(accepted)
+  await requestRun(flags, (runs) => runs.request(body, currentUser()))
 }
 
-export function printAccepted({ run_id, created }: { run_id: string; created: boolean }): void {
+/** Hands a request for a run to whoever leads; when nobody does, leads until the run is over. */
+export async function requestRun(flags: RequestFlags, request: (runs: RunsApi) => Promise<AcceptedRun>): Promise<void> {
+  const projectDir = findProject(flags)
+  const components = await componentsOf(projectDir)
+  const accepted = await withLeader(components, request, async (lease, name) => {
+    await runHere({ projectDir, components, lease, instance: name }, flags, request)
+  })
+  if (accepted === undefined) return
+  if (flags.wait) await watchRun(accepted.leader, accepted.answer.run_id, flags)
+  else if (flags.json) printJson(accepted.answer)
+  else printAccepted(accepted.answer)
+}
+
+function printAccepted({ run_id, created }: { run_id: string; created: boolean }): void {
   print(`${created ? 'accepted' : 'the same request was made before:'}  ${run_id}`)
   print(colours.dim(`follow it: servo runs logs -f ${shortId(run_id)}`))
 }
 
 /** Follows a run of a server until it is over. Leaving does not stop it. */
-export async function watchRun(server: RunsApi, runId: string, flags: WatchFlags): Promise<void> {
+async function watchRun(server: RunsApi, runId: string, flags: WatchFlags): Promise<void> {
   const leave = new AbortController()
   const onSignal = (): void => leave.abort()
   process.once('SIGINT', onSignal)
@@ -64,34 +73,50 @@ export async function watchRun(server: RunsApi, runId: string, flags: WatchFlags
   }
 }
 
-/** No server runs this project: this process is one for as long as there is something to do. */
-export async function runHere(projectDir: string, flags: WatchFlags, ask: (runs: RunsApi) => Promise<string>): Promise<void> {
+/** How long attempts under way may take when somebody else wants to lead. What takes longer is run again by the other. */
+const HAND_OVER_GRACE_MS = 30_000
+
+type Here = Pick<LocalServerOptions, 'projectDir' | 'components' | 'lease' | 'instance'>
+
+/** Nobody leads this project: this process does for as long as there is something to do, or until a server wants to. */
+async function runHere(here: Here, flags: WatchFlags, request: (runs: RunsApi) => Promise<AcceptedRun>): Promise<void> {
   const { LocalServer } = await import('../../server/local-server.ts')
   const stopped = Promise.withResolvers<never>()
+  stopped.promise.catch(() => undefined)
+  const wanted = Promise.withResolvers<'wanted'>()
   const { server, loaded } = await LocalServer.start({
-    projectDir,
+    ...here,
     port: 0,
     ...concurrencyFlag(flags.concurrency),
+    onHandOver: () => wanted.resolve('wanted'),
     onTrouble: warn,
     onStopped: (error) => stopped.reject(error),
   })
-  stopped.promise.catch(() => undefined)
+  let runId: string | undefined
   try {
     if (!loaded.ok) {
       printProblems(loaded.problems)
       process.exitCode = 2
       return
     }
-    const runId = await ask(server.runs)
-    const cancel = cancelOnSignal(server.runs, runId)
-    const run = await Promise.race([follow(server.runs, runId, flags, new AbortController().signal), stopped.promise])
+    const { runs } = server.api
+    runId = (await request(runs)).run_id
+    const cancel = cancelOnSignal(runs, runId)
+    const run = await Promise.race([follow(runs, runId, flags, new AbortController().signal), stopped.promise, wanted.promise])
     cancel()
-    report(run, flags)
-    // Others may have joined in the meantime.
-    await Promise.race([server.orchestrator.idle(), stopped.promise])
+    if (run !== 'wanted') {
+      report(run, flags)
+      runId = undefined
+      // Others may have joined in the meantime.
+      await Promise.race([server.orchestrator.idle(), stopped.promise, wanted.promise])
+    } else await server.orchestrator.drain(HAND_OVER_GRACE_MS)
   } finally {
     await server.close()
   }
+  if (runId === undefined) return
+  const leader = await nextLeader(here.components)
+  note(`${shortId(runId)} goes on in the server that took over`)
+  await watchRun(leader, runId, flags)
 }
 
 /** Ctrl-C cancels the run and waits for its end; a second one does not wait. */

@@ -3,24 +3,15 @@ import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
 import { followRun } from '../follow-run.ts'
 import { colours, print, printable, printJson } from '../output.ts'
-import { currentUser, findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
+import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
-import { printAccepted, runHere, watchRun } from './run.ts'
-
-/** The server of the project, or, when none runs, what can be read and written without one. */
-async function open(flags: ProjectFlags): Promise<{ service: RunsApi; projectDir: string; live: boolean }> {
-  const projectDir = findProject(flags)
-  const server = await runningServer(projectDir)
-  if (server !== undefined) return { service: server, projectDir, live: true }
-  const { offlineRuns } = await import('../../server/workspace/offline.ts')
-  return { service: await offlineRuns(servoDirOf(projectDir)), projectDir, live: false }
-}
+import { ask, tell } from '../workspace.ts'
+import { requestRun } from './run.ts'
 
 export async function listRuns(flags: ProjectFlags & { limit: string; state?: string }): Promise<void> {
   const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
   const state = flags.state === undefined ? undefined : stateFlag(flags.state)
-  const { service } = await open(flags)
-  const found = await service.list({ limit, state })
+  const found = await ask(flags, ({ runs }) => runs.list({ limit, state }))
   if (flags.json) printJson(found)
   else if (found.length > 0) for (const text of aligned([LIST_HEAD, ...found.map(listed)])) print(text)
   else print(state === undefined ? 'no runs yet; start one with: servo run "*"' : `no run is ${state.toLowerCase()}`)
@@ -46,8 +37,7 @@ function listed(run: WireRow): Cell[] {
 }
 
 export async function showRun(runId: string, flags: ProjectFlags): Promise<void> {
-  const { service } = await open(flags)
-  const detail = await service.get(runId)
+  const detail = await ask(flags, ({ runs }) => runs.get(runId))
   if (flags.json) {
     printJson(detail)
     return
@@ -74,13 +64,13 @@ const shownTask = (task: WireRow, attempt: WireRow | undefined): Cell[] => [
 ]
 
 export async function cancelRun(runId: string, flags: ProjectFlags & { reason?: string }): Promise<void> {
-  const { service, live } = await open(flags)
-  const accepted = await service.cancel(runId, currentUser(), flags.reason)
+  const { accepted, isLive } = await tell(flags, async ({ runs }, isLive) => ({
+    accepted: await runs.cancel(runId, currentUser(), flags.reason),
+    isLive,
+  }))
+  const later = isLive ? '' : '; what was running when its server stopped ends at the next start'
   if (flags.json) printJson(accepted)
-  else
-    print(
-      `${accepted.run_id} is being cancelled${live ? '' : '; what was running when its server stopped ends at the next start'}`,
-    )
+  else print(`${accepted.run_id} is being cancelled${later}`)
 }
 
 export interface RerunFlags extends ProjectFlags {
@@ -97,15 +87,7 @@ export async function rerunRun(runId: string, flags: RerunFlags): Promise<void> 
     ...(flags.select !== undefined && { selection: flags.select }),
     ...(flags.key !== undefined && { key: flags.key }),
   } as const
-  const { service, projectDir, live } = await open(flags)
-  if (!live) {
-    await runHere(projectDir, flags, async (runs) => (await runs.rerun(runId, body, currentUser())).run_id)
-    return
-  }
-  const accepted = await service.rerun(runId, body, currentUser())
-  if (flags.wait) await watchRun(service, accepted.run_id, flags)
-  else if (flags.json) printJson(accepted)
-  else printAccepted(accepted)
+  await requestRun(flags, (runs) => runs.rerun(runId, body, currentUser()))
 }
 
 export interface LogFlags extends ProjectFlags {
@@ -116,10 +98,11 @@ export interface LogFlags extends ProjectFlags {
 
 export async function showLogs(runId: string, flags: LogFlags): Promise<void> {
   const attempt = flags.attempt === undefined ? undefined : wholeNumber('--attempt', flags.attempt, { min: 1, max: 1_000_000 })
-  const { service, live } = await open(flags)
   const query = { task: flags.task, attempt }
-  if (flags.follow && live) await followLogs(service, runId, query, flags)
-  else for await (const entry of service.logs(runId, query)) printEntry(entry, flags)
+  await ask(flags, async ({ runs }, isLive) => {
+    if (flags.follow && isLive) await followLogs(runs, runId, query, flags)
+    else for await (const entry of runs.logs(runId, query)) printEntry(entry, flags)
+  })
 }
 
 /** What was said so far, then what is said until the run is over. */

@@ -27,6 +27,8 @@ type Dispatch = Readonly<Row<typeof dispatchOutbox>>
 export interface ForeignDispatchOptions {
   readonly clock: AlarmClock
   readonly submit: (events: readonly NewEvent[]) => Promise<Submitted>
+  /** Whether this process still leads: one that does not tells nobody of work. */
+  readonly leads: () => Promise<boolean>
   readonly rows: () => Rows
   readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Dispatch) => Promise<DispatchEnvelope>
   /** Whether a run has ended so long ago that its rows are history. */
@@ -204,6 +206,7 @@ export class ForeignDispatch implements TaskCallbacks {
     const envelope = await this.#envelopeOf(offer)
     const url = this.#urlOf(offer.queue)
     if (url === undefined || this.#routes === undefined || envelope === undefined) return undefined
+    if (!(await this.#options.leads())) return undefined
     return { url, envelope: this.#routes.address(envelope) }
   }
 

@@ -28,6 +28,8 @@ export interface LocalDispatchOptions {
   readonly submit: (events: readonly NewEvent[]) => Promise<unknown>
   /** Resolves when what waits to be written now is. */
   readonly durable: () => Promise<void>
+  /** Whether this process still leads: one that does not begins nothing. */
+  readonly leads: () => Promise<boolean>
   readonly rows: () => Rows
   /** What a worker is told about a task, its inputs included. */
   readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Dispatch>) => Promise<DispatchEnvelope>
@@ -140,7 +142,8 @@ export class LocalDispatch {
     const run = this.#options.rows().hot(runs).get(run_id)
     if (run?.cancel_requested_at) return { outcome: 'CANCELLED' }
     const envelope = await envelopeFor(task, running.dispatch)
-    if (running.cancelled) return { outcome: 'CANCELLED' }
+    if (!(await this.#options.leads())) this.close()
+    if (running.cancelled || this.#closed) return { outcome: 'CANCELLED' }
     return await workers.run(envelope, {
       ...(task.timeout_sec !== null && { timeoutMs: task.timeout_sec * SECOND_MS }),
       onStart: () => this.#started(running),

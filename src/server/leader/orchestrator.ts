@@ -13,28 +13,29 @@ import { alarmController } from '../../domain/timers/alarm.controller.ts'
 import { retryController } from '../../domain/timers/retry.controller.ts'
 import { collectGarbage } from '../../engine/gc.ts'
 import { Loop, type LoopOptions, type Reactor, type Submitted } from '../../engine/loop.ts'
-import { Paths, type Scope } from '../../engine/paths.ts'
+import { Paths } from '../../engine/paths.ts'
 import { Publisher } from '../../engine/publisher.ts'
-import { isServoError } from '../../lib/error.ts'
+import type { State } from '../../engine/state.ts'
+import { assert } from '../../lib/assert.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
 import { MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
-import type { UlidSource } from '../../lib/ulid.ts'
 import type { NewEvent } from '../../model/event.ts'
 import { historyIndex } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
-import type { AlarmClock } from '../../ports/clock.ts'
-import type { ObjectStore } from '../../ports/object-store.ts'
+import type { HeldLease } from '../../ports/lease.ts'
+import type { Components } from '../components.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { ForeignDispatch, type ForeignDispatchOptions } from './foreign-dispatch.ts'
 import { envelopeFor } from './inputs.ts'
+import { deposed, leads } from './leads.ts'
 import { LocalDispatch } from './local-dispatch.ts'
 import { AttemptLogs } from './logs.ts'
 import type { Workers } from './workers.ts'
 
 export interface OrchestratorOptions {
-  readonly store: ObjectStore
-  readonly scope: Scope
-  readonly clock: AlarmClock
-  readonly ulid: UlidSource
+  readonly components: Components
+  /** What makes this process the leader. It stops deciding and acting when the lease is lost. */
+  readonly lease: HeldLease
   /** Names this process: in manifests, and in front of its workers. New for every start. */
   readonly instance: string
   readonly workers: Workers
@@ -47,11 +48,11 @@ export interface OrchestratorOptions {
   /** Besides running tasks, what else shall follow from rows once they are durable. */
   readonly reactors?: readonly Reactor[]
   readonly publishDelayMs?: number
-  /** Another process has taken over, or the store cannot be reached for long: this one is of no use any more. */
+  /** Another process leads now, or the state is damaged: this one is of no use any more. */
   readonly onStopped?: (error: unknown) => void
   /** Trouble that did not stop anything. */
   readonly onTrouble?: (error: unknown) => void
-  readonly compaction?: Pick<LoopOptions, 'limits' | 'retention' | 'lookbackMs'>
+  readonly compaction?: Pick<LoopOptions, 'limits' | 'retention'>
 }
 
 const CANCEL_GRACE_MS = 10 * SECOND_MS
@@ -59,8 +60,26 @@ const CANCEL_GRACE_MS = 10 * SECOND_MS
 const SWEEP_MS = 5 * MINUTE_MS
 /** Whoever stops a server waits for it to end. */
 const MAX_LAST_PUBLISH_MS = 400
-/** A loop that broke is opened again this often before the process gives up. */
-const MAX_REOPENS = 5
+/** A store that cannot be written is tried again this often, at most. */
+const MAX_RECOVERY_PAUSE_MS = 5 * SECOND_MS
+/** Whoever waits for an answer is told after this long that there is none; what they asked for may still be written. */
+const PATIENCE_MS = 10 * SECOND_MS
+
+/**
+ * - `opening`: the state is read and folded; nothing is decided yet.
+ * - `leading`: facts are taken, decided upon and acted upon.
+ * - `recovering`: the ledger could not be written, so memory is worth nothing. Questions and requests are refused as
+ *   unavailable, attempts that run go on, and the state is opened again and again until that works.
+ * - `stopped`: closed by its owner, deposed, or the state is damaged. Final.
+ */
+type Phase = 'opening' | 'leading' | 'recovering' | 'stopped'
+
+const NEXT: Readonly<Record<Phase, readonly Phase[]>> = {
+  opening: ['leading', 'stopped'],
+  leading: ['recovering', 'stopped'],
+  recovering: ['leading', 'stopped'],
+  stopped: [],
+}
 
 /** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
 export class Orchestrator {
@@ -70,24 +89,24 @@ export class Orchestrator {
   readonly foreign: ForeignDispatch
   readonly #options: OrchestratorOptions
   readonly #dispatch: LocalDispatch
+  #phase: Phase = 'opening'
   #loop: Loop | undefined
   #publisher: Publisher | undefined
-  #reopening: Promise<void> | undefined
-  #reopens = 0
+  #recovery: Promise<void> | undefined
   #cancelSweep: (() => void) | undefined
-  #stopped = false
+  #isDraining = false
 
   private constructor(options: OrchestratorOptions) {
     this.#options = options
+    const { components, lease, instance, workers, cancelGraceMs = CANCEL_GRACE_MS } = options
+    const { store, scope, clock } = components
     this.graph = new CurrentGraph(
       () => this.loop.compactor.state,
-      () => options.clock.now(),
+      () => clock.now(),
     )
-    const { store, scope, clock, instance, workers, cancelGraceMs = CANCEL_GRACE_MS } = options
     const state = {
       clock,
       rows: () => this.loop.compactor.state,
-      submit: (events: readonly NewEvent[]) => this.submit(events),
       envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Row<typeof dispatchOutbox>>) => {
         const { compactor } = this.loop
         return envelopeFor(
@@ -104,7 +123,9 @@ export class Orchestrator {
     this.logs = new AttemptLogs({ store, paths: new Paths(scope), clock, onError: (error) => options.onTrouble?.(error) })
     this.#dispatch = new LocalDispatch({
       ...state,
+      submit: (events) => this.#submitPatiently(events),
       durable: () => this.loop.durable(),
+      leads: () => leads(lease),
       workers,
       instance,
       logs: this.logs,
@@ -113,9 +134,12 @@ export class Orchestrator {
     this.foreign = new ForeignDispatch({
       ...state,
       ...options.foreign,
+      submit: (events) => this.submit(events),
+      leads: () => leads(lease),
       isSealed: async (runId) => (await this.loop.compactor.lookup(historyIndex, runs.name, runId)) !== undefined,
       onTrouble: (error) => options.onTrouble?.(error),
     })
+    lease.onLost(() => this.#stop(deposed()))
   }
 
   static async open(options: OrchestratorOptions): Promise<Orchestrator> {
@@ -129,27 +153,58 @@ export class Orchestrator {
     return this.#loop
   }
 
+  /** Rows of unfinished work, to answer questions from. Refused while memory may hold what was never written. */
+  get state(): State {
+    if (this.#phase !== 'leading') throw this.#unavailable()
+    return this.loop.compactor.state
+  }
+
   /** Attempts that workers have now. */
   get running(): number {
     return this.#dispatch.size
   }
 
-  /** Writes facts. Tried again on a new loop if the old one broke: every fact has a key that makes it the same fact. */
+  /**
+   * Writes facts. Tried again on a new loop if the old one broke: every fact has a key that makes it the same fact. Refused as
+   * unavailable when the store cannot be written for so long that whoever asks should know.
+   */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
+    const { clock } = this.#options.components
+    const patience = Promise.withResolvers<never>()
+    patience.promise.catch(() => undefined)
+    const cancel = clock.after(PATIENCE_MS, () => patience.reject(this.#unavailable()))
+    try {
+      return await Promise.race([this.#submitPatiently(events), patience.promise])
+    } finally {
+      cancel()
+    }
+  }
+
+  /** The same for those who have nobody to tell that it did not work. */
+  async #submitPatiently(events: readonly NewEvent[]): Promise<Submitted> {
     for (;;) {
-      const { loop } = this
+      if (this.#phase === 'stopped') throw this.#unavailable()
       try {
-        return await loop.submit(events)
+        return await this.loop.submit(events)
       } catch (error) {
-        if (this.#stopped || !isServoError(error, 'unavailable') || this.#reopening === undefined) throw error
-        await this.#reopening
+        if (!isServoError(error, 'unavailable') || this.#recovery === undefined) throw error
+        await this.#recovery
       }
     }
   }
 
   /** Resolves when no run is unfinished. */
   async idle(): Promise<void> {
-    while (this.#hasWork()) await this.#options.clock.sleep(100)
+    while (this.#phase !== 'stopped' && this.#hasWork()) await this.#options.components.clock.sleep(100)
+    await this.loop.settled()
+  }
+
+  /** Begins no attempt any more, and waits for those under way to end, but not for ever. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true
+    const { clock } = this.#options.components
+    const until = clock.monotonic() + graceMs
+    while (this.running > 0 && clock.monotonic() < until) await clock.sleep(20)
     await this.loop.settled()
   }
 
@@ -160,29 +215,28 @@ export class Orchestrator {
 
   /** Stops: nothing begins any more, what was submitted is durable. Workers are ended by whoever owns them. */
   async close(): Promise<void> {
-    this.#stopped = true
-    this.#cancelSweep?.()
-    this.#dispatch.close()
-    this.foreign.close()
-    await this.#reopening?.catch(() => undefined)
-    await this.#loop?.settled()
-    // Not needed, but the next start and whoever reads the tables meanwhile are spared the tail of the ledger.
-    const enough = new Promise<void>((resolve) => this.#options.clock.after(MAX_LAST_PUBLISH_MS, resolve))
-    await Promise.race([this.#publisher?.flush(), enough])
+    const wasLeading = this.#phase === 'leading'
+    this.#end()
+    await this.#recovery
+    if (wasLeading) {
+      await this.#loop?.settled()
+      // Not needed, but the next start and whoever reads the tables meanwhile are spared the tail of the ledger.
+      const enough = new Promise<void>((resolve) => this.#options.components.clock.after(MAX_LAST_PUBLISH_MS, resolve))
+      await Promise.race([this.#publisher?.flush(), enough])
+    }
     this.#publisher?.stop()
     await this.#loop?.close()
     await this.logs.close()
   }
 
   async #open(): Promise<void> {
-    const { store, scope, clock, ulid, instance, concurrency, compaction, cancelGraceMs = CANCEL_GRACE_MS } = this.#options
+    const { components, lease, instance, concurrency, compaction, cancelGraceMs = CANCEL_GRACE_MS } = this.#options
+    const { store, scope, clock } = components
     const loop = await Loop.open({
-      store,
-      scope,
-      clock,
-      ulid,
+      ...components,
       registry: orchestration,
       name: instance,
+      lease,
       source: 'servo/orchestrator',
       controllers: [
         planController(),
@@ -195,14 +249,19 @@ export class Orchestrator {
         heartbeatController(),
         deadlineController(),
         cancelController(cancelGraceMs),
-        dispatchController(() => this.#dispatch.capacity(concurrency())),
+        dispatchController(() => (this.#isDraining ? 0 : this.#dispatch.capacity(concurrency()))),
         stuckDispatchController(),
       ],
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
-      onBroken: (error) => this.#reopen(error),
+      onBroken: (error) => this.#broke(error),
       onDurable: () => this.#publisher?.noticed(),
       ...compaction,
     })
+    // Closed while it was opened.
+    if (this.#phase === 'stopped') {
+      await loop.close()
+      return
+    }
     this.#publisher = new Publisher({
       compactor: loop.compactor,
       clock,
@@ -211,6 +270,7 @@ export class Orchestrator {
       ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),
     })
     this.#loop = loop
+    this.#enter('leading')
     loop.sweep()
     this.#publisher.noticed()
     this.#scheduleSweep()
@@ -218,10 +278,9 @@ export class Orchestrator {
 
   #scheduleSweep(): void {
     this.#cancelSweep?.()
-    this.#cancelSweep = this.#options.clock.after(SWEEP_MS, () => {
-      if (this.#stopped) return
+    this.#cancelSweep = this.#options.components.clock.after(SWEEP_MS, () => {
       // Nothing unfinished, nothing to repair: an idle process stays idle.
-      if (this.#hasWork()) this.#loop?.sweep()
+      if (this.#phase === 'leading' && this.#hasWork()) this.#loop?.sweep()
       this.#scheduleSweep()
     })
   }
@@ -232,41 +291,63 @@ export class Orchestrator {
   }
 
   #publishFailed(error: unknown): void {
-    if (this.#stopped) return
+    if (this.#phase === 'stopped') return
     if (isServoError(error, 'conflict')) this.#stop(error)
     else this.#options.onTrouble?.(error)
   }
 
-  #reopen(error: unknown): void {
-    if (this.#stopped) return
-    if (!isServoError(error, 'unavailable') || this.#reopens >= MAX_REOPENS) {
+  /** The loop can go on no more. Whether this process can is another question. */
+  #broke(error: unknown): void {
+    if (this.#phase !== 'leading') return
+    if (!isServoError(error, 'unavailable')) {
       this.#stop(error)
       return
     }
-    this.#reopens += 1
+    this.#enter('recovering')
     this.#options.onTrouble?.(error)
-    this.#reopening = this.#openAgain().finally(() => {
-      this.#reopening = undefined
+    this.#recovery = this.#recover().finally(() => {
+      this.#recovery = undefined
     })
   }
 
-  async #openAgain(): Promise<void> {
-    const { clock } = this.#options
-    try {
-      await this.#publisher?.close()
-      await clock.sleep(100 * 2 ** this.#reopens)
-      await this.#open()
-      this.#reopens = 0
-    } catch (error) {
-      this.#stop(error)
+  async #recover(): Promise<void> {
+    await this.#publisher?.close()
+    for (let attempt = 1; this.#phase === 'recovering'; attempt++) {
+      await this.#options.components.clock.sleep(Math.min(MAX_RECOVERY_PAUSE_MS, 100 * 2 ** attempt))
+      if (this.#phase !== 'recovering') return
+      try {
+        await this.#open()
+      } catch (error) {
+        if (!isServoError(error, 'unavailable')) this.#stop(error)
+      }
     }
   }
 
+  #unavailable(): ServoError {
+    if (this.#phase === 'stopped') {
+      return new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Try again.' })
+    }
+    return new ServoError('unavailable', 'storage_unavailable', 'the state of the project cannot be written now', {
+      hint: 'The server says why and goes on when that works again. What was asked may or may not be recorded; ask again.',
+    })
+  }
+
   #stop(error: unknown): void {
-    if (this.#stopped) return
-    this.#stopped = true
+    if (this.#phase === 'stopped') return
+    this.#end()
+    this.#publisher?.stop()
+    this.#options.onStopped?.(error)
+  }
+
+  #end(): void {
+    if (this.#phase !== 'stopped') this.#enter('stopped')
+    this.#cancelSweep?.()
     this.#dispatch.close()
     this.foreign.close()
-    this.#options.onStopped?.(error)
+  }
+
+  #enter(next: Phase): void {
+    assert(NEXT[this.#phase].includes(next), `the orchestrator cannot go from ${this.#phase} to ${next}`)
+    this.#phase = next
   }
 }

@@ -8,14 +8,14 @@ import type { Scope } from '../../engine/paths.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import type { AnyRow } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
-import type { Secrets } from '../machine/secrets.ts'
+import type { WorkspaceSecrets } from '../../ports/secrets.ts'
 import type { RunReader } from '../workspace/run-reader.ts'
 import type { ForeignDispatch } from './foreign-dispatch.ts'
 import type { Speaker } from './logs.ts'
 
 export interface WorkerDoorOptions {
   readonly foreign: ForeignDispatch
-  readonly secrets: Pick<Secrets, 'task_tokens' | 'api_token'>
+  readonly secrets: Pick<WorkspaceSecrets, 'task_tokens' | 'api_token'>
   readonly scope: Scope
   readonly clock: AlarmClock
 }

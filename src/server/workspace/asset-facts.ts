@@ -8,13 +8,13 @@ import { sha256 } from '../../lib/hash.ts'
 import { MINUTE_MS, toIso, toMs } from '../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import { readKey } from '../../partitions/key.ts'
-import type { KnownAssets } from './known-assets.ts'
+import { type Knowledge, record } from './knowledge.ts'
 
 /** What people and other systems tell of assets: that something was made elsewhere, or that what was made does not count. */
 export class AssetFacts {
-  readonly #known: KnownAssets
+  readonly #known: Knowledge
 
-  constructor(known: KnownAssets) {
+  constructor(known: Knowledge) {
     this.#known = known
   }
 
@@ -63,7 +63,7 @@ export class AssetFacts {
     request_id: string,
     events: readonly NewEvent[],
   ): Promise<AcceptedFacts> {
-    const { event_id, news } = events.length === 0 ? { event_id: null, news: 0 } : await this.#known.submit(events)
+    const { event_id, news } = events.length === 0 ? { event_id: null, news: 0 } : await record(this.#known, events)
     const partitions = { count: keys.length, first: keys[0] ?? null, last: keys.at(-1) ?? null }
     return { asset_key: assetKey, partitions, request_id, accepted_event_id: event_id, created: news > 0 }
   }

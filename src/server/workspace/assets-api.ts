@@ -1,11 +1,11 @@
 import type { AssetsApi } from '../../api/asset-contract.ts'
 import { AssetFacts } from './asset-facts.ts'
 import { AssetReader } from './assets-reader.ts'
-import type { KnownAssets } from './known-assets.ts'
+import type { Knowledge } from './knowledge.ts'
 import { PartitionKeys } from './partition-keys.ts'
 
 /** Everything that can be asked of assets and their partitions, as the API and the commands ask it. */
-export function assetsApi(known: KnownAssets): AssetsApi {
+export function assetsApi(known: Knowledge): AssetsApi {
   const reader = new AssetReader(known)
   const facts = new AssetFacts(known)
   const sets = new PartitionKeys(known)

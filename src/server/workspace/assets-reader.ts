@@ -9,7 +9,7 @@ import { assert } from '../../lib/assert.ts'
 import { toIso } from '../../lib/time.ts'
 import { mappingInWords, partitionsInWords } from '../../partitions/in-words.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
-import type { KnownAssets } from './known-assets.ts'
+import { type Knowledge, lookup } from './knowledge.ts'
 import { lastRunOf } from './last-run.ts'
 import { pageOf } from './page.ts'
 import { joinedStatus } from './status-row.ts'
@@ -17,9 +17,9 @@ import { wireRow } from './wire.ts'
 
 /** Assets as the newest graph declares them, with what is known of each now. */
 export class AssetReader {
-  readonly #known: KnownAssets
+  readonly #known: Knowledge
 
-  constructor(known: KnownAssets) {
+  constructor(known: Knowledge) {
     this.#known = known
   }
 
@@ -68,7 +68,7 @@ export class AssetReader {
   /** Of an asset that is made as a whole, under whatever key. */
   async #statusOf(assetKey: string) {
     const keys = keysOfAsset(this.#known.rows(), assetKey)
-    return joinedStatus(await Promise.all(keys.map((key) => this.#known.lookup(partitionStatus, key, ''))))
+    return joinedStatus(await Promise.all(keys.map((key) => lookup(this.#known, partitionStatus, key, ''))))
   }
 
   /** One look at the clock for all of them; assets of equal partitions are counted once. */

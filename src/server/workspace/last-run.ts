@@ -5,7 +5,7 @@ import { tasks } from '../../domain/tasks/tasks.table.ts'
 import { toIso, toMs } from '../../lib/time.ts'
 import { historyIndex } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
-import type { KnownAssets } from './known-assets.ts'
+import { type Knowledge, lookup } from './knowledge.ts'
 
 interface Touched {
   readonly run_id: string
@@ -17,7 +17,7 @@ interface Touched {
  * partitions knows, which for an asset without partitions is one row.
  */
 export async function lastRunOf(
-  known: KnownAssets,
+  known: Knowledge,
   assetKey: string,
   status: Row<typeof partitionStatus> | undefined,
 ): Promise<AssetDetail['last_run']> {
@@ -25,11 +25,11 @@ export async function lastRunOf(
   const last = later(inMemory(known, assetKey), before)
   if (last === undefined) return null
   const hot = known.rows().hot(runs).get(last.run_id)
-  const state = hot?.state ?? (await known.lookup(historyIndex, runs.name, last.run_id))?.state
+  const state = hot?.state ?? (await lookup(known, historyIndex, runs.name, last.run_id))?.state
   return { run_id: last.run_id, at: toIso(last.at), state: state ?? 'UNKNOWN' }
 }
 
-function inMemory(known: KnownAssets, assetKey: string): Touched | undefined {
+function inMemory(known: Knowledge, assetKey: string): Touched | undefined {
   let last: Touched | undefined
   for (const { asset_key, run_id, finished_at } of known.rows().hot(tasks).all()) {
     if (asset_key !== assetKey) continue
@@ -42,7 +42,7 @@ function inMemory(known: KnownAssets, assetKey: string): Touched | undefined {
 const attemptIn = ({ last_attempt_run_id: run_id, last_attempt_at: at }: Row<typeof partitionStatus>): Touched | undefined =>
   run_id === null || at === null ? undefined : { run_id, at }
 
-async function lastAttempt({ sql }: KnownAssets, assetKey: string): Promise<Touched | undefined> {
+async function lastAttempt({ sql }: Knowledge, assetKey: string): Promise<Touched | undefined> {
   const [row] = await sql(
     `select last_attempt_run_id as run_id, last_attempt_at as at from partition_status
      where asset_key = '${assetKey.replaceAll("'", "''")}' and last_attempt_run_id is not null

@@ -10,14 +10,14 @@ import { canonicalJson } from '../../lib/json.ts'
 import { toIso } from '../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import { idempotencyKeys } from '../../model/system-tables.ts'
-import type { KnownAssets } from './known-assets.ts'
+import { type Knowledge, lookup, record } from './knowledge.ts'
 import { pageOf } from './page.ts'
 
 /** The keys of dynamic sets: which there are, and that some come or go. */
 export class PartitionKeys {
-  readonly #known: KnownAssets
+  readonly #known: Knowledge
 
-  constructor(known: KnownAssets) {
+  constructor(known: Knowledge) {
     this.#known = known
   }
 
@@ -53,7 +53,7 @@ export class PartitionKeys {
       ...partsOf(removed, id).map((part) => newEvent(PartitionKeysRemoved, { ...said, ...part }, { actor: user })),
     ] satisfies NewEvent[]
     if (events.length === 0) return { ...nothing, unchanged }
-    const { event_id, news } = await this.#known.submit(events)
+    const { event_id, news } = await record(this.#known, events)
     if (news === 0) return { ...nothing, unchanged: total }
     const changed = { added: added.length, removed: removed.length, unchanged }
     return { ...nothing, ...changed, accepted_event_id: event_id, created: true }
@@ -62,7 +62,7 @@ export class PartitionKeys {
   async #wasMade(requestId: string): Promise<boolean> {
     const first = { request_id: requestId, set_name: '', keys: [], changed_by: '' }
     for (const { idempotencyKey } of [PartitionKeysAdded, PartitionKeysRemoved])
-      if ((await this.#known.lookup(idempotencyKeys, idempotencyKey(first))) !== undefined) return true
+      if ((await lookup(this.#known, idempotencyKeys, idempotencyKey(first))) !== undefined) return true
     return false
   }
 }

@@ -4,10 +4,8 @@ import { tasks } from '../../domain/tasks/tasks.table.ts'
 import type { State } from '../../engine/state.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { AnyRow } from '../../model/table.ts'
+import type { Sql } from './sql-rows.ts'
 import { wireRow } from './wire.ts'
-
-/** Answers SQL over the published tables, with rows as JSON. */
-export type Sql = (sql: string) => Promise<AnyRow[]>
 
 export interface RunDetail {
   readonly run: AnyRow

@@ -15,14 +15,19 @@ import { wireRow } from './wire.ts'
 export interface RunsApiOptions {
   readonly runs: Runs
   readonly reader: RunReader
-  readonly feed: Feed
-  readonly logs: AttemptLogs
   readonly store: ObjectStore
   readonly paths: Paths
+  /** What happens, as it happens; absent where nothing does. */
+  readonly live?: Live | undefined
+}
+
+export interface Live {
+  readonly feed: Feed
+  readonly logs: AttemptLogs
 }
 
 /** Everything that can be asked of runs, as the API and the commands ask it. */
-export function runsApi({ runs: commands, reader, feed, logs, store, paths }: RunsApiOptions): RunsApi {
+export function runsApi({ runs: commands, reader, live, store, paths }: RunsApiOptions): RunsApi {
   return {
     request: (body: NewRunBody, user) => commands.request({ ...body, user }),
     cancel: (runId, user, reason) => commands.cancel(runId, user, reason),
@@ -30,15 +35,15 @@ export function runsApi({ runs: commands, reader, feed, logs, store, paths }: Ru
     list: ({ limit, state }) => reader.list({ limit, ...(state !== undefined && { state }) }),
     get: (runId) => reader.get(runId),
     async *logs(runId, query) {
-      await logs.stored(await reader.resolve(runId))
+      await live?.logs.stored(await reader.resolve(runId))
       yield* storedLogs(reader, store, paths, runId, query)
     },
-    follow: (runId, signal) => followed(reader, feed, logs, runId, signal),
+    follow: (runId, signal) => followed(reader, live, runId, signal),
   }
 }
 
 /** What the attempts of a run have said, attempt after attempt. */
-export async function* storedLogs(
+async function* storedLogs(
   reader: RunReader,
   store: ObjectStore,
   paths: Paths,
@@ -60,8 +65,7 @@ const byStart = (a: AnyRow, b: AnyRow): number => (String(a['dispatched_at']) < 
 
 async function* followed(
   reader: RunReader,
-  feed: Feed,
-  logs: AttemptLogs,
+  live: Live | undefined,
   idOrStart: string,
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
@@ -69,11 +73,11 @@ async function* followed(
   const channel = new Channel<RunEvent>()
   // Listening begins before looking, so that nothing falls between the two.
   const stops = [
-    feed.listen((change) => {
+    live?.feed.listen((change) => {
       if (runIdOf(change) === runId) channel.push(wireChange(change))
       if (change.type === 'run' && change.run.run_id === runId && isRunOver(change.run.state)) channel.close()
     }),
-    logs.follow(runId, (said) => channel.push({ type: 'log', ...said })),
+    live?.logs.follow(runId, (said) => channel.push({ type: 'log', ...said })),
   ]
   const hangUp = (): void => channel.close()
   signal.addEventListener('abort', hangUp)
@@ -82,11 +86,11 @@ async function* followed(
     yield { type: 'run', run }
     const last = new Map(attempts.map((attempt) => [attempt['task_key'], attempt]))
     for (const task of known) yield { type: 'task', task, attempt: last.get(task['task_key']) }
-    if (isRunOver(run['state'] as RunState)) return
+    if (live === undefined || isRunOver(run['state'] as RunState)) return
     yield* channel
   } finally {
     signal.removeEventListener('abort', hangUp)
-    for (const stop of stops) stop()
+    for (const stop of stops) stop?.()
   }
 }
 

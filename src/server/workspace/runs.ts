@@ -7,15 +7,15 @@ import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
 import type { Scope } from '../../engine/paths.ts'
 import { ServoError } from '../../lib/error.ts'
 import { newEvent } from '../../model/event.ts'
-import type { Orchestrator } from '../leader/orchestrator.ts'
+import type { Knowledge } from './knowledge.ts'
 import { type RunRequest, runRequested } from './requests.ts'
 import type { RunReader } from './run-reader.ts'
 
 export interface RunsOptions {
-  readonly orchestrator: Orchestrator
+  readonly orchestrator: Pick<Knowledge, 'graph' | 'submit'>
   readonly reader: RunReader
   readonly scope: Scope
-  readonly secret: TenantSecret
+  readonly secret: () => TenantSecret
   /** A new id for a request that has no key of its own. */
   readonly mintId: () => string
 }
@@ -125,7 +125,7 @@ export class Runs {
 
   async #submit(request: RunRequest): Promise<Accepted> {
     const { orchestrator, scope, secret } = this.#options
-    const { run_id, event } = runRequested(scope, secret, request)
+    const { run_id, event } = runRequested(scope, secret(), request)
     const { events, verdicts } = await orchestrator.submit([event])
     const [verdict] = verdicts
     if (verdict?.kind === 'ignored' && verdict.reason === 'run_key_conflict') {

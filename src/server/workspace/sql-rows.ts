@@ -7,7 +7,6 @@ import { sqlState } from '../../engine/sql-files.ts'
 import { isServoError } from '../../lib/error.ts'
 import type { AnyRow } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import type { Sql } from './run-reader.ts'
 
 /** Asks the newest published tables of a folder. DuckDB is loaded when the first question comes. */
 export async function queryNewest(dir: string, store: ObjectStore, scope: Scope, sql: string): Promise<QueryResult> {
@@ -27,6 +26,9 @@ export async function queryNewest(dir: string, store: ObjectStore, scope: Scope,
     }
   }
 }
+
+/** Answers SQL over the published tables, with rows as JSON. */
+export type Sql = (sql: string) => Promise<AnyRow[]>
 
 /** The same, with all rows at once. */
 export function sqlOver(dir: string, store: ObjectStore, scope: Scope): Sql {

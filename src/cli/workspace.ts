@@ -1,0 +1,71 @@
+import { existsSync } from 'node:fs'
+import type { ProjectManifest } from '../contract/definition.ts'
+import { isServoError, ServoError } from '../lib/error.ts'
+import type { LocalComponents } from '../server/components.ts'
+import type { WorkspaceApi } from '../server/workspace/workspace.ts'
+import { findLeader, withLeader } from './find-leader.ts'
+import { note } from './output.ts'
+import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './project.ts'
+
+/** Questions can be answered from the folder too, so a server that takes long to start is not waited for. */
+const ASK_WAIT_MS = 15_000
+
+/**
+ * Asks the leader of the project or, when nobody leads, reads the folder. `ofCode`: what is asked depends on the code, so without
+ * a leader the project is loaded first.
+ */
+export async function ask<T>(
+  flags: ProjectFlags,
+  question: (api: WorkspaceApi, isLive: boolean) => Promise<T>,
+  { ofCode = false }: { ofCode?: boolean } = {},
+): Promise<T> {
+  const projectDir = findProject(flags)
+  const components = await componentsOf(projectDir)
+  const leader = await findLeader(components, { maxWaitMs: ASK_WAIT_MS }).catch((error: unknown) => {
+    if (!isServoError(error, 'unavailable') || error.code !== 'still_starting') throw error
+    note('the server still starts; this is what the folder says')
+    return undefined
+  })
+  if (leader !== undefined) return await question(leader.api, true)
+  refuseEmpty(projectDir)
+  const { readWorkspace } = await import('../server/workspace/reader.ts')
+  return await question(await readWorkspace(components, ofCode ? await codeOf(projectDir, components) : undefined), false)
+}
+
+/** Tells the leader of the project or, when nobody leads, leads for as long as this takes. */
+export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, isLive: boolean) => Promise<T>): Promise<T> {
+  const projectDir = findProject(flags)
+  refuseEmpty(projectDir)
+  const components = await componentsOf(projectDir)
+  const { leadBriefly } = await import('../server/leader/brief.ts')
+  let done: { value: T } | undefined
+  const asked = await withLeader(
+    components,
+    (leader) => command(leader.api, true),
+    async (lease, name) => {
+      try {
+        done = { value: await leadBriefly(components, lease, name, (api) => command(api, false)) }
+      } finally {
+        await lease.release()
+      }
+    },
+  )
+  return asked === undefined ? (done as { value: T }).value : asked.answer
+}
+
+/** What the code says now; undefined, with a word about it, when it cannot be loaded. */
+async function codeOf(projectDir: string, components: LocalComponents): Promise<ProjectManifest | undefined> {
+  const { loadProject } = await import('../server/machine/load-project.ts')
+  const loaded = await loadProject(projectDir, components)
+  if (loaded.ok) return loaded.manifest
+  note('the project cannot be loaded, so this is as of the last time it could; servo dev says why')
+  return undefined
+}
+
+function refuseEmpty(projectDir: string): void {
+  const servoDir = servoDirOf(projectDir)
+  if (existsSync(servoDir)) return
+  throw new ServoError('not_found', 'no_state', `there is nothing in ${servoDir} yet`, {
+    hint: 'Start the project: servo dev, or run something: servo run "*"',
+  })
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto'
+import { join, resolve } from 'node:path'
+import { fsLease } from '../adapters/fs/lease.ts'
+import { fsNotifier } from '../adapters/fs/notifier.ts'
+import { fsStore } from '../adapters/fs/object-store.ts'
+import { fsSecrets } from '../adapters/fs/secrets.ts'
+import { type Encoder, encoderThread } from '../engine/encoder.ts'
+import { Paths, type Scope } from '../engine/paths.ts'
+import { ServoError } from '../lib/error.ts'
+import { type UlidSource, ulidSource } from '../lib/ulid.ts'
+import { type AlarmClock, systemClock } from '../ports/clock.ts'
+import type { Lease } from '../ports/lease.ts'
+import type { Notifier } from '../ports/notifier.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+import type { Secrets } from '../ports/secrets.ts'
+import { type Sql, sqlOver } from './workspace/sql-rows.ts'
+
+/** Everything of the outside world that a server is made of. Whoever needs one of them takes it from here and from nowhere else. */
+export interface Components {
+  readonly scope: Scope
+  readonly store: ObjectStore
+  readonly clock: AlarmClock
+  readonly ulid: UlidSource
+  readonly secrets: Secrets
+  readonly lease: Lease
+  readonly notifier: Notifier
+  readonly encoder: Encoder
+  /** Asks the newest published tables. */
+  readonly sql: Sql
+  /** How long the ledger may go unlooked at when not everything that others write is heard of. */
+  readonly lookEveryMs?: number
+}
+
+/** The components of a folder on this machine. */
+export interface LocalComponents extends Components {
+  /** Where workers keep what assets make. */
+  readonly dataDir: string
+}
+
+/** One machine, one workspace. */
+const LOCAL: Scope = { tenant_id: 'default', workspace_id: 'default' }
+
+/** The file that holds the secrets of a folder. */
+export const secretsFile = (servoDir: string): string => join(servoDir, 'local', 'secrets.json')
+
+/** What a folder is made of: the embedded default of every port. */
+export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalComponents {
+  const dir = resolve(servoDir)
+  const paths = new Paths(scope)
+  const store = fsStore(dir)
+  const clock = systemClock
+  const { SERVO_LEASE_MS, SERVO_LOOK_MS, SERVO_WATCH } = process.env
+  return {
+    scope,
+    store,
+    clock,
+    ulid: ulidSource(clock.now, (length) => randomBytes(length)),
+    secrets: fsSecrets(secretsFile(dir), { store, root: paths.root }),
+    lease: fsLease(join(dir, paths.root, 'lease'), {
+      clock,
+      ...(SERVO_LEASE_MS !== undefined && { periodMs: milliseconds('SERVO_LEASE_MS', SERVO_LEASE_MS) }),
+    }),
+    notifier: fsNotifier(join(dir, paths.ledger), { clock, watch: SERVO_WATCH !== 'off' }),
+    encoder: encoderThread(),
+    sql: sqlOver(dir, store, scope),
+    dataDir: join(dir, paths.root),
+    ...(SERVO_LOOK_MS !== undefined && { lookEveryMs: milliseconds('SERVO_LOOK_MS', SERVO_LOOK_MS) }),
+  }
+}
+
+/** A folder of objects, for commands that look at one without leading it. */
+export const folderStore = (dir: string): ObjectStore => fsStore(dir)
+
+function milliseconds(name: string, text: string): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= 10 && value <= 3_600_000) return value
+  throw new ServoError('invalid', 'bad_setting', `${name} is ${JSON.stringify(text.slice(0, 40))}`, {
+    hint: `Set ${name} to milliseconds from 10 to 3600000, or leave it away.`,
+  })
+}

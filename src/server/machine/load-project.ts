@@ -1,0 +1,20 @@
+import type { ProjectProblem } from '../../contract/definition.ts'
+import { type ProjectManifest, projectManifest } from '../../contract/definition.ts'
+import { WorkerPool } from '../../worker/pool.ts'
+import type { LocalComponents } from '../components.ts'
+import { workerCommand } from './worker-command.ts'
+
+/** Loads a project once, in a process of its own, to see what it declares. */
+export async function loadProject(
+  projectDir: string,
+  { dataDir, clock }: LocalComponents,
+): Promise<{ ok: true; manifest: ProjectManifest } | { ok: false; problems: readonly ProjectProblem[] }> {
+  const pool = new WorkerPool({ command: workerCommand(projectDir, dataDir), size: 1, warm: 1, now: () => clock.now() })
+  try {
+    const outcome = await pool.ready()
+    if (outcome.type === 'load_failed') return { ok: false, problems: outcome.problems }
+    return { ok: true, manifest: projectManifest.parse(outcome.manifest) }
+  } finally {
+    await pool.close({ graceMs: 0 })
+  }
+}

@@ -1,0 +1,134 @@
+import type { Hono } from 'hono'
+import { localApp } from '../api/app.ts'
+import { problemResponse } from '../api/problem.ts'
+import type { ProjectManifest } from '../contract/definition.ts'
+import type { HeldLease } from '../ports/lease.ts'
+import type { WorkspaceSecrets } from '../ports/secrets.ts'
+import type { Components } from './components.ts'
+import { Feed } from './leader/feed.ts'
+import { HeldWorkers } from './leader/held-workers.ts'
+import { deposed, leads } from './leader/leads.ts'
+import { Orchestrator, type OrchestratorOptions } from './leader/orchestrator.ts'
+import { endedAttempt, WorkerDoor } from './leader/worker-door.ts'
+import { declarations } from './workspace/declare.ts'
+import type { Knowledge } from './workspace/knowledge.ts'
+import { RunReader } from './workspace/run-reader.ts'
+import { type WorkspaceApi, workspaceApi } from './workspace/workspace.ts'
+
+export interface ServerOptions
+  extends Pick<OrchestratorOptions, 'components' | 'lease' | 'instance' | 'workers' | 'onTrouble' | 'onStopped'> {
+  readonly secrets: WorkspaceSecrets
+  /** Somebody who stays wants to lead. Absent for a server that stays itself. */
+  readonly onHandOver?: () => void
+  /** How many attempts may run here at a time. */
+  readonly concurrency: () => number
+  /** What the orchestrator is told besides; for tests. */
+  readonly also?: Partial<OrchestratorOptions>
+}
+
+/** Names that a server on one machine goes by. */
+const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
+
+/**
+ * Everything of a server but the machine it runs on: whoever leads, what answers questions and takes commands, and the routes for
+ * both. It opens no port, starts no process and sets no timer but by its clock, so a test can play it on virtual time.
+ */
+export class Server {
+  readonly feed: Feed
+  readonly api: WorkspaceApi
+  readonly orchestrator: Orchestrator
+  readonly #components: Components
+  readonly #lease: HeldLease
+  readonly #workers: HeldWorkers
+  readonly #door: WorkerDoor
+  readonly #app: Hono
+
+  private constructor(parts: {
+    options: ServerOptions
+    orchestrator: Orchestrator
+    feed: Feed
+    workers: HeldWorkers
+    reader: RunReader
+  }) {
+    const { components, lease, secrets, instance, onHandOver } = parts.options
+    this.#components = components
+    this.#lease = lease
+    this.#workers = parts.workers
+    this.orchestrator = parts.orchestrator
+    this.feed = parts.feed
+    const { logs, foreign } = parts.orchestrator
+    this.api = workspaceApi(knownTo(parts.orchestrator, components), {
+      runIds: () => secrets.run_ids,
+      live: { feed: parts.feed, logs },
+    })
+    this.#door = new WorkerDoor({ foreign, secrets, scope: components.scope, clock: components.clock })
+    this.#app = localApp({
+      ...this.api,
+      token: secrets.api_token,
+      instance,
+      hosts: LOOPBACK,
+      ...(onHandOver !== undefined && { handOver: onHandOver }),
+      workers: this.#door.routes,
+    })
+  }
+
+  static async open(options: ServerOptions): Promise<Server> {
+    const { components, also, secrets: _, onHandOver: __, ...given } = options
+    const workers = new HeldWorkers(options.workers)
+    const feed: Feed = new Feed({
+      rows: () => orchestrator.loop.compactor.state,
+      durable: () => orchestrator.loop.durable(),
+    })
+    const reader = new RunReader(() => orchestrator.state, components.sql)
+    const orchestrator: Orchestrator = await Orchestrator.open({
+      ...given,
+      components,
+      workers,
+      reactors: feed.reactors,
+      foreign: { history: (attempt) => endedAttempt(reader, attempt) },
+      ...also,
+    })
+    return new Server({ options, orchestrator, feed, workers, reader })
+  }
+
+  /** Answers a request. A process that no longer leads answers nobody, whatever it has worked out meanwhile. */
+  readonly fetch = async (request: Request, env?: unknown): Promise<Response> => {
+    const answer = await this.#app.fetch(request, env as object)
+    return (await leads(this.#lease)) ? answer : problemResponse(deposed())
+  }
+
+  /** Workers that are not ours, and whoever they answer to, find this server here from now on. */
+  reachableAt(url: string): void {
+    this.#door.open(url)
+  }
+
+  /** Writes down what changed in the graph, and begins to run it. Returns how many assets changed. */
+  async define(manifest: ProjectManifest): Promise<number> {
+    const events = declarations(this.orchestrator.state, manifest, this.#components.ulid)
+    if (events.length > 0) await this.orchestrator.submit(events)
+    this.#workers.release()
+    this.#door.tell(manifest.queues)
+    return events.reduce((sum, { payload }) => sum + (payload as { assets: readonly unknown[] }).assets.length, 0)
+  }
+
+  /** Stops: nothing begins any more, and everything accepted is durable. Workers are ended by whoever owns them. */
+  close(): Promise<void> {
+    return this.orchestrator.close()
+  }
+}
+
+/** What the process that folds knows. */
+export function knownTo(orchestrator: Orchestrator, components: Components): Knowledge {
+  const { scope, store, sql, clock, ulid } = components
+  return {
+    scope,
+    store,
+    sql,
+    graph: orchestrator.graph,
+    rows: () => orchestrator.state,
+    coldRows: (table) => orchestrator.loop.compactor.coldRows(table),
+    now: () => clock.now(),
+    mintId: ulid,
+    submit: (events) => orchestrator.submit(events),
+  }
+}

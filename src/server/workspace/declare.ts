@@ -1,0 +1,31 @@
+import type { ProjectManifest } from '../../contract/definition.ts'
+import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
+import { AssetsDefined } from '../../domain/assets/assets-defined.event.ts'
+import { assetsDefined } from '../../domain/assets/definitions.ts'
+import { pools } from '../../domain/assets/pools.table.ts'
+import { orchestration } from '../../domain/index.ts'
+import { Folder } from '../../engine/fold.ts'
+import { mintEvents, sizeLimits } from '../../engine/mint.ts'
+import type { State } from '../../engine/state.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import type { Components } from '../components.ts'
+
+/** What a project declares that is not on record: one event for every so many assets, none when nothing changed. */
+export function declarations(rows: Rows, manifest: ProjectManifest, mintId: () => string): NewEvent[] {
+  const parts = assetsDefined({
+    manifest,
+    known: rows.hot(assetDefinitions).all(),
+    knownPools: rows.hot(pools).all(),
+    mintId,
+  })
+  return parts.map((part) => newEvent(AssetsDefined, part))
+}
+
+/** Folds what a project declares into a state that is nobody's record. */
+export function declare({ scope, clock, ulid }: Components, state: State, manifest: ProjectManifest): void {
+  const events = declarations(state, manifest, ulid)
+  if (events.length === 0) return
+  const folder = new Folder(orchestration, state)
+  for (const event of mintEvents({ scope, clock, ulid, source: 'servo/cli' }, sizeLimits, events).events) folder.fold(event)
+}

@@ -1,0 +1,52 @@
+import type { ColdRowsToRead } from '../../engine/cold-rows.ts'
+import type { Submitted } from '../../engine/loop.ts'
+import type { Scope } from '../../engine/paths.ts'
+import type { State } from '../../engine/state.ts'
+import type { Columns } from '../../model/column.ts'
+import type { NewEvent } from '../../model/event.ts'
+import type { KeyPart } from '../../model/rows.ts'
+import type { RowOf, Table } from '../../model/table.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import type { CurrentGraph } from '../leader/current-graph.ts'
+import type { Sql } from './sql-rows.ts'
+
+/** What every question about a workspace is answered from, and where commands go: a leader has all of it, a reader only asks. */
+export interface Knowledge {
+  readonly scope: Scope
+  readonly store: ObjectStore
+  readonly graph: CurrentGraph
+  /** Rows of unfinished work. */
+  rows(): State
+  /** A cold table, with what is not published yet. */
+  coldRows(table: Table): ColdRowsToRead
+  readonly sql: Sql
+  now(): number
+  /** A new id for a request that has none of its own. */
+  mintId(): string
+  /** Writes facts. Whoever only reads refuses. */
+  submit(events: readonly NewEvent[]): Promise<Submitted>
+}
+
+/** One cold row by its key. */
+export async function lookup<C extends Columns>(
+  known: Pick<Knowledge, 'coldRows'>,
+  table: Table<C>,
+  ...key: KeyPart[]
+): Promise<RowOf<C> | undefined> {
+  const [row] = await known.coldRows(table as unknown as Table).lookup([key])
+  return row as RowOf<C> | undefined
+}
+
+/** What became of facts that were handed in. */
+export interface Recorded {
+  /** The first of them that is new; null when none is. */
+  readonly event_id: string | null
+  /** How many were not known before. */
+  readonly news: number
+}
+
+export async function record(known: Pick<Knowledge, 'submit'>, facts: readonly NewEvent[]): Promise<Recorded> {
+  const { events, verdicts } = await known.submit(facts)
+  const news = events.filter((_, i) => verdicts[i]?.kind === 'applied')
+  return { event_id: news[0]?.event_id ?? null, news: news.length }
+}

@@ -1,0 +1,40 @@
+import type { HeldLease } from '../ports/lease.ts'
+
+/** A lease that is held until the test says otherwise. */
+export class ScriptedLease implements HeldLease {
+  readonly held = true
+  readonly epoch: number
+  address: string | undefined
+  #isHeld = true
+  #onLost: (() => void) | undefined
+
+  constructor(epoch = 1) {
+    this.epoch = epoch
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld
+  }
+
+  /** Somebody else leads. The holder is told, unless it was only paused and must find out by itself. */
+  lose({ tells = true } = {}): void {
+    this.#isHeld = false
+    if (tells) this.#onLost?.()
+  }
+
+  async confirm(): Promise<boolean> {
+    return this.#isHeld
+  }
+
+  async announce(address: string): Promise<void> {
+    this.address = address
+  }
+
+  onLost(call: () => void): void {
+    this.#onLost = call
+  }
+
+  async release(): Promise<void> {
+    this.#isHeld = false
+  }
+}
