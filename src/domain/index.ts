@@ -45,8 +45,6 @@ import { TaskFinished } from './tasks/task-finished.event.ts'
 import { TaskHeartbeat } from './tasks/task-heartbeat.event.ts'
 import { TaskStarted } from './tasks/task-started.event.ts'
 import { tasks } from './tasks/tasks.table.ts'
-import { TimerCancelled } from './timers/timer-cancelled.event.ts'
-import { TimerEnqueued } from './timers/timer-enqueued.event.ts'
 import { TimerFired } from './timers/timer-fired.event.ts'
 import { TimerRequested } from './timers/timer-requested.event.ts'
 import { timers } from './timers/timers.table.ts'
@@ -86,9 +84,7 @@ export const orchestration: Registry = {
     TaskHeartbeat,
     TaskFinished,
     TimerRequested,
-    TimerEnqueued,
     TimerFired,
-    TimerCancelled,
     ScheduleDefined,
     SchedulePaused,
     ScheduleResumed,

@@ -2,7 +2,6 @@ import { ScheduleDefined } from '../domain/schedules/schedule-defined.event.ts'
 import { SchedulePaused } from '../domain/schedules/schedule-paused.event.ts'
 import { ScheduleResumed } from '../domain/schedules/schedule-resumed.event.ts'
 import { ScheduleTicked } from '../domain/schedules/schedule-ticked.event.ts'
-import { TimerEnqueued } from '../domain/timers/timer-enqueued.event.ts'
 import { TimerFired } from '../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../domain/timers/timer-requested.event.ts'
 import { HOUR_MS, SECOND_MS, toIso } from '../lib/time.ts'
@@ -67,6 +66,5 @@ export function* scheduleLife(world: World, index: number, plan: SchedulePlan): 
 function* alarm(world: World, schedule_id: string, at: number): Actor {
   const timer = { timer_type: 'CRON', schedule_id, fire_at: toIso(at) }
   yield world.write(TimerRequested, timer)
-  yield world.write(TimerEnqueued, timer)
   yield world.write(TimerFired, timer)
 }

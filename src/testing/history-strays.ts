@@ -15,7 +15,6 @@ import { PlanCreated } from '../domain/tasks/plan-created.event.ts'
 import { TaskFinished } from '../domain/tasks/task-finished.event.ts'
 import { TaskHeartbeat } from '../domain/tasks/task-heartbeat.event.ts'
 import { TaskStarted } from '../domain/tasks/task-started.event.ts'
-import { TimerCancelled } from '../domain/timers/timer-cancelled.event.ts'
 import { TimerFired } from '../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../domain/timers/timer-requested.event.ts'
 import { toIso } from '../lib/time.ts'
@@ -207,18 +206,16 @@ function earlyDispatch(world: World, run: SimulatedRun, task: SimulatedTask): En
   return world.write(DispatchRequested, { ...run.attemptFact(task), worker_queue: 'express' })
 }
 
-/** An alarm that nobody asked for, or that is called off. It may ring, but wakes nobody that is not waiting for it. */
+/** An alarm that nobody asked for, or asked for too early. It may ring, but wakes nobody that is not waiting for it. */
 function alarm(world: World, run: SimulatedRun, task: SimulatedTask, variant: number): Envelope[] {
   const { attempt_id: _, ...place } = run.attemptFact(task)
   const [definition, timer_type] = (
     [
       [TimerFired, 'HEARTBEAT_CHECK'],
       [TimerFired, 'SLA_CHECK'],
-      [TimerCancelled, 'HEARTBEAT_CHECK'],
-      [TimerCancelled, 'SLA_CHECK'],
-      [TimerCancelled, 'RETRY'],
+      [TimerRequested, 'HEARTBEAT_CHECK'],
       [TimerRequested, 'SLA_CHECK'],
     ] as const
-  )[variant % 6] as readonly [typeof TimerFired, string]
+  )[variant % 4] as readonly [typeof TimerFired, string]
   return world.write(definition, { ...place, timer_type, fire_at: toIso(world.now + 600_000) })
 }

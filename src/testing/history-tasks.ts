@@ -4,8 +4,6 @@ import { DispatchRequested } from '../domain/dispatch/dispatch-requested.event.t
 import { TaskFinished } from '../domain/tasks/task-finished.event.ts'
 import { TaskHeartbeat } from '../domain/tasks/task-heartbeat.event.ts'
 import { TaskStarted } from '../domain/tasks/task-started.event.ts'
-import { TimerCancelled } from '../domain/timers/timer-cancelled.event.ts'
-import { TimerEnqueued } from '../domain/timers/timer-enqueued.event.ts'
 import { TimerFired } from '../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../domain/timers/timer-requested.event.ts'
 import { toIso } from '../lib/time.ts'
@@ -81,7 +79,6 @@ function* attemptLife(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan)
     yield world.write(TimerFired, { ...watch, fire_at: due })
     due = toIso(world.now + 60_000)
     yield world.write(TimerRequested, { ...watch, fire_at: due })
-    yield world.write(TimerEnqueued, { ...watch, fire_at: due })
   }
 
   yield finish(run, task, plan, startedAt)
@@ -139,8 +136,6 @@ function* retry(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan): Acto
   const { attempt_id: _, ...place } = run.attemptFact(task)
   const timer = { timer_type: 'RETRY', ...place, fire_at: toIso(world.now + 30_000) }
   yield world.write(TimerRequested, timer)
-  if (plan.alarms === 1) yield world.write(TimerEnqueued, timer)
-  if (plan.alarms === 3) yield world.write(TimerCancelled, timer)
   if (task.state === 'RETRY_WAIT') {
     task.attempt += 1
     run.makeReady(task)

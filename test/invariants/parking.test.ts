@@ -28,7 +28,7 @@ describe('parked facts', () => {
       'TaskHeartbeat',
       'DispatchEnqueued',
       'DispatchRepeated',
-      'TimerEnqueued',
+      'TimerRequested',
       'MaterializationReported',
       'PartitionWiped',
       'AssetsDefined',

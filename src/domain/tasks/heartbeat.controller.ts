@@ -33,7 +33,7 @@ export function heartbeatController(): Controller {
       for (const attempt of begun) {
         if (!runsElsewhere(attempt)) continue
         const timer = rows.hot(timers).get(runSubject(attempt.run_id), timerSlot(checkOf(attempt)))
-        if (timer?.state === 'SCHEDULED' || timer?.state === 'ENQUEUED') continue
+        if (timer?.state === 'SCHEDULED') continue
         events.push(checkAt(attempt, now + patienceWith(rows, attempt)))
       }
       begun.clear()

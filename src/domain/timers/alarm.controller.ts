@@ -27,7 +27,7 @@ export function alarmController(following: Partial<Record<TimerType, OnAlarm>> =
     watches: [timers],
     observe: (_, row) => {
       const timer = row as TimerRow
-      if (timer.state !== 'SCHEDULED' && timer.state !== 'ENQUEUED') return
+      if (timer.state !== 'SCHEDULED') return
       if (known.get(timer) === timer.fire_at) return
       known.set(timer, timer.fire_at)
       due.push({ at: timer.fire_at, timer })
@@ -41,7 +41,7 @@ export function alarmController(following: Partial<Record<TimerType, OnAlarm>> =
           known.delete(timer)
           continue
         }
-        if (known.get(timer) !== timer.fire_at || timer.state === 'FIRED' || timer.state === 'CANCELLED') continue
+        if (known.get(timer) !== timer.fire_at || timer.state === 'FIRED') continue
         if (observed.lagMs > MAX_LAG_MS) {
           due.push({ at: observed.now + LOOK_AGAIN_MS, timer })
           continue

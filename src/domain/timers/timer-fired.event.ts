@@ -1,8 +1,9 @@
-import { applied, defineEvent } from '../../model/event.ts'
+import { toMs } from '../../lib/time.ts'
+import { applied, defineEvent, duplicate, type FoldContext, ignored, type Verdict, waitFor } from '../../model/event.ts'
 import { touchRun } from '../runs/run-progress.ts'
 import { taskSubject } from '../subjects.ts'
 import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
-import { aboutTimer, advanceTimer, timerId, timerPayload, wait } from './timer.ts'
+import { aboutTimer, type TimerPayload, timerId, timerPayload, wait } from './timer.ts'
 import { timerSlot, timerSubject, timers } from './timers.table.ts'
 
 export const TimerFired = defineEvent({
@@ -28,7 +29,7 @@ export const TimerFired = defineEvent({
     const { event, at, payload: timer, rows, wake } = context
     const phase = wait(rows, timer)
     if (phase !== 'now') return phase
-    if (timer.timer_type !== 'RETRY') return advanceTimer(context, 'FIRED')
+    if (timer.timer_type !== 'RETRY') return ring(context)
 
     const [runId, taskKey] = [timer.run_id as string, timer.task_key as string]
     rows.hot(timers).remove(timerSubject(timer), timerSlot(timer))
@@ -44,3 +45,21 @@ export const TimerFired = defineEvent({
     return applied
   },
 })
+
+/** The alarm a fact speaks of went off. Of two alarms for the same thing the later due one counts. */
+function ring({ event, payload: timer, rows }: FoldContext<TimerPayload>): Verdict {
+  const slot = timerSlot(timer)
+  const subject = timerSubject(timer)
+  const current = rows.hot(timers).get(subject, slot)
+  const fireAt = toMs(timer.fire_at)
+  if (current !== undefined && current.fire_at > fireAt) return ignored('replaced_timer')
+  if (current === undefined || current.fire_at < fireAt) {
+    return waitFor(timer.run_id && timer.task_key ? taskSubject(timer.run_id, timer.task_key) : subject)
+  }
+  if (current.state === 'FIRED') return duplicate
+  const row = rows.hot(timers).edit(subject, slot)
+  if (row === undefined) return duplicate
+  row.state = 'FIRED'
+  row.row_version = event.event_id
+  return applied
+}

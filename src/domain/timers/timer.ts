@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { SECOND_MS, toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
-import { applied, duplicate, type FoldContext, ignored, type Verdict, waitFor } from '../../model/event.ts'
+import { ignored, type Verdict, waitFor } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { liveRun } from '../runs/run-progress.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { isTaskOver, taskRank, tasks } from '../tasks/tasks.table.ts'
-import { type TimerName, type TimerState, timerRank, timerSlot, timerSubject, timers, timerTypes } from './timers.table.ts'
+import { type TimerName, timerTypes } from './timers.table.ts'
 
 /** What every event about a timer says, so that each can be understood without the others. */
 export const timerPayload = z
@@ -66,22 +66,4 @@ export function wait(rows: Rows, timer: TimerName): 'now' | Verdict {
   if (timer.timer_type === 'RETRY') return task.state === 'RETRY_WAIT' ? 'now' : later
   if (taskRank[task.state] < taskRank.DISPATCHED) return later
   return task.state === 'RETRY_WAIT' ? ignored('stale_attempt') : 'now'
-}
-
-/** Moves the alarm a fact speaks of to `state`. Of two alarms for the same thing the later due one counts. */
-export function advanceTimer({ event, payload: timer, rows }: FoldContext<TimerPayload>, state: TimerState): Verdict {
-  const slot = timerSlot(timer)
-  const subject = timerSubject(timer)
-  const current = rows.hot(timers).get(subject, slot)
-  const fireAt = toMs(timer.fire_at)
-  if (current !== undefined && current.fire_at > fireAt) return ignored('replaced_timer')
-  if (current === undefined || current.fire_at < fireAt) {
-    return waitFor(timer.run_id && timer.task_key ? taskSubject(timer.run_id, timer.task_key) : subject)
-  }
-  if (timerRank(current.state) >= timerRank(state)) return duplicate
-  const row = rows.hot(timers).edit(subject, slot)
-  if (row === undefined) return duplicate
-  row.state = state
-  row.row_version = event.event_id
-  return applied
 }

@@ -5,10 +5,8 @@ import { runSubject } from '../subjects.ts'
 
 export const timerTypes = ['RETRY', 'HEARTBEAT_CHECK', 'CRON', 'SLA_CHECK'] as const
 export type TimerType = (typeof timerTypes)[number]
-const timerStates = ['SCHEDULED', 'ENQUEUED', 'FIRED', 'CANCELLED'] as const
-export type TimerState = (typeof timerStates)[number]
-/** The state of one alarm only moves to the right. */
-export const timerRank = (state: TimerState): number => timerStates.indexOf(state)
+/** An alarm that nobody wants any more has no state: its row goes with what it waited for. */
+const timerStates = ['SCHEDULED', 'FIRED'] as const
 
 export const timers = defineTable({
   name: 'timers',

@@ -1,19 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { Story } from '../../testing/history-story.ts'
-import { TimerCancelled } from './timer-cancelled.event.ts'
-import { TimerEnqueued } from './timer-enqueued.event.ts'
 import { TimerFired } from './timer-fired.event.ts'
 import { TimerRequested } from './timer-requested.event.ts'
 import { timers } from './timers.table.ts'
 
 describe('an alarm', () => {
-  test('is set, handed to the queue, and goes off', () => {
+  test('is set and goes off', () => {
     const story = new Story()
     const timer = { timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(60) } as const
     story.tell(TimerRequested, timer)
     expect(story.rows(timers)).toMatchObject([{ subject: 'schedule:nightly', state: 'SCHEDULED' }])
-    story.tell(TimerEnqueued, timer)
-    expect(story.rows(timers)).toMatchObject([{ state: 'ENQUEUED' }])
     story.tell(TimerFired, timer)
     expect(story.rows(timers)).toMatchObject([{ state: 'FIRED' }])
   })
@@ -58,12 +54,14 @@ describe('an alarm', () => {
     expect(run.task('orders')).toMatchObject({ attempt: 2, state: 'READY' })
   })
 
-  test('that was called off stays on record until it is replaced', () => {
+  test('that went off goes off once, and its row stays until another is set for the same thing', () => {
     const story = new Story()
-    const timer = { timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(60) } as const
-    story.tell(TimerRequested, timer)
-    story.tell(TimerCancelled, timer)
-    expect(story.tell(TimerFired, timer)).toEqual({ kind: 'duplicate' })
-    expect(story.rows(timers)).toMatchObject([{ state: 'CANCELLED' }])
+    const timer = (seconds: number) => ({ timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(seconds) }) as const
+    const first = timer(60)
+    story.tell(TimerRequested, first)
+    story.tell(TimerFired, first)
+    expect(story.tell(TimerFired, first)).toEqual({ kind: 'duplicate' })
+    story.tell(TimerRequested, timer(120))
+    expect(story.rows(timers)).toMatchObject([{ state: 'SCHEDULED' }])
   })
 })

@@ -2,6 +2,7 @@ import { chooseWork } from '../../domain/assets/plan-choice.ts'
 import { rerunSelection, workFor } from '../../domain/assets/rerun.ts'
 import type { TenantSecret } from '../../domain/runs/identity.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
+import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'
 import { isRunOver, type RunState } from '../../domain/runs/runs.table.ts'
 import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
 import type { Scope } from '../../engine/paths.ts'
@@ -125,9 +126,11 @@ export class Runs {
 
   async #submit(request: RunRequest): Promise<Accepted> {
     const { orchestrator, scope, secret } = this.#options
-    const { run_id, event } = runRequested(scope, secret(), request)
+    const { run_id: derived, event } = runRequested(scope, secret(), request)
     const { events, verdicts } = await orchestrator.submit([event])
     const [verdict] = verdicts
+    const created = verdict?.kind === 'applied'
+    const run_id = created ? derived : await this.#madeBy(request.run_key, derived)
     if (verdict?.kind === 'ignored' && verdict.reason === 'run_key_conflict') {
       throw new ServoError(
         'conflict',
@@ -139,6 +142,12 @@ export class Runs {
         },
       )
     }
-    return { run_id, accepted_event_id: events[0]?.event_id as string, created: verdict?.kind === 'applied' }
+    return { run_id, accepted_event_id: events[0]?.event_id as string, created }
+  }
+
+  /** The run of a key that was used before. Its id may have been derived with another secret than the one we have now. */
+  async #madeBy(runKey: string, otherwise: string): Promise<string> {
+    const known = await this.#options.orchestrator.loop.compactor.lookup(runKeyIndex, runKey)
+    return known?.run_id ?? otherwise
   }
 }
