@@ -1,2 +1,3 @@
 /** The conformance suites of the ports, for adapters of your own. They need `vitest`. */
+export { type LeaseProcess, leaseConformance, type OpenedLease, type OpenLease } from './lease.ts'
 export { type OpenStore, objectStoreConformance } from './object-store.ts'

@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { z } from 'zod'
+import { systemClock } from '../../ports/clock.ts'
+import type { Lease } from '../../ports/lease.ts'
+import {
+  type ClaimPlace,
+  claimedLease,
+  FIRST_SIGN,
+  type LeaseOptions,
+  type Sign,
+  type Standing,
+} from '../../ports/lease-claims.ts'
+import { isMissing } from './disk.ts'
+import { type Attempted, explained } from './failure.ts'
+import { type WatchFolder, watchFolder } from './folder-watch.ts'
+import { fsStore } from './object-store.ts'
+import { isProvenDead, ownIdentity } from './process-identity.ts'
+
+export interface FsLeaseOptions extends Partial<LeaseOptions> {
+  readonly watch?: WatchFolder
+}
+
+/** As wide as the numbers of manifests. */
+const padded = (epoch: number): string => String(epoch).padStart(12, '0')
+const CLAIM = /^(\d{12})\.json$/
+const OF_EPOCH = /^(\d{12})\./
+
+const claimFile = z.object({
+  epoch: z.int(),
+  name: z.string(),
+  term: z.enum(['standing', 'brief']),
+  pid: z.int(),
+  since: z.string().nullable(),
+  boot_id: z.string().nullable(),
+  pid_namespace: z.string().nullable(),
+  machine_id: z.string().nullable(),
+  host: z.string(),
+  /** The folder that the claim was made in. A copy of the file stands in another, and claims nothing. */
+  folder: z.object({ device: z.string(), inode: z.string() }),
+})
+type ClaimFile = z.infer<typeof claimFile>
+
+const signFile = z.object({ renewals: z.int(), address: z.string().nullable(), released: z.boolean() })
+
+/**
+ * A lease in a folder of its own, for processes on one machine or on several that share the folder:
+ *
+ *     000000000007.json              who claimed epoch 7: a file that appears whole and never changes
+ *     000000000007.sign.json         what the holder says of itself: replaced
+ *     000000000007.challenge-{id}    somebody would like a sign of life
+ *
+ * Calls are synchronous where they wait for no disk: a holder answers a challenge in the same moment in which it hears of it,
+ * however much its process has to do. A sign need not survive a power cut, because its process does not either.
+ */
+export function fsLease(dir: string, { clock = systemClock, watch = watchFolder, ...options }: FsLeaseOptions = {}): Lease {
+  return claimedLease(claimsIn(resolve(dir), watch), { clock, ...options })
+}
+
+function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
+  const store = fsStore(dir)
+  const own = ownIdentity()
+  const writer = randomBytes(6).toString('hex')
+  const signOf = (epoch: number): string => `${dir}/${padded(epoch)}.sign.json`
+
+  function namesIn(): string[] {
+    return attempt('list', '', () => readdirSync(dir)) ?? []
+  }
+
+  /** Undefined when what it is about is not there. */
+  function attempt<T>(verb: Attempted['verb'], path: string, work: () => T): T | undefined {
+    try {
+      return work()
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw explained(error, { verb, path, dir })
+    }
+  }
+
+  function jsonOf<T>(file: string, schema: z.ZodType<T>): T | undefined {
+    const text = attempt('read', file, () => readFileSync(file, 'utf8'))
+    if (text === undefined) return undefined
+    try {
+      return schema.parse(JSON.parse(text))
+    } catch {
+      return undefined
+    }
+  }
+
+  const heard = (epoch: number): Sign | undefined => jsonOf(signOf(epoch), signFile)
+
+  function standing(epoch: number): Standing {
+    const sign = heard(epoch) ?? FIRST_SIGN
+    const claim = jsonOf(`${dir}/${padded(epoch)}.json`, claimFile)
+    const { address } = sign
+    // A claim that cannot be read belongs to somebody we cannot name, who may live and answer.
+    if (claim === undefined) {
+      const leader = { epoch, name: 'unknown', term: 'standing', address, pid: 0, host: 'unknown' } as const
+      return { epoch, leader, sign, isVacant: sign.released }
+    }
+    const { name, term, pid, host } = claim
+    const isVacant = sign.released || isCopied(claim) || isProvenDead(claim, own)
+    return { epoch, leader: { epoch, name, term, address, pid, host }, sign, isVacant }
+  }
+
+  function isCopied({ folder, boot_id }: ClaimFile): boolean {
+    const here = folderIdentity(dir)
+    // Devices are numbered anew by each machine at each start; two machines that share a folder agree on the inode only.
+    return here.inode !== folder.inode || (boot_id === own.boot_id && here.device !== folder.device)
+  }
+
+  return {
+    async create(epoch, { name, term }) {
+      attempt('create', '', () => mkdirSync(dir, { recursive: true }))
+      const claim: ClaimFile = { epoch, name, term, ...own, folder: folderIdentity(dir) }
+      try {
+        return await store.create(`${padded(epoch)}.json`, Buffer.from(`${JSON.stringify(claim, null, 2)}\n`))
+      } finally {
+        await store.close()
+      }
+    },
+
+    newest() {
+      const epoch = newestOf(namesIn())
+      return epoch === 0 ? undefined : standing(epoch)
+    },
+
+    look(epoch) {
+      const names = namesIn()
+      const prefix = `${padded(epoch)}.challenge-`
+      return { newest: newestOf(names), challenges: names.filter((name) => name.startsWith(prefix)) }
+    },
+
+    heard,
+
+    say(epoch, sign) {
+      const temp = `${dir}/.sign-${process.pid}-${writer}`
+      attempt('put', signOf(epoch), () => {
+        writeFileSync(temp, JSON.stringify(sign))
+        renameSync(temp, signOf(epoch))
+      })
+    },
+
+    challenge(epoch) {
+      const file = `${dir}/${padded(epoch)}.challenge-${randomBytes(6).toString('hex')}`
+      attempt('create', file, () => writeFileSync(file, '', { flag: 'wx' }))
+      return () => removeQuietly(file)
+    },
+
+    answered(_, challenges) {
+      for (const challenge of challenges) removeQuietly(`${dir}/${challenge}`)
+    },
+
+    remove(epoch) {
+      for (const name of namesIn()) if (epochOf(name, OF_EPOCH) === epoch) removeQuietly(`${dir}/${name}`)
+    },
+
+    removeBelow(epoch) {
+      for (const name of namesIn()) if (epochOf(name, OF_EPOCH) < epoch) removeQuietly(`${dir}/${name}`)
+    },
+
+    watch: (changed, deaf) => watch(dir, () => changed(), deaf),
+  }
+}
+
+function newestOf(names: readonly string[]): number {
+  return Math.max(0, ...names.map((name) => epochOf(name, CLAIM)).filter((epoch) => !Number.isNaN(epoch)))
+}
+
+/** NaN for a name that has none, so every comparison with it is false. */
+function epochOf(name: string, pattern: RegExp): number {
+  return Number(pattern.exec(name)?.[1] ?? Number.NaN)
+}
+
+function folderIdentity(dir: string): ClaimFile['folder'] {
+  const { dev, ino } = statSync(dir, { bigint: true })
+  return { device: String(dev), inode: String(ino) }
+}
+
+/** What stays is removed by the next holder. */
+function removeQuietly(file: string): void {
+  try {
+    rmSync(file, { force: true })
+  } catch {
+    // Nothing depends on it.
+  }
+}

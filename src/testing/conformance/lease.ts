@@ -1,0 +1,202 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Candidate, HeldLease, Lease } from '../../ports/lease.ts'
+
+/** A process that takes part. Pausing it is what SIGSTOP does: it is called by nobody, neither timer nor watch, and time goes on. */
+export interface LeaseProcess {
+  readonly lease: Lease
+  pause(): void
+  resume(): void
+}
+
+/** One lease that nobody has claimed yet; every test asks for one of its own. */
+export interface OpenedLease {
+  /** One more process that sees this lease. */
+  readonly join: () => LeaseProcess
+  readonly periodMs: number
+  /** Lets time pass for everybody. */
+  readonly pass: (ms: number) => Promise<void>
+  readonly close?: () => Promise<void>
+}
+
+export type OpenLease = () => Promise<OpenedLease>
+
+const PATIENCE_MS = 60_000
+
+/** The law of `ports/lease.ts`, as tests. Call it from the test file of an adapter: it conforms when they pass. */
+export function leaseConformance(name: string, openLease: OpenLease): void {
+  describe(name, { timeout: PATIENCE_MS }, () => {
+    let opened: OpenedLease
+    let starts = 0
+
+    beforeEach(async () => {
+      opened = await openLease()
+    }, PATIENCE_MS)
+
+    afterEach(async () => {
+      await opened.close?.()
+    }, PATIENCE_MS)
+
+    const candidate = (term: Candidate['term'] = 'standing'): Candidate => ({ name: `start-${++starts}`, term })
+
+    /** Time passes while it works. */
+    async function during<T>(work: Promise<T>): Promise<T> {
+      let isOver = false
+      void work
+        .catch(() => undefined)
+        .finally(() => {
+          isOver = true
+        })
+      while (!isOver) await opened.pass(opened.periodMs / 20)
+      return await work
+    }
+
+    async function heldBy({ lease }: LeaseProcess): Promise<HeldLease> {
+      const answer = await during(lease.claim(candidate()))
+      if (!answer.held) throw new Error(`held by ${answer.leader.name}`)
+      return answer
+    }
+
+    it('nobody leads before the first claim', async () => {
+      expect(await opened.join().lease.leader()).toBeUndefined()
+    })
+
+    it('the first claim succeeds at once, and everybody sees who leads', async () => {
+      const { lease } = opened.join()
+      const who = candidate('brief')
+      const held = (await lease.claim(who)) as HeldLease
+      expect(held).toMatchObject({ held: true, isHeld: true, epoch: 1 })
+      expect(await held.confirm()).toBe(true)
+      const leader = { ...who, epoch: 1, address: null, pid: process.pid, host: expect.any(String) }
+      expect(await lease.leader()).toEqual(leader)
+      expect(await opened.join().lease.leader()).toEqual(leader)
+    })
+
+    it('a holder that answers keeps it, and the other is told who leads and where', async () => {
+      const held = await heldBy(opened.join())
+      await held.announce('http://127.0.0.1:4400')
+      const other = opened.join()
+      for (let i = 0; i < 3; i++) {
+        const answer = await during(other.lease.claim(candidate()))
+        expect(answer).toMatchObject({ held: false, leader: { epoch: 1, address: 'http://127.0.0.1:4400' } })
+      }
+      expect(held.isHeld).toBe(true)
+    })
+
+    it('a released lease is claimed without waiting, under a higher number', async () => {
+      const held = await heldBy(opened.join())
+      let losses = 0
+      held.onLost(() => losses++)
+      await held.release()
+      expect(held.isHeld).toBe(false)
+      expect(await held.confirm()).toBe(false)
+      const { lease } = opened.join()
+      expect(await lease.leader()).toBeUndefined()
+      expect(await lease.claim(candidate())).toMatchObject({ held: true, isHeld: true, epoch: 2 })
+      await opened.pass(opened.periodMs)
+      expect(losses).toBe(0)
+      // A second release, or one that comes late, does not release what is another's.
+      await held.release()
+      expect(await lease.leader()).toMatchObject({ epoch: 2 })
+    })
+
+    it('of many that claim at once one succeeds, and the others are told of it', async () => {
+      for (let round = 1; round <= 5; round++) {
+        const answers = await during(Promise.all(Array.from({ length: 8 }, () => opened.join().lease.claim(candidate()))))
+        const winners = answers.filter((answer) => answer.held)
+        expect(winners).toHaveLength(1)
+        expect(winners[0]).toMatchObject({ epoch: round, isHeld: true })
+        for (const answer of answers) if (!answer.held) expect(answer.leader.epoch).toBe(round)
+        await winners[0]?.release()
+      }
+    })
+
+    it('a holder that gives no sign for a period is replaced, not sooner, and knows it at its first look', async () => {
+      const sleeper = opened.join()
+      const held = await heldBy(sleeper)
+      let losses = 0
+      held.onLost(() => losses++)
+      sleeper.pause()
+      const claim = opened.join().lease.claim(candidate())
+      await opened.pass(opened.periodMs * 0.7)
+      expect(await opened.join().lease.leader()).toMatchObject({ epoch: 1 })
+      const next = (await during(claim)) as HeldLease
+      expect(next).toMatchObject({ held: true, isHeld: true, epoch: 2 })
+      // Asked before anything was awaited, and before any timer or watch of the sleeper's has been called.
+      expect(held.isHeld).toBe(false)
+      expect(losses).toBe(0)
+      sleeper.resume()
+      expect(await held.confirm()).toBe(false)
+      expect(held.isHeld).toBe(false)
+      expect(losses).toBe(1)
+      await opened.pass(opened.periodMs)
+      expect(losses).toBe(1)
+      expect(await held.confirm()).toBe(false)
+      expect(next.isHeld).toBe(true)
+      // What it says now is not heard any more.
+      await held.announce('http://127.0.0.1:1')
+      await held.release()
+      expect(await opened.join().lease.leader()).toMatchObject({ epoch: 2, address: null })
+    })
+
+    it('a holder hears by itself that it was replaced', async () => {
+      const sleeper = opened.join()
+      const held = await heldBy(sleeper)
+      let losses = 0
+      held.onLost(() => losses++)
+      sleeper.pause()
+      await heldBy(opened.join())
+      sleeper.resume()
+      await opened.pass(opened.periodMs)
+      expect(losses).toBe(1)
+      // Whoever asks late is told as well.
+      held.onLost(() => losses++)
+      expect(losses).toBe(2)
+    })
+
+    it('a holder that was paused and not replaced doubts until it has looked, then goes on', async () => {
+      const sleeper = opened.join()
+      const held = await heldBy(sleeper)
+      let losses = 0
+      held.onLost(() => losses++)
+      sleeper.pause()
+      await opened.pass(opened.periodMs * 2)
+      expect(held.isHeld).toBe(false)
+      expect(await held.confirm()).toBe(true)
+      expect(held.isHeld).toBe(true)
+      sleeper.resume()
+      await opened.pass(opened.periodMs)
+      expect(held.isHeld).toBe(true)
+      expect(losses).toBe(0)
+    })
+
+    it('a holder that comes back before the period is over keeps the lease', async () => {
+      const sleeper = opened.join()
+      const held = await heldBy(sleeper)
+      sleeper.pause()
+      const claim = opened.join().lease.claim(candidate())
+      await opened.pass(opened.periodMs * 0.4)
+      sleeper.resume()
+      expect(await during(claim)).toMatchObject({ held: false, leader: { epoch: 1 } })
+      expect(await held.confirm()).toBe(true)
+    })
+
+    it('a holder with nothing to do stays the holder for as long as it likes', async () => {
+      const held = await heldBy(opened.join())
+      await opened.pass(opened.periodMs * 2)
+      expect(held.isHeld).toBe(true)
+      expect(await held.confirm()).toBe(true)
+    })
+
+    it('epochs only grow, whoever had them and however they ended', async () => {
+      const epochs: number[] = []
+      for (let i = 0; i < 6; i++) {
+        const one = opened.join()
+        const held = await heldBy(one)
+        epochs.push(held.epoch)
+        if (i % 3 === 0) one.pause()
+        else await held.release()
+      }
+      expect(epochs).toEqual([1, 2, 3, 4, 5, 6])
+    })
+  })
+}
