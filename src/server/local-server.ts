@@ -24,6 +24,7 @@ import { HeldWorkers } from './leader/held-workers.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
 import { endedAttempt, WorkerDoor } from './leader/worker-door.ts'
 import { dataDir, localScope, lockFile, secretsFile } from './machine/local-files.ts'
+import { endOrphans } from './machine/orphans.ts'
 import { ProcessLock } from './machine/process-lock.ts'
 import { localSecrets } from './machine/secrets.ts'
 import { CodeWatcher } from './machine/watch.ts'
@@ -72,6 +73,7 @@ export class LocalServer {
   readonly #pool: WorkerPool
   readonly #workers: HeldWorkers
   readonly #lock: ProcessLock
+  readonly #marker: string
   readonly #door: WorkerDoor
   readonly #ulid: () => string
   #watcher: CodeWatcher | undefined
@@ -85,6 +87,7 @@ export class LocalServer {
     pool: WorkerPool
     workers: HeldWorkers
     lock: ProcessLock
+    marker: string
     ulid: () => string
     orchestrator: Orchestrator
     door: WorkerDoor
@@ -98,6 +101,7 @@ export class LocalServer {
     this.#pool = parts.pool
     this.#workers = parts.workers
     this.#lock = parts.lock
+    this.#marker = parts.marker
     this.#ulid = parts.ulid
     this.orchestrator = parts.orchestrator
     this.#door = parts.door
@@ -111,9 +115,10 @@ export class LocalServer {
     const began = performance.now()
     const servoDir = options.servoDir ?? join(options.projectDir, '.servo')
     const lock = await ProcessLock.take(lockFile(servoDir))
+    const marker = await endOrphans(servoDir, systemClock)
     const size = { now: options.concurrency ?? Math.max(4, availableParallelism()) }
     const pool = new WorkerPool({
-      command: workerCommand(options.projectDir, dataDir(servoDir)),
+      command: workerCommand(options.projectDir, dataDir(servoDir), marker),
       size: size.now,
       now: systemClock.now,
     })
@@ -157,7 +162,7 @@ export class LocalServer {
         recorded: (key) => orchestrator.loop.compactor.state.hot(assetDefinitions).get(key),
       })
       const apis = { runs, assets, statuses }
-      server = new LocalServer({ options, size, pool, workers, lock, ulid, orchestrator, door, feed, ...apis })
+      server = new LocalServer({ options, size, pool, workers, lock, marker, ulid, orchestrator, door, feed, ...apis })
       const loaded = await server.#record(await pool.ready(), began)
       if (options.port !== undefined) await server.#listen([options.port].flat(), secrets.api_token, instance)
       if (options.watch) await server.#watch()
@@ -223,7 +228,7 @@ export class LocalServer {
         if (this.#closed !== undefined) return
         const began = performance.now()
         const outcome = await this.#pool.replace(
-          workerCommand(projectDir, dataDir(this.#options.servoDir ?? join(projectDir, '.servo'))),
+          workerCommand(projectDir, dataDir(this.#options.servoDir ?? join(projectDir, '.servo')), this.#marker),
         )
         onLoaded?.(await this.#record(outcome, began))
       })
