@@ -33,6 +33,8 @@ export interface Components {
 
 /** The components of a folder on this machine. */
 export interface LocalComponents extends Components {
+  /** The folder itself. */
+  readonly servoDir: string
   /** Where workers keep what assets make. */
   readonly dataDir: string
 }
@@ -63,6 +65,7 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
     notifier: fsNotifier(join(dir, paths.ledger), { clock, watch: SERVO_WATCH !== 'off' }),
     encoder: encoderThread(),
     sql: sqlOver(dir, store, scope),
+    servoDir: dir,
     dataDir: join(dir, paths.root),
     ...(SERVO_LOOK_MS !== undefined && { lookEveryMs: milliseconds('SERVO_LOOK_MS', SERVO_LOOK_MS) }),
   }

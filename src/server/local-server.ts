@@ -7,6 +7,7 @@ import { type Loaded, type LoadFailed, WorkerPool } from '../worker/pool.ts'
 import type { LocalComponents } from './components.ts'
 import type { Feed } from './leader/feed.ts'
 import type { Orchestrator } from './leader/orchestrator.ts'
+import { endOrphans } from './machine/orphans.ts'
 import { CodeWatcher } from './machine/watch.ts'
 import { workerCommand } from './machine/worker-command.ts'
 import { Server } from './server.ts'
@@ -46,16 +47,18 @@ export class LocalServer {
   readonly #options: LocalServerOptions
   readonly #size: { now: number }
   readonly #pool: WorkerPool
+  readonly #marker: string
   readonly #server: Server
   #watcher: CodeWatcher | undefined
   #http: ReturnType<typeof serve> | undefined
   #loading: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | undefined
 
-  private constructor(options: LocalServerOptions, parts: { size: { now: number }; pool: WorkerPool; server: Server }) {
+  private constructor(options: LocalServerOptions, parts: { size: { now: number }; pool: WorkerPool; marker: string; server: Server }) {
     this.#options = options
     this.#size = parts.size
     this.#pool = parts.pool
+    this.#marker = parts.marker
     this.#server = parts.server
   }
 
@@ -74,9 +77,10 @@ export class LocalServer {
   static async start(options: LocalServerOptions): Promise<{ server: LocalServer; loaded: Reload }> {
     const { components, projectDir, lease, instance, onTrouble, onStopped } = options
     const began = performance.now()
+    const marker = await endOrphans(components.servoDir, components.clock)
     const size = { now: options.concurrency ?? Math.max(4, availableParallelism()) }
     const pool = new WorkerPool({
-      command: workerCommand(projectDir, components.dataDir),
+      command: workerCommand(projectDir, components.dataDir, marker),
       size: size.now,
       now: () => components.clock.now(),
     })
@@ -95,7 +99,7 @@ export class LocalServer {
         onTrouble: (error) => onTrouble?.(error),
         onStopped: (error) => onStopped?.(error),
       })
-      local = new LocalServer(options, { size, pool, server })
+      local = new LocalServer(options, { size, pool, marker, server })
       const loaded = await local.#record(await pool.ready(), began)
       await local.#listen([options.port].flat())
       if (options.watch) await local.#watch()
@@ -151,7 +155,7 @@ export class LocalServer {
       this.#loading = this.#loading.then(async () => {
         if (this.#closed !== undefined) return
         const began = performance.now()
-        const outcome = await this.#pool.replace(workerCommand(projectDir, components.dataDir))
+        const outcome = await this.#pool.replace(workerCommand(projectDir, components.dataDir, this.#marker))
         onLoaded?.(await this.#record(outcome, began))
       })
       this.#loading = this.#loading.catch((error: unknown) => this.#options.onTrouble?.(error))

@@ -9,10 +9,10 @@ import { AttemptLog } from './attempt-log.ts'
 import { capturePrinting } from './capture.ts'
 import { cancelled, failed, LEFT_IDLE, TIMED_OUT } from './ending.ts'
 import { forkWatch } from './forks.ts'
-import { signalGroup } from './group.ts'
 import { lineReader } from './lines.ts'
+import { MARKER } from './marked.ts'
 import { pipeWriter } from './pipe-writer.ts'
-import { startWatchdog } from './watchdog.ts'
+import { endWithParent, startWatchdog } from './watchdog.ts'
 
 /** What an attempt has of its process. */
 export interface AttemptContext {
@@ -46,6 +46,8 @@ interface Attempt {
 /** The life of a worker process: loads the project, then runs one attempt at a time until its parent is gone. */
 export async function serveAttempts(load: () => Promise<LoadedProject | BrokenProject>, now: () => number): Promise<void> {
   const send = pipeWriter(PIPE_FD)
+  // Asked for before user code can change it.
+  const marker = process.env[MARKER]
   /** Whose code is running: what floats on after the end of its attempt is told from the code of the next. */
   const owner = new AsyncLocalStorage<Attempt>()
   let serving = false
@@ -68,7 +70,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     send({ type: 'load_failed', problems: project.problems })
     process.exit(LEFT_IDLE)
   }
-  const hasForks = forkWatch()
+  const hasForks = forkWatch(marker)
   process.on('uncaughtException', (error) => surprise(error))
   process.on('unhandledRejection', (error) => surprise(error))
   process.on('exit', (code) => {
@@ -79,8 +81,9 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
   serving = true
   send({ type: 'loaded', manifest: project.manifest })
   const { execute } = project
+  const end = (): void => endWithParent(marker)
   new Socket({ fd: PIPE_FD }).on('data', lineReader(hear)).on('error', end).on('close', end)
-  startWatchdog()
+  startWatchdog(marker)
 
   function hear(line: string): void {
     const message = JSON.parse(line) as ToWorker
@@ -154,10 +157,6 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     if (current !== undefined) complete(current, failed('crashed', `Nobody caught an error: ${messageOf(error)}`, stack))
     process.exit()
   }
-}
-
-function end(): void {
-  if (!signalGroup(process.pid, 'SIGKILL')) process.exit()
 }
 
 function yieldMemoryFirst(): void {

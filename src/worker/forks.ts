@@ -1,11 +1,12 @@
 import { openSync, readSync } from 'node:fs'
 import { groupMembers } from './group.ts'
+import { MARKER } from './marked.ts'
 
 /**
  * Answers whether processes that user code started are still there. Looking through all processes of the machine takes
  * milliseconds, so it is done only when something was started since the last time: cheap to ask after every attempt.
  */
-export function forkWatch(): () => boolean {
+export function forkWatch(marker: string | undefined): () => boolean {
   const loaded = (process as unknown as { moduleLoadList?: readonly string[] }).moduleLoadList
   let checked = 0
   let canFork = loaded === undefined
@@ -13,7 +14,11 @@ export function forkWatch(): () => boolean {
   const children = systemFile(`/proc/self/task/${process.pid}/children`)
   let waitedFor = childFaults()
   /** What the project started while it was loaded serves all its attempts. */
-  const residents = new Set(mayFork() ? groupMembers(process.pid) : [process.pid])
+  const residents = new Set(mayFork() ? members() : [process.pid])
+
+  function members(): number[] {
+    return groupMembers(process.pid, marker === undefined ? undefined : `${MARKER}=${marker}`)
+  }
 
   /** Page faults of all children that were waited for; undefined where the system does not tell. */
   function childFaults(): string | undefined {
@@ -35,7 +40,7 @@ export function forkWatch(): () => boolean {
     return waitedFor === undefined || waitedFor !== before || children() !== ''
   }
 
-  return () => mayFork() && hasForked() && groupMembers(process.pid).some((pid) => !residents.has(pid))
+  return () => mayFork() && hasForked() && members().some((pid) => !residents.has(pid))
 }
 
 /** A file of the system that is read again and again: opened once, it costs two microseconds. */

@@ -14,27 +14,45 @@ export function signalGroup(leader: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** The processes of a group that have not ended, its leader included. */
-export function groupMembers(leader: number): number[] {
-  return process.platform === 'linux' ? fromProc(leader) : fromPs(leader)
+/**
+ * The processes of a group that have not ended, its leader included. Where the system tells, also those that have left the
+ * group and bear this in their environment.
+ */
+export function groupMembers(leader: number, marked?: string): number[] {
+  return process.platform === 'linux' ? fromProc(leader, marked) : fromPs(leader)
 }
 
-function fromProc(leader: number): number[] {
+function fromProc(leader: number, marked: string | undefined): number[] {
   const members: number[] = []
+  const isMarked = (pid: number): boolean => marked !== undefined && readIfThere(`/proc/${pid}/environ`).includes(marked)
+  // What the leader started began after it did: only few processes are asked for their environment.
+  const since = Number(statOf(leader)[BEGAN_AT])
   for (const name of readdirSync('/proc')) {
     const pid = Number(name)
     if (!Number.isInteger(pid)) continue
-    let stat: string
-    try {
-      stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    } catch {
-      continue // It ended while we were looking.
-    }
-    // The second field is the program's name in brackets, which may hold anything, brackets and blanks included.
-    const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3)
-    if (Number(group) === leader && state !== 'Z') members.push(pid)
+    const stat = statOf(pid)
+    const [state, , group] = stat
+    if (state === undefined || state === 'Z') continue
+    if (Number(group) === leader || (Number(stat[BEGAN_AT]) >= since && isMarked(pid))) members.push(pid)
   }
   return members
+}
+
+const BEGAN_AT = 19
+
+/** State, parent, group and so on of a process; nothing when it is gone. */
+function statOf(pid: number): string[] {
+  const stat = readIfThere(`/proc/${pid}/stat`)
+  // The second field is the program's name in brackets, which may hold anything, brackets and blanks included.
+  return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ', BEGAN_AT + 1)
+}
+
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, 'latin1')
+  } catch {
+    return '' // It ended while we were looking, or it is not ours.
+  }
 }
 
 function fromPs(leader: number): number[] {

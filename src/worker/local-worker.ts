@@ -7,6 +7,7 @@ import type { Ending } from './ending.ts'
 import { signalGroup } from './group.ts'
 import type { Job } from './job.ts'
 import { lineReader } from './lines.ts'
+import { endMarked, MARKER } from './marked.ts'
 
 /** How to start a worker process. */
 export interface WorkerCommand {
@@ -15,12 +16,14 @@ export interface WorkerCommand {
   readonly cwd?: string
   /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>
+  /** `{folder}:{instance}`: marks the process and whatever it starts, so that they can be found when nobody remembers them. */
+  readonly marker?: string
 }
 
 export interface WorkerEvents {
   /** It said something. Logs and results are about the job it has. */
   said(worker: LocalWorker, message: FromWorker): void
-  /** It has ended, everything it said has been heard, and nothing of its group is left. */
+  /** It has ended, everything it said has been heard, and nothing that it started is left. */
   gone(worker: LocalWorker, ending: Ending): void
 }
 
@@ -29,6 +32,8 @@ const STDERR_TAIL = 8 * 1024
 
 /** What a killed grandchild may still hold of our pipes must not make anybody wait. */
 const DRAIN_MS = 200
+
+let workers = 0
 
 /** One worker process as the orchestrator sees it: a group of its own, two pipes to talk and to hold, two to listen. */
 export class LocalWorker {
@@ -45,6 +50,8 @@ export class LocalWorker {
   askedBack = false
   idleSince = 0
   readonly #events: WorkerEvents
+  /** Its own, and that of everything it starts. */
+  readonly #marker: string | undefined
   readonly #child: ChildProcess
   readonly #pipe: Socket | undefined
   #stderr = ''
@@ -56,9 +63,11 @@ export class LocalWorker {
 
   constructor(command: WorkerCommand, events: WorkerEvents) {
     this.#events = events
+    // With a colon at the end: that of the first worker is not the beginning of that of the tenth.
+    this.#marker = command.marker && `${command.marker}:${++workers}:`
     this.#child = spawn(command.file, command.args, {
       ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
-      env: { ...process.env, ...command.env },
+      env: { ...process.env, ...command.env, ...(this.#marker !== undefined && { [MARKER]: this.#marker }) },
       // A group of its own: what user code starts dies with it, and Ctrl-C in a terminal reaches only us.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
@@ -187,8 +196,9 @@ export class LocalWorker {
       finish(null, null)
     })
     this.#child.once('exit', (code, signal) => {
-      // The leader is gone; what user code forked goes with it.
+      // The leader is gone; what user code forked goes with it, and what has left the group too.
       if (this.pid !== undefined) signalGroup(this.pid, 'SIGKILL')
+      if (this.#marker !== undefined) endMarked(MARKER, { prefix: this.#marker })
       setTimeout(() => finish(code, signal), DRAIN_MS)
     })
     this.#child.once('close', finish)

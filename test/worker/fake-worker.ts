@@ -84,6 +84,7 @@ const bodies: Record<string, Body> = {
         error ? reject(error) : resolve(Number(stdout)),
       ),
     ),
+  'forks into a session of its own': () => spawn('sleep', ['1000'], { stdio: 'ignore', detached: true }).pid,
   'starts a program and waits': () =>
     new Promise((resolve) =>
       spawn('sh', ['-c', 'echo from a grandchild'], { stdio: 'inherit' }).on('close', () => resolve(process.pid)),

@@ -86,14 +86,17 @@ describe('user code harms nobody but itself', () => {
     expect(await returned(pool, 'pid')).not.toBe(pid)
   })
 
-  test.each(['forks a child', 'forks an orphan'])('a body that %s loses it with the end of the attempt', async (key) => {
-    const pool = fakePool()
-    const worker = await returned(pool, 'pid')
-    const forked = await returned(pool, key)
-    expect(forked).toBeTypeOf('number')
-    await until(() => !isAlive(forked) && !isAlive(worker))
-    expect(await returned(pool, 'pid')).not.toBe(worker)
-  })
+  test.each(['forks a child', 'forks an orphan', 'forks into a session of its own'])(
+    'a body that %s loses it with the end of the attempt',
+    async (key) => {
+      const pool = fakePool({ command: { ...fakeCommand(), marker: `test:${process.pid}` } })
+      const worker = await returned(pool, 'pid')
+      const forked = await returned(pool, key)
+      expect(forked).toBeTypeOf('number')
+      await until(() => !isAlive(forked) && !isAlive(worker))
+      expect(await returned(pool, 'pid')).not.toBe(worker)
+    },
+  )
 
   test('a program that has ended is no reason to change the process', async () => {
     const pool = fakePool()

@@ -8,12 +8,12 @@ import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
 import type { Scope } from '../../engine/paths.ts'
 import { ServoError } from '../../lib/error.ts'
 import { newEvent } from '../../model/event.ts'
-import type { Knowledge } from './knowledge.ts'
+import { type Knowledge, lookup } from './knowledge.ts'
 import { type RunRequest, runRequested } from './requests.ts'
 import type { RunReader } from './run-reader.ts'
 
 export interface RunsOptions {
-  readonly orchestrator: Pick<Knowledge, 'graph' | 'submit'>
+  readonly orchestrator: Pick<Knowledge, 'graph' | 'coldRows' | 'submit'>
   readonly reader: RunReader
   readonly scope: Scope
   readonly secret: () => TenantSecret
@@ -147,7 +147,7 @@ export class Runs {
 
   /** The run of a key that was used before. Its id may have been derived with another secret than the one we have now. */
   async #madeBy(runKey: string, otherwise: string): Promise<string> {
-    const known = await this.#options.orchestrator.loop.compactor.lookup(runKeyIndex, runKey)
+    const known = await lookup(this.#options.orchestrator, runKeyIndex, runKey)
     return known?.run_id ?? otherwise
   }
 }
