@@ -10,7 +10,7 @@ import type { AnyRow, RowOf, Table } from '../model/table.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type ColdRowsToRead, coldRowsToRead } from './cold-rows.ts'
-import { type Draft, draftBase, draftDelta, type RowsInTransit } from './draft.ts'
+import { type Draft, type Drafted, draftBase, draftDelta, type RowsInTransit } from './draft.ts'
 import { type Encoder, sharedEncoder } from './encoder.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
@@ -57,6 +57,18 @@ export interface FoldAhead {
   durable(): Promise<void>
 }
 
+/** The place of a segment in the order in which segments were consumed. Until it is durable it may have no name yet, or get another. */
+export interface Consumed {
+  ulid?: string
+}
+
+/** A publish that is worked out and not yet known to be written. */
+interface Pending {
+  readonly drafted: Drafted
+  readonly consumed: readonly Consumed[]
+  draft?: Draft
+}
+
 /** A segment that cannot be read: it is left where it is, unfolded, and reported until somebody repairs it. */
 export interface Problem {
   readonly path: string
@@ -87,11 +99,11 @@ export class Compactor {
   readonly #retention: Retention
   #manifest: Manifest
   #claimed = false
-  #consumed: { segments: string[]; events: number } = { segments: [], events: 0 }
+  #consumed: { segments: Consumed[]; events: number } = { segments: [], events: 0 }
   /** Segments folded here so far; a publish begins `#consumed` anew, perhaps while somebody counts. */
   #applied = 0
-  /** Worked out but not yet known to be written; tried again before anything else is published. */
-  #pending: Draft | undefined
+  /** Tried again before anything else is published. */
+  #pending: Pending | undefined
   readonly #inTransit: RowsInTransit = new Map()
   #claiming: Manifest | undefined
   #publishing: Promise<'published' | 'nothing'> | undefined
@@ -163,7 +175,8 @@ export class Compactor {
     if (batch.length > 0) this.#options.ahead?.seal()
     for (const segment of batch) {
       for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
-      this.record(segment.ulid, segment.events.length)
+      this.#folded.add(segment.ulid)
+      this.record({ ulid: segment.ulid }, segment.events.length)
       this.#applied += 1
     }
     return verdicts
@@ -171,7 +184,7 @@ export class Compactor {
 
   /**
    * Folds events that have no segment yet. `also` may add to them by what they changed, in the same turn, so that nothing
-   * comes between; whoever calls this names their segment by `record` when it is complete, and publishing waits for it.
+   * comes between; whoever calls this hands in their segment by `record` when it is complete, and publishing waits for it.
    */
   async foldAhead(made: readonly Made[], also: (verdicts: Map<string, Verdict>) => readonly Made[]): Promise<void> {
     await this.#turn.run(async () => {
@@ -190,10 +203,17 @@ export class Compactor {
   }
 
   /** What was folded since the last segment is this segment, and has its place in the order from now on. */
-  record(ulid: string, events: number): void {
-    this.#folded.add(ulid)
-    this.#consumed.segments.push(ulid)
+  record(consumed: Consumed, events: number): void {
+    this.#consumed.segments.push(consumed)
     this.#consumed.events += events
+  }
+
+  /** A segment that is about to be written gets its name, or another one. Whoever lists the ledger from now on finds it folded. */
+  name(consumed: Consumed, ulid: string): void {
+    // What may still turn up under the name before is a segment like any other: folded again, it changes nothing.
+    if (consumed.ulid !== undefined) this.#folded.remove(consumed.ulid)
+    consumed.ulid = ulid
+    this.#folded.add(ulid)
   }
 
   /** A cold row by its key, with what is not published yet. */
@@ -282,7 +302,8 @@ export class Compactor {
     const { kind, epoch, published_at, retention, publish } = recorded
     // After a rebuild that began anew, numbers go on above those of the files that were there before.
     this.#manifest = { ...this.#manifest, publish: publish - 1 }
-    await this.#write(await this.#draft(kind, epoch, toMs(published_at), retention))
+    const { drafted, consumed } = await this.#draft(kind, epoch, toMs(published_at), retention)
+    await this.#write(drafted.finish(namesOf(consumed)))
   }
 
   async #publish(kind: 'delta' | 'base' | undefined): Promise<'published' | 'nothing'> {
@@ -301,13 +322,16 @@ export class Compactor {
       this.#pending = await drafting.draft
     }
     await this.#options.ahead?.durable()
-    await this.#write(this.#pending)
+    const { drafted, consumed } = this.#pending
+    this.#pending.draft ??= drafted.finish(namesOf(consumed))
+    await this.#write(this.#pending.draft)
     this.#pending = undefined
     return 'published'
   }
 
-  async #draft(kind: 'delta' | 'base', epoch: number, nowMs: number, retention = this.#retention): Promise<Draft> {
+  async #draft(kind: 'delta' | 'base', epoch: number, nowMs: number, retention = this.#retention): Promise<Pending> {
     const { store, scope, name } = this.#options
+    const { segments: consumed, events } = this.#consumed
     const input = {
       store,
       scope,
@@ -317,14 +341,14 @@ export class Compactor {
       compactor: name,
       publishedAt: toIso(nowMs),
       nowMs,
-      ...this.#consumed,
+      events,
       retention,
       inTransit: this.#inTransit,
       encoder: this.#options.encoder ?? sharedEncoder,
     }
     this.#consumed = { segments: [], events: 0 }
     try {
-      return await (kind === 'delta' ? draftDelta(input) : draftBase(input))
+      return { drafted: await (kind === 'delta' ? draftDelta(input) : draftBase(input)), consumed }
     } catch (error) {
       // Memory has given up rows that no file holds: only the ledger and the last manifest are to be trusted now.
       const failed = this.#break(
@@ -348,7 +372,7 @@ export class Compactor {
     })
     if (draft.manifest.l0.length === 0) {
       const lookback = this.#options.lookbackMs ?? DEFAULT_LOOKBACK_MS
-      this.#folded.forgetBefore(draft.manifest.watermarks.low_ms - lookback, draft.manifest, this.#consumed.segments)
+      this.#folded.forgetBefore(draft.manifest.watermarks.low_ms - lookback, draft.manifest, namesOf(this.#consumed.segments))
     }
   }
 
@@ -486,3 +510,6 @@ export class Compactor {
     if (this.#broken !== undefined) throw this.#broken
   }
 }
+
+/** Segments without a name are not in the ledger yet. */
+const namesOf = (consumed: readonly Consumed[]): string[] => consumed.flatMap(({ ulid }) => ulid ?? [])

@@ -21,6 +21,12 @@ export interface Draft {
   readonly manifest: Manifest
 }
 
+/** A publish whose files of rows are made. What names its segments waits until those are durable: their names may change until then. */
+export interface Drafted {
+  /** Asked once, with the segments that were consumed since the last publish, in that order. */
+  finish(segments: readonly string[]): Draft
+}
+
 /** Cold rows that have left memory for a base that no manifest names yet: by table, then by key. */
 export type RowsInTransit = Map<Table, ReadonlyMap<string, AnyRow>>
 
@@ -34,8 +40,7 @@ export interface DraftInput {
   readonly compactor: string
   readonly publishedAt: string
   readonly nowMs: number
-  /** Consumed since the last publish, in that order. */
-  readonly segments: readonly string[]
+  /** How many were folded since the last publish. */
   readonly events: number
   readonly retention: Retention
   /** Filled with the cold rows that a base takes out of memory. */
@@ -65,7 +70,7 @@ export function removedKeysOf(table: Table): Table {
 }
 
 /** A small publish: only what changed since the last one. */
-export async function draftDelta(input: DraftInput): Promise<Draft> {
+export async function draftDelta(input: DraftInput): Promise<Drafted> {
   const { manifest, epoch } = input
   const files = new FileSet(input.encoder)
   const hot = writeHotChanges(input, files)
@@ -74,21 +79,25 @@ export async function draftDelta(input: DraftInput): Promise<Draft> {
   await files.encode()
   const tables = { ...hot.tables, ...cold.tables }
   const rows = hot.rows + cold.rows
-  const delta: Delta = {
-    publish: manifest.publish + 1,
-    epoch,
-    published_at: input.publishedAt,
-    segments: input.segments,
-    rows,
-    tables,
-  }
   return {
-    files: files.list,
-    manifest: {
-      ...following(input),
-      l0: [...manifest.l0, delta],
-      l0_count: manifest.l0.length + 1,
-      l0_rows: manifest.l0_rows + rows,
+    finish(segments) {
+      const delta: Delta = {
+        publish: manifest.publish + 1,
+        epoch,
+        published_at: input.publishedAt,
+        segments,
+        rows,
+        tables,
+      }
+      return {
+        files: files.list,
+        manifest: {
+          ...following(input, segments),
+          l0: [...manifest.l0, delta],
+          l0_count: manifest.l0.length + 1,
+          l0_rows: manifest.l0_rows + rows,
+        },
+      }
     },
   }
 }
@@ -159,7 +168,7 @@ const rowOfKey = (table: Table, key: readonly unknown[]): AnyRow => ({
  * A whole publish: unfinished work is written anew, finished work is sealed into history and leaves memory, recent cold
  * rows become a sorted run. Costs what is unfinished and what is new; nothing older is touched but runs that are merged.
  */
-export async function draftBase(input: DraftInput): Promise<Draft> {
+export async function draftBase(input: DraftInput): Promise<Drafted> {
   const { state, manifest, scope, epoch } = input
   const paths = new Paths(scope)
   const publish = manifest.publish + 1
@@ -196,20 +205,27 @@ export async function draftBase(input: DraftInput): Promise<Draft> {
     sealed.entry === undefined
       ? { list: manifest.history, pages: [] }
       : appendEntry(manifest.history, sealed.entry, (at, level) => paths.page('history', at, epoch, level))
-  const order = recordOrder(input, files, paths, publish)
-  for (const page of [...history.pages, ...order.pages]) files.list.push(page)
+  for (const page of history.pages) files.list.push(page)
+  const dropped = await expiredHistory(input.store, manifest, input.retention, input.nowMs)
   return {
-    files: files.list,
-    manifest: {
-      ...following(input),
-      base: { publish, tables: base, delta },
-      l0: [],
-      l0_count: 0,
-      l0_rows: 0,
-      runs,
-      history: history.list,
-      order: order.list,
-      dropped: await expiredHistory(input.store, manifest, input.retention, input.nowMs),
+    finish(segments) {
+      const next = following(input, segments)
+      const order = recordOrder(input, segments, next, files, paths)
+      for (const page of order.pages) files.list.push(page)
+      return {
+        files: files.list,
+        manifest: {
+          ...next,
+          base: { publish, tables: base, delta },
+          l0: [],
+          l0_count: 0,
+          l0_rows: 0,
+          runs,
+          history: history.list,
+          order: order.list,
+          dropped,
+        },
+      }
     },
   }
 }
@@ -288,8 +304,9 @@ async function mergeLevels(
   }
 }
 
-function recordOrder(input: DraftInput, files: FileSet, paths: Paths, publish: number) {
+function recordOrder(input: DraftInput, segments: readonly string[], next: Manifest, files: FileSet, paths: Paths) {
   const { manifest, epoch, publishedAt } = input
+  const { publish } = next
   const publishes: OrderedPublish[] = manifest.l0.map((delta) => ({
     publish: delta.publish,
     epoch: delta.epoch,
@@ -302,20 +319,23 @@ function recordOrder(input: DraftInput, files: FileSet, paths: Paths, publish: n
     epoch,
     kind: 'base',
     published_at: publishedAt,
-    segments: input.segments,
+    segments,
     retention: input.retention,
   })
-  const segments = publishes.flatMap((entry) => entry.segments)
+  const count = publishes.reduce((sum, entry) => sum + entry.segments.length, 0)
   const entry: OrderEntry = {
-    ...files.add(paths.order(publish, epoch), sealJson('order', publishes), segments.length),
+    ...files.add(paths.order(publish, epoch), sealJson('order', publishes), count),
     publish,
-    through: following(input).watermarks.events_processed_through ?? '',
+    through: next.watermarks.events_processed_through ?? '',
   }
   return appendEntry(manifest.order, entry, (at, level) => paths.page('order', at, epoch, level))
 }
 
 /** The next manifest with everything but the files. */
-function following({ manifest, epoch, compactor, publishedAt, nowMs, segments, events, scope }: DraftInput): Manifest {
+function following(
+  { manifest, epoch, compactor, publishedAt, nowMs, events, scope }: DraftInput,
+  segments: readonly string[],
+): Manifest {
   const { watermarks } = manifest
   const newest = segments.reduce(
     (largest, ulid) => (ulid > largest ? ulid : largest),

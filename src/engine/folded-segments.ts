@@ -31,6 +31,11 @@ export class FoldedSegments {
     this.#known.add(ulid)
   }
 
+  /** It has turned out that the segment has another name. */
+  remove(ulid: string): void {
+    this.#known.delete(ulid)
+  }
+
   /** Those that have not been folded, in the order given and each once. */
   async fresh(ulids: readonly string[]): Promise<string[]> {
     const oldest = ulids.reduce((least, ulid) => (ulid < least ? ulid : least), '~')

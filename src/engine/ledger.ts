@@ -1,13 +1,11 @@
-import { isServoError, ServoError } from '../lib/error.ts'
-import { MINUTE_MS } from '../lib/time.ts'
-import { ulidTime } from '../lib/ulid.ts'
+import { ServoError } from '../lib/error.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { NewEvent } from '../model/event.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type MintOptions, mintEvents, type SizeLimits, sizeLimits } from './mint.ts'
 import { checkScope, Paths } from './paths.ts'
-import { encodeSegment, type Segment } from './segment.ts'
-import { backoffMs, createOnce, holds } from './segment-writer.ts'
+import type { Segment } from './segment.ts'
+import { SegmentWriter } from './segment-writer.ts'
 
 export interface Appended {
   readonly segment: string
@@ -34,15 +32,18 @@ const ledgerLimits: LedgerLimits = {
   maxAttempts: 5,
 }
 
-/** The oldest a segment's ULID may be when it is written: listings look back further than this, so none is missed. */
-export const REMINT_AFTER_MS = MINUTE_MS
-
 interface Waiting {
   readonly events: readonly Envelope[]
   readonly texts: readonly string[]
   readonly bytes: number
   resolve(appended: Appended): void
   reject(error: unknown): void
+}
+
+/** Appends that are written together. */
+interface Group {
+  readonly texts: readonly string[]
+  readonly appends: readonly Waiting[]
 }
 
 /**
@@ -52,16 +53,26 @@ interface Waiting {
 export class Ledger {
   readonly #options: LedgerOptions
   readonly #limits: LedgerLimits
-  readonly #paths: Paths
+  readonly #writer: SegmentWriter<Group>
   #queue: Waiting[] = []
   #queuedBytes = 0
-  #writing: Promise<void> | undefined
 
   constructor(options: LedgerOptions) {
     checkScope(options.scope)
     this.#options = options
     this.#limits = { ...ledgerLimits, ...options.limits }
-    this.#paths = new Paths(options.scope)
+    const { store, clock, ulid, scope } = options
+    const { maxAttempts } = this.#limits
+    this.#writer = new SegmentWriter(
+      { store, clock, ulid, paths: new Paths(scope), maxAttempts },
+      {
+        take: () => this.#take(),
+        written: (group, name) => this.#acknowledge(group, name),
+        failed: (group, error) => {
+          for (const { reject } of group.appends) reject(error)
+        },
+      },
+    )
   }
 
   /** Writes events as one atomic batch. Resolves when they are durable; throws without having written any if one is bad. */
@@ -75,27 +86,18 @@ export class Ledger {
     return await new Promise<Appended>((resolve, reject) => {
       this.#queue.push({ events: envelopes, texts, bytes, resolve, reject })
       this.#queuedBytes += bytes
-      this.#writing ??= this.#drain()
+      this.#writer.wake()
     })
   }
 
   /** Resolves when nothing is waiting any more. */
   async flush(): Promise<void> {
-    await this.#writing
+    await this.#writer.idle()
   }
 
-  async #drain(): Promise<void> {
-    while (this.#queue.length > 0) {
-      const batch = this.#takeBatch()
-      try {
-        const segment = await this.#write(batch)
-        this.#announce(segment)
-        for (const waiting of batch) waiting.resolve({ segment: segment.ulid, events: waiting.events })
-      } catch (error) {
-        for (const waiting of batch) waiting.reject(error)
-      }
-    }
-    this.#writing = undefined
+  #acknowledge({ appends }: Group, segment: string): void {
+    this.#announce({ ulid: segment, events: appends.flatMap((waiting) => waiting.events) })
+    for (const { resolve, events } of appends) resolve({ segment, events })
   }
 
   #announce(segment: Segment): void {
@@ -106,7 +108,7 @@ export class Ledger {
     }
   }
 
-  #takeBatch(): Waiting[] {
+  #take(): Group | undefined {
     let bytes = 0
     let count = 0
     for (const waiting of this.#queue) {
@@ -114,27 +116,9 @@ export class Ledger {
       bytes += waiting.bytes
       count += 1
     }
+    if (count === 0) return undefined
     this.#queuedBytes -= bytes
-    return this.#queue.splice(0, count)
-  }
-
-  async #write(batch: readonly Waiting[]): Promise<Segment> {
-    const { clock, store, ulid: mint } = this.#options
-    const bytes = encodeSegment(batch.flatMap((waiting) => waiting.texts))
-    const events = batch.flatMap((waiting) => waiting.events)
-    let ulid = mint()
-    for (let attempt = 1; ; attempt++) {
-      if (clock.now() - ulidTime(ulid) > REMINT_AFTER_MS) {
-        // An earlier try may have got through although nobody heard of it: then this is where the segment is.
-        if (attempt > 1 && (await holds(store, this.#paths.segment(ulid), bytes).catch(() => false))) return { ulid, events }
-        // A name that is too old might lie behind what listings still look at.
-        ulid = mint()
-      }
-      const outcome = await createOnce(store, this.#paths.segment(ulid), bytes)
-      if (outcome === 'written') return { ulid, events }
-      if (outcome === 'taken') ulid = mint()
-      else if (attempt >= this.#limits.maxAttempts || !isServoError(outcome.error, 'unavailable')) throw outcome.error
-      else await clock.sleep(backoffMs(attempt))
-    }
+    const appends = this.#queue.splice(0, count)
+    return { appends, texts: appends.flatMap((waiting) => waiting.texts) }
   }
 }

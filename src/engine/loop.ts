@@ -3,14 +3,16 @@ import { ServoError } from '../lib/error.ts'
 import type { Controller } from '../model/controller.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { NewEvent, Registry, Verdict } from '../model/event.ts'
-import type { AnyRow, Table } from '../model/table.ts'
+import type { Table } from '../model/table.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
-import { Compactor, type CompactorOptions } from './compactor.ts'
+import { Compactor, type CompactorOptions, type Consumed } from './compactor.ts'
 import { type Made, type Minted, type MintOptions, mintEvents, sizeLimits } from './mint.ts'
 import { Paths } from './paths.ts'
-import { encodeSegment } from './segment.ts'
-import { backoffMs, createOnce } from './segment-writer.ts'
+import { type ChangedRows, Reactions, type Reactor } from './reactions.ts'
+import { SegmentWriter } from './segment-writer.ts'
+
+export type { Reactor } from './reactions.ts'
 
 export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits' | 'retention' | 'lookbackMs'> {
   readonly store: ObjectStore
@@ -23,12 +25,6 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly onBroken?: (error: unknown) => void
   /** Told of every segment once it is durable. */
   readonly onDurable?: () => void
-}
-
-/** Does something in the world because of a row, once what made the row so is durable. */
-export interface Reactor {
-  readonly watches: Table
-  react(row: Readonly<AnyRow>): void
 }
 
 /** What became of the events of one submission. */
@@ -49,63 +45,88 @@ interface OpenSegment {
   readonly texts: string[]
   bytes: number
   readonly submissions: Submission[]
-  readonly changed: Map<Table, Set<AnyRow>>
+  readonly changed: ChangedRows
 }
 
 interface SealedSegment extends OpenSegment {
-  readonly ulid: string
-  readonly written: PromiseWithResolvers<void>
+  readonly consumed: Consumed
+  readonly settled: PromiseWithResolvers<void>
 }
 
 /** What may wait for the write in flight before submissions are refused. */
 const MAX_WAITING_BYTES = 128 << 20
 /** A segment this large takes no more: what follows goes into the next. */
 const FULL_SEGMENT_BYTES = sizeLimits.maxSegmentBytes / 2
-const MAX_WRITE_ATTEMPTS = 5
 /** Submissions that are folded at once while a segment is written: enough to share the work, few enough not to be idle. */
 const FOLD_TOGETHER = 4
 /** Controllers that answer each other for longer than this would never end. */
 const MAX_ROUNDS = 10_000
+
+type LoopState = 'open' | 'closing' | 'closed' | 'broken'
+
+/** Where each state may lead. */
+const transitions: Record<LoopState, readonly LoopState[]> = {
+  open: ['closing', 'broken'],
+  closing: ['closed', 'broken'],
+  closed: [],
+  broken: [],
+}
 
 /**
  * Facts in, decisions out, one durable write for both. A fact is folded as soon as it is submitted; the controllers see what
  * it changed and add what follows to the same segment; only when that segment is durable is anybody told or anything done.
  * While one segment is written the next one fills, so a busy loop writes fewer, larger segments by itself.
  *
- * Memory is ahead of the ledger by the segments in flight. If one cannot be written, memory is worth nothing: the loop
- * breaks, everybody who waits is told, and its owner opens another from what is durable.
+ * Its states:
+ * - `open`: facts are taken, folded, written and answered.
+ * - `closing`: nobody is let in any more, what was let in is written and answered; then `closed`.
+ * - `broken`: memory is ahead of the ledger by the segments in flight, and one of them could not be written, or this process
+ *   leads no longer. Memory is worth nothing then: everybody who waits is told, nothing more comes of it, and its owner opens
+ *   another loop from what is durable.
+ *
+ * A segment goes through `#open` (it fills), `#sealed` (it has its place in the order), its write, and is settled: its
+ * submissions are answered, and the reactors are shown what it changed.
  */
 export class Loop {
   readonly compactor: Compactor
   readonly #options: LoopOptions
-  readonly #paths: Paths
   readonly #watched: readonly Table[]
-  readonly #reactors = new Map<Table, Reactor[]>()
+  readonly #reactions: Reactions
+  readonly #writer: SegmentWriter<SealedSegment>
+  #state: LoopState = 'open'
+  /** What whoever comes too late is told. */
+  #ending: unknown
   #inbox: Submission[] = []
   /** Out of the inbox, not folded yet. */
   #taking: readonly Submission[] = []
   #waitingBytes = 0
-  #nudged = false
-  #pumping: Promise<void> | undefined
   #open: OpenSegment | undefined
+  /** Not settled yet, oldest first; of these the writer has taken the first few. */
   readonly #sealed: SealedSegment[] = []
-  #writing: Promise<void> | undefined
-  /** Whether a segment is being written at this moment. */
-  #inFlight = false
-  #broken: unknown
+  #taken = 0
+  /** The controllers are to be asked, though nothing was submitted. */
+  #nudged = false
+  /** Set while something is being folded. */
+  #folding: Promise<void> | undefined
   #cancelAlarm: (() => void) | undefined
 
   private constructor(options: LoopOptions, compactor: Compactor) {
     this.#options = options
-    this.#paths = new Paths(options.scope)
     this.compactor = compactor
-    const tables = new Set([...options.controllers.flatMap(({ watches }) => watches)])
-    for (const reactor of options.reactors ?? []) {
-      tables.add(reactor.watches)
-      this.#reactors.set(reactor.watches, [...(this.#reactors.get(reactor.watches) ?? []), reactor])
-    }
-    this.#watched = [...tables]
+    this.#reactions = new Reactions(options.reactors ?? [])
+    this.#watched = [...new Set([...options.controllers.flatMap(({ watches }) => watches), ...this.#reactions.tables])]
     for (const table of this.#watched) compactor.state.hotTable(table).watch()
+    const { store, clock, ulid, scope } = options
+    this.#writer = new SegmentWriter(
+      { store, clock, ulid, paths: new Paths(scope) },
+      {
+        prepare: () => this.#foldAll(),
+        take: () => this.#next(),
+        named: (segment, name) => compactor.name(segment.consumed, name),
+        written: (segment) => this.#settle(segment),
+        failed: (_, error) => this.#break(error),
+      },
+    )
   }
 
   /** Opens the newest state and folds what the ledger holds beyond it. Nothing is decided before the first sweep. */
@@ -124,11 +145,13 @@ export class Loop {
    * or a crash left behind, because whoever decides or acts does nothing twice.
    */
   sweep(): void {
+    const { state } = this.compactor
     // Not at once: some of these rows may owe what they are to a segment that is still being written.
-    for (const table of this.#reactors.keys()) this.#remember(table, new Set(this.compactor.state.hotTable(table).all()))
+    const { changed } = this.#opened()
+    for (const table of this.#reactions.tables) this.#reactions.remember(changed, table, new Set(state.hotTable(table).all()))
     for (const controller of this.#options.controllers) {
       for (const table of controller.watches) {
-        for (const row of this.compactor.state.hotTable(table).all()) controller.observe(table, row)
+        for (const row of state.hotTable(table).all()) controller.observe(table, row)
       }
     }
     this.nudge()
@@ -136,7 +159,7 @@ export class Loop {
 
   /** Writes facts, with everything that follows from them. Resolves when they are durable, with what became of each. */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
-    this.#check()
+    if (this.#state !== 'open') throw this.#ending
     const minted = mintEvents(this.#options, sizeLimits, events)
     if (this.#waitingBytes + minted.bytes > MAX_WAITING_BYTES) {
       throw new ServoError('unavailable', 'ledger_busy', `${this.#waitingBytes} bytes are waiting to be written`, {
@@ -147,15 +170,15 @@ export class Loop {
       this.#waitingBytes += minted.bytes
       this.#inbox.push({ minted, verdicts: [], resolve, reject })
       // While a segment is written nothing is won by folding one fact at a time; a few together cost half.
-      if (this.#shouldFold()) this.#pumping ??= this.#pump()
+      if (this.#shouldFold()) this.#folding ??= this.#fold()
     })
   }
 
   /** Asks the controllers again: time has passed, or somebody else's facts were folded. */
   nudge(): void {
-    if (this.#broken !== undefined) return
+    if (this.#isOver) return
     this.#nudged = true
-    this.#pumping ??= this.#pump()
+    this.#folding ??= this.#fold()
   }
 
   /** Folds what others have written. */
@@ -167,17 +190,21 @@ export class Loop {
 
   /** Resolves when all that was submitted is durable and nothing more follows from it for now. */
   async settled(): Promise<void> {
-    while (this.#pumping !== undefined || this.#writing !== undefined) {
-      await this.#pumping
-      await this.#writing
+    while (this.#folding !== undefined || this.#writer.isBusy) {
+      await this.#folding
+      await this.#writer.idle()
     }
   }
 
   /** Stops deciding and waits for what is being written. */
   async close(): Promise<void> {
+    if (this.#state === 'open') {
+      this.#ending = new ServoError('unavailable', 'closed', 'this process is shutting down', { hint: 'Try again.' })
+      this.#enter('closing')
+    }
     this.#cancelAlarm?.()
     await this.settled()
-    this.#broken ??= new ServoError('unavailable', 'closed', 'this process is shutting down', { hint: 'Try again.' })
+    if (this.#state === 'closing') this.#enter('closed')
   }
 
   /** What was folded so far becomes a segment, in the order of things from now on. */
@@ -185,19 +212,28 @@ export class Loop {
     const open = this.#open
     if (open === undefined || open.texts.length === 0) return
     this.#open = undefined
-    const ulid = this.#options.ulid()
-    this.compactor.record(ulid, open.texts.length)
-    this.#sealed.push({ ...open, ulid, written: Promise.withResolvers() })
-    this.#writing ??= this.#write()
+    const segment: SealedSegment = { ...open, consumed: {}, settled: Promise.withResolvers() }
+    this.compactor.record(segment.consumed, open.texts.length)
+    this.#sealed.push(segment)
+    this.#writer.wake()
   }
 
   /** Resolves when everything sealed so far is durable. */
   async durable(): Promise<void> {
-    await this.#sealed.at(-1)?.written.promise
-    this.#check()
+    await this.#sealed.at(-1)?.settled.promise
+    if (this.#isOver) throw this.#ending
   }
 
-  async #pump(): Promise<void> {
+  get #isOver(): boolean {
+    return this.#state === 'broken' || this.#state === 'closed'
+  }
+
+  #enter(next: LoopState): void {
+    assert(transitions[this.#state].includes(next), `a loop that is ${this.#state} does not become ${next}`)
+    this.#state = next
+  }
+
+  async #fold(): Promise<void> {
     // Everything that is submitted in this turn of the event loop is taken together.
     await undefined
     try {
@@ -205,21 +241,30 @@ export class Loop {
         const batch = this.#inbox.splice(0)
         this.#nudged = false
         await this.#take(batch)
-        this.#writing ??= this.#write()
+        this.#writer.wake()
       }
       this.#setAlarm()
     } catch (error) {
       this.#break(error)
     } finally {
-      this.#pumping = undefined
+      this.#folding = undefined
     }
   }
 
   /** Whether what waits is folded now: when nothing waits to be written, or enough has come while something is. */
   #shouldFold(): boolean {
-    if (this.#inFlight) return this.#inbox.length >= FOLD_TOGETHER
+    if (this.#writer.isWriting) return this.#inbox.length >= FOLD_TOGETHER
     const isWaiting = this.#sealed.length > 0 || (this.#open?.texts.length ?? 0) > 0
     return this.#inbox.length > 0 && !isWaiting
+  }
+
+  /** Folds everything that was submitted so far. */
+  async #foldAll(): Promise<void> {
+    await this.#folding
+    if (this.#inbox.length === 0) return
+    this.#nudged = true
+    this.#folding = this.#fold()
+    await this.#folding
   }
 
   async #take(batch: readonly Submission[]): Promise<void> {
@@ -241,15 +286,19 @@ export class Loop {
   #accept(submission: Submission, verdicts: ReadonlyMap<string, Verdict>): void {
     const { minted } = submission
     submission.verdicts = minted.events.map((event) => verdicts.get(event.event_id) as Verdict)
-    const open = this.#append(minted)
-    open.submissions.push(submission)
+    this.#append(minted).submissions.push(submission)
   }
 
   #append(minted: Minted): OpenSegment {
     if ((this.#open?.bytes ?? 0) + minted.bytes > sizeLimits.maxSegmentBytes) this.seal()
+    const open = this.#opened()
+    for (const text of minted.texts) open.texts.push(text)
+    open.bytes += minted.bytes
+    return open
+  }
+
+  #opened(): OpenSegment {
     this.#open ??= { texts: [], bytes: 0, submissions: [], changed: new Map() }
-    for (const text of minted.texts) this.#open.texts.push(text)
-    this.#open.bytes += minted.bytes
     return this.#open
   }
 
@@ -262,7 +311,7 @@ export class Loop {
       for (const controller of this.#options.controllers) {
         if (controller.watches.includes(table)) for (const row of rows) controller.observe(table, row)
       }
-      if (this.#reactors.has(table)) this.#remember(table, rows)
+      this.#reactions.remember(this.#opened().changed, table, rows)
     }
     const observed = { rows: state, now: this.#options.clock.now(), lagMs: 0 }
     const decided: Made[] = []
@@ -277,78 +326,26 @@ export class Loop {
     return decided
   }
 
-  #remember(table: Table, rows: ReadonlySet<AnyRow>): void {
-    this.#open ??= { texts: [], bytes: 0, submissions: [], changed: new Map() }
-    const known = this.#open.changed.get(table)
-    if (known === undefined) this.#open.changed.set(table, new Set(rows))
-    else for (const row of rows) known.add(row)
-  }
-
-  async #write(): Promise<void> {
-    // What is decided in this turn of the event loop goes along.
-    await undefined
-    try {
-      let writing = this.#begin()
-      while (writing !== undefined) {
-        await writing.done
-        this.#inFlight = false
-        // What came meanwhile goes into the next one.
-        await this.#foldAll()
-        // Memory became worth nothing meanwhile: whoever waited was told, and nothing more may come of it.
-        if (this.#broken !== undefined) return
-        this.#sealed.shift()
-        // The disk has its next before anybody hears of this one: what they do then takes as long as a write.
-        const next = this.#begin()
-        this.#settle(writing.segment)
-        if (next === undefined) await this.#foldAll()
-        writing = next ?? this.#begin()
-      }
-      this.#reactToOthers()
-    } catch (error) {
-      this.#break(error)
-    } finally {
-      this.#writing = undefined
-    }
-  }
-
-  /** Begins to write what waits, if anything does. */
-  #begin(): { segment: SealedSegment; done: Promise<void> } | undefined {
-    if (this.#sealed.length === 0) this.seal()
-    const segment = this.#sealed[0]
-    if (segment === undefined) return undefined
-    this.#inFlight = true
-    const done = this.#writeSegment(segment)
-    // Whoever waits for it is told, but that may be a moment later.
-    done.catch(() => undefined)
-    return { segment, done }
-  }
-
-  async #foldAll(): Promise<void> {
-    await this.#pumping
-    if (this.#inbox.length === 0) return
-    this.#nudged = true
-    this.#pumping = this.#pump()
-    await this.#pumping
-  }
-
-  async #writeSegment({ ulid, texts }: SealedSegment): Promise<void> {
-    const { store, clock } = this.#options
-    const bytes = encodeSegment(texts)
-    for (let attempt = 1; ; attempt++) {
-      const outcome = await createOnce(store, this.#paths.segment(ulid), bytes)
-      if (outcome === 'written') return
-      assert(outcome !== 'taken', `two segments are named ${ulid}`)
-      if (attempt >= MAX_WRITE_ATTEMPTS) throw outcome.error
-      await clock.sleep(backoffMs(attempt))
-    }
+  /** What is to be written next. */
+  #next(): SealedSegment | undefined {
+    // Memory became worth nothing: whoever waited was told, and nothing more may come of it.
+    if (this.#isOver) return undefined
+    if (this.#taken === this.#sealed.length) this.seal()
+    const segment = this.#sealed[this.#taken]
+    if (segment !== undefined) this.#taken += 1
+    else this.#reactToOthers()
+    return segment
   }
 
   #settle(segment: SealedSegment): void {
+    if (this.#isOver) return
+    assert(this.#sealed.shift() === segment, 'segments are settled in the order in which they were sealed')
+    this.#taken -= 1
     for (const { minted, verdicts, resolve } of segment.submissions) {
       this.#waitingBytes -= minted.bytes
       resolve({ events: minted.events, verdicts })
     }
-    segment.written.resolve()
+    segment.settled.resolve()
     this.#react(segment.changed)
     this.#options.onDurable?.()
   }
@@ -361,18 +358,8 @@ export class Loop {
     this.#react(open.changed)
   }
 
-  #react(changed: ReadonlyMap<Table, ReadonlySet<AnyRow>>): void {
-    for (const [table, rows] of changed) {
-      for (const reactor of this.#reactors.get(table) ?? []) for (const row of rows) this.#carryOut(reactor, row)
-    }
-  }
-
-  #carryOut(reactor: Reactor, row: AnyRow): void {
-    try {
-      reactor.react(row)
-    } catch (error) {
-      this.#break(error)
-    }
+  #react(changed: ChangedRows): void {
+    this.#reactions.show(changed, (error) => this.#break(error))
   }
 
   #setAlarm(): void {
@@ -380,25 +367,23 @@ export class Loop {
     this.#cancelAlarm = undefined
     let next = Number.POSITIVE_INFINITY
     for (const controller of this.#options.controllers) next = Math.min(next, controller.wakeAt?.() ?? next)
-    if (next === Number.POSITIVE_INFINITY || this.#broken !== undefined) return
+    if (next === Number.POSITIVE_INFINITY || this.#state !== 'open') return
     const { clock } = this.#options
     this.#cancelAlarm = clock.after(Math.max(1, next - clock.now()), () => this.nudge())
   }
 
   #break(error: unknown): void {
-    if (this.#broken !== undefined) return
-    this.#broken = error
+    if (this.#isOver) return
+    this.#ending = error
+    this.#enter('broken')
     this.#cancelAlarm?.()
     const segments = this.#sealed.splice(0)
+    this.#taken = 0
     const folded = [...segments, ...(this.#open === undefined ? [] : [this.#open])]
     this.#open = undefined
     const waiting = [...folded.flatMap(({ submissions }) => submissions), ...this.#taking, ...this.#inbox.splice(0)]
     for (const { reject } of waiting) reject(error)
-    for (const { written } of segments) written.resolve()
+    for (const { settled } of segments) settled.resolve()
     this.#options.onBroken?.(error)
-  }
-
-  #check(): void {
-    if (this.#broken !== undefined) throw this.#broken
   }
 }
