@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantSecret } from '../../src/domain/runs/identity.ts'
 import { SECOND_MS } from '../../src/lib/time.ts'
+import { knownTo } from '../../src/server/server.ts'
 import { RunReader } from '../../src/server/workspace/run-reader.ts'
 import { type NewRun, Runs } from '../../src/server/workspace/runs.ts'
 import { scope, World } from './world.ts'
@@ -9,12 +10,10 @@ const first = { id: 'secret-1', value: 'of the first machine' }
 const replaced = { id: 'secret-2', value: 'made anew when the first was gone' }
 const request: NewRun = { selection: ['*'], key: 'nightly', user: 'ada' }
 
-function runsOf({ orchestrator }: World, secret: TenantSecret): Runs {
-  const reader = new RunReader(
-    () => orchestrator.loop.compactor.state,
-    async () => [],
-  )
-  return new Runs({ orchestrator, reader, scope, secret, mintId: () => 'minted' })
+function runsOf({ orchestrator, components }: World, secret: TenantSecret): Runs {
+  const known = knownTo(orchestrator, components)
+  const reader = new RunReader(() => known.rows(), known.sql)
+  return new Runs({ known, reader, scope, secret: () => secret, mintId: () => 'minted' })
 }
 
 describe('a run key that was used before the secret of run ids was replaced', () => {

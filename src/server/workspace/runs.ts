@@ -13,7 +13,7 @@ import { type RunRequest, runRequested } from './requests.ts'
 import type { RunReader } from './run-reader.ts'
 
 export interface RunsOptions {
-  readonly orchestrator: Pick<Knowledge, 'graph' | 'coldRows' | 'submit'>
+  readonly known: Pick<Knowledge, 'graph' | 'coldRows' | 'submit'>
   readonly reader: RunReader
   readonly scope: Scope
   readonly secret: () => TenantSecret
@@ -55,7 +55,7 @@ export class Runs {
 
   async request({ selection, partitions, key, labels, priority, user }: NewRun): Promise<Accepted> {
     const asked = { asset_selection: selection, partition_selection: partitions ?? null }
-    const { graph } = this.#options.orchestrator
+    const { graph } = this.#options.known
     const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
     // A run that can make nothing would only be a failure to read about later; here somebody is listening.
     if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
@@ -84,7 +84,7 @@ export class Runs {
       { run_id, requested_by: user, reason: reason ?? null },
       { correlation_id: run_id, actor: user },
     )
-    const { events } = await this.#options.orchestrator.submit([event])
+    const { events } = await this.#options.known.submit([event])
     return { run_id, accepted_event_id: events[0]?.event_id as string }
   }
 
@@ -121,13 +121,13 @@ export class Runs {
         hint: 'e.g. --select "mart/revenue+"',
       })
     }
-    return { mode, selection, graph: this.#options.orchestrator.graph.get().graph }
+    return { mode, selection, graph: this.#options.known.graph.get().graph }
   }
 
   async #submit(request: RunRequest): Promise<Accepted> {
-    const { orchestrator, scope, secret } = this.#options
+    const { known, scope, secret } = this.#options
     const { run_id: derived, event } = runRequested(scope, secret(), request)
-    const { events, verdicts } = await orchestrator.submit([event])
+    const { events, verdicts } = await known.submit([event])
     const [verdict] = verdicts
     const created = verdict?.kind === 'applied'
     const run_id = created ? derived : await this.#madeBy(request.run_key, derived)
@@ -147,7 +147,7 @@ export class Runs {
 
   /** The run of a key that was used before. Its id may have been derived with another secret than the one we have now. */
   async #madeBy(runKey: string, otherwise: string): Promise<string> {
-    const known = await lookup(this.#options.orchestrator, runKeyIndex, runKey)
+    const known = await lookup(this.#options.known, runKeyIndex, runKey)
     return known?.run_id ?? otherwise
   }
 }

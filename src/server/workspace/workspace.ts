@@ -30,7 +30,7 @@ export interface WorkspaceOptions {
 export function workspaceApi(known: Knowledge, { runIds, live }: WorkspaceOptions): WorkspaceApi {
   const reader = new RunReader(() => known.rows(), known.sql)
   const { scope, store, mintId } = known
-  const runs = new Runs({ orchestrator: known, reader, scope, secret: runIds, mintId })
+  const runs = new Runs({ known, reader, scope, secret: runIds, mintId })
   return {
     runs: runsApi({ runs, reader, live, store, paths: new Paths(scope) }),
     assets: assetsApi(known),
