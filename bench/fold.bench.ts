@@ -3,6 +3,7 @@ import { Folder } from '../src/engine/fold.ts'
 import { decodeSegment, encodeSegment } from '../src/engine/segment.ts'
 import { State } from '../src/engine/state.ts'
 import { canonicalJson } from '../src/lib/json.ts'
+import { ulidFloor } from '../src/lib/ulid.ts'
 import type { Envelope } from '../src/model/envelope.ts'
 import type { Read } from '../src/model/event.ts'
 import { processorTime } from './lib/processor-time.ts'
@@ -32,6 +33,8 @@ const seconds = (work: () => void): number => {
   return processorTime(start) / 1_000
 }
 
+const NAME = ulidFloor(0)
+
 interface Round {
   readonly parse: number
   readonly decode: number
@@ -45,7 +48,7 @@ function round(encoded: readonly Uint8Array[]): Round {
   })
   let segments: Envelope[][] = []
   const decode = seconds(() => {
-    segments = encoded.map((bytes) => decodeSegment(bytes, 'segment', scope))
+    segments = encoded.map((bytes) => decodeSegment(bytes, `${NAME}.json`, scope))
   })
   const reads: Read[] = []
   const announceAndFold = seconds(() => {
@@ -87,7 +90,12 @@ const steps: Record<string, (times: Round) => number> = {
 const rows: string[][] = [['mix', 'step', 'events/s', 'µs/event', 'JSON.parse events/s', 'time : JSON.parse']]
 for (const [mix, liveRuns] of Object.entries(mixes)) {
   const segments = new Stream({ tasksPerRun: 100, liveRuns, partitions: 365 }).segments(RUNS * EVENTS_PER_RUN)
-  const encoded = segments.map(({ events }) => encodeSegment(events.map((event) => canonicalJson(event))))
+  const encoded = segments.map(({ events }) =>
+    encodeSegment(
+      NAME,
+      events.map((event) => canonicalJson(event)),
+    ),
+  )
   const events = sum(segments.map((segment) => segment.events.length))
   const rounds = Array.from({ length: WARM_UP + ROUNDS }, () => round(encoded)).slice(WARM_UP)
   const parse = rounds.map((times) => times.parse)

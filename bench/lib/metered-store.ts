@@ -57,6 +57,10 @@ export function meteredStore(inner: ObjectStore): MeteredStore {
     }
   }
 
+  async function* folders(prefix: string): AsyncGenerator<string> {
+    yield* await asking(() => Array.fromAsync(inner.folders(prefix)))
+  }
+
   const total = (objects: readonly Written[]): number => objects.reduce((bytes, object) => bytes + object.bytes, 0)
 
   return {
@@ -81,6 +85,7 @@ export function meteredStore(inner: ObjectStore): MeteredStore {
     size: (path) => asking(() => inner.size(path)),
     delete: (path) => asking(() => inner.delete(path)),
     list: listing,
+    folders,
   }
 }
 

@@ -405,6 +405,7 @@ class FileSet {
       put: (path, bytes) => store.put(path, bytes),
       delete: (path) => store.delete(path),
       list: (prefix, options) => store.list(prefix, options),
+      folders: (prefix) => store.folders(prefix),
       get: async (path) => find(path) ?? (await store.get(path)),
       getRange: async (path, start, length) =>
         find(path)?.subarray(start, start + length) ?? (await store.getRange(path, start, length)),

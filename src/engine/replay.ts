@@ -82,6 +82,7 @@ function observed({ scratch, onFile }: ReplayOptions): ObjectStore {
     getRange: (path, start, length) => scratch.getRange(path, start, length),
     size: (path) => scratch.size(path),
     list: (prefix, options) => scratch.list(prefix, options),
+    folders: (prefix) => scratch.folders(prefix),
     delete: (path) => scratch.delete(path),
   }
 }

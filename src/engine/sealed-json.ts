@@ -26,8 +26,31 @@ export function openJson<T>(name: string, bytes: Uint8Array, path: string): T {
   if (!framed || !text.subarray(-TAIL).equals(Buffer.from(`,"sha256":"${sha256(body)}"}`))) {
     throw damaged('checksum_mismatch', path, 'its contents do not match its checksum')
   }
+  return parsed(body, path)
+}
+
+/**
+ * The same for an object of several members, given as the text between its braces: `{<members>,"sha256":"<of {<members>}>"}`.
+ */
+export function sealMembers(members: string): Uint8Array {
+  return Buffer.from(`{${members},"sha256":"${sha256(`{${members}}`)}"}`)
+}
+
+/** The members of such an object. */
+export function openMembers<T>(bytes: Uint8Array, path: string): T {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const object = text.length > TAIL ? Buffer.concat([text.subarray(0, -TAIL), CLOSING]) : CLOSING
+  if (!text.subarray(-TAIL).equals(Buffer.from(`,"sha256":"${sha256(object)}"}`))) {
+    throw damaged('checksum_mismatch', path, 'its contents do not match its checksum')
+  }
+  return parsed(object, path)
+}
+
+const CLOSING = Buffer.from('}')
+
+function parsed<T>(text: Buffer, path: string): T {
   try {
-    return JSON.parse(body.toString('utf8')) as T
+    return JSON.parse(text.toString('utf8')) as T
   } catch (error) {
     // Anybody can compute a checksum; one such file must not stop those who read the others.
     throw damaged('not_json', path, 'it is not JSON', error)

@@ -131,7 +131,7 @@ export class SegmentWriter<B extends Batch> {
   #name(batch: B): Named {
     const ulid = this.#options.ulid()
     this.#owner.named?.(batch, ulid)
-    return { ulid, path: this.#options.paths.segment(ulid), bytes: encodeSegment(batch.texts) }
+    return { ulid, path: this.#options.paths.segment(ulid), bytes: encodeSegment(ulid, batch.texts) }
   }
 
   /** A write that timed out may have succeeded; its retry then finds its own bytes there, and that is success. */

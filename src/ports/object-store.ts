@@ -25,6 +25,12 @@ export interface ObjectStore {
    * after `after`, a path or prefix, when given. Objects created before the call are listed; later ones may be.
    */
   list(prefix: string, options?: ListOptions): AsyncIterable<ListedObject>
+  /**
+   * The names directly below `prefix` under which there are objects, without the slash, in byte order of their paths with it.
+   * Below a prefix of days this is one cheap request, however many objects the days hold. A folder that has lost its last
+   * object may be named too.
+   */
+  folders(prefix: string): AsyncIterable<string>
   /** Removes an object. Removing what is not there is fine: everything may happen twice. */
   delete(path: string): Promise<void>
 }

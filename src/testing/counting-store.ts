@@ -1,6 +1,6 @@
 import type { ListedObject, ListOptions, ObjectStore } from '../ports/object-store.ts'
 
-export type StoreMethod = 'create' | 'put' | 'get' | 'getRange' | 'size' | 'list' | 'delete'
+export type StoreMethod = 'create' | 'put' | 'get' | 'getRange' | 'size' | 'list' | 'folders' | 'delete'
 
 /** One request to a store; for a listing `path` is its prefix. */
 export interface StoreRequest {
@@ -97,6 +97,10 @@ export function countingStore(inner: ObjectStore): CountingStore {
       return await inner.size(path)
     },
     list: listing,
+    folders(prefix) {
+      sent('folders', prefix)
+      return inner.folders(prefix)
+    },
     async delete(path) {
       sent('delete', path)
       await inner.delete(path)

@@ -50,6 +50,13 @@ export function faultyStore(inner: ObjectStore, plan: FaultPlan, sleep: Sleep = 
     if (fault.outcome === 'unanswered') throw injected('the listing broke off', 'list', prefix)
   }
 
+  async function* folders(prefix: string): AsyncGenerator<string> {
+    const fault = await setOut('folders', prefix)
+    if (fault.answerDelayMs !== undefined) await sleep(fault.answerDelayMs)
+    if (fault.outcome === 'unanswered') throw injected('the answer was lost', 'folders', prefix)
+    yield* inner.folders(prefix)
+  }
+
   return {
     create: (path, bytes) =>
       request('create', path, async (fault) => {
@@ -61,6 +68,7 @@ export function faultyStore(inner: ObjectStore, plan: FaultPlan, sleep: Sleep = 
     getRange: (path, start, length) => request('getRange', path, () => inner.getRange(path, start, length)),
     size: (path) => request('size', path, () => inner.size(path)),
     list: listing,
+    folders,
     delete: (path) => request('delete', path, () => inner.delete(path)),
   }
 }

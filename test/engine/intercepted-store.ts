@@ -10,6 +10,10 @@ export function interceptedStore(inner: ObjectStore, before: Before): ObjectStor
     await before({ method: 'list', path })
     yield* inner.list(path, options)
   }
+  async function* folders(path: string): AsyncGenerator<string> {
+    await before({ method: 'folders', path })
+    yield* inner.folders(path)
+  }
   return {
     async create(path, bytes) {
       await before({ method: 'create', path })
@@ -32,6 +36,7 @@ export function interceptedStore(inner: ObjectStore, before: Before): ObjectStor
       return await inner.size(path)
     },
     list: listing,
+    folders,
     async delete(path) {
       await before({ method: 'delete', path })
       await inner.delete(path)

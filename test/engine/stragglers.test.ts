@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import type { Compactor } from '../../src/engine/compactor.ts'
 import { sealText } from '../../src/engine/sealed-json.ts'
-import { encodeSegment, type Segment } from '../../src/engine/segment.ts'
+import { decodeSegment, encodeSegment, type Segment } from '../../src/engine/segment.ts'
+import { canonicalJson } from '../../src/lib/json.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
@@ -11,7 +12,7 @@ import { reportFact, runFacts } from '../../src/testing/facts.ts'
 import { seededBytes } from '../../src/testing/seeded-bytes.ts'
 import { hotRows } from './busy-day.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
-import { paths, Workspace } from './workspace.ts'
+import { paths, scope, Workspace } from './workspace.ts'
 
 /** Appends with a clock that is wrong by so much. Returns the segment as it would be announced. */
 async function appendSkewed(workspace: Workspace, skewMs: number, report: string): Promise<Segment> {
@@ -164,7 +165,9 @@ test('the same batch under two names, as a writer leaves it that could not know,
   const ulid = ulidSource(() => workspace.clock.now(), seededBytes(77))
   for (const path of await workspace.paths(paths.ledger)) {
     workspace.clock.pass(1)
-    await workspace.store.put(paths.segment(ulid()), (await workspace.store.get(path))!)
+    const name = ulid()
+    const texts = decodeSegment((await workspace.store.get(path))!, path, scope).map((event) => canonicalJson(event))
+    await workspace.store.put(paths.segment(name), encodeSegment(name, texts))
   }
   const rows = []
   for (const one of [once, workspace]) {
@@ -209,8 +212,17 @@ test('[I1][I2] each segment is folded once, however clocks are wrong, whatever i
   )
 })
 
+test('segments of earlier versions, which have no name in them, are read', async () => {
+  const workspace = new Workspace()
+  const { segment } = await workspace.append(reportFact('a'))
+  const path = paths.segment(segment)
+  const events = decodeSegment((await workspace.store.get(path))!, path, scope)
+  await workspace.store.put(path, sealText('events', canonicalJson(events)))
+  expect(await settle(await workspace.compactor())).toBe(1)
+  await expectAllFolded(workspace)
+})
+
 describe('a segment that cannot be read', () => {
-  const readable = encodeSegment
   const otherScope = `[{"event_id":"01JHMX0000000000000000000A","event_type":"X","event_version":1,"timestamp":"2025-01-15T10:00:00.000Z","source":"s","tenant_id":"other","workspace_id":"other","idempotency_key":"k","payload":{}}]`
   const damage: [string, Uint8Array][] = [
     ['has a bit that fell over', new Uint8Array()],
@@ -219,7 +231,7 @@ describe('a segment that cannot be read', () => {
     ['has the right checksum and no JSON', sealText('events', '[,]')],
     ['has the right checksum and no events', sealText('events', '[]')],
     ['has the right checksum and something else', sealText('events', '{"a":1}')],
-    ['belongs to somebody else', readable([otherScope.slice(1, -1)])],
+    ['belongs to somebody else', sealText('events', otherScope)],
   ]
 
   test.each(damage)('because it %s is reported, stops nobody, and is folded once it is repaired', async (what, bytes) => {
@@ -247,6 +259,23 @@ describe('a segment that cannot be read', () => {
     expect(await settle(compactor)).toBe(4)
     expect(compactor.problems.size).toBe(0)
     await expectAllFolded(workspace)
+  })
+
+  test('because it changed places with another is reported, and so is the other', async () => {
+    const workspace = new Workspace()
+    const compactor = await workspace.compactor()
+    const swapped = [await workspace.append(reportFact('a')), await workspace.append(reportFact('b'))]
+    const [one, other] = swapped.map(({ segment }) => paths.segment(segment)) as [string, string]
+    const bytes = (await workspace.store.get(one))!
+    await workspace.store.put(one, (await workspace.store.get(other))!)
+    await workspace.store.put(other, bytes)
+    expect(await settle(compactor)).toBe(0)
+    expect([...compactor.problems.keys()].sort()).toEqual([one, other])
+    const { problems } = await workspace.verify()
+    expect(problems).toEqual([
+      { path: one, message: `${one} holds the segment ${swapped[1]!.segment}` },
+      { path: other, message: `${other} holds the segment ${swapped[0]!.segment}` },
+    ])
   })
 
   test('because it lies in the wrong folder, or has a name of no time, stops nobody', async () => {

@@ -122,7 +122,8 @@ test('whatever happened, and however it was published, SQL shows the rows that t
       for (let start = 0, step = 0; start < history.events.length; start += size, step++) {
         workspace.clock.pass(1_000)
         const texts = history.events.slice(start, start + size).map((event) => canonicalJson(event))
-        await workspace.store.create(paths.segment(ulidFloor(workspace.clock.now())), encodeSegment(texts))
+        const ulid = ulidFloor(workspace.clock.now())
+        await workspace.store.create(paths.segment(ulid), encodeSegment(ulid, texts))
         const kind = todo[step % todo.length]
         if (kind === 'nothing') continue
         await compactor.catchUp()

@@ -58,7 +58,8 @@ class Day {
   async write(events: readonly Envelope[]): Promise<Segment> {
     this.#now += 1_000
     const segment = { ulid: this.#ulid(), events }
-    await this.store.create(this.paths.segment(segment.ulid), encodeSegment(events.map((event) => canonicalJson(event))))
+    const texts = events.map((event) => canonicalJson(event))
+    await this.store.create(this.paths.segment(segment.ulid), encodeSegment(segment.ulid, texts))
     this.segments.push(segment)
     return segment
   }

@@ -7,7 +7,7 @@ import { type Attempted, explained } from './failure.ts'
 import { openFolders } from './folders.ts'
 import { linkUnlessThere } from './link.ts'
 import { type Temp, tempFiles } from './temp.ts'
-import { walk } from './walk.ts'
+import { foldersIn, walk } from './walk.ts'
 import { type Writer, writerThread } from './writer.ts'
 
 export interface FsStore extends ObjectStore {
@@ -119,6 +119,14 @@ export function fsStore(
     }
   }
 
+  async function* folderNames(prefix: string): AsyncGenerator<string> {
+    try {
+      yield* await foldersIn(disk, root, prefix)
+    } catch (error) {
+      throw explained(error, { verb: 'list', path: prefix, dir: root })
+    }
+  }
+
   return {
     dir: root,
 
@@ -160,6 +168,11 @@ export function fsStore(
     list(prefix, options = {}) {
       checkListing(prefix, options.after)
       return listing(prefix, options.after ?? '')
+    },
+
+    folders(prefix) {
+      checkListing(prefix, undefined)
+      return folderNames(prefix)
     },
 
     async delete(path) {

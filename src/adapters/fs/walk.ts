@@ -33,6 +33,16 @@ export async function* walk(disk: Disk, root: string, prefix: string, after: str
   }
 }
 
+/** The folders directly below `prefix`, in byte order of their paths with the slash. */
+export async function foldersIn(disk: Disk, root: string, prefix: string): Promise<string[]> {
+  const entries = await disk.readdir(`${root}/${prefix}`, { withFileTypes: true }).catch(undefinedIfMissing)
+  const folders = (entries ?? []).filter((entry) => entry.isDirectory() && isSegment(entry.name))
+  return folders
+    .map((entry) => `${entry.name}/`)
+    .sort()
+    .map((name) => name.slice(0, -1))
+}
+
 function isFolder(path: string): boolean {
   return path === '' || path.endsWith('/')
 }

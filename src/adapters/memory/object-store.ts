@@ -66,6 +66,11 @@ export function memoryStore(): ObjectStore {
       return listing(sortedPaths(), prefix, options.after ?? '')
     },
 
+    folders(prefix) {
+      checkListing(prefix, undefined)
+      return foldersBelow(sortedPaths(), prefix)
+    },
+
     async delete(path) {
       checkPath(path)
       if (objects.delete(path)) removed = true
@@ -78,6 +83,21 @@ export function memoryStore(): ObjectStore {
       if (!path.startsWith(prefix)) return
       if (objects.has(path)) yield { path }
     }
+  }
+}
+
+async function* foldersBelow(paths: readonly string[], prefix: string): AsyncGenerator<string> {
+  for (let index = firstListed(paths, prefix, ''); index < paths.length && paths[index]!.startsWith(prefix); ) {
+    const path = paths[index]!
+    const slash = path.indexOf('/', prefix.length)
+    if (slash === -1) {
+      index += 1
+      continue
+    }
+    yield path.slice(prefix.length, slash)
+    // Everything in this folder comes before the character that follows the slash.
+    const past = `${path.slice(0, slash)}0`
+    index = countWhile(paths.length, (i) => paths[i]! < past)
   }
 }
 

@@ -125,8 +125,29 @@ export function listingObjects(store: TheStore): void {
       expect(await pathsOf(store(), '')).toEqual(['a', 'b', 'c'])
     })
 
+    it('names the folders directly below a prefix, each once, in byte order of their paths', async () => {
+      expect(await Array.fromAsync(store().folders(''))).toEqual([])
+      await fill(store(), [...inOrder].reverse())
+      expect(await Array.fromAsync(store().folders(''))).toEqual(['9', 'Z', 'a-', 'a.json-', 'a', 'a=1', 'a_b', 'aa'])
+      expect(await Array.fromAsync(store().folders('a/'))).toEqual(['b-c', 'b', 'b=1'])
+      expect(await Array.fromAsync(store().folders('a/b/'))).toEqual(['c.d'])
+      for (const prefix of ['9/', 'missing/', 'a/b/c.d/e/']) {
+        expect(await Array.fromAsync(store().folders(prefix)), prefix).toEqual([])
+      }
+    })
+
+    it('names a new folder as soon as it holds an object', async () => {
+      await store().create('d/2025-01-15/x', text('x'))
+      expect(await Array.fromAsync(store().folders('d/'))).toEqual(['2025-01-15'])
+      await store().create('d/2025-01-14/x', text('x'))
+      expect(await Array.fromAsync(store().folders('d/'))).toEqual(['2025-01-14', '2025-01-15'])
+    })
+
     it('refuses a prefix that does not end in a slash', async () => {
-      for (const prefix of ['a', 'a/b', 'a.json']) await expectInvalid(() => listed(store(), prefix), prefix)
+      for (const prefix of ['a', 'a/b', 'a.json']) {
+        await expectInvalid(() => listed(store(), prefix), prefix)
+        await expectInvalid(() => Array.fromAsync(store().folders(prefix)), prefix)
+      }
     })
   })
 }

@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest'
+import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { orchestration } from '../../src/domain/index.ts'
+import { Loop } from '../../src/engine/loop.ts'
+import { segmentUlid } from '../../src/engine/paths.ts'
+import { REMINT_AFTER_MS } from '../../src/engine/segment-writer.ts'
+import { verify } from '../../src/engine/verify.ts'
+import { ServoError } from '../../src/lib/error.ts'
+import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
+import { ulidSource, ulidTime } from '../../src/lib/ulid.ts'
+import type { ObjectStore } from '../../src/ports/object-store.ts'
+import { countingStore } from '../../src/testing/counting-store.ts'
+import { reportFact } from '../../src/testing/facts.ts'
+import { faultyStore, scriptedFaults } from '../../src/testing/faulty-store.ts'
+import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+import { interceptedStore } from './intercepted-store.ts'
+import { paths, scope, seededBytes } from './workspace.ts'
+
+async function openLoop(store: ObjectStore, clock: VirtualClock, onBroken?: (error: unknown) => void): Promise<Loop> {
+  const ulid = ulidSource(() => clock.now(), seededBytes(7))
+  const options = { store, scope, clock, ulid, registry: orchestration, name: 'test', source: 'test', controllers: [] }
+  return await Loop.open({ ...options, ...(onBroken && { onBroken }) })
+}
+
+async function segments(store: ObjectStore): Promise<string[]> {
+  const found: string[] = []
+  for await (const { path } of store.list(paths.ledger)) found.push(segmentUlid(path)!)
+  return found
+}
+
+async function expectSound(store: ObjectStore, loop: Loop): Promise<void> {
+  await loop.compactor.publish()
+  const report = await verify({ store, scope, registry: orchestration, scratch: memoryStore() })
+  expect(report).toMatchObject({ ok: true, problems: [], unfolded: [] })
+}
+
+test('[L5] the loop writes no name older than a minute, and its tables name the segment that is there', async () => {
+  const clock = new VirtualClock()
+  const store = memoryStore()
+  const plan = scriptedFaults([{ method: 'create', path: paths.ledger, delayMs: 6 * MINUTE_MS, outcome: 'lost' }])
+  const loop = await openLoop(
+    faultyStore(store, plan, (ms) => clock.sleep(ms)),
+    clock,
+  )
+  const submitted = loop.submit([reportFact('a')])
+  await clock.advance(7 * MINUTE_MS)
+  await submitted
+  const [name, ...others] = await segments(store)
+  expect(others).toEqual([])
+  expect(clock.now() - MINUTE_MS - ulidTime(name!)).toBeLessThan(REMINT_AFTER_MS)
+  await expectSound(store, loop)
+})
+
+test('[L5] a first try that got through unheard is the segment: it is there once', async () => {
+  const clock = new VirtualClock()
+  const store = memoryStore()
+  const plan = scriptedFaults([{ method: 'create', path: paths.ledger, answerDelayMs: 2 * MINUTE_MS, outcome: 'unanswered' }])
+  const loop = await openLoop(
+    faultyStore(store, plan, (ms) => clock.sleep(ms)),
+    clock,
+  )
+  const submitted = loop.submit([reportFact('a')])
+  await clock.advance(3 * MINUTE_MS)
+  await submitted
+  expect(await segments(store)).toHaveLength(1)
+  expect(await loop.catchUp()).toBe(0)
+  await expectSound(store, loop)
+})
+
+test('[L5] a name that another segment has is left alone; the other is folded, and so is ours', async () => {
+  const clock = new VirtualClock()
+  const store = memoryStore()
+  // The first id of the other is the second of ours: that of the segment.
+  const ids = ulidSource(() => clock.now(), seededBytes(7))
+  ids()
+  const other = await openLoop(store, clock)
+  const loop = await openLoop(store, clock)
+  await Promise.all([other.submit([reportFact('b')]), loop.submit([reportFact('a')])])
+  expect(await segments(store)).toHaveLength(2)
+  expect(await loop.catchUp()).toBe(1)
+  await expectSound(store, loop)
+})
+
+test('what the store refuses for good is not tried again: it breaks the loop at once', async () => {
+  const clock = new VirtualClock()
+  const broken: unknown[] = []
+  const refusing = interceptedStore(memoryStore(), ({ method }) => {
+    if (method === 'create') throw new ServoError('invalid', 'two_filesystems', 'cannot be linked')
+  })
+  const counting = countingStore(refusing)
+  const loop = await openLoop(counting, clock, (error) => broken.push(error))
+  await expect(loop.submit([reportFact('a')])).rejects.toMatchObject({ code: 'two_filesystems' })
+  expect(counting.count('create')).toBe(1)
+  expect(broken).toMatchObject([{ code: 'two_filesystems' }])
+})
+
+test('a publish that begins while a segment has no name yet waits for it', async () => {
+  const clock = new VirtualClock()
+  const store = memoryStore()
+  const slow = interceptedStore(store, ({ path }) => (path.startsWith(paths.ledger) ? clock.sleep(SECOND_MS) : undefined))
+  const opening = openLoop(slow, clock)
+  await clock.advance(MINUTE_MS)
+  const loop = await opening
+  const submitted = [loop.submit([reportFact('a')])]
+  await clock.advance(1)
+  // Enough to be folded while the first is being written.
+  submitted.push(...['b', 'c', 'd', 'e'].map((id) => loop.submit([reportFact(id)])))
+  await clock.advance(1)
+  const published = loop.compactor.publish()
+  await clock.advance(10 * SECOND_MS)
+  await Promise.all([...submitted, published])
+  expect(loop.compactor.manifest.watermarks.segments).toBe(2)
+  await expectSound(store, loop)
+})
