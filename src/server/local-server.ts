@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { serve } from '@hono/node-server'
 import { fsStore } from '../adapters/fs/object-store.ts'
 import { localApp } from '../api/app.ts'
@@ -21,7 +22,7 @@ import { systemClock } from '../ports/clock.ts'
 import { type Loaded, type LoadFailed, WorkerPool } from '../worker/pool.ts'
 import { Feed } from './leader/feed.ts'
 import { HeldWorkers } from './leader/held-workers.ts'
-import { Orchestrator } from './leader/orchestrator.ts'
+import { Orchestrator, type OrchestratorSettings } from './leader/orchestrator.ts'
 import { endedAttempt, WorkerDoor } from './leader/worker-door.ts'
 import { dataDir, localScope, lockFile, secretsFile } from './machine/local-files.ts'
 import { ProcessLock } from './machine/process-lock.ts'
@@ -57,6 +58,15 @@ export type Reload =
   | { readonly ok: true; readonly manifest: ProjectManifest; readonly changed: number; readonly ms: number }
   | { readonly ok: false; readonly problems: readonly ProjectProblem[]; readonly ms: number }
 
+/** How many attempts may be out, as the machine, the command line and the project say. */
+interface Size {
+  /** Workers of this machine. */
+  now: number
+  /** When nobody says otherwise. */
+  readonly machine: number
+  settings: OrchestratorSettings
+}
+
 const CLOSE_GRACE_MS = 300
 
 /** Everything in one process tree on one folder: the orchestrator, its workers, and a door for the command line. */
@@ -68,7 +78,7 @@ export class LocalServer {
   readonly orchestrator: Orchestrator
   url: string | undefined
   readonly #options: LocalServerOptions
-  readonly #size: { now: number }
+  readonly #size: Size
   readonly #pool: WorkerPool
   readonly #workers: HeldWorkers
   readonly #lock: ProcessLock
@@ -81,7 +91,7 @@ export class LocalServer {
 
   private constructor(parts: {
     options: LocalServerOptions
-    size: { now: number }
+    size: Size
     pool: WorkerPool
     workers: HeldWorkers
     lock: ProcessLock
@@ -111,7 +121,8 @@ export class LocalServer {
     const began = performance.now()
     const servoDir = options.servoDir ?? join(options.projectDir, '.servo')
     const lock = await ProcessLock.take(lockFile(servoDir))
-    const size = { now: options.concurrency ?? Math.max(4, availableParallelism()) }
+    const machine = options.concurrency ?? Math.max(4, availableParallelism())
+    const size: Size = { now: machine, machine, settings: { concurrency: options.concurrency, queues: {}, timing: {} } }
     const pool = new WorkerPool({
       command: workerCommand(options.projectDir, dataDir(servoDir)),
       size: size.now,
@@ -137,6 +148,7 @@ export class LocalServer {
         workers,
         reactors: feed.reactors,
         concurrency: () => size.now,
+        settings: () => size.settings,
         foreign: { history: (attempt) => endedAttempt(reader, attempt) },
         onTrouble: (error) => options.onTrouble?.(error),
         onStopped: (error) => options.onStopped?.(error),
@@ -246,10 +258,14 @@ export class LocalServer {
     })
     if (parts.length > 0) await this.orchestrator.submit(parts.map((part) => newEvent(AssetsDefined, part)))
     // What the command line says goes before what the project says.
-    if (manifest.concurrency && this.#options.concurrency === undefined) {
-      this.#size.now = manifest.concurrency
-      this.#pool.resize(manifest.concurrency)
-    }
+    const concurrency = this.#options.concurrency ?? manifest.concurrency ?? undefined
+    const settings = { concurrency, queues: manifest.queues, timing: manifest.timing }
+    const isNews = !isDeepStrictEqual(settings, this.#size.settings)
+    this.#size.settings = settings
+    const here = manifest.queues['default']?.limit ?? concurrency ?? this.#size.machine
+    this.#size.now = Math.min(here, concurrency ?? here)
+    this.#pool.resize(this.#size.now)
+    if (isNews) this.orchestrator.settingsChanged()
     this.#workers.release()
     this.#door.tell(manifest.queues)
     const changed = parts.reduce((sum, part) => sum + part.assets.length, 0)
