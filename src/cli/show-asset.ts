@@ -43,8 +43,23 @@ type Fact = readonly [name: string, value: string]
 
 function declared({ asset, definition, asset_id, graph_version }: AssetDetail): Fact[] {
   const { partitions } = asset
-  const { file, line, owners, tags, kinds, retry, timeout_sec, pool, queue, priority, code_version, io, uri, checks } =
-    definition
+  const {
+    file,
+    line,
+    owners,
+    tags,
+    kinds,
+    retry,
+    timeout_sec,
+    heartbeat_timeout_sec,
+    pool,
+    queue,
+    priority,
+    code_version,
+    io,
+    uri,
+    checks,
+  } = definition
   const facts: (Fact | false | undefined)[] = [
     file ? ['declared in', `${file}${line ? `:${line}` : ''}`] : undefined,
     ['partitions', partitions === null ? 'none: it is made as a whole' : partitionsText(partitions)],
@@ -55,6 +70,7 @@ function declared({ asset, definition, asset_id, graph_version }: AssetDetail): 
     uri ? ['data', uri] : io !== 'none' && ['kept as', io],
     retry ? ['retry', `${retry.max_attempts} attempts, ${retry.backoff} from ${seconds(retry.initial_ms)}`] : undefined,
     timeout_sec ? ['timeout', `${timeout_sec} s`] : undefined,
+    heartbeat_timeout_sec ? ['heartbeat timeout', `${heartbeat_timeout_sec} s`] : undefined,
     pool ? ['pool', pool] : undefined,
     queue ? ['queue', queue] : undefined,
     priority !== 0 && ['priority', String(priority)],

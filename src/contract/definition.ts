@@ -43,6 +43,8 @@ export const assetDefinition = z.object({
   uri: text.nullish(),
   retry: retryPolicy.nullish(),
   timeout_sec: z.number().int().min(1).nullish(),
+  /** For an asset of a queue: how long its worker may be silent; a minute unless told otherwise. */
+  heartbeat_timeout_sec: z.number().int().min(1).nullish(),
   pool: name.nullish(),
   /** Which workers run it; those of the machine unless told otherwise. */
   queue: name.nullish(),
@@ -59,16 +61,32 @@ export const assetDefinition = z.object({
 export type AssetDefinition = z.infer<typeof assetDefinition>
 export type AssetDefinitionInput = z.input<typeof assetDefinition>
 
+/** How patient the orchestrator is, where the project says so. */
+const timing = z.object({
+  /** How often every row is looked at again while anything is unfinished. */
+  sweep_ms: z.number().int().min(1_000).nullish(),
+  /** After how long a dispatch that a queue took is offered again, when no worker began it. */
+  stuck_dispatch_ms: z.number().int().min(10_000).nullish(),
+  /** From when a run is cancelled to when those who work for it are ended. */
+  cancel_grace_ms: z.number().int().min(0).nullish(),
+})
+
 /** Everything a project declares. What `load` of a project gives and what `servo` records as facts. */
 export const projectManifest = z.object({
   project: name,
   assets: z.array(assetDefinition).max(100_000),
   /** Named concurrency limits. */
   pools: z.record(name, z.number().int().min(1).max(100_000)).default({}),
-  /** Queues of workers that are not ours and are told of work; those that are not named here ask for it. */
-  queues: z.record(name, z.object({ push: z.url({ protocol: /^https?$/ }) })).default({}),
-  /** Attempts at a time on one machine, when the project says how many. */
+  /** Queues of workers: where those are told of work that do not ask for it, and how many attempts each may have at a time. */
+  queues: z
+    .record(
+      name,
+      z.object({ push: z.url({ protocol: /^https?$/ }).nullish(), limit: z.number().int().min(1).max(100_000).nullish() }),
+    )
+    .default({}),
+  /** Attempts at a time on all queues together, when the project says how many. */
   concurrency: z.number().int().min(1).max(10_000).nullish(),
+  timing: timing.default({}),
   schedules: z.array(z.looseObject({ name })).default([]),
   sensors: z.array(z.looseObject({ name })).default([]),
 })

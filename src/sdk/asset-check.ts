@@ -2,7 +2,7 @@ import { type AssetKind, isAsset } from './any-asset.ts'
 import type { Freshness, Retry } from './asset-options.ts'
 import { contextNames } from './context.ts'
 import { definitionOf } from './definition.ts'
-import { type Duration, durationMs } from './duration.ts'
+import { type Duration, durationMs, durationWithin, heartbeatBounds } from './duration.ts'
 import { checkedAssetKey, checkedName, invalid, show } from './invalid.ts'
 import { isIo } from './io.ts'
 import { checkOwn, isMapped, isOwn } from './mapped.ts'
@@ -16,7 +16,19 @@ import { isZone } from './zone.ts'
 const described = ['description', 'group', 'tags', 'owners', 'kinds', 'partitions', 'freshness', 'renamedFrom']
 const settings = [
   ...described,
-  ...['deps', 'automation', 'retry', 'timeout', 'pool', 'queue', 'priority', 'overlap', 'backfill', 'version'],
+  ...[
+    'deps',
+    'automation',
+    'retry',
+    'timeout',
+    'heartbeatTimeout',
+    'pool',
+    'queue',
+    'priority',
+    'overlap',
+    'backfill',
+    'version',
+  ],
 ]
 const body = [...settings, 'inputs', 'resources', 'metadata', 'checks', 'run']
 const known: Record<AssetKind, readonly string[]> = {
@@ -48,6 +60,7 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
   checkReferences(key, options)
   checkTexts(key, options, refuse)
   if (options['timeout'] !== undefined) durationMs(options['timeout'] as Duration, `timeout of ${key}`)
+  if (options['heartbeatTimeout'] !== undefined) checkHeartbeat(key, options)
   if (options['retry'] !== undefined) checkRetry(key, options['retry'] as Retry)
   if (options['freshness'] !== undefined) checkFreshness(key, options['freshness'] as Freshness)
   const { priority, overlap, backfill, automation, partitions } = options
@@ -165,6 +178,16 @@ function checkTexts(key: string, options: Options, refuse: (name: string, hint: 
     const texts = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.values(value) : [0]
     if (texts.some((text) => typeof text !== 'string')) refuse(name, "Write texts by name: { team: 'shop' }.")
   }
+}
+
+function checkHeartbeat(key: string, { heartbeatTimeout, queue }: Options): void {
+  durationWithin(heartbeatTimeout as Duration, heartbeatBounds, `heartbeatTimeout of ${key}`)
+  if (queue !== undefined && queue !== 'default') return
+  throw invalid(
+    'bad_heartbeat_timeout',
+    `${key} has a heartbeatTimeout and runs on this machine, whose workers send no heartbeats`,
+    'Name the queue of the workers that make it, or leave heartbeatTimeout out. To bound its time, write timeout.',
+  )
 }
 
 function checkRetry(key: string, retry: Retry): void {

@@ -48,6 +48,8 @@ export interface Settings<P> {
   freshness?: Freshness
   retry?: Retry
   timeout?: Duration
+  /** For an asset of a queue: how long its worker may be silent before it is taken for lost. A minute unless told. */
+  heartbeatTimeout?: Duration
   /** A named limit of servo.config.ts that its attempts share with others. */
   pool?: string
   /** Which workers make it: those of this machine unless it names a queue of others. */

@@ -1,5 +1,6 @@
 import { callerOf } from './caller.ts'
 import { withDefinition } from './definition.ts'
+import { type Bounds, type Duration, durationWithin, heartbeatBounds } from './duration.ts'
 import { checkedName, invalid, show } from './invalid.ts'
 
 export type Storage = { readonly type: 'local'; readonly dir: string } | { readonly type: 's3' | 'gcs'; readonly uri: string }
@@ -22,8 +23,22 @@ export interface Environment {
 }
 
 export interface WorkerQueue {
-  /** Dispatches are posted here. */
-  push: string
+  /** Dispatches are posted here. Without it, workers ask for them. */
+  push?: string
+  /** How many attempts its workers have at a time, at most; 1000 unless told. */
+  limit?: number
+}
+
+/** How patient Servo is. What is left out stays as it is. */
+export interface Timing {
+  /** How long the worker of a queue may be silent before it is taken for lost; `'60s'`. Assets may say otherwise. */
+  heartbeatTimeout?: Duration
+  /** After how long work that a queue took, and that no worker began, is offered again; `'10m'`. */
+  stuckDispatch?: Duration
+  /** From when a run is cancelled to when whatever still works for it is ended; `'10s'`. */
+  cancelGrace?: Duration
+  /** How often everything unfinished is looked at again, in case something was overlooked; `'5m'`. */
+  sweep?: Duration
 }
 
 export interface Alert {
@@ -41,8 +56,9 @@ export interface Config {
   environments?: Readonly<Record<string, Environment>>
   /** Named limits: how many attempts of a pool run at once. */
   pools?: Readonly<Record<string, number>>
-  /** Queues of other workers that want to be told of work, by name: where. Workers of queues that are not here ask for it. */
+  /** Queues of workers, by name: where they are told of work, and how much. `default` is that of this machine. */
   queues?: Readonly<Record<string, WorkerQueue>>
+  timing?: Timing
   alerts?: readonly Alert[]
 }
 
@@ -95,7 +111,15 @@ export function defineConfig(config: Config): Config {
 
 const isBesideConfig = (storage: Storage): boolean => storage.type === 'local' && /^(\.\/)?\.servo\/?$/.test(storage.dir)
 
-const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'alerts']
+const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'timing', 'alerts']
+
+const timingBounds: Readonly<Record<keyof Timing, Bounds>> = {
+  heartbeatTimeout: heartbeatBounds,
+  // A machine may have to be started for the work.
+  stuckDispatch: { least: '10s', most: '7d' },
+  cancelGrace: { least: '0s', most: '1h' },
+  sweep: { least: '1s', most: '1d' },
+}
 
 export function checkedConfig(config: Config): Config {
   const refuse = (what: string, hint: string): never => {
@@ -106,7 +130,7 @@ export function checkedConfig(config: Config): Config {
   const unknown = Object.keys(config).find((name) => !fields.includes(name))
   if (unknown !== undefined)
     refuse(`the config has the field ${unknown}, which there is not`, `There are: ${fields.join(', ')}.`)
-  const { project, dirs, environments = {}, pools = {}, queues = {}, alerts = [] } = config
+  const { project, dirs, environments = {}, pools = {}, queues = {}, timing = {}, alerts = [] } = config
   checkedName(project, 'project')
   if (!Array.isArray(dirs) || dirs.length === 0 || dirs.some((dir) => typeof dir !== 'string' || dir === ''))
     refuse(`dirs of the config is ${show(dirs)}`, "Write the folders of your assets: dirs: ['assets'].")
@@ -115,13 +139,8 @@ export function checkedConfig(config: Config): Config {
     if (!Number.isInteger(limit) || limit < 1 || limit > 100_000)
       refuse(`pool ${name} is ${show(limit)}`, 'Write how many may run at once: 1 to 100000.')
   }
-  for (const [name, queue] of Object.entries(queues)) {
-    checkedName(name, 'queue')
-    if (name === 'default')
-      refuse('the queue default is that of this machine', 'Choose another name, and write it in the assets.')
-    if (typeof queue?.push !== 'string' || !/^https?:\/\//.test(queue.push) || !URL.canParse(queue.push))
-      refuse(`queue ${name} is ${show(queue)}`, `Write ${name}: { push: 'https://workers.example/tasks' }.`)
-  }
+  for (const [name, queue] of Object.entries(queues)) checkQueue(checkedName(name, 'queue'), queue, refuse)
+  checkTiming(timing, refuse)
   for (const [name, environment] of Object.entries(environments)) {
     checkedName(name, 'environment')
     if (typeof environment?.storage?.type !== 'string' || typeof environment.queue?.type !== 'string')
@@ -140,4 +159,34 @@ export function checkedConfig(config: Config): Config {
   if (!Array.isArray(alerts) || alerts.some((alert) => !Array.isArray(alert?.on) || typeof alert.to !== 'string'))
     refuse('an alert needs on and to', "Write { on: ['run.failed'], to: 'slack://#data' }.")
   return config
+}
+
+type Refuse = (what: string, hint: string) => never
+
+function checkQueue(name: string, queue: WorkerQueue, refuse: Refuse): void {
+  const example = `Write ${name}: { push: 'https://workers.example/tasks', limit: 20 }, or one of the two.`
+  if (typeof queue !== 'object' || queue === null || Object.keys(queue).length === 0)
+    refuse(`queue ${name} is ${show(queue)}`, example)
+  const { push, limit, ...rest } = queue
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined) refuse(`queue ${name} has the unknown option ${unknown}`, example)
+  if (push !== undefined && (typeof push !== 'string' || !/^https?:\/\//.test(push) || !URL.canParse(push)))
+    refuse(`push of queue ${name} is ${show(push)}`, example)
+  if (push !== undefined && name === 'default')
+    refuse(
+      'the queue default is that of this machine, which needs no address',
+      'Choose another name, and write it in the assets.',
+    )
+  if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= 100_000))
+    refuse(`limit of queue ${name} is ${show(limit)}`, 'Write how many attempts it may have at a time: 1 to 100000.')
+}
+
+function checkTiming(timing: Timing, refuse: Refuse): void {
+  if (typeof timing !== 'object' || timing === null || Array.isArray(timing))
+    refuse(`timing of the config is ${show(timing)}`, "Write timing: { sweep: '5m' }.")
+  for (const [name, duration] of Object.entries(timing)) {
+    if (!Object.hasOwn(timingBounds, name))
+      refuse(`timing has the unknown option ${name}`, `There are: ${Object.keys(timingBounds).join(', ')}.`)
+    if (duration !== undefined) durationWithin(duration as Duration, timingBounds[name as keyof Timing], `timing.${name}`)
+  }
 }

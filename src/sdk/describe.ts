@@ -4,10 +4,10 @@ import type { PartitionMapping } from '../partitions/mapping.ts'
 import type { AnyAsset, AssetKind } from './any-asset.ts'
 import type { Dependency, Freshness, Retry, Settings } from './asset-options.ts'
 import { asCheck, type Checks } from './check.ts'
-import type { Config } from './config.ts'
+import type { Config, Timing } from './config.ts'
 import { type Definition, definitionOf, optionsOf } from './definition.ts'
 import { describeMapping } from './describe-mapping.ts'
-import { durationMs } from './duration.ts'
+import { type Duration, durationMs } from './duration.ts'
 import type { Io } from './io.ts'
 import { type Upstream, upstream } from './mapped.ts'
 import type { AnyPartitions, PartitionData } from './partitions.ts'
@@ -37,7 +37,8 @@ export function describeProject(values: Iterable<unknown>, about: Describing): P
     assets: every(['asset', 'table', 'command', 'source'], (definition) => describeAsset(definition, about)),
     pools: { ...about.config.pools },
     ...(about.config.queues && { queues: { ...about.config.queues } }),
-    ...localConcurrency(about.config),
+    ...concurrencyOf(about.config),
+    ...(about.config.timing && { timing: describeTiming(about.config.timing) }),
     schedules: every(['schedule'], (definition) => ({ ...describeSchedule(definition), ...placeOf(definition, about) })),
     sensors: every(['push_sensor', 'poll_sensor'], (definition) => ({
       ...describeSensor(definition),
@@ -79,6 +80,7 @@ function describeAsset(definition: Found, about: Describing): AssetDefinitionInp
     // Rounded up: a task that may take half a second gets a whole one, not none.
     timeout_sec:
       options.timeout === undefined ? undefined : Math.max(1, Math.ceil(durationMs(options.timeout, 'timeout') / 1_000)),
+    heartbeat_timeout_sec: heartbeatOf(options, about.config),
     pool: options.pool,
     queue: options.queue,
     priority: options.priority,
@@ -170,8 +172,25 @@ function defined<T extends object>(members: T): Defined<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>
 }
 
+/** Only workers of a queue send heartbeats; for them the project may say what its assets do not. */
+function heartbeatOf({ queue, heartbeatTimeout }: Options, { timing }: Config): number | undefined {
+  const timeout = heartbeatTimeout ?? timing?.heartbeatTimeout
+  if (queue === undefined || queue === 'default' || timeout === undefined) return undefined
+  return Math.ceil(durationMs(timeout, 'heartbeatTimeout') / 1_000)
+}
+
+function describeTiming({ sweep, stuckDispatch, cancelGrace }: Timing): NonNullable<ProjectManifestInput['timing']> {
+  const ms = (name: string, duration: Duration | undefined): number | undefined =>
+    duration === undefined ? undefined : durationMs(duration, `timing.${name}`)
+  return defined({
+    sweep_ms: ms('sweep', sweep),
+    stuck_dispatch_ms: ms('stuckDispatch', stuckDispatch),
+    cancel_grace_ms: ms('cancelGrace', cancelGrace),
+  })
+}
+
 /** What the environment for one machine says: the others have queues of their own. */
-function localConcurrency({ environments = {} }: Config): { concurrency?: number } {
+function concurrencyOf({ environments = {} }: Config): { concurrency?: number } {
   const { dev } = environments
   return dev?.queue.type === 'in_process' && dev.queue.concurrency !== undefined ? { concurrency: dev.queue.concurrency } : {}
 }

@@ -15,3 +15,20 @@ export function durationMs(duration: Duration, of: string): number {
     })
   return Math.round(Number(match[1]) * (unitMs[match[2] ?? ''] ?? 0))
 }
+
+export interface Bounds {
+  readonly least: Duration
+  readonly most: Duration
+}
+
+/** How long a worker may be silent: a day is as good as never, and in less than a second nobody is heard three times. */
+export const heartbeatBounds: Bounds = { least: '1s', most: '1d' }
+
+/** Milliseconds of a duration that makes sense for this option only between the bounds. */
+export function durationWithin(duration: Duration, { least, most }: Bounds, of: string): number {
+  const ms = durationMs(duration, of)
+  if (ms >= durationMs(least, of) && ms <= durationMs(most, of)) return ms
+  throw new ServoError('invalid', 'bad_duration', `${of} is ${JSON.stringify(duration)}`, {
+    hint: `Write a duration from '${least}' to '${most}'.`,
+  })
+}

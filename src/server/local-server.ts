@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import { serve } from '@hono/node-server'
 import { type ProjectManifest, type ProjectProblem, projectManifest } from '../contract/definition.ts'
 import { ServoError } from '../lib/error.ts'
@@ -6,7 +7,7 @@ import type { HeldLease } from '../ports/lease.ts'
 import { type Loaded, type LoadFailed, WorkerPool } from '../worker/pool.ts'
 import type { LocalComponents } from './components.ts'
 import type { Feed } from './leader/feed.ts'
-import type { Orchestrator } from './leader/orchestrator.ts'
+import type { Orchestrator, OrchestratorSettings } from './leader/orchestrator.ts'
 import { endOrphans } from './machine/orphans.ts'
 import { CodeWatcher } from './machine/watch.ts'
 import { workerCommand } from './machine/worker-command.ts'
@@ -39,13 +40,22 @@ export type Reload =
   | { readonly ok: true; readonly manifest: ProjectManifest; readonly changed: number; readonly ms: number }
   | { readonly ok: false; readonly problems: readonly ProjectProblem[]; readonly ms: number }
 
+/** How many attempts may be out, as the machine, the command line and the project say. */
+interface Size {
+  /** Workers of this machine. */
+  now: number
+  /** When nobody says otherwise. */
+  readonly machine: number
+  settings: OrchestratorSettings
+}
+
 const CLOSE_GRACE_MS = 300
 
 /** A server and the machine it runs on: worker processes, a port, and an eye on the code. */
 export class LocalServer {
   url: string | undefined
   readonly #options: LocalServerOptions
-  readonly #size: { now: number }
+  readonly #size: Size
   readonly #pool: WorkerPool
   readonly #marker: string
   readonly #server: Server
@@ -54,7 +64,7 @@ export class LocalServer {
   #loading: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | undefined
 
-  private constructor(options: LocalServerOptions, parts: { size: { now: number }; pool: WorkerPool; marker: string; server: Server }) {
+  private constructor(options: LocalServerOptions, parts: { size: Size; pool: WorkerPool; marker: string; server: Server }) {
     this.#options = options
     this.#size = parts.size
     this.#pool = parts.pool
@@ -78,7 +88,8 @@ export class LocalServer {
     const { components, projectDir, lease, instance, onTrouble, onStopped } = options
     const began = performance.now()
     const marker = await endOrphans(components.servoDir, components.clock)
-    const size = { now: options.concurrency ?? Math.max(4, availableParallelism()) }
+    const machine = options.concurrency ?? Math.max(4, availableParallelism())
+    const size: Size = { now: machine, machine, settings: { concurrency: options.concurrency, queues: {}, timing: {} } }
     const pool = new WorkerPool({
       command: workerCommand(projectDir, components.dataDir, marker),
       size: size.now,
@@ -95,6 +106,7 @@ export class LocalServer {
         instance,
         workers: pool,
         concurrency: () => size.now,
+        settings: () => size.settings,
         ...(options.onHandOver !== undefined && { onHandOver: options.onHandOver }),
         onTrouble: (error) => onTrouble?.(error),
         onStopped: (error) => onStopped?.(error),
@@ -168,13 +180,21 @@ export class LocalServer {
     const ms = (): number => performance.now() - began
     if (outcome.type === 'load_failed') return { ok: false, problems: outcome.problems, ms: ms() }
     const manifest = projectManifest.parse(outcome.manifest)
+    this.#apply(manifest)
     const changed = await this.#server.define(manifest)
-    // What the command line says goes before what the project says.
-    if (manifest.concurrency && this.#options.concurrency === undefined) {
-      this.#size.now = manifest.concurrency
-      this.#pool.resize(manifest.concurrency)
-    }
     return { ok: true, manifest, changed, ms: ms() }
+  }
+
+  /** What the command line says goes before what the project says. */
+  #apply({ concurrency: declared, queues, timing }: ProjectManifest): void {
+    const concurrency = this.#options.concurrency ?? declared ?? undefined
+    const settings = { concurrency, queues, timing }
+    const isNews = !isDeepStrictEqual(settings, this.#size.settings)
+    this.#size.settings = settings
+    const here = queues['default']?.limit ?? concurrency ?? this.#size.machine
+    this.#size.now = Math.min(here, concurrency ?? here)
+    this.#pool.resize(this.#size.now)
+    if (isNews) this.#server.orchestrator.settingsChanged()
   }
 }
 

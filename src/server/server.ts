@@ -8,7 +8,7 @@ import type { Components } from './components.ts'
 import { Feed } from './leader/feed.ts'
 import { HeldWorkers } from './leader/held-workers.ts'
 import { deposed, leads } from './leader/leads.ts'
-import { Orchestrator, type OrchestratorOptions } from './leader/orchestrator.ts'
+import { Orchestrator, type OrchestratorOptions, type OrchestratorSettings } from './leader/orchestrator.ts'
 import { endedAttempt, WorkerDoor } from './leader/worker-door.ts'
 import { declarations } from './workspace/declare.ts'
 import type { Knowledge } from './workspace/knowledge.ts'
@@ -22,6 +22,7 @@ export interface ServerOptions
   readonly onHandOver?: () => void
   /** How many attempts may run here at a time. */
   readonly concurrency: () => number
+  readonly settings?: () => OrchestratorSettings
   /** What the orchestrator is told besides; for tests. */
   readonly also?: Partial<OrchestratorOptions>
 }

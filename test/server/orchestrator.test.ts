@@ -164,7 +164,11 @@ describe('a cancelled run', () => {
   const script = ({ asset_key }: { asset_key: string }) => ({ ms: MINUTE_MS, deaf: asset_key === 'deaf' })
 
   test('ends at once what waits, soon what runs, and after the grace what does not listen; no retry starts', async () => {
-    const world = await World.open({ capacity: 2, script, options: { cancelGraceMs: 5 * SECOND_MS } })
+    const world = await World.open({
+      capacity: 2,
+      script,
+      options: { settings: () => ({ timing: { cancel_grace_ms: 5 * SECOND_MS } }) },
+    })
     await world.define({ deaf: [], good: [], next: [], queued: [], below: ['good'] })
     const run = await world.request('r1')
     await world.clock.advance(SECOND_MS)

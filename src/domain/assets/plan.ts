@@ -143,6 +143,7 @@ function settingsOf(asset: AssetDefinition, run: RunToPlan): Omit<PlannedTask, '
   return {
     max_attempts: retry?.max_attempts ?? 1,
     ...(asset.timeout_sec && { timeout_sec: asset.timeout_sec }),
+    ...(asset.heartbeat_timeout_sec && { heartbeat_timeout_sec: asset.heartbeat_timeout_sec }),
     ...(asset.pool && { pool: asset.pool }),
     priority: Math.min(HIGHEST, Math.max(LOWEST, run.priority + asset.priority)),
     // Stored with every task of every run: what nobody set is left out.

@@ -7,6 +7,7 @@ import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
 import { DispatchRequested } from './dispatch-requested.event.ts'
 import { attemptId } from './identity.ts'
 import { LOCAL_QUEUE, queueOf } from './queue.ts'
+import { hasRoomElsewhere, hasRoomHere, type Limits } from './room.ts'
 
 type Ready = Readonly<TaskRow>
 
@@ -34,21 +35,16 @@ interface Lane {
 }
 
 /**
- * What is offered at a time to workers that are not ours. How many there are is not known here: enough that none of them waits
- * for a durable write, few enough that what is urgent does not wait behind what was offered before it.
- */
-const OFFERED_ELSEWHERE = 1_000
-
-/**
  * Hands ready tasks to workers as long as there is room, the most urgent first. A task stays READY until its turn, so that
- * cancelling it, or being overtaken by something more urgent, costs nothing. `capacity` is how many may be with our own workers.
+ * cancelling it, or being overtaken by something more urgent, costs nothing. Limits are read whenever it decides.
  */
-export function dispatchController(capacity: () => number): Controller {
+export function dispatchController(limits: () => Limits): Controller {
   const slots = new Map<string, number>()
   const queues = new Map<string, Queue>()
   /** Tasks with workers, by pool. A pool may be shared by queues. */
   const pooled = new Map<string, number>()
   const inFlight = new Map<Ready, Lane>()
+  const out = { local: 0, elsewhere: 0 }
   const queued = new Set<Ready>()
 
   function laneOf(task: Ready): Lane {
@@ -73,6 +69,7 @@ export function dispatchController(capacity: () => number): Controller {
 
   function count({ queue, pool }: Lane, more: 1 | -1): void {
     queue.inFlight += more
+    out[queue.name === LOCAL_QUEUE ? 'local' : 'elsewhere'] += more
     if (pool !== null) pooled.set(pool, (pooled.get(pool) ?? 0) + more)
   }
 
@@ -93,10 +90,10 @@ export function dispatchController(capacity: () => number): Controller {
   }
 
   /** The lane whose first task is the most urgent of those that may start. */
-  function next(): Lane | undefined {
+  function next(now: Limits): Lane | undefined {
     let best: Lane | undefined
-    for (const { name, lanes, inFlight: busy } of queues.values()) {
-      if (busy >= (name === LOCAL_QUEUE ? capacity() : OFFERED_ELSEWHERE)) continue
+    for (const { name, lanes, inFlight: offered } of queues.values()) {
+      if (!(name === LOCAL_QUEUE ? hasRoomHere(now, out) : hasRoomElsewhere(now, out, name, offered))) continue
       for (const lane of lanes.values()) {
         dropStale(lane)
         const first = lane.ready.peek()
@@ -130,7 +127,8 @@ export function dispatchController(capacity: () => number): Controller {
       const events: NewEvent[] = []
       if (queued.size === 0) return events
       const chosen: Lane[] = []
-      for (let lane = next(); lane !== undefined; lane = next()) {
+      const now = limits()
+      for (let lane = next(now); lane !== undefined; lane = next(now)) {
         const task = lane.ready.pop() as Ready
         queued.delete(task)
         chosen.push(lane)

@@ -1,5 +1,5 @@
 import { Heap } from '../../lib/heap.ts'
-import { MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
+import { SECOND_MS } from '../../lib/time.ts'
 import { type Controller, MAX_LAG_MS } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
@@ -11,8 +11,6 @@ import { LOCAL_QUEUE } from './queue.ts'
 
 type Dispatch = Readonly<Row<typeof dispatchOutbox>>
 
-/** Long enough for a machine to be started for the work; an attempt that is offered too often is still begun only once. */
-const STUCK_AFTER_MS = 10 * MINUTE_MS
 /** While facts may be missing, how long to wait before looking again. */
 const LOOK_AGAIN_MS = 10 * SECOND_MS
 
@@ -20,10 +18,14 @@ const LOOK_AGAIN_MS = 10 * SECOND_MS
  * Offers a dispatch again that a queue took, or could not be given, and that no worker began. What waits for a worker to ask
  * for it is not stuck: it is PENDING, and offered as long as it is.
  */
-export function stuckDispatchController(stuckAfterMs = STUCK_AFTER_MS): Controller {
+export function stuckDispatchController(stuckAfterMs: () => number): Controller {
   const due = new Heap<{ at: number; dispatch: Dispatch }>((a, b) => a.at < b.at)
   const known = new Map<Dispatch, number>()
-  const stuckAt = ({ created_at, offer }: Dispatch): number => created_at + (offer ?? 1) * stuckAfterMs
+  const stuckAt = ({ created_at, offer }: Dispatch): number => created_at + (offer ?? 1) * stuckAfterMs()
+
+  /** Numbered by the time that has passed and not by counting: after a long pause it is offered once, not once per pause missed. */
+  const nextOffer = ({ created_at, offer }: Dispatch, now: number): number =>
+    Math.max((offer ?? 1) + 1, 1 + Math.floor((now - created_at) / stuckAfterMs()))
 
   function waitUntil(at: number, dispatch: Dispatch): void {
     if (known.get(dispatch) === at) return
@@ -49,7 +51,7 @@ export function stuckDispatchController(stuckAfterMs = STUCK_AFTER_MS): Controll
         known.delete(dispatch)
         if (!isWithQueue(dispatch) || isCancelled(rows, dispatch)) continue
         if (lagMs > MAX_LAG_MS) waitUntil(now + LOOK_AGAIN_MS, dispatch)
-        else events.push(repeated(dispatch, 1 + Math.floor((now - dispatch.created_at) / stuckAfterMs)))
+        else events.push(repeated(dispatch, nextOffer(dispatch, now)))
       }
       return events
     },
@@ -62,7 +64,6 @@ const isWithQueue = ({ worker_queue, status }: Dispatch): boolean =>
 
 const isCancelled = (rows: Rows, { run_id }: Dispatch): boolean => rows.hot(runs).get(run_id)?.cancel_requested_at !== null
 
-/** Numbered by the time that has passed and not by counting: after a long pause it is offered once, not once per pause missed. */
 function repeated({ run_id, task_key, attempt }: Dispatch, offer: number): NewEvent {
   return newEvent(DispatchRepeated, { run_id, task_key, attempt, offer }, { correlation_id: run_id })
 }

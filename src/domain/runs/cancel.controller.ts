@@ -17,7 +17,7 @@ const LOOK_AGAIN_MS = 10 * SECOND_MS
  * Ends a cancelled run in bounded time, whatever workers do that are not ours. The alarm needs no row of its own: when the
  * cancellation was asked for stands in the row of the run.
  */
-export function cancelController(graceMs: number): Controller {
+export function cancelController(graceMs: () => number): Controller {
   const due = new Map<Readonly<RunRow>, number>()
   return {
     name: 'cancel',
@@ -26,7 +26,7 @@ export function cancelController(graceMs: number): Controller {
     observe: (_, row) => {
       const run = row as RunRow
       if (run.cancel_requested_at === null || isRunOver(run.state)) due.delete(run)
-      else if (!due.has(run)) due.set(run, run.cancel_requested_at + graceMs + REPORT_MS)
+      else if (!due.has(run)) due.set(run, run.cancel_requested_at + graceMs() + REPORT_MS)
     },
     decide({ rows, now, lagMs }): readonly NewEvent[] {
       const events: NewEvent[] = []

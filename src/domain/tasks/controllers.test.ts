@@ -3,6 +3,7 @@ import { SECOND_MS } from '../../lib/time.ts'
 import { type Controller, MAX_LAG_MS } from '../../model/controller.ts'
 import { type RunStory, Story } from '../../testing/history-story.ts'
 import { dispatchController } from '../dispatch/dispatch.controller.ts'
+import type { Limits } from '../dispatch/room.ts'
 import { alarmController } from '../timers/alarm.controller.ts'
 import { retryController, retryDelayMs } from '../timers/retry.controller.ts'
 import { TimerRequested } from '../timers/timer-requested.event.ts'
@@ -21,6 +22,8 @@ function asked(story: Story, controller: Controller, more: { after?: number; lag
   }))
 }
 
+const room: Limits = { local: 10, ahead: 0, queues: {} }
+
 const twoTasks = (): { story: Story; run: RunStory } => {
   const story = new Story()
   return { story, run: story.run('report', { a: [], b: [], c: ['a'] }, { attempts: 3 }) }
@@ -31,11 +34,11 @@ describe('whoever starts anew', () => {
     const { story } = twoTasks()
     const first = asked(
       story,
-      dispatchController(() => 10),
+      dispatchController(() => room),
     )
     const second = asked(
       story,
-      dispatchController(() => 10),
+      dispatchController(() => room),
     )
     expect(first).toHaveLength(2)
     expect(second).toEqual(first)
@@ -43,13 +46,13 @@ describe('whoever starts anew', () => {
 
   test('[INV-5] finds a task that is ready although nobody asked for its dispatch', () => {
     const { story } = twoTasks()
-    const controller = dispatchController(() => 10)
+    const controller = dispatchController(() => room)
     expect(asked(story, controller)).toHaveLength(2)
     // What it asked for was never written: it is found by looking again, not by remembering.
     expect(
       asked(
         story,
-        dispatchController(() => 10),
+        dispatchController(() => room),
       ).map(({ type }) => type),
     ).toEqual(['DispatchRequested', 'DispatchRequested'])
   })

@@ -108,7 +108,7 @@ test('an alarm that goes off long after it was due gives nobody up: the machine 
 })
 
 describe('a dispatch that a queue took', () => {
-  const stuck = () => stuckDispatchController(60 * SECOND_MS)
+  const stuck = () => stuckDispatchController(() => 60 * SECOND_MS)
 
   function taken(): Watch {
     const watch = new Watch()
@@ -164,7 +164,7 @@ describe('a cancelled run', () => {
     const watch = new Watch()
     watch.run.started('model')
     watch.run.cancelled()
-    const controller = cancelController(10 * SECOND_MS)
+    const controller = cancelController(() => 10 * SECOND_MS)
     const asked = watch.story.rows(runs)[0]?.cancel_requested_at as number
     expect(watch.ask(controller)).toEqual([])
     expect(controller.wakeAt?.()).toBe(asked + 12 * SECOND_MS)

@@ -41,7 +41,7 @@ export interface ForeignDispatchOptions {
 
 /** Where queues are that want to be told of work, and how they can answer. */
 export interface Routes {
-  readonly queues: Readonly<Record<string, { readonly push: string }>>
+  readonly queues: Readonly<Record<string, { readonly push?: string | null | undefined }>>
   readonly address: (envelope: DispatchEnvelope) => DispatchEnvelope
 }
 
@@ -158,7 +158,7 @@ export class ForeignDispatch implements TaskCallbacks {
 
   #urlOf(queue: string): string | undefined {
     return this.#routes !== undefined && Object.hasOwn(this.#routes.queues, queue)
-      ? this.#routes.queues[queue]?.push
+      ? (this.#routes.queues[queue]?.push ?? undefined)
       : undefined
   }
 

@@ -33,7 +33,7 @@ export interface LocalDispatchOptions {
   readonly rows: () => Rows
   /** What a worker is told about a task, its inputs included. */
   readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Dispatch>) => Promise<DispatchEnvelope>
-  readonly cancelGraceMs: number
+  readonly cancelGraceMs: () => number
 }
 
 interface Running {
@@ -78,9 +78,9 @@ export class LocalDispatch {
     return this.#running.size
   }
 
-  /** How many attempts workers shall have, those that wait beside busy ones included. */
-  capacity(workers: number): number {
-    return workers + this.#lookahead.for(workers)
+  /** How many attempts shall wait beside so many busy workers. */
+  ahead(workers: number): number {
+    return this.#lookahead.for(workers)
   }
 
   /** From now on nothing begins; what runs is cut off by whoever ends the workers, and found lost after a restart. */
@@ -187,7 +187,7 @@ export class LocalDispatch {
 
   #cancelRun(run: Readonly<Row<typeof runs>>): void {
     if (run.cancel_requested_at === null || isRunOver(run.state)) return
-    const { cancelGraceMs: graceMs } = this.#options
+    const graceMs = this.#options.cancelGraceMs()
     for (const running of this.#running.values()) {
       if (running.dispatch.run_id !== run.run_id || running.cancelled) continue
       running.cancelled = true

@@ -1,5 +1,7 @@
+import type { ProjectManifest } from '../../contract/definition.ts'
 import { dispatchController } from '../../domain/dispatch/dispatch.controller.ts'
 import type { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
+import type { Limits } from '../../domain/dispatch/room.ts'
 import { stuckDispatchController } from '../../domain/dispatch/stuck.controller.ts'
 import { orchestration } from '../../domain/index.ts'
 import { cancelController } from '../../domain/runs/cancel.controller.ts'
@@ -32,6 +34,8 @@ import { LocalDispatch } from './local-dispatch.ts'
 import { AttemptLogs } from './logs.ts'
 import type { Workers } from './workers.ts'
 
+export type OrchestratorSettings = Partial<Pick<ProjectManifest, 'concurrency' | 'queues' | 'timing'>>
+
 export interface OrchestratorOptions {
   readonly components: Components
   /** What makes this process the leader. It stops deciding and acting when the lease is lost. */
@@ -41,8 +45,8 @@ export interface OrchestratorOptions {
   readonly workers: Workers
   /** How many attempts may run here at a time. */
   readonly concurrency: () => number
-  /** From when a run is cancelled to when those who work for it are ended. */
-  readonly cancelGraceMs?: number
+  /** What the project says of limits and patience now. Read whenever it matters; `settingsChanged` makes a change count at once. */
+  readonly settings?: () => OrchestratorSettings
   /** How workers that are not ours are told of work, and where to look for what they did long ago. */
   readonly foreign?: Pick<ForeignDispatchOptions, 'history' | 'post'>
   /** Besides running tasks, what else shall follow from rows once they are durable. */
@@ -58,6 +62,8 @@ export interface OrchestratorOptions {
 const CANCEL_GRACE_MS = 10 * SECOND_MS
 /** How often every row is looked at again, while there is anything unfinished. */
 const SWEEP_MS = 5 * MINUTE_MS
+/** Long enough for a machine to be started for the work; an attempt that is offered too often is still begun only once. */
+const STUCK_DISPATCH_MS = 10 * MINUTE_MS
 /** Whoever stops a server waits for it to end. */
 const MAX_LAST_PUBLISH_MS = 400
 /** A store that cannot be written is tried again this often, at most. */
@@ -98,7 +104,7 @@ export class Orchestrator {
 
   private constructor(options: OrchestratorOptions) {
     this.#options = options
-    const { components, lease, instance, workers, cancelGraceMs = CANCEL_GRACE_MS } = options
+    const { components, lease, instance, workers } = options
     const { store, scope, clock } = components
     this.graph = new CurrentGraph(
       () => this.loop.compactor.state,
@@ -129,7 +135,7 @@ export class Orchestrator {
       workers,
       instance,
       logs: this.logs,
-      cancelGraceMs,
+      cancelGraceMs: () => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS,
     })
     this.foreign = new ForeignDispatch({
       ...state,
@@ -213,6 +219,13 @@ export class Orchestrator {
     await this.#publisher?.flush()
   }
 
+  /** What `settings` or `concurrency` gives has changed: whatever waited for room, or for a time to pass, is looked at again. */
+  settingsChanged(): void {
+    if (this.#phase !== 'leading') return
+    this.loop.sweep()
+    this.#scheduleSweep()
+  }
+
   /** Stops: nothing begins any more, what was submitted is durable. Workers are ended by whoever owns them. */
   async close(): Promise<void> {
     const wasLeading = this.#phase === 'leading'
@@ -230,7 +243,7 @@ export class Orchestrator {
   }
 
   async #open(): Promise<void> {
-    const { components, lease, instance, concurrency, compaction, cancelGraceMs = CANCEL_GRACE_MS } = this.#options
+    const { components, lease, instance, compaction } = this.#options
     const { store, scope, clock } = components
     const loop = await Loop.open({
       ...components,
@@ -248,9 +261,9 @@ export class Orchestrator {
         lostWorkersController(instance),
         heartbeatController(),
         deadlineController(),
-        cancelController(cancelGraceMs),
-        dispatchController(() => (this.#isDraining ? 0 : this.#dispatch.capacity(concurrency()))),
-        stuckDispatchController(),
+        cancelController(() => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS),
+        dispatchController(() => this.#limits()),
+        stuckDispatchController(() => this.#timing.stuck_dispatch_ms ?? STUCK_DISPATCH_MS),
       ],
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),
@@ -278,11 +291,21 @@ export class Orchestrator {
 
   #scheduleSweep(): void {
     this.#cancelSweep?.()
-    this.#cancelSweep = this.#options.components.clock.after(SWEEP_MS, () => {
+    this.#cancelSweep = this.#options.components.clock.after(this.#timing.sweep_ms ?? SWEEP_MS, () => {
       // Nothing unfinished, nothing to repair: an idle process stays idle.
       if (this.#phase === 'leading' && this.#hasWork()) this.#loop?.sweep()
       this.#scheduleSweep()
     })
+  }
+
+  get #timing(): ProjectManifest['timing'] {
+    return this.#options.settings?.().timing ?? {}
+  }
+
+  #limits(): Limits {
+    const { concurrency: total, queues = {} } = this.#options.settings?.() ?? {}
+    const local = this.#isDraining ? 0 : this.#options.concurrency()
+    return { total: total ?? undefined, local, ahead: this.#isDraining ? 0 : this.#dispatch.ahead(local), queues }
   }
 
   #hasWork(): boolean {
