@@ -54,7 +54,12 @@ export class TestProject {
 
   /** Starts `servo dev` on any free port and waits until it is ready. */
   async dev(...args: string[]): Promise<Servo> {
-    const dev = this.begin(['dev', '--port', '0', ...args])
+    return await this.devIn({}, ...args)
+  }
+
+  /** The same with more in its environment. */
+  async devIn(env: Record<string, string>, ...args: string[]): Promise<Servo> {
+    const dev = this.begin(['dev', '--port', '0', ...args], env)
     await dev.says(/ready in \d+ ms/)
     return dev
   }
@@ -63,8 +68,22 @@ export class TestProject {
   client(): ServoClient {
     const servoDir = this.file('.servo')
     const { url } = JSON.parse(fs.readFileSync(lockFile(servoDir), 'utf8')) as { url: string }
-    const { api_token: token } = JSON.parse(fs.readFileSync(secretsFile(servoDir), 'utf8')) as { api_token: string }
-    return new ServoClient({ url, token })
+    return new ServoClient({ url, token: this.token })
+  }
+
+  /** A server that says itself where it listens; it may not be the one that the folder names. */
+  clientOf(dev: Servo): ServoClient {
+    return new ServoClient({ url: dev.url, token: this.token })
+  }
+
+  /** The file with the secrets of the workspace. */
+  get secrets(): string {
+    return secretsFile(this.file('.servo'))
+  }
+
+  /** What lets a program of this machine speak to the server. */
+  get token(): string {
+    return (JSON.parse(fs.readFileSync(this.secrets, 'utf8')) as { api_token: string }).api_token
   }
 
   /** Leaves nothing: no process, no folder. */
