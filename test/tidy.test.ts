@@ -140,6 +140,45 @@ describe('the shape of src/', () => {
   })
 })
 
+/** What a component is given when it is made, so that a test, another machine or another store can give it something else. */
+const given: Record<string, RegExp> = {
+  'a folder as the store': /(?<!function )\bfsStore\(/,
+  'a constant scope': /\blocalScope\b/,
+  'the clock on the wall': /\bsystemClock\b|\bDate\.now\b/,
+  'a thread of the whole process': /^(?:export )?const \w+ = (?:new Worker|\w+Thread)\(/m,
+}
+
+/** Where the clock is defined, and where the components of a process are put together; tests choose what they like. */
+const mayChoose = (file: string) =>
+  file.startsWith('src/testing/') || ['src/ports/clock.ts', 'src/server/components.ts'].includes(file)
+
+/** Those who choose for themselves all the same. This list only gets shorter. */
+const choosers: Record<string, string[]> = {
+  'src/adapters/fs/object-store.ts': ['a thread of the whole process'],
+  'src/cli/commands/rebuild.ts': ['the clock on the wall'],
+  'src/cli/open-workspace.ts': ['a folder as the store'],
+  'src/cli/scratch.ts': ['a folder as the store'],
+  'src/engine/encoder.ts': ['a thread of the whole process'],
+  'src/server/local-server.ts': ['a folder as the store', 'a constant scope', 'the clock on the wall'],
+  'src/server/machine/local-files.ts': ['a constant scope'],
+  'src/server/machine/worker-process.ts': ['a folder as the store', 'the clock on the wall'],
+  'src/server/workspace/offline-state.ts': ['a folder as the store', 'a constant scope', 'the clock on the wall'],
+  'src/server/workspace/offline.ts': ['a constant scope', 'the clock on the wall'],
+  'src/server/workspace/status/offline-statuses.ts': ['the clock on the wall'],
+}
+
+describe('components', () => {
+  test('are given their store, scope, clock and threads; who chooses for themselves is known', () => {
+    const found = sources
+      .filter((file) => !isTest(file) && !mayChoose(file))
+      .map((file) => [file, Object.keys(given).filter((what) => given[what]?.test(read(file)))] as const)
+      .filter(([, chosen]) => chosen.length > 0)
+    expect(Object.fromEntries(found), 'Take it as an argument. What src/server/components.ts makes is handed down.').toEqual(
+      choosers,
+    )
+  })
+})
+
 describe('what is in the repository', () => {
   test('no test is left out', () => {
     const left = /\.(?:only|skip|todo)\s*[(.`]/

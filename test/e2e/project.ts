@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { ServoClient } from '../../src/client/client.ts'
-import { localComponents } from '../../src/server/components.ts'
+import { localComponents, secretsFile } from '../../src/server/components.ts'
 import { Servo } from './servo.ts'
 
 const CONFIG = `import { defineConfig } from 'servo-flow'
@@ -54,16 +54,35 @@ export class TestProject {
 
   /** Starts `servo dev` on any free port and waits until it is ready. */
   async dev(...args: string[]): Promise<Servo> {
-    const dev = this.begin(['dev', '--port', '0', ...args])
+    return await this.devIn({}, ...args)
+  }
+
+  /** The same with more in its environment. */
+  async devIn(env: Record<string, string>, ...args: string[]): Promise<Servo> {
+    const dev = this.begin(['dev', '--port', '0', ...args], env)
     await dev.says(/ready in \d+ ms/)
     return dev
   }
 
   /** The server that runs now, spoken to without a process per question. */
   async client(): Promise<ServoClient> {
-    const { lease, secrets } = localComponents(this.file('.servo'))
-    const [leader, known] = [await lease.leader(), await secrets.read()]
-    return new ServoClient({ url: leader?.address as string, token: known?.api_token as string })
+    const leader = await localComponents(this.file('.servo')).lease.leader()
+    return new ServoClient({ url: leader?.address as string, token: this.token })
+  }
+
+  /** A server that says itself where it listens; it may not be the one that the folder names. */
+  clientOf(dev: Servo): ServoClient {
+    return new ServoClient({ url: dev.url, token: this.token })
+  }
+
+  /** The file with the secrets of the workspace. */
+  get secrets(): string {
+    return secretsFile(this.file('.servo'))
+  }
+
+  /** What lets a program of this machine speak to the server. */
+  get token(): string {
+    return (JSON.parse(fs.readFileSync(this.secrets, 'utf8')) as { api_token: string }).api_token
   }
 
   /** Leaves nothing: no process, no folder. */

@@ -55,6 +55,17 @@ export class Servo {
     return found() as RegExpExecArray
   }
 
+  /** Where a `servo dev` that is ready can be spoken to, by its own first line. */
+  get url(): string {
+    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(this.shown) ?? []
+    if (url === undefined) throw new Error(`it has not said where it listens:\n${this.shown}`)
+    return url
+  }
+
+  get isOver(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal)
   }

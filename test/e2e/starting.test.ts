@@ -1,0 +1,72 @@
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { projectOf, type TestProject } from './project.ts'
+import type { Servo } from './servo.ts'
+import { until } from './until.ts'
+
+/** Loads at once, or for some seconds when there is a file `slow`; the file `loading` tells that it has begun. */
+const SLOW_TO_LOAD = `import { existsSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { asset } from 'servo-flow'
+
+if (existsSync('slow')) {
+  writeFileSync('loading', '')
+  await sleep(7_000)
+}
+export const made = asset('made', { run: () => 1 })
+export const quick = asset('quick', { run: () => 1 })
+export const hold = asset('hold', {
+  async run({ signal }) {
+    while (!existsSync('go')) await sleep(50, undefined, { signal })
+  },
+})
+`
+
+/** A project in which something was made and something runs; its server was killed, and the next one is loading it. */
+async function starting(): Promise<{ project: TestProject; dev: Servo; runId: string }> {
+  const project = projectOf({ 'assets/slow.ts': SLOW_TO_LOAD })
+  const before = await project.dev()
+  expect(await project.servo('run', 'made', '--wait')).toMatchObject({ code: 0 })
+  const { run_id: runId } = await project.json('run', 'hold')
+  await before.says(/ running +hold\n/)
+  before.kill('SIGKILL')
+  await before.ended
+  project.write('slow')
+  const dev = project.begin(['dev', '--port', '0'])
+  await until(() => fs.existsSync(project.file('loading')), 'the project to be loading')
+  return { project, dev, runId }
+}
+
+test('while a server starts, commands wait for it, say so, and what they acknowledge is what it shows', async () => {
+  const { project, dev, runId } = await starting()
+  const commands = [
+    project.begin(['partitions', 'wipe', 'made', '--yes']),
+    project.begin(['runs', 'cancel', runId]),
+    project.begin(['run', 'quick', '--key', 'early']),
+  ]
+  const ended = await Promise.all(commands.map((command) => command.ended))
+  for (const { stderr, code } of ended) {
+    expect(stderr).toContain(`waiting for the server that is starting (process ${dev.pid})`)
+    expect(code).toBe(0)
+  }
+  await dev.says(/ready in/)
+  const client = project.clientOf(dev)
+  await until(async () => (await client.get(runId)).run['finished_at'] !== null, 'the run to end')
+  expect((await client.get(runId)).run['state']).toBe('CANCELLED')
+  const { partitions } = await client.statuses.list({ select: 'made', order: 'newest', limit: 10 })
+  expect(partitions).toMatchObject([{ asset_key: 'made', status: 'NEVER_MATERIALIZED' }])
+  const [, early = ''] = /accepted {2}(run_\w{26})\n/.exec((ended[2] as { stdout: string }).stdout) ?? []
+  await until(async () => (await client.get(early)).run['state'] === 'SUCCEEDED', 'the early run to succeed')
+})
+
+test('a second server is refused at once while the first one starts, and once it runs', async () => {
+  const { project, dev } = await starting()
+  const early = await project.servo('dev')
+  expect(dev.shown).toBe('')
+  expect(early.stderr).toMatch(new RegExp(`^error: process ${dev.pid} runs this project already`))
+  expect(early.code).toBe(2)
+  await dev.says(/ready in/)
+  const late = await project.servo('dev')
+  expect(late.stderr).toContain(`error: process ${dev.pid} runs this project already at ${dev.url}\n`)
+  expect(late.code).toBe(2)
+})
