@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { DAY_MS } from '../lib/time.ts'
+import { isOutputPath } from './output-path.ts'
 import { carriedKeys } from './partition-keys.ts'
 
 /** Where one materialization of an upstream asset lies. */
@@ -49,6 +51,8 @@ export const dispatchEnvelope = z.object({
     timeout_sec: z.number().int().nullish(),
     /** Silence after which the worker is taken for lost. */
     heartbeat_timeout_sec: z.number().int().nullish(),
+    /** Where to write what is made and shall be loaded by others: there, under a name that begins with the `materialization_id`. */
+    output_folder: z.string().nullish(),
     /** Labels of the run. */
     labels: z.record(z.string(), z.string()).default({}),
   }),
@@ -63,6 +67,13 @@ export type DispatchEnvelope = z.infer<typeof dispatchEnvelope>
 export const errorCategories = ['user', 'fatal', 'timeout', 'crashed', 'lost', 'invalid', 'infrastructure'] as const
 export type ErrorCategory = (typeof errorCategories)[number]
 
+/** More than any one execution makes, and exact as a number. */
+const MOST = 1e15
+const count = z.number().int().min(0).max(MOST)
+
+/** Longer than anybody waits, and a moment in time that can be written. */
+const LONGEST_WAIT_MS = 100 * 366 * DAY_MS
+
 /** How an attempt ended, as its worker reports it. */
 export const attemptResult = z.object({
   outcome: z.enum(['SUCCEEDED', 'FAILED', 'CANCELLED']),
@@ -70,9 +81,10 @@ export const attemptResult = z.object({
   materialization_id: z.string().nullish(),
   output: z
     .object({
-      path: z.string().nullish(),
-      bytes: z.number().int().nullish(),
-      rows: z.number().int().nullish(),
+      /** In the data store, below `output_folder`. */
+      path: z.string().refine(isOutputPath, 'must be a path below the output_folder of the dispatch').nullish(),
+      bytes: count.nullish(),
+      rows: count.nullish(),
       data_version: z.string().nullish(),
       metadata: z.record(z.string(), z.unknown()).default({}),
       checks: z
@@ -94,12 +106,12 @@ export const attemptResult = z.object({
       stack: z.string().nullish(),
       retryable: z.boolean(),
       /** From `throw new RetryAfter('30s')`. */
-      retry_after_ms: z.number().int().min(0).nullish(),
+      retry_after_ms: z.number().int().min(0).max(LONGEST_WAIT_MS).nullish(),
     })
     .nullish(),
   code_version: z.string().nullish(),
   /** When the code began, by the worker's clock minus nothing: only for people. */
-  duration_ms: z.number().nullish(),
+  duration_ms: z.number().min(0).nullish(),
   metrics: z.record(z.string(), z.number()).nullish(),
   /** They count if the attempt succeeded and its end is believed. */
   ...carriedKeys,

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type AsyncBuffer, asyncBufferFromFile } from 'hyparquet'
@@ -10,6 +10,7 @@ import { createTable, type Row, sourceOfTable, type Table } from '../sdk/values.
 import { readRows } from './rows-read.ts'
 import { encodeRows } from './rows-write.ts'
 import { sourceFiles } from './source-files.ts'
+import { checkStoredPath } from './stored-file.ts'
 import type { ValueStorage } from './values.ts'
 
 type Tables = Readonly<Record<string, Table<Row>>>
@@ -33,6 +34,7 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
     }
     // No rows are an answer; not knowing where they are is none.
     const objects = ref.values.map(({ path }) => path ?? nowhere(ref.asset_key))
+    for (const object of objects) checkStoredPath(object, fileOf)
     const table = tableOf(objects, fileOf === undefined ? [] : objects.map(fileOf), objectBuffer, columns)
     if (fileOf === undefined) remote.set(table, objects)
     return table
@@ -67,7 +69,7 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
 
   /** A table as files that DuckDB can open: where they are, or copied into the folder. */
   async function filesOf(table: Table<Row>, folder: string): Promise<readonly string[]> {
-    if (table.files.length > 0) return table.files
+    if (table.files.length > 0) return Promise.all(table.files.map((file) => meaningItself(file, folder)))
     const bodies = remote.get(table)?.map(async (name) => (await store.get(name)) ?? gone(name)) ?? []
     if (bodies.length === 0) bodies.push(encodeRows(table, sourceOfTable(table)?.columns).then(({ bytes }) => bytes))
     return Promise.all(
@@ -77,6 +79,14 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
         return file
       }),
     )
+  }
+
+  /** DuckDB looks for patterns in whatever it opens, and the folder of a project or a file of a source may look like one. */
+  async function meaningItself(file: string, folder: string): Promise<string> {
+    if (!/[*?[\]{}\\]/.test(file)) return file
+    const link = path.join(folder, `${copies++}.parquet`)
+    await symlink(path.resolve(file), link)
+    return link
   }
 
   async function objectBuffer(name: string): Promise<AsyncBuffer> {

@@ -10,7 +10,7 @@ import type { ObjectStore } from '../ports/object-store.ts'
 import { columnsOf } from '../sdk/columns.ts'
 import { sql } from '../sdk/sql.ts'
 import { createTable, type Row, type Written } from '../sdk/values.ts'
-import { attemptValues, partitionSegment } from './values.ts'
+import { attemptValues } from './values.ts'
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-values-'))
 afterAll(() => fs.rmSync(folder, { recursive: true }))
@@ -202,13 +202,61 @@ test('a million rows are written and read without being held', async () => {
   expect(sum).toBe(499_999_500_000)
 })
 
-test('the path of a partition is readable, safe and short', () => {
-  expect(partitionSegment(undefined)).toBe('_')
-  expect(partitionSegment('2025-01-15')).toBe('2025-01-15')
-  expect(partitionSegment('day=2025-01-15,region=eu')).toMatch(/^day-2025-01-15_region-eu-[0-9a-f]{8}$/)
-  expect(partitionSegment('../../etc')).toMatch(/^-[A-Za-z0-9._-]+$/)
-  expect(partitionSegment('_')).not.toBe('_')
-  expect(partitionSegment('x'.repeat(5_000)).length).toBeLessThan(140)
+describe('a path that is not of the data folder', () => {
+  const values = valuesIn(local, (name) => path.join(local.dir, name))
+  const at = (...paths: string[]): InputRef => refTo(...paths.map((path) => ({ path })))
+  const refused = { kind: 'invalid', code: 'bad_stored_path' }
+  const outside = path.join(folder, 'outside.parquet')
+
+  async function everyReader(name: string): Promise<PromiseSettledResult<unknown>[]> {
+    const value = { partition_key: '', materialization_id: '', path: name }
+    return await Promise.allSettled([values.openTable(at(name), undefined), values.readBytes(value), values.readJson(value)])
+  }
+
+  test.each([
+    '../outside.parquet',
+    'data/raw/../../../outside.parquet',
+    outside,
+    'data/raw/orders/_/*.parquet',
+    'data/raw/orders/day=1/m.parquet',
+    'data\\raw\\orders\\m.parquet',
+  ])('is not opened: %s', async (name) => {
+    const { path: inside } = await values.writeRows(stream([{ secret: 1 }]), undefined)
+    fs.copyFileSync(path.join(local.dir, inside), outside)
+    for (const answer of await everyReader(name)) expect(answer).toMatchObject({ status: 'rejected', reason: refused })
+  })
+
+  test('is not opened through a symlink either, be it the file or a folder on the way', async () => {
+    const { path: inside } = await values.writeRows(stream([{ secret: 1 }]), undefined)
+    fs.mkdirSync(path.join(folder, 'elsewhere'), { recursive: true })
+    for (const file of [outside, path.join(folder, 'elsewhere', 'm.parquet')])
+      fs.copyFileSync(path.join(local.dir, inside), file)
+    fs.mkdirSync(path.join(local.dir, 'data/linked/_'), { recursive: true })
+    fs.symlinkSync(outside, path.join(local.dir, 'data/linked/_/m.parquet'))
+    fs.symlinkSync(path.join(folder, 'elsewhere'), path.join(local.dir, 'data/linked/folder'))
+    for (const name of ['data/linked/_/m.parquet', 'data/linked/folder/m.parquet'])
+      for (const answer of await everyReader(name)) expect(answer).toMatchObject({ status: 'rejected', reason: refused })
+  })
+})
+
+test('folders and files that look like patterns are read as what they are called', async () => {
+  const odd = fsStore(path.join(folder, 'a[bc]*{d}', 'year=2025'))
+  const values = attemptValues(
+    { store: odd, projectDir: folder, fileOf: (name) => path.join(odd.dir, name) },
+    { assetKey: 'a', partitionKey: undefined, materializationId: 'm1' },
+  )
+  const written = await values.writeRows(stream([{ a: 1 }]), undefined)
+  const table = await values.openTable(refTo(written), undefined)
+  expect(await table.sql`select * from this`).toEqual([{ a: 1 }])
+  for (const name of ['*', 'x']) fs.copyFileSync(path.join(odd.dir, written.path), path.join(folder, `${name}.parquet`))
+  const source: InputRef = {
+    asset_key: 'files',
+    io: 'none',
+    uri: '{key}.parquet',
+    many: false,
+    values: [{ partition_key: '*', materialization_id: '' }],
+  }
+  expect(await (await values.openTable(source, undefined)).sql`select count(*)::int as n from this`).toEqual([{ n: 1 }])
 })
 
 test('a source is the files its uri names, with the partition put in', async () => {

@@ -1,8 +1,10 @@
+import { outputFolder, type Place } from '../contract/output-path.ts'
 import { ServoError } from '../lib/error.ts'
 import { sha256 } from '../lib/hash.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { invalid } from '../sdk/invalid.ts'
 import type { StoredValue, ValueStore, Written } from '../sdk/values.ts'
+import { checkStoredPath } from './stored-file.ts'
 import type { StoredTables } from './stored-tables.ts'
 
 export interface ValueStorage {
@@ -14,10 +16,7 @@ export interface ValueStorage {
 }
 
 /** Whose value is being made. */
-export interface Making {
-  readonly assetKey: string
-  readonly partitionKey: string | undefined
-  /** Of this execution and no other, so that two of one attempt never write to the same place. */
+export interface Making extends Place {
   readonly materializationId: string
 }
 
@@ -28,7 +27,7 @@ const MAX_JSON_BYTES = 64 * 2 ** 20
 export function attemptValues(storage: ValueStorage, making: Making): ValueStore {
   const { store } = storage
   // No folder of its own: making one, and syncing it, would cost as much as the value.
-  const name = `data/${making.assetKey}/${partitionSegment(making.partitionKey)}/${making.materializationId}`
+  const name = `${outputFolder(making.assetKey, making.partitionKey)}${making.materializationId}`
 
   // Parquet is loaded when first used: it is a quarter of the time in which a worker starts.
   let opening: Promise<StoredTables> | undefined
@@ -45,6 +44,7 @@ export function attemptValues(storage: ValueStorage, making: Making): ValueStore
   }
 
   async function read({ path }: StoredValue): Promise<Uint8Array> {
+    if (path) checkStoredPath(path, storage.fileOf)
     const bytes = path ? await store.get(path) : undefined
     if (bytes === undefined)
       throw new ServoError('corrupt', 'value_missing', `there is nothing at ${path}`, {
@@ -78,18 +78,4 @@ export function attemptValues(storage: ValueStorage, making: Making): ValueStore
       yield* (await tables()).query(query, named, columns)
     },
   }
-}
-
-/** A file name on any system: what is longer is shortened, with a hash of the whole. */
-const MAX_SEGMENT = 120
-
-/**
- * A partition in the alphabet of paths, as readable as can be. It is only for people: what makes the path unique follows it.
- * No `=`, which DuckDB would take for a column.
- */
-export function partitionSegment(key: string | undefined): string {
-  if (key === undefined || key === '') return '_'
-  const plain = key.replaceAll(',', '_').replace(/[^A-Za-z0-9._-]|^\./g, '-')
-  if (plain === key && key.length <= MAX_SEGMENT && key !== '_') return key
-  return `${plain.slice(0, MAX_SEGMENT)}-${sha256(key).slice(0, 8)}`
 }

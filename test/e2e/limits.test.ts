@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { lockFile, secretsFile } from '../../src/server/machine/local-files.ts'
 import { projectOf } from './project.ts'
 import { until } from './until.ts'
 
@@ -17,8 +15,8 @@ export default ['gpu', 'cpu'].flatMap((queue) =>
 
 test('the limits of servo.config.ts hold for workers that ask, and saving others makes those count', async () => {
   const project = projectOf({ 'servo.config.ts': config('{ cpu: { limit: 1 } }'), 'assets/all.ts': assets })
-  await project.dev()
-  const runs = project.client()
+  const { url } = await project.dev()
+  const runs = await project.client()
   const { run_id } = await runs.request({ selection: ['*'] }, 'ada')
   const out = async (): Promise<Record<string, number>> => {
     const counts: Record<string, number> = {}
@@ -29,11 +27,9 @@ test('the limits of servo.config.ts hold for workers that ask, and saving others
     return counts
   }
   expect(await out()).toEqual({ cpu: 1, gpu: 4 })
-  const { api_token } = JSON.parse(readFileSync(secretsFile(project.file('.servo')), 'utf8'))
-  const { url } = JSON.parse(readFileSync(lockFile(project.file('.servo')), 'utf8'))
   const claimed = await fetch(`${url}/api/v1/orchestration/workers/claim`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${api_token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${project.token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ worker_id: 'w1', capacity: 100 }),
   })
   expect(((await claimed.json()) as { dispatches: unknown[] }).dispatches).toHaveLength(5)

@@ -40,6 +40,8 @@ export class TestClock implements Clock {
   }
 }
 
+export { seededBytes }
+
 /** One workspace in one store, with everything that works on it. Components may be given a store of their own, e.g. a faulty one. */
 export class Workspace {
   readonly store: ObjectStore

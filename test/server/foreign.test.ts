@@ -40,6 +40,36 @@ describe('a worker that asks for work', () => {
     expect(await world.problems()).toEqual([])
   })
 
+  test('is told where to write, and can report nothing else', async () => {
+    const { world, remote } = await elsewhere()
+    await world.define({ data: { queue: 'gpu' }, report: { inputs: { data: { asset_key: 'data' } } } })
+    const run = await world.request('r1')
+    const work = await remote.take('w1')
+    expect(work.payload.output_folder).toBe('data/data/_/')
+    const said = (path: string, more: object = {}) => ({ ...made(work), output: { path, ...more } })
+    const { materialization_id } = made(work)
+    for (const path of [
+      '../../../../outside.parquet',
+      'data/other/_/m1.parquet',
+      'data/data/_/m1.parquet',
+      `data/data/2025/${materialization_id}.parquet`,
+      `data/data/_/${materialization_id}/*.parquet`,
+    ]) {
+      const { status, body } = await remote.completed(work, said(path))
+      expect({ status, field: body.field }, path).toEqual({ status: 400, field: 'output.path' })
+    }
+    const own = `data/data/_/${materialization_id}.parquet`
+    expect(await remote.completed(work, said(own, { rows: -1 }))).toMatchObject({ status: 400, body: { field: 'output.rows' } })
+    // Nothing of all this was recorded, and the attempt goes on.
+    expect(world.states(run)).toEqual({ data: 'RUNNING', report: 'BLOCKED' })
+    expect(world.attempts(run, 'data')).toMatchObject([{ attempt: 1, outcome: null, output: null }])
+    expect((await remote.completed(work, said(own, { rows: 1 }))).status).toBe(200)
+    await world.clock.advance(SECOND_MS)
+    expect(world.states(run)).toEqual({ data: 'SUCCEEDED', report: 'SUCCEEDED' })
+    expect(world.workers.started[0]?.payload.inputs['data']?.values).toMatchObject([{ path: own }])
+    expect(await world.problems()).toEqual([])
+  })
+
   test('gets other work than the one that asks at the same time, the most urgent first, no more than it has room for', async () => {
     const { world, remote } = await elsewhere()
     await world.define({ a: { queue: 'gpu' }, b: { queue: 'gpu', priority: 5 }, c: { queue: 'gpu' }, d: { queue: 'cpu' } })

@@ -2,9 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
+import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
 import { View } from '../../src/engine/view.ts'
 import { ServoError } from '../../src/lib/error.ts'
-import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
+import { MINUTE_MS, SECOND_MS, toIso } from '../../src/lib/time.ts'
+import { newEvent } from '../../src/model/event.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact } from '../../src/testing/facts.ts'
@@ -97,7 +99,7 @@ describe('a task that fails', () => {
   })
 
   test('because what it reports is larger than a fact can be says so, and is not tried again', async () => {
-    const output = { path: 'x'.repeat(2 << 20) }
+    const output = { metadata: { text: 'x'.repeat(2 << 20) } }
     const world = await World.open({ script: () => ({ result: { outcome: 'SUCCEEDED', output } }) })
     await world.define({ a: { retry }, below: ['a'] })
     const run = await world.request('r1')
@@ -106,6 +108,37 @@ describe('a task that fails', () => {
     expect(world.attempts(run, 'a')).toMatchObject([{ attempt: 1, outcome: 'FAILED', error_category: 'invalid' }])
     expect(world.task(run, 'a')?.error_message).toMatch(/cannot be recorded.*the limit is 1048576/s)
     expect(await world.problems()).toEqual([])
+  })
+
+  test('because it reports what it cannot have made says so, and is not tried again', async () => {
+    const result = { outcome: 'SUCCEEDED' as const, materialization_id: 'm1' }
+    const theirs = { ...result, output: { path: 'data/other/_/m1.parquet' } }
+    const own = { ...result, output: { path: 'data/good/_/m1.parquet' } }
+    const world = await World.open({ script: ({ asset_key }) => ({ result: asset_key === 'a' ? theirs : own }) })
+    await world.define({ a: { retry }, good: { retry }, below: ['a'] })
+    const run = await world.request('r1')
+    await world.clock.advance(MINUTE_MS)
+    expect(world.states(run)).toEqual({ a: 'FAILED', good: 'SUCCEEDED', below: 'SKIPPED' })
+    expect(world.attempts(run, 'a')).toMatchObject([{ attempt: 1, outcome: 'FAILED', error_category: 'invalid', output: null }])
+    expect(world.task(run, 'a')?.error_message).toMatch(/"data\/other\/_\/m1\.parquet" is not below data\/a\/_\//)
+  })
+
+  test('because an input is on record as lying where nothing of it is kept says so, and never reaches a worker', async () => {
+    const world = await World.open({ script: ({ asset_key }) => (asset_key === 'a' ? { ms: MINUTE_MS } : {}) })
+    await world.define({ a: [], b: { inputs: { a: { asset_key: 'a' } } } })
+    const run = await world.request('r1')
+    const [attempt] = world.attempts(run, 'a')
+    // As an older version wrote it, which believed what it was told.
+    const { run_id, task_key, attempt_id } = attempt as NonNullable<typeof attempt>
+    const end = { run_id, task_key, attempt_id, attempt: 1, outcome: 'SUCCEEDED' as const, materialization_id: 'm1' }
+    const output = { path: '../../../../outside.parquet' }
+    const completed_at = toIso(world.clock.now())
+    await world.orchestrator.submit([newEvent(TaskFinished, { ...end, completed_at, output })])
+    await world.clock.advance(SECOND_MS)
+    expect(world.states(run)).toEqual({ a: 'SUCCEEDED', b: 'FAILED' })
+    expect(world.task(run, 'b')).toMatchObject({ attempt: 1, error_message: expect.stringContaining('outside.parquet') })
+    expect(world.task(run, 'b')?.error_message).toMatch(/Materialize a again/)
+    expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a'])
   })
 
   test('and asks to wait longer than its backoff is tried when it asked to be', async () => {
@@ -259,7 +292,7 @@ test('results that come faster than they can be written wait for it, and none is
   const world = await World.open({
     store: slow,
     capacity: names.length,
-    script: () => ({ ms: 50, result: { outcome: 'SUCCEEDED', output: { path: 'x'.repeat(1_000_000) } } }),
+    script: () => ({ ms: 50, result: { outcome: 'SUCCEEDED', output: { metadata: { text: 'x'.repeat(1_000_000) } } } }),
   })
   await world.define(Object.fromEntries(names.map((name) => [name, []])))
   const run = await world.request('r1')

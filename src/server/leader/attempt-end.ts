@@ -1,14 +1,19 @@
 import type { AttemptResultInput } from '../../contract/dispatch.ts'
+import { isOutputPath, isOwnPath, outputFolder } from '../../contract/output-path.ts'
 import type { CarriedKeys } from '../../contract/partition-keys.ts'
 import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
-import { isServoError, messageOf } from '../../lib/error.ts'
+import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
+import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { toIso } from '../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { AnyRow } from '../../model/table.ts'
+import { placeOf } from './inputs.ts'
 import type { Speaker } from './logs.ts'
 
 export interface Ended {
+  /** Which task it was an attempt at, if that is still known: it may only tell of what it made itself. */
+  readonly task: Readonly<Pick<TaskRow, 'asset_key' | 'task_key' | 'partition_key'>> | undefined
   readonly workerId: string | null
   readonly startedAt: number | null
   readonly now: number
@@ -16,9 +21,10 @@ export interface Ended {
 
 const MAX_MESSAGE = 16_384
 
-/** What a worker reports of an attempt, as the fact that it ended. */
-export function taskFinished(of: Speaker, result: AttemptResultInput, { workerId, startedAt, now }: Ended): NewEvent {
+/** What a worker reports of an attempt, as the fact that it ended. Refuses what it cannot have made. */
+export function taskFinished(of: Speaker, result: AttemptResultInput, { task, workerId, startedAt, now }: Ended): NewEvent {
   const { run_id, task_key, attempt, attempt_id } = of
+  checkPath(result, task)
   const { error } = result
   return newEvent(
     TaskFinished,
@@ -42,6 +48,24 @@ export function taskFinished(of: Speaker, result: AttemptResultInput, { workerId
       ...(result.outcome === 'SUCCEEDED' && keysOf(result)),
     },
     { correlation_id: run_id },
+  )
+}
+
+/** Whoever makes something of this asset opens what lies there: a path that leads elsewhere would show them another's data. */
+function checkPath({ output, materialization_id: id }: AttemptResultInput, task: Ended['task']): void {
+  const path = output?.path
+  if (path === null || path === undefined) return
+  const place = task && placeOf(task)
+  if (place === undefined ? isOutputPath(path) : isOwnPath(path, { ...place, materializationId: id })) return
+  const where = place === undefined ? 'data/' : outputFolder(place.assetKey, place.partitionKey)
+  throw new ServoError(
+    'invalid',
+    'bad_output_path',
+    `output.path ${JSON.stringify(path.slice(0, 200))} is not below ${where}`,
+    {
+      hint: `Write to the output_folder of the dispatch, under a name that begins with the materialization_id, such as ${where}${id || '7c2e'}.parquet.`,
+      facts: { field: 'output.path' },
+    },
   )
 }
 

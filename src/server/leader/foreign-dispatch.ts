@@ -140,7 +140,8 @@ export class ForeignDispatch implements TaskCallbacks {
     const { run_id, task_key, attempt } = claims
     const known = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)
     const { worker_id: workerId = null, started_at: startedAt = null } = known ?? {}
-    const ended = taskFinished(claims, result, { workerId, startedAt, now: this.#options.clock.now() })
+    const task = this.#rows.hot(tasks).get(run_id, task_key)
+    const ended = taskFinished(claims, result, { task, workerId, startedAt, now: this.#options.clock.now() })
     const verdict = await this.#submit(ended)
     if (verdict.kind !== 'ignored') return verdict
     const recorded = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt) ?? (await this.#options.history?.(claims))
@@ -224,7 +225,12 @@ export class ForeignDispatch implements TaskCallbacks {
   }
 
   #end(offer: Offer, result: AttemptResultInput): void {
-    const event = taskFinished(offer, result, { workerId: null, startedAt: null, now: this.#options.clock.now() })
+    const event = taskFinished(offer, result, {
+      task: undefined,
+      workerId: null,
+      startedAt: null,
+      now: this.#options.clock.now(),
+    })
     this.#options.submit([event]).catch(() => undefined)
   }
 

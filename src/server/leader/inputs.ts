@@ -1,5 +1,6 @@
 import type { AssetDefinition } from '../../contract/definition.ts'
 import type { DispatchEnvelope, InputRef } from '../../contract/dispatch.ts'
+import { isPathOf, outputFolder } from '../../contract/output-path.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import type { Link } from '../../domain/assets/graph-mappings.ts'
@@ -32,6 +33,7 @@ export async function envelopeFor(
   dispatch: Readonly<Row<typeof dispatchOutbox>>,
 ): Promise<DispatchEnvelope> {
   const run = state.rows.hot(runs).get(task.run_id)
+  const place = placeOf(task)
   const wanted = Object.entries(definitionOf(state.rows, task.asset_key ?? '')?.inputs ?? {})
   const inputs: Record<string, InputRef> = {}
   for (const [name, input] of wanted) inputs[name] = await inputRef(state, task, name, input)
@@ -41,7 +43,7 @@ export async function envelopeFor(
     run_id: task.run_id,
     attempt: dispatch.attempt,
     attempt_id: dispatch.attempt_id,
-    asset_key: task.asset_key ?? task.task_key,
+    asset_key: place.assetKey,
     partition:
       task.partition_key === null
         ? null
@@ -55,10 +57,17 @@ export async function envelopeFor(
       inputs,
       timeout_sec: task.timeout_sec,
       heartbeat_timeout_sec: task.heartbeat_timeout_sec,
+      output_folder: outputFolder(place.assetKey, place.partitionKey),
       labels: run?.labels ?? {},
     },
   }
 }
+
+/** What a task makes, as its worker is told. */
+export const placeOf = (task: Readonly<Pick<TaskRow, 'asset_key' | 'task_key' | 'partition_key'>>) => ({
+  assetKey: task.asset_key ?? task.task_key,
+  partitionKey: task.partition_key,
+})
 
 function definitionOf(rows: Rows, assetKey: string): AssetDefinition | undefined {
   return rows.hot(assetDefinitions).get(assetKey)?.definition as AssetDefinition | undefined
@@ -140,7 +149,26 @@ async function lastValues(
     others.flatMap((key) => names.map((name) => [name, key])),
   )
   const known = new Map(others.map((key, i) => [key, joinedStatus(rows.slice(i * names.length, (i + 1) * names.length))]))
-  return keys.map((key, i) => own[i] ?? valueIn(known.get(key)))
+  const values = keys.map((key, i) => own[i] ?? valueIn(known.get(key)))
+  for (const value of values) if (value?.path) checkLies(value, names, task, upstream)
+  return values
+}
+
+/** A report is checked when it is accepted, but a ledger may hold some that nobody checked. */
+function checkLies(
+  { path, materialization_id, partition_key }: StoredValue,
+  names: readonly string[],
+  { task_key }: Readonly<TaskRow>,
+  upstream: string,
+): void {
+  if (names.some((name) => isPathOf(path ?? '', name, materialization_id))) return
+  const what = taskKey(upstream, partition_key)
+  throw new ServoError(
+    'invalid',
+    'bad_stored_path',
+    `${task_key} is made from ${what}, which is said to lie at ${JSON.stringify(path?.slice(0, 200))}: nothing of ${upstream} is kept there`,
+    { hint: `Materialize ${what} again.` },
+  )
 }
 
 function madeHere(rows: Rows, { run_id }: Readonly<TaskRow>, upstream: string, key: string): StoredValue | undefined {

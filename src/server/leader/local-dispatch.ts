@@ -108,7 +108,7 @@ export class LocalDispatch {
     // Workers that were ended with this process tell nothing about their attempts.
     if (this.#closed) return
     const { instance, clock } = this.#options
-    const ended = { workerId: localWorkerId(instance), startedAt: running.startedAt ?? null, now: clock.now() }
+    const ended = { task, workerId: localWorkerId(instance), startedAt: running.startedAt ?? null, now: clock.now() }
     const report = (what: AttemptResultInput): Promise<unknown> => this.#submit([taskFinished(dispatch, what, ended)])
     this.#ended.add(dispatch.attempt_id)
     try {
