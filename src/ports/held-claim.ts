@@ -94,7 +94,10 @@ export class HeldClaim implements HeldLease {
     this.#state = 'doubtful'
     for (;;) {
       const { newest, challenges } = this.#place.look(this.epoch)
-      if (newest !== this.epoch) return this.#lose()
+      if (newest !== this.epoch) {
+        this.#lose()
+        return
+      }
       const open = challenges.filter((challenge) => !this.#answered.has(challenge))
       if (open.length === 0) break
       this.#say({ ...this.#sign, renewals: this.#sign.renewals + 1 })

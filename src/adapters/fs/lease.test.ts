@@ -1,5 +1,203 @@
+import { execFileSync, spawn } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { isServoError } from '../../lib/error.ts'
+import type { HeldLease } from '../../ports/lease.ts'
 import { leaseConformance } from '../../testing/conformance/lease.ts'
 import { folderLease } from '../../testing/folder-lease.ts'
-import { watchFolder } from './folder-watch.ts'
+import { type WatchFolder, watchFolder } from './folder-watch.ts'
+import { type FsLeaseOptions, fsLease } from './lease.ts'
+import { isProvenDead, ownIdentity } from './process-identity.ts'
 
 leaseConformance('a lease in a folder', folderLease(watchFolder))
+
+function leaseFolder(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'servo-lease-'))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  return join(dir, 'lease')
+}
+
+const someone = (name = 'someone') => ({ name, term: 'standing' }) as const
+
+async function claimed(dir: string, options: FsLeaseOptions = {}): Promise<HeldLease> {
+  const answer = await fsLease(dir, options).claim(someone())
+  if (!answer.held) throw new Error('it is held by another')
+  return answer
+}
+
+/** The claim of the first epoch, as if another process had made it. */
+async function forge(dir: string, changes: object): Promise<void> {
+  await claimed(dir)
+  const file = join(dir, '000000000001.json')
+  writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), ...changes }))
+}
+
+/** So long that a test which waits for it fails. */
+const LONG_MS = 600_000
+
+describe('a lease in a folder', () => {
+  test('[E2] does not come along when the folder is copied, and the copy can be claimed at once', async () => {
+    const dir = leaseFolder()
+    const held = await claimed(dir)
+    await held.announce('http://127.0.0.1:4400')
+    const copy = join(dir, '..', 'copy')
+    execFileSync('cp', ['-a', dir, copy])
+    const copied = fsLease(copy, { periodMs: LONG_MS })
+    expect(await copied.leader()).toBeUndefined()
+    expect(await copied.claim(someone('copy'))).toMatchObject({ held: true, epoch: 2 })
+    expect(held.isHeld).toBe(true)
+    expect(await held.confirm()).toBe(true)
+    expect(await fsLease(dir).leader()).toMatchObject({ epoch: 1, address: 'http://127.0.0.1:4400' })
+  })
+
+  test('[E2] goes with the folder when that is moved away from under its holder', async () => {
+    const dir = leaseFolder()
+    const held = await claimed(dir)
+    renameSync(dir, `${dir}-moved`)
+    expect(await held.confirm()).toBe(false)
+    expect(await fsLease(`${dir}-moved`).leader()).toMatchObject({ epoch: 1 })
+    await claimed(dir, { periodMs: LONG_MS })
+  })
+
+  test('[E3] is free when its process has ended, when another was given its number, and when the machine was started again', async () => {
+    const ended = spawn(process.execPath, ['-e', ''])
+    await new Promise((resolve) => ended.once('exit', resolve))
+    const outside = 'pid:[4026531836]'
+    for (const changes of [{ pid: ended.pid }, { since: '1' }]) {
+      const dir = leaseFolder()
+      await forge(dir, changes)
+      expect(await fsLease(dir).leader()).toBeUndefined()
+      expect(await claimed(dir, { periodMs: LONG_MS })).toMatchObject({ epoch: 2 })
+    }
+    const own = { ...ownIdentity(), machine_id: 'machine', boot_id: 'now', pid_namespace: outside }
+    expect(isProvenDead({ ...own, boot_id: 'before' }, own)).toBe(true)
+  })
+
+  test('[E3] is not free because of what cannot be known', () => {
+    const own = ownIdentity()
+    const gone = { ...own, pid: 2 ** 22 + 1 }
+    expect(isProvenDead(own, own)).toBe(false)
+    // Another container, another machine, another start of a machine that may be another, a process of which we see too little.
+    expect(isProvenDead({ ...gone, pid_namespace: 'pid:[1]' }, own)).toBe(false)
+    expect(isProvenDead({ ...gone, boot_id: 'other', host: 'elsewhere' }, own)).toBe(false)
+    expect(isProvenDead({ ...gone, boot_id: 'other', machine_id: null }, own)).toBe(false)
+    expect(isProvenDead({ ...gone, boot_id: 'other', pid_namespace: 'pid:[1]' }, own)).toBe(false)
+    expect(isProvenDead({ ...gone, boot_id: null, host: 'elsewhere' }, own)).toBe(false)
+    expect(isProvenDead({ ...own, boot_id: null }, own)).toBe(false)
+  })
+
+  test.skipIf(process.platform !== 'linux')(
+    '[E3] is free when its process has ended though nobody asked how it did',
+    async () => {
+      // Becomes another program, which knows of no child.
+      const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'])
+      onTestFinished(() => void parent.kill('SIGKILL'))
+      const pid = Number(await new Promise<Buffer>((resolve) => parent.stdout.once('data', resolve)))
+      const fields = (): string[] => (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1] ?? '').split(' ')
+      const dir = leaseFolder()
+      await forge(dir, { pid, since: fields()[19] })
+      expect(await fsLease(dir).leader()).toMatchObject({ pid })
+      process.kill(pid, 'SIGKILL')
+      await expect.poll(() => fields()[0], { timeout: 10_000 }).toBe('Z')
+      expect(await fsLease(dir).leader()).toBeUndefined()
+      await claimed(dir, { periodMs: LONG_MS })
+    },
+  )
+
+  test('[E4] of a machine that nothing is known of is waited for', async () => {
+    const dir = leaseFolder()
+    // This process is not the holder of the folder's claim any more: it would answer.
+    const first = await claimed(dir)
+    await first.release()
+    rmSync(join(dir, '000000000001.sign.json'))
+    const file = join(dir, '000000000001.json')
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/"(boot_id|host)": "[^"]*"/g, '"$1": "elsewhere"'))
+    expect(await fsLease(dir).leader()).toMatchObject({ host: 'elsewhere' })
+    const since = performance.now()
+    expect(await claimed(dir, { periodMs: 300 })).toMatchObject({ epoch: 2 })
+    expect(performance.now() - since).toBeGreaterThanOrEqual(300)
+  })
+
+  test('whose claim cannot be read belongs to somebody: one who answers keeps it, one who does not is replaced', async () => {
+    const dir = leaseFolder()
+    const held = await claimed(dir)
+    await held.announce('http://127.0.0.1:4400')
+    writeFileSync(join(dir, '000000000001.json'), 'half a fi')
+    expect(await fsLease(dir).claim(someone())).toMatchObject({ held: false, leader: { address: 'http://127.0.0.1:4400' } })
+    await held.release()
+    rmSync(join(dir, '000000000001.sign.json'))
+    expect(await claimed(dir, { periodMs: 100 })).toMatchObject({ epoch: 2 })
+  })
+
+  test('keeps one claim, and nothing of those before it', async () => {
+    const dir = leaseFolder()
+    for (let i = 0; i < 5; i++) {
+      const held = await claimed(dir)
+      await held.announce('http://127.0.0.1:4400')
+      expect((await fsLease(dir).claim(someone())).held).toBe(false)
+      await held.release()
+    }
+    const names = readdirSync(dir).filter((name) => name !== '.tmp')
+    expect(names.sort()).toEqual(['000000000005.json', '000000000005.sign.json'])
+  })
+
+  test('costs its holder nothing while nobody asks', async () => {
+    const dir = leaseFolder()
+    let looks = 0
+    const counted: WatchFolder = (folder, changed, deaf) =>
+      watchFolder(
+        folder,
+        (name) => {
+          looks += 1
+          changed(name)
+        },
+        deaf,
+      )
+    const held = await claimed(dir, { periodMs: 300, watch: counted })
+    await sleep(50)
+    const [before, looked] = [readdirSync(dir).map((name) => statSync(join(dir, name)).mtimeMs), looks]
+    await sleep(1_000)
+    expect(readdirSync(dir).map((name) => statSync(join(dir, name)).mtimeMs)).toEqual(before)
+    expect(looks).toBe(looked)
+    expect(await held.confirm()).toBe(true)
+  })
+
+  test('asking who leads makes no folder, and a folder that cannot be read is an outage', async () => {
+    const dir = leaseFolder()
+    expect(await fsLease(dir).leader()).toBeUndefined()
+    expect(existsSync(dir)).toBe(false)
+    const file = join(dir, '..', 'file')
+    writeFileSync(file, '')
+    const error = await fsLease(file)
+      .claim(someone())
+      .catch((thrown: unknown) => thrown)
+    expect(isServoError(error)).toBe(true)
+  })
+
+  test('a holder that cannot give a sign does not lead until it can', async () => {
+    const dir = leaseFolder()
+    const held = await claimed(dir, { periodMs: LONG_MS })
+    // A folder in the place of the file makes replacing it fail.
+    mkdirSync(join(dir, '000000000001.sign.json', 'full'), { recursive: true })
+    writeFileSync(join(dir, '000000000001.challenge-x'), '')
+    await expect.poll(() => held.isHeld).toBe(false)
+    await expect(held.confirm()).rejects.toMatchObject({ name: 'ServoError' })
+    expect(held.isHeld).toBe(false)
+    rmSync(join(dir, '000000000001.sign.json'), { recursive: true })
+    expect(await held.confirm()).toBe(true)
+    expect(held.isHeld).toBe(true)
+  })
+})

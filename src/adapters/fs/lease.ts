@@ -160,7 +160,8 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
       for (const name of namesIn()) if (epochOf(name, OF_EPOCH) < epoch) removeQuietly(`${dir}/${name}`)
     },
 
-    watch: (changed, deaf) => watch(dir, () => changed(), deaf),
+    // Not of temporary names: a sign that cannot be given would call for the next try by itself.
+    watch: (changed, deaf) => watch(dir, (name) => !name?.startsWith('.') && changed(), deaf),
   }
 }
 
