@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
-import { dataDir, lockFile, secretsFile } from '../../src/server/machine/local-files.ts'
+import { localComponents } from '../../src/server/components.ts'
 import { projectOf, type TestProject } from './project.ts'
 import { until } from './until.ts'
 
@@ -20,7 +20,7 @@ export const report = table('report', {
 
 /** Says something to the server as a worker elsewhere does, with nothing but a token. */
 async function post(project: TestProject, to: string, token: string, body: object) {
-  const { url } = JSON.parse(fs.readFileSync(lockFile(project.file('.servo')), 'utf8')) as { url: string }
+  const url = (await localComponents(project.file('.servo')).lease.leader())?.address
   const response = await fetch(`${url}/api/v1/orchestration${to}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -30,7 +30,7 @@ async function post(project: TestProject, to: string, token: string, body: objec
 }
 
 async function claim(project: TestProject): Promise<DispatchEnvelope> {
-  const { api_token } = JSON.parse(fs.readFileSync(secretsFile(project.file('.servo')), 'utf8')) as { api_token: string }
+  const { token: api_token } = project
   const asked = { worker_id: 'w1', capacity: 1, wait_ms: 20_000 }
   const { body } = await post(project, '/workers/claim', api_token, asked)
   const [work] = body['dispatches'] as DispatchEnvelope[]
@@ -44,7 +44,7 @@ const filesBelow = (folder: string): string[] =>
 test('a worker elsewhere cannot make assets here read files that it did not write', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS })
   await project.dev()
-  const data = dataDir(project.file('.servo'))
+  const data = localComponents(project.file('.servo')).dataDir
   expect((await project.servo('run', 'local', '--wait')).code).toBe(0)
   const [theirs = ''] = filesBelow(path.join(data, 'data/local'))
   fs.copyFileSync(path.join(data, 'data/local', theirs), project.file('outside.parquet'))
@@ -69,14 +69,14 @@ test('a worker elsewhere cannot make assets here read files that it did not writ
   ])
     expect(await say({ path: name }), name).toMatchObject({ status: 400, body: { field: 'output.path' } })
   expect(await say({ rows: -1 })).toMatchObject({ status: 400, body: { field: 'output.rows' } })
-  const before = await project.client().get(run_id)
+  const before = await (await project.client()).get(run_id)
   expect(before.tasks.map(({ state }) => state).sort()).toEqual(['BLOCKED', 'RUNNING'])
 
   // What it says is where it may write; what lies there leads out.
   fs.mkdirSync(path.join(data, folder), { recursive: true })
   fs.symlinkSync(project.file('outside.parquet'), path.join(data, `${folder}m1.parquet`))
   expect(await say({ path: `${folder}m1.parquet` })).toMatchObject({ status: 200 })
-  await until(async () => (await project.client().get(run_id)).run['state'] === 'FAILED')
+  await until(async () => (await (await project.client()).get(run_id)).run['state'] === 'FAILED')
   const { tasks } = await project.json('runs', 'show', run_id)
   const failed = tasks.find((task: { task_key: string }) => task.task_key === 'report')
   expect(failed).toMatchObject({
@@ -89,7 +89,7 @@ test('a worker elsewhere cannot make assets here read files that it did not writ
 test('what a worker elsewhere wrote where it was told to is read', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS })
   await project.dev()
-  const data = dataDir(project.file('.servo'))
+  const data = localComponents(project.file('.servo')).dataDir
   await project.servo('run', 'local', '--wait')
   const [own = ''] = filesBelow(path.join(data, 'data/local'))
   const { run_id } = await project.json('run', 'scores', 'report')
@@ -99,7 +99,7 @@ test('what a worker elsewhere wrote where it was told to is read', async () => {
   fs.copyFileSync(path.join(data, 'data/local', own), path.join(data, name))
   const result = { outcome: 'SUCCEEDED', materialization_id: '7c2e', output: { path: name, rows: 1 } }
   expect(await post(project, `/tasks/${work.task_id}/completed`, work.task_token ?? '', result)).toMatchObject({ status: 200 })
-  await until(async () => (await project.client().get(run_id)).run['state'] === 'SUCCEEDED')
+  await until(async () => (await (await project.client()).get(run_id)).run['state'] === 'SUCCEEDED')
   const { attempts } = await project.json('runs', 'show', run_id)
   const made = attempts.find((attempt: { task_key: string }) => attempt.task_key === 'report')
   expect(made).toMatchObject({ outcome: 'SUCCEEDED', output: { rows: 1 } })
