@@ -21,6 +21,8 @@ export interface Components {
   readonly store: ObjectStore
   readonly clock: AlarmClock
   readonly ulid: UlidSource
+  /** Bytes that nobody can guess. */
+  readonly random: (length: number) => Uint8Array
   readonly secrets: Secrets
   readonly lease: Lease
   readonly notifier: Notifier
@@ -51,13 +53,15 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
   const paths = new Paths(scope)
   const store = fsStore(dir)
   const clock = systemClock
+  const random = (length: number): Uint8Array => randomBytes(length)
   const { SERVO_LEASE_MS, SERVO_LOOK_MS, SERVO_WATCH } = process.env
   return {
     scope,
     store,
     clock,
-    ulid: ulidSource(clock.now, (length) => randomBytes(length)),
-    secrets: fsSecrets(secretsFile(dir), { store, root: paths.root }),
+    ulid: ulidSource(clock.now, random),
+    random,
+    secrets: fsSecrets(secretsFile(dir)),
     lease: fsLease(join(dir, paths.root, 'lease'), {
       clock,
       ...(SERVO_LEASE_MS !== undefined && { periodMs: milliseconds('SERVO_LEASE_MS', SERVO_LEASE_MS) }),

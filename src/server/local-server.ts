@@ -7,6 +7,7 @@ import type { HeldLease } from '../ports/lease.ts'
 import { type Loaded, type LoadFailed, WorkerPool } from '../worker/pool.ts'
 import type { LocalComponents } from './components.ts'
 import type { Feed } from './leader/feed.ts'
+import { loadSecrets } from './leader/load-secrets.ts'
 import type { Orchestrator, OrchestratorSettings } from './leader/orchestrator.ts'
 import { endOrphans } from './machine/orphans.ts'
 import { CodeWatcher } from './machine/watch.ts'
@@ -97,8 +98,8 @@ export class LocalServer {
     })
     let local: LocalServer | undefined
     try {
-      const secrets = await components.secrets.load()
-      if (secrets.made === 'anew') onTrouble?.(secretsMadeAnew())
+      const secrets = await loadSecrets(components)
+      if (secrets.replaced) onTrouble?.(secretsReplaced())
       const server = await Server.open({
         components,
         lease,
@@ -198,7 +199,7 @@ export class LocalServer {
   }
 }
 
-const secretsMadeAnew = (): ServoError =>
-  new ServoError('unavailable', 'secrets_made_anew', 'the secrets of this project were gone, so new ones were made', {
+const secretsReplaced = (): ServoError =>
+  new ServoError('unavailable', 'secrets_replaced', 'the secrets of this project were gone, so new ones were made', {
     hint: 'Runs keep their ids. Tokens that workers elsewhere hold are void: their attempts are given up and tried again.',
   })

@@ -34,7 +34,8 @@ function newFolder(): string {
   return folder
 }
 
-const tokenOf = async (servoDir: string): Promise<string> => (await localComponents(servoDir).secrets.load()).api_token
+const tokenOf = async (servoDir: string): Promise<string> =>
+  (await localComponents(servoDir).secrets.read())?.api_token as string
 
 async function python(server: LocalServer, servoDir: string): Promise<ChildProcess> {
   const env = { ...process.env, SERVO_URL: server.url, SERVO_TOKEN: await tokenOf(servoDir) }

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runIdFromRunKey } from '../../src/domain/runs/identity.ts'
+import type { WorkspaceSecrets } from '../../src/ports/secrets.ts'
 import { localComponents } from '../../src/server/components.ts'
 import { projectOf, TestProject } from './project.ts'
 import { until } from './until.ts'
@@ -299,7 +300,7 @@ describe('with a server', () => {
       expect((await project.servo('runs', 'logs', nonsense)).code).toBe(2)
 
     const { scope, secrets } = localComponents(project.file('.servo'))
-    const { run_ids: secret } = await secrets.load()
+    const { run_ids: secret } = (await secrets.read()) as WorkspaceSecrets
     const idOf = (key: string): string => runIdFromRunKey(scope.tenant_id, scope.workspace_id, `user:${key}`, secret)
     // The first letter of an id is one of 32: among so many keys there are two with the same.
     const keys = Array.from({ length: 1_000 }, (_, i) => `twin ${i}`)

@@ -7,6 +7,7 @@ import { Paths } from '../../src/engine/paths.ts'
 import { verify } from '../../src/engine/verify.ts'
 import { sha256 } from '../../src/lib/hash.ts'
 import type { Components } from '../../src/server/components.ts'
+import { loadSecrets } from '../../src/server/leader/load-secrets.ts'
 import { Server } from '../../src/server/server.ts'
 import { memoryComponents } from '../../src/testing/memory-components.ts'
 import { ScriptedWorkers } from '../../src/testing/scripted-workers.ts'
@@ -89,7 +90,7 @@ async function play(seed: number) {
   const components = memoryComponents(clock, seed)
   const lease = await components.lease.claim({ name: 'server-1', term: 'standing' })
   if (!lease.held) throw new Error('somebody else leads')
-  const secrets = await components.secrets.load()
+  const secrets = await loadSecrets(components)
   const dice = seededBytes(seed + 1)
   const workers = new ScriptedWorkers(clock, ({ attempt }) => {
     const [first = 0, second = 0] = dice(2)

@@ -4,6 +4,7 @@ import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
 import { type WorkspaceApi, workspaceApi } from '../workspace/workspace.ts'
 import { CurrentGraph } from './current-graph.ts'
+import { loadSecrets } from './load-secrets.ts'
 
 /** So many segments that no table shows yet cost the next start more than writing the tables costs now. */
 const PUBLISH_AT_SEGMENTS = 100
@@ -18,7 +19,7 @@ export async function leadBriefly<T>(
   name: string,
   work: (api: WorkspaceApi) => Promise<T>,
 ): Promise<T> {
-  const { scope, store, clock, ulid, sql, secrets } = components
+  const { scope, store, clock, ulid, sql } = components
   const graph: CurrentGraph = new CurrentGraph(
     () => loop.compactor.state,
     () => clock.now(),
@@ -33,7 +34,7 @@ export async function leadBriefly<T>(
     reactors: [graph.reactor],
   })
   try {
-    const { run_ids } = await secrets.load()
+    const { run_ids } = await loadSecrets(components)
     const api = workspaceApi(
       {
         scope,
