@@ -20,7 +20,7 @@ const API = 'http://127.0.0.1:4400/api/v1/orchestration'
 /** Every task has up to two above it; a third of them goes to workers elsewhere. */
 function project() {
   const assets = Array.from({ length: TASKS }, (_, i): AssetDefinitionInput => {
-    const above = [i - 7, i - 20].filter((upstream) => upstream >= 0)
+    const above = [i - 20, i - 57].filter((upstream) => upstream >= 0)
     return {
       asset_key: `t/${String(i).padStart(3, '0')}`,
       kind: 'asset',
@@ -49,7 +49,7 @@ class Elsewhere {
 
   async work(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
-      const claim = { worker_id: 'elsewhere-1', queues: ['elsewhere'], capacity: 4, wait_ms: 5_000 }
+      const claim = { worker_id: 'elsewhere-1', queues: ['elsewhere'], capacity: 8, wait_ms: 20_000 }
       const { dispatches } = await this.#post('/workers/claim', this.#token, claim)
       await Promise.all((dispatches as DispatchEnvelope[]).map((dispatch) => this.#attempt(dispatch)))
     }
@@ -60,7 +60,7 @@ class Elsewhere {
     let token = dispatch.task_token as string
     await this.#post(`${at}/started`, token, { worker_id: 'elsewhere-1' })
     const [dice = 0] = this.#dice(1)
-    for (let beat = 0; beat < dice % 4; beat++) {
+    for (let beat = 0; beat < (dice % 25 === 0 ? 3 : 0); beat++) {
       await this.#clock.sleep(15_000)
       const answer = await this.#post(`${at}/heartbeat`, token, { worker_id: 'elsewhere-1' })
       token = (answer['token'] as string | undefined) ?? token
@@ -96,7 +96,7 @@ async function play(seed: number) {
     const [first = 0, second = 0] = dice(2)
     const fails = first % 13 === 0 && attempt === 1
     const error = { category: 'user' as const, message: 'it broke', retryable: true }
-    return { ms: second * 20, ...(fails && { result: { outcome: 'FAILED' as const, error } }) }
+    return { ms: second, ...(fails && { result: { outcome: 'FAILED' as const, error } }) }
   })
   const stopped: unknown[] = []
   const server = await Server.open({
@@ -117,7 +117,7 @@ async function play(seed: number) {
   const elsewhere = new Elsewhere(server, clock, secrets.api_token, seed + 2)
   let isOver = false
   const working = elsewhere.work(() => isOver)
-  while ((await state())['finished_at'] === null) await clock.advance(1_000)
+  while ((await state())['finished_at'] === null) await clock.advance(5_000)
   const run = await state()
   isOver = true
   await clock.advance(10_000)
