@@ -11,7 +11,7 @@ export interface Notifier {
 }
 
 export interface Listener {
-  /** ULIDs of segments that are durable. */
+  /** ULIDs of segments that can be read. Their writers may still be waiting for the disk, as with a segment found by looking. */
   heard(segments: readonly string[]): void
   /** Something may have gone unheard: look at the ledger now. */
   missed(): void

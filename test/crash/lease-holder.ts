@@ -52,10 +52,13 @@ const commands: Record<string, () => Promise<void> | void> = {
   },
   /** Looks without ever letting go of the thread, and tells the first look after the process was stopped. */
   spin() {
+    // Before it is said: whoever hears of it stops us at once.
+    let last = performance.now()
     say({ spinning: held?.isHeld })
-    for (let last = performance.now(); ; ) {
-      const isHeld = held?.isHeld
+    for (;;) {
+      // In this order: a look after the pause, not one before it.
       const now = performance.now()
+      const isHeld = held?.isHeld
       if (now - last > periodMs / 2) return say({ woken: true, isHeld })
       last = now
     }

@@ -1,0 +1,152 @@
+import { mkdirSync, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { isUlid } from '../../lib/ulid.ts'
+import { type AlarmClock, systemClock } from '../../ports/clock.ts'
+import type { Listener, Listening, Notifier } from '../../ports/notifier.ts'
+import { undefinedIfMissing } from './disk.ts'
+import { type WatchFolder, watchFolder } from './folder-watch.ts'
+
+export interface FsNotifierOptions {
+  readonly clock?: AlarmClock
+  /** `off` where the folder is shared with other machines, of which no watch tells. Network file systems are recognised without it. */
+  readonly watch?: WatchFolder | 'off'
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/
+const SEGMENT = /^(.{26})\.json$/
+/** Whatever stood in the way, such as too many watches, may have gone by then; meanwhile the listener looks by itself. */
+const RETRY_MS = 10_000
+/** Linux forgets what comes after 16,384 events that nobody has taken, and Node does not say so. */
+const MANY_AT_ONCE = 8_192
+
+/**
+ * Hears of segments by watching the folder of the ledger and every folder of a day in it, old ones too: a process whose clock is
+ * wrong writes there. To announce one costs nothing, because giving it its name is what others see.
+ */
+export function fsNotifier(ledger: string, { clock = systemClock, watch = watchFolder }: FsNotifierOptions = {}): Notifier {
+  return {
+    announce: () => undefined,
+    async listen(listener) {
+      if (watch === 'off') return { hearsEverything: false, close: () => undefined }
+      return new FolderListening(resolve(ledger), listener, { clock, watch })
+    },
+  }
+}
+
+/** Hearing, deaf until the next try, or closed. */
+class FolderListening implements Listening {
+  readonly #ledger: string
+  readonly #listener: Listener
+  readonly #options: { readonly clock: AlarmClock; readonly watch: WatchFolder }
+  /** By day; the ledger itself is the empty name. */
+  readonly #watches = new Map<string, () => void>()
+  readonly #heard = new Set<string>()
+  #state: 'hearing' | 'deaf' | 'closed' = 'deaf'
+  #cancelRetry: (() => void) | undefined
+  #flush: NodeJS.Immediate | undefined
+  #events = 0
+
+  constructor(ledger: string, listener: Listener, options: { clock: AlarmClock; watch: WatchFolder }) {
+    this.#ledger = ledger
+    this.#listener = listener
+    this.#options = options
+    this.#begin()
+  }
+
+  get hearsEverything(): boolean {
+    return this.#state === 'hearing'
+  }
+
+  close(): void {
+    this.#state = 'closed'
+    this.#unwatch()
+  }
+
+  #begin(): void {
+    this.#state = 'hearing'
+    try {
+      mkdirSync(this.#ledger, { recursive: true })
+      this.#watch('', (name) => this.#dayChanged(name))
+      // After the watch: whatever day appears from here on is heard of.
+      for (const name of readdirSync(this.#ledger)) if (DAY.test(name)) this.#watchDay(name)
+    } catch {
+      this.#goDeaf()
+    }
+  }
+
+  #watch(day: string, changed: (name: string | null) => void): void {
+    if (this.#state !== 'hearing') return
+    const stop = this.#options.watch(
+      `${this.#ledger}/${day}`,
+      (name) => this.#state === 'hearing' && changed(name),
+      () => this.#goDeaf(),
+    )
+    if (stop === undefined) this.#goDeaf()
+    else this.#watches.set(day, stop)
+  }
+
+  #watchDay(day: string): void {
+    this.#watch(day, (name) => this.#segmentAppeared(name))
+  }
+
+  /** A day was made, removed, or both, so that an old watch would look at what is no more. */
+  #dayChanged(name: string | null): void {
+    if (name === null) this.#listener.missed()
+    if (name === null || !DAY.test(name)) return
+    this.#watches.get(name)?.()
+    this.#watches.delete(name)
+    try {
+      if (this.#segmentsOf(name) === undefined) return
+      this.#watchDay(name)
+      // What was written before there was a watch; what comes between the two is heard of twice.
+      for (const segment of this.#segmentsOf(name) ?? []) this.#segmentAppeared(segment)
+    } catch {
+      this.#goDeaf()
+    }
+  }
+
+  #segmentsOf(day: string): string[] | undefined {
+    try {
+      return readdirSync(`${this.#ledger}/${day}`)
+    } catch (error) {
+      return undefinedIfMissing(error)
+    }
+  }
+
+  #segmentAppeared(name: string | null): void {
+    if (name === null) this.#listener.missed()
+    this.#events += 1
+    const ulid = SEGMENT.exec(name ?? '')?.[1]
+    if (ulid !== undefined && isUlid(ulid)) this.#heard.add(ulid)
+    // Everything that one look at the system brought is told in one go.
+    this.#flush ??= setImmediate(() => this.#tell())
+  }
+
+  #tell(): void {
+    const [segments, events] = [[...this.#heard], this.#events]
+    this.#flush = undefined
+    this.#events = 0
+    this.#heard.clear()
+    if (segments.length > 0) this.#listener.heard(segments)
+    if (events >= MANY_AT_ONCE) this.#listener.missed()
+  }
+
+  #goDeaf(): void {
+    if (this.#state !== 'hearing') return
+    this.#state = 'deaf'
+    this.#unwatch()
+    this.#listener.missed()
+    this.#cancelRetry = this.#options.clock.after(RETRY_MS, () => {
+      this.#begin()
+      if (this.hearsEverything) this.#listener.missed()
+    })
+  }
+
+  #unwatch(): void {
+    this.#cancelRetry?.()
+    if (this.#flush !== undefined) clearImmediate(this.#flush)
+    this.#flush = undefined
+    for (const stop of this.#watches.values()) stop()
+    this.#watches.clear()
+  }
+}

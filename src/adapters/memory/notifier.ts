@@ -1,0 +1,18 @@
+import type { Listener, Notifier } from '../../ports/notifier.ts'
+
+/** Between those who are given the same value. It cannot hear everything: whoever has the store can write to it without a word. */
+export function memoryNotifier(): Notifier {
+  const listeners = new Set<Listener>()
+  return {
+    announce(segment) {
+      // Not while the announcer is being called: it has not finished what it is doing.
+      for (const listener of listeners) queueMicrotask(() => listeners.has(listener) && listener.heard([segment]))
+    },
+    async listen(listener) {
+      // An own value for each, so that one who listens twice is told twice and may close one of the two.
+      const own: Listener = { heard: (segments) => listener.heard(segments), missed: () => listener.missed() }
+      listeners.add(own)
+      return { hearsEverything: false, close: () => void listeners.delete(own) }
+    },
+  }
+}

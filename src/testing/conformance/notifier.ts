@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Listening, Notifier } from '../../ports/notifier.ts'
+
+/** One ledger without any segment; every test asks for one of its own. */
+export interface OpenedNotifier {
+  /** The notifier of one more process. */
+  readonly join: () => Notifier
+  /** Makes the segment durable, as any writer does; whoever wrote it announces it then. */
+  readonly write: (segment: string) => Promise<void>
+  readonly close?: () => Promise<void>
+}
+
+export type OpenNotifier = () => Promise<OpenedNotifier>
+
+const PATIENCE_MS = 30_000
+
+/** A segment for each number. All of one day: days are a matter of the adapter. */
+const segment = (number: number): string => `01J${String(number).padStart(23, '0')}`
+
+/** The law of `ports/notifier.ts`, as tests. Call it from the test file of an adapter: it conforms when they pass. */
+export function notifierConformance(name: string, openNotifier: OpenNotifier): void {
+  describe(name, { timeout: PATIENCE_MS }, () => {
+    let opened: OpenedNotifier
+    let listenings: Listening[] = []
+
+    beforeEach(async () => {
+      opened = await openNotifier()
+    })
+
+    afterEach(async () => {
+      for (const listening of listenings) listening.close()
+      listenings = []
+      await opened.close?.()
+    })
+
+    async function listener(notifier: Notifier): Promise<{ heard: Set<string>; calls: number; listening: Listening }> {
+      const heard = new Set<string>()
+      const ear = { heard, calls: 0 }
+      const listening = await notifier.listen({
+        heard: (segments) => {
+          ear.calls += 1
+          for (const each of segments) heard.add(each)
+        },
+        missed: () => undefined,
+      })
+      listenings.push(listening)
+      return Object.assign(ear, { listening })
+    }
+
+    async function written(by: Notifier, numbers: readonly number[]): Promise<string[]> {
+      for (const number of numbers) {
+        await opened.write(segment(number))
+        by.announce(segment(number))
+      }
+      return numbers.map(segment)
+    }
+
+    it('everybody who listens hears of a segment, whoever wrote it', async () => {
+      const [one, other] = [opened.join(), opened.join()]
+      const ears = [await listener(one), await listener(other), await listener(other)]
+      const segments = await written(one, [1, 2, 3])
+      for (const ear of ears) await expect.poll(() => [...ear.heard].sort()).toEqual(segments)
+    })
+
+    it('many segments are heard of, each of them', async () => {
+      const ear = await listener(opened.join())
+      const segments = await written(
+        opened.join(),
+        Array.from({ length: 200 }, (_, i) => i),
+      )
+      await expect.poll(() => ear.heard.size).toBe(200)
+      expect([...ear.heard].sort()).toEqual(segments)
+    })
+
+    it('whoever has closed hears nothing more, and the others go on', async () => {
+      const notifier = opened.join()
+      const [leaves, stays] = [await listener(notifier), await listener(notifier)]
+      leaves.listening.close()
+      leaves.listening.close()
+      await written(notifier, [1])
+      await expect.poll(() => stays.heard.size).toBe(1)
+      expect(leaves.heard.size).toBe(0)
+    })
+
+    it('announcing never throws, whether anybody listens or not', async () => {
+      const notifier = opened.join()
+      expect(() => notifier.announce(segment(1))).not.toThrow()
+      const ear = await listener(notifier)
+      ear.listening.close()
+      expect(() => notifier.announce(segment(2))).not.toThrow()
+    })
+
+    it('a listener is not called before its announcer has finished', async () => {
+      const notifier = opened.join()
+      const ear = await listener(notifier)
+      await opened.write(segment(1))
+      const before = ear.calls
+      notifier.announce(segment(1))
+      expect(ear.calls).toBe(before)
+      await expect.poll(() => ear.heard.size).toBe(1)
+    })
+  })
+}
