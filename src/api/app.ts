@@ -9,6 +9,8 @@ import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
 import type { StatusApi } from './status-contract.ts'
 import { statusRoutes } from './status-routes.ts'
+import { refuseStrangers } from './strangers.ts'
+import { leaveUnread } from './unread-body.ts'
 
 export interface AppOptions {
   readonly runs: RunsApi
@@ -16,7 +18,7 @@ export interface AppOptions {
   readonly assets: AssetsApi
   /** Whoever knows it may do everything. */
   readonly token: string
-  /** Names that this server goes by; another one in the Host header is a page that was led here by its DNS. */
+  /** Names that this server goes by. */
   readonly hosts: readonly string[]
   /** What tells one start of the server from another. */
   readonly instance: string
@@ -33,9 +35,9 @@ export function localApp({ runs, assets, statuses, token, hosts, instance, handO
   app.notFound((c) =>
     problemResponse(new ServoError('not_found', 'no_such_route', `there is no ${c.req.method} ${c.req.path}`)),
   )
+  app.use(leaveUnread)
   app.use(async (c, next) => {
-    const host = (c.req.header('host') ?? '').replace(/:\d+$/, '')
-    if (!hosts.includes(host)) throw new ServoError('invalid', 'forbidden', `this server is not ${host.slice(0, 100)}`)
+    refuseStrangers(c.req.raw.headers, hosts)
     await next()
   })
   app.get('/health/live', (c) => c.json({ ok: true, instance }))

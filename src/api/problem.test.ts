@@ -27,6 +27,14 @@ describe('an error becomes a problem', () => {
     expect(problemOf(new ServoError('invalid', code, ''))).toMatchObject({ status, title: expect.any(String) })
   })
 
+  test('that says when to ask again, if what we need is away', async () => {
+    const away = problemResponse(new ServoError('unavailable', 'disk_full', 'the disk is full', { hint: 'Make room.' }))
+    expect([away.status, away.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(away.headers.get('content-type')).toBe('application/problem+json')
+    expect(await away.json()).toMatchObject({ code: 'disk_full', detail: 'the disk is full', hint: 'Make room.' })
+    expect(problemResponse(new ServoError('conflict', 'taken', '')).headers.has('retry-after')).toBe(false)
+  })
+
   test('that names the field, and leaves all other facts inside', async () => {
     const error = new ServoError('invalid', 'bad_body', 'capacity: too small', { facts: { field: 'capacity', path: 'secret' } })
     const response = problemResponse(error)

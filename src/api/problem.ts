@@ -37,7 +37,7 @@ const statusOfCode: Readonly<Record<string, number>> = {
 const titles: Readonly<Record<number, string>> = {
   400: 'The request is not valid',
   401: 'Who are you?',
-  403: 'Not with this token',
+  403: 'This is not allowed',
   404: 'There is no such thing',
   409: 'Not any more, or not now',
   413: 'The request is too large',
@@ -65,6 +65,8 @@ export function problemOf(error: unknown): Problem {
 export function problemResponse(error: unknown): Response {
   const problem = problemOf(error)
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
+  // Storage that fails is tried again all the time: whoever asks again in a moment learns of it soon enough.
+  if (problem.status === 503) headers.set('retry-after', '1')
   if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
   return new Response(JSON.stringify(problem), { status: problem.status, headers })
 }

@@ -8,6 +8,8 @@ export interface ClientOptions {
 
 const kindOfStatus: Readonly<Record<number, ErrorKind>> = { 404: 'not_found', 409: 'conflict', 500: 'bug', 503: 'unavailable' }
 
+const TRY_AGAIN = 'The server goes on trying. Ask again in a moment; if it stays so, look at what it prints.'
+
 /** Asks a server and reads its answers. What it refuses is thrown as the same error that it had. */
 export class Connection {
   readonly #options: ClientOptions
@@ -65,8 +67,9 @@ export class Connection {
 async function refused(response: Response): Promise<ServoError> {
   const problem = (await response.json().catch(() => ({}))) as { detail?: string; code?: string; hint?: string }
   const kind = kindOfStatus[response.status] ?? (response.status >= 500 ? 'unavailable' : 'invalid')
+  const hint = problem.hint ?? (kind === 'unavailable' ? TRY_AGAIN : undefined)
   return new ServoError(kind, problem.code ?? 'refused', problem.detail ?? `the server answered ${response.status}`, {
-    ...(problem.hint !== undefined && { hint: problem.hint }),
+    ...(hint !== undefined && { hint }),
   })
 }
 

@@ -1,0 +1,25 @@
+import { ServoError } from '../lib/error.ts'
+
+/**
+ * Refuses requests that a page of another site makes a browser send. A browser says by whom it was asked (`Origin`,
+ * `Sec-Fetch-Site`), and by which name it found us (`Host`): another name than ours is a page that was led here by its DNS.
+ * Programs such as the command line and workers are no browsers, and say neither of the first two.
+ */
+export function refuseStrangers(headers: Headers, hosts: readonly string[]): void {
+  const host = headers.get('host') ?? ''
+  const [, name = '', port = ''] = /^(.*?)(?::(\d+))?$/.exec(host) ?? []
+  if (!hosts.includes(name)) throw forbidden(`this server is not ${name.slice(0, 100)}`)
+  const origin = headers.get('origin')
+  // A page on another port of this machine is as foreign as any other.
+  if (origin !== null && !hosts.some((own) => origin === `http://${own}${port && `:${port}`}`))
+    throw forbidden(`pages of ${origin.slice(0, 100)} may not speak to this server`)
+  const site = headers.get('sec-fetch-site')
+  // `none`: somebody typed the address.
+  if (site !== null && site !== 'same-origin' && site !== 'none')
+    throw forbidden('pages of other sites may not speak to this server')
+}
+
+const forbidden = (message: string): ServoError =>
+  new ServoError('invalid', 'forbidden', message, {
+    hint: 'Use the servo command, or a program that is no browser. Pages can speak to the server that they came from.',
+  })
