@@ -3,6 +3,7 @@ import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { ServoClient } from '../client/client.ts'
 import { ServoError } from '../lib/error.ts'
+import { traceparentOf } from '../lib/traceparent.ts'
 import { configFile } from '../sdk/project-files.ts'
 import { lockFile, secretsFile } from '../server/machine/local-files.ts'
 import { urlOfHolder } from '../server/machine/process-lock.ts'
@@ -46,6 +47,9 @@ export function currentUser(): string {
     return 'local'
   }
 }
+
+/** The trace that this command is called in, as whoever called it says by the environment. */
+export const currentTrace = (): string | undefined => traceparentOf(process.env['TRACEPARENT'])
 
 /** The server that runs this project now, if one does. */
 export async function runningServer(projectDir: string): Promise<ServoClient | undefined> {

@@ -6,6 +6,12 @@ export interface ClientOptions {
   readonly token: string
 }
 
+interface Asked {
+  readonly body?: unknown
+  readonly user?: string
+  readonly traceparent?: string | undefined
+}
+
 const kindOfStatus: Readonly<Record<number, ErrorKind>> = { 404: 'not_found', 409: 'conflict', 500: 'bug', 503: 'unavailable' }
 
 /** Asks a server and reads its answers. What it refuses is thrown as the same error that it had. */
@@ -16,7 +22,7 @@ export class Connection {
     this.#options = options
   }
 
-  async json(method: string, path: string, options: { body?: unknown; user?: string } = {}): Promise<unknown> {
+  async json(method: string, path: string, options: Asked = {}): Promise<unknown> {
     return await (await this.#fetch(method, path, options)).json()
   }
 
@@ -39,12 +45,13 @@ export class Connection {
   async #fetch(
     method: string,
     path: string,
-    { body, user, signal }: { body?: unknown; user?: string; signal?: AbortSignal },
+    { body, user, traceparent, signal }: Asked & { signal?: AbortSignal },
   ): Promise<Response> {
     const { url, token } = this.#options
     const headers: Record<string, string> = { authorization: `Bearer ${token}` }
     if (body !== undefined) headers['content-type'] = 'application/json'
     if (user !== undefined) headers['x-servo-user'] = user
+    if (traceparent !== undefined) headers['traceparent'] = traceparent
     const response = await fetch(`${url}/api/v1/orchestration${path}`, {
       method,
       headers,

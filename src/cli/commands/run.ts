@@ -3,7 +3,7 @@ import { ServoError } from '../../lib/error.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
 import { followRun } from '../follow-run.ts'
 import { colours, errorColours, print, printJson, warn } from '../output.ts'
-import { currentUser, findProject, type ProjectFlags, runningServer } from '../project.ts'
+import { currentTrace, currentUser, findProject, type ProjectFlags, runningServer } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
 import { RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
 
@@ -32,10 +32,10 @@ export async function runCommand(selection: string[], flags: RunFlags): Promise<
   }
   const server = await runningServer(projectDir)
   if (server === undefined) {
-    await runHere(projectDir, flags, async (runs) => (await runs.request(body, currentUser())).run_id)
+    await runHere(projectDir, flags, async (runs) => (await runs.request(body, currentUser(), currentTrace())).run_id)
     return
   }
-  const accepted = await server.request(body, currentUser())
+  const accepted = await server.request(body, currentUser(), currentTrace())
   if (flags.wait) await watchRun(server, accepted.run_id, flags)
   else if (flags.json) printJson(accepted)
   else printAccepted(accepted)

@@ -3,7 +3,7 @@ import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
 import { followRun } from '../follow-run.ts'
 import { colours, print, printable, printJson } from '../output.ts'
-import { currentUser, findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
+import { currentTrace, currentUser, findProject, type ProjectFlags, runningServer, servoDirOf } from '../project.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
 import { printAccepted, runHere, watchRun } from './run.ts'
 
@@ -99,10 +99,10 @@ export async function rerunRun(runId: string, flags: RerunFlags): Promise<void> 
   } as const
   const { service, projectDir, live } = await open(flags)
   if (!live) {
-    await runHere(projectDir, flags, async (runs) => (await runs.rerun(runId, body, currentUser())).run_id)
+    await runHere(projectDir, flags, async (runs) => (await runs.rerun(runId, body, currentUser(), currentTrace())).run_id)
     return
   }
-  const accepted = await service.rerun(runId, body, currentUser())
+  const accepted = await service.rerun(runId, body, currentUser(), currentTrace())
   if (flags.wait) await watchRun(service, accepted.run_id, flags)
   else if (flags.json) printJson(accepted)
   else printAccepted(accepted)

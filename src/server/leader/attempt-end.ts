@@ -4,7 +4,7 @@ import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
 import { isServoError, messageOf } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { toIso } from '../../lib/time.ts'
-import { type NewEvent, newEvent } from '../../model/event.ts'
+import { type EventContext, type NewEvent, newEvent } from '../../model/event.ts'
 import type { AnyRow } from '../../model/table.ts'
 import type { Speaker } from './logs.ts'
 
@@ -12,12 +12,14 @@ export interface Ended {
   readonly workerId: string | null
   readonly startedAt: number | null
   readonly now: number
+  /** Where the fact belongs. */
+  readonly context: EventContext
 }
 
 const MAX_MESSAGE = 16_384
 
 /** What a worker reports of an attempt, as the fact that it ended. */
-export function taskFinished(of: Speaker, result: AttemptResultInput, { workerId, startedAt, now }: Ended): NewEvent {
+export function taskFinished(of: Speaker, result: AttemptResultInput, { workerId, startedAt, now, context }: Ended): NewEvent {
   const { run_id, task_key, attempt, attempt_id } = of
   const { error } = result
   return newEvent(
@@ -41,7 +43,7 @@ export function taskFinished(of: Speaker, result: AttemptResultInput, { workerId
       metrics: result.metrics ?? null,
       ...(result.outcome === 'SUCCEEDED' && keysOf(result)),
     },
-    { correlation_id: run_id },
+    context,
   )
 }
 
