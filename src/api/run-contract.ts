@@ -64,9 +64,10 @@ export interface RunLogEntry extends LogEntry {
 
 /** What the API asks of whoever folds, and answers with. */
 export interface RunsApi {
-  request(run: NewRunBody, user: string): Promise<AcceptedRun>
+  /** `traceparent` is the trace that asks; what happens in the run belongs to it. */
+  request(run: NewRunBody, user: string, traceparent?: string): Promise<AcceptedRun>
   cancel(runId: string, user: string, reason: string | undefined): Promise<{ run_id: string; accepted_event_id: string }>
-  rerun(runId: string, body: RerunBody, user: string): Promise<AcceptedRun>
+  rerun(runId: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun>
   list(query: { limit: number; state?: string | undefined }): Promise<readonly WireRow[]>
   get(runId: string): Promise<RunDetail>
   logs(runId: string, query: LogQuery): AsyncIterable<RunLogEntry>

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { traceparentOf } from '../lib/traceparent.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
 import { readQuery } from './read-query.ts'
@@ -19,7 +20,7 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
 
   app.post(runs, async (c) => {
     const body = await readBody(c.req.raw, newRunBody)
-    return c.json(await service.request(body, userOf(c.req.raw)), 202)
+    return c.json(await service.request(body, userOf(c.req.raw), traceparentOf(c.req.header('traceparent'))), 202)
   })
 
   app.get(runs, async (c) => c.json({ runs: await service.list(readQuery(listQuery, c.req.query())) }))
@@ -33,7 +34,10 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
 
   app.post(`${runs}/:run_id/rerun`, async (c) => {
     const body = await readBody(c.req.raw, rerunBody)
-    return c.json(await service.rerun(c.req.param('run_id'), body, userOf(c.req.raw)), 202)
+    return c.json(
+      await service.rerun(c.req.param('run_id'), body, userOf(c.req.raw), traceparentOf(c.req.header('traceparent'))),
+      202,
+    )
   })
 
   app.get(`${runs}/:run_id/logs`, (c) => lines(service.logs(c.req.param('run_id'), readQuery(logQuery, c.req.query()))))

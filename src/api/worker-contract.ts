@@ -46,10 +46,11 @@ export interface HeartbeatAnswer {
 
 /** What the API asks of whoever folds. Claims are verified before; verdicts are those of the fold, of facts that are durable. */
 export interface TaskCallbacks {
-  started(claims: AttemptClaims, body: { readonly worker_id: string }): Promise<StartAnswer>
+  /** `traceparent` is the trace that the worker is in, if it says so. */
+  started(claims: AttemptClaims, body: { readonly worker_id: string }, traceparent?: string): Promise<StartAnswer>
   heartbeat(claims: AttemptClaims, body: { readonly worker_id?: string | undefined }): Promise<HeartbeatAnswer>
   /** `duplicate` when the same result is on record already: a worker that never heard our answer says it again. */
-  completed(claims: AttemptClaims, result: AttemptResult): Promise<Verdict>
+  completed(claims: AttemptClaims, result: AttemptResult, traceparent?: string): Promise<Verdict>
   /** Work for this worker, at most `capacity`, without waiting. What is handed out is not handed out again for a while. */
   claim(request: ClaimRequest): Promise<readonly DispatchEnvelope[]>
   /** Calls when there may be work to claim, until what it returns is called. */

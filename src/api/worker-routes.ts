@@ -1,6 +1,7 @@
 import { type Context, Hono } from 'hono'
 import { dispatchId, queueSafeId } from '../domain/dispatch/identity.ts'
 import { ServoError } from '../lib/error.ts'
+import { traceparentOf } from '../lib/traceparent.ts'
 import type { Verdict } from '../model/event.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import { addressed, type ReturnAddress } from './addressed.ts'
@@ -31,7 +32,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   app.post(`${tasks}/started`, async (c) => {
     const claims = speaker(c, options)
     const { worker_id } = echoing(claims, await readBody(c.req.raw, startedBody))
-    const answer = await callbacks.started(claims, { worker_id })
+    const answer = await callbacks.started(claims, { worker_id }, traceparentOf(c.req.header('traceparent')))
     refuseIgnored(answer.verdict)
     if (answer.verdict.kind === 'duplicate' && answer.worker_id && answer.worker_id !== worker_id) throw startedElsewhere()
     return c.json({ should_cancel: answer.should_cancel, ...(answer.reason !== undefined && { reason: answer.reason }) })
@@ -54,7 +55,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   app.post(`${tasks}/completed`, async (c) => {
     const claims = speaker(c, options)
     const { attempt_id: _, ...result } = echoing(claims, await readBody(c.req.raw, completedBody))
-    const verdict = await callbacks.completed(claims, result)
+    const verdict = await callbacks.completed(claims, result, traceparentOf(c.req.header('traceparent')))
     refuseIgnored(verdict)
     // Kept, and counted as soon as what it waits for is seen: not lost, but not yet visible either.
     return c.json({ accepted: true }, verdict.kind === 'parked' ? 202 : 200)

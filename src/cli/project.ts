@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { ServoError } from '../lib/error.ts'
+import { traceparentOf } from '../lib/traceparent.ts'
 import { configFile } from '../sdk/project-files.ts'
 import type { LocalComponents } from '../server/components.ts'
 
@@ -43,6 +44,9 @@ export function currentUser(): string {
     return 'local'
   }
 }
+
+/** The trace that this command is called in, as whoever called it says by the environment. */
+export const currentTrace = (): string | undefined => traceparentOf(process.env['TRACEPARENT'])
 
 /** What the project's folder is made of. Loaded when it is needed: `servo --help` shall not wait for it. */
 export async function componentsOf(projectDir: string): Promise<LocalComponents> {

@@ -30,8 +30,8 @@ export class ServoClient implements RunsApi {
     this.api = { runs: this, assets: this.assets, statuses: this.statuses }
   }
 
-  async request(run: NewRunBody, user: string): Promise<AcceptedRun> {
-    return (await this.#server.json('POST', '/runs', { body: run, user })) as AcceptedRun
+  async request(run: NewRunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
+    return (await this.#server.json('POST', '/runs', { body: run, user, traceparent })) as AcceptedRun
   }
 
   async cancel(
@@ -43,8 +43,12 @@ export class ServoClient implements RunsApi {
     return (await this.#server.json('POST', `/runs/${encodeURIComponent(runId)}/cancel`, { body, user })) as AcceptedRun
   }
 
-  async rerun(runId: string, body: RerunBody, user: string): Promise<AcceptedRun> {
-    return (await this.#server.json('POST', `/runs/${encodeURIComponent(runId)}/rerun`, { body, user })) as AcceptedRun
+  async rerun(runId: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
+    return (await this.#server.json('POST', `/runs/${encodeURIComponent(runId)}/rerun`, {
+      body,
+      user,
+      traceparent,
+    })) as AcceptedRun
   }
 
   async list({ limit, state }: { limit: number; state?: string | undefined }): Promise<readonly WireRow[]> {

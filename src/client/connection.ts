@@ -6,6 +6,12 @@ export interface ClientOptions {
   readonly token: string
 }
 
+interface Asked {
+  readonly body?: unknown
+  readonly user?: string
+  readonly traceparent?: string | undefined
+}
+
 const kindOfStatus: Readonly<Record<number, ErrorKind>> = { 404: 'not_found', 409: 'conflict', 500: 'bug', 503: 'unavailable' }
 
 const TRY_AGAIN = 'The server goes on trying. Ask again in a moment; if it stays so, look at what it prints.'
@@ -18,7 +24,7 @@ export class Connection {
     this.#options = options
   }
 
-  async json(method: string, path: string, options: { body?: unknown; user?: string } = {}): Promise<unknown> {
+  async json(method: string, path: string, options: Asked = {}): Promise<unknown> {
     return await (await this.#fetch(method, path, options)).json()
   }
 
@@ -41,12 +47,13 @@ export class Connection {
   async #fetch(
     method: string,
     path: string,
-    { body, user, signal }: { body?: unknown; user?: string; signal?: AbortSignal },
+    { body, user, traceparent, signal }: Asked & { signal?: AbortSignal },
   ): Promise<Response> {
     const { url, token } = this.#options
     const headers: Record<string, string> = { authorization: `Bearer ${token}` }
     if (body !== undefined) headers['content-type'] = 'application/json'
     if (user !== undefined) headers['x-servo-user'] = user
+    if (traceparent !== undefined) headers['traceparent'] = traceparent
     const response = await fetch(`${url}/api/v1/orchestration${path}`, {
       method,
       headers,

@@ -59,11 +59,11 @@ export class Remote {
     return this.post(`/tasks/${of.task_id}/${what}`, this.#renewed.get(of.attempt_id) ?? of.task_token ?? '', body)
   }
 
-  async post(path: string, token: string, body: object): Promise<Answer> {
+  async post(path: string, token: string, body: object, headers: Record<string, string> = {}): Promise<Answer> {
     const response = await this.#app.request(`/api/v1/orchestration${path}`, {
       method: 'POST',
       body: JSON.stringify(body),
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
     })
     return { status: response.status, body: await response.json() }
   }

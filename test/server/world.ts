@@ -98,7 +98,7 @@ export class World {
     ])
   }
 
-  async request(name: string, selection = '*', options: { priority?: number } = {}): Promise<string> {
+  async request(name: string, selection = '*', options: { priority?: number; traceparent?: string } = {}): Promise<string> {
     const { run_id, event } = runRequested(scope, secret, {
       run_key: `manual:${name}`,
       asset_selection: [selection],

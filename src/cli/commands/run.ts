@@ -5,7 +5,7 @@ import { nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
 import { followRun } from '../follow-run.ts'
 import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
-import { componentsOf, currentUser, findProject, type ProjectFlags } from '../project.ts'
+import { componentsOf, currentTrace, currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
 import { RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
 
@@ -34,7 +34,7 @@ export async function runCommand(selection: string[], flags: RunFlags): Promise<
     ...(flags.label !== undefined && { labels: labelsFlag(flags.label) }),
     ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority, { min: -1_000, max: 1_000 }) }),
   }
-  await requestRun(flags, (runs) => runs.request(body, currentUser()))
+  await requestRun(flags, (runs) => runs.request(body, currentUser(), currentTrace()))
 }
 
 /** Hands a request for a run to whoever leads; when nobody does, leads until the run is over. */

@@ -3,7 +3,7 @@ import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
 import { followRun } from '../follow-run.ts'
 import { colours, print, printable, printJson } from '../output.ts'
-import { currentUser, type ProjectFlags } from '../project.ts'
+import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
 import { ask, tell } from '../workspace.ts'
 import { requestRun } from './run.ts'
@@ -87,7 +87,7 @@ export async function rerunRun(runId: string, flags: RerunFlags): Promise<void> 
     ...(flags.select !== undefined && { selection: flags.select }),
     ...(flags.key !== undefined && { key: flags.key }),
   } as const
-  await requestRun(flags, (runs) => runs.rerun(runId, body, currentUser()))
+  await requestRun(flags, (runs) => runs.rerun(runId, body, currentUser(), currentTrace()))
 }
 
 export interface LogFlags extends ProjectFlags {

@@ -1,8 +1,10 @@
 import { Heap } from '../../lib/heap.ts'
 import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
 import type { AnyRow, Row } from '../../model/table.ts'
 import { pools } from '../assets/pools.table.ts'
+import { becauseOf } from '../runs/event-context.ts'
 import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
 import { DispatchRequested } from './dispatch-requested.event.ts'
 import { attemptId } from './identity.ts'
@@ -123,7 +125,7 @@ export function dispatchController(limits: () => Limits): Controller {
       if (table === pools) limitPool(row as Row<typeof pools>)
       else observe(row as TaskRow)
     },
-    decide(): readonly NewEvent[] {
+    decide({ rows }): readonly NewEvent[] {
       const events: NewEvent[] = []
       if (queued.size === 0) return events
       const chosen: Lane[] = []
@@ -133,7 +135,7 @@ export function dispatchController(limits: () => Limits): Controller {
         queued.delete(task)
         chosen.push(lane)
         count(lane, 1)
-        events.push(requested(task, lane.queue.name))
+        events.push(requested(rows, task, lane.queue.name))
       }
       // Counted when the row says so: a dispatch that comes to nothing takes no room.
       for (const lane of chosen) count(lane, -1)
@@ -142,7 +144,8 @@ export function dispatchController(limits: () => Limits): Controller {
   }
 }
 
-function requested({ run_id, task_key, attempt }: Ready, queue: string): NewEvent {
+function requested(rows: Rows, task: Ready, queue: string): NewEvent {
+  const { run_id, task_key, attempt } = task
   const payload = { run_id, task_key, attempt, attempt_id: attemptId(run_id, task_key, attempt), worker_queue: queue }
-  return newEvent(DispatchRequested, payload, { correlation_id: run_id })
+  return newEvent(DispatchRequested, payload, becauseOf(rows, task))
 }

@@ -4,6 +4,7 @@ import { type Controller, MAX_LAG_MS } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { Row } from '../../model/table.ts'
+import { becauseOf } from '../runs/event-context.ts'
 import { runs } from '../runs/runs.table.ts'
 import { dispatchOutbox } from './dispatch-outbox.table.ts'
 import { DispatchRepeated } from './dispatch-repeated.event.ts'
@@ -51,7 +52,7 @@ export function stuckDispatchController(stuckAfterMs: () => number): Controller 
         known.delete(dispatch)
         if (!isWithQueue(dispatch) || isCancelled(rows, dispatch)) continue
         if (lagMs > MAX_LAG_MS) waitUntil(now + LOOK_AGAIN_MS, dispatch)
-        else events.push(repeated(dispatch, nextOffer(dispatch, now)))
+        else events.push(repeated(rows, dispatch, nextOffer(dispatch, now)))
       }
       return events
     },
@@ -64,6 +65,7 @@ const isWithQueue = ({ worker_queue, status }: Dispatch): boolean =>
 
 const isCancelled = (rows: Rows, { run_id }: Dispatch): boolean => rows.hot(runs).get(run_id)?.cancel_requested_at !== null
 
-function repeated({ run_id, task_key, attempt }: Dispatch, offer: number): NewEvent {
-  return newEvent(DispatchRepeated, { run_id, task_key, attempt, offer }, { correlation_id: run_id })
+function repeated(rows: Rows, dispatch: Dispatch, offer: number): NewEvent {
+  const { run_id, task_key, attempt } = dispatch
+  return newEvent(DispatchRepeated, { run_id, task_key, attempt, offer }, becauseOf(rows, dispatch))
 }

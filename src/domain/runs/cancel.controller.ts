@@ -28,7 +28,8 @@ export function cancelController(graceMs: () => number): Controller {
       if (run.cancel_requested_at === null || isRunOver(run.state)) due.delete(run)
       else if (!due.has(run)) due.set(run, run.cancel_requested_at + graceMs() + REPORT_MS)
     },
-    decide({ rows, now, lagMs }): readonly NewEvent[] {
+    decide(observed): readonly NewEvent[] {
+      const { rows, now, lagMs } = observed
       const events: NewEvent[] = []
       for (const [run, at] of due) {
         if (now < at) continue
@@ -39,7 +40,7 @@ export function cancelController(graceMs: () => number): Controller {
         due.delete(run)
         const error_message = 'the run was cancelled, and the worker did not stop in time'
         for (const attempt of attemptsElsewhere(rows, run))
-          events.push(givenUp(attempt, { outcome: 'CANCELLED', error_message }, now))
+          events.push(givenUp(attempt, { outcome: 'CANCELLED', error_message, because: run }, observed))
       }
       return events
     },

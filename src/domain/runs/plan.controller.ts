@@ -8,6 +8,7 @@ import { GraphPartitions } from '../assets/graph-partitions.ts'
 import { planRun } from '../assets/plan.ts'
 import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
 import { PlanCreated } from '../tasks/plan-created.event.ts'
+import { becauseOf } from './event-context.ts'
 import { type RunRow, runs } from './runs.table.ts'
 
 /** Turns every run that was asked for into tasks, by the newest graph there is; the plan remembers which one that was. */
@@ -35,7 +36,7 @@ export function planController(): Controller {
         if (!isUnplanned(run)) continue
         const plan = planRun({ run, graph: assets, graphVersion: version, partitions })
         const parts = 'error' in plan ? [failed(run, version, plan.error)] : plan.events
-        for (const part of parts) events.push(newEvent(PlanCreated, part, { correlation_id: run.run_id }))
+        for (const part of parts) events.push(newEvent(PlanCreated, part, becauseOf(rows, run)))
       }
       unplanned.clear()
       return events

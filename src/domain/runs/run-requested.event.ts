@@ -103,6 +103,7 @@ export const RunRequested = defineEvent({
       partition_selection: request.partition_selection ?? null,
       labels: request.labels,
       priority: request.priority,
+      traceparent: event.traceparent ?? null,
       plan_id: null,
       graph_version: null,
       plan_parts: 0,

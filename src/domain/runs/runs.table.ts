@@ -23,6 +23,7 @@ export const runs = defineTable({
     partition_selection: col.optional(col.strings('Partition keys, null for the whole asset.')),
     labels: col.map('Free labels from whoever asked.'),
     priority: col.int('Larger runs first.'),
+    traceparent: col.optional(col.string('The W3C trace context of whoever asked, null when there was none.')),
     plan_id: col.optional(col.string('The plan that turned the selection into tasks.')),
     graph_version: col.optional(col.string('Version of the asset graph the plan is pinned to.')),
     plan_parts: col.int('Parts the plan has; 0 before the first arrives.'),

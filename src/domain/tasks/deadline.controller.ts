@@ -1,6 +1,8 @@
 import { SECOND_MS, toIso } from '../../lib/time.ts'
 import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import { becauseOf } from '../runs/event-context.ts'
 import { runSubject } from '../subjects.ts'
 import type { OnAlarm } from '../timers/alarm.controller.ts'
 import { TimerRequested } from '../timers/timer-requested.event.ts'
@@ -38,7 +40,7 @@ export function deadlineController(): Controller {
         if (deadline === undefined) continue
         // The slot outlives attempts: an alarm for an earlier one may still be there.
         const timer = rows.hot(timers).get(runSubject(run_id), timerSlot({ timer_type: 'SLA_CHECK', run_id, task_key }))
-        if (timer === undefined || timer.fire_at < deadline + GRACE_MS) events.push(checkAt(attempt, deadline + GRACE_MS))
+        if (timer === undefined || timer.fire_at < deadline + GRACE_MS) events.push(checkAt(rows, attempt, deadline + GRACE_MS))
       }
       begun.clear()
       return events
@@ -47,7 +49,8 @@ export function deadlineController(): Controller {
 }
 
 /** What follows when the alarm goes off: an attempt that had its time and its grace has failed. */
-export const onDeadline: OnAlarm = ({ run_id, task_key, fire_at }, { rows, now }) => {
+export const onDeadline: OnAlarm = ({ run_id, task_key, fire_at }, observed) => {
+  const { rows, now } = observed
   const task = rows.hot(tasks).get(run_id ?? '', task_key ?? '')
   const attempt = task && rows.hot(taskAttempts).get(task.run_id, task.task_key, task.attempt)
   if (task === undefined || attempt === undefined || !runsElsewhere(attempt)) return []
@@ -55,12 +58,13 @@ export const onDeadline: OnAlarm = ({ run_id, task_key, fire_at }, { rows, now }
   if (deadline === undefined) return []
   // Its result may be on the way since before anybody was here to take it.
   const endsAt = now - fire_at > GRACE_MS ? now + GRACE_MS : deadline + GRACE_MS
-  if (now < endsAt) return [checkAt(attempt, endsAt)]
+  if (now < endsAt) return [checkAt(rows, attempt, endsAt)]
   const error_message = `it ran for more than ${task.timeout_sec} s, and did not stop when it was told to`
-  return [givenUp(attempt, { outcome: 'FAILED', error_category: 'timeout', error_message }, now)]
+  return [givenUp(attempt, { outcome: 'FAILED', error_category: 'timeout', error_message }, observed)]
 }
 
-function checkAt({ run_id, task_key, attempt }: Readonly<AttemptRow>, at: number): NewEvent {
+function checkAt(rows: Rows, row: Readonly<AttemptRow>, at: number): NewEvent {
+  const { run_id, task_key, attempt } = row
   const timer = { timer_type: 'SLA_CHECK', run_id, task_key, attempt, fire_at: toIso(at) } as const
-  return newEvent(TimerRequested, timer, { correlation_id: run_id })
+  return newEvent(TimerRequested, timer, becauseOf(rows, row))
 }

@@ -1,6 +1,8 @@
 import { toIso } from '../../lib/time.ts'
+import type { Observed } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Row } from '../../model/table.ts'
+import { becauseOf } from '../runs/event-context.ts'
 import type { Outcome, taskAttempts } from './task-attempts.table.ts'
 import { TaskFinished } from './task-finished.event.ts'
 
@@ -10,10 +12,16 @@ export interface GivingUp {
   readonly outcome: Extract<Outcome, 'FAILED' | 'CANCELLED'>
   readonly error_category?: string
   readonly error_message: string
+  /** The row on which that was decided, if it is not the attempt itself. */
+  readonly because?: { readonly run_id: string; readonly row_version: string }
 }
 
 /** The end of an attempt whose worker does not report it. If it does after all, that changes nothing any more. */
-export function givenUp(attempt: Readonly<AttemptRow>, why: GivingUp, now: number): NewEvent {
+export function givenUp(
+  attempt: Readonly<AttemptRow>,
+  { because = attempt, ...why }: GivingUp,
+  { rows, now }: Pick<Observed, 'rows' | 'now'>,
+): NewEvent {
   const { run_id, task_key, attempt_id, worker_id, started_at } = attempt
   const ended = {
     run_id,
@@ -25,5 +33,5 @@ export function givenUp(attempt: Readonly<AttemptRow>, why: GivingUp, now: numbe
     completed_at: toIso(now),
     ...why,
   }
-  return newEvent(TaskFinished, ended, { correlation_id: run_id })
+  return newEvent(TaskFinished, ended, becauseOf(rows, because))
 }

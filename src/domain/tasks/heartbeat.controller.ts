@@ -2,6 +2,7 @@ import { SECOND_MS, toIso } from '../../lib/time.ts'
 import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
+import { becauseOf } from '../runs/event-context.ts'
 import { runSubject } from '../subjects.ts'
 import type { OnAlarm } from '../timers/alarm.controller.ts'
 import { TimerRequested } from '../timers/timer-requested.event.ts'
@@ -34,7 +35,7 @@ export function heartbeatController(): Controller {
         if (!runsElsewhere(attempt)) continue
         const timer = rows.hot(timers).get(runSubject(attempt.run_id), timerSlot(checkOf(attempt)))
         if (timer?.state === 'SCHEDULED') continue
-        events.push(checkAt(attempt, now + patienceWith(rows, attempt)))
+        events.push(checkAt(rows, attempt, now + patienceWith(rows, attempt)))
       }
       begun.clear()
       return events
@@ -48,24 +49,25 @@ export function heartbeatController(): Controller {
  */
 export const onHeartbeatCheck =
   (lastSign: (attemptId: string) => number): OnAlarm =>
-  ({ run_id, task_key, attempt: number, fire_at }, { rows, now }) => {
+  ({ run_id, task_key, attempt: number, fire_at }, observed) => {
+    const { rows, now } = observed
     const attempt = rows.hot(taskAttempts).get(run_id ?? '', task_key ?? '', number ?? 0)
     if (attempt === undefined || !runsElsewhere(attempt)) return []
     const patience = patienceWith(rows, attempt)
     const heard = Math.max(attempt.started_at ?? 0, attempt.last_heartbeat_at ?? 0, lastSign(attempt.attempt_id))
     // Nobody could be heard while nobody listened: the worker gets its time once more.
     const silentAt = (now - fire_at > LATE_MS ? now : heard) + patience
-    if (now < silentAt) return [checkAt(attempt, silentAt)]
+    if (now < silentAt) return [checkAt(rows, attempt, silentAt)]
     const error_message = `nothing was heard of the worker ${attempt.worker_id} for ${Math.round((now - heard) / SECOND_MS)} s`
-    return [givenUp(attempt, { outcome: 'FAILED', error_category: LOST, error_message }, now)]
+    return [givenUp(attempt, { outcome: 'FAILED', error_category: LOST, error_message }, observed)]
   }
 
 const checkOf = ({ run_id, task_key, attempt }: Readonly<AttemptRow>) =>
   ({ timer_type: 'HEARTBEAT_CHECK', run_id, task_key, attempt }) as const
 
-function checkAt(attempt: Readonly<AttemptRow>, at: number): NewEvent {
+function checkAt(rows: Rows, attempt: Readonly<AttemptRow>, at: number): NewEvent {
   const fire_at = toIso(Math.ceil(at / ROUND_MS) * ROUND_MS)
-  return newEvent(TimerRequested, { ...checkOf(attempt), fire_at }, { correlation_id: attempt.run_id })
+  return newEvent(TimerRequested, { ...checkOf(attempt), fire_at }, becauseOf(rows, attempt))
 }
 
 function patienceWith(rows: Rows, { run_id, task_key }: Readonly<AttemptRow>): number {

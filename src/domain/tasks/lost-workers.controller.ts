@@ -21,12 +21,12 @@ export function lostWorkersController(instance: string): Controller {
       const { state, worker_id } = attempt
       if (state === 'RUNNING' && worker_id !== null && isLocalWorker(worker_id) && worker_id !== own) orphans.add(attempt)
     },
-    decide({ now }): readonly NewEvent[] {
+    decide(observed): readonly NewEvent[] {
       const events: NewEvent[] = []
       for (const attempt of orphans) {
         if (attempt.state !== 'RUNNING') continue
         const error_message = 'the process that ran this attempt ended before it did'
-        events.push(givenUp(attempt, { outcome: 'FAILED', error_category: LOST, error_message }, now))
+        events.push(givenUp(attempt, { outcome: 'FAILED', error_category: LOST, error_message }, observed))
       }
       orphans.clear()
       return events

@@ -2,7 +2,9 @@ import { Heap } from '../../lib/heap.ts'
 import { SECOND_MS, toIso } from '../../lib/time.ts'
 import { type Controller, MAX_LAG_MS, type Observed } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
 import type { Row } from '../../model/table.ts'
+import { becauseOf } from '../runs/event-context.ts'
 import { TimerFired } from './timer-fired.event.ts'
 import { type TimerType, timers } from './timers.table.ts'
 
@@ -47,7 +49,7 @@ export function alarmController(following: Partial<Record<TimerType, OnAlarm>> =
           continue
         }
         known.delete(timer)
-        events.push(fired(timer), ...(following[timer.timer_type]?.(timer, observed) ?? []))
+        events.push(fired(observed.rows, timer), ...(following[timer.timer_type]?.(timer, observed) ?? []))
       }
       return events
     },
@@ -55,10 +57,11 @@ export function alarmController(following: Partial<Record<TimerType, OnAlarm>> =
   }
 }
 
-function fired({ timer_type, run_id, task_key, attempt, schedule_id, fire_at, payload }: Readonly<TimerRow>): NewEvent {
+function fired(rows: Rows, timer: Readonly<TimerRow>): NewEvent {
+  const { timer_type, run_id, task_key, attempt, schedule_id, fire_at, payload, row_version } = timer
   return newEvent(
     TimerFired,
     { timer_type, run_id, task_key, attempt, schedule_id, fire_at: toIso(fire_at), payload },
-    run_id === null ? {} : { correlation_id: run_id },
+    run_id === null ? { causation_id: row_version } : becauseOf(rows, { run_id, row_version }),
   )
 }

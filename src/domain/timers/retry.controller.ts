@@ -3,6 +3,7 @@ import { sha256Bytes } from '../../lib/hash.ts'
 import { toIso } from '../../lib/time.ts'
 import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
+import { becauseOf } from '../runs/event-context.ts'
 import { runSubject } from '../subjects.ts'
 import { taskAttempts } from '../tasks/task-attempts.table.ts'
 import { LOST, type TaskRow, tasks } from '../tasks/tasks.table.ts'
@@ -47,7 +48,7 @@ export function retryController(): Controller {
             ? 0
             : retryDelayMs(policy, failed?.attempt_id ?? '', attempt - (task.lost_attempts ?? 0))
         const fireAt = Math.max(failedAt + delay, task.retry_not_before ?? 0)
-        events.push(newEvent(TimerRequested, { ...timer, fire_at: toIso(fireAt) }, { correlation_id: run_id }))
+        events.push(newEvent(TimerRequested, { ...timer, fire_at: toIso(fireAt) }, becauseOf(rows, task)))
       }
       waiting.clear()
       return events

@@ -6,7 +6,7 @@ import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
 import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { toIso } from '../../lib/time.ts'
-import { type NewEvent, newEvent } from '../../model/event.ts'
+import { type EventContext, type NewEvent, newEvent } from '../../model/event.ts'
 import type { AnyRow } from '../../model/table.ts'
 import { placeOf } from './inputs.ts'
 import type { Speaker } from './logs.ts'
@@ -17,12 +17,18 @@ export interface Ended {
   readonly workerId: string | null
   readonly startedAt: number | null
   readonly now: number
+  /** Where the fact belongs. */
+  readonly context: EventContext
 }
 
 const MAX_MESSAGE = 16_384
 
 /** What a worker reports of an attempt, as the fact that it ended. Refuses what it cannot have made. */
-export function taskFinished(of: Speaker, result: AttemptResultInput, { task, workerId, startedAt, now }: Ended): NewEvent {
+export function taskFinished(
+  of: Speaker,
+  result: AttemptResultInput,
+  { task, workerId, startedAt, now, context }: Ended,
+): NewEvent {
   const { run_id, task_key, attempt, attempt_id } = of
   checkPath(result, task)
   const { error } = result
@@ -47,7 +53,7 @@ export function taskFinished(of: Speaker, result: AttemptResultInput, { task, wo
       metrics: result.metrics ?? null,
       ...(result.outcome === 'SUCCEEDED' && keysOf(result)),
     },
-    { correlation_id: run_id },
+    context,
   )
 }
 

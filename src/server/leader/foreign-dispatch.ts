@@ -4,6 +4,7 @@ import type { AttemptResult, AttemptResultInput, DispatchEnvelope } from '../../
 import { DispatchEnqueued } from '../../domain/dispatch/dispatch-enqueued.event.ts'
 import { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
 import { LOCAL_QUEUE } from '../../domain/dispatch/queue.ts'
+import { aboutRun } from '../../domain/runs/event-context.ts'
 import { isRunOver, type RunRow, runs } from '../../domain/runs/runs.table.ts'
 import { attemptInFlight, isVerdict } from '../../domain/tasks/attempt-phase.ts'
 import { deadlineOf } from '../../domain/tasks/deadline.controller.ts'
@@ -108,11 +109,11 @@ export class ForeignDispatch implements TaskCallbacks {
     return this.#offers.onWork(call)
   }
 
-  async started(claims: AttemptClaims, { worker_id }: { worker_id: string }): Promise<StartAnswer> {
+  async started(claims: AttemptClaims, { worker_id }: { worker_id: string }, traceparent?: string): Promise<StartAnswer> {
     const { run_id, task_key, attempt, attempt_id } = claims
     const started_at = toIso(this.#options.clock.now())
     const start = { run_id, task_key, attempt, attempt_id, worker_id, started_at }
-    const verdict = await this.#submit(newEvent(TaskStarted, start, { correlation_id: run_id }))
+    const verdict = await this.#submit(newEvent(TaskStarted, start, aboutRun(this.#rows, run_id, traceparent)))
     const owner = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)?.worker_id ?? null
     return { verdict, worker_id: owner, ...this.#orders(claims) }
   }
@@ -132,16 +133,18 @@ export class ForeignDispatch implements TaskCallbacks {
     this.#heartbeats.heard(claims, {
       timeoutMs: task.heartbeat_timeout_sec * SECOND_MS,
       writtenAt: Math.max(attempt?.last_heartbeat_at ?? 0, attempt?.started_at ?? 0),
+      context: aboutRun(this.#rows, claims.run_id),
     })
     return { verdict: applied, ...this.#orders(claims) }
   }
 
-  async completed(claims: AttemptClaims, result: AttemptResult): Promise<Verdict> {
+  async completed(claims: AttemptClaims, result: AttemptResult, traceparent?: string): Promise<Verdict> {
     const { run_id, task_key, attempt } = claims
     const known = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)
     const { worker_id: workerId = null, started_at: startedAt = null } = known ?? {}
     const task = this.#rows.hot(tasks).get(run_id, task_key)
-    const ended = taskFinished(claims, result, { task, workerId, startedAt, now: this.#options.clock.now() })
+    const context = aboutRun(this.#rows, run_id, traceparent)
+    const ended = taskFinished(claims, result, { task, workerId, startedAt, now: this.#options.clock.now(), context })
     const verdict = await this.#submit(ended)
     if (verdict.kind !== 'ignored') return verdict
     const recorded = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt) ?? (await this.#options.history?.(claims))
@@ -215,7 +218,7 @@ export class ForeignDispatch implements TaskCallbacks {
     // A worker that begins before the queue has answered says more than the queue does.
     if (this.#closed || this.#rows.hot(dispatchOutbox).get(run_id, task_key, attempt)?.status === 'ACKED') return
     const ack = { run_id, task_key, attempt, status, ...(number > 1 && { offer: number }) }
-    await this.#options.submit([newEvent(DispatchEnqueued, ack, { correlation_id: run_id })])
+    await this.#options.submit([newEvent(DispatchEnqueued, ack, aboutRun(this.#rows, run_id))])
   }
 
   /** What no worker was given ends at once; whoever has something is told when it speaks next. */
@@ -230,6 +233,7 @@ export class ForeignDispatch implements TaskCallbacks {
       workerId: null,
       startedAt: null,
       now: this.#options.clock.now(),
+      context: aboutRun(this.#rows, offer.run_id),
     })
     this.#options.submit([event]).catch(() => undefined)
   }

@@ -1,12 +1,20 @@
 import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
 import { SECOND_MS, toIso } from '../../lib/time.ts'
-import { type NewEvent, newEvent } from '../../model/event.ts'
+import { type EventContext, type NewEvent, newEvent } from '../../model/event.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { Speaker } from './logs.ts'
 
 export interface HeartbeatsOptions {
   readonly clock: AlarmClock
   readonly submit: (events: readonly NewEvent[]) => Promise<unknown>
+}
+
+interface HeardOf {
+  readonly timeoutMs: number
+  /** The last sign of life on record. */
+  readonly writtenAt: number
+  /** Where the fact belongs, if it is written. */
+  readonly context: EventContext
 }
 
 interface Heard {
@@ -32,8 +40,7 @@ export class Heartbeats {
     this.#since = options.clock.now()
   }
 
-  /** `writtenAt` is the last sign of life on record. */
-  heard(of: Speaker, { timeoutMs, writtenAt }: { timeoutMs: number; writtenAt: number }): void {
+  heard(of: Speaker, { timeoutMs, writtenAt, context }: HeardOf): void {
     const now = this.#options.clock.now()
     const known = this.#heard.get(of.attempt_id) ?? { at: now, writtenAt }
     this.#heard.set(of.attempt_id, known)
@@ -42,7 +49,7 @@ export class Heartbeats {
     known.writtenAt = now
     const { run_id, task_key, attempt, attempt_id } = of
     const beat = { run_id, task_key, attempt, attempt_id, heartbeat_at: toIso(now) }
-    this.#due.push(newEvent(TaskHeartbeat, beat, { correlation_id: run_id }))
+    this.#due.push(newEvent(TaskHeartbeat, beat, context))
     if (this.#due.length === 1) this.#options.clock.after(TOGETHER_MS, () => this.#write())
   }
 

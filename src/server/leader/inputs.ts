@@ -52,6 +52,7 @@ export async function envelopeFor(
             values: task.partition_values,
             ...(task.partition_keys && { keys: [...task.partition_keys] }),
           },
+    ...(run?.traceparent && { traceparent: run.traceparent }),
     payload: {
       graph_version: run?.graph_version ?? null,
       inputs,

@@ -1,6 +1,7 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
 import { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
 import { LOCAL_QUEUE } from '../../domain/dispatch/queue.ts'
+import { aboutRun } from '../../domain/runs/event-context.ts'
 import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
 import { type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
@@ -8,7 +9,7 @@ import { localWorkerId } from '../../domain/tasks/worker-id.ts'
 import type { Reactor } from '../../engine/loop.ts'
 import { isServoError } from '../../lib/error.ts'
 import { SECOND_MS, toIso } from '../../lib/time.ts'
-import { type NewEvent, newEvent } from '../../model/event.ts'
+import { type EventContext, type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { Row } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
@@ -108,7 +109,13 @@ export class LocalDispatch {
     // Workers that were ended with this process tell nothing about their attempts.
     if (this.#closed) return
     const { instance, clock } = this.#options
-    const ended = { task, workerId: localWorkerId(instance), startedAt: running.startedAt ?? null, now: clock.now() }
+    const ended = {
+      task,
+      workerId: localWorkerId(instance),
+      startedAt: running.startedAt ?? null,
+      now: clock.now(),
+      context: this.#contextOf(dispatch),
+    }
     const report = (what: AttemptResultInput): Promise<unknown> => this.#submit([taskFinished(dispatch, what, ended)])
     this.#ended.add(dispatch.attempt_id)
     try {
@@ -178,11 +185,15 @@ export class LocalDispatch {
         worker_id: localWorkerId(instance),
         started_at: toIso(startedAt),
       }
-      events.push(newEvent(TaskStarted, start, { correlation_id: run_id }))
+      events.push(newEvent(TaskStarted, start, this.#contextOf(running.dispatch)))
     }
     this.#unreported = later
     if (later.length > 0) clock.after(REPORT_START_AFTER_MS, () => this.#reportStarts())
     if (events.length > 0 && !this.#closed) void this.#submit(events).catch(() => undefined)
+  }
+
+  #contextOf({ run_id }: Readonly<Dispatch>): EventContext {
+    return aboutRun(this.#options.rows(), run_id)
   }
 
   #cancelRun(run: Readonly<Row<typeof runs>>): void {

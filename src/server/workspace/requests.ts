@@ -9,6 +9,7 @@ export interface RunRequest extends RequestedWork {
   readonly source: SourceRef
   readonly priority?: number
   readonly actor?: string
+  readonly traceparent?: string | undefined
 }
 
 /** The fact that somebody asked for a run, and the id the run will have. */
@@ -27,7 +28,11 @@ export function runRequested(scope: Scope, secret: TenantSecret, request: RunReq
       labels: request.labels ?? {},
       priority: request.priority ?? 0,
     },
-    { correlation_id: run_id, ...(request.actor !== undefined && { actor: request.actor }) },
+    {
+      correlation_id: run_id,
+      ...(request.actor !== undefined && { actor: request.actor }),
+      ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
+    },
   )
   return { run_id, event }
 }

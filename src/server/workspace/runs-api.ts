@@ -29,9 +29,9 @@ export interface Live {
 /** Everything that can be asked of runs, as the API and the commands ask it. */
 export function runsApi({ runs: commands, reader, live, store, paths }: RunsApiOptions): RunsApi {
   return {
-    request: (body: NewRunBody, user) => commands.request({ ...body, user }),
+    request: (body: NewRunBody, user, traceparent) => commands.request({ ...body, user, traceparent }),
     cancel: (runId, user, reason) => commands.cancel(runId, user, reason),
-    rerun: (runId, body: RerunBody, user) => commands.rerun(runId, { ...body, user }),
+    rerun: (runId, body: RerunBody, user, traceparent) => commands.rerun(runId, { ...body, user, traceparent }),
     list: ({ limit, state }) => reader.list({ limit, ...(state !== undefined && { state }) }),
     get: (runId) => reader.get(runId),
     async *logs(runId, query) {

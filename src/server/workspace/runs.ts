@@ -29,6 +29,7 @@ export interface NewRun {
   readonly labels?: Readonly<Record<string, string>> | undefined
   readonly priority?: number | undefined
   readonly user: string
+  readonly traceparent?: string | undefined
 }
 
 export interface Accepted {
@@ -43,6 +44,7 @@ export interface Rerun {
   readonly selection?: string | undefined
   readonly key?: string | undefined
   readonly user: string
+  readonly traceparent?: string | undefined
 }
 
 /** What people and programs ask of runs. */
@@ -53,7 +55,7 @@ export class Runs {
     this.#options = options
   }
 
-  async request({ selection, partitions, key, labels, priority, user }: NewRun): Promise<Accepted> {
+  async request({ selection, partitions, key, labels, priority, user, traceparent }: NewRun): Promise<Accepted> {
     const asked = { asset_selection: selection, partition_selection: partitions ?? null }
     const { graph } = this.#options.known
     const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
@@ -66,6 +68,7 @@ export class Runs {
       labels: labels ?? {},
       source: { type: 'manual', user_id: user, request_id },
       actor: user,
+      traceparent,
       ...(priority !== undefined && { priority }),
     })
   }
@@ -89,7 +92,7 @@ export class Runs {
   }
 
   /** Makes again what an earlier run did not, or all of it, or a part. */
-  async rerun(idOrStart: string, { mode, selection, key, user }: Rerun): Promise<Accepted> {
+  async rerun(idOrStart: string, { mode, selection, key, user, traceparent }: Rerun): Promise<Accepted> {
     const { run, tasks } = await this.#options.reader.get(idOrStart)
     const run_id = String(run['run_id'])
     if (!isRunOver(run['state'] as RunState)) {
@@ -111,6 +114,7 @@ export class Runs {
       source: { type: 'rerun', run_id, request_id, mode },
       priority: Number(run['priority'] ?? 0),
       actor: user,
+      traceparent,
     })
   }
 
