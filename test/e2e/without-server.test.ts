@@ -1,0 +1,110 @@
+import fs from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { projectOf, type TestProject } from './project.ts'
+import { until } from './until.ts'
+
+const assets = (value: number): string => `import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { asset, dynamic, source } from 'servo-flow'
+import { z } from 'zod'
+export const raw = source('raw', { schema: z.object({ id: z.string() }), uri: 's3://shop/raw' })
+export const made = asset('made', { run: () => ${value} })
+export const other = asset('other', { run: () => 1 })
+export const customers = asset('customers', { partitions: dynamic('customers'), run: () => 1 })
+export const hold = asset('hold', { run: async () => { while (!existsSync('go')) await sleep(50) } })
+`
+
+/** A project in which things were made and something runs, and whose server is gone. */
+async function left(): Promise<{ project: TestProject; runId: string }> {
+  const project = projectOf({ 'assets/all.ts': assets(1) })
+  const dev = await project.dev()
+  expect(await project.servo('run', 'made', 'other', '--wait')).toMatchObject({ code: 0 })
+  const { run_id: runId } = await project.json('run', 'hold')
+  await dev.says(/ running +hold\n/)
+  dev.kill('SIGKILL')
+  await dev.ended
+  return { project, runId }
+}
+
+/** Everything that was ever told, by name. */
+const ledgerOf = (project: TestProject): string[] =>
+  fs.globSync('.servo/tenant=*/workspace=*/ledger/**/*.json', { cwd: project.dir }).sort()
+
+async function statusOf(project: TestProject, asset: string): Promise<string> {
+  const { partitions } = await project.json('partitions', 'list', asset)
+  return partitions[0].status
+}
+
+describe('questions without a server', () => {
+  test('say what is stale by the code as it is now, or as of when they answer', async () => {
+    const { project } = await left()
+    project.write('assets/all.ts', assets(2))
+    const { stdout, stderr, code } = await project.servo('partitions', 'stale', 'made')
+    expect(stdout + stderr).toMatch(/^made .*code changed|as of/m)
+    expect(code).toBe(0)
+    const why = await project.servo('partitions', 'why', 'made')
+    expect(why.stdout + why.stderr).toMatch(/the code of made is another now|as of/)
+  })
+
+  test('change nothing', async () => {
+    const { project, runId } = await left()
+    const before = ledgerOf(project)
+    project.write('assets/all.ts', assets(2))
+    for (const question of [
+      ['runs', 'list'],
+      ['runs', 'show', runId],
+      ['assets', 'list'],
+      ['partitions', 'status'],
+      ['partitions', 'stale'],
+      ['partitions', 'why', 'made'],
+    ])
+      expect(await project.servo(...question), question.join(' ')).toMatchObject({ code: 0 })
+    expect(ledgerOf(project)).toEqual(before)
+  })
+})
+
+describe('orders without a server', () => {
+  test('are carried out by the command itself, and are in the tables when it ends', async () => {
+    const { project, runId } = await left()
+    for (const order of [
+      ['partitions', 'wipe', 'made', '--yes'],
+      ['partitions', 'report', 'raw'],
+      ['partitions', 'add', 'customers', 'acme'],
+      ['runs', 'cancel', runId],
+    ])
+      expect(await project.servo(...order), order.join(' ')).toMatchObject({ code: 0 })
+    const rows = await project.json(
+      'query',
+      '.servo',
+      "SELECT asset_key, wiped_at IS NOT NULL AS wiped FROM partition_status WHERE asset_key IN ('made', 'raw') ORDER BY asset_key",
+    )
+    expect(rows).toEqual([
+      { asset_key: 'made', wiped: true },
+      { asset_key: 'raw', wiped: false },
+    ])
+    expect(await statusOf(project, 'made')).toBe('NEVER_MATERIALIZED')
+    expect((await project.servo('partitions', 'keys', 'customers')).stdout).toContain('acme')
+    const dev = await project.dev()
+    const client = project.clientOf(dev)
+    await until(async () => (await client.get(runId)).run['state'] === 'CANCELLED', 'the run to be cancelled')
+    expect((await client.get(runId)).attempts).toHaveLength(1)
+    expect(await statusOf(project, 'made')).toBe('NEVER_MATERIALIZED')
+  })
+
+  test('given at the same time are all carried out, one after the other', async () => {
+    const { project, runId } = await left()
+    const orders = await Promise.all([
+      project.servo('partitions', 'wipe', 'made', '--yes'),
+      project.servo('partitions', 'wipe', 'other', '--yes'),
+      project.servo('partitions', 'add', 'customers', 'acme'),
+      project.servo('runs', 'cancel', runId),
+    ])
+    expect(orders.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).toEqual(orders.map(() => [0, '']))
+    const wiped = await project.json('query', '.servo', 'SELECT asset_key FROM partition_status WHERE wiped_at IS NOT NULL')
+    expect(wiped.map((row: { asset_key: string }) => row.asset_key).sort()).toEqual(['made', 'other'])
+    for (const asset of ['made', 'other']) expect(await statusOf(project, asset)).toBe('NEVER_MATERIALIZED')
+    expect((await project.servo('partitions', 'keys', 'customers')).stdout).toContain('acme')
+    const dev = await project.dev()
+    await until(async () => (await project.clientOf(dev).get(runId)).run['state'] === 'CANCELLED', 'the run to be cancelled')
+  })
+})
