@@ -66,7 +66,7 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
       clock,
       ...(SERVO_LEASE_MS !== undefined && { periodMs: milliseconds('SERVO_LEASE_MS', SERVO_LEASE_MS) }),
     }),
-    notifier: fsNotifier(join(dir, paths.ledger), { clock, watch: SERVO_WATCH !== 'off' }),
+    notifier: fsNotifier(join(dir, paths.ledger), { clock, ...(SERVO_WATCH === 'off' && { watch: 'off' as const }) }),
     encoder: encoderThread(),
     sql: sqlOver(dir, store, scope),
     servoDir: dir,

@@ -1,7 +1,6 @@
-import fs from 'node:fs'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { lockFile, secretsFile } from '../../src/server/machine/local-files.ts'
+import { localComponents } from '../../src/server/components.ts'
 import { TestProject } from './project.ts'
 
 let project: TestProject
@@ -12,8 +11,8 @@ beforeAll(async () => {
     'assets/a.ts': `import { asset } from 'servo-flow'\nexport const a = asset('a', { run: () => 1 })\n`,
   })
   await project.dev()
-  url = new URL(JSON.parse(fs.readFileSync(lockFile(project.file('.servo')), 'utf8')).url)
-  token = JSON.parse(fs.readFileSync(secretsFile(project.file('.servo')), 'utf8')).api_token
+  url = new URL((await localComponents(project.file('.servo')).lease.leader())?.address as string)
+  token = project.token
 })
 afterAll(() => project.end())
 
