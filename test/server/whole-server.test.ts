@@ -120,7 +120,7 @@ async function play(seed: number) {
   while ((await state())['finished_at'] === null) await clock.advance(5_000)
   const run = await state()
   isOver = true
-  await clock.advance(10_000)
+  await clock.advance(30_000)
   await working
   const closing = server.close()
   await clock.advance(10_000)
