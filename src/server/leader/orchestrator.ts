@@ -51,7 +51,7 @@ export interface OrchestratorOptions {
   readonly onStopped?: (error: unknown) => void
   /** Trouble that did not stop anything. */
   readonly onTrouble?: (error: unknown) => void
-  readonly compaction?: Pick<LoopOptions, 'limits' | 'retention' | 'lookbackMs'>
+  readonly compaction?: Pick<LoopOptions, 'limits' | 'retention'>
 }
 
 const CANCEL_GRACE_MS = 10 * SECOND_MS

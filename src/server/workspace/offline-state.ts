@@ -7,7 +7,6 @@ import { Ledger } from '../../engine/ledger.ts'
 import type { State } from '../../engine/state.ts'
 import { View } from '../../engine/view.ts'
 import { ServoError } from '../../lib/error.ts'
-import { DAY_MS } from '../../lib/time.ts'
 import { type UlidSource, ulidSource } from '../../lib/ulid.ts'
 import type { Columns } from '../../model/column.ts'
 import type { KeyPart } from '../../model/rows.ts'
@@ -17,7 +16,7 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import { localScope } from '../machine/local-files.ts'
 
 /** Nobody else is waiting: better slow than wrong. */
-const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000, maxAgeMs: DAY_MS }
+const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000 }
 
 /** A folder while no server runs: all that is known, and a ledger to add to. */
 export interface OfflineState {
