@@ -36,7 +36,7 @@ const definitionOf = (count: number) =>
 /** A workspace in a folder, for writing facts into it. */
 export async function openReported(folder: string) {
   let nowMs = MADE_MS
-  const clock = { now: () => nowMs, sleep: () => Promise.resolve() }
+  const clock = { now: () => nowMs, monotonic: () => nowMs, sleep: () => Promise.resolve() }
   const store = fsStore(folder)
   const ulid = ulidSource(clock.now, (length) => randomBytes(length))
   const compactor = await Compactor.open({ store, scope, registry: orchestration, clock, name: 'bench' })

@@ -52,7 +52,8 @@ export class Workload {
   static async open(folder: string, options: StreamOptions): Promise<Workload> {
     const stream = new Stream({ msPerEvent: MS_PER_EVENT, ...options })
     const store = meteredStore(fsStore(folder))
-    const clock: Clock = { now: () => Math.floor(stream.now), sleep: () => Promise.resolve() }
+    const now = (): number => Math.floor(stream.now)
+    const clock = { now, monotonic: now, sleep: () => Promise.resolve() }
     return new Workload(
       stream,
       store,

@@ -1,19 +1,30 @@
 import { isServoError, messageOf, ServoError } from '../lib/error.ts'
 import { Mutex } from '../lib/mutex.ts'
-import { HOUR_MS, toIso, toMs } from '../lib/time.ts'
+import { MINUTE_MS, toIso, toMs, utcDay } from '../lib/time.ts'
+import { ulidTime } from '../lib/ulid.ts'
 import type { Columns } from '../model/column.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { Read, Registry, Verdict } from '../model/event.ts'
 import type { KeyPart } from '../model/rows.ts'
 import { parkedEvents } from '../model/system-tables.ts'
 import type { AnyRow, RowOf, Table } from '../model/table.ts'
-import type { Clock } from '../ports/clock.ts'
+import type { AlarmClock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type ColdRowsToRead, coldRowsToRead } from './cold-rows.ts'
 import { type Draft, type Drafted, draftBase, draftDelta, type RowsInTransit } from './draft.ts'
 import { type Encoder, sharedEncoder } from './encoder.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
+import {
+  daysOf,
+  daysToClose,
+  foldersOfDays,
+  includesDay,
+  openDayFrom,
+  pathsOf,
+  unsettledPaths,
+  withDays,
+} from './ledger-days.ts'
 import { loadState } from './load-state.ts'
 import {
   defaultL0Limits,
@@ -37,13 +48,11 @@ export interface CompactorOptions {
   readonly store: ObjectStore
   readonly scope: Scope
   readonly registry: Registry
-  readonly clock: Clock
+  readonly clock: Pick<AlarmClock, 'now' | 'monotonic'>
   /** Names this process in manifests, for people. */
   readonly name: string
   readonly limits?: Partial<L0Limits>
   readonly retention?: Retention
-  /** How far before the watermark a listing begins. Longer than any clock is wrong. */
-  readonly lookbackMs?: number
   readonly ahead?: FoldAhead
   /** Makes the bytes of large files; this process has one for all. */
   readonly encoder?: Encoder
@@ -75,7 +84,11 @@ export interface Problem {
   readonly message: string
 }
 
-const DEFAULT_LOOKBACK_MS = 2 * HOUR_MS
+/**
+ * From when a day is closed to when it is looked at for the last time. A writer knows within a minute that it is closed, and one
+ * whose write takes longer than half a minute looks again.
+ */
+const SETTLE_AFTER_MS = 2 * MINUTE_MS
 /** From so many changed rows on, it pays to ask whether most of them are over: a base writes those once, a delta only for now. */
 const SEAL_AT_ROWS = 5_000
 /** Rows that one small run has in all tables. */
@@ -102,6 +115,10 @@ export class Compactor {
   #consumed: { segments: Consumed[]; events: number } = { segments: [], events: 0 }
   /** Segments folded here so far; a publish begins `#consumed` anew, perhaps while somebody counts. */
   #applied = 0
+  /** Days of which the ledger has a folder, as far as is known here. */
+  readonly #days: Set<string>
+  /** Since when a day is known here to be closed, by the clock that never jumps. */
+  readonly #closedSince = new Map<string, number>()
   /** Tried again before anything else is published. */
   #pending: Pending | undefined
   readonly #inTransit: RowsInTransit = new Map()
@@ -112,10 +129,12 @@ export class Compactor {
   #broken: ServoError | undefined
   readonly problems = new Map<string, Problem>()
 
-  private constructor(options: CompactorOptions, manifest: Manifest, state: State) {
+  private constructor(options: CompactorOptions, manifest: Manifest, state: State, days: readonly string[]) {
     this.#options = options
     this.#paths = new Paths(options.scope)
     this.#manifest = manifest
+    this.#days = new Set(days)
+    this.#noteClosed()
     this.state = state
     this.#folder = new Folder(options.registry, state)
     this.#folded = new FoldedSegments(options.store, manifest)
@@ -133,13 +152,17 @@ export class Compactor {
   }
 
   static async open(options: CompactorOptions): Promise<Compactor> {
-    const manifest = await newestManifest(options.store, new Paths(options.scope), options.scope)
-    return await Compactor.at(options, manifest)
+    const { store, scope } = options
+    const paths = new Paths(scope)
+    const [manifest, days] = await Promise.all([newestManifest(store, paths, scope), foldersOfDays(store, paths)])
+    // An earlier version did not note when it folded what: anything may have been in the first publish.
+    const first_publishes = manifest.first_publishes ?? Object.fromEntries(days.map((day) => [day, 0]))
+    return await Compactor.at(options, { ...manifest, first_publishes }, days)
   }
 
   /** Opens the state of one manifest. */
-  static async at(options: CompactorOptions, manifest: Manifest): Promise<Compactor> {
-    const compactor = new Compactor(options, manifest, await loadState(options.store, options.registry, manifest))
+  static async at(options: CompactorOptions, manifest: Manifest, days: readonly string[] = []): Promise<Compactor> {
+    const compactor = new Compactor(options, manifest, await loadState(options.store, options.registry, manifest), days)
     // What an earlier version did not understand is rare; looking for what it reads costs a cold start three more rounds.
     const isUnknown = (parked: AnyRow): boolean => parked['reason'] !== 'waiting'
     if ([...compactor.state.hotTable(parkedEvents).all()].some(isUnknown)) {
@@ -176,6 +199,7 @@ export class Compactor {
     for (const segment of batch) {
       for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
       this.#folded.add(segment.ulid)
+      this.#days.add(utcDay(ulidTime(segment.ulid)))
       this.record({ ulid: segment.ulid }, segment.events.length)
       this.#applied += 1
     }
@@ -214,6 +238,12 @@ export class Compactor {
     if (consumed.ulid !== undefined) this.#folded.remove(consumed.ulid)
     consumed.ulid = ulid
     this.#folded.add(ulid)
+    this.#days.add(utcDay(ulidTime(ulid)))
+  }
+
+  /** The first day from this one on in which segments may be written. */
+  openFrom(day: string): string {
+    return openDayFrom(this.#manifest, day)
   }
 
   /** A cold row by its key, with what is not published yet. */
@@ -255,8 +285,7 @@ export class Compactor {
 
   /** Folds segments that somebody announced by path. */
   async applyPaths(paths: readonly string[]): Promise<void> {
-    const ulids = paths.map((path) => segmentUlid(path)).filter((ulid) => ulid !== undefined)
-    const fresh = await this.#folded.fresh(ulids)
+    const fresh = await this.#folded.fresh(ulidsOf(paths))
     for (let start = 0; start < fresh.length; start += READ_AHEAD) {
       const segments = await Promise.all(fresh.slice(start, start + READ_AHEAD).map((ulid) => this.#read(ulid)))
       await this.apply(segments.filter((segment) => segment !== undefined))
@@ -264,17 +293,12 @@ export class Compactor {
   }
 
   /** Looks for segments that nobody announced. Returns how many were folded. */
-  async catchUp(options: { lookbackMs?: number; maxSegments?: number } = {}): Promise<number> {
+  async catchUp(options: { settledToo?: boolean; maxSegments?: number } = {}): Promise<number> {
     this.#check()
-    const lookback = options.lookbackMs ?? this.#options.lookbackMs ?? DEFAULT_LOOKBACK_MS
-    const from = this.#manifest.watermarks.low_ms - lookback
     const before = this.#applied
-    // A damaged segment may be repaired long after the listing has gone past it.
-    let found: string[] = [...this.problems.keys()]
-    for await (const { path } of this.#options.store.list(
-      this.#paths.ledger,
-      from > 0 ? { after: this.#paths.segmentsFrom(from) } : {},
-    )) {
+    const looked = options.settledToo ? { ...this.#manifest, settled_days: [] } : this.#manifest
+    let found: string[] = []
+    for await (const path of unsettledPaths(this.#options.store, this.#paths, looked, [...this.#days])) {
       found.push(path)
       if (found.length >= 1_000) {
         await this.applyPaths(found)
@@ -314,9 +338,11 @@ export class Compactor {
       const nothingNew = this.#consumed.segments.length === 0 && !this.state.hasChanges()
       if (nothingNew && (chosen === 'delta' || this.#manifest.l0.length === 0)) return 'nothing'
       await this.#claim(now)
+      const settling = await this.#daysToSettle()
       // The draft copies memory before its first wait, in its turn; merging runs afterwards disturbs no fold.
       const drafting = await this.#turn.run(() => {
         this.#options.ahead?.seal()
+        this.#moveDays(settling, now)
         return { draft: this.#draft(chosen, this.#manifest.epoch, now) }
       })
       this.#pending = await drafting.draft
@@ -342,6 +368,7 @@ export class Compactor {
       publishedAt: toIso(nowMs),
       nowMs,
       events,
+      days: { closed_days: this.#manifest.closed_days ?? [], settled_days: this.#manifest.settled_days ?? [] },
       retention,
       inTransit: this.#inTransit,
       encoder: this.#options.encoder ?? sharedEncoder,
@@ -370,9 +397,47 @@ export class Compactor {
       this.#manifest = draft.manifest
       this.#inTransit.clear()
     })
-    if (draft.manifest.l0.length === 0) {
-      const lookback = this.#options.lookbackMs ?? DEFAULT_LOOKBACK_MS
-      this.#folded.forgetBefore(draft.manifest.watermarks.low_ms - lookback, draft.manifest, namesOf(this.#consumed.segments))
+    this.#noteClosed()
+    if (draft.manifest.l0.length === 0) this.#folded.forgetSettled(draft.manifest, namesOf(this.#consumed.segments))
+  }
+
+  #noteClosed(): void {
+    const now = this.#options.clock.monotonic()
+    for (const day of daysOf(this.#manifest.closed_days ?? [])) {
+      if (!this.#closedSince.has(day)) this.#closedSince.set(day, now)
+    }
+  }
+
+  /**
+   * Days that nobody writes to any more, and of which everything is folded. They are looked at once more for that. A day with a
+   * segment that cannot be read waits until somebody repairs it.
+   */
+  async #daysToSettle(): Promise<string[]> {
+    const { store, clock } = this.#options
+    const since = (day: string): number => this.#closedSince.get(day) ?? Number.POSITIVE_INFINITY
+    const due = [...daysOf(this.#manifest.closed_days ?? [])].filter((day) => clock.monotonic() - since(day) >= SETTLE_AFTER_MS)
+    if (due.length === 0) return []
+    const folders = new Set(await foldersOfDays(store, this.#paths))
+    const settled: string[] = []
+    for (const day of due) {
+      const found = folders.has(day) ? await pathsOf(store, this.#paths, day) : []
+      await this.applyPaths(found)
+      if (await this.#folded.haveAll(ulidsOf(found))) settled.push(day)
+    }
+    return settled
+  }
+
+  /** From here on the next manifest says so, and nobody in this process makes names of days that are being closed. */
+  #moveDays(settling: readonly string[], nowMs: number): void {
+    const settled_days = withDays(this.#manifest.settled_days ?? [], settling)
+    const closed = [...daysOf(this.#manifest.closed_days ?? [])].filter((day) => !includesDay(settled_days, day))
+    const closed_days = withDays([], [...closed, ...daysToClose(this.#manifest, this.#days, nowMs)])
+    for (const day of this.#days) if (includesDay(settled_days, day)) this.#days.delete(day)
+    this.#manifest = {
+      ...this.#manifest,
+      closed_days,
+      // The same value while nothing changes, so that it is cheap to see.
+      settled_days: settling.length === 0 ? (this.#manifest.settled_days ?? []) : settled_days,
     }
   }
 
@@ -510,6 +575,8 @@ export class Compactor {
     if (this.#broken !== undefined) throw this.#broken
   }
 }
+
+const ulidsOf = (paths: readonly string[]): string[] => paths.flatMap((path) => segmentUlid(path) ?? [])
 
 /** Segments without a name are not in the ledger yet. */
 const namesOf = (consumed: readonly Consumed[]): string[] => consumed.flatMap(({ ulid }) => ulid ?? [])

@@ -6,6 +6,7 @@ import type { ObjectStore } from '../ports/object-store.ts'
 import { type FileRef, fileRef } from './checked.ts'
 import type { Encoder } from './encoder.ts'
 import { copyFile, type FileCopy, type FileToCopy } from './file-copy.ts'
+import { type DayRange, includesDay } from './ledger-days.ts'
 import type { Delta, DeltaFiles, HistoryEntry, Manifest, OrderEntry, OrderedPublish, RunRef } from './manifest.ts'
 import { appendEntry } from './page-list.ts'
 import { Paths, type Scope } from './paths.ts'
@@ -42,6 +43,8 @@ export interface DraftInput {
   readonly nowMs: number
   /** How many were folded since the last publish. */
   readonly events: number
+  /** The days of the ledger as this publish leaves them. */
+  readonly days: Required<Pick<Manifest, 'closed_days' | 'settled_days'>>
   readonly retention: Retention
   /** Filled with the cold rows that a base takes out of memory. */
   readonly inTransit: RowsInTransit
@@ -326,14 +329,13 @@ function recordOrder(input: DraftInput, segments: readonly string[], next: Manif
   const entry: OrderEntry = {
     ...files.add(paths.order(publish, epoch), sealJson('order', publishes), count),
     publish,
-    through: next.watermarks.events_processed_through ?? '',
   }
   return appendEntry(manifest.order, entry, (at, level) => paths.page('order', at, epoch, level))
 }
 
 /** The next manifest with everything but the files. */
 function following(
-  { manifest, epoch, compactor, publishedAt, nowMs, events, scope }: DraftInput,
+  { manifest, epoch, compactor, publishedAt, events, scope, days }: DraftInput,
   segments: readonly string[],
 ): Manifest {
   const { watermarks } = manifest
@@ -349,16 +351,29 @@ function following(
     compactor,
     published_at: publishedAt,
     publish: manifest.publish + 1,
+    ...days,
+    ...(manifest.first_publishes && { first_publishes: firstPublishes(manifest, days.settled_days, segments) }),
     watermarks: {
       events_processed_through: newest === '' ? null : newest,
       last_processed_file: last === undefined ? watermarks.last_processed_file : new Paths(scope).segment(last),
       last_processed_at: publishedAt,
-      // Whichever clock is behind, ours or the writers', decides how far back the next listing begins.
-      low_ms: newest === '' ? nowMs : Math.min(nowMs, ulidTime(newest)),
       segments: watermarks.segments + segments.length,
       events: watermarks.events + events,
     },
   }
+}
+
+function firstPublishes(
+  { first_publishes, publish }: Manifest,
+  settled: readonly DayRange[],
+  segments: readonly string[],
+): Record<string, number> {
+  const first = Object.fromEntries(Object.entries(first_publishes ?? {}).filter(([day]) => !includesDay(settled, day)))
+  for (const ulid of segments) {
+    const day = utcDay(ulidTime(ulid))
+    if (!includesDay(settled, day)) first[day] ??= publish + 1
+  }
+  return first
 }
 
 /** Files to be written; a file that a later step of the same draft makes needless is taken out again. */

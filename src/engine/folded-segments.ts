@@ -1,6 +1,8 @@
-import { ulidFloor } from '../lib/ulid.ts'
+import { utcDay } from '../lib/time.ts'
+import { ulidTime } from '../lib/ulid.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { getChecked } from './checked.ts'
+import { isSettled } from './ledger-days.ts'
 import type { Manifest, OrderEntry, OrderedPublish } from './manifest.ts'
 import { readEntriesBackwards } from './page-list.ts'
 import { openJson } from './sealed-json.ts'
@@ -9,22 +11,25 @@ export async function readOrder(store: ObjectStore, entry: OrderEntry): Promise<
   return openJson<OrderedPublish[]>('order', await getChecked(store, entry), entry.path)
 }
 
+const dayOf = (ulid: string): string => utcDay(ulidTime(ulid))
+
 /**
  * Which segments have been folded. A largest-id watermark would lose a segment whose writer's clock is behind, so this
- * is an exact set: in memory from some moment on, and read back from the recorded order when a question goes further.
+ * is an exact set: in memory by day, and read back from the recorded order when a question goes further.
  */
 export class FoldedSegments {
   readonly #store: ObjectStore
   #manifest: Manifest
   readonly #known = new Set<string>()
-  /** Every folded segment from here on is in the set. */
-  #floor: string
+  /** Of these days everything is in the set that was published up to a publish. */
+  readonly #learnt = new Map<string, number>()
+  #forgotten: Manifest['settled_days']
 
   constructor(store: ObjectStore, manifest: Manifest) {
     this.#store = store
     this.#manifest = manifest
-    this.#floor = manifest.order.levels[0].length === 0 && manifest.order.levels.length === 1 ? '' : '~'
-    for (const delta of manifest.l0) for (const segment of delta.segments) this.#known.add(segment)
+    this.#forgotten = manifest.settled_days
+    this.#addDeltas()
   }
 
   add(ulid: string): void {
@@ -38,28 +43,66 @@ export class FoldedSegments {
 
   /** Those that have not been folded, in the order given and each once. */
   async fresh(ulids: readonly string[]): Promise<string[]> {
-    const oldest = ulids.reduce((least, ulid) => (ulid < least ? ulid : least), '~')
-    if (oldest < this.#floor) await this.#reachBack(oldest)
-    return [...new Set(ulids)].filter((ulid) => !this.#known.has(ulid))
+    // A segment that is known needs no look at the others of its day.
+    const unknown = [...new Set(ulids)].filter((ulid) => !this.#known.has(ulid))
+    // What is newer than everything that was published when this began cannot be among it.
+    const through = this.#manifest.watermarks.events_processed_through ?? ''
+    await this.#learn(new Set(unknown.filter((ulid) => ulid <= through).map(dayOf)))
+    return unknown.filter((ulid) => !this.#known.has(ulid))
   }
 
-  /** Forgets what lies before a moment and is in the manifest's recorded order; a question about it reads that again. */
-  forgetBefore(timeMs: number, manifest: Manifest, unpublished: Iterable<string>): void {
-    const floor = ulidFloor(timeMs)
-    if (floor <= this.#floor) return
+  /** Whether all of these were folded. */
+  async haveAll(ulids: readonly string[]): Promise<boolean> {
+    return (await this.fresh(ulids)).length === 0
+  }
+
+  /** Moves on to a newer manifest that somebody else has published. */
+  follow(manifest: Manifest): void {
+    this.#manifest = manifest
+    this.#addDeltas()
+  }
+
+  /**
+   * Moves on to a manifest of whoever adds here, and forgets what lies in settled days and is in its recorded order; a question
+   * about that reads it again.
+   */
+  forgetSettled(manifest: Manifest, unpublished: Iterable<string>): void {
+    if (manifest.settled_days === this.#forgotten) return
+    this.#forgotten = manifest.settled_days
     this.#manifest = manifest
     const kept = new Set([...unpublished, ...manifest.l0.flatMap((delta) => delta.segments)])
-    for (const ulid of this.#known) if (ulid < floor && !kept.has(ulid)) this.#known.delete(ulid)
-    this.#floor = floor
+    for (const ulid of this.#known) if (!kept.has(ulid) && isSettled(manifest, dayOf(ulid))) this.#known.delete(ulid)
+    for (const day of this.#learnt.keys()) {
+      if (isSettled(manifest, day)) this.#learnt.delete(day)
+      else this.#learnt.set(day, manifest.publish)
+    }
   }
 
-  async #reachBack(ulid: string): Promise<void> {
-    for await (const entry of readEntriesBackwards(this.#store, this.#manifest.order)) {
-      // Nothing consumed up to here was as new as what is asked for.
-      if (entry.through < ulid) break
-      for (const publish of await readOrder(this.#store, entry))
-        for (const segment of publish.segments) this.#known.add(segment)
+  #addDeltas(): void {
+    for (const delta of this.#manifest.l0) for (const segment of delta.segments) this.#known.add(segment)
+  }
+
+  /** Reads what the recorded order has of these days, as far as that is not known. */
+  async #learn(days: ReadonlySet<string>): Promise<void> {
+    let from = Number.POSITIVE_INFINITY
+    for (const day of days) from = Math.min(from, this.#unknownFrom(day))
+    if (from <= this.#manifest.publish) {
+      for await (const entry of readEntriesBackwards(this.#store, this.#manifest.order)) {
+        if (entry.publish < from) break
+        for (const { segments } of await readOrder(this.#store, entry)) {
+          for (const segment of segments) if (days.has(dayOf(segment))) this.#known.add(segment)
+        }
+      }
     }
-    this.#floor = ulid
+    for (const day of days) this.#learnt.set(day, this.#manifest.publish)
+  }
+
+  /** The first publish that may have folded something of this day that is not known here. */
+  #unknownFrom(day: string): number {
+    const learnt = this.#learnt.get(day)
+    if (learnt !== undefined) return learnt + 1
+    const { first_publishes } = this.#manifest
+    if (first_publishes === undefined || isSettled(this.#manifest, day)) return 0
+    return first_publishes[day] ?? Number.POSITIVE_INFINITY
   }
 }

@@ -4,6 +4,7 @@ import type { NewEvent } from '../model/event.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type MintOptions, mintEvents, type SizeLimits, sizeLimits } from './mint.ts'
 import { checkScope, Paths } from './paths.ts'
+import { PublishedDays } from './published-days.ts'
 import type { Segment } from './segment.ts'
 import { SegmentWriter } from './segment-writer.ts'
 
@@ -64,7 +65,7 @@ export class Ledger {
     const { store, clock, ulid, scope } = options
     const { maxAttempts } = this.#limits
     this.#writer = new SegmentWriter(
-      { store, clock, ulid, paths: new Paths(scope), maxAttempts },
+      { store, clock, ulid, paths: new Paths(scope), days: new PublishedDays({ store, clock, scope }), maxAttempts },
       {
         take: () => this.#take(),
         written: (group, name) => this.#acknowledge(group, name),

@@ -14,7 +14,7 @@ import { SegmentWriter } from './segment-writer.ts'
 
 export type { Reactor } from './reactions.ts'
 
-export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits' | 'retention' | 'lookbackMs'> {
+export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits' | 'retention'> {
   readonly store: ObjectStore
   readonly registry: Registry
   readonly clock: AlarmClock
@@ -118,7 +118,7 @@ export class Loop {
     for (const table of this.#watched) compactor.state.hotTable(table).watch()
     const { store, clock, ulid, scope } = options
     this.#writer = new SegmentWriter(
-      { store, clock, ulid, paths: new Paths(scope) },
+      { store, clock, ulid, paths: new Paths(scope), days: compactor },
       {
         prepare: () => this.#foldAll(),
         take: () => this.#next(),

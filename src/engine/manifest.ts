@@ -1,6 +1,7 @@
 import { ServoError } from '../lib/error.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { FileRef } from './checked.ts'
+import type { DayRange } from './ledger-days.ts'
 import { emptyList, type PageList } from './page-list.ts'
 import { numberOf, type Paths, type Scope } from './paths.ts'
 import { openJson, sealJson } from './sealed-json.ts'
@@ -37,6 +38,12 @@ export interface Manifest {
   readonly history: PageList<HistoryEntry>
   /** Segments in the order in which they were consumed, one entry per base. */
   readonly order: PageList<OrderEntry>
+  /** Days of the ledger in which nobody writes any more. What is in them may not all be folded yet. */
+  readonly closed_days?: readonly DayRange[]
+  /** Days that are closed and completely folded: no start lists them. Manifests of earlier versions have none. */
+  readonly settled_days?: readonly DayRange[]
+  /** For every other day of which something was folded, the first publish that did: the recorded order has nothing of it before. */
+  readonly first_publishes?: Readonly<Record<string, number>>
   /** Per table: history before this publish was dropped by retention. */
   readonly dropped: Readonly<Record<string, number>>
 }
@@ -46,8 +53,6 @@ export interface Watermarks {
   readonly events_processed_through: string | null
   readonly last_processed_file: string | null
   readonly last_processed_at: string | null
-  /** Listings of the ledger begin some time before this moment (ms); everything older is known to be folded or was never seen. */
-  readonly low_ms: number
   /** Segments and events folded since the beginning. */
   readonly segments: number
   readonly events: number
@@ -93,8 +98,6 @@ export interface HistoryEntry {
 /** A file that lists the segments of some publishes. */
 export interface OrderEntry extends FileRef {
   readonly publish: number
-  /** The largest segment consumed up to here: what is older than this in every earlier entry needs no look. */
-  readonly through: string
 }
 
 /** One publish as a rebuild repeats it. */
@@ -123,7 +126,6 @@ export function genesis(scope: Scope): Manifest {
       events_processed_through: null,
       last_processed_file: null,
       last_processed_at: null,
-      low_ms: 0,
       segments: 0,
       events: 0,
     },
@@ -135,6 +137,9 @@ export function genesis(scope: Scope): Manifest {
     runs: {},
     history: emptyList(),
     order: emptyList(),
+    closed_days: [],
+    settled_days: [],
+    first_publishes: {},
     dropped: {},
   }
 }

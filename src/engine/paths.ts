@@ -55,9 +55,9 @@ export class Paths {
     return `${this.ledger}${utcDay(ulidTime(ulid))}/${ulid}.json`
   }
 
-  /** Where a listing of the ledger begins that shall see everything from this moment on. */
-  segmentsFrom(timeMs: number): string {
-    return `${this.ledger}${utcDay(Math.max(0, timeMs))}`
+  /** The folder of the segments of one day, `2025-01-15`. */
+  day(day: string): string {
+    return `${this.ledger}${day}/`
   }
 
   manifest(number: number): string {

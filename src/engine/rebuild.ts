@@ -1,7 +1,7 @@
 import { isServoError, ServoError } from '../lib/error.ts'
 import { sha256 } from '../lib/hash.ts'
 import type { Registry } from '../model/event.ts'
-import type { Clock } from '../ports/clock.ts'
+import type { AlarmClock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type FileRef, getChecked } from './checked.ts'
 import { Compactor, type Problem } from './compactor.ts'
@@ -17,7 +17,7 @@ export interface RebuildOptions {
   readonly store: ObjectStore
   readonly scope: Scope
   readonly registry: Registry
-  readonly clock: Clock
+  readonly clock: Pick<AlarmClock, 'now' | 'monotonic'>
   readonly name: string
   /** An empty store for the replay. */
   readonly scratch: ObjectStore
@@ -187,7 +187,7 @@ async function finish(
   order: RebuildReport['order'],
   problems: Map<string, Problem>,
 ): Promise<RebuildReport> {
-  await compactor.catchUp({ lookbackMs: Number.POSITIVE_INFINITY })
+  await compactor.catchUp({ settledToo: true })
   await compactor.publish({ kind: order === 'anew' ? 'base' : 'delta' })
   for (const [path, problem] of compactor.problems) problems.set(path, problem)
   const { number, watermarks } = compactor.manifest

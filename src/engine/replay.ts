@@ -1,6 +1,5 @@
 import { ServoError } from '../lib/error.ts'
 import type { Registry } from '../model/event.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { Compactor } from './compactor.ts'
 import { readOrder } from './folded-segments.ts'
@@ -68,7 +67,7 @@ async function readSegment(store: ObjectStore, paths: Paths, scope: Scope, ulid:
   return { ulid, events: decodeSegment(bytes, path, scope) }
 }
 
-const stoppedClock: Clock = { now: () => 0, sleep: async () => undefined }
+const stoppedClock = { now: () => 0, monotonic: () => 0 }
 
 /** The scratch store, with history left out: a replay writes it once and never reads it. */
 function observed({ scratch, onFile }: ReplayOptions): ObjectStore {

@@ -1,8 +1,9 @@
 import { isServoError, ServoError } from '../lib/error.ts'
-import { MINUTE_MS } from '../lib/time.ts'
-import { type UlidSource, ulidTime } from '../lib/ulid.ts'
+import { MINUTE_MS, SECOND_MS, utcDay } from '../lib/time.ts'
+import { type UlidSource, ulidAfter, ulidAt, ulidTime } from '../lib/ulid.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { startOfDay } from './ledger-days.ts'
 import type { Paths } from './paths.ts'
 import { encodeSegment } from './segment.ts'
 
@@ -25,17 +26,28 @@ export interface SegmentOwner<B extends Batch> {
   failed(batch: B, error: unknown): void
 }
 
+/** Which days of the ledger may be written to. What is written to a day that is closed might never be read. */
+export interface WritableDays {
+  /** The first day from this one on that is open. */
+  openFrom(day: string): string
+  /** Learns which days others have closed, unless it did so less than a minute ago or `again` is set. Absent for who closes them. */
+  learn?(again?: boolean): Promise<void>
+}
+
 export interface SegmentWriterOptions {
   readonly store: ObjectStore
   readonly paths: Paths
   readonly clock: Clock
   readonly ulid: UlidSource
+  readonly days: WritableDays
   /** How often a write is tried before the batch is given up. */
   readonly maxAttempts?: number
 }
 
 /** A name this old may lie where nobody expects anything new any more. */
 export const REMINT_AFTER_MS = MINUTE_MS
+/** After a write that took longer than this, a day may have been closed and looked at for the last time without it. */
+const LEARN_AGAIN_AFTER_MS = 30 * SECOND_MS
 const MAX_ATTEMPTS = 5
 
 type Outcome = { readonly ulid: string } | { readonly error: unknown }
@@ -43,7 +55,7 @@ type Outcome = { readonly ulid: string } | { readonly error: unknown }
 /**
  * Writes segments for everybody who appends, and keeps the laws of the ledger: one write is in flight, in order; a write with
  * an unknown outcome is tried again under the same name with the same bytes; finding those bytes there is success, finding
- * others means a new name; and no name is written that is older than a minute.
+ * others means a new name; no name is written that is older than a minute, and nothing counts as written in a day that is closed.
  */
 export class SegmentWriter<B extends Batch> {
   readonly #options: SegmentWriterOptions
@@ -51,6 +63,7 @@ export class SegmentWriter<B extends Batch> {
   #running = Promise.resolve()
   #isBusy = false
   #isWriting = false
+  #lastName = ''
 
   constructor(options: SegmentWriterOptions, owner: SegmentOwner<B>) {
     this.#options = options
@@ -111,37 +124,66 @@ export class SegmentWriter<B extends Batch> {
   }
 
   async #write(batch: B): Promise<string> {
-    const { clock, maxAttempts = MAX_ATTEMPTS } = this.#options
-    let named = this.#name(batch)
+    const { clock, days, maxAttempts = MAX_ATTEMPTS } = this.#options
+    let named: Named | undefined
     for (let attempt = 1; ; attempt++) {
-      if (clock.now() - ulidTime(named.ulid) > REMINT_AFTER_MS) {
-        // An earlier try may have got through although nobody heard of it: then this is where the segment is.
-        if (attempt > 1 && (await this.#holds(named).catch(() => false))) return named.ulid
-        named = this.#name(batch)
+      let failure: unknown
+      try {
+        if (named !== undefined && (await this.#isStale(named))) named = undefined
+        if (named === undefined) {
+          // For who closes days itself there is nothing to learn, and the first write goes out at once.
+          if (days.learn !== undefined) await days.learn()
+          named = this.#name(batch)
+        }
+        if (await this.#place(named)) return named.ulid
+        failure = noPlace(named.path)
+        named = undefined
+      } catch (error) {
+        failure = error
       }
-      const outcome = await this.#create(named)
-      if (outcome === 'written') return named.ulid
-      const error = outcome === 'taken' ? nameTaken(named.path) : outcome.error
-      if (attempt >= maxAttempts || !isServoError(error, 'unavailable')) throw error
-      if (outcome === 'taken') named = this.#name(batch)
-      else await clock.sleep(backoffMs(attempt))
+      if (attempt >= maxAttempts || !isServoError(failure, 'unavailable')) throw failure
+      await clock.sleep(backoffMs(attempt))
     }
+  }
+
+  /** Whether a name is too old to be written. An earlier try may have got through unheard: then this is where the segment is. */
+  async #isStale(named: Named): Promise<boolean> {
+    if (this.#options.clock.now() - ulidTime(named.ulid) <= REMINT_AFTER_MS) return false
+    return !(await this.#holds(named).catch(() => false))
+  }
+
+  /** Writes a segment, and says whether it lies where it will be found. Only then may it be acknowledged. */
+  async #place(named: Named): Promise<boolean> {
+    const { clock, days } = this.#options
+    if (!(await this.#create(named))) return false
+    if (days.learn === undefined) return true
+    if (clock.now() - named.at > LEARN_AGAIN_AFTER_MS) await days.learn(true)
+    const day = utcDay(ulidTime(named.ulid))
+    // Closed by the leader meanwhile: the same events under another name are the same facts.
+    return days.openFrom(day) === day
   }
 
   #name(batch: B): Named {
-    const ulid = this.#options.ulid()
+    const ulid = this.#mint()
     this.#owner.named?.(batch, ulid)
-    return { ulid, path: this.#options.paths.segment(ulid), bytes: encodeSegment(ulid, batch.texts) }
+    const { paths, clock } = this.#options
+    return { ulid, at: clock.now(), path: paths.segment(ulid), bytes: encodeSegment(ulid, batch.texts) }
+  }
+
+  /** Names grow, and are of days that are open: if today is closed, of the first moment of the next day that is not. */
+  #mint(): string {
+    let ulid = this.#options.ulid()
+    if (ulid <= this.#lastName) ulid = ulidAfter(this.#lastName)
+    const day = utcDay(ulidTime(ulid))
+    const open = this.#options.days.openFrom(day)
+    if (open !== day) ulid = ulidAt(startOfDay(open), ulid)
+    this.#lastName = ulid
+    return ulid
   }
 
   /** A write that timed out may have succeeded; its retry then finds its own bytes there, and that is success. */
-  async #create(named: Named): Promise<'written' | 'taken' | { error: unknown }> {
-    try {
-      if ((await this.#options.store.create(named.path, named.bytes)) === 'written') return 'written'
-      return (await this.#holds(named)) ? 'written' : 'taken'
-    } catch (error) {
-      return { error }
-    }
+  async #create(named: Named): Promise<boolean> {
+    return (await this.#options.store.create(named.path, named.bytes)) === 'written' || (await this.#holds(named))
   }
 
   async #holds({ path, bytes }: Named): Promise<boolean> {
@@ -152,6 +194,8 @@ export class SegmentWriter<B extends Batch> {
 
 interface Named {
   readonly ulid: string
+  /** When the name was made. */
+  readonly at: number
   readonly path: string
   readonly bytes: Uint8Array
 }
@@ -159,8 +203,13 @@ interface Named {
 /** How long to wait before the next try of a write. */
 const backoffMs = (attempt: number): number => Math.min(2_000, 25 * 2 ** attempt)
 
-const nameTaken = (path: string): ServoError =>
-  new ServoError('unavailable', 'name_taken', `${path} is another segment, as were the names tried before it`, {
-    hint: 'Two processes make the same ids. Start one of them anew.',
-    facts: { path },
-  })
+const noPlace = (path: string): ServoError =>
+  new ServoError(
+    'unavailable',
+    'no_place',
+    `${path} is another segment or lies in a day that is closed, as did the names before it`,
+    {
+      hint: 'Try again. If that does not help, look whether the clock of this machine is right.',
+      facts: { path },
+    },
+  )

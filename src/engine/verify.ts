@@ -1,6 +1,8 @@
 import { isServoError, messageOf } from '../lib/error.ts'
 import { sha256 } from '../lib/hash.ts'
 import { canonicalJson } from '../lib/json.ts'
+import { utcDay } from '../lib/time.ts'
+import { ulidTime } from '../lib/ulid.ts'
 import type { Registry } from '../model/event.ts'
 import { parkedEvents } from '../model/system-tables.ts'
 import type { AnyRow } from '../model/table.ts'
@@ -9,6 +11,7 @@ import { type FileRef, getChecked } from './checked.ts'
 import type { Problem } from './compactor.ts'
 import { removedKeysOf } from './draft.ts'
 import { readOrder } from './folded-segments.ts'
+import { isSettled } from './ledger-days.ts'
 import { boundaryOf, decodeManifest, directFiles, genesis, type Manifest, manifestNumbers } from './manifest.ts'
 import { listPages, readEntries } from './page-list.ts'
 import { decodeRows, storedColumns } from './parquet.ts'
@@ -72,6 +75,11 @@ class Verification {
     await this.#checkLists(newest, expected)
     const folded = await this.#checkOrder(newest, inLedger)
     const unfolded = [...inLedger].filter((ulid) => !folded.has(ulid)).sort()
+    for (const ulid of unfolded) {
+      if (!isSettled(newest, utcDay(ulidTime(ulid)))) continue
+      const path = this.#paths.segment(ulid)
+      this.#report(path, `${path} lies in a day that was settled without it; servo rebuild folds it`)
+    }
     const replayed = !this.#options.quick && this.#problems.size === 0
     const parked = replayed ? await this.#replay(newest, expected) : 0
     return {

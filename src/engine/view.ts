@@ -1,6 +1,4 @@
 import { isServoError } from '../lib/error.ts'
-import { SECOND_MS } from '../lib/time.ts'
-import { ulidFloor } from '../lib/ulid.ts'
 import type { Columns } from '../model/column.ts'
 import type { Registry } from '../model/event.ts'
 import type { KeyPart } from '../model/rows.ts'
@@ -10,6 +8,7 @@ import type { ObjectStore } from '../ports/object-store.ts'
 import { type ColdRowsToRead, coldRowsToRead } from './cold-rows.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
+import { unsettledPaths } from './ledger-days.ts'
 import { loadState, readDelta } from './load-state.ts'
 import { type Manifest, newestManifest } from './manifest.ts'
 import { Paths, type Scope, segmentUlid } from './paths.ts'
@@ -27,12 +26,10 @@ export interface ViewOptions {
 /** What a fresh read may cost at most. Past a limit it answers with what it has folded and says so. */
 export interface FreshLimits {
   readonly maxEvents: number
-  /** How far before the newest manifest the tail of the ledger may begin. */
-  readonly maxAgeMs: number
   readonly maxTimeMs: number
 }
 
-const freshLimits: FreshLimits = { maxEvents: 5_000, maxAgeMs: 60 * SECOND_MS, maxTimeMs: 200 }
+const freshLimits: FreshLimits = { maxEvents: 5_000, maxTimeMs: 200 }
 
 /** The tables as one manifest has them, for anybody who only reads. Refreshing reads only what is new. */
 export class View {
@@ -41,6 +38,8 @@ export class View {
   readonly #reader: RunReader
   #manifest: Manifest
   #state: State
+  /** Kept from one fresh read to the next: only what was published since has to be learnt. */
+  readonly #folded: FoldedSegments
 
   private constructor(options: ViewOptions, manifest: Manifest, state: State) {
     this.#options = options
@@ -48,6 +47,7 @@ export class View {
     this.#reader = new RunReader(options.store)
     this.#manifest = manifest
     this.#state = state
+    this.#folded = new FoldedSegments(options.store, manifest)
   }
 
   static async open(options: ViewOptions): Promise<View> {
@@ -84,6 +84,7 @@ export class View {
       })
     }
     this.#manifest = newest
+    this.#folded.follow(newest)
     return true
   }
 
@@ -109,13 +110,13 @@ export class View {
    * false when a limit was reached first, or a segment is damaged.
    */
   async fresh(limits: Partial<FreshLimits> = {}): Promise<{ state: State; events: number; complete: boolean }> {
-    const { maxEvents, maxAgeMs, maxTimeMs } = { ...freshLimits, ...limits }
+    const { maxEvents, maxTimeMs } = { ...freshLimits, ...limits }
     const { store, registry, clock } = this.#options
     const started = clock.now()
     await this.refresh()
     const fork = new State(registry, this.#state)
     const folder = new Folder(registry, fork)
-    const tail = await this.#tail(maxAgeMs)
+    const tail = await this.#tail()
     let events = 0
     let complete = true
     let damaged = false
@@ -136,16 +137,13 @@ export class View {
     return { state: fork, events, complete: complete && !damaged }
   }
 
-  async #tail(maxAgeMs: number): Promise<string[]> {
-    const { store } = this.#options
-    const from = this.#manifest.watermarks.low_ms - maxAgeMs
+  async #tail(): Promise<string[]> {
     const ulids: string[] = []
-    const after = from > 0 ? { after: this.#paths.segment(ulidFloor(from)) } : {}
-    for await (const { path } of store.list(this.#paths.ledger, after)) {
+    for await (const path of unsettledPaths(this.#options.store, this.#paths, this.#manifest)) {
       const ulid = segmentUlid(path)
       if (ulid !== undefined) ulids.push(ulid)
     }
-    return await new FoldedSegments(store, this.#manifest).fresh(ulids)
+    return await this.#folded.fresh(ulids)
   }
 
   async #readSegment(store: ObjectStore, ulid: string): Promise<Segment | 'damaged' | undefined> {

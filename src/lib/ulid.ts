@@ -24,6 +24,20 @@ export function ulidFloor(timeMs: number): string {
   return encodeTime(timeMs) + '0'.repeat(16)
 }
 
+/** The same ULID at another moment. */
+export function ulidAt(timeMs: number, ulid: string): string {
+  return encodeTime(timeMs) + ulid.slice(TIME_LENGTH)
+}
+
+/** The next larger ULID. */
+export function ulidAfter(ulid: string): string {
+  for (let i = ulid.length - 1; i >= 0; i--) {
+    const digit = ALPHABET.indexOf(ulid[i] as string)
+    if (digit < 31) return ulid.slice(0, i) + ALPHABET[digit + 1] + '0'.repeat(ulid.length - 1 - i)
+  }
+  throw new ServoError('bug', 'no_next_ulid', `there is no ULID after ${ulid}`)
+}
+
 function encodeTime(timeMs: number): string {
   let rest = Math.min(Math.max(0, Math.floor(timeMs)), MAX_TIME)
   let text = ''

@@ -81,7 +81,7 @@ describe('a fresh read', () => {
     expect(hurried.events).toBeLessThan(all)
   })
 
-  test('looks back no further than it is allowed to', async () => {
+  test('finds a straggler, however far back its name is', async () => {
     const counting = countingStore(memoryStore())
     const workspace = new Workspace(counting)
     const compactor = await workspace.compactor()
@@ -93,11 +93,8 @@ describe('a fresh read', () => {
     await straggler.append(...runFacts('an hour ago').batches[0]!)
     workspace.clock.pass(HOUR_MS + MINUTE_MS)
     await workspace.append(...runFacts('now').batches[0]!)
-    const view = await workspace.view()
-    const near = await view.fresh()
-    expect([...near.state.hot(runs).all()].map((run) => run.run_key)).toEqual(['manual:now'])
-    const far = await view.fresh({ maxAgeMs: 2 * HOUR_MS })
-    expect([...far.state.hot(runs).all()].map((run) => run.run_key).sort()).toEqual(['manual:an hour ago', 'manual:now'])
+    const { state } = await (await workspace.view()).fresh()
+    expect([...state.hot(runs).all()].map((run) => run.run_key).sort()).toEqual(['manual:an hour ago', 'manual:now'])
   })
 
   test('passes over a damaged segment and says that it is not complete', async () => {

@@ -34,7 +34,8 @@ describe('group commit', () => {
     const counting = countingStore(workspace.store)
     let inFlight = 0
     let most = 0
-    const slow = interceptedStore(counting, async () => {
+    const slow = interceptedStore(counting, async ({ method }) => {
+      if (method !== 'create') return
       inFlight += 1
       most = Math.max(most, inFlight)
       await turn()
@@ -44,18 +45,22 @@ describe('group commit', () => {
     const appended = await Promise.all(Array.from({ length: 500 }, (_, i) => ledger.append([reportFact(`r${i}`)])))
     // The first goes out at once, alone; the others find it under way.
     expect(counting.count('create')).toBe(2)
-    expect(counting.count()).toBe(2)
+    expect(counting.count()).toBe(3)
     expect(most).toBe(1)
     expect(new Set(appended.flatMap(({ events }) => events.map((event) => event.event_id))).size).toBe(500)
     expect(await workspace.eventCounts()).toEqual(new Map(appended.map(({ events }) => [events[0]!.event_id, 1])))
   })
 
-  test('an append on an idle ledger is one request and waits for nothing', async () => {
+  test('an append on an idle ledger is one request; before the first, and once a minute, it learns which days are closed', async () => {
     const counting = countingStore(memoryStore())
     const workspace = new Workspace(counting)
     await workspace.append(reportFact('a'))
     await workspace.append(reportFact('b'))
-    expect(counting.requests.map(({ method }) => method)).toEqual(['create', 'create'])
+    expect(counting.requests.map(({ method }) => method)).toEqual(['list', 'create', 'create'])
+    counting.reset()
+    workspace.clock.pass(MINUTE_MS)
+    await workspace.append(reportFact('c'))
+    expect(counting.requests.map(({ method }) => method)).toEqual(['list', 'create'])
   })
 
   test('what one writer appends stays in its order, within a segment and from one to the next', async () => {
@@ -173,6 +178,13 @@ describe('an outage', () => {
     expect(counting.count('create')).toBe(1)
   })
 
+  test('of the manifests is waited for as well: without them nobody knows which days are open', async () => {
+    const workspace = new Workspace()
+    const store = faultyStore(workspace.store, scriptedFaults([1, 2].map((nth) => ({ method: 'list', nth, outcome: 'lost' }))))
+    const { events } = await workspace.ledger({ store }).append([reportFact('a')])
+    expect(await workspace.eventCounts()).toEqual(new Map([[events[0]!.event_id, 1]]))
+  })
+
   test('that ends between two attempts is not noticed, also by those who came meanwhile', async () => {
     const workspace = new Workspace()
     const store = faultyStore(
@@ -201,8 +213,8 @@ describe('an outage', () => {
   test('is all that is tried again: what the store refuses for good is refused at once', async () => {
     const workspace = new Workspace()
     const counting = countingStore(
-      interceptedStore(workspace.store, () => {
-        throw new ServoError('invalid', 'two_filesystems', 'cannot be linked')
+      interceptedStore(workspace.store, ({ method }) => {
+        if (method === 'create') throw new ServoError('invalid', 'two_filesystems', 'cannot be linked')
       }),
     )
     await expect(workspace.ledger({ store: counting }).append([reportFact('a')])).rejects.toMatchObject({
@@ -216,7 +228,7 @@ describe('whoever listens', () => {
   test('is told of a segment when it is durable and before its appends are acknowledged', async () => {
     const workspace = new Workspace()
     const story: string[] = []
-    const store = interceptedStore(workspace.store, () => void story.push('write'))
+    const store = interceptedStore(workspace.store, ({ method }) => void (method === 'create' && story.push('write')))
     const ledger = workspace.ledger({ store, onDurable: () => story.push('told') })
     await ledger.append([reportFact('a')])
     story.push('acknowledged')

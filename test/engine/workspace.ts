@@ -35,6 +35,10 @@ export class TestClock implements Clock {
     this.nowMs += ms
   }
 
+  monotonic(): number {
+    return this.nowMs
+  }
+
   pass(ms: number): void {
     this.nowMs += ms
   }

@@ -14,7 +14,6 @@ import { isServoError } from '../../src/lib/error.ts'
 import { canonicalJson } from '../../src/lib/json.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
-import type { Clock } from '../../src/ports/clock.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { histories } from '../../src/testing/histories.ts'
@@ -34,7 +33,7 @@ const sizes = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLengt
 class Day {
   readonly store: ObjectStore
   #now = Date.parse('2026-11-15T12:00:00.000Z')
-  readonly clock: Clock = { now: () => this.#now, sleep: async () => undefined }
+  readonly clock = { now: () => this.#now, monotonic: () => this.#now, sleep: async () => undefined }
   readonly #ulid = ulidSource(
     () => this.#now,
     (length) => new Uint8Array(length),

@@ -34,7 +34,7 @@ async function workspace() {
   const store = memoryStore()
   let nowMs = Date.UTC(2025, 0, 20, 12)
   let number = 0
-  const clock = { now: () => nowMs, sleep: () => Promise.resolve() }
+  const clock = { now: () => nowMs, monotonic: () => nowMs, sleep: () => Promise.resolve() }
   const ulid = ulidSource(clock.now, (length) => new Uint8Array(length).fill(number++ % 250))
   const compactor = await Compactor.open({ store, scope, registry: orchestration, clock, name: 'test' })
   const ledger = new Ledger({ store, scope, clock, ulid, source: 'test' })
@@ -77,7 +77,7 @@ async function workspace() {
     /** What a process of its own reads from the files. */
     async offline(): Promise<Statuses> {
       const view = await View.open({ store, scope, registry: orchestration, clock })
-      const { state } = await view.fresh({ maxAgeMs: 1e12, maxTimeMs: 1e9 })
+      const { state } = await view.fresh({ maxTimeMs: 1e9 })
       return over(
         () => state,
         () => view.coldRows(partitionStatus, state),
