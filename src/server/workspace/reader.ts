@@ -2,14 +2,13 @@ import type { ProjectManifest } from '../../contract/definition.ts'
 import { orchestration } from '../../domain/index.ts'
 import { View } from '../../engine/view.ts'
 import { ServoError } from '../../lib/error.ts'
-import { DAY_MS } from '../../lib/time.ts'
 import type { Components } from '../components.ts'
 import { CurrentGraph } from '../leader/current-graph.ts'
 import { declare } from './declare.ts'
 import { type WorkspaceApi, workspaceApi } from './workspace.ts'
 
 /** Nobody else is waiting: better slow than wrong. */
-const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000, maxAgeMs: DAY_MS }
+const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000 }
 
 /**
  * A workspace that nobody leads, as far as it can be read: the published tables with everything folded that happened since. With
