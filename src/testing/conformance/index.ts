@@ -2,3 +2,4 @@
 export { type LeaseProcess, leaseConformance, type OpenedLease, type OpenLease } from './lease.ts'
 export { notifierConformance, type OpenedNotifier, type OpenNotifier } from './notifier.ts'
 export { type OpenStore, objectStoreConformance } from './object-store.ts'
+export { type OpenedSecrets, type OpenSecrets, secretsConformance } from './secrets.ts'

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { basename, dirname, resolve } from 'node:path'
+import { ServoError } from '../../lib/error.ts'
+import { type Secrets, type WorkspaceSecrets, workspaceSecrets } from '../../ports/secrets.ts'
+import { errnoOf } from './disk.ts'
+import { explained } from './failure.ts'
+
+/** Secrets in a file that only its owner can read. */
+export function fsSecrets(path: string): Secrets {
+  const file = resolve(path)
+  const folder = dirname(file)
+
+  async function create(secrets: WorkspaceSecrets): Promise<'written' | 'exists'> {
+    await mkdir(folder, { recursive: true })
+    const temp = `${folder}/.secrets-${process.pid}-${randomBytes(6).toString('hex')}`
+    // With these rights from the first moment: nobody gets to open it in between.
+    const handle = await open(temp, 'wx', 0o600)
+    try {
+      await handle.writeFile(`${JSON.stringify(secrets, null, 2)}\n`)
+      await handle.sync()
+      const outcome = await linked(temp, file)
+      await syncFolder(folder)
+      // Ours may be the first file in it.
+      await syncFolder(dirname(folder))
+      return outcome
+    } finally {
+      await handle.close()
+      await rm(temp, { force: true })
+    }
+  }
+
+  return {
+    async read() {
+      const text = await readFile(file, 'utf8').catch((error: unknown) => {
+        if (errnoOf(error) === 'ENOENT') return undefined
+        throw unreadable(file, error)
+      })
+      return text === undefined ? undefined : parsed(text, file)
+    },
+
+    async create(secrets) {
+      try {
+        return await create(secrets)
+      } catch (error) {
+        throw explained(error, { verb: 'create', path: basename(file), dir: folder })
+      }
+    },
+  }
+}
+
+async function linked(temp: string, file: string): Promise<'written' | 'exists'> {
+  try {
+    await link(temp, file)
+    return 'written'
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return 'exists'
+    throw error
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  let handle: FileHandle | undefined
+  try {
+    handle = await open(folder, 'r')
+    await handle.sync()
+  } finally {
+    await handle?.close()
+  }
+}
+
+function parsed(text: string, file: string): WorkspaceSecrets {
+  try {
+    return workspaceSecrets.parse(JSON.parse(text))
+  } catch {
+    // Without the cause, which would quote what is in the file.
+    throw new ServoError('corrupt', 'bad_secrets', `${file} does not hold the secrets of a workspace`, {
+      hint: 'Restore the file, or delete it: then new secrets are made, and tokens that workers hold are void.',
+      facts: { file },
+    })
+  }
+}
+
+function unreadable(file: string, cause: unknown): ServoError {
+  return new ServoError(
+    'unavailable',
+    'secrets_unreadable',
+    `cannot read the secrets in ${file}: ${errnoOf(cause) ?? 'unknown'}`,
+    {
+      hint: 'Check that it is a file, who owns it and its permissions. It must be readable by whoever runs Servo.',
+      facts: { file, errno: errnoOf(cause) },
+      cause,
+    },
+  )
+}

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto'
+import { ServoError } from '../../lib/error.ts'
+import { hmacSha256 } from '../../lib/hash.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import type { Secrets, WorkspaceSecrets } from '../../ports/secrets.ts'
+
+export interface LoadSecretsOptions {
+  readonly secrets: Secrets
+  readonly store: ObjectStore
+  /** Where the workspace keeps fingerprints of its secrets. Ends in `/`. */
+  readonly prefix: string
+  readonly random?: (length: number) => Uint8Array
+}
+
+export interface LoadedSecrets {
+  readonly secrets: WorkspaceSecrets
+  /**
+   * `first` for a workspace that had none, `new` for one whose secrets are gone: then the tokens of attempts under way on other
+   * workers are void, and so is the token that programs of this machine had.
+   */
+  readonly made: 'first' | 'new' | undefined
+}
+
+const PURPOSES = ['run_ids', 'task_tokens'] as const
+const NUMBERED = /-local-(\d+)\.json$/
+
+/**
+ * The secrets of a workspace, for its leader: made if there are none, and compared with what the workspace remembers of them. It keeps a
+ * fingerprint of each under its id, from which nobody can tell the secret. So secrets that were altered are noticed, and new
+ * ones get an id that none had before: what was made with the old ones can be told from what the new ones make.
+ */
+export async function loadSecrets(options: LoadSecretsOptions): Promise<LoadedSecrets> {
+  const { secrets } = options
+  let made: LoadedSecrets['made']
+  for (;;) {
+    const found = await secrets.read()
+    if (found !== undefined) {
+      await checkFingerprints(found, options)
+      return { secrets: found, made }
+    }
+    const used = await usedNumbers(options)
+    // Somebody else may have been quicker; then theirs are read.
+    const outcome = await secrets.create(newSecrets(`local-${Math.max(0, ...used) + 1}`, options.random ?? randomBytes))
+    if (outcome === 'written') made = used.length === 0 ? 'first' : 'new'
+  }
+}
+
+function newSecrets(id: string, random: (length: number) => Uint8Array): WorkspaceSecrets {
+  const value = (): string => Buffer.from(random(32)).toString('base64url')
+  return { run_ids: { id, value: value() }, api_token: value(), task_tokens: { id, value: value() } }
+}
+
+/** The numbers of all secrets that were ever made here; 0 for one whose id is not ours. */
+async function usedNumbers({ store, prefix }: LoadSecretsOptions): Promise<number[]> {
+  const numbers: number[] = []
+  for await (const { path } of store.list(prefix)) numbers.push(Number(NUMBERED.exec(path)?.[1] ?? 0))
+  return numbers
+}
+
+async function checkFingerprints(secrets: WorkspaceSecrets, { store, prefix }: LoadSecretsOptions): Promise<void> {
+  for (const purpose of PURPOSES) {
+    const { id, value } = secrets[purpose]
+    const path = `${prefix}${purpose}-${id}.json`
+    const bytes = Buffer.from(`${JSON.stringify({ fingerprint: fingerprintOf(purpose, value) })}\n`)
+    // Secrets that are older than fingerprints are remembered from now on.
+    if ((await store.create(path, bytes)) === 'written') continue
+    const recorded = await store.get(path)
+    if (recorded === undefined || !bytes.equals(recorded)) throw altered(purpose, id)
+  }
+}
+
+function fingerprintOf(purpose: string, value: string): string {
+  return Buffer.from(hmacSha256(value, `servo fingerprint of ${purpose}`)).toString('hex')
+}
+
+function altered(purpose: string, id: string): ServoError {
+  return new ServoError(
+    'corrupt',
+    'secrets_altered',
+    `the secret ${id} for ${purpose} is not the one that this workspace used before`,
+    {
+      hint: 'Restore the file of secrets, or delete it: then new secrets are made under a new id, and tokens that workers hold are void.',
+      facts: { purpose, id },
+    },
+  )
+}
