@@ -42,8 +42,8 @@ export interface OrchestratorOptions {
   readonly concurrency: () => number
   /** From when a run is cancelled to when those who work for it are ended. */
   readonly cancelGraceMs?: number
-  /** How workers that are not ours are told of work, and where to look for what they did long ago. */
-  readonly foreign?: Pick<ForeignDispatchOptions, 'history' | 'post'>
+  /** Where work waits for workers that are not ours, how they are told of it, and where to look for what they did long ago. */
+  readonly foreign?: Pick<ForeignDispatchOptions, 'history' | 'post' | 'queue'>
   /** Besides running tasks, what else shall follow from rows once they are durable. */
   readonly reactors?: readonly Reactor[]
   readonly publishDelayMs?: number
