@@ -76,12 +76,18 @@ export function claimedLease(place: ClaimPlace, { clock, periodMs = PERIOD_MS }:
       // Every further turn means that somebody else got on: claimed, released, or answered and then died.
       for (;;) {
         const before = place.newest()
-        const now = before === undefined || before.isVacant ? before : await challenged(before)
-        if (now?.epoch !== before?.epoch) continue
-        if (before !== undefined && now?.isVacant === false && isAnswer(before, now.sign))
-          return { held: false, leader: now.leader }
-        const held = await take((now?.epoch ?? 0) + 1, candidate, now)
-        if (held !== undefined) return held
+        const isHeld = before !== undefined && !before.isVacant
+        const withdraw = isHeld ? place.challenge(before.epoch) : undefined
+        try {
+          const now = isHeld ? await waitForSign(before) : before
+          if (now?.epoch !== before?.epoch) continue
+          if (isHeld && now?.isVacant === false && isAnswer(before, now.sign)) return { held: false, leader: now.leader }
+          const held = await take((now?.epoch ?? 0) + 1, candidate, now)
+          if (held !== undefined) return held
+        } finally {
+          // Not before our claim is there: a holder that wakes up and finds neither claim nor challenge would not give a sign.
+          withdraw?.()
+        }
       }
     },
 
@@ -92,19 +98,14 @@ export function claimedLease(place: ClaimPlace, { clock, periodMs = PERIOD_MS }:
   }
 
   /** Waits for a sign of life, for at most a period, and returns how things stand then. */
-  async function challenged(before: Standing): Promise<Standing | undefined> {
-    const withdraw = place.challenge(before.epoch)
+  async function waitForSign(before: Standing): Promise<Standing | undefined> {
     const since = clock.monotonic()
-    try {
-      for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, periodMs / 20)) {
-        const left = since + periodMs - clock.monotonic()
-        await clock.sleep(Math.min(waitMs, Math.max(0, left)))
-        const now = place.newest()
-        // Asked before looking: whoever gave a sign before the period was over is heard, however late this process looks.
-        if (left <= 0 || now?.epoch !== before.epoch || now.isVacant || isAnswer(before, now.sign)) return now
-      }
-    } finally {
-      withdraw()
+    for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, periodMs / 20)) {
+      const left = since + periodMs - clock.monotonic()
+      await clock.sleep(Math.min(waitMs, Math.max(0, left)))
+      const now = place.newest()
+      // Time is asked before looking: whoever gave a sign before the period was over is heard, however late this process looks.
+      if (left <= 0 || now?.epoch !== before.epoch || now.isVacant || isAnswer(before, now.sign)) return now
     }
   }
 

@@ -15,7 +15,7 @@ export class PauseDetector {
   #wasPaused = false
   #cancel: () => void
 
-  /** A gap of more than `limitMs` between two ticks, which come every `everyMs`, is a pause. */
+  /** A gap of `limitMs` between two ticks, which come every `everyMs`, is a pause. */
   constructor(clock: AlarmClock, { limitMs, everyMs, onTick }: { limitMs: number; everyMs: number; onTick: () => void }) {
     this.#clock = clock
     this.#limitMs = limitMs
@@ -59,6 +59,6 @@ export class PauseDetector {
     const passed = this.#clock.monotonic() - this.#monotonic
     // A wall clock that was set back may hide a sleep, so a jump in either direction counts.
     const shown = Math.abs(this.#clock.now() - this.#wall)
-    if (Math.max(passed, shown) > this.#limitMs) this.#wasPaused = true
+    if (Math.max(passed, shown) >= this.#limitMs) this.#wasPaused = true
   }
 }

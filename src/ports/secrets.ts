@@ -1,10 +1,13 @@
 import { z } from 'zod'
 
-const secret = z.object({ id: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/), value: z.string().min(16) })
-export type Secret = z.infer<typeof secret>
+const secret = z.object({
+  /** Recorded with whatever the secret made, so that it can be told which one that was. Part of a path in the store. */
+  id: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/),
+  value: z.string().min(16),
+})
 
 export const workspaceSecrets = z.object({
-  /** Makes run ids. */
+  /** Makes run ids from run keys. */
   run_ids: secret,
   /** Lets programs of this machine speak to the server. */
   api_token: z.string().min(16),
@@ -14,12 +17,12 @@ export const workspaceSecrets = z.object({
 export type WorkspaceSecrets = z.infer<typeof workspaceSecrets>
 
 /**
- * Keeps the secrets of one workspace. What cannot be read is an error of kind `unavailable`, what cannot be understood one of
- * kind `corrupt`: neither is the same as nothing being kept. Every adapter passes `testing/conformance/secrets.ts`.
+ * Where the secrets of a workspace are kept, apart from its state: whoever may read the state need not know them.
+ * What cannot be read is an error, and never the same as what is not there. Every adapter passes `testing/conformance/secrets.ts`.
  */
 export interface Secrets {
-  /** What is kept; undefined when nothing is. */
+  /** Undefined when none were made yet, or somebody deleted them. */
   read(): Promise<WorkspaceSecrets | undefined>
-  /** Keeps these unless some are kept already. Returns what is kept from now on, durably: of several creators the first counts. */
-  create(secrets: WorkspaceSecrets): Promise<WorkspaceSecrets>
+  /** Keeps these unless there are some: whole or not at all, durable, and readable by their owner alone. For the leader only. */
+  create(secrets: WorkspaceSecrets): Promise<'written' | 'exists'>
 }

@@ -4,6 +4,7 @@ import { fsLease } from '../adapters/fs/lease.ts'
 import { fsNotifier } from '../adapters/fs/notifier.ts'
 import { fsStore } from '../adapters/fs/object-store.ts'
 import { fsSecrets } from '../adapters/fs/secrets.ts'
+import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { type Encoder, encoderThread } from '../engine/encoder.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
 import { ServoError } from '../lib/error.ts'
@@ -13,6 +14,7 @@ import type { Lease } from '../ports/lease.ts'
 import type { Notifier } from '../ports/notifier.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { Secrets } from '../ports/secrets.ts'
+import type { TaskQueue } from '../ports/task-queue.ts'
 import { type Sql, sqlOver } from './workspace/sql-rows.ts'
 
 /** Everything of the outside world that a server is made of. Whoever needs one of them takes it from here and from nowhere else. */
@@ -26,6 +28,7 @@ export interface Components {
   readonly secrets: Secrets
   readonly lease: Lease
   readonly notifier: Notifier
+  readonly queue: TaskQueue
   readonly encoder: Encoder
   /** Asks the newest published tables. */
   readonly sql: Sql
@@ -67,6 +70,8 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
       ...(SERVO_LEASE_MS !== undefined && { periodMs: milliseconds('SERVO_LEASE_MS', SERVO_LEASE_MS) }),
     }),
     notifier: fsNotifier(join(dir, paths.ledger), { clock, ...(SERVO_WATCH === 'off' && { watch: 'off' as const }) }),
+    // Rebuilt from the state at every start.
+    queue: new MemoryTaskQueue(clock),
     encoder: encoderThread(),
     sql: sqlOver(dir, store, scope),
     servoDir: dir,

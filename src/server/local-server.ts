@@ -98,8 +98,8 @@ export class LocalServer {
     })
     let local: LocalServer | undefined
     try {
-      const secrets = await loadSecrets(components)
-      if (secrets.replaced) onTrouble?.(secretsReplaced())
+      const { secrets, made } = await loadSecrets(components)
+      if (made === 'new') onTrouble?.(secretsReplaced())
       const server = await Server.open({
         components,
         lease,

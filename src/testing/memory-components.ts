@@ -2,6 +2,7 @@ import { memoryLease } from '../adapters/memory/lease.ts'
 import { memoryNotifier } from '../adapters/memory/notifier.ts'
 import { memoryStore } from '../adapters/memory/object-store.ts'
 import { memorySecrets } from '../adapters/memory/secrets.ts'
+import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { encodeHere } from '../engine/encoder.ts'
 import { ulidSource } from '../lib/ulid.ts'
 import type { AlarmClock } from '../ports/clock.ts'
@@ -20,6 +21,7 @@ export function memoryComponents(clock: AlarmClock, seed = 7): Components {
     secrets: memorySecrets(),
     lease: memoryLease({ clock }),
     notifier: memoryNotifier(),
+    queue: new MemoryTaskQueue(clock),
     encoder: { encode: encodeHere },
     sql: async () => [],
   }

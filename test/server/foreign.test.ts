@@ -398,6 +398,21 @@ describe('a cancelled run', () => {
     expect(await world.problems()).toEqual([])
   })
 
+  test('gives nothing to a worker that asks in the same moment, and ends at once', async () => {
+    for (const delay of [0, 1, 2, 3]) {
+      const { world, remote } = await elsewhere()
+      await world.define({ a: { queue: 'gpu' }, b: { queue: 'gpu' } })
+      const run = await world.request('r1')
+      const cancelled = world.cancel(run)
+      for (let i = 0; i < delay; i++) await Promise.resolve()
+      expect(await remote.ask('w1', { capacity: 5 })).toEqual([])
+      await cancelled
+      await world.clock.advance(1)
+      expect(world.run(run)?.state).toBe('CANCELLED')
+      expect(await world.problems()).toEqual([])
+    }
+  })
+
   test('ends in time also when the server crashed meanwhile', async () => {
     const { world, remote } = await elsewhere()
     await world.define({ a: { queue: 'gpu' }, b: { queue: 'gpu' } })

@@ -90,7 +90,7 @@ async function play(seed: number) {
   const components = memoryComponents(clock, seed)
   const lease = await components.lease.claim({ name: 'server-1', term: 'standing' })
   if (!lease.held) throw new Error('somebody else leads')
-  const secrets = await loadSecrets(components)
+  const { secrets } = await loadSecrets(components)
   const dice = seededBytes(seed + 1)
   const workers = new ScriptedWorkers(clock, ({ attempt }) => {
     const [first = 0, second = 0] = dice(2)

@@ -1,4 +1,5 @@
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { MemoryTaskQueue } from '../../src/adapters/memory/task-queue.ts'
 import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/definition.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
@@ -74,7 +75,7 @@ export class World {
     this.lease.lose({ tells: false })
     this.lease = new ScriptedLease(this.#instances)
     this.orchestrator = await Orchestrator.open({
-      components: { ...this.components, clock: mortal(this.clock, this.#alive.signal) },
+      components: { ...this.components, queue: new MemoryTaskQueue(this.clock), clock: mortal(this.clock, this.#alive.signal) },
       lease: this.lease,
       instance: `instance-${this.#instances}`,
       workers: this.workers,

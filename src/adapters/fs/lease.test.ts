@@ -154,7 +154,7 @@ describe('a lease in a folder', () => {
     expect(names.sort()).toEqual(['000000000005.json', '000000000005.sign.json'])
   })
 
-  test('costs its holder nothing while nobody asks', async () => {
+  test('[E6] costs its holder nothing while nobody asks', async () => {
     const dir = leaseFolder()
     let looks = 0
     const counted: WatchFolder = (folder, changed, deaf) =>

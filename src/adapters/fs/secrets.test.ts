@@ -1,42 +1,68 @@
-import fs from 'node:fs'
-import os from 'node:os'
-import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { inspect } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { secretsConformance } from '../../testing/conformance/secrets.ts'
 import { fsSecrets } from './secrets.ts'
 
-function newFile(): string {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-secrets-'))
-  onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }))
-  return path.join(dir, 'local', 'secrets.json')
-}
-
-const some = {
-  run_ids: { id: 'local-1', value: 'run ids, long enough' },
-  api_token: 'a token, long enough',
-  task_tokens: { id: 'local-1', value: 'task tokens, long enough' },
-}
-
 secretsConformance('secrets in a file', async () => {
-  const file = newFile()
-  return { open: () => fsSecrets(file) }
+  const dir = mkdtempSync(join(tmpdir(), 'servo-secrets-'))
+  return {
+    join: () => fsSecrets(join(dir, 'local', 'secrets.json')),
+    close: async () => rmSync(dir, { recursive: true }),
+  }
 })
 
-test('the file is for its owner alone, and nothing else is left in its folder', async () => {
-  const file = newFile()
-  await fsSecrets(file).create(some)
-  expect(fs.statSync(file).mode & 0o777).toBe(0o600)
-  expect(fs.readdirSync(path.dirname(file))).toEqual(['secrets.json'])
-})
+describe('secrets in a file', () => {
+  const secrets = {
+    run_ids: { id: 'local-1', value: 'r'.repeat(43) },
+    api_token: 'a'.repeat(43),
+    task_tokens: { id: 'local-1', value: 't'.repeat(43) },
+  }
 
-test('what is no file, and what is half a file, is refused at once and stays as it is', async () => {
-  const file = newFile()
-  fs.mkdirSync(file, { recursive: true })
-  await expect(fsSecrets(file).read()).rejects.toMatchObject({ kind: 'unavailable', code: 'secrets_unreadable' })
-  await expect(fsSecrets(file).create(some)).rejects.toMatchObject({ code: 'secrets_unreadable' })
-  fs.rmdirSync(file)
-  fs.writeFileSync(file, JSON.stringify(some).slice(0, 60))
-  await expect(fsSecrets(file).read()).rejects.toMatchObject({ kind: 'corrupt', code: 'bad_secrets' })
-  await expect(fsSecrets(file).create(some)).rejects.toMatchObject({ code: 'bad_secrets' })
-  expect(fs.readFileSync(file, 'utf8')).toHaveLength(60)
+  function place(): string {
+    const dir = mkdtempSync(join(tmpdir(), 'servo-secrets-'))
+    onTestFinished(() => rmSync(dir, { recursive: true }))
+    return join(dir, 'local', 'secrets.json')
+  }
+
+  test('can be read by their owner alone, and leave nothing else behind', async () => {
+    const file = place()
+    await fsSecrets(file).create(secrets)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readdirSync(dirname(file))).toEqual(['secrets.json'])
+  })
+
+  test('that cannot be read are an error at once, and nothing is written', async () => {
+    const file = place()
+    mkdirSync(file, { recursive: true })
+    await expect(fsSecrets(file).read()).rejects.toMatchObject({ kind: 'unavailable', code: 'secrets_unreadable' })
+    rmSync(file, { recursive: true })
+    rmSync(dirname(file), { recursive: true })
+    writeFileSync(dirname(file), 'a file where the folder should be')
+    await expect(fsSecrets(file).read()).rejects.toMatchObject({ code: 'secrets_unreadable' })
+    await expect(fsSecrets(file).create(secrets)).rejects.toMatchObject({ name: 'ServoError' })
+  })
+
+  test.skipIf(process.getuid?.() === 0)('of somebody else are an error at once', async () => {
+    const file = place()
+    await fsSecrets(file).create(secrets)
+    chmodSync(file, 0)
+    await expect(fsSecrets(file).read()).rejects.toMatchObject({ code: 'secrets_unreadable', facts: { errno: 'EACCES' } })
+  })
+
+  test('that are half a file, or something else, are an error that does not repeat them', async () => {
+    const file = place()
+    await fsSecrets(file).create(secrets)
+    const whole = readFileSync(file, 'utf8')
+    for (const text of ['', whole.slice(0, 90), '{}', whole.replace('local-1', '../local')]) {
+      writeFileSync(file, text)
+      const error = await fsSecrets(file)
+        .read()
+        .catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ kind: 'corrupt', code: 'bad_secrets' })
+      expect(inspect(error)).not.toContain('rrrr')
+    }
+  })
 })

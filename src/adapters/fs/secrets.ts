@@ -1,71 +1,95 @@
 import { randomBytes } from 'node:crypto'
-import { constants } from 'node:fs'
-import { link, mkdir, open, readFile, unlink } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { messageOf, ServoError } from '../../lib/error.ts'
+import { type FileHandle, link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { basename, dirname, resolve } from 'node:path'
+import { ServoError } from '../../lib/error.ts'
 import { type Secrets, type WorkspaceSecrets, workspaceSecrets } from '../../ports/secrets.ts'
-import { errnoOf, isMissing } from './disk.ts'
+import { errnoOf } from './disk.ts'
+import { explained } from './failure.ts'
 
-/** Secrets in a file that its owner alone may read. It appears whole, and is on the disk before anybody relies on it. */
-export function fsSecrets(file: string): Secrets {
+/** Secrets in a file that only its owner can read. */
+export function fsSecrets(path: string): Secrets {
+  const file = resolve(path)
+  const folder = dirname(file)
+
+  async function create(secrets: WorkspaceSecrets): Promise<'written' | 'exists'> {
+    await mkdir(folder, { recursive: true })
+    const temp = `${folder}/.secrets-${process.pid}-${randomBytes(6).toString('hex')}`
+    // With these rights from the first moment: nobody gets to open it in between.
+    const handle = await open(temp, 'wx', 0o600)
+    try {
+      await handle.writeFile(`${JSON.stringify(secrets, null, 2)}\n`)
+      await handle.sync()
+      const outcome = await linked(temp, file)
+      await syncFolder(folder)
+      // Ours may be the first file in it.
+      await syncFolder(dirname(folder))
+      return outcome
+    } finally {
+      await handle.close()
+      await rm(temp, { force: true })
+    }
+  }
+
   return {
-    read: () => readSecrets(file),
-    async create(secrets) {
-      const known = await readSecrets(file)
-      if (known !== undefined) return known
-      await writeSecrets(file, secrets).catch((error: unknown) => {
-        throw new ServoError('unavailable', 'secrets_not_written', `${file} cannot be written: ${messageOf(error)}`, {
-          hint: 'Check who may write there, and whether there is space.',
-          cause: error,
-        })
+    async read() {
+      const text = await readFile(file, 'utf8').catch((error: unknown) => {
+        if (errnoOf(error) === 'ENOENT') return undefined
+        throw unreadable(file, error)
       })
-      // Another may have been first.
-      return (await readSecrets(file)) ?? secrets
+      return text === undefined ? undefined : parsed(text, file)
+    },
+
+    async create(secrets) {
+      try {
+        return await create(secrets)
+      } catch (error) {
+        throw explained(error, { verb: 'create', path: basename(file), dir: folder })
+      }
     },
   }
 }
 
-async function readSecrets(file: string): Promise<WorkspaceSecrets | undefined> {
-  let text: string
+async function linked(temp: string, file: string): Promise<'written' | 'exists'> {
   try {
-    text = await readFile(file, 'utf8')
+    await link(temp, file)
+    return 'written'
   } catch (error) {
-    if (isMissing(error)) return undefined
-    throw new ServoError('unavailable', 'secrets_unreadable', `${file} cannot be read: ${messageOf(error)}`, {
-      hint: 'It holds the secrets of the project: a file that whoever runs servo may read.',
-      cause: error,
-    })
+    if (errnoOf(error) === 'EEXIST') return 'exists'
+    throw error
   }
-  const parsed = workspaceSecrets.safeParse(parseJson(text))
-  if (parsed.success) return parsed.data
-  throw new ServoError('corrupt', 'bad_secrets', `${file} does not hold the secrets of a project`, {
-    hint: 'Restore it, or move it away: then the next start makes new ones. Runs keep their ids.',
-  })
 }
 
-async function writeSecrets(file: string, secrets: WorkspaceSecrets): Promise<void> {
-  const folder = dirname(file)
-  await mkdir(folder, { recursive: true })
-  const temp = `${file}.${randomBytes(6).toString('hex')}`
-  const handle = await open(temp, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
+async function syncFolder(folder: string): Promise<void> {
+  let handle: FileHandle | undefined
   try {
-    await handle.writeFile(`${JSON.stringify(secrets, null, 2)}\n`)
+    handle = await open(folder, 'r')
     await handle.sync()
-    await link(temp, file).catch((error: unknown) => {
-      if (errnoOf(error) !== 'EEXIST') throw error
-    })
   } finally {
-    await handle.close()
-    await unlink(temp)
+    await handle?.close()
   }
-  const entry = await open(folder, constants.O_RDONLY)
-  await entry.sync().finally(() => entry.close())
 }
 
-function parseJson(text: string): unknown {
+function parsed(text: string, file: string): WorkspaceSecrets {
   try {
-    return JSON.parse(text)
+    return workspaceSecrets.parse(JSON.parse(text))
   } catch {
-    return undefined
+    // Without the cause, which would quote what is in the file.
+    throw new ServoError('corrupt', 'bad_secrets', `${file} does not hold the secrets of a workspace`, {
+      hint: 'Restore the file, or delete it: then new secrets are made, and tokens that workers hold are void.',
+      facts: { file },
+    })
   }
+}
+
+function unreadable(file: string, cause: unknown): ServoError {
+  return new ServoError(
+    'unavailable',
+    'secrets_unreadable',
+    `cannot read the secrets in ${file}: ${errnoOf(cause) ?? 'unknown'}`,
+    {
+      hint: 'Check that it is a file, who owns it and its permissions. It must be readable by whoever runs Servo.',
+      facts: { file, errno: errnoOf(cause) },
+      cause,
+    },
+  )
 }

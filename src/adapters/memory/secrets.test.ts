@@ -2,6 +2,6 @@ import { secretsConformance } from '../../testing/conformance/secrets.ts'
 import { memorySecrets } from './secrets.ts'
 
 secretsConformance('secrets in memory', async () => {
-  const kept = memorySecrets()
-  return { open: () => kept }
+  const secrets = memorySecrets()
+  return { join: () => secrets }
 })

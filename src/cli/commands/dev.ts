@@ -35,6 +35,8 @@ export async function devCommand(flags: DevFlags): Promise<void> {
 }
 
 async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice, onStopped: (error: unknown) => void) {
+  const size = concurrencyFlag(flags.concurrency)
+  const port = flags.port === undefined ? undefined : wholeNumber('--port', flags.port, { min: 0, max: 65_535 })
   const components = await componentsOf(projectDir)
   const instance = components.ulid()
   const options = {
@@ -43,14 +45,13 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
     lease: await takeLease(components, instance),
     instance,
     watch: true,
-    ...concurrencyFlag(flags.concurrency),
+    ...size,
     onLoaded: voice.loaded,
     onTrouble: warn,
     onStopped,
   }
   // The usual port if it is free, any other if not: two projects side by side shall just work.
-  if (flags.port === undefined) return await LocalServer.start({ ...options, port: [DEFAULT_PORT, 0] })
-  const port = wholeNumber('--port', flags.port, { min: 0, max: 65_535 })
+  if (port === undefined) return await LocalServer.start({ ...options, port: [DEFAULT_PORT, 0] })
   return await LocalServer.start({ ...options, port }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EADDRINUSE' ? portTaken(port) : error
   })

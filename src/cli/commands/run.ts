@@ -40,9 +40,10 @@ export async function runCommand(selection: string[], flags: RunFlags): Promise<
 /** Hands a request for a run to whoever leads; when nobody does, leads until the run is over. */
 export async function requestRun(flags: RequestFlags, request: (runs: RunsApi) => Promise<AcceptedRun>): Promise<void> {
   const projectDir = findProject(flags)
+  const size = concurrencyFlag(flags.concurrency)
   const components = await componentsOf(projectDir)
   const accepted = await withLeader(components, request, async (lease, name) => {
-    await runHere({ projectDir, components, lease, instance: name }, flags, request)
+    await runHere({ projectDir, components, lease, instance: name, ...size }, flags, request)
   })
   if (accepted === undefined) return
   if (flags.wait) await watchRun(accepted.leader, accepted.answer.run_id, flags)
@@ -76,7 +77,7 @@ async function watchRun(server: RunsApi, runId: string, flags: WatchFlags): Prom
 /** How long attempts under way may take when somebody else wants to lead. What takes longer is run again by the other. */
 const HAND_OVER_GRACE_MS = 30_000
 
-type Here = Pick<LocalServerOptions, 'projectDir' | 'components' | 'lease' | 'instance'>
+type Here = Pick<LocalServerOptions, 'projectDir' | 'components' | 'lease' | 'instance' | 'concurrency'>
 
 /** Nobody leads this project: this process does for as long as there is something to do, or until a server wants to. */
 async function runHere(here: Here, flags: WatchFlags, request: (runs: RunsApi) => Promise<AcceptedRun>): Promise<void> {
@@ -87,7 +88,6 @@ async function runHere(here: Here, flags: WatchFlags, request: (runs: RunsApi) =
   const { server, loaded } = await LocalServer.start({
     ...here,
     port: 0,
-    ...concurrencyFlag(flags.concurrency),
     onHandOver: () => wanted.resolve('wanted'),
     onTrouble: warn,
     onStopped: (error) => stopped.reject(error),

@@ -6,9 +6,6 @@ import { type WorkspaceApi, workspaceApi } from '../workspace/workspace.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { loadSecrets } from './load-secrets.ts'
 
-/** So many segments that no table shows yet cost the next start more than writing the tables costs now. */
-const PUBLISH_AT_SEGMENTS = 100
-
 /**
  * Leads for as long as one command takes: it folds what is there, writes what it was asked to, and decides nothing. What follows
  * from that is decided by the next leader that stays.
@@ -34,7 +31,7 @@ export async function leadBriefly<T>(
     reactors: [graph.reactor],
   })
   try {
-    const { run_ids } = await loadSecrets(components)
+    const { run_ids } = (await loadSecrets(components)).secrets
     const api = workspaceApi(
       {
         scope,
@@ -52,8 +49,8 @@ export async function leadBriefly<T>(
     return await work(api)
   } finally {
     await loop.settled()
-    // Whoever wanted it written was told already; the tables are for the next start.
-    if (loop.compactor.unpublished >= PUBLISH_AT_SEGMENTS) await loop.compactor.publish().catch(() => undefined)
+    // The ledger has it, so what it was asked is done even if this fails; but nobody else will write tables for a while.
+    await loop.compactor.publish().catch(() => undefined)
     await loop.close()
   }
 }

@@ -17,10 +17,10 @@ import { applied, duplicate, ignored, type NewEvent, newEvent, type Verdict } fr
 import type { Rows } from '../../model/rows.ts'
 import type { AnyRow, Row } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
+import type { QueuedTask, TaskQueue } from '../../ports/task-queue.ts'
 import { isSameResult, notBegun, taskFinished } from './attempt-end.ts'
 import { Heartbeats } from './heartbeats.ts'
 import type { Speaker } from './logs.ts'
-import { type Offer, Offers } from './offers.ts'
 import { type Post, Pusher, postJson } from './push.ts'
 
 type Dispatch = Readonly<Row<typeof dispatchOutbox>>
@@ -37,6 +37,8 @@ export interface ForeignDispatchOptions {
   /** An attempt of such a run, as it ended. */
   readonly history?: (attempt: Speaker) => Promise<Readonly<AnyRow> | undefined>
   readonly post?: Post
+  /** Where work waits for workers that ask; in this process if none is given. */
+  readonly queue: TaskQueue
   readonly onTrouble: (error: unknown) => void
 }
 
@@ -52,7 +54,7 @@ export interface Routes {
  */
 export class ForeignDispatch implements TaskCallbacks {
   readonly #options: ForeignDispatchOptions
-  readonly #offers: Offers
+  readonly #queue: TaskQueue
   readonly #heartbeats: Heartbeats
   readonly #pusher: Pusher
   #routes: Routes | undefined
@@ -60,7 +62,7 @@ export class ForeignDispatch implements TaskCallbacks {
 
   constructor(options: ForeignDispatchOptions) {
     this.#options = options
-    this.#offers = new Offers(options.clock)
+    this.#queue = options.queue
     this.#heartbeats = new Heartbeats(options)
     this.#pusher = new Pusher({
       clock: options.clock,
@@ -96,17 +98,19 @@ export class ForeignDispatch implements TaskCallbacks {
   }
 
   async claim({ queues, capacity }: ClaimRequest): Promise<readonly DispatchEnvelope[]> {
-    for (;;) {
-      const taken = this.#offers.take(queues, capacity, (offer) => this.#isOpen(offer))
-      if (taken.length === 0) return []
-      const envelopes = await Promise.all(taken.map((offer) => this.#envelopeOf(offer)))
+    while (!this.#closed) {
+      const taken = await this.#queue.claim(queues, capacity)
+      if (taken.length === 0) break
+      const open = taken.filter((offer) => this.#isOpen(offer) || this.#drop(offer))
+      const envelopes = await Promise.all(open.map((offer) => this.#envelopeOf(offer)))
       const work = envelopes.filter((envelope) => envelope !== undefined)
       if (work.length > 0) return work
     }
+    return []
   }
 
   onWork(call: () => void): () => void {
-    return this.#offers.onWork(call)
+    return this.#queue.onWork(call)
   }
 
   async started(claims: AttemptClaims, { worker_id }: { worker_id: string }, traceparent?: string): Promise<StartAnswer> {
@@ -170,30 +174,51 @@ export class ForeignDispatch implements TaskCallbacks {
     const { run_id, task_key, attempt, attempt_id, worker_queue: queue, status } = dispatch
     if (this.#closed || queue === LOCAL_QUEUE) return
     const pushes = this.#urlOf(queue) !== undefined
-    if (status !== 'PENDING' || pushes) this.#offers.remove({ queue, attempt_id })
+    if (status !== 'PENDING' || pushes) this.#inBackground(this.#queue.forget({ queue, attempt_id }))
     const task = this.#rows.hot(tasks).get(run_id, task_key)
     if (status !== 'PENDING' || task?.state !== 'DISPATCHED' || task.attempt !== attempt) return
     const place = { run_id, task_key, attempt, attempt_id, queue, number: dispatch.offer ?? 1 }
     const leaseMs = task.heartbeat_timeout_sec * SECOND_MS
-    const offer: Offer = { ...place, priority: task.priority, since: dispatch.created_at, leaseMs }
+    const offer: QueuedTask = { ...place, priority: task.priority, since: dispatch.created_at, leaseMs }
     if (pushes) this.#pusher.push(offer)
-    // What a worker has taken is its own to end, for as long as the grace lasts.
-    else if (this.#isCancelled(run_id) && !this.#offers.has(offer)) this.#end(offer, { outcome: 'CANCELLED' })
-    else this.#offers.add(offer)
+    else if (this.#isCancelled(run_id)) this.#inBackground(this.#endUnlessTaken(offer))
+    else this.#inBackground(this.#queue.enqueue(offer))
+  }
+
+  /** What a worker has taken is its own to end, for as long as the grace lasts. */
+  async #endUnlessTaken(offer: QueuedTask): Promise<void> {
+    const isTaken = await this.#queue.has(offer)
+    if (!isTaken && !this.#closed && this.#isDispatched(offer)) this.#end(offer, { outcome: 'CANCELLED' })
+  }
+
+  /** Nobody is given what was taken from the queue too late. Of a run that has just been cancelled it ends here, for the queue knows it no more. */
+  #drop(offer: QueuedTask): false {
+    this.#inBackground(this.#queue.forget(offer))
+    if (!this.#closed && this.#isCancelled(offer.run_id) && this.#isDispatched(offer))
+      this.#end(offer, { outcome: 'CANCELLED' })
+    return false
+  }
+
+  /** A queue that cannot be reached is offered everything again by the next sweep. */
+  #inBackground(work: Promise<unknown>): void {
+    work.catch((error: unknown) => this.#options.onTrouble(error))
   }
 
   #isCancelled(runId: string): boolean {
     return this.#rows.hot(runs).get(runId)?.cancel_requested_at != null
   }
 
-  #isOpen({ run_id, task_key, attempt }: Offer): boolean {
-    if (this.#closed || this.#isCancelled(run_id)) return false
+  #isOpen(offer: QueuedTask): boolean {
+    return !this.#closed && !this.#isCancelled(offer.run_id) && this.#isDispatched(offer)
+  }
+
+  #isDispatched({ run_id, task_key, attempt }: QueuedTask): boolean {
     const task = this.#rows.hot(tasks).get(run_id, task_key)
     return task?.state === 'DISPATCHED' && task.attempt === attempt
   }
 
   /** What the worker is told; undefined when there is nothing to do any more, or never was because it cannot be done. */
-  async #envelopeOf(offer: Offer): Promise<DispatchEnvelope | undefined> {
+  async #envelopeOf(offer: QueuedTask): Promise<DispatchEnvelope | undefined> {
     const { run_id, task_key, attempt } = offer
     const task = this.#rows.hot(tasks).get(run_id, task_key)
     const dispatch = this.#rows.hot(dispatchOutbox).get(run_id, task_key, attempt)
@@ -206,7 +231,7 @@ export class ForeignDispatch implements TaskCallbacks {
     }
   }
 
-  async #letterFor(offer: Offer): Promise<{ url: string; envelope: DispatchEnvelope } | undefined> {
+  async #letterFor(offer: QueuedTask): Promise<{ url: string; envelope: DispatchEnvelope } | undefined> {
     const envelope = await this.#envelopeOf(offer)
     const url = this.#urlOf(offer.queue)
     if (url === undefined || this.#routes === undefined || envelope === undefined) return undefined
@@ -214,7 +239,7 @@ export class ForeignDispatch implements TaskCallbacks {
     return { url, envelope: this.#routes.address(envelope) }
   }
 
-  async #acknowledge({ run_id, task_key, attempt, number }: Offer, status: 'CREATED' | 'FAILED'): Promise<void> {
+  async #acknowledge({ run_id, task_key, attempt, number }: QueuedTask, status: 'CREATED' | 'FAILED'): Promise<void> {
     // A worker that begins before the queue has answered says more than the queue does.
     if (this.#closed || this.#rows.hot(dispatchOutbox).get(run_id, task_key, attempt)?.status === 'ACKED') return
     const ack = { run_id, task_key, attempt, status, ...(number > 1 && { offer: number }) }
@@ -224,10 +249,14 @@ export class ForeignDispatch implements TaskCallbacks {
   /** What no worker was given ends at once; whoever has something is told when it speaks next. */
   #cancelRun({ run_id, cancel_requested_at, state }: Readonly<RunRow>): void {
     if (this.#closed || cancel_requested_at === null || isRunOver(state)) return
-    for (const offer of this.#offers.withdraw((each) => each.run_id === run_id)) this.#end(offer, { outcome: 'CANCELLED' })
+    this.#inBackground(this.#endWaiting(run_id))
   }
 
-  #end(offer: Offer, result: AttemptResultInput): void {
+  async #endWaiting(runId: string): Promise<void> {
+    for (const offer of await this.#queue.withdraw(runId)) this.#end(offer, { outcome: 'CANCELLED' })
+  }
+
+  #end(offer: QueuedTask, result: AttemptResultInput): void {
     const event = taskFinished(offer, result, {
       task: undefined,
       workerId: null,

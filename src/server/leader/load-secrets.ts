@@ -1,69 +1,84 @@
-import { createHmac } from 'node:crypto'
 import { Paths } from '../../engine/paths.ts'
 import { ServoError } from '../../lib/error.ts'
-import { canonicalJson } from '../../lib/json.ts'
-import type { ObjectStore } from '../../ports/object-store.ts'
-import type { Secret, WorkspaceSecrets } from '../../ports/secrets.ts'
+import { hmacSha256 } from '../../lib/hash.ts'
+import type { WorkspaceSecrets } from '../../ports/secrets.ts'
 import type { Components } from '../components.ts'
 
-const PURPOSES = ['run_ids', 'task_tokens'] as const
-type Purpose = (typeof PURPOSES)[number]
+type LoadSecretsOptions = Pick<Components, 'secrets' | 'store' | 'scope' | 'random'>
 
-export interface LoadedSecrets extends WorkspaceSecrets {
-  /** There had been others, and they are gone. */
-  readonly replaced: boolean
+/** Where the workspace keeps fingerprints of its secrets. */
+const fingerprints = ({ scope }: Pick<Components, 'scope'>): string => `${new Paths(scope).root}secrets/`
+
+export interface LoadedSecrets {
+  readonly secrets: WorkspaceSecrets
+  /**
+   * `first` for a workspace that had none, `new` for one whose secrets are gone: then the tokens of attempts under way on other
+   * workers are void, and so is the token that programs of this machine had.
+   */
+  readonly made: 'first' | 'new' | undefined
 }
+
+const PURPOSES = ['run_ids', 'task_tokens'] as const
+const NUMBERED = /-local-(\d+)\.json$/
 
 /**
- * The secrets of a workspace, for whoever leads it: made on first use. Beside the state lies a fingerprint of each, so that a
- * secret which is not the one that was used before is noticed. Secrets that are gone are replaced under a new id, which harms
- * nothing on record: runs keep their ids, and a run key that was used is answered from the index of keys.
+ * The secrets of a workspace, for its leader: made if there are none, and compared with what the workspace remembers of them. It keeps a
+ * fingerprint of each under its id, from which nobody can tell the secret. So secrets that were altered are noticed, and new
+ * ones get an id that none had before: what was made with the old ones can be told from what the new ones make.
  */
-export async function loadSecrets({
-  secrets,
-  store,
-  scope,
-  random,
-}: Pick<Components, 'secrets' | 'store' | 'scope' | 'random'>): Promise<LoadedSecrets> {
-  const folder = `${new Paths(scope).root}secrets/`
-  let known = await secrets.read()
-  let replaced = false
-  if (known === undefined) {
-    const used = await idsIn(store, folder)
-    replaced = used.length > 0
-    const id = `local-${1 + Math.max(0, ...used.map((each) => Number(/^local-(\d+)$/.exec(each)?.[1] ?? 0)))}`
-    const value = (): string => Buffer.from(random(32)).toString('base64url')
-    known = await secrets.create({
-      run_ids: { id, value: value() },
-      api_token: value(),
-      task_tokens: { id, value: value() },
-    })
+export async function loadSecrets(options: LoadSecretsOptions): Promise<LoadedSecrets> {
+  const { secrets } = options
+  let made: LoadedSecrets['made']
+  for (;;) {
+    const found = await secrets.read()
+    if (found !== undefined) {
+      await checkFingerprints(found, options)
+      return { secrets: found, made }
+    }
+    const used = await usedNumbers(options)
+    // Somebody else may have been quicker; then theirs are read.
+    const outcome = await secrets.create(newSecrets(`local-${Math.max(0, ...used) + 1}`, options.random))
+    if (outcome === 'written') made = used.length === 0 ? 'first' : 'new'
   }
-  for (const purpose of PURPOSES) await compare(store, folder, purpose, known[purpose])
-  return { ...known, replaced }
 }
 
-async function idsIn(store: ObjectStore, folder: string): Promise<string[]> {
-  const ids: string[] = []
-  for await (const { path } of store.list(folder)) ids.push(path.slice(path.indexOf('-', folder.length) + 1, -'.json'.length))
-  return ids
+function newSecrets(id: string, random: (length: number) => Uint8Array): WorkspaceSecrets {
+  const value = (): string => Buffer.from(random(32)).toString('base64url')
+  return { run_ids: { id, value: value() }, api_token: value(), task_tokens: { id, value: value() } }
 }
 
-/** Refuses a secret that is not the one which had this id before; notes one that is new. */
-async function compare(store: ObjectStore, folder: string, purpose: Purpose, secret: Secret): Promise<void> {
-  const path = `${folder}${purpose}-${secret.id}.json`
-  // One-way: whoever reads the state learns nothing of the secret.
-  const hmac_sha256 = createHmac('sha256', secret.value).update(`servo:fingerprint:${purpose}:${secret.id}`).digest('hex')
-  const bytes = Buffer.from(canonicalJson({ hmac_sha256 }))
-  const stored = (await store.get(path)) ?? ((await store.create(path, bytes)) === 'written' ? bytes : await store.get(path))
-  if (stored !== undefined && Buffer.compare(stored, bytes) === 0) return
-  throw new ServoError(
+/** The numbers of all secrets that were ever made here; 0 for one whose id is not ours. */
+async function usedNumbers(options: LoadSecretsOptions): Promise<number[]> {
+  const numbers: number[] = []
+  for await (const { path } of options.store.list(fingerprints(options))) numbers.push(Number(NUMBERED.exec(path)?.[1] ?? 0))
+  return numbers
+}
+
+async function checkFingerprints(secrets: WorkspaceSecrets, options: LoadSecretsOptions): Promise<void> {
+  const { store } = options
+  for (const purpose of PURPOSES) {
+    const { id, value } = secrets[purpose]
+    const path = `${fingerprints(options)}${purpose}-${id}.json`
+    const bytes = Buffer.from(`${JSON.stringify({ fingerprint: fingerprintOf(purpose, value) })}\n`)
+    // Secrets that are older than fingerprints are remembered from now on.
+    const recorded =
+      (await store.get(path)) ?? ((await store.create(path, bytes)) === 'written' ? bytes : await store.get(path))
+    if (recorded === undefined || !bytes.equals(recorded)) throw altered(purpose, id)
+  }
+}
+
+function fingerprintOf(purpose: string, value: string): string {
+  return Buffer.from(hmacSha256(value, `servo fingerprint of ${purpose}`)).toString('hex')
+}
+
+function altered(purpose: string, id: string): ServoError {
+  return new ServoError(
     'corrupt',
     'secrets_altered',
-    `the secret ${secret.id} for ${purpose} is not the one that was used before`,
+    `the secret ${id} for ${purpose} is not the one that this workspace used before`,
     {
-      hint: 'Restore the secrets of this project, or move the file away: then new ones are made. Runs keep their ids.',
-      facts: { purpose, id: secret.id },
+      hint: 'Restore the file of secrets, or delete it: then new secrets are made under a new id, and tokens that workers hold are void.',
+      facts: { purpose, id },
     },
   )
 }

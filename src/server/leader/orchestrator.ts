@@ -139,6 +139,7 @@ export class Orchestrator {
     })
     this.foreign = new ForeignDispatch({
       ...state,
+      queue: components.queue,
       ...options.foreign,
       submit: (events) => this.submit(events),
       leads: () => leads(lease),

@@ -2,7 +2,7 @@ import type { DispatchEnvelope } from '../../contract/dispatch.ts'
 import { ServoError } from '../../lib/error.ts'
 import { SECOND_MS } from '../../lib/time.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
-import type { Offer } from './offers.ts'
+import type { QueuedTask } from '../../ports/task-queue.ts'
 
 /** Hands an envelope to whoever takes work at this address. Rejects when it was not taken. */
 export type Post = (url: string, envelope: DispatchEnvelope) => Promise<void>
@@ -11,9 +11,9 @@ export interface PusherOptions {
   readonly clock: AlarmClock
   readonly post: Post
   /** Where a queue is, and what to tell it; undefined when there is nothing to tell any more. */
-  readonly letterFor: (offer: Offer) => Promise<{ url: string; envelope: DispatchEnvelope } | undefined>
+  readonly letterFor: (offer: QueuedTask) => Promise<{ url: string; envelope: DispatchEnvelope } | undefined>
   /** Writes down whether the queue took it. */
-  readonly acknowledge: (offer: Offer, status: 'CREATED' | 'FAILED') => Promise<void>
+  readonly acknowledge: (offer: QueuedTask, status: 'CREATED' | 'FAILED') => Promise<void>
   readonly onTrouble: (error: unknown) => void
 }
 
@@ -30,7 +30,7 @@ export class Pusher {
     this.#options = options
   }
 
-  push(offer: Offer): void {
+  push(offer: QueuedTask): void {
     if (this.#pushing.has(offer.attempt_id)) return
     this.#pushing.add(offer.attempt_id)
     void this.#deliver(offer)
@@ -38,7 +38,7 @@ export class Pusher {
       .finally(() => this.#pushing.delete(offer.attempt_id))
   }
 
-  async #deliver(offer: Offer): Promise<void> {
+  async #deliver(offer: QueuedTask): Promise<void> {
     const { clock, post, letterFor, acknowledge, onTrouble } = this.#options
     for (let attempt = 1; ; attempt++) {
       const letter = await letterFor(offer)
@@ -58,7 +58,7 @@ export class Pusher {
 }
 
 /** Of the address only the beginning is told: the rest may be a secret between us and the queue. */
-function notTaken({ queue, task_key }: Offer, url: string, cause: unknown): ServoError {
+function notTaken({ queue, task_key }: QueuedTask, url: string, cause: unknown): ServoError {
   const { origin } = new URL(url)
   return new ServoError('unavailable', 'push_failed', `the queue ${queue} at ${origin} did not take ${task_key}`, {
     hint: `It is told again in a while. Check that something answers there, and the address in queues.${queue}.push.`,

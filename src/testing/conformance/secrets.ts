@@ -1,45 +1,56 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Secrets, WorkspaceSecrets } from '../../ports/secrets.ts'
 
-/** A place for secrets that nobody has used yet. */
+/** A place without secrets; every test asks for one of its own. */
 export interface OpenedSecrets {
-  /** The secrets as another process sees them. */
-  open(): Secrets
+  /** The secrets as one more process sees them. */
+  readonly join: () => Secrets
+  readonly close?: () => Promise<void>
 }
 
-const some = (name: string): WorkspaceSecrets => ({
-  run_ids: { id: `${name}-1`, value: `${name} run ids, long enough` },
-  api_token: `${name} token, long enough`,
-  task_tokens: { id: `${name}-1`, value: `${name} task tokens, long enough` },
+export type OpenSecrets = () => Promise<OpenedSecrets>
+
+const some = (text: string): WorkspaceSecrets => ({
+  run_ids: { id: 'local-1', value: `${text} makes run ids`.padEnd(32, '.') },
+  api_token: `${text} speaks to the server`.padEnd(32, '.'),
+  task_tokens: { id: 'local-1', value: `${text} signs tokens`.padEnd(32, '.') },
 })
 
-/** What every adapter of `Secrets` promises. */
-export function secretsConformance(title: string, place: () => Promise<OpenedSecrets>): void {
-  describe(title, () => {
-    test('nothing is kept before somebody keeps something, and looking keeps nothing', async () => {
-      const { open } = await place()
-      expect(await open().read()).toBeUndefined()
-      expect(await open().read()).toBeUndefined()
+/** The law of `ports/secrets.ts`, as tests. Call it from the test file of an adapter: it conforms when they pass. */
+export function secretsConformance(name: string, openSecrets: OpenSecrets): void {
+  describe(name, () => {
+    let opened: OpenedSecrets
+
+    beforeEach(async () => {
+      opened = await openSecrets()
     })
 
-    test('what was kept is read by whoever looks later', async () => {
-      const { open } = await place()
-      expect(await open().create(some('ada'))).toEqual(some('ada'))
-      expect(await open().read()).toEqual(some('ada'))
+    afterEach(async () => {
+      await opened.close?.()
     })
 
-    test('what is kept is never replaced: whoever comes later is given it', async () => {
-      const { open } = await place()
-      await open().create(some('ada'))
-      expect(await open().create(some('bob'))).toEqual(some('ada'))
-      expect(await open().read()).toEqual(some('ada'))
+    it('there are none before they are made, and reading makes none', async () => {
+      const secrets = opened.join()
+      expect(await secrets.read()).toBeUndefined()
+      expect(await secrets.read()).toBeUndefined()
     })
 
-    test('of several who create at once one is believed by all', async () => {
-      const { open } = await place()
-      const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => open().create(some(`n${i}`))))
-      const kept = await open().read()
-      for (const answer of answers) expect(answer).toEqual(kept)
+    it('what was made is what everybody reads', async () => {
+      expect(await opened.join().create(some('one'))).toBe('written')
+      expect(await opened.join().read()).toEqual(some('one'))
+    })
+
+    it('secrets that are there are never replaced', async () => {
+      await opened.join().create(some('one'))
+      expect(await opened.join().create(some('other'))).toBe('exists')
+      expect(await opened.join().read()).toEqual(some('one'))
+    })
+
+    it('of many that make some at once one succeeds, and all read the same', async () => {
+      const makers = Array.from({ length: 10 }, (_, i) => some(`maker ${i}`))
+      const outcomes = await Promise.all(makers.map((each) => opened.join().create(each)))
+      expect(outcomes.filter((outcome) => outcome === 'written')).toHaveLength(1)
+      expect(await opened.join().read()).toEqual(makers[outcomes.indexOf('written')])
     })
   })
 }
