@@ -35,6 +35,12 @@ function checkResult(result: unknown): ReturnType<typeof attemptResult.safeParse
   return compiled.safeParse(result)
 }
 
+/** Code that reports what cannot be would report it again. */
+function badReport([issue]: readonly z.core.$ZodIssue[]): AttemptResult {
+  const message = `What the attempt reported is not valid: ${issue?.path.join('.') || 'the report'} ${issue?.message}`
+  return { outcome: 'FAILED', error: { category: 'invalid', message, retryable: false } }
+}
+
 /** How long a process that is not among the warm ones waits for more work. */
 const LINGER_MS = 60_000
 
@@ -235,11 +241,7 @@ export class WorkerPool {
     worker.ended(job)
     this.#pace.ended(job.envelope.asset_key, job.hasPrinted ? PRINTING_MS : message.took_ms)
     const checked = checkResult(message.result)
-    this.#finish(
-      job,
-      checked.success ? checked.data : failed('invalid', `The worker's report is wrong: ${checked.error}`),
-      true,
-    )
+    this.#finish(job, checked.success ? checked.data : badReport(checked.error.issues), true)
     if (this.#isWorn(worker, message.took_ms)) worker.leaving = true
     if (worker.job === undefined) this.#free(worker, generation)
     else if (this.#waiting.size > 0) this.#handOut()

@@ -119,6 +119,18 @@ describe('user code harms nobody but itself', () => {
     await stillWorks(pool)
   })
 
+  test.each([
+    ['reports another file', /output\.path must be a path below the output_folder/],
+    ['reports less than nothing', /output\.rows .*>=0/],
+  ])('a body that %s fails, and is not tried again', async (key, message) => {
+    const pool = fakePool()
+    expect(await pool.run(envelope(key))).toEqual({
+      outcome: 'FAILED',
+      error: { category: 'invalid', message: expect.stringMatching(message), retryable: false },
+    })
+    await stillWorks(pool)
+  })
+
   test('a process that holds much memory makes room for a fresh one', async () => {
     const pool = fakePool({ maxResidentBytes: 250 * 2 ** 20 })
     const pid = await returned(pool, 'holds memory')
