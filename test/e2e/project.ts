@@ -82,7 +82,16 @@ export class TestProject {
 
   /** What lets a program of this machine speak to the server. */
   get token(): string {
-    return (JSON.parse(fs.readFileSync(this.secrets, 'utf8')) as { api_token: string }).api_token
+    return this.#secret<{ api_token: string }>().api_token
+  }
+
+  /** What run ids are made with. */
+  get runIdSecret(): { id: string; value: string } {
+    return this.#secret<{ run_ids: { id: string; value: string } }>().run_ids
+  }
+
+  #secret<T>(): T {
+    return JSON.parse(fs.readFileSync(this.secrets, 'utf8')) as T
   }
 
   /** Leaves nothing: no process, no folder. */
