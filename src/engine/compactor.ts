@@ -241,6 +241,11 @@ export class Compactor {
     this.#days.add(utcDay(ulidTime(ulid)))
   }
 
+  /** Whether a segment was folded here, or is being written by this process. */
+  isFolded(ulid: string): boolean {
+    return this.#folded.has(ulid)
+  }
+
   /** The first day from this one on in which segments may be written. */
   openFrom(day: string): string {
     return openDayFrom(this.#manifest, day)
