@@ -10,6 +10,7 @@ import type { Notifier } from '../ports/notifier.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { Compactor, type CompactorOptions, type Consumed } from './compactor.ts'
 import { Hearing } from './hearing.ts'
+import { checkLeads } from './leading.ts'
 import { type Made, type Minted, type MintOptions, mintEvents, sizeLimits } from './mint.ts'
 import { Paths } from './paths.ts'
 import { type ChangedRows, Reactions, type Reactor } from './reactions.ts'
@@ -17,7 +18,7 @@ import { SegmentWriter } from './segment-writer.ts'
 
 export type { Reactor } from './reactions.ts'
 
-export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits' | 'retention'> {
+export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits' | 'retention' | 'lease'> {
   readonly store: ObjectStore
   readonly registry: Registry
   readonly clock: AlarmClock
@@ -132,7 +133,7 @@ export class Loop {
     this.#writer = new SegmentWriter(
       { store, clock, ulid, paths: new Paths(scope), days: compactor },
       {
-        prepare: () => this.#foldAll(),
+        prepare: () => this.#prepare(),
         take: () => this.#next(),
         named: (segment, name) => compactor.name(segment.consumed, name),
         written: (segment, name) => {
@@ -280,6 +281,16 @@ export class Loop {
     if (this.#writer.isWriting) return this.#inbox.length >= FOLD_TOGETHER
     const isWaiting = this.#sealed.length > 0 || (this.#open?.texts.length ?? 0) > 0
     return this.#inbox.length > 0 && !isWaiting
+  }
+
+  /** What came meanwhile goes into the next segment. And nobody is answered or acted for once somebody else leads. */
+  async #prepare(): Promise<void> {
+    await this.#foldAll()
+    try {
+      await checkLeads(this.#options.lease)
+    } catch (error) {
+      this.#break(error)
+    }
   }
 
   /** Folds everything that was submitted so far. */
