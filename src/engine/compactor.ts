@@ -15,6 +15,7 @@ import { type Draft, type Drafted, draftBase, draftDelta, type RowsInTransit } f
 import { type Encoder, sharedEncoder } from './encoder.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
+import { checkLeads, type Leading } from './leading.ts'
 import {
   daysOf,
   daysToClose,
@@ -26,14 +27,8 @@ import {
   withDays,
 } from './ledger-days.ts'
 import { loadState } from './load-state.ts'
-import {
-  defaultL0Limits,
-  encodeManifest,
-  type L0Limits,
-  type Manifest,
-  newestManifest,
-  type OrderedPublish,
-} from './manifest.ts'
+import { defaultL0Limits, type L0Limits, type Manifest, newestManifest, type OrderedPublish } from './manifest.ts'
+import { claimNext, claimOf, createManifest, createOwn } from './manifest-create.ts'
 import type { Made } from './mint.ts'
 import { Paths, type Scope, segmentUlid } from './paths.ts'
 import { provideRows } from './provide-rows.ts'
@@ -54,6 +49,8 @@ export interface CompactorOptions {
   readonly limits?: Partial<L0Limits>
   readonly retention?: Retention
   readonly ahead?: FoldAhead
+  /** Held by a leader. It claims its epoch when it opens, and publishes nothing once somebody else leads. */
+  readonly lease?: Leading
   /** Makes the bytes of large files; this process has one for all. */
   readonly encoder?: Encoder
 }
@@ -154,10 +151,14 @@ export class Compactor {
   static async open(options: CompactorOptions): Promise<Compactor> {
     const { store, scope } = options
     const paths = new Paths(scope)
-    const [manifest, days] = await Promise.all([newestManifest(store, paths, scope), foldersOfDays(store, paths)])
+    const [newest, days] = await Promise.all([newestManifest(store, paths, scope), foldersOfDays(store, paths)])
+    const { lease } = options
+    const manifest = lease === undefined ? newest : await claimNext(options, paths, newest, options.clock.now())
     // An earlier version did not note when it folded what: anything may have been in the first publish.
     const first_publishes = manifest.first_publishes ?? Object.fromEntries(days.map((day) => [day, 0]))
-    return await Compactor.at(options, { ...manifest, first_publishes }, days)
+    const compactor = await Compactor.at(options, { ...manifest, first_publishes }, days)
+    compactor.#claimed = lease !== undefined
+    return compactor
   }
 
   /** Opens the state of one manifest. */
@@ -239,6 +240,11 @@ export class Compactor {
     consumed.ulid = ulid
     this.#folded.add(ulid)
     this.#days.add(utcDay(ulidTime(ulid)))
+  }
+
+  /** Whether a segment was folded here, or is being written by this process. */
+  isFolded(ulid: string): boolean {
+    return this.#folded.has(ulid)
   }
 
   /** The first day from this one on in which segments may be written. */
@@ -350,6 +356,7 @@ export class Compactor {
     await this.#options.ahead?.durable()
     const { drafted, consumed } = this.#pending
     this.#pending.draft ??= drafted.finish(namesOf(consumed))
+    await checkLeads(this.#options.lease)
     await this.#write(this.#pending.draft)
     this.#pending = undefined
     return 'published'
@@ -445,48 +452,26 @@ export class Compactor {
   async #claim(nowMs: number): Promise<void> {
     if (this.#claimed) return
     // Kept as it is for a second try, or we would take our own first one for another's.
-    this.#claiming ??= {
-      ...this.#manifest,
-      number: this.#manifest.number + 1,
-      epoch: this.#manifest.epoch + 1,
-      compactor: this.#options.name,
-      published_at: toIso(nowMs),
-    }
+    this.#claiming ??= claimOf(this.#manifest, this.#options.name, nowMs)
     await this.#createManifest(this.#claiming)
     this.#manifest = this.#claiming
     this.#claimed = true
   }
 
   async #createManifest(manifest: Manifest): Promise<void> {
-    const { store } = this.#options
-    const path = this.#paths.manifest(manifest.number)
-    const bytes = encodeManifest(manifest)
-    if (!(await this.#createOwn(path, bytes))) throw this.#fenced(`another compactor has published manifest ${manifest.number}`)
-    // A number that garbage collection has passed is free again: a manifest created there is no version of anything.
-    for await (const _ of store.list(this.#paths.boundaries, { after: this.#paths.boundary(manifest.number) })) {
-      await store.delete(path)
-      throw this.#fenced(`manifest ${manifest.number} is older than what is kept`)
-    }
-    // Only people and DuckDB read the copy, so a failure here is no failure of the publish.
-    await store.put(this.#paths.manifestCopy, bytes).catch(() => undefined)
+    const outcome = await createManifest(this.#options.store, this.#paths, manifest)
+    if (outcome === 'taken') throw this.#fenced(`another compactor has published manifest ${manifest.number}`)
+    if (outcome === 'passed') throw this.#fenced(`manifest ${manifest.number} is older than what is kept`)
   }
 
   async #createFile(path: string, bytes: Uint8Array): Promise<void> {
-    if (await this.#createOwn(path, bytes)) return
+    if (await createOwn(this.#options.store, path, bytes)) return
     throw this.#break(
       new ServoError('corrupt', 'file_taken', `${path} exists with other contents`, {
         hint: 'Two compactors share an epoch; run `servo verify`.',
         facts: { path },
       }),
     )
-  }
-
-  /** Creates an object, or finds that an earlier try of ours has. */
-  async #createOwn(path: string, bytes: Uint8Array): Promise<boolean> {
-    const { store } = this.#options
-    if ((await store.create(path, bytes)) === 'written') return true
-    const found = await store.get(path)
-    return found !== undefined && Buffer.compare(found, bytes) === 0
   }
 
   #isFull(nowMs: number): boolean {

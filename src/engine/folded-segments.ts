@@ -41,6 +41,11 @@ export class FoldedSegments {
     this.#known.delete(ulid)
   }
 
+  /** Whether a segment is known here to be folded, without looking further. */
+  has(ulid: string): boolean {
+    return this.#known.has(ulid)
+  }
+
   /** Those that have not been folded, in the order given and each once. */
   async fresh(ulids: readonly string[]): Promise<string[]> {
     // A segment that is known needs no look at the others of its day.

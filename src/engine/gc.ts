@@ -3,6 +3,7 @@ import type { Registry } from '../model/event.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { FileRef } from './checked.ts'
+import { checkLeads, type Leading } from './leading.ts'
 import { boundaryOf, directFiles, type Manifest, manifestNumbers, readManifest } from './manifest.ts'
 import { type PageList, readEntriesBackwards } from './page-list.ts'
 import { type Layer, numberOf, Paths, type Scope } from './paths.ts'
@@ -15,6 +16,8 @@ export interface GarbageOptions {
   readonly clock: Clock
   /** How long a manifest and its files stay after a newer one, for readers that hold it. Longer than any query runs. */
   readonly graceMs?: number
+  /** Nothing is deleted once somebody else leads. */
+  readonly lease?: Leading
 }
 
 export interface GarbageReport {
@@ -54,6 +57,7 @@ export async function collectGarbage(options: GarbageOptions): Promise<GarbageRe
   const newest = kept[0]
   if (oldest === undefined || newest === undefined) return { manifests: 0, files: 0, boundary: 0 }
 
+  await checkLeads(options.lease)
   // The boundary first, durably: a paused compactor that then creates a manifest at a freed number will notice.
   if (dropped.length > 0) await store.create(paths.boundary(oldest.number), new Uint8Array())
   for (const number of dropped) await store.delete(paths.manifest(number))

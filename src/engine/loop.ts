@@ -1,12 +1,16 @@
 import { assert } from '../lib/assert.ts'
-import { ServoError } from '../lib/error.ts'
-import type { Controller } from '../model/controller.ts'
+import { isServoError, ServoError } from '../lib/error.ts'
+import { SECOND_MS } from '../lib/time.ts'
+import { type Controller, mustWait } from '../model/controller.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { NewEvent, Registry, Verdict } from '../model/event.ts'
 import type { Table } from '../model/table.ts'
 import type { AlarmClock } from '../ports/clock.ts'
+import type { Notifier } from '../ports/notifier.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { Compactor, type CompactorOptions, type Consumed } from './compactor.ts'
+import { Hearing } from './hearing.ts'
+import { checkLeads } from './leading.ts'
 import { type Made, type Minted, type MintOptions, mintEvents, sizeLimits } from './mint.ts'
 import { Paths } from './paths.ts'
 import { type ChangedRows, Reactions, type Reactor } from './reactions.ts'
@@ -14,17 +18,23 @@ import { SegmentWriter } from './segment-writer.ts'
 
 export type { Reactor } from './reactions.ts'
 
-export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits' | 'retention'> {
+export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits' | 'retention' | 'lease'> {
   readonly store: ObjectStore
   readonly registry: Registry
   readonly clock: AlarmClock
   readonly name: string
   readonly controllers: readonly Controller[]
   readonly reactors?: readonly Reactor[]
+  /** How this loop hears of what other processes write, and they of what it writes. */
+  readonly notifier?: Notifier
+  /** How often it looks at the ledger where it does not hear everything. */
+  readonly lookEveryMs?: number
   /** Told when this loop can go on no more: the ledger could not be written, or another process has taken over. */
   readonly onBroken?: (error: unknown) => void
   /** Told of every segment once it is durable. */
   readonly onDurable?: () => void
+  /** Told when the ledger could not be looked at. It is tried again. */
+  readonly onTrouble?: (error: unknown) => void
 }
 
 /** What became of the events of one submission. */
@@ -59,6 +69,8 @@ const MAX_WAITING_BYTES = 128 << 20
 const FULL_SEGMENT_BYTES = sizeLimits.maxSegmentBytes / 2
 /** Submissions that are folded at once while a segment is written: enough to share the work, few enough not to be idle. */
 const FOLD_TOGETHER = 4
+/** While events may be unread, how long whoever acts on what did not happen waits before asking again. */
+const ASK_AGAIN_MS = 10 * SECOND_MS
 /** Controllers that answer each other for longer than this would never end. */
 const MAX_ROUNDS = 10_000
 
@@ -109,6 +121,7 @@ export class Loop {
   /** Set while something is being folded. */
   #folding: Promise<void> | undefined
   #cancelAlarm: (() => void) | undefined
+  #hearing!: Hearing
 
   private constructor(options: LoopOptions, compactor: Compactor) {
     this.#options = options
@@ -120,10 +133,13 @@ export class Loop {
     this.#writer = new SegmentWriter(
       { store, clock, ulid, paths: new Paths(scope), days: compactor },
       {
-        prepare: () => this.#foldAll(),
+        prepare: () => this.#prepare(),
         take: () => this.#next(),
         named: (segment, name) => compactor.name(segment.consumed, name),
-        written: (segment) => this.#settle(segment),
+        written: (segment, name) => {
+          this.#hearing.announce(name)
+          this.#settle(segment)
+        },
         failed: (_, error) => this.#break(error),
       },
     )
@@ -134,8 +150,16 @@ export class Loop {
     const self: { loop?: Loop } = {}
     const ahead = { seal: () => self.loop?.seal(), durable: async () => self.loop?.durable() }
     const compactor = await Compactor.open({ ...options, ahead })
-    await compactor.catchUp()
     const loop = new Loop(options, compactor)
+    loop.#hearing = await Hearing.open({
+      compactor,
+      scope: options.scope,
+      clock: options.clock,
+      notifier: options.notifier,
+      lookEveryMs: options.lookEveryMs,
+      onCaughtUp: () => self.loop?.nudge(),
+      onTrouble: (error) => loop.#troubled(error),
+    })
     self.loop = loop
     return loop
   }
@@ -203,6 +227,7 @@ export class Loop {
       this.#enter('closing')
     }
     this.#cancelAlarm?.()
+    this.#hearing.close()
     await this.settled()
     if (this.#state === 'closing') this.#enter('closed')
   }
@@ -256,6 +281,16 @@ export class Loop {
     if (this.#writer.isWriting) return this.#inbox.length >= FOLD_TOGETHER
     const isWaiting = this.#sealed.length > 0 || (this.#open?.texts.length ?? 0) > 0
     return this.#inbox.length > 0 && !isWaiting
+  }
+
+  /** What came meanwhile goes into the next segment. And nobody is answered or acted for once somebody else leads. */
+  async #prepare(): Promise<void> {
+    await this.#foldAll()
+    try {
+      await checkLeads(this.#options.lease)
+    } catch (error) {
+      this.#break(error)
+    }
   }
 
   /** Folds everything that was submitted so far. */
@@ -313,9 +348,11 @@ export class Loop {
       }
       this.#reactions.remember(this.#opened().changed, table, rows)
     }
-    const observed = { rows: state, now: this.#options.clock.now(), lagMs: 0 }
+    const now = this.#options.clock.now()
+    const observed = { rows: state, now, lagMs: this.#hearing.lagMs }
     const decided: Made[] = []
     for (const controller of this.#options.controllers) {
+      if (mustWait(controller, now) && !this.#hearing.isCaughtUp()) continue
       for (const event of controller.decide(observed)) {
         const minted = mintEvents(this.#options, sizeLimits, [event])
         if ((this.#open?.bytes ?? 0) > FULL_SEGMENT_BYTES && decided.length === 0) this.seal()
@@ -366,10 +403,20 @@ export class Loop {
     this.#cancelAlarm?.()
     this.#cancelAlarm = undefined
     let next = Number.POSITIVE_INFINITY
-    for (const controller of this.#options.controllers) next = Math.min(next, controller.wakeAt?.() ?? next)
-    if (next === Number.POSITIVE_INFINITY || this.#state !== 'open') return
     const { clock } = this.#options
+    for (const controller of this.#options.controllers) {
+      // Whoever is due and was not asked waits for what may be unread.
+      const again = mustWait(controller, clock.now()) ? clock.now() + ASK_AGAIN_MS : controller.wakeAt?.()
+      next = Math.min(next, again ?? next)
+    }
+    if (next === Number.POSITIVE_INFINITY || this.#state !== 'open') return
     this.#cancelAlarm = clock.after(Math.max(1, next - clock.now()), () => this.nudge())
+  }
+
+  /** An outage passes; what a compactor that was overtaken, or met a bug, says does not. */
+  #troubled(error: unknown): void {
+    if (isServoError(error, 'unavailable')) this.#options.onTrouble?.(error)
+    else this.#break(error)
   }
 
   #break(error: unknown): void {
@@ -377,6 +424,7 @@ export class Loop {
     this.#ending = error
     this.#enter('broken')
     this.#cancelAlarm?.()
+    this.#hearing?.close()
     const segments = this.#sealed.splice(0)
     this.#taken = 0
     const folded = [...segments, ...(this.#open === undefined ? [] : [this.#open])]

@@ -128,6 +128,7 @@ export class SegmentWriter<B extends Batch> {
     let named: Named | undefined
     for (let attempt = 1; ; attempt++) {
       let failure: unknown
+      let isOutage = false
       try {
         if (named !== undefined && (await this.#isStale(named))) named = undefined
         if (named === undefined) {
@@ -140,9 +141,10 @@ export class SegmentWriter<B extends Batch> {
         named = undefined
       } catch (error) {
         failure = error
+        isOutage = true
       }
       if (attempt >= maxAttempts || !isServoError(failure, 'unavailable')) throw failure
-      await clock.sleep(backoffMs(attempt))
+      if (isOutage) await clock.sleep(backoffMs(attempt))
     }
   }
 

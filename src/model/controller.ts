@@ -8,14 +8,18 @@ export interface Observed {
   /** Milliseconds since 1970. */
   readonly now: number
   /**
-   * The age of the oldest durable event that is not folded yet, zero when there is none. Whoever acts because something did
-   * not happen waits while this is large: perhaps it did happen.
+   * The age of the oldest durable event that is not folded yet, zero when there is none.
    */
   readonly lagMs: number
 }
 
 /** More than a moment behind, and what seems not to have happened may only not have been read yet. */
 export const MAX_LAG_MS = 30_000
+
+/** Whether a controller has to wait while events may be unread. */
+export function mustWait(controller: Controller, now: number): boolean {
+  return controller.actsOnAbsence === true && (controller.wakeAt?.() ?? Number.POSITIVE_INFINITY) <= now
+}
 
 /**
  * Decides what follows from the state: facts and intents, as data. It does no IO, and everything it remembers can be learnt
@@ -25,6 +29,11 @@ export interface Controller {
   readonly name: string
   readonly doc: string
   readonly watches: readonly Table[]
+  /**
+   * Set by a controller that acts because something did not happen by the moment that `wakeAt` gives. While events may be unread
+   * it is not asked when that moment has come, and asked again later: perhaps it did happen.
+   */
+  readonly actsOnAbsence?: true
   /** A row has changed, or is looked at again. */
   observe(table: Table, row: Readonly<AnyRow>): void
   /** What is to be written down now. Asked again after its answer was folded, until nothing more follows. */

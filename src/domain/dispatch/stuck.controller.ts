@@ -1,6 +1,5 @@
 import { Heap } from '../../lib/heap.ts'
-import { SECOND_MS } from '../../lib/time.ts'
-import { type Controller, MAX_LAG_MS } from '../../model/controller.ts'
+import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { Row } from '../../model/table.ts'
@@ -12,8 +11,6 @@ import { LOCAL_QUEUE } from './queue.ts'
 
 type Dispatch = Readonly<Row<typeof dispatchOutbox>>
 
-/** While facts may be missing, how long to wait before looking again. */
-const LOOK_AGAIN_MS = 10 * SECOND_MS
 
 /**
  * Offers a dispatch again that a queue took, or could not be given, and that no worker began. What waits for a worker to ask
@@ -38,12 +35,13 @@ export function stuckDispatchController(stuckAfterMs: () => number): Controller 
     name: 'stuck dispatches',
     doc: 'Offers dispatches again that a queue lost.',
     watches: [dispatchOutbox],
+    actsOnAbsence: true,
     observe: (_, row) => {
       const dispatch = row as Dispatch
       if (isWithQueue(dispatch)) waitUntil(stuckAt(dispatch), dispatch)
       else known.delete(dispatch)
     },
-    decide({ rows, now, lagMs }): readonly NewEvent[] {
+    decide({ rows, now }): readonly NewEvent[] {
       const events: NewEvent[] = []
       for (let first = due.peek(); first !== undefined && first.at <= now; first = due.peek()) {
         due.pop()
@@ -51,8 +49,7 @@ export function stuckDispatchController(stuckAfterMs: () => number): Controller 
         if (known.get(dispatch) !== at) continue
         known.delete(dispatch)
         if (!isWithQueue(dispatch) || isCancelled(rows, dispatch)) continue
-        if (lagMs > MAX_LAG_MS) waitUntil(now + LOOK_AGAIN_MS, dispatch)
-        else events.push(repeated(rows, dispatch, nextOffer(dispatch, now)))
+        events.push(repeated(rows, dispatch, nextOffer(dispatch, now)))
       }
       return events
     },

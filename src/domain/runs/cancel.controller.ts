@@ -1,5 +1,5 @@
 import { SECOND_MS } from '../../lib/time.ts'
-import { type Controller, MAX_LAG_MS } from '../../model/controller.ts'
+import type { Controller } from '../../model/controller.ts'
 import type { NewEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
@@ -10,8 +10,6 @@ import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
 /** A worker that stops at the last moment still has to say so. */
 const REPORT_MS = 2 * SECOND_MS
-/** While facts may be missing, how long to wait before looking again. */
-const LOOK_AGAIN_MS = 10 * SECOND_MS
 
 /**
  * Ends a cancelled run in bounded time, whatever workers do that are not ours. The alarm needs no row of its own: when the
@@ -23,20 +21,17 @@ export function cancelController(graceMs: () => number): Controller {
     name: 'cancel',
     doc: 'Ends what other workers do for a cancelled run when they do not end it themselves.',
     watches: [runs],
+    actsOnAbsence: true,
     observe: (_, row) => {
       const run = row as RunRow
       if (run.cancel_requested_at === null || isRunOver(run.state)) due.delete(run)
       else if (!due.has(run)) due.set(run, run.cancel_requested_at + graceMs() + REPORT_MS)
     },
     decide(observed): readonly NewEvent[] {
-      const { rows, now, lagMs } = observed
+      const { rows, now } = observed
       const events: NewEvent[] = []
       for (const [run, at] of due) {
         if (now < at) continue
-        if (lagMs > MAX_LAG_MS) {
-          due.set(run, now + LOOK_AGAIN_MS)
-          continue
-        }
         due.delete(run)
         const error_message = 'the run was cancelled, and the worker did not stop in time'
         for (const attempt of attemptsElsewhere(rows, run))

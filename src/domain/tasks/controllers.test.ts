@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { SECOND_MS } from '../../lib/time.ts'
-import { type Controller, MAX_LAG_MS } from '../../model/controller.ts'
+import { type Controller, MAX_LAG_MS, mustWait } from '../../model/controller.ts'
 import { type RunStory, Story } from '../../testing/history-story.ts'
 import { dispatchController } from '../dispatch/dispatch.controller.ts'
 import type { Limits } from '../dispatch/room.ts'
@@ -15,7 +15,10 @@ function asked(story: Story, controller: Controller, more: { after?: number; lag
     for (const row of story.bench.state.hotTable(table).all()) controller.observe(table, row)
   }
   const { after = 0, lagMs = 0 } = more
-  return controller.decide({ rows: story.bench.state, now: Date.parse(story.time()) + after, lagMs }).map((event) => ({
+  const now = Date.parse(story.time()) + after
+  // As the loop does it.
+  if (lagMs > MAX_LAG_MS && mustWait(controller, now)) return []
+  return controller.decide({ rows: story.bench.state, now, lagMs }).map((event) => ({
     type: event.definition.type,
     key: event.definition.idempotencyKey(event.payload),
     payload: event.payload,

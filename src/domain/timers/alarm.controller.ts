@@ -1,6 +1,6 @@
 import { Heap } from '../../lib/heap.ts'
-import { SECOND_MS, toIso } from '../../lib/time.ts'
-import { type Controller, MAX_LAG_MS, type Observed } from '../../model/controller.ts'
+import { toIso } from '../../lib/time.ts'
+import type { Controller, Observed } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { Row } from '../../model/table.ts'
@@ -9,9 +9,6 @@ import { TimerFired } from './timer-fired.event.ts'
 import { type TimerType, timers } from './timers.table.ts'
 
 export type TimerRow = Row<typeof timers>
-
-/** While facts may be missing, how long to wait before looking again. */
-const LOOK_AGAIN_MS = 10 * SECOND_MS
 
 /** What else follows when an alarm of one kind goes off. */
 export type OnAlarm = (timer: Readonly<TimerRow>, observed: Observed) => readonly NewEvent[]
@@ -27,6 +24,7 @@ export function alarmController(following: Partial<Record<TimerType, OnAlarm>> =
     name: 'alarm',
     doc: 'Lets alarms go off when they are due.',
     watches: [timers],
+    actsOnAbsence: true,
     observe: (_, row) => {
       const timer = row as TimerRow
       if (timer.state !== 'SCHEDULED') return
@@ -44,10 +42,6 @@ export function alarmController(following: Partial<Record<TimerType, OnAlarm>> =
           continue
         }
         if (known.get(timer) !== timer.fire_at || timer.state === 'FIRED') continue
-        if (observed.lagMs > MAX_LAG_MS) {
-          due.push({ at: observed.now + LOOK_AGAIN_MS, timer })
-          continue
-        }
         known.delete(timer)
         events.push(fired(observed.rows, timer), ...(following[timer.timer_type]?.(timer, observed) ?? []))
       }

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.event.ts'
+import { Ledger } from '../../src/engine/ledger.ts'
+import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
+import { ulidSource } from '../../src/lib/ulid.ts'
+import { newEvent } from '../../src/model/event.ts'
+import type { ObjectStore } from '../../src/ports/object-store.ts'
+import { countingStore } from '../../src/testing/counting-store.ts'
+import { faultyStore } from '../../src/testing/faulty-store.ts'
+import { seededBytes } from '../engine/workspace.ts'
+import { failure, scope, World } from './world.ts'
+
+/** Less than it takes until what has ended leaves memory. */
+const RETRY_MS = 310 * SECOND_MS
+const retry = { max_attempts: 3, backoff: 'fixed', initial_ms: RETRY_MS, max_ms: RETRY_MS, jitter: false } as const
+
+/** Another process cancels the run, and tells nobody. */
+async function cancelElsewhere(world: World, runId: string): Promise<void> {
+  const ulid = ulidSource(() => world.clock.now(), seededBytes(99))
+  const ledger = new Ledger({ store: world.store, scope, clock: world.clock, ulid, source: 'elsewhere' })
+  await ledger.append([newEvent(RunCancelRequested, { run_id: runId, requested_by: 'somebody else' })])
+}
+
+async function waitingForRetry(store: ObjectStore = memoryStore()): Promise<{ world: World; runId: string }> {
+  const world = await World.open({
+    store,
+    script: ({ attempt }) => (attempt === 1 ? { result: failure() } : {}),
+  })
+  await world.define({ a: { retry } })
+  const runId = await world.request('r')
+  await world.clock.advance(SECOND_MS)
+  expect(world.task(runId, 'a')).toMatchObject({ state: 'RETRY_WAIT', attempt: 1 })
+  return { world, runId }
+}
+
+test('[INV-9] with a cancel 300 s old and unread in the ledger no retry fires', async () => {
+  const { world, runId } = await waitingForRetry()
+  await world.clock.advance(RETRY_MS - 302 * SECOND_MS)
+  await cancelElsewhere(world, runId)
+  await world.clock.advance(330 * SECOND_MS)
+  expect(world.attempts(runId, 'a')).toHaveLength(1)
+  expect(world.run(runId)?.state).toBe('CANCELLED')
+  expect(await world.problems()).toEqual([])
+})
+
+test('[INV-9] a retry waits while the ledger cannot be read, and fires once it can', async () => {
+  const inner = memoryStore()
+  let isDown = false
+  const store = faultyStore(inner, ({ method }) =>
+    isDown && (method === 'list' || method === 'folders') ? { outcome: 'lost' } : undefined,
+  )
+  const { world, runId } = await waitingForRetry(store)
+  isDown = true
+  await world.clock.advance(RETRY_MS + 2 * MINUTE_MS)
+  expect(world.attempts(runId, 'a')).toHaveLength(1)
+  isDown = false
+  await world.clock.advance(MINUTE_MS)
+  expect(world.attempts(runId, 'a')).toHaveLength(2)
+  expect(world.run(runId)?.state).toBe('SUCCEEDED')
+})
+
+test('[O7] while nothing is due nothing is asked of the store', async () => {
+  const counting = countingStore(memoryStore())
+  const { world } = await waitingForRetry(counting)
+  await world.orchestrator.publish()
+  await world.clock.advance(SECOND_MS)
+  counting.reset()
+  await world.clock.advance(4 * MINUTE_MS)
+  expect(counting.requests).toEqual([])
+})
