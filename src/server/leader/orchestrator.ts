@@ -1,18 +1,9 @@
 import type { ProjectManifest } from '../../contract/definition.ts'
-import { dispatchController } from '../../domain/dispatch/dispatch.controller.ts'
 import type { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
 import type { Limits } from '../../domain/dispatch/room.ts'
-import { stuckDispatchController } from '../../domain/dispatch/stuck.controller.ts'
 import { orchestration } from '../../domain/index.ts'
-import { cancelController } from '../../domain/runs/cancel.controller.ts'
-import { planController } from '../../domain/runs/plan.controller.ts'
 import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
-import { deadlineController, onDeadline } from '../../domain/tasks/deadline.controller.ts'
-import { heartbeatController, onHeartbeatCheck } from '../../domain/tasks/heartbeat.controller.ts'
-import { lostWorkersController } from '../../domain/tasks/lost-workers.controller.ts'
 import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
-import { alarmController } from '../../domain/timers/alarm.controller.ts'
-import { retryController } from '../../domain/timers/retry.controller.ts'
 import { collectGarbage } from '../../engine/gc.ts'
 import { Loop, type LoopOptions, type Reactor, type Submitted } from '../../engine/loop.ts'
 import { Paths, type Scope } from '../../engine/paths.ts'
@@ -25,6 +16,7 @@ import { historyIndex } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { controllersOf } from './controllers.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { ForeignDispatch, type ForeignDispatchOptions } from './foreign-dispatch.ts'
 import { envelopeFor } from './inputs.ts'
@@ -197,20 +189,13 @@ export class Orchestrator {
       registry: orchestration,
       name: instance,
       source: 'servo/orchestrator',
-      controllers: [
-        planController(),
-        retryController(),
-        alarmController({
-          HEARTBEAT_CHECK: onHeartbeatCheck((attemptId) => this.foreign.lastSign(attemptId)),
-          SLA_CHECK: onDeadline,
-        }),
-        lostWorkersController(instance),
-        heartbeatController(),
-        deadlineController(),
-        cancelController(() => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS),
-        dispatchController(() => this.#limits()),
-        stuckDispatchController(() => this.#timing.stuck_dispatch_ms ?? STUCK_DISPATCH_MS),
-      ],
+      controllers: controllersOf({
+        instance,
+        limits: () => this.#limits(),
+        cancelGraceMs: () => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS,
+        stuckDispatchMs: () => this.#timing.stuck_dispatch_ms ?? STUCK_DISPATCH_MS,
+        lastSign: (attemptId) => this.foreign.lastSign(attemptId),
+      }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#reopen(error),
       onDurable: () => this.#publisher?.noticed(),
