@@ -64,6 +64,7 @@ interface Size {
   now: number
   /** When nobody says otherwise. */
   readonly machine: number
+  /** Until the project is loaded nobody knows its limits, and nothing is dispatched. */
   settings: OrchestratorSettings
 }
 
@@ -122,7 +123,7 @@ export class LocalServer {
     const servoDir = options.servoDir ?? join(options.projectDir, '.servo')
     const lock = await ProcessLock.take(lockFile(servoDir))
     const machine = options.concurrency ?? Math.max(4, availableParallelism())
-    const size: Size = { now: machine, machine, settings: { concurrency: options.concurrency, queues: {}, timing: {} } }
+    const size: Size = { now: machine, machine, settings: { concurrency: 0 } }
     const pool = new WorkerPool({
       command: workerCommand(options.projectDir, dataDir(servoDir)),
       size: size.now,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { ProjectManifest } from '../../contract/definition.ts'
 import type { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
 import type { Limits } from '../../domain/dispatch/room.ts'
@@ -73,6 +74,7 @@ export class Orchestrator {
   #reopening: Promise<void> | undefined
   #reopens = 0
   #cancelSweep: (() => void) | undefined
+  #sweptWith: ProjectManifest['timing'] = {}
   #stopped = false
 
   private constructor(options: OrchestratorOptions) {
@@ -159,7 +161,9 @@ export class Orchestrator {
   /** What `settings` or `concurrency` gives has changed: whatever waited for room, or for a time to pass, is looked at again. */
   settingsChanged(): void {
     if (this.#stopped) return
-    this.#loop?.sweep()
+    // Controllers that wait for a time to pass have counted it from the rows: they are shown them again. Others need only be asked.
+    if (isDeepStrictEqual(this.#timing, this.#sweptWith)) this.#loop?.nudge()
+    else this.#loop?.sweep()
     this.#scheduleSweep()
   }
 
@@ -215,6 +219,7 @@ export class Orchestrator {
   }
 
   #scheduleSweep(): void {
+    this.#sweptWith = this.#timing
     this.#cancelSweep?.()
     this.#cancelSweep = this.#options.clock.after(this.#timing.sweep_ms ?? SWEEP_MS, () => {
       if (this.#stopped) return
