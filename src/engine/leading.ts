@@ -11,7 +11,7 @@ export async function checkLeads(lease: Leading | undefined): Promise<void> {
 }
 
 export function deposed(): ServoError {
-  return new ServoError('conflict', 'deposed', 'another process leads now', {
-    hint: 'Ask that one. What was submitted here and not acknowledged may or may not have been written.',
+  return new ServoError('conflict', 'deposed', 'another process leads this project now', {
+    hint: 'Ask that one. What was asked of this one and not acknowledged may or may not have been written.',
   })
 }

@@ -47,6 +47,7 @@ interface Size {
   now: number
   /** When nobody says otherwise. */
   readonly machine: number
+  /** Until the project is loaded nobody knows its limits, and nothing is dispatched. */
   settings: OrchestratorSettings
 }
 
@@ -88,16 +89,17 @@ export class LocalServer {
   static async start(options: LocalServerOptions): Promise<{ server: LocalServer; loaded: Reload }> {
     const { components, projectDir, lease, instance, onTrouble, onStopped } = options
     const began = performance.now()
-    const marker = await endOrphans(components.servoDir, components.clock)
     const machine = options.concurrency ?? Math.max(4, availableParallelism())
-    const size: Size = { now: machine, machine, settings: { concurrency: options.concurrency, queues: {}, timing: {} } }
-    const pool = new WorkerPool({
-      command: workerCommand(projectDir, components.dataDir, marker),
-      size: size.now,
-      now: () => components.clock.now(),
-    })
+    const size: Size = { now: machine, machine, settings: { concurrency: 0 } }
+    let pool: WorkerPool | undefined
     let local: LocalServer | undefined
     try {
+      const marker = await endOrphans(components.servoDir, components.clock)
+      pool = new WorkerPool({
+        command: workerCommand(projectDir, components.dataDir, marker),
+        size: size.now,
+        now: () => components.clock.now(),
+      })
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
       const server = await Server.open({
@@ -120,7 +122,7 @@ export class LocalServer {
     } catch (error) {
       if (local !== undefined) await local.close()
       else {
-        await pool.close({ graceMs: 0 })
+        await pool?.close({ graceMs: 0 })
         await lease.release()
       }
       throw error

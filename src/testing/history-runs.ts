@@ -190,6 +190,7 @@ function planParts(run: SimulatedRun): Record<string, unknown>[] {
     ...(task.partition !== null && { partition_values: { date: task.partition }, ...neighbours(task) }),
     depends_on: plan.spread ? task.upstream.slice(0, 1) : task.upstream,
     max_attempts: task.plan.maxAttempts,
+    timeout_sec: task.plan.deadline ? 600 : null,
   }))
   planned.push(...flaws[plan.flaw])
   const size = Math.max(1, Math.ceil(planned.length / plan.parts))

@@ -21,6 +21,10 @@ const uneventful: AttemptPlan = {
   alarms: 0,
 }
 
+/** What a queue acknowledges goes to workers elsewhere; the others belong to a process that orchestrates. */
+const isElsewhere = (plan: AttemptPlan): boolean => plan.acknowledged > 0
+const workerOf = (plan: AttemptPlan, n: number): string => (isElsewhere(plan) ? `worker-${n}` : `local:process-${n}`)
+
 /** What happens to one task from the moment it is ready: attempts, one after the other. */
 export function* taskLife(run: SimulatedRun, task: SimulatedTask): Actor {
   if (task.plan.deadline)
@@ -52,7 +56,7 @@ function* attemptLife(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan)
   if (late && world.roll(2) === 0) return
   if (task.state === 'READY') run.dispatched(task)
   const controller = world.writer()
-  const segment = [controller.write(DispatchRequested, fact)]
+  const segment = [controller.write(DispatchRequested, { ...fact, ...(isElsewhere(plan) && { worker_queue: 'gpu' }) })]
   const watch = { timer_type: 'HEARTBEAT_CHECK', ...place }
   let due = toIso(world.now + 60_000)
   if (plan.watched > 0) segment.push(controller.write(TimerRequested, { ...watch, fire_at: due }))
@@ -70,7 +74,7 @@ function* attemptLife(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan)
   for (let worker = 0; worker < plan.started; worker++) {
     if (task.state === 'DISPATCHED') task.state = 'RUNNING'
     // The queue delivered twice: two workers start, the first one has the attempt.
-    yield world.write(TaskStarted, { ...fact, worker_id: `worker-${worker}`, started_at: startedAt })
+    yield world.write(TaskStarted, { ...fact, worker_id: workerOf(plan, worker), started_at: startedAt })
   }
   for (let beat = 0; beat < plan.beats; beat++)
     yield world.write(TaskHeartbeat, { ...fact, heartbeat_at: toIso(world.now + (beat % 2) * 5_000) })
@@ -101,7 +105,7 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
     completed_at: toIso(run.world.now - 10),
     retryable: plan.outcome === 'retryable',
     // A controller that gives up on a worker does not know who that was.
-    ...(plan.started > 0 && plan.zombie === 'none' && { worker_id: 'worker-0', started_at: startedAt }),
+    ...(plan.started > 0 && plan.zombie === 'none' && { worker_id: workerOf(plan, 0), started_at: startedAt }),
     ...(plan.alarms === 1 && { retry_not_before: toIso(run.world.now + 30_000) }),
     ...(failed && { error_category: plan.zombie === 'none' ? 'user' : 'heartbeat_timeout', error_message: 'it did not work' }),
     ...(outcome === 'SUCCEEDED' && { materialization_id: `m-${fact.attempt_id}`, code_version: 'v1', output: { rows: 3 } }),

@@ -15,8 +15,9 @@ export default ['gpu', 'cpu'].flatMap((queue) =>
 
 test('the limits of servo.config.ts hold for workers that ask, and saving others makes those count', async () => {
   const project = projectOf({ 'servo.config.ts': config('{ cpu: { limit: 1 } }'), 'assets/all.ts': assets })
-  const { url } = await project.dev()
-  const runs = await project.client()
+  const dev = await project.dev()
+  const { url } = dev
+  let runs = await project.client()
   const { run_id } = await runs.request({ selection: ['*'] }, 'ada')
   const out = async (): Promise<Record<string, number>> => {
     const counts: Record<string, number> = {}
@@ -38,4 +39,10 @@ test('the limits of servo.config.ts hold for workers that ask, and saving others
   project.write('servo.config.ts', more)
   await until(async () => (await out())['cpu'] === 3)
   expect(await out()).toEqual({ cpu: 3, gpu: 4 })
+
+  dev.kill('SIGKILL')
+  await dev.ended
+  await project.dev()
+  runs = await project.client()
+  expect(await out(), 'a new server knows the limits before it hands anything out').toEqual({ cpu: 3, gpu: 4 })
 })

@@ -97,6 +97,20 @@ describe('a cap on all queues together', () => {
     expect(world.run(run)?.state).toBe('SUCCEEDED')
   })
 
+  test('of 0, as before a project is loaded, lets nothing out that is not out already', async () => {
+    const limited = await Limited.open({ concurrency: 1 }, { script: () => ({ ms: MINUTE_MS }) })
+    const { world } = limited
+    await world.define(assetsOf({ default: 3, gpu: 3 }))
+    limited.change({ concurrency: 0 })
+    await world.crash()
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(limited.total(run)).toBe(0)
+    limited.change({})
+    await world.clock.advance(1)
+    expect(limited.total(run)).toBe(6)
+  })
+
   test('that is raised counts at once, and one that is lowered ends nothing that has begun', async () => {
     const limited = await Limited.open({ concurrency: 2 })
     const { world, remote } = limited

@@ -11,7 +11,6 @@ import { LOCAL_QUEUE } from './queue.ts'
 
 type Dispatch = Readonly<Row<typeof dispatchOutbox>>
 
-
 /**
  * Offers a dispatch again that a queue took, or could not be given, and that no worker began. What waits for a worker to ask
  * for it is not stuck: it is PENDING, and offered as long as it is.

@@ -1,19 +1,12 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { ProjectManifest } from '../../contract/definition.ts'
-import { dispatchController } from '../../domain/dispatch/dispatch.controller.ts'
 import type { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
 import type { Limits } from '../../domain/dispatch/room.ts'
-import { stuckDispatchController } from '../../domain/dispatch/stuck.controller.ts'
 import { orchestration } from '../../domain/index.ts'
-import { cancelController } from '../../domain/runs/cancel.controller.ts'
-import { planController } from '../../domain/runs/plan.controller.ts'
 import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
-import { deadlineController, onDeadline } from '../../domain/tasks/deadline.controller.ts'
-import { heartbeatController, onHeartbeatCheck } from '../../domain/tasks/heartbeat.controller.ts'
-import { lostWorkersController } from '../../domain/tasks/lost-workers.controller.ts'
 import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
-import { alarmController } from '../../domain/timers/alarm.controller.ts'
-import { retryController } from '../../domain/timers/retry.controller.ts'
 import { collectGarbage } from '../../engine/gc.ts'
+import { deposed } from '../../engine/leading.ts'
 import { Loop, type LoopOptions, type Reactor, type Submitted } from '../../engine/loop.ts'
 import { Paths } from '../../engine/paths.ts'
 import { Publisher } from '../../engine/publisher.ts'
@@ -26,10 +19,11 @@ import { historyIndex } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
+import { controllersOf } from './controllers.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { ForeignDispatch, type ForeignDispatchOptions } from './foreign-dispatch.ts'
 import { envelopeFor } from './inputs.ts'
-import { deposed, leads } from './leads.ts'
+import { leads } from './leads.ts'
 import { LocalDispatch } from './local-dispatch.ts'
 import { AttemptLogs } from './logs.ts'
 import type { Workers } from './workers.ts'
@@ -101,6 +95,7 @@ export class Orchestrator {
   #recovery: Promise<void> | undefined
   #cancelSweep: (() => void) | undefined
   #isDraining = false
+  #sweptWith: ProjectManifest['timing'] = {}
 
   private constructor(options: OrchestratorOptions) {
     this.#options = options
@@ -223,7 +218,9 @@ export class Orchestrator {
   /** What `settings` or `concurrency` gives has changed: whatever waited for room, or for a time to pass, is looked at again. */
   settingsChanged(): void {
     if (this.#phase !== 'leading') return
-    this.loop.sweep()
+    // Controllers that wait for a time to pass have counted it from the rows: they are shown them again. Others need only be asked.
+    if (isDeepStrictEqual(this.#timing, this.#sweptWith)) this.loop.nudge()
+    else this.loop.sweep()
     this.#scheduleSweep()
   }
 
@@ -252,23 +249,17 @@ export class Orchestrator {
       name: instance,
       lease,
       source: 'servo/orchestrator',
-      controllers: [
-        planController(),
-        retryController(),
-        alarmController({
-          HEARTBEAT_CHECK: onHeartbeatCheck((attemptId) => this.foreign.lastSign(attemptId)),
-          SLA_CHECK: onDeadline,
-        }),
-        lostWorkersController(instance),
-        heartbeatController(),
-        deadlineController(),
-        cancelController(() => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS),
-        dispatchController(() => this.#limits()),
-        stuckDispatchController(() => this.#timing.stuck_dispatch_ms ?? STUCK_DISPATCH_MS),
-      ],
+      controllers: controllersOf({
+        instance,
+        limits: () => this.#limits(),
+        cancelGraceMs: () => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS,
+        stuckDispatchMs: () => this.#timing.stuck_dispatch_ms ?? STUCK_DISPATCH_MS,
+        lastSign: (attemptId) => this.foreign.lastSign(attemptId),
+      }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),
       onDurable: () => this.#publisher?.noticed(),
+      onTrouble: (error) => this.#options.onTrouble?.(error),
       ...compaction,
     })
     // Closed while it was opened.
@@ -279,7 +270,7 @@ export class Orchestrator {
     this.#publisher = new Publisher({
       compactor: loop.compactor,
       clock,
-      collect: () => collectGarbage({ store, scope, registry: orchestration, clock }),
+      collect: () => collectGarbage({ store, scope, registry: orchestration, clock, lease }),
       onError: (error) => this.#publishFailed(error),
       ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),
     })
@@ -291,6 +282,7 @@ export class Orchestrator {
   }
 
   #scheduleSweep(): void {
+    this.#sweptWith = this.#timing
     this.#cancelSweep?.()
     this.#cancelSweep = this.#options.components.clock.after(this.#timing.sweep_ms ?? SWEEP_MS, () => {
       // Nothing unfinished, nothing to repair: an idle process stays idle.

@@ -1,0 +1,36 @@
+import { dispatchController } from '../../domain/dispatch/dispatch.controller.ts'
+import type { Limits } from '../../domain/dispatch/room.ts'
+import { stuckDispatchController } from '../../domain/dispatch/stuck.controller.ts'
+import { cancelController } from '../../domain/runs/cancel.controller.ts'
+import { planController } from '../../domain/runs/plan.controller.ts'
+import { deadlineController, onDeadline } from '../../domain/tasks/deadline.controller.ts'
+import { heartbeatController, onHeartbeatCheck } from '../../domain/tasks/heartbeat.controller.ts'
+import { lostWorkersController } from '../../domain/tasks/lost-workers.controller.ts'
+import { alarmController } from '../../domain/timers/alarm.controller.ts'
+import { retryController } from '../../domain/timers/retry.controller.ts'
+import type { Controller } from '../../model/controller.ts'
+
+export interface Deciding {
+  /** Names this process, whose workers are not lost. */
+  readonly instance: string
+  readonly limits: () => Limits
+  readonly cancelGraceMs: () => number
+  readonly stuckDispatchMs: () => number
+  /** When this process last heard of an attempt elsewhere, or began to listen. */
+  readonly lastSign: (attemptId: string) => number
+}
+
+/** Everybody who decides, in the order in which they are asked. */
+export function controllersOf({ instance, limits, cancelGraceMs, stuckDispatchMs, lastSign }: Deciding): readonly Controller[] {
+  return [
+    planController(),
+    retryController(),
+    alarmController({ HEARTBEAT_CHECK: onHeartbeatCheck(lastSign), SLA_CHECK: onDeadline }),
+    lostWorkersController(instance),
+    heartbeatController(),
+    deadlineController(),
+    cancelController(cancelGraceMs),
+    dispatchController(limits),
+    stuckDispatchController(stuckDispatchMs),
+  ]
+}
