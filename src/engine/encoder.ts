@@ -16,7 +16,9 @@ const YOUNG_MB = 32
 const PROGRAM = path.join(import.meta.dirname, `encoder-thread${path.extname(import.meta.filename)}`)
 
 /** Encodes in this thread, letting others have their turn after each row group. */
-export async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
+export const encoderHere: Encoder = { encode: encodeHere }
+
+async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
   const steps = encodeFile(copy)
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done) return step.value
@@ -89,6 +91,3 @@ export function encoderThread({
     },
   }
 }
-
-/** One for all compactors of a process. */
-export const sharedEncoder = encoderThread()

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
+import { nodeDisk } from '../adapters/fs/disk.ts'
 import { fsLease } from '../adapters/fs/lease.ts'
 import { fsNotifier } from '../adapters/fs/notifier.ts'
 import { fsStore } from '../adapters/fs/object-store.ts'
 import { fsSecrets } from '../adapters/fs/secrets.ts'
+import { writerThread } from '../adapters/fs/writer.ts'
 import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { type Encoder, encoderThread } from '../engine/encoder.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
@@ -54,7 +56,7 @@ export const secretsFile = (servoDir: string): string => join(servoDir, 'local',
 export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalComponents {
   const dir = resolve(servoDir)
   const paths = new Paths(scope)
-  const store = fsStore(dir)
+  const store = fsStore(dir, nodeDisk, writerThread())
   const clock = systemClock
   const random = (length: number): Uint8Array => randomBytes(length)
   const { SERVO_LEASE_MS, SERVO_LOOK_MS, SERVO_WATCH } = process.env

@@ -3,7 +3,7 @@ import { memoryNotifier } from '../adapters/memory/notifier.ts'
 import { memoryStore } from '../adapters/memory/object-store.ts'
 import { memorySecrets } from '../adapters/memory/secrets.ts'
 import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
-import { encodeHere } from '../engine/encoder.ts'
+import { encoderHere } from '../engine/encoder.ts'
 import { ulidSource } from '../lib/ulid.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import type { Components } from '../server/components.ts'
@@ -22,7 +22,7 @@ export function memoryComponents(clock: AlarmClock, seed = 7): Components {
     lease: memoryLease({ clock }),
     notifier: memoryNotifier(),
     queue: new MemoryTaskQueue(clock),
-    encoder: { encode: encodeHere },
+    encoder: encoderHere,
     sql: async () => [],
   }
 }

@@ -3,11 +3,12 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fsLease } from '../../src/adapters/fs/lease.ts'
+import { systemClock as clock } from '../../src/ports/clock.ts'
 import type { HeldLease } from '../../src/ports/lease.ts'
 
 const [, , dir = '', period = '', witness = ''] = process.argv
 const periodMs = Number(period)
-const lease = fsLease(dir, { periodMs })
+const lease = fsLease(dir, { clock, periodMs })
 let held: HeldLease | undefined
 
 /** Written at once, because nothing may be awaited between a look and what is said of it. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { fsLease } from '../../src/adapters/fs/lease.ts'
+import { systemClock as clock } from '../../src/ports/clock.ts'
 import { crashFolder } from './folder.ts'
 
 /** The acceptance asks for 200 and 100. Each round starts a process, so `npm test` makes do with fewer. */
@@ -163,7 +164,7 @@ test('[E4] a holder that is stopped for less than the period keeps the lease', a
 test('[E3] nobody leads once the leader was killed, and this process takes over without waiting', async () => {
   const dir = await crashFolder()
   const [holder] = (await started(dir, 1, LONG_MS)) as [Holder]
-  const lease = fsLease(join(dir, 'lease'), { periodMs: LONG_MS })
+  const lease = fsLease(join(dir, 'lease'), { clock, periodMs: LONG_MS })
   await holder.ask('claim', 'held')
   expect(await lease.leader()).toMatchObject({ pid: holder.pid, epoch: 1 })
   await holder.kill()

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
+import { memoryNotifier } from '../../src/adapters/memory/notifier.ts'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.event.ts'
 import { Ledger } from '../../src/engine/ledger.ts'
 import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
-import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { faultyStore } from '../../src/testing/faulty-store.ts'
 import { seededBytes } from '../engine/workspace.ts'
-import { failure, scope, World } from './world.ts'
+import { failure, scope, World, type WorldOptions } from './world.ts'
 
 /** Less than it takes until what has ended leaves memory. */
 const RETRY_MS = 310 * SECOND_MS
@@ -22,9 +22,11 @@ async function cancelElsewhere(world: World, runId: string): Promise<void> {
   await ledger.append([newEvent(RunCancelRequested, { run_id: runId, requested_by: 'somebody else' })])
 }
 
-async function waitingForRetry(store: ObjectStore = memoryStore()): Promise<{ world: World; runId: string }> {
+/** By a notifier that may miss something, unless told otherwise. */
+async function waitingForRetry({ store = memoryStore(), ...given }: WorldOptions = { notifier: memoryNotifier() }) {
   const world = await World.open({
     store,
+    ...given,
     script: ({ attempt }) => (attempt === 1 ? { result: failure() } : {}),
   })
   await world.define({ a: { retry } })
@@ -50,7 +52,7 @@ test('[INV-9] a retry waits while the ledger cannot be read, and fires once it c
   const store = faultyStore(inner, ({ method }) =>
     isDown && (method === 'list' || method === 'folders') ? { outcome: 'lost' } : undefined,
   )
-  const { world, runId } = await waitingForRetry(store)
+  const { world, runId } = await waitingForRetry({ store, notifier: memoryNotifier() })
   isDown = true
   await world.clock.advance(RETRY_MS + 2 * MINUTE_MS)
   expect(world.attempts(runId, 'a')).toHaveLength(1)
@@ -62,7 +64,7 @@ test('[INV-9] a retry waits while the ledger cannot be read, and fires once it c
 
 test('[O7] while nothing is due nothing is asked of the store', async () => {
   const counting = countingStore(memoryStore())
-  const { world } = await waitingForRetry(counting)
+  const { world } = await waitingForRetry({ store: counting })
   await world.orchestrator.publish()
   await world.clock.advance(SECOND_MS)
   counting.reset()

@@ -13,6 +13,7 @@ import type { Scope } from '../../src/engine/paths.ts'
 import { verify } from '../../src/engine/verify.ts'
 import { newEvent } from '../../src/model/event.ts'
 import type { AlarmClock } from '../../src/ports/clock.ts'
+import type { Notifier } from '../../src/ports/notifier.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 import type { Components } from '../../src/server/components.ts'
 import { Orchestrator, type OrchestratorOptions } from '../../src/server/leader/orchestrator.ts'
@@ -33,6 +34,13 @@ export interface WorldOptions {
   readonly script?: (envelope: DispatchEnvelope) => Scripted
   readonly capacity?: number
   readonly options?: Partial<OrchestratorOptions>
+  /** One that hears everything, unless told otherwise: nobody else writes here. */
+  readonly notifier?: Notifier
+}
+
+const allHearing: Notifier = {
+  announce: () => undefined,
+  listen: async () => ({ hearsEverything: true, close: () => undefined }),
 }
 
 /** A whole orchestrator on virtual time and in memory, with workers that follow a script. */
@@ -49,7 +57,8 @@ export class World {
 
   private constructor(given: WorldOptions) {
     this.#given = given
-    this.components = { ...memoryComponents(this.clock), ...(given.store !== undefined && { store: given.store }) }
+    const memory = memoryComponents(this.clock)
+    this.components = { ...memory, store: given.store ?? memory.store, notifier: given.notifier ?? allHearing }
     this.store = this.components.store
     this.workers = new ScriptedWorkers(this.clock, given.script, given.capacity)
   }

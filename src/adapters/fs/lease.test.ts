@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isServoError } from '../../lib/error.ts'
+import { systemClock as clock } from '../../ports/clock.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import { leaseConformance } from '../../testing/conformance/lease.ts'
 import { folderLease } from '../../testing/folder-lease.ts'
@@ -32,8 +33,8 @@ function leaseFolder(): string {
 
 const someone = (name = 'someone') => ({ name, term: 'standing' }) as const
 
-async function claimed(dir: string, options: FsLeaseOptions = {}): Promise<HeldLease> {
-  const answer = await fsLease(dir, options).claim(someone())
+async function claimed(dir: string, options: Partial<FsLeaseOptions> = {}): Promise<HeldLease> {
+  const answer = await fsLease(dir, { clock, ...options }).claim(someone())
   if (!answer.held) throw new Error('it is held by another')
   return answer
 }
@@ -55,12 +56,12 @@ describe('a lease in a folder', () => {
     await held.announce('http://127.0.0.1:4400')
     const copy = join(dir, '..', 'copy')
     execFileSync('cp', ['-a', dir, copy])
-    const copied = fsLease(copy, { periodMs: LONG_MS })
+    const copied = fsLease(copy, { clock, periodMs: LONG_MS })
     expect(await copied.leader()).toBeUndefined()
     expect(await copied.claim(someone('copy'))).toMatchObject({ held: true, epoch: 2 })
     expect(held.isHeld).toBe(true)
     expect(await held.confirm()).toBe(true)
-    expect(await fsLease(dir).leader()).toMatchObject({ epoch: 1, address: 'http://127.0.0.1:4400' })
+    expect(await fsLease(dir, { clock }).leader()).toMatchObject({ epoch: 1, address: 'http://127.0.0.1:4400' })
   })
 
   test('[E2] goes with the folder when that is moved away from under its holder', async () => {
@@ -68,7 +69,7 @@ describe('a lease in a folder', () => {
     const held = await claimed(dir)
     renameSync(dir, `${dir}-moved`)
     expect(await held.confirm()).toBe(false)
-    expect(await fsLease(`${dir}-moved`).leader()).toMatchObject({ epoch: 1 })
+    expect(await fsLease(`${dir}-moved`, { clock }).leader()).toMatchObject({ epoch: 1 })
     await claimed(dir, { periodMs: LONG_MS })
   })
 
@@ -79,7 +80,7 @@ describe('a lease in a folder', () => {
     for (const changes of [{ pid: ended.pid }, { since: '1' }]) {
       const dir = leaseFolder()
       await forge(dir, changes)
-      expect(await fsLease(dir).leader()).toBeUndefined()
+      expect(await fsLease(dir, { clock }).leader()).toBeUndefined()
       expect(await claimed(dir, { periodMs: LONG_MS })).toMatchObject({ epoch: 2 })
     }
     const own = { ...ownIdentity(), machine_id: 'machine', boot_id: 'now', pid_namespace: outside }
@@ -109,10 +110,10 @@ describe('a lease in a folder', () => {
       const fields = (): string[] => (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1] ?? '').split(' ')
       const dir = leaseFolder()
       await forge(dir, { pid, since: fields()[19] })
-      expect(await fsLease(dir).leader()).toMatchObject({ pid })
+      expect(await fsLease(dir, { clock }).leader()).toMatchObject({ pid })
       process.kill(pid, 'SIGKILL')
       await expect.poll(() => fields()[0], { timeout: 10_000 }).toBe('Z')
-      expect(await fsLease(dir).leader()).toBeUndefined()
+      expect(await fsLease(dir, { clock }).leader()).toBeUndefined()
       await claimed(dir, { periodMs: LONG_MS })
     },
   )
@@ -125,7 +126,7 @@ describe('a lease in a folder', () => {
     rmSync(join(dir, '000000000001.sign.json'))
     const file = join(dir, '000000000001.json')
     writeFileSync(file, readFileSync(file, 'utf8').replace(/"(boot_id|host)": "[^"]*"/g, '"$1": "elsewhere"'))
-    expect(await fsLease(dir).leader()).toMatchObject({ host: 'elsewhere' })
+    expect(await fsLease(dir, { clock }).leader()).toMatchObject({ host: 'elsewhere' })
     const since = performance.now()
     expect(await claimed(dir, { periodMs: 300 })).toMatchObject({ epoch: 2 })
     expect(performance.now() - since).toBeGreaterThanOrEqual(300)
@@ -136,7 +137,10 @@ describe('a lease in a folder', () => {
     const held = await claimed(dir)
     await held.announce('http://127.0.0.1:4400')
     writeFileSync(join(dir, '000000000001.json'), 'half a fi')
-    expect(await fsLease(dir).claim(someone())).toMatchObject({ held: false, leader: { address: 'http://127.0.0.1:4400' } })
+    expect(await fsLease(dir, { clock }).claim(someone())).toMatchObject({
+      held: false,
+      leader: { address: 'http://127.0.0.1:4400' },
+    })
     await held.release()
     rmSync(join(dir, '000000000001.sign.json'))
     expect(await claimed(dir, { periodMs: 100 })).toMatchObject({ epoch: 2 })
@@ -147,7 +151,7 @@ describe('a lease in a folder', () => {
     for (let i = 0; i < 5; i++) {
       const held = await claimed(dir)
       await held.announce('http://127.0.0.1:4400')
-      expect((await fsLease(dir).claim(someone())).held).toBe(false)
+      expect((await fsLease(dir, { clock }).claim(someone())).held).toBe(false)
       await held.release()
     }
     const names = readdirSync(dir).filter((name) => name !== '.tmp')
@@ -177,11 +181,11 @@ describe('a lease in a folder', () => {
 
   test('asking who leads makes no folder, and a folder that cannot be read is an outage', async () => {
     const dir = leaseFolder()
-    expect(await fsLease(dir).leader()).toBeUndefined()
+    expect(await fsLease(dir, { clock }).leader()).toBeUndefined()
     expect(existsSync(dir)).toBe(false)
     const file = join(dir, '..', 'file')
     writeFileSync(file, '')
-    const error = await fsLease(file)
+    const error = await fsLease(file, { clock })
       .claim(someone())
       .catch((thrown: unknown) => thrown)
     expect(isServoError(error)).toBe(true)

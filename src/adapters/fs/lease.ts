@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { systemClock } from '../../ports/clock.ts'
 import type { Lease } from '../../ports/lease.ts'
 import {
   type ClaimPlace,
@@ -18,7 +17,7 @@ import { type WatchFolder, watchFolder } from './folder-watch.ts'
 import { fsStore } from './object-store.ts'
 import { isProvenDead, ownIdentity } from './process-identity.ts'
 
-export interface FsLeaseOptions extends Partial<LeaseOptions> {
+export interface FsLeaseOptions extends LeaseOptions {
   readonly watch?: WatchFolder
 }
 
@@ -54,8 +53,8 @@ const signFile = z.object({ renewals: z.int(), address: z.string().nullable(), r
  * Calls are synchronous where they wait for no disk: a holder answers a challenge in the same moment in which it hears of it,
  * however much its process has to do. A sign need not survive a power cut, because its process does not either.
  */
-export function fsLease(dir: string, { clock = systemClock, watch = watchFolder, ...options }: FsLeaseOptions = {}): Lease {
-  return claimedLease(claimsIn(resolve(dir), watch), { clock, ...options })
+export function fsLease(dir: string, { watch = watchFolder, ...options }: FsLeaseOptions): Lease {
+  return claimedLease(claimsIn(resolve(dir), watch), options)
 }
 
 function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {

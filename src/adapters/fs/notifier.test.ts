@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { utcDay } from '../../lib/time.ts'
 import { ulidFloor, ulidTime } from '../../lib/ulid.ts'
+import { systemClock as clock } from '../../ports/clock.ts'
 import type { Listening } from '../../ports/notifier.ts'
 import { notifierConformance } from '../../testing/conformance/notifier.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
@@ -17,7 +18,7 @@ notifierConformance('a notifier over a folder', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'servo-notifier-'))
   const store = fsStore(dir)
   return {
-    join: () => fsNotifier(join(dir, 'ledger')),
+    join: () => fsNotifier(join(dir, 'ledger'), { clock }),
     write: async (segment) => void (await store.create(pathOf(segment), Buffer.from(segment))),
     async close() {
       await store.close()
@@ -32,13 +33,13 @@ describe('a notifier over a folder', () => {
   const segment = (days: number, number = 0): string =>
     ulidFloor(today + days * DAY_MS).slice(0, 20) + String(number).padStart(6, '0')
 
-  async function world(options: FsNotifierOptions = {}, before: readonly string[] = []) {
+  async function world(options: Partial<FsNotifierOptions> = {}, before: readonly string[] = []) {
     const dir = mkdtempSync(join(tmpdir(), 'servo-notifier-'))
     const store = fsStore(dir)
     const write = async (ulid: string): Promise<unknown> => await store.create(pathOf(ulid), Buffer.from(ulid))
     for (const ulid of before) await write(ulid)
     const told = { calls: 0, missed: 0, heard: new Set<string>() }
-    const listening: Listening = await fsNotifier(join(dir, 'ledger'), options).listen({
+    const listening: Listening = await fsNotifier(join(dir, 'ledger'), { clock, ...options }).listen({
       heard(segments) {
         told.calls += 1
         for (const each of segments) told.heard.add(each)

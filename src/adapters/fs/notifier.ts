@@ -1,13 +1,13 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isUlid } from '../../lib/ulid.ts'
-import { type AlarmClock, systemClock } from '../../ports/clock.ts'
+import type { AlarmClock } from '../../ports/clock.ts'
 import type { Listener, Listening, Notifier } from '../../ports/notifier.ts'
 import { undefinedIfMissing } from './disk.ts'
 import { type WatchFolder, watchFolder } from './folder-watch.ts'
 
 export interface FsNotifierOptions {
-  readonly clock?: AlarmClock
+  readonly clock: AlarmClock
   /** `off` where the folder is shared with other machines, of which no watch tells. Network file systems are recognised without it. */
   readonly watch?: WatchFolder | 'off'
 }
@@ -23,7 +23,7 @@ const MANY_AT_ONCE = 8_192
  * Hears of segments by watching the folder of the ledger and every folder of a day in it, old ones too: a process whose clock is
  * wrong writes there. To announce one costs nothing, because giving it its name is what others see.
  */
-export function fsNotifier(ledger: string, { clock = systemClock, watch = watchFolder }: FsNotifierOptions = {}): Notifier {
+export function fsNotifier(ledger: string, { clock, watch = watchFolder }: FsNotifierOptions): Notifier {
   return {
     announce: () => undefined,
     async listen(listener) {

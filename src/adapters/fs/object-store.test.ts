@@ -6,18 +6,23 @@ import { objectStoreConformance } from '../../testing/conformance/object-store.t
 import { type Disk, nodeDisk } from './disk.ts'
 import { MAX_OPEN_FOLDERS } from './folders.ts'
 import { type FsStore, fsStore } from './object-store.ts'
+import { writerThread } from './writer.ts'
 
-objectStoreConformance('a folder', async () => {
-  const dir = await mkdtemp(join(tmpdir(), 'servo-store-'))
-  const store = fsStore(dir)
-  return {
-    store,
-    async close() {
-      await store.close()
-      await rm(dir, { recursive: true })
-    },
-  }
-})
+for (const [name, writer] of [
+  ['a folder', undefined],
+  ['a folder that a thread writes', writerThread()],
+] as const)
+  objectStoreConformance(name, async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'servo-store-'))
+    const store = fsStore(dir, nodeDisk, writer)
+    return {
+      store,
+      async close() {
+        await store.close()
+        await rm(dir, { recursive: true })
+      },
+    }
+  })
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const conflict = { kind: 'invalid', code: 'path_conflict' }

@@ -8,7 +8,7 @@ import { openFolders } from './folders.ts'
 import { linkUnlessThere } from './link.ts'
 import { type Temp, tempFiles } from './temp.ts'
 import { foldersIn, walk } from './walk.ts'
-import { type Writer, writerThread } from './writer.ts'
+import type { Writer } from './writer.ts'
 
 export interface FsStore extends ObjectStore {
   /** The folder, as an absolute path. */
@@ -21,9 +21,6 @@ export interface FsStore extends ObjectStore {
   /** Closes the folders kept open. The store can be used again and opens them anew. */
   close(): Promise<void>
 }
-
-/** One for all stores of a process. */
-const shared = writerThread()
 
 /**
  * Objects as files in a folder, for any number of processes on any number of stores over the same folder.
@@ -42,7 +39,8 @@ const shared = writerThread()
 export function fsStore(
   dir: string,
   disk: Disk = nodeDisk,
-  writer: Writer | undefined = disk === nodeDisk ? shared : undefined,
+  /** Writes small objects in fewer steps; a process that writes much has one. */
+  writer?: Writer,
 ): FsStore {
   const root = resolve(dir)
   // Two processes in two containers may both be number 1, so the number alone would not be unique in a shared folder.
