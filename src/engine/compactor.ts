@@ -1,7 +1,6 @@
 import { isServoError, messageOf, ServoError } from '../lib/error.ts'
 import { Mutex } from '../lib/mutex.ts'
-import { MINUTE_MS, toIso, toMs, utcDay } from '../lib/time.ts'
-import { ulidTime } from '../lib/ulid.ts'
+import { toIso, toMs } from '../lib/time.ts'
 import type { Columns } from '../model/column.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { Read, Registry, Verdict } from '../model/event.ts'
@@ -10,22 +9,16 @@ import { parkedEvents } from '../model/system-tables.ts'
 import type { AnyRow, RowOf, Table } from '../model/table.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { isBaseDue } from './base-due.ts'
 import { type ColdRowsToRead, coldRowsToRead } from './cold-rows.ts'
+import { type Consumed, namesOf, namesSoFar } from './consumed.ts'
+import { DayClosing } from './day-closing.ts'
 import { type Draft, type Drafted, draftBase, draftDelta, type RowsInTransit } from './draft.ts'
 import { type Encoder, encoderHere } from './encoder.ts'
 import { Folder } from './fold.ts'
 import { FoldedSegments } from './folded-segments.ts'
 import { checkLeads, type Leading } from './leading.ts'
-import {
-  daysOf,
-  daysToClose,
-  foldersOfDays,
-  includesDay,
-  openDayFrom,
-  pathsOf,
-  unsettledPaths,
-  withDays,
-} from './ledger-days.ts'
+import { foldersOfDays, openDayFrom, pathsOf, unsettledPaths } from './ledger-days.ts'
 import { loadState } from './load-state.ts'
 import { defaultL0Limits, type L0Limits, type Manifest, newestManifest, type OrderedPublish } from './manifest.ts'
 import { claimNext, claimOf, createManifest, createOwn } from './manifest-create.ts'
@@ -63,11 +56,6 @@ export interface FoldAhead {
   durable(): Promise<void>
 }
 
-/** The place of a segment in the order in which segments were consumed. Until it is durable it may have no name yet, or get another. */
-export interface Consumed {
-  ulid?: string
-}
-
 /** A publish that is worked out and not yet known to be written. */
 interface Pending {
   readonly drafted: Drafted
@@ -81,15 +69,6 @@ export interface Problem {
   readonly message: string
 }
 
-/**
- * From when a day is closed to when it is looked at for the last time. A writer knows within a minute that it is closed, and one
- * whose write takes longer than half a minute looks again.
- */
-const SETTLE_AFTER_MS = 2 * MINUTE_MS
-/** From so many changed rows on, it pays to ask whether most of them are over: a base writes those once, a delta only for now. */
-const SEAL_AT_ROWS = 5_000
-/** Rows that one small run has in all tables. */
-const ROWS_PER_OWNER = 12
 /** Segments read ahead of the fold: enough to hide the store's latency, few enough to stay small. */
 const READ_AHEAD = 16
 
@@ -112,10 +91,7 @@ export class Compactor {
   #consumed: { segments: Consumed[]; events: number } = { segments: [], events: 0 }
   /** Segments folded here so far; a publish begins `#consumed` anew, perhaps while somebody counts. */
   #applied = 0
-  /** Days of which the ledger has a folder, as far as is known here. */
-  readonly #days: Set<string>
-  /** Since when a day is known here to be closed, by the clock that never jumps. */
-  readonly #closedSince = new Map<string, number>()
+  readonly #days: DayClosing
   /** Tried again before anything else is published. */
   #pending: Pending | undefined
   readonly #inTransit: RowsInTransit = new Map()
@@ -130,8 +106,8 @@ export class Compactor {
     this.#options = options
     this.#paths = new Paths(options.scope)
     this.#manifest = manifest
-    this.#days = new Set(days)
-    this.#noteClosed()
+    this.#days = new DayClosing(options.clock, days)
+    this.#days.note(manifest)
     this.state = state
     this.#folder = new Folder(options.registry, state)
     this.#folded = new FoldedSegments(options.store, manifest)
@@ -200,7 +176,7 @@ export class Compactor {
     for (const segment of batch) {
       for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
       this.#folded.add(segment.ulid)
-      this.#days.add(utcDay(ulidTime(segment.ulid)))
+      this.#days.add(segment.ulid)
       this.record({ ulid: segment.ulid }, segment.events.length)
       this.#applied += 1
     }
@@ -239,7 +215,7 @@ export class Compactor {
     if (consumed.ulid !== undefined) this.#folded.remove(consumed.ulid)
     consumed.ulid = ulid
     this.#folded.add(ulid)
-    this.#days.add(utcDay(ulidTime(ulid)))
+    this.#days.add(ulid)
   }
 
   /** Whether a segment was folded here, or is being written by this process. */
@@ -304,7 +280,7 @@ export class Compactor {
     const before = this.#applied
     const looked = options.settledToo ? { ...this.#manifest, settled_days: [] } : this.#manifest
     let found: string[] = []
-    for await (const path of unsettledPaths(this.#options.store, this.#paths, looked, [...this.#days])) {
+    for await (const path of unsettledPaths(this.#options.store, this.#paths, looked, this.#days.known)) {
       found.push(path)
       if (found.length >= 1_000) {
         await this.applyPaths(found)
@@ -340,7 +316,7 @@ export class Compactor {
     this.#check()
     if (this.#pending === undefined) {
       const now = this.#options.clock.now()
-      const chosen = kind ?? (this.#isFull(now) ? 'base' : 'delta')
+      const chosen = kind ?? (this.#isBaseDue(now) ? 'base' : 'delta')
       const nothingNew = this.#consumed.segments.length === 0 && !this.state.hasChanges()
       if (nothingNew && (chosen === 'delta' || this.#manifest.l0.length === 0)) return 'nothing'
       await this.#claim(now)
@@ -348,7 +324,8 @@ export class Compactor {
       // The draft copies memory before its first wait, in its turn; merging runs afterwards disturbs no fold.
       const drafting = await this.#turn.run(() => {
         this.#options.ahead?.seal()
-        this.#moveDays(settling, now)
+        // From here on nobody in this process makes names of days that this publish closes.
+        this.#manifest = this.#days.move(this.#manifest, settling, now)
         return { draft: this.#draft(chosen, this.#manifest.epoch, now) }
       })
       this.#pending = await drafting.draft
@@ -404,15 +381,8 @@ export class Compactor {
       this.#manifest = draft.manifest
       this.#inTransit.clear()
     })
-    this.#noteClosed()
-    if (draft.manifest.l0.length === 0) this.#folded.forgetSettled(draft.manifest, namesOf(this.#consumed.segments))
-  }
-
-  #noteClosed(): void {
-    const now = this.#options.clock.monotonic()
-    for (const day of daysOf(this.#manifest.closed_days ?? [])) {
-      if (!this.#closedSince.has(day)) this.#closedSince.set(day, now)
-    }
+    this.#days.note(this.#manifest)
+    if (draft.manifest.l0.length === 0) this.#folded.forgetSettled(draft.manifest, namesSoFar(this.#consumed.segments))
   }
 
   /**
@@ -420,9 +390,8 @@ export class Compactor {
    * segment that cannot be read waits until somebody repairs it.
    */
   async #daysToSettle(): Promise<string[]> {
-    const { store, clock } = this.#options
-    const since = (day: string): number => this.#closedSince.get(day) ?? Number.POSITIVE_INFINITY
-    const due = [...daysOf(this.#manifest.closed_days ?? [])].filter((day) => clock.monotonic() - since(day) >= SETTLE_AFTER_MS)
+    const { store } = this.#options
+    const due = this.#days.due(this.#manifest)
     if (due.length === 0) return []
     const folders = new Set(await foldersOfDays(store, this.#paths))
     const settled: string[] = []
@@ -434,18 +403,8 @@ export class Compactor {
     return settled
   }
 
-  /** From here on the next manifest says so, and nobody in this process makes names of days that are being closed. */
-  #moveDays(settling: readonly string[], nowMs: number): void {
-    const settled_days = withDays(this.#manifest.settled_days ?? [], settling)
-    const closed = [...daysOf(this.#manifest.closed_days ?? [])].filter((day) => !includesDay(settled_days, day))
-    const closed_days = withDays([], [...closed, ...daysToClose(this.#manifest, this.#days, nowMs)])
-    for (const day of this.#days) if (includesDay(settled_days, day)) this.#days.delete(day)
-    this.#manifest = {
-      ...this.#manifest,
-      closed_days,
-      // The same value while nothing changes, so that it is cheap to see.
-      settled_days: settling.length === 0 ? (this.#manifest.settled_days ?? []) : settled_days,
-    }
+  #isBaseDue(nowMs: number): boolean {
+    return isBaseDue(this.#manifest, this.#limits, this.state, this.#consumed.segments.length, nowMs)
   }
 
   /** Makes it known that this process writes from now on. */
@@ -472,30 +431,6 @@ export class Compactor {
         facts: { path },
       }),
     )
-  }
-
-  #isFull(nowMs: number): boolean {
-    const { l0, l0_rows } = this.#manifest
-    const segments = l0.reduce((sum, delta) => sum + delta.segments.length, this.#consumed.segments.length)
-    const changed = this.#changedRows()
-    if (l0_rows + changed >= this.#limits.max_rows || segments >= this.#limits.max_segments) return true
-    if (changed >= SEAL_AT_ROWS && this.#endedOwners() >= changed / ROWS_PER_OWNER) return true
-    const oldest = l0[0]
-    if (oldest === undefined) return false
-    return l0.length + 1 >= this.#limits.max_count || nowMs - toMs(oldest.published_at) >= this.#limits.max_age_ms
-  }
-
-  #endedOwners(): number {
-    let owners = 0
-    for (const _ of this.state.ended()) owners += 1
-    return owners
-  }
-
-  #changedRows(): number {
-    let rows = 0
-    for (const hot of this.state.hotTables.values()) rows += hot.dirty.size + hot.removed.size
-    for (const cold of this.state.coldTables.values()) rows += cold.dirty.size
-    return rows
   }
 
   /** Fetches the cold rows that folds will look up, so that the fold itself does no IO. */
@@ -562,6 +497,3 @@ export class Compactor {
 }
 
 const ulidsOf = (paths: readonly string[]): string[] => paths.flatMap((path) => segmentUlid(path) ?? [])
-
-/** Segments without a name are not in the ledger yet. */
-const namesOf = (consumed: readonly Consumed[]): string[] => consumed.flatMap(({ ulid }) => ulid ?? [])
