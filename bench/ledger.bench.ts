@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
-import { fsStore } from '../src/adapters/fs/object-store.ts'
 import { TaskFinished } from '../src/domain/tasks/task-finished.event.ts'
 import { Ledger } from '../src/engine/ledger.ts'
 import { canonicalJson } from '../src/lib/json.ts'
 import { ulidSource } from '../src/lib/ulid.ts'
 import type { NewEvent } from '../src/model/event.ts'
 import { systemClock } from '../src/ports/clock.ts'
+import { localComponents } from '../src/server/components.ts'
 import { rawDisk } from './lib/raw-disk.ts'
 import { quick, Report } from './lib/report.ts'
 import { scratchFolder } from './lib/scratch.ts'
@@ -52,7 +52,7 @@ interface Sample {
 
 async function append(writers: number): Promise<Sample> {
   const folder = scratchFolder('ledger')
-  const store = fsStore(folder)
+  const { store } = localComponents(folder, scope)
   let segments = 0
   const ledger = new Ledger({
     store,
@@ -106,7 +106,7 @@ async function raw(kind: RawWrite, bytes: Uint8Array): Promise<number> {
 }
 
 const { events } = await new Ledger({
-  store: fsStore(scratchFolder('size')),
+  store: localComponents(scratchFolder('size'), scope).store,
   scope,
   clock: systemClock,
   ulid: ulidSource(Date.now, (length) => randomBytes(length)),

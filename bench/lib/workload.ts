@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { Compactor } from '../../src/engine/compactor.ts'
 import { collectGarbage } from '../../src/engine/gc.ts'
 import type { Segment } from '../../src/engine/segment.ts'
 import { MINUTE_MS } from '../../src/lib/time.ts'
 import type { Clock } from '../../src/ports/clock.ts'
+import { localComponents } from '../../src/server/components.ts'
 import { type MeteredStore, meteredStore, type Usage } from './metered-store.ts'
 import { processorTime } from './processor-time.ts'
 import { Stream, type StreamOptions, scope } from './stream.ts'
@@ -51,14 +51,15 @@ export class Workload {
 
   static async open(folder: string, options: StreamOptions): Promise<Workload> {
     const stream = new Stream({ msPerEvent: MS_PER_EVENT, ...options })
-    const store = meteredStore(fsStore(folder))
+    const local = localComponents(folder, scope)
+    const store = meteredStore(local.store)
     const now = (): number => Math.floor(stream.now)
     const clock = { now, monotonic: now, sleep: () => Promise.resolve() }
     return new Workload(
       stream,
       store,
       clock,
-      await Compactor.open({ store, scope, registry: orchestration, clock, name: 'bench' }),
+      await Compactor.open({ store, scope, registry: orchestration, clock, name: 'bench', encoder: local.encoder }),
     )
   }
 

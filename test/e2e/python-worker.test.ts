@@ -5,7 +5,7 @@ import path from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import { localComponents } from '../../src/server/components.ts'
-import { LocalServer } from '../../src/server/local-server.ts'
+import { LocalServer } from '../../src/server/machine/local-server.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const projectDir = path.join(root, 'examples/python-worker')

@@ -1,5 +1,5 @@
 import { ServoError } from '../../lib/error.ts'
-import { LocalServer } from '../../server/local-server.ts'
+import { LocalServer } from '../../server/machine/local-server.ts'
 import { concurrencyFlag, wholeNumber } from '../flags.ts'
 import { fail, warn } from '../output.ts'
 import { componentsOf, currentUser, findProject, type ProjectFlags } from '../project.ts'

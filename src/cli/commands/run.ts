@@ -1,6 +1,6 @@
 import type { AcceptedRun, RunsApi, WireRow } from '../../api/run-contract.ts'
 import { ServoError } from '../../lib/error.ts'
-import type { LocalServerOptions } from '../../server/local-server.ts'
+import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
 import { followRun } from '../follow-run.ts'
@@ -81,7 +81,7 @@ type Here = Pick<LocalServerOptions, 'projectDir' | 'components' | 'lease' | 'in
 
 /** Nobody leads this project: this process does for as long as there is something to do, or until a server wants to. */
 async function runHere(here: Here, flags: WatchFlags, request: (runs: RunsApi) => Promise<AcceptedRun>): Promise<void> {
-  const { LocalServer } = await import('../../server/local-server.ts')
+  const { LocalServer } = await import('../../server/machine/local-server.ts')
   const stopped = Promise.withResolvers<never>()
   stopped.promise.catch(() => undefined)
   const wanted = Promise.withResolvers<'wanted'>()
