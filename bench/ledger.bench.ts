@@ -80,7 +80,6 @@ async function append(writers: number): Promise<Sample> {
   }
   await Promise.all(Array.from({ length: writers }, writer))
   const elapsed = (performance.now() - start) / 1_000
-  await store.close()
   rmSync(folder, { recursive: true })
   const events = latenciesMs.length
   return {

@@ -21,6 +21,8 @@ export interface HearingOptions {
 }
 
 const LOOK_EVERY_MS = 10 * SECOND_MS
+/** A segment that could not be read is read again after this long: nobody will tell of it a second time. */
+const READ_AGAIN_MS = SECOND_MS
 
 /** How the leader learns what other processes wrote, and how far behind it is. */
 export class Hearing {
@@ -108,7 +110,7 @@ export class Hearing {
   }
 
   async #read(): Promise<void> {
-    const { compactor, onCaughtUp, onTrouble } = this.#options
+    const { compactor, clock, onCaughtUp, onTrouble } = this.#options
     try {
       while (this.#unread.size > 0 && !this.#closed) {
         const ulids = [...this.#unread.keys()]
@@ -119,6 +121,7 @@ export class Hearing {
       }
     } catch (error) {
       onTrouble(error)
+      clock.after(READ_AGAIN_MS, () => this.#heard([]))
     } finally {
       this.#reading = undefined
     }

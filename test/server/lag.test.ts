@@ -6,6 +6,7 @@ import { Ledger } from '../../src/engine/ledger.ts'
 import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
+import type { Notifier } from '../../src/ports/notifier.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { faultyStore } from '../../src/testing/faulty-store.ts'
 import { seededBytes } from '../engine/workspace.ts'
@@ -16,10 +17,11 @@ const RETRY_MS = 310 * SECOND_MS
 const retry = { max_attempts: 3, backoff: 'fixed', initial_ms: RETRY_MS, max_ms: RETRY_MS, jitter: false } as const
 
 /** Another process cancels the run, and tells nobody. */
-async function cancelElsewhere(world: World, runId: string): Promise<void> {
+async function cancelElsewhere(world: World, runId: string): Promise<string> {
   const ulid = ulidSource(() => world.clock.now(), seededBytes(99))
   const ledger = new Ledger({ store: world.store, scope, clock: world.clock, ulid, source: 'elsewhere' })
-  await ledger.append([newEvent(RunCancelRequested, { run_id: runId, requested_by: 'somebody else' })])
+  const { segment } = await ledger.append([newEvent(RunCancelRequested, { run_id: runId, requested_by: 'somebody else' })])
+  return segment
 }
 
 /** By a notifier that may miss something, unless told otherwise. */
@@ -70,4 +72,27 @@ test('[O7] while nothing is due nothing is asked of the store', async () => {
   counting.reset()
   await world.clock.advance(4 * MINUTE_MS)
   expect(counting.requests).toEqual([])
+})
+
+test('a segment that was heard of while the store was down is read once it is up again', async () => {
+  let isDown = false
+  const store = faultyStore(memoryStore(), ({ method, path }) =>
+    isDown && method === 'get' && path.includes('/ledger/') ? { outcome: 'lost' } : undefined,
+  )
+  let hear: ((segments: readonly string[]) => void) | undefined
+  const notifier: Notifier = {
+    announce: () => undefined,
+    async listen({ heard }) {
+      hear = heard
+      return { hearsEverything: true, close: () => undefined }
+    },
+  }
+  const { world, runId } = await waitingForRetry({ store, notifier })
+  isDown = true
+  hear?.([await cancelElsewhere(world, runId)])
+  await world.clock.advance(5 * SECOND_MS)
+  expect(world.run(runId)?.state).toBe('RUNNING')
+  isDown = false
+  await world.clock.advance(5 * SECOND_MS)
+  expect(world.run(runId)?.state).toBe('CANCELLED')
 })
