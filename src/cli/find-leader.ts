@@ -9,8 +9,8 @@ const SAY_AFTER_MS = 300
 const LOOK_EVERY_MS = 50
 /** Projects may take long to load, but not this long. */
 const MAX_WAIT_MS = 5 * 60_000
-/** Between one leader's end and the beginning of the one that asked for it. */
-const MAX_GAP_MS = 10_000
+/** Between the end of one leader and the beginning of the next: one that waits for the lease claims it within a moment. */
+const MAX_GAP_MS = 3_000
 
 export interface Waiting {
   /** How long to wait for a leader that does not answer yet. */
@@ -69,17 +69,14 @@ export async function withLeader<T>(
   }
 }
 
-/** Whoever leads after this process gave the lease up. */
-export async function nextLeader(components: Components): Promise<ServoClient> {
+/** Whoever leads after the leader that was spoken to before; undefined when nobody does for a while. */
+export async function nextLeader(components: Components): Promise<ServoClient | undefined> {
   const { clock } = components
   for (const began = clock.monotonic(); ; ) {
     const leader = await findLeader(components, { forCommands: true })
-    if (leader !== undefined) return leader
-    if (clock.monotonic() - began > MAX_GAP_MS) {
-      throw new ServoError('unavailable', 'no_server', 'the server that wanted to take over is gone', {
-        hint: 'The run goes on when the project is started again: servo dev',
-      })
-    }
+    // One that has just ended is still on record for a moment.
+    if (leader !== undefined && (await leader.isThere())) return leader
+    if (clock.monotonic() - began > MAX_GAP_MS) return undefined
     await clock.sleep(LOOK_EVERY_MS)
   }
 }

@@ -65,6 +65,11 @@ export class ServoClient implements RunsApi {
     return this.#server.lines(`/runs/${encodeURIComponent(runId)}/logs${query}`) as AsyncIterable<RunLogEntry>
   }
 
+  /** True when the server answers. */
+  isThere(): Promise<boolean> {
+    return this.#server.isThere()
+  }
+
   /** Asks a leader that leads only for a while to let this process lead. */
   async handOver(): Promise<void> {
     await this.#server.json('POST', '/leader/hand-over')

@@ -28,6 +28,12 @@ export class Connection {
     return await (await this.#fetch(method, path, options)).json()
   }
 
+  async isThere(): Promise<boolean> {
+    const answer = await fetch(`${this.#options.url}/health/live`).catch(() => undefined)
+    await answer?.body?.cancel()
+    return answer?.ok === true
+  }
+
   async *lines(path: string, signal?: AbortSignal): AsyncGenerator<unknown> {
     const response = await this.#fetch('GET', path, signal === undefined ? {} : { signal })
     let rest = ''

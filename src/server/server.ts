@@ -81,7 +81,7 @@ export class Server {
       rows: () => orchestrator.loop.compactor.state,
       durable: () => orchestrator.loop.durable(),
     })
-    const reader = new RunReader(() => orchestrator.state, components.sql)
+    const reader = new RunReader(() => orchestrator.readable.state, components.sql)
     const orchestrator: Orchestrator = await Orchestrator.open({
       ...given,
       components,
@@ -106,7 +106,7 @@ export class Server {
 
   /** Writes down what changed in the graph, and begins to run it. Returns how many assets changed. */
   async define(manifest: ProjectManifest): Promise<number> {
-    const events = declarations(this.orchestrator.state, manifest, this.#components.ulid)
+    const events = declarations(this.orchestrator.readable.state, manifest, this.#components.ulid)
     if (events.length > 0) await this.orchestrator.submit(events)
     this.#workers.release()
     this.#door.tell(manifest.queues)
@@ -127,8 +127,8 @@ export function knownTo(orchestrator: Orchestrator, components: Components): Kno
     store,
     sql,
     graph: orchestrator.graph,
-    rows: () => orchestrator.state,
-    coldRows: (table) => orchestrator.loop.compactor.coldRows(table),
+    rows: () => orchestrator.readable.state,
+    coldRows: (table) => orchestrator.readable.coldRows(table),
     now: () => clock.now(),
     mintId: ulid,
     submit: (events) => orchestrator.submit(events),

@@ -46,7 +46,7 @@ test('a server whose secrets are cut off ends at once, and says to restore them'
   const { project } = await stopped()
   const whole = fs.readFileSync(project.secrets)
   fs.writeFileSync(project.secrets, whole.subarray(0, whole.length / 2))
-  expect(await refused(project)).toMatch(/^error: .*secrets\.json.*\nhint: Restore it/)
+  expect(await refused(project)).toMatch(/^error: .*secrets\.json.*\nhint: Restore the file/)
 })
 
 test('a server whose secrets have another value under the same name ends at once, and says to restore them', async () => {

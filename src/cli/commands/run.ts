@@ -1,9 +1,10 @@
-import type { AcceptedRun, RunsApi, WireRow } from '../../api/run-contract.ts'
-import { ServoError } from '../../lib/error.ts'
+import type { AcceptedRun, RunEvent, RunsApi, WireRow } from '../../api/run-contract.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
+import type { Components } from '../../server/components.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
-import { followRun } from '../follow-run.ts'
+import { followRun, type Heard } from '../follow-run.ts'
 import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
@@ -46,7 +47,7 @@ export async function requestRun(flags: RequestFlags, request: (runs: RunsApi) =
     await runHere({ projectDir, components, lease, instance: name, ...size }, flags, request)
   })
   if (accepted === undefined) return
-  if (flags.wait) await watchRun(accepted.leader, accepted.answer.run_id, flags)
+  if (flags.wait) await watchRun(components, accepted.leader, accepted.answer.run_id, flags)
   else if (flags.json) printJson(accepted.answer)
   else printAccepted(accepted.answer)
 }
@@ -56,19 +57,27 @@ function printAccepted({ run_id, created }: { run_id: string; created: boolean }
   print(colours.dim(`follow it: servo runs logs -f ${shortId(run_id)}`))
 }
 
-/** Follows a run of a server until it is over. Leaving does not stop it. */
-async function watchRun(server: RunsApi, runId: string, flags: WatchFlags): Promise<void> {
+/** Follows a run until it is over, from one server to the next. Leaving does not stop it. */
+async function watchRun(components: Components, first: RunsApi, runId: string, flags: WatchFlags): Promise<void> {
   const leave = new AbortController()
   const onSignal = (): void => leave.abort()
   process.once('SIGINT', onSignal)
   try {
-    const run = await follow(server, runId, flags, leave.signal)
-    if (!leave.signal.aborted) report(run, flags)
-    else {
-      process.exitCode = 130
-      if (flags.json) printJson(run)
-      else print(`\n${shortId(runId)} goes on; stop it with: servo runs cancel ${shortId(runId)}`)
+    const shown = new ShownRun(runId, flags)
+    for (let server: RunsApi | undefined = first; server !== undefined && !shown.isOver; ) {
+      await shown.follow(server, leave.signal).catch((error: unknown) => {
+        if (!isServoError(error, 'unavailable')) throw error
+      })
+      if (leave.signal.aborted) break
+      server = shown.isOver ? undefined : await nextLeader(components)
     }
+    if (!leave.signal.aborted) {
+      report(shown.last, flags)
+      return
+    }
+    process.exitCode = 130
+    if (flags.json) printJson(shown.last)
+    else print(`\n${shortId(runId)} goes on; stop it with: servo runs cancel ${shortId(runId)}`)
   } finally {
     process.off('SIGINT', onSignal)
   }
@@ -102,21 +111,25 @@ async function runHere(here: Here, flags: WatchFlags, request: (runs: RunsApi) =
     const { runs } = server.api
     runId = (await request(runs)).run_id
     const cancel = cancelOnSignal(runs, runId)
-    const run = await Promise.race([follow(runs, runId, flags, new AbortController().signal), stopped.promise, wanted.promise])
-    cancel()
-    if (run !== 'wanted') {
-      report(run, flags)
+    const shown = new ShownRun(runId, flags)
+    const over = shown.follow(runs, new AbortController().signal)
+    await Promise.race([over, stopped.promise, wanted.promise]).finally(cancel)
+    if (shown.isOver) {
+      report(shown.last, flags)
       runId = undefined
       // Others may have joined in the meantime.
       await Promise.race([server.orchestrator.idle(), stopped.promise, wanted.promise])
-    } else await server.orchestrator.drain(HAND_OVER_GRACE_MS)
+    }
+    // Returns at once when nothing is under way.
+    await server.orchestrator.drain(HAND_OVER_GRACE_MS)
   } finally {
     await server.close()
   }
   if (runId === undefined) return
+  note(`${shortId(runId)} goes on in the server that takes over`)
   const leader = await nextLeader(here.components)
-  note(`${shortId(runId)} goes on in the server that took over`)
-  await watchRun(leader, runId, flags)
+  if (leader === undefined) report(undefined, flags)
+  else await watchRun(here.components, leader, runId, flags)
 }
 
 /** Ctrl-C cancels the run and waits for its end; a second one does not wait. */
@@ -136,20 +149,39 @@ function cancelOnSignal(runs: RunsApi, runId: string): () => void {
   }
 }
 
-async function follow(runs: RunsApi, runId: string, flags: WatchFlags, signal: AbortSignal): Promise<WireRow | undefined> {
-  const printer = new RunPrinter()
-  const isQuiet = flags.quiet || flags.json
-  let last: WireRow | undefined
-  for await (const event of isQuiet ? runs.follow(runId, signal) : followRun(runs, runId, signal)) {
-    if (event.type !== 'run') {
-      if (!flags.json && (event.type === 'task' || !isQuiet)) printer.show(event)
-      continue
-    }
-    if (last === undefined && !flags.json)
-      print(`${colours.bold(shortId(runId))}  ${tasksText(Number(event.run['tasks_total']))}`)
-    last = event.run
+/** A run as it is shown on this terminal: each piece of news once, whoever tells it. */
+class ShownRun {
+  last: WireRow | undefined
+  readonly #runId: string
+  readonly #flags: WatchFlags
+  readonly #printer = new RunPrinter()
+  readonly #heard: Heard = new Map()
+
+  constructor(runId: string, flags: WatchFlags) {
+    this.#runId = runId
+    this.#flags = flags
   }
-  return last
+
+  get isOver(): boolean {
+    return this.last !== undefined && this.last['finished_at'] !== null
+  }
+
+  async follow(runs: RunsApi, signal: AbortSignal): Promise<void> {
+    const isQuiet = this.#flags.quiet || this.#flags.json
+    const events = isQuiet ? runs.follow(this.#runId, signal) : followRun(runs, this.#runId, signal, {}, this.#heard)
+    for await (const event of events) this.#show(event)
+  }
+
+  #show(event: RunEvent): void {
+    const { json, quiet } = this.#flags
+    if (event.type !== 'run') {
+      if (!json && (event.type === 'task' || !quiet)) this.#printer.show(event)
+      return
+    }
+    if (this.last === undefined && !json)
+      print(`${colours.bold(shortId(this.#runId))}  ${tasksText(Number(event.run['tasks_total']))}`)
+    this.last = event.run
+  }
 }
 
 function report(run: WireRow | undefined, flags: WatchFlags): void {

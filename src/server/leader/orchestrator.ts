@@ -5,12 +5,12 @@ import type { Limits } from '../../domain/dispatch/room.ts'
 import { orchestration } from '../../domain/index.ts'
 import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
 import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
+import type { Compactor } from '../../engine/compactor.ts'
 import { collectGarbage } from '../../engine/gc.ts'
 import { deposed } from '../../engine/leading.ts'
 import { Loop, type LoopOptions, type Reactor, type Submitted } from '../../engine/loop.ts'
 import { Paths } from '../../engine/paths.ts'
 import { Publisher } from '../../engine/publisher.ts'
-import type { State } from '../../engine/state.ts'
 import { assert } from '../../lib/assert.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
@@ -21,12 +21,16 @@ import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
 import { controllersOf } from './controllers.ts'
 import { CurrentGraph } from './current-graph.ts'
+import { durableState } from './durable-state.ts'
 import { ForeignDispatch, type ForeignDispatchOptions } from './foreign-dispatch.ts'
 import { envelopeFor } from './inputs.ts'
 import { leads } from './leads.ts'
 import { LocalDispatch } from './local-dispatch.ts'
 import { AttemptLogs } from './logs.ts'
 import type { Workers } from './workers.ts'
+
+/** Rows of unfinished work, and cold tables. */
+export type Readable = Pick<Compactor, 'state' | 'coldRows'>
 
 export type OrchestratorSettings = Partial<Pick<ProjectManifest, 'concurrency' | 'queues' | 'timing'>>
 
@@ -93,6 +97,8 @@ export class Orchestrator {
   #loop: Loop | undefined
   #publisher: Publisher | undefined
   #recovery: Promise<void> | undefined
+  /** While recovering, what the store holds: nothing is added to it meanwhile. */
+  #durable: Readable | undefined
   #cancelSweep: (() => void) | undefined
   #isDraining = false
   #sweptWith: ProjectManifest['timing'] = {}
@@ -155,10 +161,11 @@ export class Orchestrator {
     return this.#loop
   }
 
-  /** Rows of unfinished work, to answer questions from. Refused while memory may hold what was never written. */
-  get state(): State {
-    if (this.#phase !== 'leading') throw this.#unavailable()
-    return this.loop.compactor.state
+  /** What questions are answered from: memory, or what is durable while memory may hold what was never written. */
+  get readable(): Readable {
+    if (this.#phase === 'leading') return this.loop.compactor
+    if (this.#phase !== 'recovering' || this.#durable === undefined) throw this.#unavailable()
+    return this.#durable
   }
 
   /** Attempts that workers have now. */
@@ -327,7 +334,9 @@ export class Orchestrator {
   }
 
   async #recover(): Promise<void> {
+    this.#durable = undefined
     await this.#publisher?.close()
+    this.#durable = await durableState(this.#options.components).catch(() => undefined)
     for (let attempt = 1; this.#phase === 'recovering'; attempt++) {
       await this.#options.components.clock.sleep(Math.min(MAX_RECOVERY_PAUSE_MS, 100 * 2 ** attempt))
       if (this.#phase !== 'recovering') return

@@ -202,6 +202,6 @@ export class LocalServer {
 }
 
 const secretsReplaced = (): ServoError =>
-  new ServoError('unavailable', 'secrets_replaced', 'the secrets of this project were gone, so new ones were made', {
+  new ServoError('unavailable', 'secrets_replaced', 'the secrets of this project were gone, so new secrets were made', {
     hint: 'Runs keep their ids. Tokens that workers elsewhere hold are void: their attempts are given up and tried again.',
   })

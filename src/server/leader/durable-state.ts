@@ -1,0 +1,28 @@
+import { orchestration } from '../../domain/index.ts'
+import type { ColdRowsToRead } from '../../engine/cold-rows.ts'
+import type { State } from '../../engine/state.ts'
+import { View } from '../../engine/view.ts'
+import { ServoError } from '../../lib/error.ts'
+import type { Table } from '../../model/table.ts'
+import type { Components } from '../components.ts'
+
+/** Nobody else is waiting: better slow than wrong. */
+const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000 }
+
+/** What the store holds, for whoever only reads: the published tables with everything folded that happened since. */
+export async function durableState({ store, scope, clock }: Components): Promise<{
+  readonly state: State
+  coldRows(table: Table): ColdRowsToRead
+}> {
+  const view = await View.open({ store, scope, registry: orchestration, clock })
+  const { state, complete } = await view.fresh(PATIENT)
+  if (complete) return { state, coldRows: (table) => view.coldRows(table, state) }
+  throw new ServoError(
+    'unavailable',
+    'tail_too_long',
+    'more has happened since the tables were written than can be read here',
+    {
+      hint: 'Start the project once (servo dev), or run servo verify to see whether something is damaged.',
+    },
+  )
+}
