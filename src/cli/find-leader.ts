@@ -55,7 +55,8 @@ export async function withLeader<T>(
       try {
         return { leader, answer: await ask(leader) }
       } catch (error) {
-        const isGone = isServoError(error, 'unavailable') && error.code === 'not_reached'
+        // Nothing was done: it was not reached, or let nobody in any more.
+        const isGone = isServoError(error, 'unavailable') && ['not_reached', 'closed'].includes(error.code)
         if (!isGone || clock.monotonic() - began > LEAVING_MS) throw error
       }
       await clock.sleep(LOOK_EVERY_MS)

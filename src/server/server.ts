@@ -3,6 +3,7 @@ import { localApp } from '../api/app.ts'
 import { problemResponse } from '../api/problem.ts'
 import type { ProjectManifest } from '../contract/definition.ts'
 import { deposed } from '../engine/leading.ts'
+import { ServoError } from '../lib/error.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
@@ -44,6 +45,8 @@ export class Server {
   readonly #workers: HeldWorkers
   readonly #door: WorkerDoor
   readonly #app: Hono
+  #answering = 0
+  #isLeaving = false
 
   private constructor(parts: {
     options: ServerOptions
@@ -95,8 +98,21 @@ export class Server {
 
   /** Answers a request. A process that no longer leads answers nobody, whatever it has worked out meanwhile. */
   readonly fetch = async (request: Request, env?: unknown): Promise<Response> => {
-    const answer = await this.#app.fetch(request, env as object)
-    return (await leads(this.#lease)) ? answer : problemResponse(deposed())
+    if (this.#isLeaving) return problemResponse(leaving())
+    this.#answering += 1
+    try {
+      const answer = await this.#app.fetch(request, env as object)
+      return (await leads(this.#lease)) ? answer : problemResponse(deposed())
+    } finally {
+      this.#answering -= 1
+    }
+  }
+
+  /** Lets nobody in any more, and waits for those who are in to be answered, but not for long. */
+  async leave(graceMs: number): Promise<void> {
+    this.#isLeaving = true
+    const { clock } = this.#components
+    for (const began = clock.monotonic(); this.#answering > 0 && clock.monotonic() - began < graceMs; ) await clock.sleep(5)
   }
 
   /** Workers that are not ours, and whoever they answer to, find this server here from now on. */
@@ -118,6 +134,9 @@ export class Server {
     return this.orchestrator.close()
   }
 }
+
+const leaving = (): ServoError =>
+  new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Nothing was done. Try again.' })
 
 /** What the process that folds knows. */
 export function knownTo(orchestrator: Orchestrator, components: Components): Knowledge {

@@ -52,7 +52,8 @@ describe('processes that race for the folder of a server that was killed', { tim
       for (const other of servers.filter((server) => server !== leader)) {
         const { code, stdout, stderr } = await other.ended
         expect([code, stdout], stderr).toEqual([2, ''])
-        expect(stderr).toMatch(/^error: process \d+ runs this project already/)
+        // It may have asked a run to make way first, and been overtaken.
+        expect(stderr).toMatch(/^error: process \d+ runs this project already/m)
       }
       leader?.kill('SIGINT')
       await leader?.ended

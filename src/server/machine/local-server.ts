@@ -52,6 +52,8 @@ interface Size {
 }
 
 const CLOSE_GRACE_MS = 300
+/** An answer waits for one durable write. */
+const LEAVE_GRACE_MS = 200
 
 /** A server and the machine it runs on: worker processes, a port, and an eye on the code. */
 export class LocalServer {
@@ -138,6 +140,8 @@ export class LocalServer {
   async #close(): Promise<void> {
     this.#watcher?.close()
     this.#http?.close()
+    // What was accepted is answered; whoever follows a run is cut off, and finds the next server.
+    await this.#server.leave(LEAVE_GRACE_MS)
     if (this.#http !== undefined && 'closeAllConnections' in this.#http) this.#http.closeAllConnections()
     const closing = this.#server.close()
     await this.#pool.close({ graceMs: CLOSE_GRACE_MS })
