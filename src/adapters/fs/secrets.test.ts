@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { inspect } from 'node:util'
@@ -43,13 +43,6 @@ describe('secrets in a file', () => {
     writeFileSync(dirname(file), 'a file where the folder should be')
     await expect(fsSecrets(file).read()).rejects.toMatchObject({ code: 'secrets_unreadable' })
     await expect(fsSecrets(file).create(secrets)).rejects.toMatchObject({ name: 'ServoError' })
-  })
-
-  test.skipIf(process.getuid?.() === 0)('of somebody else are an error at once', async () => {
-    const file = place()
-    await fsSecrets(file).create(secrets)
-    chmodSync(file, 0)
-    await expect(fsSecrets(file).read()).rejects.toMatchObject({ code: 'secrets_unreadable', facts: { errno: 'EACCES' } })
   })
 
   test('that are half a file, or something else, are an error that does not repeat them', async () => {
