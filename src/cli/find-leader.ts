@@ -9,6 +9,10 @@ const SAY_AFTER_MS = 300
 const LOOK_EVERY_MS = 50
 /** Projects may take long to load, but not this long. */
 const MAX_WAIT_MS = 5 * 60_000
+/** A leader that does not answer for this long is asked for a sign of life: it may be starting, stopped or gone. */
+const ASK_FOR_SIGN_MS = 1_000
+/** A leader that answered before and does not answer now is waited for only this long by whoever could do without it. */
+const SILENT_MS = 3_000
 /** Between the end of one leader and the beginning of the next: one that waits for the lease claims it within a moment. */
 const MAX_GAP_MS = 3_000
 
@@ -17,30 +21,25 @@ export interface Waiting {
   readonly maxWaitMs?: number
   /** Another command leads for a moment and answers nobody: wait for its end too. */
   readonly forCommands?: boolean
+  /** Says once what is waited for. */
+  readonly say?: (leader: Leader) => void
 }
 
 /** The leader of a project, once it answers; undefined when nobody leads. */
 export async function findLeader(components: Components, waiting: Waiting = {}): Promise<ServoClient | undefined> {
   const { lease, clock } = components
-  const { maxWaitMs = MAX_WAIT_MS, forCommands = false } = waiting
-  const began = clock.monotonic()
-  let said = false
-  for (;;) {
+  const { maxWaitMs = MAX_WAIT_MS, forCommands = false, say = sayOnce() } = waiting
+  for (const began = clock.monotonic(); ; ) {
     const leader = await lease.leader()
     if (leader === undefined || (leader.address === null && leader.term === 'brief' && !forCommands)) return undefined
-    if (leader.address !== null) return await clientOf(components, leader.address)
+    const client = leader.address === null ? undefined : await clientOf(components, leader.address)
+    if (await client?.isThere(leader.name)) return client
     const waited = clock.monotonic() - began
-    if (waited > maxWaitMs) throw tooLong(leader)
-    if (waited > SAY_AFTER_MS && !said) {
-      said = true
-      note(`waiting for ${inWords(leader)}`)
-    }
+    if (waited > (client === undefined ? maxWaitMs : Math.min(maxWaitMs, SILENT_MS))) throw noAnswerYet(leader)
+    if (waited > SAY_AFTER_MS) say(leader)
     await clock.sleep(LOOK_EVERY_MS)
   }
 }
-
-/** A leader that ends stops listening a moment before it gives up the lease. */
-const LEAVING_MS = 5_000
 
 /** Asks the leader; when nobody leads, takes the lease and does it here. Undefined when it was done here. */
 export async function withLeader<T>(
@@ -49,58 +48,69 @@ export async function withLeader<T>(
   here: (lease: HeldLease, name: string) => Promise<void>,
 ): Promise<{ leader: ServoClient; answer: T } | undefined> {
   const { clock, lease, ulid } = components
+  const say = sayOnce()
   for (const began = clock.monotonic(); ; ) {
-    const leader = await findLeader(components, { forCommands: true })
+    const leader = await findLeader(components, { forCommands: true, maxWaitMs: ASK_FOR_SIGN_MS, say }).catch(unlessSilent)
     if (leader !== undefined) {
       try {
         return { leader, answer: await ask(leader) }
       } catch (error) {
         // Nothing was done: it was not reached, or let nobody in any more.
-        const isGone = isServoError(error, 'unavailable') && ['not_reached', 'closed'].includes(error.code)
-        if (!isGone || clock.monotonic() - began > LEAVING_MS) throw error
+        if (!isServoError(error, 'unavailable') || !['not_reached', 'closed'].includes(error.code)) throw error
       }
       await clock.sleep(LOOK_EVERY_MS)
       continue
     }
+    // Nobody leads, or nobody answers: then whoever leads is asked for a sign of life, and keeps the lease if it gives one.
     const name = ulid()
     const held = await lease.claim({ name, term: 'brief' })
-    if (!held.held) continue
-    await here(held, name)
-    return undefined
+    if (held.held) {
+      await here(held, name)
+      return undefined
+    }
+    if (clock.monotonic() - began > MAX_WAIT_MS) throw noAnswerYet(held.leader)
   }
 }
 
 /** Whoever leads after the leader that was spoken to before; undefined when nobody does for a while. */
 export async function nextLeader(components: Components): Promise<ServoClient | undefined> {
   const { clock } = components
-  for (const began = clock.monotonic(); ; ) {
-    const leader = await findLeader(components, { forCommands: true })
-    // One that has just ended is still on record for a moment.
-    if (leader !== undefined && (await leader.isThere())) return leader
-    if (clock.monotonic() - began > MAX_GAP_MS) return undefined
+  for (const began = clock.monotonic(); clock.monotonic() - began < MAX_GAP_MS; ) {
+    const leader = await findLeader(components, { forCommands: true }).catch(unlessSilent)
+    if (leader !== undefined) return leader
     await clock.sleep(LOOK_EVERY_MS)
+  }
+  return undefined
+}
+
+function sayOnce(): (leader: Leader) => void {
+  let said = false
+  return (leader) => {
+    if (!said) note(`waiting for ${inWords(leader)}`)
+    said = true
   }
 }
 
-const inWords = ({ term, pid }: Leader): string =>
-  term === 'brief' ? `another command (process ${pid})` : `the server that is starting (process ${pid})`
+function inWords({ term, pid, address }: Leader): string {
+  if (address !== null) return `process ${pid}, which leads this project and does not answer`
+  return term === 'brief' ? `another command (process ${pid})` : `the server that is starting (process ${pid})`
+}
 
 export async function clientOf({ secrets }: Pick<Components, 'secrets'>, url: string): Promise<ServoClient> {
   const known = await secrets.read()
-  if (known === undefined) {
-    throw new ServoError(
-      'unavailable',
-      'no_secrets',
-      'the secrets of this project are gone, so its server cannot be spoken to',
-      {
-        hint: 'Stop the server and start it again: it makes new ones.',
-      },
-    )
-  }
-  return new ServoClient({ url, token: known.api_token })
+  if (known !== undefined) return new ServoClient({ url, token: known.api_token })
+  throw new ServoError('unavailable', 'no_secrets', 'the secrets of this project are gone, so its server cannot be spoken to', {
+    hint: 'Stop the server and start it again: it makes new ones.',
+  })
 }
 
-const tooLong = (leader: Leader): ServoError =>
-  new ServoError('unavailable', 'still_starting', `${inWords(leader)} does not answer yet`, {
+const NO_ANSWER_YET = 'no_answer_yet'
+
+export function unlessSilent(error: unknown): undefined {
+  if (!isServoError(error, 'unavailable') || error.code !== NO_ANSWER_YET) throw error
+}
+
+const noAnswerYet = (leader: Leader): ServoError =>
+  new ServoError('unavailable', NO_ANSWER_YET, `no answer yet from ${inWords(leader)}`, {
     hint: `Look at what it prints, or stop it: kill ${leader.pid}`,
   })

@@ -19,8 +19,8 @@ export async function takeLease(components: Components, name: string): Promise<H
       asked.add(leader.name)
       note(`taking over from the command that runs this project (process ${leader.pid})`)
       const client = await clientOf(components, leader.address)
-      // One that has just ended, or is about to, need not be asked.
-      await client.handOver().catch(() => undefined)
+      // One that has just ended, or is about to, need not be asked; one that was stopped does not hear.
+      if (await client.isThere(leader.name)) await client.handOver().catch(() => undefined)
     }
     await clock.sleep(LOOK_EVERY_MS)
   }

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import type { ProjectManifest } from '../contract/definition.ts'
-import { isServoError, ServoError } from '../lib/error.ts'
+import { ServoError } from '../lib/error.ts'
 import type { LocalComponents } from '../server/components.ts'
 import type { WorkspaceApi } from '../server/workspace/workspace.ts'
-import { findLeader, withLeader } from './find-leader.ts'
+import { findLeader, unlessSilent, withLeader } from './find-leader.ts'
 import { note } from './output.ts'
 import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './project.ts'
 
@@ -22,8 +22,8 @@ export async function ask<T>(
   const projectDir = findProject(flags)
   const components = await componentsOf(projectDir)
   const leader = await findLeader(components, { maxWaitMs: ASK_WAIT_MS }).catch((error: unknown) => {
-    if (!isServoError(error, 'unavailable') || error.code !== 'still_starting') throw error
-    note('the server still starts; this is what the folder says')
+    unlessSilent(error)
+    note('the server does not answer; this is what the folder says')
     return undefined
   })
   if (leader !== undefined) return await question(leader.api, true)

@@ -65,9 +65,9 @@ export class ServoClient implements RunsApi {
     return this.#server.lines(`/runs/${encodeURIComponent(runId)}/logs${query}`) as AsyncIterable<RunLogEntry>
   }
 
-  /** True when the server answers. */
-  isThere(): Promise<boolean> {
-    return this.#server.isThere()
+  /** True when the server of this name answers here. Nothing secret is sent: another program may have its port by now. */
+  isThere(instance: string): Promise<boolean> {
+    return this.#server.isThere(instance)
   }
 
   /** Asks a leader that leads only for a while to let this process lead. */

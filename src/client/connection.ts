@@ -16,6 +16,11 @@ const kindOfStatus: Readonly<Record<number, ErrorKind>> = { 404: 'not_found', 40
 
 const TRY_AGAIN = 'The server goes on trying. Ask again in a moment; if it stays so, look at what it prints.'
 
+/** Whoever lives answers this at once, unless its machine is very busy. */
+const ALIVE_MS = 2_000
+/** Longer than a server waits for its storage, and than it takes to go through a million partitions. */
+const ANSWER_MS = 120_000
+
 /** Asks a server and reads its answers. What it refuses is thrown as the same error that it had. */
 export class Connection {
   readonly #options: ClientOptions
@@ -25,13 +30,16 @@ export class Connection {
   }
 
   async json(method: string, path: string, options: Asked = {}): Promise<unknown> {
-    return await (await this.#fetch(method, path, options)).json()
+    return await (await this.#fetch(method, path, { ...options, signal: AbortSignal.timeout(ANSWER_MS) })).json()
   }
 
-  async isThere(): Promise<boolean> {
-    const answer = await fetch(`${this.#options.url}/health/live`).catch(() => undefined)
-    await answer?.body?.cancel()
-    return answer?.ok === true
+  async isThere(instance: string): Promise<boolean> {
+    try {
+      const answer = await fetch(`${this.#options.url}/health/live`, { signal: AbortSignal.timeout(ALIVE_MS) })
+      return ((await answer.json()) as { instance?: string }).instance === instance
+    } catch {
+      return false
+    }
   }
 
   async *lines(path: string, signal?: AbortSignal): AsyncGenerator<unknown> {

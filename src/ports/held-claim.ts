@@ -10,7 +10,8 @@ import { PauseDetector } from './pause.ts'
  *     either → lost       a higher claim is there, or ours is gone
  *     either → released
  *
- * An idle holder does nothing: it waits for the place to call. Where that cannot call, it looks three times in a period.
+ * An idle holder waits for the place to call, and asks only whether it is still there. Where that cannot call, it looks three times
+ * in a period.
  */
 export class HeldClaim implements HeldLease {
   readonly held = true
@@ -78,7 +79,8 @@ export class HeldClaim implements HeldLease {
   }
 
   #tick(): void {
-    if (this.#unwatch === undefined || !this.isHeld) this.#lookAgain()
+    // Nobody calls when the place as a whole is moved away, or another put where it was.
+    if (this.#unwatch === undefined || !this.isHeld || this.#place.moved()) this.#lookAgain()
   }
 
   /** A place that cannot be looked at is not known to be ours; whoever asks by `confirm` is told why. */
@@ -94,7 +96,7 @@ export class HeldClaim implements HeldLease {
     this.#state = 'doubtful'
     for (;;) {
       const { newest, challenges } = this.#place.look(this.epoch)
-      if (newest !== this.epoch) {
+      if (newest !== this.epoch || this.#place.moved()) {
         this.#lose()
         return
       }

@@ -13,6 +13,8 @@ export interface ClaimPlace {
   newest(): Standing | undefined
   /** The highest epoch, 0 when there is none, and the challenges to the holder of `epoch` that are open. */
   look(epoch: number): { newest: number; challenges: readonly string[] }
+  /** True when this is no longer the place in which the last claim was created: moved, replaced or gone. Costs next to nothing. */
+  moved(): boolean
   /** What the holder of an epoch says of itself; replaced as a whole. */
   say(epoch: number, sign: Sign): void
   /** What the holder of an epoch last said; undefined when it said nothing, or its claim is gone. */

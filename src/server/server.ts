@@ -102,7 +102,11 @@ export class Server {
     this.#answering += 1
     try {
       const answer = await this.#app.fetch(request, env as object)
+      // Memory is ahead of the ledger. Whoever told something waited for it already; whoever asks waits for what they are shown.
+      if (request.method === 'GET') await this.orchestrator.durable()
       return (await leads(this.#lease)) ? answer : problemResponse(deposed())
+    } catch (error) {
+      return problemResponse(error)
     } finally {
       this.#answering -= 1
     }

@@ -40,7 +40,7 @@ describe('a server that is stopped across its lease', { timeout: 60_000 + ROUNDS
       old.kill('SIGCONT')
       const { code, stderr } = await old.ended
       expect(stderr).toContain('another process leads this project now')
-      expect(code).toBe(2)
+      expect(code).toBe(3)
       const answer = await inFlight
       if (answer !== 'no answer') expect(answer).toBeGreaterThanOrEqual(400)
 

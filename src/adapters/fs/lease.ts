@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { ServoError } from '../../lib/error.ts'
 import type { Lease } from '../../ports/lease.ts'
 import {
   type ClaimPlace,
@@ -23,6 +24,7 @@ export interface FsLeaseOptions extends LeaseOptions {
 
 /** As wide as the numbers of manifests. */
 const padded = (epoch: number): string => String(epoch).padStart(12, '0')
+const MAX_EPOCH = 999_999_999_999
 const CLAIM = /^(\d{12})\.json$/
 const OF_EPOCH = /^(\d{12})\./
 
@@ -61,6 +63,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
   const store = fsStore(dir)
   const own = ownIdentity()
   const writer = randomBytes(6).toString('hex')
+  let claimedIn: ClaimFile['folder'] | undefined
   const signOf = (epoch: number): string => `${dir}/${padded(epoch)}.sign.json`
 
   function namesIn(): string[] {
@@ -112,7 +115,10 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
   return {
     async create(epoch, { name, term }) {
       attempt('create', '', () => mkdirSync(dir, { recursive: true }))
-      const claim: ClaimFile = { epoch, name, term, ...own, folder: folderIdentity(dir) }
+      if (epoch > MAX_EPOCH) throw noEpochLeft(dir)
+      const folder = folderIdentity(dir)
+      claimedIn = folder
+      const claim: ClaimFile = { epoch, name, term, ...own, folder }
       try {
         return await store.create(`${padded(epoch)}.json`, Buffer.from(`${JSON.stringify(claim, null, 2)}\n`))
       } finally {
@@ -131,13 +137,27 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
       return { newest: newestOf(names), challenges: names.filter((name) => name.startsWith(prefix)) }
     },
 
+    moved() {
+      try {
+        const { device, inode } = folderIdentity(dir)
+        return device !== claimedIn?.device || inode !== claimedIn.inode
+      } catch {
+        return true
+      }
+    },
+
     heard,
 
     say(epoch, sign) {
       const temp = `${dir}/.sign-${process.pid}-${writer}`
       attempt('put', signOf(epoch), () => {
-        writeFileSync(temp, JSON.stringify(sign))
-        renameSync(temp, signOf(epoch))
+        try {
+          writeFileSync(temp, JSON.stringify(sign))
+          renameSync(temp, signOf(epoch))
+        } catch (error) {
+          removeQuietly(temp)
+          throw error
+        }
       })
     },
 
@@ -163,6 +183,12 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
     watch: (changed, deaf) => watch(dir, (name) => !name?.startsWith('.') && changed(), deaf),
   }
 }
+
+const noEpochLeft = (dir: string): ServoError =>
+  new ServoError('corrupt', 'lease_damaged', `${dir} holds a claim with a number that nobody can have claimed`, {
+    hint: 'Delete that file, or the whole folder, while no server runs.',
+    facts: { dir },
+  })
 
 function newestOf(names: readonly string[]): number {
   return Math.max(0, ...names.map((name) => epochOf(name, CLAIM)).filter((epoch) => !Number.isNaN(epoch)))

@@ -36,6 +36,7 @@ export class MemoryClaims {
         return { epoch, leader, sign, isVacant: sign.released }
       },
       look: (epoch) => ({ newest: this.#newest, challenges: [...(this.#claims.get(epoch)?.challenges ?? [])] }),
+      moved: () => false,
       say: (epoch, sign) => {
         const claim = this.#claims.get(epoch)
         if (claim !== undefined) claim.sign = sign

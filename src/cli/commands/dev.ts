@@ -1,4 +1,4 @@
-import { ServoError } from '../../lib/error.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
 import { LocalServer } from '../../server/machine/local-server.ts'
 import { concurrencyFlag, wholeNumber } from '../flags.ts'
 import { fail, warn } from '../output.ts'
@@ -31,7 +31,11 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   const { running } = server.orchestrator
   await server.close()
   if (typeof signal === 'string') voice.stopped(running)
-  else fail(signal)
+  else {
+    fail(signal)
+    // Nothing was wrong with how it was started: a supervisor may start it again.
+    if (isServoError(signal, 'conflict')) process.exitCode = 3
+  }
 }
 
 async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice, onStopped: (error: unknown) => void) {

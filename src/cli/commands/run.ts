@@ -113,7 +113,8 @@ async function runHere(here: Here, flags: WatchFlags, request: (runs: RunsApi) =
     const cancel = cancelOnSignal(runs, runId)
     const shown = new ShownRun(runId, flags)
     const over = shown.follow(runs, new AbortController().signal)
-    await Promise.race([over, stopped.promise, wanted.promise]).finally(cancel)
+    // One that was stopped and replaced is as good as one that was asked to give way.
+    await Promise.race([over, stopped.promise.catch(unlessDeposed), wanted.promise]).finally(cancel)
     if (shown.isOver) {
       report(shown.last, flags)
       runId = undefined
@@ -130,6 +131,10 @@ async function runHere(here: Here, flags: WatchFlags, request: (runs: RunsApi) =
   const leader = await nextLeader(here.components)
   if (leader === undefined) report(undefined, flags)
   else await watchRun(here.components, leader, runId, flags)
+}
+
+function unlessDeposed(error: unknown): void {
+  if (!isServoError(error, 'conflict') || error.code !== 'deposed') throw error
 }
 
 /** Ctrl-C cancels the run and waits for its end; a second one does not wait. */

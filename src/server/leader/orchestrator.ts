@@ -168,6 +168,13 @@ export class Orchestrator {
     return this.#durable
   }
 
+  /** Resolves when all that is in memory now is in the ledger. Fails when it cannot be written. */
+  async durable(): Promise<void> {
+    if (this.#phase !== 'leading') return
+    this.loop.seal()
+    await this.loop.durable()
+  }
+
   /** Attempts that workers have now. */
   get running(): number {
     return this.#dispatch.size
