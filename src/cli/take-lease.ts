@@ -5,25 +5,38 @@ import { clientOf } from './find-leader.ts'
 import { note } from './output.ts'
 
 const LOOK_EVERY_MS = 50
+/** A command that takes no longer than this is not worth a word. */
+const SAY_AFTER_MS = 300
+/** Commands that lead for a moment, such as `servo rebuild`, are asked for a sign of life now and then: they may have been stopped. */
+const ASK_EVERY_MS = 2_000
 
 /** The lease of a server that stays. A command that leads only for a while is asked to give way, and waited for. */
 export async function takeLease(components: Components, name: string): Promise<HeldLease> {
   const { lease, clock } = components
-  const asked = new Set<string>()
+  const began = clock.monotonic()
+  let said = false
   for (;;) {
     const claim = await lease.claim({ name, term: 'standing' })
     if (claim.held) return claim
     const { leader } = claim
     if (leader.term === 'standing') throw alreadyRunning(leader)
-    if (leader.address !== null && !asked.has(leader.name)) {
-      asked.add(leader.name)
-      note(`taking over from the command that runs this project (process ${leader.pid})`)
-      const client = await clientOf(components, leader.address)
-      // One that has just ended, or is about to, need not be asked; one that was stopped does not hear.
-      if (await client.isThere(leader.name)) await client.handOver().catch(() => undefined)
+    await askToGiveWay(components, leader)
+    for (const asked = clock.monotonic(); clock.monotonic() - asked < ASK_EVERY_MS; ) {
+      if ((await lease.leader())?.name !== leader.name) break
+      if (!said && clock.monotonic() - began > SAY_AFTER_MS) {
+        said = true
+        note(`taking over from the command that leads this project (process ${leader.pid})`)
+      }
+      await clock.sleep(LOOK_EVERY_MS)
     }
-    await clock.sleep(LOOK_EVERY_MS)
   }
+}
+
+/** One that has just ended, or has no address, need not be asked; one that was stopped does not hear. */
+async function askToGiveWay(components: Components, { address, name }: Leader): Promise<void> {
+  if (address === null) return
+  const client = await clientOf(components, address)
+  if (await client.isThere(name)) await client.handOver().catch(() => undefined)
 }
 
 function alreadyRunning({ pid, address }: Leader): ServoError {

@@ -4,7 +4,7 @@ import { ServoError } from '../lib/error.ts'
 import type { LocalComponents } from '../server/components.ts'
 import type { WorkspaceApi } from '../server/workspace/workspace.ts'
 import { findLeader, unlessSilent, withLeader } from './find-leader.ts'
-import { note } from './output.ts'
+import { note, warn } from './output.ts'
 import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './project.ts'
 
 /** Questions can be answered from the folder too, so a server that takes long to start is not waited for. */
@@ -44,7 +44,7 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
     (leader) => command(leader.api, true),
     async (lease, name) => {
       try {
-        done = { value: await leadBriefly(components, lease, name, (api) => command(api, false)) }
+        done = { value: await leadBriefly(components, lease, name, (api) => command(api, false), warn) }
       } finally {
         await lease.release()
       }

@@ -106,7 +106,7 @@ export class Compactor {
     this.#options = options
     this.#paths = new Paths(options.scope)
     this.#manifest = manifest
-    this.#days = new DayClosing(options.clock, days)
+    this.#days = new DayClosing(days)
     this.#days.note(manifest)
     this.state = state
     this.#folder = new Folder(options.registry, state)
@@ -391,7 +391,7 @@ export class Compactor {
    */
   async #daysToSettle(): Promise<string[]> {
     const { store } = this.#options
-    const due = this.#days.due(this.#manifest)
+    const { due } = this.#days
     if (due.length === 0) return []
     const folders = new Set(await foldersOfDays(store, this.#paths))
     const settled: string[] = []

@@ -1,25 +1,19 @@
-import { MINUTE_MS, utcDay } from '../lib/time.ts'
+import { utcDay } from '../lib/time.ts'
 import { ulidTime } from '../lib/ulid.ts'
-import type { AlarmClock } from '../ports/clock.ts'
 import { daysOf, daysToClose, includesDay, withDays } from './ledger-days.ts'
 import type { Manifest } from './manifest.ts'
 
 /**
- * From when a day is closed to when it is looked at for the last time. A writer knows within a minute that it is closed, and one
- * whose write takes longer than half a minute looks again.
+ * Which days of the ledger the leader knows, and how they go from open to closed to settled. Once a manifest that closes a day is
+ * durable, the day is looked at for the last time: whoever writes to it later looks for such a manifest before acknowledging.
  */
-const SETTLE_AFTER_MS = 2 * MINUTE_MS
-
-/** Which days of the ledger the leader knows, and how they go from open to closed to settled. */
 export class DayClosing {
-  readonly #clock: Pick<AlarmClock, 'monotonic'>
   /** Days of which the ledger has a folder, and that are not settled. */
   readonly #known: Set<string>
-  /** Since when a day is known here to be closed, by the clock that never jumps. */
-  readonly #closedSince = new Map<string, number>()
+  /** Days that are closed durably. */
+  #closed = new Set<string>()
 
-  constructor(clock: Pick<AlarmClock, 'monotonic'>, days: readonly string[]) {
-    this.#clock = clock
+  constructor(days: readonly string[]) {
     this.#known = new Set(days)
   }
 
@@ -34,14 +28,12 @@ export class DayClosing {
 
   /** This manifest is durable: what it closes is closed from now on. */
   note({ closed_days = [] }: Manifest): void {
-    const now = this.#clock.monotonic()
-    for (const day of daysOf(closed_days)) if (!this.#closedSince.has(day)) this.#closedSince.set(day, now)
+    this.#closed = new Set(daysOf(closed_days))
   }
 
-  /** Days that have been closed for so long that nobody writes to them any more. */
-  due({ closed_days = [] }: Manifest): string[] {
-    const now = this.#clock.monotonic()
-    return [...daysOf(closed_days)].filter((day) => now - (this.#closedSince.get(day) ?? now) >= SETTLE_AFTER_MS)
+  /** Days that can be looked at for the last time. */
+  get due(): string[] {
+    return [...this.#closed]
   }
 
   /** The manifest with these days settled, and with those closed that can be closed now. */

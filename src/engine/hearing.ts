@@ -21,7 +21,7 @@ export interface HearingOptions {
 }
 
 const LOOK_EVERY_MS = 10 * SECOND_MS
-/** A segment that could not be read is read again after this long: nobody will tell of it a second time. */
+/** What could not be read, or may have been missed, is looked for again after this long: nobody will tell of it a second time. */
 const READ_AGAIN_MS = SECOND_MS
 
 /** How the leader learns what other processes wrote, and how far behind it is. */
@@ -34,6 +34,8 @@ export class Hearing {
   #reading: Promise<void> | undefined
   #looking: Promise<void> | undefined
   #lookedAt: number
+  /** Since when something may have gone unheard; undefined once a look that began later is over. */
+  #missedAt: number | undefined
   #cancelLook: (() => void) | undefined
   #closed = false
 
@@ -48,11 +50,16 @@ export class Hearing {
     const hearing = new Hearing(options)
     hearing.#listening = await options.notifier?.listen({
       heard: (segments) => hearing.#heard(segments),
-      missed: () => void hearing.look(),
+      missed: () => hearing.#missed(),
     })
-    const began = options.clock.monotonic()
-    await options.compactor.catchUp()
-    hearing.#lookedAt = began
+    try {
+      const began = options.clock.monotonic()
+      await options.compactor.catchUp()
+      hearing.#lookedAt = began
+    } catch (error) {
+      hearing.close()
+      throw error
+    }
     hearing.#scheduleLook()
     return hearing
   }
@@ -69,7 +76,7 @@ export class Hearing {
     return lag
   }
 
-  /** Whether what seems not to have happened can be trusted not to have. If not, this finds out and says so by `onCaughtUp`. */
+  /** True if it is safe to act on the absence of something. If not, this looks, and says so by `onCaughtUp`. */
   isCaughtUp(): boolean {
     if (!this.#isLookDue) return this.lagMs <= MAX_LAG_MS
     void this.look()
@@ -97,7 +104,14 @@ export class Hearing {
 
   get #isLookDue(): boolean {
     const { clock, lookEveryMs = LOOK_EVERY_MS } = this.#options
+    if (this.#missedAt !== undefined) return true
     return this.#listening?.hearsEverything !== true && clock.monotonic() - this.#lookedAt > lookEveryMs
+  }
+
+  #missed(): void {
+    if (this.#closed) return
+    this.#missedAt = this.#options.clock.monotonic()
+    void this.look()
   }
 
   #heard(segments: readonly string[]): void {
@@ -134,6 +148,8 @@ export class Hearing {
     try {
       await compactor.catchUp()
       this.#lookedAt = began
+      // What was missed while this look was under way may lie where it had been already.
+      if (this.#missedAt !== undefined && this.#missedAt < began) this.#missedAt = undefined
       for (const [ulid, heardAt] of this.#unread) if (heardAt <= began) this.#unread.delete(ulid)
       if (!this.#closed) onCaughtUp()
     } catch (error) {
@@ -147,9 +163,9 @@ export class Hearing {
     this.#cancelLook?.()
     this.#cancelLook = undefined
     if (this.#closed || notifier === undefined) return
-    this.#cancelLook = clock.after(lookEveryMs, () => {
+    this.#cancelLook = clock.after(this.#missedAt === undefined ? lookEveryMs : READ_AGAIN_MS, () => {
       // Costs nothing where everything is heard of, but that may end.
-      if (this.#listening?.hearsEverything === true) this.#scheduleLook()
+      if (this.#listening?.hearsEverything === true && this.#missedAt === undefined) this.#scheduleLook()
       else void this.look()
     })
   }

@@ -32,7 +32,7 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly lookEveryMs?: number
   /** Told when this loop can go on no more: the ledger could not be written, or another process has taken over. */
   readonly onBroken?: (error: unknown) => void
-  /** Told of every segment once it is durable. */
+  /** Told when there is something durable that no table shows yet. */
   readonly onDurable?: () => void
   /** Told when the ledger could not be looked at. It is tried again. */
   readonly onTrouble?: (error: unknown) => void
@@ -158,10 +158,12 @@ export class Loop {
       clock: options.clock,
       notifier: options.notifier,
       lookEveryMs: options.lookEveryMs,
-      onCaughtUp: () => self.loop?.nudge(),
+      onCaughtUp: () => self.loop?.caughtUp(),
       onTrouble: (error) => loop.#troubled(error),
     })
     self.loop = loop
+    // Broken by what it met while it was opened: nobody may take it for one that works.
+    if (loop.#isOver) throw loop.#ending
     return loop
   }
 
@@ -204,6 +206,12 @@ export class Loop {
     if (this.#isOver) return
     this.#nudged = true
     this.#folding ??= this.#fold()
+  }
+
+  /** What others wrote is folded: the controllers are asked, and the tables are behind. */
+  caughtUp(): void {
+    this.nudge()
+    if (this.compactor.unpublished > 0) this.#options.onDurable?.()
   }
 
   /** Folds what others have written. */
@@ -296,7 +304,7 @@ export class Loop {
 
   /** Folds everything that was submitted so far. */
   async #foldAll(): Promise<void> {
-    await this.#folding
+    while (this.#folding !== undefined) await this.#folding
     if (this.#inbox.length === 0) return
     this.#nudged = true
     this.#folding = this.#fold()

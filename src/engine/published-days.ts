@@ -1,13 +1,9 @@
-import { MINUTE_MS } from '../lib/time.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { openDayFrom } from './ledger-days.ts'
 import { genesis, newestManifest } from './manifest.ts'
 import { Paths, type Scope } from './paths.ts'
 import type { WritableDays } from './segment-writer.ts'
-
-/** How old the answer may be. The leader gives writers two minutes between closing a day and looking at it for the last time. */
-const READ_AGAIN_MS = MINUTE_MS
 
 /** Which days of the ledger are open, for a writer in another process than the leader: as the newest manifest has it. */
 export class PublishedDays implements WritableDays {
@@ -26,11 +22,11 @@ export class PublishedDays implements WritableDays {
     return openDayFrom(this.#manifest, day)
   }
 
-  async learn(again = false): Promise<void> {
+  async learn(maxAgeMs: number): Promise<void> {
     const { store, scope, clock } = this.#options
     const now = clock.now()
     const age = now - (this.#readAt ?? Number.NEGATIVE_INFINITY)
-    if (!again && age >= 0 && age < READ_AGAIN_MS) return
+    if (age >= 0 && age < maxAgeMs) return
     const newest = await newestManifest(store, this.#paths, scope, this.#manifest.number)
     if (newest.number > this.#manifest.number) this.#manifest = newest
     this.#readAt = now

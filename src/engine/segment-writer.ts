@@ -1,5 +1,5 @@
 import { isServoError, ServoError } from '../lib/error.ts'
-import { MINUTE_MS, SECOND_MS, utcDay } from '../lib/time.ts'
+import { MINUTE_MS, utcDay } from '../lib/time.ts'
 import { type UlidSource, ulidAfter, ulidAt, ulidTime } from '../lib/ulid.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
@@ -30,8 +30,8 @@ export interface SegmentOwner<B extends Batch> {
 export interface WritableDays {
   /** The first day from this one on that is open. */
   openFrom(day: string): string
-  /** Learns which days others have closed, unless it did so less than a minute ago or `again` is set. Absent for who closes them. */
-  learn?(again?: boolean): Promise<void>
+  /** Learns which days are closed, unless it did so within the last `maxAgeMs`. Omitted by the leader, which closes days itself. */
+  learn?(maxAgeMs: number): Promise<void>
 }
 
 export interface SegmentWriterOptions {
@@ -46,8 +46,8 @@ export interface SegmentWriterOptions {
 
 /** A name this old may lie where nobody expects anything new any more. */
 export const REMINT_AFTER_MS = MINUTE_MS
-/** After a write that took longer than this, a day may have been closed and looked at for the last time without it. */
-const LEARN_AGAIN_AFTER_MS = 30 * SECOND_MS
+/** Before a write, what was learnt a while ago will do: it only saves writing twice. After it, only what is so now counts. */
+const LEARN_EVERY_MS = MINUTE_MS
 const MAX_ATTEMPTS = 5
 
 type Outcome = { readonly ulid: string } | { readonly error: unknown }
@@ -133,7 +133,7 @@ export class SegmentWriter<B extends Batch> {
         if (named !== undefined && (await this.#isStale(named))) named = undefined
         if (named === undefined) {
           // For who closes days itself there is nothing to learn, and the first write goes out at once.
-          if (days.learn !== undefined) await days.learn()
+          if (days.learn !== undefined) await days.learn(LEARN_EVERY_MS)
           named = this.#name(batch)
         }
         if (await this.#place(named)) return named.ulid
@@ -156,10 +156,10 @@ export class SegmentWriter<B extends Batch> {
 
   /** Writes a segment, and says whether it lies where it will be found. Only then may it be acknowledged. */
   async #place(named: Named): Promise<boolean> {
-    const { clock, days } = this.#options
+    const { days } = this.#options
     if (!(await this.#create(named))) return false
     if (days.learn === undefined) return true
-    if (clock.now() - named.at > LEARN_AGAIN_AFTER_MS) await days.learn(true)
+    await days.learn(0)
     const day = utcDay(ulidTime(named.ulid))
     // Closed by the leader meanwhile: the same events under another name are the same facts.
     return days.openFrom(day) === day
@@ -168,8 +168,8 @@ export class SegmentWriter<B extends Batch> {
   #name(batch: B): Named {
     const ulid = this.#mint()
     this.#owner.named?.(batch, ulid)
-    const { paths, clock } = this.#options
-    return { ulid, at: clock.now(), path: paths.segment(ulid), bytes: encodeSegment(ulid, batch.texts) }
+    const { paths } = this.#options
+    return { ulid, path: paths.segment(ulid), bytes: encodeSegment(ulid, batch.texts) }
   }
 
   /** Names grow, and are of days that are open: if today is closed, of the first moment of the next day that is not. */
@@ -196,8 +196,6 @@ export class SegmentWriter<B extends Batch> {
 
 interface Named {
   readonly ulid: string
-  /** When the name was made. */
-  readonly at: number
   readonly path: string
   readonly bytes: Uint8Array
 }
@@ -211,7 +209,7 @@ const noPlace = (path: string): ServoError =>
     'no_place',
     `${path} is another segment or lies in a day that is closed, as did the names before it`,
     {
-      hint: 'Try again. If that does not help, look whether the clock of this machine is right.',
+      hint: "Try again. If that does not help, check this machine's clock.",
       facts: { path },
     },
   )

@@ -71,7 +71,11 @@ export class HeldClaim implements HeldLease {
     if (this.#isOver) return
     // First, so that nothing is done any more by the time that anybody can claim it.
     this.#end('released')
-    this.#say({ ...this.#sign, released: true })
+    try {
+      this.#say({ ...this.#sign, released: true })
+    } catch {
+      // Whoever claims it next finds out that its process is gone, or waits for a sign in vain.
+    }
   }
 
   get #isOver(): boolean {

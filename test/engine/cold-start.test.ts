@@ -87,9 +87,9 @@ test('nothing is asked of the store when nothing happens', async () => {
   expect(counting.count()).toBe(0)
   expect(counting.pathsUnder(paths.root)).toEqual([])
   await workspace.append(reportFact('something'))
-  // Another process than the leader looks once a minute which days are closed.
-  expect(counting.requests.map(({ method }) => method)).toEqual(['list', 'get', 'create'])
+  // Another process than the leader looks which days are closed, and after each write whether its own was.
+  expect(counting.requests.map(({ method }) => method)).toEqual(['list', 'get', 'create', 'list'])
   counting.reset()
   await workspace.append(reportFact('something else'))
-  expect(counting.count()).toBe(1)
+  expect(counting.count()).toBe(2)
 })

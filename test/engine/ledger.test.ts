@@ -45,22 +45,23 @@ describe('group commit', () => {
     const appended = await Promise.all(Array.from({ length: 500 }, (_, i) => ledger.append([reportFact(`r${i}`)])))
     // The first goes out at once, alone; the others find it under way.
     expect(counting.count('create')).toBe(2)
-    expect(counting.count()).toBe(3)
+    expect(counting.count('list'), 'which days are closed: before the first, and after each').toBe(3)
+    expect(counting.count()).toBe(5)
     expect(most).toBe(1)
     expect(new Set(appended.flatMap(({ events }) => events.map((event) => event.event_id))).size).toBe(500)
     expect(await workspace.eventCounts()).toEqual(new Map(appended.map(({ events }) => [events[0]!.event_id, 1])))
   })
 
-  test('an append on an idle ledger is one request; before the first, and once a minute, it learns which days are closed', async () => {
+  test('an append on an idle ledger is a write, and a look whether its day was closed meanwhile', async () => {
     const counting = countingStore(memoryStore())
     const workspace = new Workspace(counting)
     await workspace.append(reportFact('a'))
     await workspace.append(reportFact('b'))
-    expect(counting.requests.map(({ method }) => method)).toEqual(['list', 'create', 'create'])
+    expect(counting.requests.map(({ method }) => method)).toEqual(['list', 'create', 'list', 'create', 'list'])
     counting.reset()
     workspace.clock.pass(MINUTE_MS)
     await workspace.append(reportFact('c'))
-    expect(counting.requests.map(({ method }) => method)).toEqual(['list', 'create'])
+    expect(counting.requests.map(({ method }) => method)).toEqual(['list', 'create', 'list'])
   })
 
   test('what one writer appends stays in its order, within a segment and from one to the next', async () => {

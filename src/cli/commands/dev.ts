@@ -13,6 +13,8 @@ export interface DevFlags extends ProjectFlags {
 }
 
 const DEFAULT_PORT = 4400
+/** From a signal to the end of a server that was still starting. */
+const START_GRACE_MS = 3_000
 
 /** Everything on this machine, until Ctrl-C. */
 export async function devCommand(flags: DevFlags): Promise<void> {
@@ -22,7 +24,18 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   const stopped = Promise.withResolvers<unknown>()
   // Heard from the beginning: whoever changes their mind while it starts leaves nothing behind either.
   const signalled = nextSignal()
-  const { server, loaded } = await startServer(projectDir, flags, voice, stopped.resolve)
+  const starting = startServer(projectDir, flags, voice, stopped.resolve)
+  const started = await Promise.race([starting, signalled])
+  if (typeof started === 'string') {
+    // What it has begun by now is ended; what it waits for is not waited for any longer.
+    void starting
+      .then(({ server }) => server.close())
+      .catch(() => undefined)
+      .finally(() => process.exit())
+    setTimeout(() => process.exit(), START_GRACE_MS).unref()
+    return
+  }
+  const { server, loaded } = started
   voice.ready(server.url as string, loaded, performance.now() - began)
   server.feed.listen(voice.changed)
   if (loaded.ok && flags.run !== undefined) await server.api.runs.request({ selection: flags.run }, currentUser()).catch(fail)

@@ -4,7 +4,7 @@ import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
 import { type WorkspaceApi, workspaceApi } from '../workspace/workspace.ts'
 import { CurrentGraph } from './current-graph.ts'
-import { loadSecrets } from './load-secrets.ts'
+import { loadSecrets, secretsReplaced } from './load-secrets.ts'
 
 /**
  * Leads for as long as one command takes: it folds what is there, writes what it was asked to, and decides nothing. What follows
@@ -15,6 +15,7 @@ export async function leadBriefly<T>(
   lease: HeldLease,
   name: string,
   work: (api: WorkspaceApi) => Promise<T>,
+  onTrouble?: (error: unknown) => void,
 ): Promise<T> {
   const { scope, store, clock, ulid, sql } = components
   const graph: CurrentGraph = new CurrentGraph(
@@ -31,7 +32,9 @@ export async function leadBriefly<T>(
     reactors: [graph.reactor],
   })
   try {
-    const { run_ids } = (await loadSecrets(components)).secrets
+    const { secrets, made } = await loadSecrets(components)
+    if (made === 'new') onTrouble?.(secretsReplaced())
+    const { run_ids } = secrets
     const api = workspaceApi(
       {
         scope,

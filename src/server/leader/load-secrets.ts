@@ -71,6 +71,11 @@ function fingerprintOf(purpose: string, value: string): string {
   return Buffer.from(hmacSha256(value, `servo fingerprint of ${purpose}`)).toString('hex')
 }
 
+export const secretsReplaced = (): ServoError =>
+  new ServoError('unavailable', 'secrets_replaced', 'the secrets of this project were gone, so new secrets were made', {
+    hint: 'Runs keep their ids. Tokens that workers elsewhere hold are void: their attempts are given up and tried again.',
+  })
+
 function altered(purpose: string, id: string): ServoError {
   return new ServoError(
     'corrupt',

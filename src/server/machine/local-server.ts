@@ -2,12 +2,11 @@ import { availableParallelism } from 'node:os'
 import { isDeepStrictEqual } from 'node:util'
 import { serve } from '@hono/node-server'
 import { type ProjectManifest, type ProjectProblem, projectManifest } from '../../contract/definition.ts'
-import { ServoError } from '../../lib/error.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import { type Loaded, type LoadFailed, WorkerPool } from '../../worker/pool.ts'
 import type { LocalComponents } from '../components.ts'
 import type { Feed } from '../leader/feed.ts'
-import { loadSecrets } from '../leader/load-secrets.ts'
+import { loadSecrets, secretsReplaced } from '../leader/load-secrets.ts'
 import type { Orchestrator, OrchestratorSettings } from '../leader/orchestrator.ts'
 import { Server } from '../server.ts'
 import type { WorkspaceApi } from '../workspace/workspace.ts'
@@ -204,8 +203,3 @@ export class LocalServer {
     if (isNews) this.#server.orchestrator.settingsChanged()
   }
 }
-
-const secretsReplaced = (): ServoError =>
-  new ServoError('unavailable', 'secrets_replaced', 'the secrets of this project were gone, so new secrets were made', {
-    hint: 'Runs keep their ids. Tokens that workers elsewhere hold are void: their attempts are given up and tried again.',
-  })
