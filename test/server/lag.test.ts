@@ -6,7 +6,7 @@ import { Ledger } from '../../src/engine/ledger.ts'
 import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
-import type { Notifier } from '../../src/ports/notifier.ts'
+import type { Listener, Notifier } from '../../src/ports/notifier.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { faultyStore } from '../../src/testing/faulty-store.ts'
 import { seededBytes } from '../engine/workspace.ts'
@@ -79,20 +79,54 @@ test('a segment that was heard of while the store was down is read once it is up
   const store = faultyStore(memoryStore(), ({ method, path }) =>
     isDown && method === 'get' && path.includes('/ledger/') ? { outcome: 'lost' } : undefined,
   )
-  let hear: ((segments: readonly string[]) => void) | undefined
-  const notifier: Notifier = {
-    announce: () => undefined,
-    async listen({ heard }) {
-      hear = heard
-      return { hearsEverything: true, close: () => undefined }
-    },
-  }
+  const { notifier, heard } = spoken()
   const { world, runId } = await waitingForRetry({ store, notifier })
   isDown = true
-  hear?.([await cancelElsewhere(world, runId)])
+  heard([await cancelElsewhere(world, runId)])
   await world.clock.advance(5 * SECOND_MS)
   expect(world.run(runId)?.state).toBe('RUNNING')
   isDown = false
   await world.clock.advance(5 * SECOND_MS)
   expect(world.run(runId)?.state).toBe('CANCELLED')
+})
+
+/** A notifier that hears everything, and says what the test says. */
+function spoken(): { notifier: Notifier; missed: () => void; heard: (segments: readonly string[]) => void } {
+  let listener: Listener | undefined
+  return {
+    notifier: {
+      announce: () => undefined,
+      async listen(given) {
+        listener = given
+        return { hearsEverything: true, close: () => undefined }
+      },
+    },
+    missed: () => listener?.missed(),
+    heard: (segments) => listener?.heard(segments),
+  }
+}
+
+test('[INV-9] what may have been missed is looked for until a look succeeds, and nothing is retried before', async () => {
+  const { notifier, missed } = spoken()
+  let failures = 0
+  const store = faultyStore(memoryStore(), ({ method }) =>
+    method === 'folders' && failures-- > 0 ? { outcome: 'lost' } : undefined,
+  )
+  const { world, runId } = await waitingForRetry({ store, notifier })
+  await world.clock.advance(RETRY_MS - 10 * SECOND_MS)
+  await cancelElsewhere(world, runId)
+  failures = 3
+  missed()
+  await world.clock.advance(60 * SECOND_MS)
+  expect(world.attempts(runId, 'a')).toHaveLength(1)
+  expect(world.run(runId)?.state).toBe('CANCELLED')
+})
+
+test('what others wrote is published, though nothing else happens', async () => {
+  const { notifier, heard } = spoken()
+  const { world, runId } = await waitingForRetry({ notifier })
+  await world.orchestrator.publish()
+  heard([await cancelElsewhere(world, runId)])
+  await world.clock.advance(10 * SECOND_MS)
+  expect(world.orchestrator.loop.compactor.unpublished).toBe(0)
 })

@@ -28,12 +28,10 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   const started = await Promise.race([starting, signalled])
   if (typeof started === 'string') {
     // What it has begun by now is ended; what it waits for is not waited for any longer.
-    void starting
-      .then(({ server }) => server.close())
-      .catch(() => undefined)
-      .finally(() => process.exit())
     setTimeout(() => process.exit(), START_GRACE_MS).unref()
-    return
+    await (await starting).server.close()
+    voice.stopped(0)
+    process.exit()
   }
   const { server, loaded } = started
   voice.ready(server.url as string, loaded, performance.now() - began)
