@@ -99,9 +99,14 @@ function inWords({ term, pid, address }: Leader): string {
 export async function clientOf({ secrets }: Pick<Components, 'secrets'>, url: string): Promise<ServoClient> {
   const known = await secrets.read()
   if (known !== undefined) return new ServoClient({ url, token: known.api_token })
-  throw new ServoError('unavailable', 'no_secrets', 'the secrets of this project are gone, so its server cannot be spoken to', {
-    hint: 'Stop the server and start it again: it makes new ones.',
-  })
+  throw new ServoError(
+    'unavailable',
+    'no_secrets',
+    'the secrets of this project are gone, so this command cannot authenticate to its server',
+    {
+      hint: 'Stop the server and start it again: it makes new ones.',
+    },
+  )
 }
 
 const NO_ANSWER_YET = 'no_answer_yet'

@@ -23,7 +23,7 @@ export async function ask<T>(
   const components = await componentsOf(projectDir)
   const leader = await findLeader(components, { maxWaitMs: ASK_WAIT_MS }).catch((error: unknown) => {
     unlessSilent(error)
-    note('the server does not answer; this is what the folder says')
+    note('the server does not answer; answering from disk')
     return undefined
   })
   if (leader !== undefined) return await question(leader.api, true)

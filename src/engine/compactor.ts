@@ -292,7 +292,7 @@ export class Compactor {
     return this.#applied - before
   }
 
-  /** Writes what changed. Concurrent calls share one publish; folds may go on meanwhile. */
+  /** Writes what changed. One publish at a time, later calls wait their turn; folds may go on meanwhile. */
   async publish(options: { kind?: 'delta' | 'base' } = {}): Promise<'published' | 'nothing'> {
     while (this.#publishing !== undefined) await this.#publishing.catch(() => undefined)
     this.#publishing = this.#publish(options.kind)

@@ -30,7 +30,7 @@ export function withDays(ranges: readonly DayRange[], days: Iterable<string>): D
   return merged
 }
 
-/** The days of the ranges that are among these. */
+/** Every day of the ranges. */
 export function* daysOf(ranges: readonly DayRange[]): Generator<string> {
   for (const [first, last] of ranges) for (let day = first; day <= last; day = dayAfter(day)) yield day
 }

@@ -30,7 +30,7 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly notifier?: Notifier
   /** How often it looks at the ledger where it does not hear everything. */
   readonly lookEveryMs?: number
-  /** Told when this loop can go on no more: the ledger could not be written, or another process has taken over. */
+  /** Called when the loop cannot continue: the ledger could not be written, or another process has taken over. */
   readonly onBroken?: (error: unknown) => void
   /** Told when there is something durable that no table shows yet. */
   readonly onDurable?: () => void

@@ -89,6 +89,6 @@ function milliseconds(name: string, text: string): number {
   const value = Number(text)
   if (Number.isInteger(value) && value >= 10 && value <= 3_600_000) return value
   throw new ServoError('invalid', 'bad_setting', `${name} is ${JSON.stringify(text.slice(0, 40))}`, {
-    hint: `Set ${name} to milliseconds from 10 to 3600000, or leave it away.`,
+    hint: `Set ${name} to milliseconds from 10 to 3600000, or unset it.`,
   })
 }

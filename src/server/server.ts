@@ -25,8 +25,6 @@ export interface ServerOptions
   /** How many attempts may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
-  /** What the orchestrator is told besides; for tests. */
-  readonly also?: Partial<OrchestratorOptions>
 }
 
 /** Names that a server on one machine goes by. */
@@ -78,7 +76,7 @@ export class Server {
   }
 
   static async open(options: ServerOptions): Promise<Server> {
-    const { components, also, secrets: _, onHandOver: __, ...given } = options
+    const { components, secrets: _, onHandOver: __, ...given } = options
     const workers = new HeldWorkers(options.workers)
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,
@@ -91,7 +89,6 @@ export class Server {
       workers,
       reactors: feed.reactors,
       foreign: { history: (attempt) => endedAttempt(reader, attempt) },
-      ...also,
     })
     return new Server({ options, orchestrator, feed, workers, reader })
   }

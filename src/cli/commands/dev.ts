@@ -73,7 +73,7 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
 }
 
 const portTaken = (port: number): ServoError =>
-  new ServoError('conflict', 'port_taken', `port ${port} is taken`, { hint: 'Leave --port away and any free one is used.' })
+  new ServoError('conflict', 'port_taken', `port ${port} is taken`, { hint: 'Omit --port to use any free one.' })
 
 function nextSignal(): Promise<string> {
   return new Promise((resolve) => {

@@ -37,7 +37,7 @@ export interface ForeignDispatchOptions {
   /** An attempt of such a run, as it ended. */
   readonly history?: (attempt: Speaker) => Promise<Readonly<AnyRow> | undefined>
   readonly post?: Post
-  /** Where work waits for workers that ask; in this process if none is given. */
+  /** Where work waits for workers that ask. */
   readonly queue: TaskQueue
   readonly onTrouble: (error: unknown) => void
 }

@@ -121,7 +121,7 @@ export class LocalDispatch {
     try {
       await report(result)
     } catch (error) {
-      // If the ledger cannot be written, this process ends, and the next finds the attempt lost.
+      // A leader that was deposed, or is ending, records nothing more; the next one finds the attempt lost.
       if (isServoError(error, 'invalid')) await report(notRecorded(error)).catch(() => undefined)
     }
     this.#ended.delete(dispatch.attempt_id)
