@@ -105,7 +105,7 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
     onTestFinished(() => void taken.close())
     const own = projectOf({ 'assets/one.ts': ONE })
     const { code, stderr } = await own.servo('dev', '--port', String(port))
-    expect(stderr).toBe(`error: port ${port} is taken\nhint: Leave --port away and any free one is used.\n`)
+    expect(stderr).toBe(`error: port ${port} is taken\nhint: Omit --port to use any free one.\n`)
     expect(code).toBe(2)
     // The project is not held by what did not start.
     expect((await own.servo('run', 'a', '--quiet')).code).toBe(0)
