@@ -19,6 +19,7 @@ import { systemClock as clock } from '../../ports/clock.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import { leaseConformance } from '../../testing/conformance/lease.ts'
 import { folderLease } from '../../testing/folder-lease.ts'
+import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { type WatchFolder, watchFolder } from './folder-watch.ts'
 import { type FsLeaseOptions, fsLease } from './lease.ts'
 import { isProvenDead, ownIdentity } from './process-identity.ts'
@@ -71,6 +72,26 @@ describe('a lease in a folder', () => {
     expect(await held.confirm()).toBe(false)
     expect(await fsLease(`${dir}-moved`, { clock }).leader()).toMatchObject({ epoch: 1 })
     await claimed(dir, { periodMs: LONG_MS })
+  })
+
+  test('[E6] is lost within a third of a period when a copy is put where its folder was, and its holder is told', async () => {
+    const dir = leaseFolder()
+    const time = new VirtualClock()
+    // Nobody calls: a watch stays with the folder that was moved away.
+    const held = await claimed(dir, { clock: time, periodMs: 9_000, watch: () => () => undefined })
+    let isTold = false
+    held.onLost(() => {
+      isTold = true
+    })
+    await time.advance(30_000)
+    expect(held.isHeld).toBe(true)
+    renameSync(dir, `${dir}-moved`)
+    execFileSync('cp', ['-a', `${dir}-moved`, dir])
+    expect(readdirSync(dir), 'the claim of the same epoch').toContain('000000000001.json')
+    await time.advance(3_000)
+    expect(held.isHeld).toBe(false)
+    expect(isTold).toBe(true)
+    expect(await held.confirm()).toBe(false)
   })
 
   test('[E3] is free when its process has ended, when another was given its number, and when the machine was started again', async () => {

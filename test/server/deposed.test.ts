@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest'
+import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
+import type { StoreRequest } from '../../src/testing/counting-store.ts'
+import { Gate } from '../engine/intercepted-store.ts'
+import { Led } from './led.ts'
+
+const DEPOSED = { status: 409, body: { code: 'deposed' } }
+
+/** Somebody else leads, and nobody told this process: it was paused meanwhile. */
+const deposeUnheard = ({ lease }: Led): void => lease.lose({ tells: false })
+
+const elsewhere: Parameters<typeof Led.open>[0] = { assets: [{ asset_key: 'a', kind: 'asset', queue: 'elsewhere' }] }
+const everyPublishIsABase = { compaction: { limits: { max_segments: 1 } } }
+const claim = (also: object = {}) => ({ worker_id: 'w1', queues: ['elsewhere'], capacity: 1, ...also })
+
+describe('[E7] a leader that was deposed and does not know it answers nobody', () => {
+  test('who asks what it knows, whether it was deposed before the question or while it worked out the answer', async () => {
+    const led = await Led.open({ assets: [{ asset_key: 'a', kind: 'asset' }] })
+    const run = await led.request('r1')
+    await led.clock.advance(MINUTE_MS)
+    const questions = ['/runs', `/runs/${run}`, '/assets', '/assets/a', '/partitions']
+    for (const path of questions) expect((await led.get(path)).status, path).toBe(200)
+    const asked = questions.map((path) => led.get(path))
+    deposeUnheard(led)
+    for (const answer of await Promise.all(asked)) expect(answer).toMatchObject(DEPOSED)
+    for (const path of questions) expect(await led.get(path), path).toMatchObject(DEPOSED)
+  })
+
+  test('who wants something done, and does nothing of it', async () => {
+    const led = await Led.open({ assets: [{ asset_key: 'a', kind: 'asset' }] })
+    const run = await led.request('r1')
+    await led.clock.advance(MINUTE_MS)
+    const before = await filesIn(led, led.paths.ledger)
+    deposeUnheard(led)
+    expect(await led.post(`/runs/${run}/rerun`, { mode: 'all' })).toMatchObject(DEPOSED)
+    expect(await led.post('/runs', { selection: ['*'], key: 'r2' })).toMatchObject(DEPOSED)
+    await led.clock.advance(MINUTE_MS)
+    expect(await filesIn(led, led.paths.ledger)).toEqual(before)
+    expect(led.workers.started).toHaveLength(1)
+  })
+
+  test('who works elsewhere: a worker that asks gets no work, and one that says it is alive is not told to go on', async () => {
+    const led = await Led.open(elsewhere)
+    await led.request('r1')
+    const { body } = await led.post('/workers/claim', claim())
+    const [{ task_id, task_token }] = body.dispatches
+    await led.request('r2')
+    deposeUnheard(led)
+    expect(await led.post('/workers/claim', claim())).toMatchObject(DEPOSED)
+    expect(await led.post(`/tasks/${task_id}/heartbeat`, { worker_id: 'w1' }, task_token)).toMatchObject(DEPOSED)
+  })
+
+  test('who has waited for work since it did lead', async () => {
+    const led = await Led.open(elsewhere)
+    const asked = led.post('/workers/claim', claim({ wait_ms: 20_000 }))
+    await led.clock.advance(SECOND_MS)
+    deposeUnheard(led)
+    await led.clock.advance(30 * SECOND_MS)
+    expect(await asked).toMatchObject(DEPOSED)
+  })
+})
+
+describe('[E7] a leader that was deposed and does not know it begins no attempt', () => {
+  test('here, if that happened while it read what the attempt is to be given', async () => {
+    const led = await Led.open({
+      assets: [
+        { asset_key: 'a', kind: 'asset' },
+        { asset_key: 'b', kind: 'asset', inputs: { a: { asset_key: 'a' } } },
+      ],
+    })
+    await led.request('first', 'a')
+    await led.clock.advance(MINUTE_MS)
+    await led.server.orchestrator.loop.compactor.publish({ kind: 'base' })
+    expect(led.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a'])
+    const reading = new Gate(({ path }) => path.startsWith(led.paths.table(partitionStatus.name)))
+    led.before = reading.before
+    // Acknowledged by a leader, and therefore durable.
+    await led.request('second', 'b')
+    await led.clock.advance(0)
+    await reading.arrived
+    deposeUnheard(led)
+    reading.open()
+    await led.clock.advance(MINUTE_MS)
+    expect(led.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a'])
+  })
+
+  test('elsewhere, if that happened between two tries to tell a queue', async () => {
+    const told: string[] = []
+    const post = async (_: string, { attempt_id }: { attempt_id: string }): Promise<void> => {
+      told.push(attempt_id)
+      throw new Error('503')
+    }
+    const queues = { elsewhere: { push: 'https://gpu.example/tasks' } }
+    const led = await Led.open({ ...elsewhere, queues }, { foreign: { post } })
+    await led.request('r1')
+    await led.clock.advance(2 * SECOND_MS)
+    expect(told).toHaveLength(2)
+    deposeUnheard(led)
+    await led.clock.advance(5 * MINUTE_MS)
+    expect(told).toHaveLength(2)
+  })
+})
+
+test('[E7] a leader that was deposed after it published, and does not know it, collects nothing, and stops', async () => {
+  const led = await Led.open({ assets: [{ asset_key: 'a', kind: 'asset' }] }, everyPublishIsABase)
+  await led.request('r1')
+  await led.clock.advance(MINUTE_MS)
+  const before = await filesIn(led, led.paths.manifests)
+  await led.clock.advance(2 * HOUR_MS)
+  const asked: StoreRequest[] = []
+  let isCollecting = false
+  led.before = (request) => {
+    // Nobody else who leads lists the manifests.
+    if (request.method === 'list' && request.path === led.paths.manifests) isCollecting = true
+    if (isCollecting) deposeUnheard(led)
+    if (isCollecting) asked.push(request)
+  }
+  await led.request('r2')
+  await led.clock.advance(MINUTE_MS)
+  expect(isCollecting).toBe(true)
+  expect(asked.filter(({ method }) => method !== 'list' && method !== 'get')).toEqual([])
+  expect(await filesIn(led, led.paths.manifests)).toEqual(expect.arrayContaining(before))
+  expect(led.stopped).toMatchObject([{ code: 'deposed' }])
+})
+
+async function filesIn({ memory }: Led, folder: string): Promise<string[]> {
+  return (await Array.fromAsync(memory.store.list(folder))).map(({ path }) => path)
+}

@@ -1,0 +1,66 @@
+import { type ProjectManifestInput, projectManifest } from '../../src/contract/definition.ts'
+import { Paths } from '../../src/engine/paths.ts'
+import { loadSecrets } from '../../src/server/leader/load-secrets.ts'
+import { Server, type ServerOptions } from '../../src/server/server.ts'
+import type { StoreRequest } from '../../src/testing/counting-store.ts'
+import { memoryComponents } from '../../src/testing/memory-components.ts'
+import { ScriptedLease } from '../../src/testing/scripted-lease.ts'
+import { ScriptedWorkers } from '../../src/testing/scripted-workers.ts'
+import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+import { interceptedStore } from '../engine/intercepted-store.ts'
+
+const API = 'http://127.0.0.1:4400/api/v1/orchestration'
+
+/** A whole server on virtual time whose lease is in the hands of the test, and which the test sees asking its store. */
+export class Led {
+  readonly clock = new VirtualClock()
+  readonly lease = new ScriptedLease()
+  readonly workers = new ScriptedWorkers(this.clock)
+  readonly memory = memoryComponents(this.clock)
+  readonly paths = new Paths(this.memory.scope)
+  /** Why the server stopped, each time that it did. */
+  readonly stopped: unknown[] = []
+  /** Called before each request to the store is carried out. */
+  before: (request: StoreRequest) => Promise<void> | void = () => undefined
+  server!: Server
+  #token = ''
+
+  static async open(project: Omit<ProjectManifestInput, 'project'>, also: ServerOptions['also'] = {}): Promise<Led> {
+    const led = new Led()
+    const components = { ...led.memory, store: interceptedStore(led.memory.store, (request) => led.before(request)) }
+    const { secrets } = await loadSecrets(components)
+    led.#token = secrets.api_token
+    led.server = await Server.open({
+      components,
+      lease: led.lease,
+      secrets,
+      instance: 'server-1',
+      workers: led.workers,
+      concurrency: () => 8,
+      onStopped: (error) => led.stopped.push(error),
+      also,
+    })
+    led.server.reachableAt('http://127.0.0.1:4400')
+    await led.server.define(projectManifest.parse({ project: 'led', ...project }))
+    return led
+  }
+
+  async request(key: string, selection = '*'): Promise<string> {
+    return (await this.server.api.runs.request({ selection: [selection], key }, 'tester')).run_id
+  }
+
+  get(path: string) {
+    return this.#ask(path, { method: 'GET' })
+  }
+
+  post(path: string, body: object, token = this.#token) {
+    return this.#ask(path, { method: 'POST', body: JSON.stringify(body) }, token)
+  }
+
+  async #ask(path: string, init: { method: string; body?: string }, token = this.#token) {
+    const headers = { host: '127.0.0.1:4400', authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const response = await this.server.fetch(new Request(`${API}${path}`, { ...init, headers }))
+    // biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
+    return { status: response.status, body: (await response.json()) as any }
+  }
+}

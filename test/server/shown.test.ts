@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { ServoError } from '../../src/lib/error.ts'
+import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
+import type { StoreRequest } from '../../src/testing/counting-store.ts'
+import { Gate } from '../engine/intercepted-store.ts'
+import { Led } from './led.ts'
+
+const opened = async () => {
+  const led = await Led.open({ assets: [{ asset_key: 'a', kind: 'asset' }] })
+  const writes = ({ method, path }: StoreRequest): boolean => method === 'create' && path.startsWith(led.paths.ledger)
+  return { led, writes, body: { selection: ['a'], key: 'r1' } }
+}
+
+test('[O2] nobody is shown what is not durable: the answer waits for the write', async () => {
+  const { led, writes, body } = await opened()
+  const writing = new Gate(writes)
+  led.before = writing.before
+  const requested = led.post('/runs', body)
+  await writing.arrived
+  let isAnswered = false
+  const shown = led.get('/runs').finally(() => {
+    isAnswered = true
+  })
+  await led.clock.advance(5 * SECOND_MS)
+  expect(isAnswered).toBe(false)
+  writing.open()
+  const { run_id } = (await requested).body
+  expect(await shown).toMatchObject({ status: 200, body: { runs: [{ run_id }] } })
+})
+
+test('[O2] nobody is shown what could not be written', async () => {
+  const { led, writes, body } = await opened()
+  led.before = async (request) => {
+    if (!writes(request)) return
+    await led.clock.sleep(SECOND_MS)
+    throw new ServoError('unavailable', 'storage_unavailable', 'the store is away')
+  }
+  const requested = led.post('/runs', body)
+  await led.clock.advance(SECOND_MS / 2)
+  const shown = led.get('/runs')
+  await led.clock.advance(MINUTE_MS)
+  expect((await requested).status).toBe(503)
+  expect((await shown).status).toBe(503)
+})
