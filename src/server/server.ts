@@ -11,6 +11,7 @@ import { Feed } from './leader/feed.ts'
 import { HeldWorkers } from './leader/held-workers.ts'
 import { leads } from './leader/leads.ts'
 import { Orchestrator, type OrchestratorOptions, type OrchestratorSettings } from './leader/orchestrator.ts'
+import type { Post } from './leader/push.ts'
 import { endedAttempt, WorkerDoor } from './leader/worker-door.ts'
 import { declarations } from './workspace/declare.ts'
 import type { Knowledge } from './workspace/knowledge.ts'
@@ -18,13 +19,18 @@ import { RunReader } from './workspace/run-reader.ts'
 import { type WorkspaceApi, workspaceApi } from './workspace/workspace.ts'
 
 export interface ServerOptions
-  extends Pick<OrchestratorOptions, 'components' | 'lease' | 'instance' | 'workers' | 'onTrouble' | 'onStopped'> {
+  extends Pick<
+    OrchestratorOptions,
+    'components' | 'lease' | 'instance' | 'workers' | 'compaction' | 'onTrouble' | 'onStopped'
+  > {
   readonly secrets: WorkspaceSecrets
   /** Somebody who stays wants to lead. Absent for a server that stays itself. */
   readonly onHandOver?: () => void
   /** How many attempts may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
+  /** How queues that want to be told of work are told; over HTTP unless given. */
+  readonly post?: Post
 }
 
 /** Names that a server on one machine goes by. */
@@ -76,8 +82,8 @@ export class Server {
   }
 
   static async open(options: ServerOptions): Promise<Server> {
-    const { components, secrets: _, onHandOver: __, ...given } = options
-    const workers = new HeldWorkers(options.workers)
+    const { components, post, secrets: _, onHandOver: __, ...given } = options
+    const workers = new HeldWorkers(options.workers, () => leads(options.lease))
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,
       durable: () => orchestrator.loop.durable(),
@@ -88,7 +94,7 @@ export class Server {
       components,
       workers,
       reactors: feed.reactors,
-      foreign: { history: (attempt) => endedAttempt(reader, attempt) },
+      foreign: { history: (attempt) => endedAttempt(reader, attempt), ...(post !== undefined && { post }) },
     })
     return new Server({ options, orchestrator, feed, workers, reader })
   }
@@ -100,7 +106,7 @@ export class Server {
     try {
       const answer = await this.#app.fetch(request, env as object)
       // Memory is ahead of the ledger. Whoever told something waited for it already; whoever asks waits for what they are shown.
-      if (request.method === 'GET') await this.orchestrator.durable()
+      if (request.method === 'GET' && new URL(request.url).pathname.startsWith('/api/')) await this.orchestrator.durable()
       return (await leads(this.#lease)) ? answer : problemResponse(deposed())
     } catch (error) {
       return problemResponse(error)

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
+import { HeldWorkers } from '../../src/server/leader/held-workers.ts'
+import { leads } from '../../src/server/leader/leads.ts'
 import type { StoreRequest } from '../../src/testing/counting-store.ts'
 import { Gate } from '../engine/intercepted-store.ts'
 import { Led } from './led.ts'
@@ -85,6 +88,16 @@ describe('[E7] a leader that was deposed and does not know it begins no attempt'
     expect(led.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a'])
   })
 
+  test('here, if that happened while the attempt waited for the code to be loaded', async () => {
+    const led = await Led.open({ assets: [{ asset_key: 'a', kind: 'asset' }] })
+    const held = new HeldWorkers(led.workers, () => leads(led.lease))
+    const begun = held.run({ attempt_id: 'held' } as DispatchEnvelope, { onStart: () => undefined, onLog: () => undefined })
+    deposeUnheard(led)
+    held.release()
+    expect(await begun).toEqual({ outcome: 'CANCELLED' })
+    expect(led.workers.started).toEqual([])
+  })
+
   test('elsewhere, if that happened between two tries to tell a queue', async () => {
     const told: string[] = []
     const post = async (_: string, { attempt_id }: { attempt_id: string }): Promise<void> => {
@@ -92,7 +105,7 @@ describe('[E7] a leader that was deposed and does not know it begins no attempt'
       throw new Error('503')
     }
     const queues = { elsewhere: { push: 'https://gpu.example/tasks' } }
-    const led = await Led.open({ ...elsewhere, queues }, { foreign: { post } })
+    const led = await Led.open({ ...elsewhere, queues }, { post })
     await led.request('r1')
     await led.clock.advance(2 * SECOND_MS)
     expect(told).toHaveLength(2)

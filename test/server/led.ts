@@ -25,7 +25,10 @@ export class Led {
   server!: Server
   #token = ''
 
-  static async open(project: Omit<ProjectManifestInput, 'project'>, also: ServerOptions['also'] = {}): Promise<Led> {
+  static async open(
+    project: Omit<ProjectManifestInput, 'project'>,
+    also: Pick<ServerOptions, 'post' | 'compaction'> = {},
+  ): Promise<Led> {
     const led = new Led()
     const components = { ...led.memory, store: interceptedStore(led.memory.store, (request) => led.before(request)) }
     const { secrets } = await loadSecrets(components)
@@ -38,7 +41,7 @@ export class Led {
       workers: led.workers,
       concurrency: () => 8,
       onStopped: (error) => led.stopped.push(error),
-      also,
+      ...also,
     })
     led.server.reachableAt('http://127.0.0.1:4400')
     await led.server.define(projectManifest.parse({ project: 'led', ...project }))

@@ -42,3 +42,19 @@ test('[O2] nobody is shown what could not be written', async () => {
   expect((await requested).status).toBe(503)
   expect((await shown).status).toBe(503)
 })
+
+test('[O2] a question is answered in bounded time though a write hangs, and whether the server lives at once', async () => {
+  const led = await Led.open({ assets: [{ asset_key: 'a', kind: 'asset' }] })
+  led.before = ({ method, path }) =>
+    method === 'create' && path.startsWith(led.paths.ledger) ? new Promise<void>(() => undefined) : undefined
+  const told = led.request('r1').catch((error: { code: string }) => error.code)
+  await led.clock.advance(0)
+  const shown = led.get('/runs')
+  const alive = await led.server.fetch(
+    new Request('http://127.0.0.1:4400/health/live', { headers: { host: '127.0.0.1:4400' } }),
+  )
+  expect(alive.status).toBe(200)
+  await led.clock.advance(15_000)
+  expect((await shown).status).toBe(503)
+  expect(await told).toBe('storage_unavailable')
+})

@@ -7,11 +7,13 @@ import type { RunOptions, Workers } from './workers.ts'
  */
 export class HeldWorkers implements Workers {
   readonly #inner: Workers
+  readonly #leads: () => Promise<boolean>
   readonly #held = new Map<string, (begin: boolean) => void>()
   #open = false
 
-  constructor(inner: Workers) {
+  constructor(inner: Workers, leads: () => Promise<boolean>) {
     this.#inner = inner
+    this.#leads = leads
   }
 
   release(): void {
@@ -23,7 +25,8 @@ export class HeldWorkers implements Workers {
     if (!this.#open) {
       const begins = await new Promise<boolean>((resolve) => this.#held.set(envelope.attempt_id, resolve))
       this.#held.delete(envelope.attempt_id)
-      if (!begins) return { outcome: 'CANCELLED' }
+      // Much may have happened while it was held.
+      if (!begins || !(await this.#leads())) return { outcome: 'CANCELLED' }
     }
     return await this.#inner.run(envelope, options)
   }

@@ -172,7 +172,7 @@ export class Orchestrator {
   async durable(): Promise<void> {
     if (this.#phase !== 'leading') return
     this.loop.seal()
-    await this.loop.durable()
+    await this.#inTime(this.loop.durable())
   }
 
   /** Attempts that workers have now. */
@@ -185,15 +185,13 @@ export class Orchestrator {
    * unavailable when the store cannot be written for so long that whoever asks should know.
    */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
-    const { clock } = this.#options.components
+    return await this.#inTime(this.#submitPatiently(events))
+  }
+
+  async #inTime<T>(work: Promise<T>): Promise<T> {
     const patience = Promise.withResolvers<never>()
-    patience.promise.catch(() => undefined)
-    const cancel = clock.after(PATIENCE_MS, () => patience.reject(this.#unavailable()))
-    try {
-      return await Promise.race([this.#submitPatiently(events), patience.promise])
-    } finally {
-      cancel()
-    }
+    const cancel = this.#options.components.clock.after(PATIENCE_MS, () => patience.reject(this.#unavailable()))
+    return await Promise.race([work, patience.promise]).finally(cancel)
   }
 
   /** The same for those who have nobody to tell that it did not work. */
