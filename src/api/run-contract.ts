@@ -8,6 +8,8 @@ export const newRunBody = z.object({
   partitions: z.array(id).max(100_000).optional(),
   /** Names the request: asked for again with the same key, it is the same run. */
   key: id.optional(),
+  /** Of a request without a key: sent again under the same id, it is the same request, and the run keeps its name among those without a key. */
+  request_id: id.optional(),
   labels: textMap.optional(),
   priority: z.number().int().min(-1_000).max(1_000).optional(),
 })
@@ -20,6 +22,8 @@ export const rerunBody = z.object({
   /** For a subset: a selection expression. */
   selection: z.string().max(4_096).optional(),
   key: id.optional(),
+  /** As for a new run. */
+  request_id: id.optional(),
 })
 export type RerunBody = z.infer<typeof rerunBody>
 

@@ -16,6 +16,9 @@ const SILENT_MS = 3_000
 /** Between the end of one leader and the beginning of the next: one that waits for the lease claims it within a moment. */
 const MAX_GAP_MS = 3_000
 
+/** How long a request whose answer got lost is sent again, at most. */
+const UNKNOWN_MS = 30_000
+
 export interface Waiting {
   /** How long to wait for a leader that does not answer yet. */
   readonly maxWaitMs?: number
@@ -46,6 +49,7 @@ export async function withLeader<T>(
   components: Components,
   ask: (leader: ServoClient) => Promise<T>,
   here: (lease: HeldLease, name: string) => Promise<void>,
+  { isRepeatable = false }: { isRepeatable?: boolean } = {},
 ): Promise<{ leader: ServoClient; answer: T } | undefined> {
   const { clock, lease, ulid } = components
   const say = sayOnce()
@@ -55,8 +59,11 @@ export async function withLeader<T>(
       try {
         return { leader, answer: await ask(leader) }
       } catch (error) {
-        // Nothing was done: it was not reached, or let nobody in any more.
-        if (!isServoError(error, 'unavailable') || !['not_reached', 'closed'].includes(error.code)) throw error
+        if (!isServoError(error, 'unavailable')) throw error
+        // Nothing was done: it was not reached, or let nobody in any more. Or nobody knows, and asking again does no harm.
+        const isUndone = ['not_reached', 'closed'].includes(error.code)
+        const isUnknown = error.code === 'no_answer' && isRepeatable && clock.monotonic() - began < UNKNOWN_MS
+        if (!isUndone && !isUnknown) throw error
       }
       await clock.sleep(LOOK_EVERY_MS)
       continue

@@ -62,7 +62,7 @@ describe('processes that race for the folder of a server that was killed', { tim
     const leaders = leadersInOrder(project)
     expect(leaders).toEqual([...new Set(leaders)])
     const tasks = (lines: { run: string; key: string }[]): string[] => lines.map(({ run, key }) => `${run} ${key}`).sort()
-    expect(tasks(beginnings(project))).toEqual([...new Set(tasks(beginnings(project)))])
+    expect(tasks(beginnings(project)), JSON.stringify(beginnings(project))).toEqual([...new Set(tasks(beginnings(project)))])
     expect(tasks(ends(project))).toEqual(tasks(beginnings(project)))
     // Each manifest is of the epoch before or a higher one, and an epoch has one holder.
     const manifests = manifestsOf(project)

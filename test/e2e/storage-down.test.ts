@@ -72,7 +72,7 @@ async function isRefused(project: TestProject, dev: Servo): Promise<void> {
   for (const other of others) {
     const ran = await inTime(other.ended)
     expect(ran).toMatchObject({ code: 3, stdout: '' })
-    expect((ran as { stderr: string }).stderr).toMatch(/^error: /)
+    expect((ran as { stderr: string }).stderr).toMatch(/^error: /m)
   }
   // What is known can be asked all the while.
   expect(await inTime(project.clientOf(dev).list({ limit: 10 }))).toMatchObject([{ state: 'SUCCEEDED' }])

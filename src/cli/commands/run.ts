@@ -35,17 +35,26 @@ export async function runCommand(selection: string[], flags: RunFlags): Promise<
     ...(flags.label !== undefined && { labels: labelsFlag(flags.label) }),
     ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority, { min: -1_000, max: 1_000 }) }),
   }
-  await requestRun(flags, (runs) => runs.request(body, currentUser(), currentTrace()))
+  await requestRun(flags, (runs, request_id) => runs.request({ ...body, request_id }, currentUser(), currentTrace()))
 }
 
 /** Hands a request for a run to whoever leads; when nobody does, leads until the run is over. */
-export async function requestRun(flags: RequestFlags, request: (runs: RunsApi) => Promise<AcceptedRun>): Promise<void> {
+export async function requestRun(
+  flags: RequestFlags,
+  ask: (runs: RunsApi, request_id: string) => Promise<AcceptedRun>,
+): Promise<void> {
   const projectDir = findProject(flags)
   const size = concurrencyFlag(flags.concurrency)
   const components = await componentsOf(projectDir)
-  const accepted = await withLeader(components, request, async (lease, name) => {
-    await runHere({ projectDir, components, lease, instance: name, ...size }, flags, request)
-  })
+  // The same id however often it is asked for, so that an answer which got lost can be asked for again.
+  const id = components.ulid()
+  const request = (runs: RunsApi): Promise<AcceptedRun> => ask(runs, id)
+  const accepted = await withLeader(
+    components,
+    request,
+    (lease, name) => runHere({ projectDir, components, lease, instance: name, ...size }, flags, request),
+    { isRepeatable: true },
+  )
   if (accepted === undefined) return
   if (flags.wait) await watchRun(components, accepted.leader, accepted.answer.run_id, flags)
   else if (flags.json) printJson(accepted.answer)

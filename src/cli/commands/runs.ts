@@ -87,7 +87,7 @@ export async function rerunRun(runId: string, flags: RerunFlags): Promise<void> 
     ...(flags.select !== undefined && { selection: flags.select }),
     ...(flags.key !== undefined && { key: flags.key }),
   } as const
-  await requestRun(flags, (runs) => runs.rerun(runId, body, currentUser(), currentTrace()))
+  await requestRun(flags, (runs, request_id) => runs.rerun(runId, { ...body, request_id }, currentUser(), currentTrace()))
 }
 
 export interface LogFlags extends ProjectFlags {

@@ -26,6 +26,7 @@ export interface NewRun {
   readonly partitions?: readonly string[] | undefined
   /** Names the request: the same key asked for again is the same run. */
   readonly key?: string | undefined
+  readonly request_id?: string | undefined
   readonly labels?: Readonly<Record<string, string>> | undefined
   readonly priority?: number | undefined
   readonly user: string
@@ -43,6 +44,7 @@ export interface Rerun {
   readonly mode: 'from_failure' | 'all' | 'subset'
   readonly selection?: string | undefined
   readonly key?: string | undefined
+  readonly request_id?: string | undefined
   readonly user: string
   readonly traceparent?: string | undefined
 }
@@ -55,13 +57,14 @@ export class Runs {
     this.#options = options
   }
 
-  async request({ selection, partitions, key, labels, priority, user, traceparent }: NewRun): Promise<Accepted> {
+  async request(run: NewRun): Promise<Accepted> {
+    const { selection, partitions, key, labels, priority, user, traceparent } = run
     const asked = { asset_selection: selection, partition_selection: partitions ?? null }
     const { graph } = this.#options.known
     const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
     // A run that can make nothing would only be a failure to read about later; here somebody is listening.
     if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
-    const request_id = key ?? this.#options.mintId()
+    const request_id = key ?? run.request_id ?? this.#options.mintId()
     return await this.#submit({
       run_key: key === undefined ? `manual:${request_id}` : `user:${key}`,
       ...asked,
@@ -92,7 +95,7 @@ export class Runs {
   }
 
   /** Makes again what an earlier run did not, or all of it, or a part. */
-  async rerun(idOrStart: string, { mode, selection, key, user, traceparent }: Rerun): Promise<Accepted> {
+  async rerun(idOrStart: string, { mode, selection, key, request_id: given, user, traceparent }: Rerun): Promise<Accepted> {
     const { run, tasks } = await this.#options.reader.get(idOrStart)
     const run_id = String(run['run_id'])
     if (!isRunOver(run['state'] as RunState)) {
@@ -106,7 +109,7 @@ export class Runs {
         hint: mode === 'from_failure' ? 'All of it succeeded; use --all to run everything again.' : 'Check the selection.',
       })
     }
-    const request_id = key ?? this.#options.mintId()
+    const request_id = key ?? given ?? this.#options.mintId()
     return await this.#submit({
       run_key: `rerun:${run_id}:${request_id}`,
       ...workFor(pairs),
