@@ -140,3 +140,33 @@ test('[E7] a leader that was deposed after it published, and does not know it, c
 async function filesIn({ memory }: Led, folder: string): Promise<string[]> {
   return (await Array.fromAsync(memory.store.list(folder))).map(({ path }) => path)
 }
+
+test('a leader that gives way waits for attempts that were decided upon before, though they had not begun', async () => {
+  const led = await Led.open({
+    assets: [
+      { asset_key: 'a', kind: 'asset' },
+      { asset_key: 'b', kind: 'asset', deps: [{ asset_key: 'a' }] },
+    ],
+  })
+  const written = Promise.withResolvers<void>()
+  let isWriting = false
+  led.before = ({ method, path }) => {
+    if (method !== 'create' || !path.startsWith(led.paths.ledger)) return undefined
+    isWriting = true
+    return written.promise
+  }
+  void led.request('r1')
+  await led.clock.advance(0)
+  expect(isWriting).toBe(true)
+  let isDrained = false
+  const draining = led.server.orchestrator.drain(MINUTE_MS).then(() => {
+    isDrained = true
+  })
+  await led.clock.advance(SECOND_MS)
+  expect(isDrained).toBe(false)
+  written.resolve()
+  await led.clock.advance(SECOND_MS)
+  await draining
+  expect(led.server.orchestrator.running).toBe(0)
+  expect(led.workers.started.map(({ task_key }) => task_key)).toEqual(['a'])
+})

@@ -218,8 +218,12 @@ export class Orchestrator {
     this.#isDraining = true
     const { clock } = this.#options.components
     const until = clock.monotonic() + graceMs
-    while (this.running > 0 && clock.monotonic() < until) await clock.sleep(20)
-    await this.loop.settled()
+    for (;;) {
+      // What was decided before is begun once it is durable, and counts from then on.
+      await this.loop.settled()
+      if (this.running === 0 || clock.monotonic() >= until) return
+      await clock.sleep(20)
+    }
   }
 
   /** Writes the tables now, for readers that read only them. */
