@@ -3,7 +3,9 @@
 import { randomBytes } from 'node:crypto'
 import { flushCompileCache } from 'node:module'
 import path from 'node:path'
+import { nodeDisk } from '../../adapters/fs/disk.ts'
 import { fsStore } from '../../adapters/fs/object-store.ts'
+import { writerThread } from '../../adapters/fs/writer.ts'
 import { ulidSource } from '../../lib/ulid.ts'
 import { loadProject } from '../../sdk/project.ts'
 import { serveAttempts } from '../../worker/child.ts'
@@ -17,7 +19,7 @@ const [, , projectDir = '.', dataDir = '.servo'] = process.argv
 // Meant for this process, not for what user code starts.
 delete process.env['NODE_COMPILE_CACHE']
 
-const store = fsStore(dataDir)
+const store = fsStore(dataDir, nodeDisk, writerThread())
 
 await serveAttempts(async () => {
   const project = await loadProject(projectDir)
