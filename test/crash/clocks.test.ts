@@ -7,7 +7,7 @@ import { lacksWrongClock, wrongClock } from '../e2e/wrong-clock.ts'
 
 /** The acceptance asks for some dozens; a round is a handful of starts, so `npm test` makes do with one. */
 const ROUNDS = Number(process.env['SERVO_CLOCK_ROUNDS'] ?? 1)
-const STARTS_PER_ROUND = 4
+const STARTS_PER_ROUND = 6
 const OFFSETS = ['', '', '', '+3h', '-5h', '+26h', '-2d', '+9d', '-30d', '+1y', '-1y']
 
 const HOLD = `import { existsSync } from 'node:fs'
