@@ -1,4 +1,5 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** Tests that start processes of their own, and kill them: these get a process each. */
@@ -10,6 +11,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     allowOnly: false,
+    // Every test has a project of its own; what workers load in all of them is compiled once.
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'servo-compile-cache') },
     // Half of the time tests wait for processes and disks: two at a time, also where there are only two cores.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [

@@ -1,11 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Workload } from './workload.ts'
 
 const program = join(import.meta.dirname, 'workload.ts')
-/** Compiled once for all children of all runs: starting is most of what a round costs. */
-const compileCache = join(tmpdir(), 'servo-compile-cache')
 
 /** A process that runs the workload, and what it has said so far. */
 export class Child {
@@ -20,8 +17,7 @@ export class Child {
   #isOver = false
 
   constructor(workload: Workload) {
-    const env = { ...process.env, NODE_COMPILE_CACHE: compileCache }
-    this.#process = spawn(process.execPath, [program, JSON.stringify(workload)], { env, stdio: ['pipe', 'pipe', 'inherit'] })
+    this.#process = spawn(process.execPath, [program, JSON.stringify(workload)], { stdio: ['pipe', 'pipe', 'inherit'] })
     // A child that is killed before it was told to begin closes the pipe under our hand.
     this.#process.stdin!.on('error', () => undefined)
     this.ended = new Promise((resolve) => this.#process.once('close', () => resolve()))

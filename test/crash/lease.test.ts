@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
@@ -35,8 +34,7 @@ class Holder {
   constructor(dir: string, periodMs: number) {
     const program = join(import.meta.dirname, 'lease-holder.ts')
     const args = [program, join(dir, 'lease'), String(periodMs), join(dir, 'witness')]
-    const env = { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'servo-compile-cache') }
-    this.#process = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit'] })
+    this.#process = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
     this.#process.stdin!.on('error', () => undefined)
     this.ended = new Promise((resolve) => this.#process.once('close', () => resolve()))
     let rest = ''
