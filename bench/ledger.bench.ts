@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { TaskFinished } from '../src/domain/tasks/task-finished.event.ts'
-import { Ledger } from '../src/engine/ledger.ts'
+import { Ledger } from '../src/engine/ledger/ledger.ts'
 import { canonicalJson } from '../src/lib/json.ts'
 import { ulidSource } from '../src/lib/ulid.ts'
 import type { NewEvent } from '../src/model/event.ts'

@@ -19,6 +19,12 @@ export type {
   TableOptions,
   Word,
 } from './sdk/asset-options.ts'
+export type { Context, Json, Log, PartitionOf } from './sdk/attempt/context.ts'
+export { Fatal, RetryAfter } from './sdk/attempt/failure.ts'
+export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/attempt/input-value.ts'
+export type { ChangeKeys, KeysOfSet } from './sdk/attempt/key-changes.ts'
+export { type Ranges, type RangesData, ranges } from './sdk/attempt/ranges.ts'
+export type { MaybePromise, Rows, Table } from './sdk/attempt/values.ts'
 export { type Check, type CheckFunction, type Checks, type CheckVerdict, check } from './sdk/check.ts'
 export {
   type Alert,
@@ -35,12 +41,8 @@ export {
   type Storage,
   s3,
 } from './sdk/config.ts'
-export type { Context, Json, Log, PartitionOf } from './sdk/context.ts'
 export type { Duration } from './sdk/duration.ts'
-export { Fatal, RetryAfter } from './sdk/failure.ts'
-export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/input-value.ts'
 export { type Io, type IoOptions, io } from './sdk/io.ts'
-export type { ChangeKeys, KeysOfSet } from './sdk/key-changes.ts'
 export { type Mapped, type MappingData, type Own, previous, type Takes, type Upstream } from './sdk/mapped.ts'
 export {
   type AnyPartitions,
@@ -69,7 +71,6 @@ export {
   type YearKey,
   yearly,
 } from './sdk/partitions.ts'
-export { type Ranges, type RangesData, ranges } from './sdk/ranges.ts'
 export { type AnyResource, type Opened, type Resource, type ResourceOptions, resource } from './sdk/resource.ts'
 export {
   type KeysFound,
@@ -95,5 +96,4 @@ export {
   type Selection,
   schedule,
 } from './sdk/trigger.ts'
-export type { MaybePromise, Rows, Table } from './sdk/values.ts'
 export { type Condition, type ConditionData, when } from './sdk/when.ts'

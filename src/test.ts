@@ -5,4 +5,4 @@ export {
   type Materialized,
   type MaterializeOptions,
   materialize,
-} from './sdk/materialize.ts'
+} from './sdk/attempt/materialize.ts'

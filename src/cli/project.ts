@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { ServoError } from '../lib/error.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
-import { configFile } from '../sdk/project-files.ts'
+import { configFile } from '../sdk/project/project-files.ts'
 import type { LocalComponents } from '../server/components.ts'
 
 export interface ProjectFlags {

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 import { canonicalJson } from '../lib/json.ts'
 import { keyOfDimensions, type PartitionValues } from './key.ts'
-import { timeUnits, type UnitOptions, unitDefinition } from './time-units.ts'
-import type { TimeDefinition } from './time-windows.ts'
+import { timeUnits, type UnitOptions, unitDefinition } from './time/units.ts'
+import type { TimeDefinition } from './time/windows.ts'
 
 /** A moment: the key of a window, a date and time in the zone of the definition, or milliseconds. */
 const moment = z.union([z.string().min(1).max(64), z.number()])

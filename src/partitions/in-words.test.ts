@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { partitionDefinition } from './definition.ts'
 import { mappingInWords, partitionsInWords } from './in-words.ts'
-import { partitionMapping } from './mapping.ts'
+import { partitionMapping } from './mappings/mapping.ts'
 
 test.each([
   [{ type: 'daily', start: '2025-01-01' }, 'daily from 2025-01-01'],

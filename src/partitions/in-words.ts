@@ -1,5 +1,5 @@
 import { type DimensionDefinition, isTime, namesOf, type PartitionDefinition } from './definition.ts'
-import type { PartitionMapping, SimpleMapping } from './mapping.ts'
+import type { PartitionMapping, SimpleMapping } from './mappings/mapping.ts'
 
 /** As many keys as one reads in passing. */
 const SHOWN = 4

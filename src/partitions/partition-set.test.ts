@@ -4,7 +4,7 @@ import { toMs } from '../lib/time.ts'
 import { daily, dynamic, hourly, keys, monthly, multi, weekly } from '../sdk/partitions.ts'
 import { type PartitionDefinition, partitionDefinition } from './definition.ts'
 import { partitionSet } from './partition-set.ts'
-import { type TimeDefinition, timeWindows } from './time-windows.ts'
+import { type TimeDefinition, timeWindows } from './time/windows.ts'
 
 const nowMs = toMs('2025-03-10T12:00:00.000Z')
 const customers = ['ada', 'bob', 'eve']

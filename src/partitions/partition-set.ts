@@ -4,8 +4,8 @@ import { isTime, timeDefinition } from './definition.ts'
 import { type KeyList, keysOf } from './key-list.ts'
 import { listSet } from './list-set.ts'
 import { productSet } from './product-set.ts'
-import { type TimeAxis, timeSet } from './time-set.ts'
-import { type TimeDefinition, type TimeWindows, timeWindows } from './time-windows.ts'
+import { type TimeAxis, timeSet } from './time/set.ts'
+import { type TimeDefinition, type TimeWindows, timeWindows } from './time/windows.ts'
 
 /**
  * The partitions of a definition that exist at one moment, in a fixed order. Everything is arithmetic on positions: the last

@@ -1,4 +1,4 @@
-import { definitionOf } from './definition.ts'
+import { definitionOf } from './project/definition.ts'
 
 /** Only in types: what a value stands for. */
 export declare const carries: unique symbol

@@ -1,15 +1,15 @@
 import type { carries, NoValue, ValueOf } from './any-asset.ts'
+import type { Context, PartitionOf } from './attempt/context.ts'
+import type { InputValue, InRanges } from './attempt/input-value.ts'
+import type { MaybePromise, Rows, Table } from './attempt/values.ts'
 import type { Checks } from './check.ts'
-import type { Context, PartitionOf } from './context.ts'
 import type { Duration } from './duration.ts'
-import type { InputValue, InRanges } from './input-value.ts'
 import type { Io } from './io.ts'
 import type { Own, Upstream } from './mapped.ts'
 import type { KeyOf } from './partitions.ts'
 import type { AnyResource } from './resource.ts'
 import type { Query } from './sql.ts'
 import type { StandardSchemaV1 } from './standard-schema.ts'
-import type { MaybePromise, Rows, Table } from './values.ts'
 import type { Condition } from './when.ts'
 
 /** Nothing asked for. */

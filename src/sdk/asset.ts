@@ -1,13 +1,13 @@
 import type { AnyAsset, AssetKind, carries, NoValue } from './any-asset.ts'
 import { checkedOptions } from './asset-check.ts'
 import type { AssetOptions, CommandOptions, Nothing, Returnable, SourceOptions, TableOptions } from './asset-options.ts'
-import { callerOf } from './caller.ts'
-import { withDefinition } from './definition.ts'
-import type { DimensionOf } from './input-value.ts'
+import type { DimensionOf } from './attempt/input-value.ts'
+import type { Table } from './attempt/values.ts'
 import { checkedAssetKey } from './invalid.ts'
 import { type Mapped, wordsOf } from './mapped.ts'
 import type { KeyOf } from './partitions.ts'
-import type { Table } from './values.ts'
+import { callerOf } from './project/caller.ts'
+import { withDefinition } from './project/definition.ts'
 
 /**
  * Something that exists because code made it, and what others build on. As an input it is loaded in the partitions that

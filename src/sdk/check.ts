@@ -1,5 +1,5 @@
+import type { MaybePromise, Table } from './attempt/values.ts'
 import { invalid, show } from './invalid.ts'
-import type { MaybePromise, Table } from './values.ts'
 
 /** Whether it holds, or that with facts to show: `{ ok: false, missing: 3 }`. */
 export type CheckVerdict = boolean | { readonly ok: boolean; readonly [fact: string]: unknown }

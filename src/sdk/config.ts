@@ -1,7 +1,7 @@
-import { callerOf } from './caller.ts'
-import { withDefinition } from './definition.ts'
 import { type Bounds, type Duration, durationWithin, heartbeatBounds } from './duration.ts'
 import { checkedName, invalid, show } from './invalid.ts'
+import { callerOf } from './project/caller.ts'
+import { withDefinition } from './project/definition.ts'
 
 export type Storage = { readonly type: 'local'; readonly dir: string } | { readonly type: 's3' | 'gcs'; readonly uri: string }
 

@@ -1,7 +1,7 @@
-import { callerOf } from './caller.ts'
-import { definitionOf, withDefinition } from './definition.ts'
+import type { MaybePromise } from './attempt/values.ts'
 import { checkedName, invalid } from './invalid.ts'
-import type { MaybePromise } from './values.ts'
+import { callerOf } from './project/caller.ts'
+import { definitionOf, withDefinition } from './project/definition.ts'
 
 export interface IoOptions<Value> {
   write(value: Value): MaybePromise<Uint8Array | string>

@@ -1,9 +1,9 @@
 import { isTime } from '../partitions/definition.ts'
 import { type AnyAsset, type carries, isAsset } from './any-asset.ts'
-import { optionsOf } from './definition.ts'
 import { invalid, show } from './invalid.ts'
 import { partitionText } from './partition-key.ts'
 import type { AnyPartitions, PartitionData } from './partitions.ts'
+import { optionsOf } from './project/definition.ts'
 
 /** How many values an input is: one, several, one for each partition that is made, or what the windows of both make of it. */
 export type Takes = 'one' | 'many' | 'each' | 'windows'

@@ -6,8 +6,8 @@ import {
   type TimePartitions,
   timeDefinition,
 } from '../partitions/definition.ts'
-import type { TimeUnit, UnitOptions } from '../partitions/time-units.ts'
-import { type TimeWindows, timeWindows } from '../partitions/time-windows.ts'
+import type { TimeUnit, UnitOptions } from '../partitions/time/units.ts'
+import { type TimeWindows, timeWindows } from '../partitions/time/windows.ts'
 import { invalid, show } from './invalid.ts'
 import { isZone } from './zone.ts'
 

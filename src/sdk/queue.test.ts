@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { projectManifest } from '../contract/definition.ts'
 import { asset } from './asset.ts'
 import { defineConfig, type Timing } from './config.ts'
-import { describeProject } from './describe.ts'
 import type { Duration } from './duration.ts'
+import { describeProject } from './project/describe.ts'
 
 const run = (): number => 1
 const config = { project: 'shop', dirs: ['assets'] }

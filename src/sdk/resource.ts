@@ -1,9 +1,9 @@
 import { ServoError } from '../lib/error.ts'
-import { callerOf } from './caller.ts'
-import { definitionOf, withDefinition } from './definition.ts'
+import type { MaybePromise } from './attempt/values.ts'
 import { checkedName, invalid } from './invalid.ts'
+import { callerOf } from './project/caller.ts'
+import { definitionOf, withDefinition } from './project/definition.ts'
 import { isSchema, issuesText, type StandardSchemaV1 } from './standard-schema.ts'
-import type { MaybePromise } from './values.ts'
 
 /** Only in types: what opening it gives. */
 declare const opens: unique symbol

@@ -1,13 +1,13 @@
 import type { Nothing } from './asset-options.ts'
-import { callerOf } from './caller.ts'
-import { withDefinition } from './definition.ts'
+import type { KeysOfSet } from './attempt/key-changes.ts'
+import type { MaybePromise } from './attempt/values.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { checkedName, invalid, show } from './invalid.ts'
-import type { KeysOfSet } from './key-changes.ts'
+import { callerOf } from './project/caller.ts'
+import { withDefinition } from './project/definition.ts'
 import type { AnyResource, Opened } from './resource.ts'
 import { isSchema, type StandardSchemaV1 } from './standard-schema.ts'
 import type { RunRequest } from './trigger.ts'
-import type { MaybePromise } from './values.ts'
 
 /** Only in types: what an event of it is. */
 declare const sends: unique symbol

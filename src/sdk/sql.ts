@@ -1,5 +1,5 @@
 import { ServoError } from '../lib/error.ts'
-import { isTable, type Row, type Table } from './values.ts'
+import { isTable, type Row, type Table } from './attempt/values.ts'
 
 /** What may stand in the `${}` of a query: a table, a part of a query, or a value that becomes a parameter. */
 export type SqlValue = Table<unknown> | Query | string | number | bigint | boolean | Date | null

@@ -1,10 +1,10 @@
 import { type AnyAsset, isAsset, type PartitionsOf } from './any-asset.ts'
-import { callerOf } from './caller.ts'
-import { optionsOf, withDefinition } from './definition.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { checkedAssetKey, checkedName, invalid, show } from './invalid.ts'
 import { type PartitionText, partitionText } from './partition-key.ts'
 import type { AnyPartitions, KeyOf } from './partitions.ts'
+import { callerOf } from './project/caller.ts'
+import { optionsOf, withDefinition } from './project/definition.ts'
 import { issuesText } from './standard-schema.ts'
 import { checkedCron } from './when.ts'
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { projectOf, type TestProject } from '../e2e/project.ts'
-import type { Servo } from '../e2e/servo.ts'
-import { until } from '../e2e/until.ts'
-import { lacksWrongClock, wrongClock } from '../e2e/wrong-clock.ts'
+import { projectOf, type TestProject } from '../e2e/support/project.ts'
+import type { Servo } from '../e2e/support/servo.ts'
+import { until } from '../e2e/support/until.ts'
+import { lacksWrongClock, wrongClock } from '../e2e/support/wrong-clock.ts'
 
 /** The acceptance asks for some dozens; a round is a handful of starts, so `npm test` makes do with one. */
 const ROUNDS = Number(process.env['SERVO_CLOCK_ROUNDS'] ?? 1)

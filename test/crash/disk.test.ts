@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { crashFolder } from './folder.ts'
+import { crashFolder } from './support/folder.ts'
 
 /** The ways to a disk of one's own: root may mount one, and where user namespaces are on, anybody may. */
 const ways = [
@@ -17,7 +17,7 @@ test.skipIf(mayBeLeftOut)(
   async () => {
     expect(way, 'a disk can be mounted').toBeDefined()
     const dir = await crashFolder()
-    const [file, ...args] = [...way!, ...mounting, dir, process.execPath, join(import.meta.dirname, 'disk.ts'), dir]
+    const [file, ...args] = [...way!, ...mounting, dir, process.execPath, join(import.meta.dirname, 'support/disk.ts'), dir]
     const { stdout, stderr } = spawnSync(file!, args, { encoding: 'utf8', timeout: 100_000 })
     expect(stdout, stderr).not.toBe('')
     expect(JSON.parse(stdout)).toEqual({

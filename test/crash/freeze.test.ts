@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { Child } from './child.ts'
-import { Examination } from './examine.ts'
-import { crashFolder, started } from './folder.ts'
+import type { Child } from './support/child.ts'
+import { Examination } from './support/examine.ts'
+import { crashFolder, started } from './support/folder.ts'
 
 /** The acceptance asks for 30; each is two processes and a replay, so `npm test` makes do with fewer. */
 const FREEZES = Number(process.env['SERVO_FREEZES'] ?? 4)

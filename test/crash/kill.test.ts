@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import type { Child } from './child.ts'
-import { Examination } from './examine.ts'
-import { crashFolder, started } from './folder.ts'
+import type { Child } from './support/child.ts'
+import { Examination } from './support/examine.ts'
+import { crashFolder, started } from './support/folder.ts'
 
 /** The acceptance asks for 200; a developer who waits for `npm test` is content with fewer. */
 const KILLS = Number(process.env['SERVO_KILLS'] ?? 12)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { projectOf } from '../e2e/project.ts'
-import { beginnings, ends, leadersInOrder, manifestsOf, TRACED } from '../e2e/traced.ts'
-import { until } from '../e2e/until.ts'
+import { projectOf } from '../e2e/support/project.ts'
+import { beginnings, ends, leadersInOrder, manifestsOf, TRACED } from '../e2e/support/traced.ts'
+import { until } from '../e2e/support/until.ts'
 
 /** The acceptance asks for 200; a round is a handful of processes, so `npm test` makes do with two. */
 const ROUNDS = Number(process.env['SERVO_RACE_ROUNDS'] ?? 2)

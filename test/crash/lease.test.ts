@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { fsLease } from '../../src/adapters/fs/lease.ts'
 import { systemClock as clock } from '../../src/ports/clock.ts'
-import { crashFolder } from './folder.ts'
+import { crashFolder } from './support/folder.ts'
 
 /** The acceptance asks for 200 and 100. Each round starts a process, so `npm test` makes do with fewer. */
 const ROUNDS = Number(process.env['SERVO_LEASE_ROUNDS'] ?? 15)
@@ -32,7 +32,7 @@ class Holder {
   #listeners: (() => void)[] = []
 
   constructor(dir: string, periodMs: number) {
-    const program = join(import.meta.dirname, 'lease-holder.ts')
+    const program = join(import.meta.dirname, 'support/lease-holder.ts')
     const args = [program, join(dir, 'lease'), String(periodMs), join(dir, 'witness')]
     this.#process = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
     this.#process.stdin!.on('error', () => undefined)

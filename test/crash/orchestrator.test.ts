@@ -6,11 +6,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import type { WireRow } from '../../src/api/run-contract.ts'
 import { orchestration } from '../../src/domain/index.ts'
+import { verify } from '../../src/engine/check/verify.ts'
 import { Paths } from '../../src/engine/paths.ts'
-import { verify } from '../../src/engine/verify.ts'
 import { localComponents } from '../../src/server/components.ts'
 import { readWorkspace } from '../../src/server/workspace/reader.ts'
-import { type CrashProject, crashProject, expectedCounts } from './run-project.ts'
+import { type CrashProject, crashProject, expectedCounts } from './support/run-project.ts'
 
 /** The acceptance asks for 100 during a run of 500 tasks; a developer who waits for `npm test` is content with fewer. */
 const KILLS = Number(process.env['SERVO_RUN_KILLS'] ?? 12)

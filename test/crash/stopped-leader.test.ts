@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { projectOf } from '../e2e/project.ts'
-import { beginnings, ends, leadersInOrder, manifestsOf, TRACED } from '../e2e/traced.ts'
-import { until } from '../e2e/until.ts'
+import { projectOf } from '../e2e/support/project.ts'
+import { beginnings, ends, leadersInOrder, manifestsOf, TRACED } from '../e2e/support/traced.ts'
+import { until } from '../e2e/support/until.ts'
 
 /** The acceptance asks for 100; each waits for a lease to expire, so `npm test` makes do with two. */
 const ROUNDS = Number(process.env['SERVO_STOP_ROUNDS'] ?? 2)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { projectOf, TestProject } from './project.ts'
+import { projectOf, TestProject } from './support/project.ts'
 
 const ASSETS = `import { asset, daily, dynamic, keys, multi, source } from 'servo-flow'
 import { z } from 'zod'

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { projectOf } from './project.ts'
-import { until } from './until.ts'
+import { projectOf } from './support/project.ts'
+import { until } from './support/until.ts'
 
 const HOLD = `import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'

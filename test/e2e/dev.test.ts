@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { descendants, isAlive } from './processes.ts'
-import { projectOf, TestProject } from './project.ts'
-import type { Servo } from './servo.ts'
-import { until } from './until.ts'
+import { descendants, isAlive } from './support/processes.ts'
+import { projectOf, TestProject } from './support/project.ts'
+import type { Servo } from './support/servo.ts'
+import { until } from './support/until.ts'
 
 const SMALL = `import { asset } from 'servo-flow'
 export const a = asset('a', { run: () => 1 })

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { descendants, isAlive } from './processes.ts'
-import { projectOf } from './project.ts'
+import { descendants, isAlive } from './support/processes.ts'
+import { projectOf } from './support/project.ts'
 
 /** Everything at once that user code can do to those around it. */
 const HARMFUL = `import { spawn } from 'node:child_process'

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { servo } from './servo.ts'
+import { servo } from './support/servo.ts'
 
 const page = fs.readFileSync(path.resolve(import.meta.dirname, '../../docs/cli.md'), 'utf8')
 /** Every command has these. */

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { localComponents } from '../../src/server/components.ts'
-import { TestProject } from './project.ts'
+import { TestProject } from './support/project.ts'
 
 let project: TestProject
 let url: URL

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { projectOf } from './project.ts'
-import { until } from './until.ts'
+import { projectOf } from './support/project.ts'
+import { until } from './support/until.ts'
 
 const config = (queues: string): string => `import { defineConfig, inProcess, local } from 'servo-flow'
 const dev = { storage: local('.servo'), queue: inProcess({ concurrency: 5 }) }

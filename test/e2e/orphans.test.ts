@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { descendants, isAlive } from './processes.ts'
-import { projectOf, type TestProject } from './project.ts'
-import type { Servo } from './servo.ts'
-import { until } from './until.ts'
+import { descendants, isAlive } from './support/processes.ts'
+import { projectOf, type TestProject } from './support/project.ts'
+import type { Servo } from './support/servo.ts'
+import { until } from './support/until.ts'
 
 /** Programs that nothing ends by itself: one in the group of its worker, one in a session of its own, and one that a program left behind. */
 const LASTING = `import { spawn } from 'node:child_process'

@@ -3,8 +3,8 @@ import path from 'node:path'
 import readline from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { projectOf, type TestProject } from './project.ts'
-import { until } from './until.ts'
+import { projectOf, type TestProject } from './support/project.ts'
+import { until } from './support/until.ts'
 
 const ASSETS = `import { setTimeout as sleep } from 'node:timers/promises'
 import { asset } from 'servo-flow'
@@ -23,7 +23,7 @@ class OtherWriter {
   readonly #answers: AsyncIterator<string>
 
   constructor(project: TestProject) {
-    const script = path.join(import.meta.dirname, 'other-writer.ts')
+    const script = path.join(import.meta.dirname, 'support/other-writer.ts')
     const args = [script, project.file('.servo'), JSON.stringify(project.runIdSecret)]
     this.#child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
     onTestFinished(() => void this.#child.kill('SIGKILL'))

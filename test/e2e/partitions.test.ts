@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { TestProject } from './project.ts'
-import type { Servo } from './servo.ts'
-import { until } from './until.ts'
+import { TestProject } from './support/project.ts'
+import type { Servo } from './support/servo.ts'
+import { until } from './support/until.ts'
 
 const ASSETS = `import { existsSync } from 'node:fs'
 import { asset, command, daily, keys, monthly, multi, previous, ranges, table } from 'servo-flow'

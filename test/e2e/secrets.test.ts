@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { projectOf, type TestProject } from './project.ts'
-import type { Ran, Servo } from './servo.ts'
+import { projectOf, type TestProject } from './support/project.ts'
+import type { Ran, Servo } from './support/servo.ts'
 
 const ONE = `import { asset } from 'servo-flow'
 export const quick = asset('quick', { run: () => 1 })

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { projectOf, type TestProject } from './project.ts'
-import type { Servo } from './servo.ts'
-import { until } from './until.ts'
+import { projectOf, type TestProject } from './support/project.ts'
+import type { Servo } from './support/servo.ts'
+import { until } from './support/until.ts'
 
 /** Loads at once, or for some seconds when there is a file `slow`; the file `loading` tells that it has begun. */
 const SLOW_TO_LOAD = `import { existsSync, writeFileSync } from 'node:fs'

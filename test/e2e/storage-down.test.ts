@@ -2,9 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { TestProject } from './project.ts'
-import type { Servo } from './servo.ts'
-import { until } from './until.ts'
+import { TestProject } from './support/project.ts'
+import type { Servo } from './support/servo.ts'
+import { until } from './support/until.ts'
 
 const ONE = `import { asset } from 'servo-flow'
 export const quick = asset('quick', { run: () => 1 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { projectOf } from './project.ts'
-import { beginnings, ends, TRACED } from './traced.ts'
-import { until } from './until.ts'
+import { projectOf } from './support/project.ts'
+import { beginnings, ends, TRACED } from './support/traced.ts'
+import { until } from './support/until.ts'
 
 const TASKS = 8
 

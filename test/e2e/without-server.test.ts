@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { projectOf, type TestProject } from './project.ts'
-import { until } from './until.ts'
+import { projectOf, type TestProject } from './support/project.ts'
+import { until } from './support/until.ts'
 
 const assets = (value: number): string => `import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'

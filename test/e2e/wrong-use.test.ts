@@ -3,8 +3,8 @@ import { createServer } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { projectOf, TestProject } from './project.ts'
-import { servo } from './servo.ts'
+import { projectOf, TestProject } from './support/project.ts'
+import { servo } from './support/servo.ts'
 
 const ONE = `import { asset } from 'servo-flow'\nexport const a = asset('a', { run: () => 1 })\n`
 

@@ -1,5 +1,5 @@
-import { sortedByKey } from '../../src/engine/row-merge.ts'
-import type { State } from '../../src/engine/state.ts'
+import { sortedByKey } from '../../src/engine/fold/row-merge.ts'
+import type { State } from '../../src/engine/fold/state.ts'
 import type { NewEvent } from '../../src/model/event.ts'
 import type { AnyRow } from '../../src/model/table.ts'
 import { reportFact, runFacts, wipeFact } from '../../src/testing/facts.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Segment } from '../../src/engine/segment.ts'
+import type { Segment } from '../../src/engine/ledger/segment.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
 import { fullState } from './full-state.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Compactor } from '../../src/engine/compactor.ts'
+import type { Compactor } from '../../src/engine/publish/compactor.ts'
 import { isServoError } from '../../src/lib/error.ts'
 import { HOUR_MS } from '../../src/lib/time.ts'
 import { countingStore, type StoreRequest } from '../../src/testing/counting-store.ts'

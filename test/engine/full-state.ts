@@ -1,5 +1,5 @@
-import { RUNS_PER_LEVEL } from '../../src/engine/draft.ts'
-import { PAGE_ENTRIES } from '../../src/engine/page-list.ts'
+import { RUNS_PER_LEVEL } from '../../src/engine/publish/draft.ts'
+import { PAGE_ENTRIES } from '../../src/engine/publish/page-list.ts'
 import { MINUTE_MS } from '../../src/lib/time.ts'
 import { reportFact, runFacts, tickFact } from '../../src/testing/facts.ts'
 import { paths, Workspace } from './workspace.ts'

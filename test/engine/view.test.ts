@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
-import { directFiles } from '../../src/engine/manifest.ts'
+import { directFiles } from '../../src/engine/publish/manifest.ts'
 import type { NewEvent } from '../../src/model/event.ts'
 import type { AnyRow } from '../../src/model/table.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'

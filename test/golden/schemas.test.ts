@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { orchestration } from '../../src/domain/index.ts'
-import { allTables } from '../../src/engine/state.ts'
+import { allTables } from '../../src/engine/fold/state.ts'
 import { compareSchemas, schemaOf, type TableSchema } from './schema.ts'
 
 const folder = path.join(import.meta.dirname, 'schemas')

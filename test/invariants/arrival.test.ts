@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import type { Envelope } from '../../src/model/envelope.ts'
-import { deliveries, effort, histories } from '../../src/testing/histories.ts'
-import { Bench, foldAll } from '../../src/testing/history-fold.ts'
-import { legalPermutation, mayBeReminted, moves, withCopies } from '../../src/testing/history-order.ts'
+import { Bench, foldAll } from '../../src/testing/histories/fold.ts'
+import { deliveries, effort, histories } from '../../src/testing/histories/histories.ts'
+import { legalPermutation, mayBeReminted, moves, withCopies } from '../../src/testing/histories/order.ts'
 
 const cuts = fc.array(fc.tuple(fc.nat({ max: 999 }), fc.constantFrom('batch', 'seal', 'restart', 'seal and restart')), {
   maxLength: 30,

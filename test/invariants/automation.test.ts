@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ScheduleDefined } from '../../src/domain/schedules/schedule-defined.event.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
-import { deliveries, effort, histories } from '../../src/testing/histories.ts'
-import { foldAll } from '../../src/testing/history-fold.ts'
-import { isUnderstood, moves, withCopies } from '../../src/testing/history-order.ts'
-import { Writer } from '../../src/testing/history-writers.ts'
+import { foldAll } from '../../src/testing/histories/fold.ts'
+import { deliveries, effort, histories } from '../../src/testing/histories/histories.ts'
+import { isUnderstood, moves, withCopies } from '../../src/testing/histories/order.ts'
+import { Writer } from '../../src/testing/histories/writers.ts'
 
 const ofType = (events: readonly Envelope[], type: string) =>
   events.filter((event) => event.event_type === type && isUnderstood(event))

@@ -7,9 +7,9 @@ import { chunkStateOf } from '../../src/domain/backfills/chunk-state.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import { toMs } from '../../src/lib/time.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
-import { deliveries, effort, histories } from '../../src/testing/histories.ts'
-import { Bench, foldAll } from '../../src/testing/history-fold.ts'
-import { moves, withCopies } from '../../src/testing/history-order.ts'
+import { Bench, foldAll } from '../../src/testing/histories/fold.ts'
+import { deliveries, effort, histories } from '../../src/testing/histories/histories.ts'
+import { moves, withCopies } from '../../src/testing/histories/order.ts'
 
 describe('backfills', () => {
   test('a chunk is what its run is, and the counters of its backfill are the counts of its chunks', () => {

@@ -6,10 +6,10 @@ import type { Envelope } from '../../src/model/envelope.ts'
 import type { NewEvent } from '../../src/model/event.ts'
 import type { AnyRow, Table } from '../../src/model/table.ts'
 import { controllersOf, type Deciding } from '../../src/server/leader/controllers.ts'
-import { effort, histories } from '../../src/testing/histories.ts'
-import { Bench } from '../../src/testing/history-fold.ts'
-import { legalPermutation, mayBeReminted, moves, withCopies } from '../../src/testing/history-order.ts'
-import { Writer } from '../../src/testing/history-writers.ts'
+import { Bench } from '../../src/testing/histories/fold.ts'
+import { effort, histories } from '../../src/testing/histories/histories.ts'
+import { legalPermutation, mayBeReminted, moves, withCopies } from '../../src/testing/histories/order.ts'
+import { Writer } from '../../src/testing/histories/writers.ts'
 
 /** Few, so that some tasks have to wait. */
 const limits = { total: 6, local: 3, ahead: 1, queues: { gpu: { limit: 4 } } }

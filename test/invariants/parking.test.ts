@@ -7,10 +7,10 @@ import { SensorEvaluated } from '../../src/domain/sensors/sensor-evaluated.event
 import { isTaskOver, tasks } from '../../src/domain/tasks/tasks.table.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
 import { parkedEvents } from '../../src/model/system-tables.ts'
-import { deliveries, effort, histories } from '../../src/testing/histories.ts'
-import { Bench, foldAll } from '../../src/testing/history-fold.ts'
-import { isUnderstood } from '../../src/testing/history-order.ts'
-import { Writer } from '../../src/testing/history-writers.ts'
+import { Bench, foldAll } from '../../src/testing/histories/fold.ts'
+import { deliveries, effort, histories } from '../../src/testing/histories/histories.ts'
+import { isUnderstood } from '../../src/testing/histories/order.ts'
+import { Writer } from '../../src/testing/histories/writers.ts'
 
 describe('parked facts', () => {
   test('what Servo does not understand is kept, each event once, and never dropped', () => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AnyRow } from '../../src/model/table.ts'
-import { deliveries, effort } from '../../src/testing/histories.ts'
-import { foldAll, type Snapshot } from '../../src/testing/history-fold.ts'
+import { foldAll, type Snapshot } from '../../src/testing/histories/fold.ts'
+import { deliveries, effort } from '../../src/testing/histories/histories.ts'
 
 interface Moment {
   readonly at: number

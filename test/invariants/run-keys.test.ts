@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { requestFingerprint, runIdFromRunKey } from '../../src/domain/runs/identity.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
-import { deliveries, effort } from '../../src/testing/histories.ts'
-import { Bench, foldAll, type Snapshot } from '../../src/testing/history-fold.ts'
+import { Bench, foldAll, type Snapshot } from '../../src/testing/histories/fold.ts'
+import { deliveries, effort } from '../../src/testing/histories/histories.ts'
 
 interface Request {
   readonly run_key: string

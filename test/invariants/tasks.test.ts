@@ -8,12 +8,12 @@ import { depSatisfaction } from '../../src/domain/tasks/dep-satisfaction.table.t
 import { taskAttempts } from '../../src/domain/tasks/task-attempts.table.ts'
 import { isTaskOver, type TaskRow, taskRank, tasks } from '../../src/domain/tasks/tasks.table.ts'
 import { timers } from '../../src/domain/timers/timers.table.ts'
-import type { State } from '../../src/engine/state.ts'
+import type { State } from '../../src/engine/fold/state.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
 import type { Verdict } from '../../src/model/event.ts'
 import type { AnyRow } from '../../src/model/table.ts'
-import { type Delivery, deliveries, effort, histories } from '../../src/testing/histories.ts'
-import { Bench } from '../../src/testing/history-fold.ts'
+import { Bench } from '../../src/testing/histories/fold.ts'
+import { type Delivery, deliveries, effort, histories } from '../../src/testing/histories/histories.ts'
 
 /** Looks at the state after every single event of a delivery. */
 function watch({ events }: Delivery, look: (state: State, event: Envelope, verdict: Verdict) => void): void {

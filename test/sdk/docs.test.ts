@@ -22,7 +22,7 @@ test('the examples of docs/sdk.md are a project that loads, and its test passes'
     fs.writeFileSync(path.join(folder, file), text)
   }
   const script = `
-    const { loadProject } = await import(${JSON.stringify(path.join(root, 'src/sdk/project.ts'))})
+    const { loadProject } = await import(${JSON.stringify(path.join(root, 'src/sdk/project/project.ts'))})
     const project = await loadProject(process.argv[1])
     await import(process.argv[1] + '/assets/revenue.test.ts')
     console.log(JSON.stringify(project.problems ?? [...project.assets.keys()].sort()))`

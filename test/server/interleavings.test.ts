@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import { isRunOver } from '../../src/domain/runs/runs.table.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
-import { effort } from '../../src/testing/histories.ts'
+import { effort } from '../../src/testing/histories/histories.ts'
 import { type Answer, Remote } from './remote.ts'
 import { failure, World } from './world.ts'
 

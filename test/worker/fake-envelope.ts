@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
-import type { WorkerCommand } from '../../src/worker/pool.ts'
+import type { WorkerCommand } from '../../src/worker/pool/pool.ts'
 
 /** Runs fake-worker.ts. What stands before it are options of Node, what follows its version. */
 export function fakeCommand(version = 'one', nodeOptions: readonly string[] = []): WorkerCommand {

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { onTestFinished } from 'vitest'
 import type { LogEntry } from '../../src/contract/pipe.ts'
-import { WorkerPool, type WorkerPoolOptions } from '../../src/worker/pool.ts'
+import { WorkerPool, type WorkerPoolOptions } from '../../src/worker/pool/pool.ts'
 import { envelope, fakeCommand } from './fake-envelope.ts'
 
 /** A pool that is closed after the test. */

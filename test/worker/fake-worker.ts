@@ -2,7 +2,7 @@
 import { execFile, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import type { AttemptResultInput, DispatchEnvelope } from '../../src/contract/dispatch.ts'
-import { type AttemptContext, serveAttempts } from '../../src/worker/child.ts'
+import { type AttemptContext, serveAttempts } from '../../src/worker/process/child.ts'
 
 type Body = (envelope: DispatchEnvelope, context: AttemptContext) => unknown
 

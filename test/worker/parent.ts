@@ -1,6 +1,6 @@
 // An orchestrator to be killed: starts one attempt, says so, and waits.
 
-import { WorkerPool } from '../../src/worker/pool.ts'
+import { WorkerPool } from '../../src/worker/pool/pool.ts'
 import { envelope, fakeCommand } from './fake-envelope.ts'
 
 const [, , assetKey = 'noop', pidFile = ''] = process.argv

@@ -4,8 +4,8 @@ import os from 'node:os'
 import path from 'node:path'
 import { inflateSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type CommandRun, runCommand } from '../../src/worker/command.ts'
-import { encodeParameter, type PipesContext } from '../../src/worker/pipes.ts'
+import { type CommandRun, runCommand } from '../../src/worker/process/command.ts'
+import { encodeParameter, type PipesContext } from '../../src/worker/process/pipes.ts'
 
 interface Transcript {
   readonly name: string

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AttemptResult, DispatchEnvelope, InputRef } from '../../src/contract/dispatch.ts'
 import type { LogEntry } from '../../src/contract/pipe.ts'
 import { workerCommand } from '../../src/server/machine/worker-command.ts'
-import { WorkerPool } from '../../src/worker/pool.ts'
+import { WorkerPool } from '../../src/worker/pool/pool.ts'
 import { envelope } from './fake-envelope.ts'
 import { isAlive, until } from './fake-pool.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AttemptResult } from '../../src/contract/dispatch.ts'
-import type { WorkerPool, WorkerPoolOptions } from '../../src/worker/pool.ts'
+import type { WorkerPool, WorkerPoolOptions } from '../../src/worker/pool/pool.ts'
 import { envelope } from './fake-envelope.ts'
 import { fakePool, isAlive, returned } from './fake-pool.ts'
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { orchestration } from '../../domain/index.ts'
 import { Paths } from '../../engine/paths.ts'
-import { attachScript } from '../../engine/sql-attach.ts'
+import { attachScript } from '../../engine/sql/attach-script.ts'
 import type { WorkspaceFlags } from '../main.ts'
 import { openWorkspace } from '../open-workspace.ts'
 import { print, printable, printJson } from '../output.ts'

@@ -1,5 +1,5 @@
 import { orchestration } from '../../domain/index.ts'
-import { rebuild } from '../../engine/rebuild.ts'
+import { rebuild } from '../../engine/check/rebuild.ts'
 import { ServoError } from '../../lib/error.ts'
 import { localComponents } from '../../server/components.ts'
 import type { WorkspaceFlags } from '../main.ts'

@@ -1,5 +1,5 @@
 import { orchestration } from '../../domain/index.ts'
-import { verify } from '../../engine/verify.ts'
+import { verify } from '../../engine/check/verify.ts'
 import type { WorkspaceFlags } from '../main.ts'
 import { openWorkspace } from '../open-workspace.ts'
 import { colours, print, printable, printJson } from '../output.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type AssetDefinitionInput, projectManifest } from '../../contract/definition.ts'
-import { Story } from '../../testing/history-story.ts'
+import { Story } from '../../testing/histories/story.ts'
 import { assetDefinitions } from './asset-definitions.table.ts'
 import { AssetsDefined } from './assets-defined.event.ts'
 import { assetsDefined, graphOf } from './definitions.ts'

@@ -4,11 +4,11 @@ import { sha256Bytes } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { EventDefinition } from '../../model/event.ts'
 import type { Row } from '../../model/table.ts'
+import { inParts } from '../planning/parts.ts'
 import type { assetDefinitions } from './asset-definitions.table.ts'
 import type { AssetsDefined } from './assets-defined.event.ts'
 import { AssetGraph } from './graph.ts'
 import { GraphMappings } from './graph-mappings.ts'
-import { inParts } from './parts.ts'
 import type { pools } from './pools.table.ts'
 
 type GraphPart = typeof AssetsDefined extends EventDefinition<infer _, infer I> ? I : never

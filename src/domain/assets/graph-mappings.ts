@@ -1,9 +1,9 @@
 import { ServoError } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
-import { defaultMapping } from '../../partitions/default-mapping.ts'
 import { type PartitionDefinition, partitionDefinition } from '../../partitions/definition.ts'
-import { type PartitionMapping, partitionMapping } from '../../partitions/mapping.ts'
-import { type TimeDefinition, type TimeWindows, timeWindows } from '../../partitions/time-windows.ts'
+import { defaultMapping } from '../../partitions/mappings/default-mapping.ts'
+import { type PartitionMapping, partitionMapping } from '../../partitions/mappings/mapping.ts'
+import { type TimeDefinition, type TimeWindows, timeWindows } from '../../partitions/time/windows.ts'
 import type { AssetGraph } from './graph.ts'
 
 /** One dependency of an asset: what it is made from, and which partitions of that. */

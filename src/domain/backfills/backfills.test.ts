@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RunStory, Story } from '../../testing/history-story.ts'
+import { RunStory, Story } from '../../testing/histories/story.ts'
 import { BackfillCancelRequested } from './backfill-cancel-requested.event.ts'
 import { BackfillChunkPlanned } from './backfill-chunk-planned.event.ts'
 import { backfillChunks } from './backfill-chunks.table.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RunStory, Story } from '../../testing/history-story.ts'
+import { RunStory, Story } from '../../testing/histories/story.ts'
 import { SensorEvaluated } from '../sensors/sensor-evaluated.event.ts'
 import { PlanCreated } from '../tasks/plan-created.event.ts'
 import { TaskFinished } from '../tasks/task-finished.event.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RunStory, Story } from '../../testing/history-story.ts'
+import { RunStory, Story } from '../../testing/histories/story.ts'
 import { TimerRequested } from '../timers/timer-requested.event.ts'
 import { timers } from '../timers/timers.table.ts'
 import { runKeyConflicts } from './run-key-conflicts.table.ts'

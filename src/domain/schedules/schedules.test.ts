@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RunStory, Story } from '../../testing/history-story.ts'
+import { RunStory, Story } from '../../testing/histories/story.ts'
 import { ScheduleDefined } from './schedule-defined.event.ts'
 import { scheduleDefinitions } from './schedule-definitions.table.ts'
 import { SchedulePaused } from './schedule-paused.event.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RunStory, Story } from '../../testing/history-story.ts'
+import { RunStory, Story } from '../../testing/histories/story.ts'
 import { SensorCursorReset } from './sensor-cursor-reset.event.ts'
 import { sensorEvals } from './sensor-evals.table.ts'
 import { SensorEvaluated } from './sensor-evaluated.event.ts'

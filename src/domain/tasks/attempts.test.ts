@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Story } from '../../testing/history-story.ts'
+import { Story } from '../../testing/histories/story.ts'
 import { taskAttempts } from './task-attempts.table.ts'
 import { TaskFinished } from './task-finished.event.ts'
 

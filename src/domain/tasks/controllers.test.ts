@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SECOND_MS } from '../../lib/time.ts'
 import { type Controller, MAX_LAG_MS, mustWait } from '../../model/controller.ts'
-import { type RunStory, Story } from '../../testing/history-story.ts'
+import { type RunStory, Story } from '../../testing/histories/story.ts'
 import { dispatchController } from '../dispatch/dispatch.controller.ts'
 import type { Limits } from '../dispatch/room.ts'
 import { alarmController } from '../timers/alarm.controller.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RunStory, Story } from '../../testing/history-story.ts'
+import { RunStory, Story } from '../../testing/histories/story.ts'
 import { depSatisfaction } from './dep-satisfaction.table.ts'
 import { PlanCreated } from './plan-created.event.ts'
 import { TaskFinished } from './task-finished.event.ts'

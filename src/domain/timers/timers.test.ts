@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Story } from '../../testing/history-story.ts'
+import { Story } from '../../testing/histories/story.ts'
 import { TimerFired } from './timer-fired.event.ts'
 import { TimerRequested } from './timer-requested.event.ts'
 import { timers } from './timers.table.ts'

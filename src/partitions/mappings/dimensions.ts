@@ -1,5 +1,5 @@
 import { type DimensionDefinition, dimensionOf, isTime, type PartitionDefinition } from '../definition.ts'
-import type { LinkedMapping, PartitionMapping, SimpleMapping } from '../mapping.ts'
+import type { LinkedMapping, PartitionMapping, SimpleMapping } from './mapping.ts'
 
 /** One dimension of the upstream definition follows one of the downstream definition. A single dimension has any name. */
 export interface Link {

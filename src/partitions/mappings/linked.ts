@@ -1,11 +1,11 @@
 import type { PartitionDefinition } from '../definition.ts'
 import { concat, type KeyList, noKeys, product } from '../key-list.ts'
 import { allOf, type KeyRange, keyRange, partsOf, positionsIn } from '../key-range.ts'
-import type { LinkedMapping, SimpleMapping } from '../mapping.ts'
 import type { PartitionSet } from '../partition-set.ts'
 import { intersection, type Spans, union } from '../spans.ts'
 import { linksOf } from './dimensions.ts'
 import type { MappedSets, Upstream } from './kind.ts'
+import type { LinkedMapping, SimpleMapping } from './mapping.ts'
 
 type SimpleUpstream = (mapping: SimpleMapping, sets: MappedSets, position: number) => Upstream
 type SimpleDownstream = (mapping: SimpleMapping, sets: MappedSets, position: number) => readonly KeyRange[]

@@ -2,7 +2,7 @@ import { concat, type KeyList } from '../key-list.ts'
 import { keyRange } from '../key-range.ts'
 import type { PartitionSet } from '../partition-set.ts'
 import { type Span, span } from '../spans.ts'
-import type { TimeAxis } from '../time-set.ts'
+import type { TimeAxis } from '../time/set.ts'
 import type { Kind } from './kind.ts'
 
 interface Offsets {

@@ -1,5 +1,5 @@
 import { orchestration } from '../../domain/index.ts'
-import { Loop } from '../../engine/loop.ts'
+import { Loop } from '../../engine/loop/loop.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
 import { type WorkspaceApi, workspaceApi } from '../workspace/workspace.ts'

@@ -2,7 +2,7 @@ import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts
 import { graphOf, type RecordedGraph } from '../../domain/assets/definitions.ts'
 import { GraphPartitions } from '../../domain/assets/graph-partitions.ts'
 import { dynamicKeysOf } from '../../domain/partitions/dynamic-keys.ts'
-import type { Reactor } from '../../engine/loop.ts'
+import type { Reactor } from '../../engine/loop/loop.ts'
 import type { Rows } from '../../model/rows.ts'
 
 /** The graph on record, worked out again when it has changed and somebody asks. */

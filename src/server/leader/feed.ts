@@ -1,7 +1,7 @@
 import { type RunRow, runs } from '../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
-import type { Reactor } from '../../engine/loop.ts'
+import type { Reactor } from '../../engine/loop/loop.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { AnyRow, Row } from '../../model/table.ts'
 

@@ -15,7 +15,7 @@ import type { Columns } from '../../model/column.ts'
 import type { KeyPart, Rows } from '../../model/rows.ts'
 import type { Row, RowOf, Table } from '../../model/table.ts'
 import { concat, type KeyList, keysOf, listOf } from '../../partitions/key-list.ts'
-import { takesMany, takesSame } from '../../partitions/takes-many.ts'
+import { takesMany, takesSame } from '../../partitions/mappings/takes-many.ts'
 import { joinedStatus } from '../workspace/status-row.ts'
 
 export interface KnownState {

@@ -1,6 +1,6 @@
 import type { ProjectProblem } from '../../contract/definition.ts'
 import { type ProjectManifest, projectManifest } from '../../contract/definition.ts'
-import { WorkerPool } from '../../worker/pool.ts'
+import { WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
 import { workerCommand } from './worker-command.ts'
 

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { WorkerCommand } from '../../worker/pool.ts'
+import type { WorkerCommand } from '../../worker/pool/pool.ts'
 
 /** Starts worker-process.ts for a project and a data folder. By the marker its processes are found later: see `endOrphans`. */
 export function workerCommand(projectDir: string, dataDir: string, marker?: string): WorkerCommand {

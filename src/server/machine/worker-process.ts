@@ -7,9 +7,9 @@ import { nodeDisk } from '../../adapters/fs/disk.ts'
 import { fsStore } from '../../adapters/fs/object-store.ts'
 import { writerThread } from '../../adapters/fs/writer.ts'
 import { ulidSource } from '../../lib/ulid.ts'
-import { loadProject } from '../../sdk/project.ts'
-import { serveAttempts } from '../../worker/child.ts'
-import { projectExecution } from '../../worker/execution.ts'
+import { loadProject } from '../../sdk/project/project.ts'
+import { serveAttempts } from '../../worker/process/child.ts'
+import { projectExecution } from '../../worker/process/execution.ts'
 
 /** Later than the first attempt, which somebody may be waiting for. */
 const CACHE_FLUSH_MS = 500

@@ -1,7 +1,7 @@
 import { runs } from '../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../domain/tasks/tasks.table.ts'
-import type { State } from '../../engine/state.ts'
+import type { State } from '../../engine/fold/state.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { AnyRow } from '../../model/table.ts'
 import type { Sql } from './sql-rows.ts'

@@ -1,5 +1,5 @@
-import { chooseWork } from '../../domain/assets/plan-choice.ts'
-import { rerunSelection, workFor } from '../../domain/assets/rerun.ts'
+import { chooseWork } from '../../domain/planning/plan-choice.ts'
+import { rerunSelection, workFor } from '../../domain/planning/rerun.ts'
 import type { TenantSecret } from '../../domain/runs/identity.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
 import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'

@@ -1,5 +1,5 @@
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
-import { mergeRows } from '../../engine/row-merge.ts'
+import { mergeRows } from '../../engine/fold/row-merge.ts'
 import type { AnyRow, Row } from '../../model/table.ts'
 
 /** What is on record of a partition under all keys that its asset has had comes to one row. */

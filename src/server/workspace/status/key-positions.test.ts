@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Texts } from '../../../engine/column-block.ts'
+import type { Texts } from '../../../engine/parquet/column-block.ts'
 import { partitionDefinition } from '../../../partitions/definition.ts'
 import { type PartitionSet, partitionSet } from '../../../partitions/partition-set.ts'
 import { keyPositions } from './key-positions.ts'

@@ -1,5 +1,5 @@
-import type { Texts } from '../../../engine/column-block.ts'
-import type { BlockPart } from '../../../engine/run-columns.ts'
+import type { Texts } from '../../../engine/parquet/column-block.ts'
+import type { BlockPart } from '../../../engine/sorted/file-columns.ts'
 import { isTime } from '../../../partitions/definition.ts'
 import { readKey } from '../../../partitions/key.ts'
 import type { PartitionSet } from '../../../partitions/partition-set.ts'

@@ -1,8 +1,8 @@
 import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
-import type { ColumnBlock } from '../../../engine/column-block.ts'
-import type { BlockPart } from '../../../engine/run-columns.ts'
-import type { Digest } from '../../../engine/sorted-run-index.ts'
+import type { ColumnBlock } from '../../../engine/parquet/column-block.ts'
+import type { BlockPart } from '../../../engine/sorted/file-columns.ts'
+import type { Digest } from '../../../engine/sorted/index-footer.ts'
 import type { Row } from '../../../model/table.ts'
 import type { KeyPositions } from './key-positions.ts'
 

@@ -8,13 +8,13 @@ import type {
   StatusApi,
   Why,
 } from '../../../api/status-contract.ts'
-import { askedPartitions } from '../../../domain/assets/asked-partitions.ts'
 import { knownAsset, selectedAssets } from '../../../domain/assets/known-assets.ts'
 import { explain } from '../../../domain/partitions/explain.ts'
 import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import { positionsOf } from '../../../domain/partitions/stale-links.ts'
 import { CAUSES, type Cause, type StaleAsset } from '../../../domain/partitions/staleness.ts'
-import type { ColdRowsToRead } from '../../../engine/cold-rows.ts'
+import { askedPartitions } from '../../../domain/planning/asked-partitions.ts'
+import type { ColdRowsToRead } from '../../../engine/sorted/cold-rows.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { countWhile } from '../../../lib/search.ts'
 import { toIso } from '../../../lib/time.ts'

@@ -1,0 +1,152 @@
+import { isServoError, ServoError } from '../../lib/error.ts'
+import { keysOf } from '../../partitions/key-list.ts'
+import type { KeyRange } from '../../partitions/key-range.ts'
+import { takesSame } from '../../partitions/mappings/takes-many.ts'
+import type { PartitionSet } from '../../partitions/partition-set.ts'
+import type { GraphPartitions } from '../assets/graph-partitions.ts'
+import { askedPartitions } from './asked-partitions.ts'
+
+type Keys = ReadonlySet<string | null>
+
+const asAWhole: Keys = new Set([null])
+
+/** More than this is a backfill, which plans as it goes. */
+const MOST = 1_000_000
+
+/**
+ * Which partitions of each asset a run makes, when it was told of partitions once for all of them. An asset that has all of
+ * the partitions asked for makes those. One that is made in other parts makes what belongs to them: days that a month is made
+ * of, the month that a day is part of.
+ */
+export function sharePartitions(
+  assets: readonly string[],
+  asked: readonly string[] | null,
+  partitions: GraphPartitions,
+): ReadonlyMap<string, Keys> {
+  const chosen = new Map<string, Keys>()
+  const parted = assets.filter((key) => partitions.of(key).definition !== undefined)
+  for (const key of assets) if (partitions.of(key).definition === undefined) chosen.set(key, asAWhole)
+  const [first] = parted
+  if (first === undefined) return chosen
+  if (asked === null || asked.length === 0) throw partitionsWanted(first, partitions.of(first))
+  const made = new Map<string, Keys>()
+  askDirectly(parted, asked, partitions, made)
+  // What is needed by the chosen comes before what could be made of them.
+  for (const key of [...parted].reverse()) if (!made.has(key)) take(made, key, neededBelow(key, parted, partitions, made))
+  for (const key of parted) if (!made.has(key)) take(made, key, madeFromAbove(key, partitions, made))
+  for (const key of parted) {
+    const keys = made.get(key)
+    if (keys === undefined) throw unrelated(key, asked)
+    chosen.set(key, keys)
+  }
+  return chosen
+}
+
+/** Adds every key of some ranges. */
+export function addAll(keys: Set<string>, ranges: readonly KeyRange[]): Set<string> {
+  for (const range of ranges) {
+    if (keys.size + range.count > MOST) throw tooMany(keys.size + range.count)
+    for (const key of keysOf(range)) keys.add(key)
+  }
+  return keys
+}
+
+function askDirectly(
+  assets: readonly string[],
+  asked: readonly string[],
+  partitions: GraphPartitions,
+  made: Map<string, Keys>,
+): void {
+  /** Many assets of a few definitions: each definition is asked once. */
+  const answers = new Map<PartitionSet, Keys | ServoError>()
+  for (const key of assets) {
+    const set = partitions.of(key)
+    let answer = answers.get(set)
+    if (answer === undefined) {
+      answer = keysAsked(set, asked)
+      answers.set(set, answer)
+    }
+    if (!isServoError(answer)) made.set(key, answer)
+  }
+  if (made.size > 0) return
+  const [first] = assets as [string]
+  const { message, hint } = answers.get(partitions.of(first)) as ServoError
+  throw new ServoError('invalid', 'no_such_partition', `${first}: ${message}`, hint === undefined ? {} : { hint })
+}
+
+function keysAsked(set: PartitionSet, asked: readonly string[]): Keys | ServoError {
+  const keys = new Set<string>()
+  try {
+    for (const entry of asked) addAll(keys, askedPartitions(set, entry))
+    return keys
+  } catch (error) {
+    if (isServoError(error) && error.code !== 'too_many_partitions') return error
+    throw error
+  }
+}
+
+function take(made: Map<string, Keys>, key: string, keys: Set<string>): void {
+  if (keys.size > 0) made.set(key, keys)
+}
+
+function neededBelow(key: string, assets: readonly string[], partitions: GraphPartitions, made: ReadonlyMap<string, Keys>) {
+  const needed = new Set<string>()
+  for (const below of assets) {
+    if (below === key || !made.has(below)) continue
+    for (const link of partitions.links(below)) {
+      if (link.upstream !== key) continue
+      for (const of of made.get(below) as Keys) {
+        addAll(needed, partitions.neededBy(below, link, of as string))
+        if (takesSame(link.mapping)) break
+      }
+    }
+  }
+  return needed
+}
+
+function madeFromAbove(key: string, partitions: GraphPartitions, made: ReadonlyMap<string, Keys>): Set<string> {
+  const affected = new Set<string>()
+  for (const link of partitions.links(key)) {
+    if (link.upstream === key) continue
+    for (const of of made.get(link.upstream) ?? []) {
+      addAll(affected, partitions.downstreamOf(key, link, of as string))
+      if (link.mapping.type === 'all') break
+    }
+  }
+  return affected
+}
+
+export function partitionsWanted(key: string, set: PartitionSet): ServoError {
+  const there = set.count === 0 ? 'none exists yet' : `${set.at(0)} to ${set.at(set.count - 1)}`
+  const hint =
+    set.count === 0
+      ? 'Wait until its first window has closed, or add keys.'
+      : `Name them: ${set.at(set.count - 1)}, or a range such as ${rangeOf(set)}.`
+  return new ServoError('invalid', 'partitions_wanted', `${key} is made in partitions (${there}), and none was asked for`, {
+    hint,
+  })
+}
+
+/** The last few, as one would write them; of several dimensions one is enough, and the others are taken whole. */
+function rangeOf(set: PartitionSet): string {
+  const [dimension] = set.dimensions
+  if (dimension !== undefined) return `${dimension.name}=${rangeOf(dimension.set)}`
+  return `${set.at(Math.max(0, set.count - 3))}..${set.at(set.count - 1)}`
+}
+
+function unrelated(key: string, asked: readonly string[]): ServoError {
+  const shown = asked.slice(0, 3).join(', ') + (asked.length > 3 ? ` and ${asked.length - 3} more` : '')
+  return new ServoError('invalid', 'partitions_unrelated', `no partition of ${key} belongs to ${shown}`, {
+    hint: `Run ${key} by itself, with partitions of its own.`,
+  })
+}
+
+const tooMany = (count: number): ServoError =>
+  new ServoError(
+    'invalid',
+    'too_many_partitions',
+    `the run would make ${count} partitions of one asset, the limit is ${MOST}`,
+    {
+      hint: 'Ask for fewer at a time.',
+    },
+  )

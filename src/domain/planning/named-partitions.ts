@@ -1,0 +1,58 @@
+import { isServoError, ServoError } from '../../lib/error.ts'
+import { keysOf } from '../../partitions/key-list.ts'
+import type { GraphPartitions } from '../assets/graph-partitions.ts'
+import { askedPartitions } from './asked-partitions.ts'
+import { partitionsWanted } from './chosen-partitions.ts'
+
+/** As many as one request may name: each becomes an event, and all of them one segment. */
+const MOST = 10_000
+
+/**
+ * The partitions of one asset that somebody means, by key or range, each once and in the order of the asset. For an asset
+ * without partitions that is its one part, whose key is the empty text, and nothing may be named.
+ */
+export function namedPartitions(assetKey: string, asked: readonly string[] | undefined, partitions: GraphPartitions): string[] {
+  const set = partitions.of(assetKey)
+  if (set.definition === undefined) {
+    if (asked === undefined) return ['']
+    throw new ServoError('invalid', 'no_partitions', `${assetKey} has no partitions: it is made as a whole`, {
+      hint: 'Leave the partition away.',
+    })
+  }
+  if (asked === undefined || asked.length === 0) throw partitionsWanted(assetKey, set)
+  const positions = new Set<number>()
+  for (const entry of asked) {
+    for (const range of rangesOf(assetKey, () => askedPartitions(set, entry))) {
+      if (positions.size + range.count > MOST) throw tooMany(assetKey, positions.size + range.count)
+      for (const key of keysOf(range)) positions.add(set.positionOf(key) as number)
+    }
+  }
+  if (positions.size === 0) throw nothingNamed(assetKey, asked)
+  return [...positions].sort((a, b) => a - b).map((position) => set.at(position))
+}
+
+/** What is wrong with a key is said together with the asset that does not have it. */
+function rangesOf<T>(assetKey: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (!isServoError(error)) throw error
+    const { kind, code, message, hint, facts } = error
+    throw new ServoError(kind, code, `${assetKey}: ${message}`, { ...(hint !== undefined && { hint }), facts, cause: error })
+  }
+}
+
+const nothingNamed = (assetKey: string, asked: readonly string[]): ServoError =>
+  new ServoError(
+    'not_found',
+    'no_such_partition',
+    `${assetKey} has no partition that ${asked.join(', ').slice(0, 200)} means`,
+    {
+      hint: `servo assets show ${assetKey} tells which there are.`,
+    },
+  )
+
+const tooMany = (assetKey: string, count: number): ServoError =>
+  new ServoError('invalid', 'too_many_partitions', `${count} partitions of ${assetKey} are named, the limit is ${MOST}`, {
+    hint: 'Name them by smaller ranges, one request after the other.',
+  })

@@ -1,0 +1,79 @@
+import { nearest } from '../../lib/nearest.ts'
+import type { AssetGraph } from '../assets/graph.ts'
+import type { GraphPartitions } from '../assets/graph-partitions.ts'
+import { parseSelection, plainKey } from '../selection/parser.ts'
+import { select } from '../selection/selection.ts'
+import { askedPartitions } from './asked-partitions.ts'
+import { addAll, sharePartitions } from './chosen-partitions.ts'
+
+/** What a run shall make: each asset with its partitions, null for the asset as a whole. */
+export interface Chosen {
+  /** Every chosen asset after those it is made from. */
+  readonly order: readonly string[]
+  readonly partitions: ReadonlyMap<string, ReadonlySet<string | null>>
+}
+
+export interface WorkAskedFor {
+  /** Asset keys, `asset[partition]`, or selection expressions: all that any of them means. */
+  readonly asset_selection: readonly string[]
+  readonly partition_selection: readonly string[] | null
+}
+
+/** One partition of one asset, as tasks are named: how a rerun asks for exactly what failed. */
+const assetAndPartition = /^([^[\]]+)\[(.+)\]$/s
+
+export function chooseWork(asked: WorkAskedFor, graph: AssetGraph, partitions: GraphPartitions): Chosen | { error: string } {
+  const whole = new Set<string>()
+  const single = new Map<string, Set<string>>()
+  for (const entry of asked.asset_selection) {
+    const [, key = entry, partition] = graph.assets.has(entry) ? [] : (assetAndPartition.exec(entry) ?? [])
+    if (graph.assets.has(key)) {
+      if (partition === undefined) whole.add(key)
+      else if (partitions.of(key).definition === undefined)
+        return { error: `${key} has no partitions. Ask for ${key} without a partition.` }
+      else single.set(key, addAll(single.get(key) ?? new Set<string>(), askedPartitions(partitions.of(key), partition)))
+      continue
+    }
+    if (partition !== undefined || plainKey(entry) !== undefined) return { error: unknownAsset(key, graph) }
+    for (const found of select(parseSelection(entry), graph)) whole.add(found)
+  }
+  const order = graph.order.filter((key) => (whole.has(key) || single.has(key)) && graph.canBeMade(key))
+  if (order.length === 0) return { error: nothingToMake(asked, graph, whole) }
+
+  const shared = sharePartitions(
+    order.filter((key) => whole.has(key)),
+    asked.partition_selection,
+    partitions,
+  )
+  const chosen = new Map<string, ReadonlySet<string | null>>()
+  for (const key of order) {
+    const named = single.get(key)
+    const given = shared.get(key)
+    chosen.set(key, given && named ? new Set([...given, ...named]) : (given ?? named ?? new Set()))
+  }
+  return { order, partitions: chosen }
+}
+
+function unknownAsset(key: string, graph: AssetGraph): string {
+  const meant = nearest(key, graph.assets.keys())
+  const suggestion = meant === undefined ? 'Correct the name, or load the project that declares it.' : `Did you mean ${meant}?`
+  return `there is no asset ${key}. ${suggestion}`
+}
+
+function nothingToMake({ asset_selection }: WorkAskedFor, graph: AssetGraph, selected: ReadonlySet<string>): string {
+  const [source] = selected
+  if (source !== undefined) {
+    const only = selected.size === 1 ? `${source} is a source, which is` : `${list([...selected])} are sources, which are`
+    return `${only} made elsewhere. Select what is made of it, for example key:"${source}"+.`
+  }
+  return graph.assets.size === 0
+    ? 'there are no assets. Load a project first.'
+    : `${list(asset_selection)} selects none of the ${graph.assets.size} assets. Check keys, tags and groups for spelling.`
+}
+
+const SHOWN = 3
+
+function list(names: readonly string[]): string {
+  const more = names.length - SHOWN
+  return names.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}

@@ -1,0 +1,112 @@
+import type { AssetDefinition } from '../../contract/definition.ts'
+import type { AssetGraph } from '../assets/graph.ts'
+import type { Selection } from './parser.ts'
+
+/** The keys of the assets that a selection means in this graph. Sources are selected like any other asset. */
+export function select(selection: Selection, graph: AssetGraph): Set<string> {
+  switch (selection.op) {
+    case 'all':
+      return new Set(graph.assets.keys())
+    case 'key':
+      return byKey(selection.pattern, graph)
+    case 'owner':
+      return matching(graph, ({ owners }) => selection.value !== null && owners.includes(selection.value))
+    case 'kind':
+      return matching(graph, ({ kinds }) => (selection.value === null ? kinds.length === 0 : kinds.includes(selection.value)))
+    case 'group':
+      return byGroup(selection.value, graph)
+    case 'is':
+      return matching(graph, ({ asset_key }) => graph.canBeMade(asset_key) === (selection.value === 'materializable'))
+    case 'tag':
+      return matching(graph, ({ tags }) => selection.name !== null && ownTag(tags, selection.name) === selection.value)
+    case 'not':
+      return select({ op: 'all' }, graph).difference(select(selection.of, graph))
+    case 'and':
+      return selection.of.map((each) => select(each, graph)).reduce((both, each) => both.intersection(each))
+    case 'or': {
+      const any = new Set<string>()
+      for (const each of selection.of) for (const key of select(each, graph)) any.add(key)
+      return any
+    }
+    case 'around': {
+      const of = select(selection.of, graph)
+      return steps(of, (key) => graph.upstream(key), selection.up).union(
+        steps(of, (key) => graph.downstream(key), selection.down),
+      )
+    }
+    case 'roots':
+      return ends(select(selection.of, graph), graph, (key) => graph.downstream(key))
+    case 'sinks':
+      return ends(select(selection.of, graph), graph, (key) => graph.upstream(key))
+  }
+}
+
+function matching(graph: AssetGraph, holds: (asset: AssetDefinition) => boolean): Set<string> {
+  const found = new Set<string>()
+  for (const [key, asset] of graph.assets) if (holds(asset)) found.add(key)
+  return found
+}
+
+/** Tags are named by people: one called `constructor` must not find what every object has. */
+const ownTag = (tags: Readonly<Record<string, string>>, name: string): string | undefined =>
+  Object.hasOwn(tags, name) ? tags[name] : undefined
+
+function byKey(pattern: string, graph: AssetGraph): Set<string> {
+  if (!pattern.includes('*')) return new Set(graph.assets.has(pattern) ? [pattern] : [])
+  return matching(graph, ({ asset_key }) => matchesWildcard(pattern, asset_key))
+}
+
+/** As Dagster has it: no group at all means nothing, because every asset is in one; a wildcard only here and in keys. */
+function byGroup(value: string | null, graph: AssetGraph): Set<string> {
+  if (value === null || value === '') return new Set()
+  return matching(graph, ({ group }) => (value.includes('*') ? matchesWildcard(value, group) : group === value))
+}
+
+/**
+ * Whether `*`, standing for any text, makes the pattern the text. Each part is looked for as early as possible, which
+ * needs no going back: a regular expression with many stars would take for ever on a text made for that.
+ */
+function matchesWildcard(pattern: string, text: string): boolean {
+  const parts = pattern.split('*')
+  const first = parts.shift() as string
+  const last = parts.pop() as string
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
+  const end = text.length - last.length
+  let at = first.length
+  for (const part of parts) {
+    const found = text.indexOf(part, at)
+    if (found < 0 || found + part.length > end) return false
+    at = found + part.length
+  }
+  return true
+}
+
+/** These assets and all that are at most so many steps away in one direction. */
+function steps(from: ReadonlySet<string>, next: (key: string) => readonly string[], most: number): Set<string> {
+  const reached = new Set(from)
+  let edge: Iterable<string> = from
+  for (let step = 0; step < most; step++) {
+    const beyond: string[] = []
+    for (const key of edge) {
+      for (const neighbour of next(key)) {
+        if (reached.has(neighbour)) continue
+        reached.add(neighbour)
+        beyond.push(neighbour)
+      }
+    }
+    if (beyond.length === 0) break
+    edge = beyond
+  }
+  return reached
+}
+
+/**
+ * The selected assets that none of the others leads to, however many unselected ones lie between. Sources do not count:
+ * the roots of everything are what can be made first, not what nobody makes.
+ */
+function ends(selected: ReadonlySet<string>, graph: AssetGraph, onward: (key: string) => readonly string[]): Set<string> {
+  const made = [...selected].filter((key) => graph.canBeMade(key))
+  const beyond = new Set(made.flatMap(onward))
+  const led = steps(beyond, onward, Number.POSITIVE_INFINITY)
+  return new Set(made.filter((key) => !led.has(key)))
+}

@@ -1,0 +1,87 @@
+import { ServoError } from '../../lib/error.ts'
+import type { Registry } from '../../model/event.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { decodeSegment, type Segment } from '../ledger/segment.ts'
+import { Paths, type Scope } from '../paths.ts'
+import { Compactor } from '../publish/compactor.ts'
+import { readOrder } from '../publish/folded-segments.ts'
+import { directFiles, type Manifest, type OrderedPublish } from '../publish/manifest.ts'
+import { readEntries } from '../publish/page-list.ts'
+
+export interface ReplayOptions {
+  /** Where the ledger is. */
+  readonly store: ObjectStore
+  readonly scope: Scope
+  readonly registry: Registry
+  /** Holds what the replay itself must read again; small, because files nobody names any more are removed. */
+  readonly scratch: ObjectStore
+  /** Sees every file as it is made. */
+  readonly onFile: (path: string, bytes: Uint8Array) => Promise<void> | void
+}
+
+/** The publishes behind a manifest, oldest first: which segments, in which order, published how. */
+export async function* recordedPublishes(store: ObjectStore, manifest: Manifest): AsyncGenerator<OrderedPublish> {
+  for await (const entry of readEntries(store, manifest.order)) yield* await readOrder(store, entry)
+  for (const delta of manifest.l0) {
+    yield {
+      publish: delta.publish,
+      epoch: delta.epoch,
+      kind: 'delta',
+      published_at: delta.published_at,
+      segments: delta.segments,
+    }
+  }
+}
+
+/** Folds the ledger again exactly as it was folded, and makes the same files. */
+export async function replay(options: ReplayOptions, publishes: AsyncIterable<OrderedPublish>): Promise<Compactor> {
+  const { store, scope, registry, scratch } = options
+  const paths = new Paths(scope)
+  const compactor = await Compactor.open({ store: observed(options), scope, registry, clock: stoppedClock, name: 'replay' })
+  let named = new Set<string>()
+  for await (const recorded of publishes) {
+    for (let start = 0; start < recorded.segments.length; start += SEGMENTS_AT_ONCE) {
+      const part = recorded.segments.slice(start, start + SEGMENTS_AT_ONCE)
+      await compactor.apply(await Promise.all(part.map((ulid) => readSegment(store, paths, scope, ulid))))
+    }
+    await compactor.replay(recorded)
+    const now = new Set([...directFiles(compactor.manifest)].map((file) => file.path))
+    for (const path of named) if (!now.has(path)) await scratch.delete(path)
+    await scratch.delete(paths.manifest(compactor.manifest.number - 1))
+    named = now
+  }
+  return compactor
+}
+
+const SEGMENTS_AT_ONCE = 64
+
+async function readSegment(store: ObjectStore, paths: Paths, scope: Scope, ulid: string): Promise<Segment> {
+  const path = paths.segment(ulid)
+  const bytes = await store.get(path)
+  if (bytes === undefined) {
+    throw new ServoError('corrupt', 'segment_missing', `${path} is gone, but it was folded`, {
+      hint: 'Restore it from a backup: the ledger is the truth and cannot be made anew.',
+      facts: { path },
+    })
+  }
+  return { ulid, events: decodeSegment(bytes, path, scope) }
+}
+
+const stoppedClock = { now: () => 0, monotonic: () => 0 }
+
+/** The scratch store, with history left out: a replay writes it once and never reads it. */
+function observed({ scratch, onFile }: ReplayOptions): ObjectStore {
+  return {
+    async create(path, bytes) {
+      if (path.endsWith('.parquet')) await onFile(path, bytes)
+      return path.includes('/history/') ? 'written' : await scratch.create(path, bytes)
+    },
+    put: (path, bytes) => scratch.put(path, bytes),
+    get: (path) => scratch.get(path),
+    getRange: (path, start, length) => scratch.getRange(path, start, length),
+    size: (path) => scratch.size(path),
+    list: (prefix, options) => scratch.list(prefix, options),
+    folders: (prefix) => scratch.folders(prefix),
+    delete: (path) => scratch.delete(path),
+  }
+}

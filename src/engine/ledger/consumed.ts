@@ -1,0 +1,16 @@
+import { assert } from '../../lib/assert.ts'
+
+/** The place of a segment in the order in which segments were consumed. Until it is durable it may have no name yet, or get another. */
+export interface Consumed {
+  ulid?: string
+}
+
+/** The names of those that have one: the others are not in the ledger yet. */
+export const namesSoFar = (consumed: readonly Consumed[]): string[] => consumed.flatMap(({ ulid }) => ulid ?? [])
+
+/** The names of segments that are durable. */
+export function namesOf(consumed: readonly Consumed[]): string[] {
+  const names = namesSoFar(consumed)
+  assert(names.length === consumed.length, 'a segment that is to be published has no name')
+  return names
+}

@@ -1,0 +1,121 @@
+import { DAY_MS, HOUR_MS, toMs, utcDay } from '../../lib/time.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import type { Paths } from '../paths.ts'
+import type { Manifest } from '../publish/manifest.ts'
+
+/** Days of the ledger, `2025-01-15`, from the first to the last, both included. */
+export type DayRange = readonly [first: string, last: string]
+
+/** A day is over for this long before it is closed: no clock that works is wrong by so much. */
+const CLOSE_AFTER_MS = 2 * HOUR_MS
+/** Days without segments between two closed ones are closed too, so that ranges merge; a longer gap is a clock that was wrong. */
+const MAX_GAP_DAYS = 31
+
+const startOf = (day: string): number => toMs(`${day}T00:00:00.000Z`)
+const dayAfter = (day: string): string => utcDay(startOf(day) + DAY_MS)
+
+export function includesDay(ranges: readonly DayRange[], day: string): boolean {
+  return ranges.some(([first, last]) => first <= day && day <= last)
+}
+
+/** The ranges with these days, in order and as few as possible. */
+export function withDays(ranges: readonly DayRange[], days: Iterable<string>): DayRange[] {
+  const sorted = [...ranges, ...[...days].map((day): DayRange => [day, day])].sort(([a], [b]) => (a < b ? -1 : 1))
+  const merged: [string, string][] = []
+  for (const [first, last] of sorted) {
+    const before = merged.at(-1)
+    if (before === undefined || first > dayAfter(before[1])) merged.push([first, last])
+    else if (last > before[1]) before[1] = last
+  }
+  return merged
+}
+
+/** Every day of the ranges. */
+export function* daysOf(ranges: readonly DayRange[]): Generator<string> {
+  for (const [first, last] of ranges) for (let day = first; day <= last; day = dayAfter(day)) yield day
+}
+
+export const isSettled = ({ settled_days = [] }: Manifest, day: string): boolean => includesDay(settled_days, day)
+
+/** The first day from this one on in which segments may be written. */
+export function openDayFrom({ closed_days = [], settled_days = [] }: Manifest, day: string): string {
+  let open = day
+  for (;;) {
+    const range = [...closed_days, ...settled_days].find(([first, last]) => first <= open && open <= last)
+    if (range === undefined) return open
+    open = dayAfter(range[1])
+  }
+}
+
+/** The first moment of a day. */
+export const startOfDay = startOf
+
+/**
+ * Which days can be closed now: those that have segments and ended long ago by this clock, and short gaps beside them. Should
+ * the clock be wrong, names of later days are made until it is right: nothing is lost by closing a day too early.
+ */
+export function daysToClose(manifest: Manifest, known: Iterable<string>, nowMs: number): string[] {
+  const { closed_days = [], settled_days = [] } = manifest
+  const isOver = (day: string): boolean => nowMs - startOf(day) - DAY_MS > CLOSE_AFTER_MS
+  const isOpen = (day: string): boolean => !includesDay(closed_days, day) && !includesDay(settled_days, day)
+  const closing = [...known].filter((day) => isOver(day) && isOpen(day))
+  if (closing.length === 0) return []
+  const ranges = withDays([...closed_days, ...settled_days], closing)
+  for (let i = 1; i < ranges.length; i++) {
+    const [[, last], [first]] = [ranges[i - 1] as DayRange, ranges[i] as DayRange]
+    if ((startOf(first) - startOf(last)) / DAY_MS - 1 > MAX_GAP_DAYS) continue
+    for (let day = dayAfter(last); day < first && isOver(day); day = dayAfter(day)) closing.push(day)
+  }
+  return closing
+}
+
+/** The days that the ledger has folders of. */
+export async function foldersOfDays(store: ObjectStore, paths: Paths): Promise<string[]> {
+  const days: string[] = []
+  for await (const name of store.folders(paths.ledger)) if (DAY.test(name)) days.push(name)
+  return days
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/
+
+/** Days that are listed side by side. */
+const LISTED_TOGETHER = 16
+
+/**
+ * Everything in the ledger but what lies in settled days, in byte order. `known` are days that are there for sure: they are
+ * listed while the others are looked for. What is listed never depends on a clock.
+ */
+export async function* unsettledPaths(
+  store: ObjectStore,
+  paths: Paths,
+  manifest: Manifest,
+  known: readonly string[] = [],
+): AsyncGenerator<string> {
+  if ((manifest.settled_days ?? []).length === 0) {
+    for await (const { path } of store.list(paths.ledger)) yield path
+    return
+  }
+  const isWanted = (day: string): boolean => !isSettled(manifest, day)
+  const first = known.filter(isWanted)
+  const [folders, ...listed] = await Promise.all([
+    foldersOfDays(store, paths),
+    ...first.map((day) => pathsOf(store, paths, day)),
+  ])
+  const found = new Map(first.map((day, i) => [day, listed[i] as string[]]))
+  const others = folders.filter((day) => isWanted(day) && !found.has(day))
+  for (let start = 0; start < others.length; start += LISTED_TOGETHER) {
+    const days = others.slice(start, start + LISTED_TOGETHER)
+    const lists = await Promise.all(days.map((day) => pathsOf(store, paths, day)))
+    days.forEach((day, i) => {
+      found.set(day, lists[i] as string[])
+    })
+  }
+  for (const day of [...found.keys()].sort()) yield* found.get(day) as string[]
+}
+
+/** The paths in the folder of one day. */
+export async function pathsOf(store: ObjectStore, paths: Paths, day: string): Promise<string[]> {
+  const found: string[] = []
+  for await (const { path } of store.list(paths.day(day))) found.push(path)
+  return found
+}

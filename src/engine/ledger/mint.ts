@@ -1,0 +1,149 @@
+import { ServoError } from '../../lib/error.ts'
+import { canonicalJson } from '../../lib/json.ts'
+import { toIso } from '../../lib/time.ts'
+import type { UlidSource } from '../../lib/ulid.ts'
+import { badFreeText, type Envelope, type FreeText } from '../../model/envelope.ts'
+import type { EventDefinition, NewEvent } from '../../model/event.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Scope } from '../paths.ts'
+
+export interface MintOptions {
+  readonly scope: Scope
+  readonly clock: Clock
+  readonly ulid: UlidSource
+  /** Who writes, e.g. `servo/api`. */
+  readonly source: string
+}
+
+export interface SizeLimits {
+  /** One event. Larger things belong into the object store, with a reference here. */
+  readonly maxEventBytes: number
+  /** One append, and with it one segment: what must be read into memory at once. */
+  readonly maxSegmentBytes: number
+}
+
+export const sizeLimits: SizeLimits = { maxEventBytes: 1 << 20, maxSegmentBytes: 32 << 20 }
+
+/** Events with ids, time and scope, and the text in which they will be stored. */
+export interface Minted {
+  readonly events: readonly Envelope[]
+  /** The same with what each was checked with. */
+  readonly made: readonly Made[]
+  readonly texts: readonly string[]
+  readonly bytes: number
+}
+
+/** An event that was made in this process, and the definition it was checked with. */
+export interface Made {
+  readonly event: Envelope
+  readonly definition: EventDefinition
+}
+
+/** Checks events against their definitions and makes them ready to be written. If one is bad, none is made. */
+export function mintEvents(options: MintOptions, limits: SizeLimits, events: readonly NewEvent[]): Minted {
+  if (events.length === 0) throw new ServoError('invalid', 'empty_append', 'an append needs at least one event')
+  const minted = { events: [] as Envelope[], made: [] as Made[], texts: [] as string[], bytes: 0 }
+  for (const newEvent of events) {
+    const event = envelopeOf(options, newEvent)
+    const text = envelopeText(event)
+    const bytes = Buffer.byteLength(text)
+    if (bytes > limits.maxEventBytes) throw tooLarge(`a ${event.event_type} event`, bytes, limits.maxEventBytes)
+    minted.events.push(event)
+    minted.made.push({ event, definition: newEvent.definition })
+    minted.texts.push(text)
+    minted.bytes += bytes + 1
+  }
+  if (minted.bytes > limits.maxSegmentBytes) throw tooLarge('the batch', minted.bytes, limits.maxSegmentBytes)
+  return minted
+}
+
+function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent): Envelope {
+  const { definition } = event
+  const parsed = definition.parse(event.payload)
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    throw badPayload(definition, issue?.path ?? [], issue?.message ?? 'is not valid')
+  }
+  const unknown = unknownField(event.payload, parsed.data)
+  if (unknown !== undefined) throw badPayload(definition, unknown, 'is not a field of this event')
+  const texts = freeText(event, source, definition.idempotencyKey(parsed.data))
+  const bad = badFreeText(texts)
+  if (bad !== undefined) {
+    throw new ServoError('invalid', 'bad_envelope', `${definition.type}: ${bad.field}: ${bad.message}`, {
+      facts: { event_type: definition.type, field: bad.field },
+    })
+  }
+  const envelope: Envelope = {
+    event_id: ulid(),
+    event_type: definition.type,
+    event_version: definition.version,
+    timestamp: toIso(clock.now()),
+    tenant_id: scope.tenant_id,
+    workspace_id: scope.workspace_id,
+    ...texts,
+    payload: parsed.data,
+  }
+  return envelope
+}
+
+/** The canonical JSON of an envelope. Its members are known, so they need no sorting; what is in them needs escaping. */
+function envelopeText(envelope: Envelope): string {
+  const { actor, causation_id, correlation_id, traceparent } = envelope
+  let text = '{'
+  if (actor !== undefined) text += `"actor":${canonicalJson(actor)},`
+  if (causation_id !== undefined) text += `"causation_id":${canonicalJson(causation_id)},`
+  if (correlation_id !== undefined) text += `"correlation_id":${canonicalJson(correlation_id)},`
+  text += `"event_id":"${envelope.event_id}","event_type":${canonicalJson(envelope.event_type)},"event_version":${envelope.event_version}`
+  text += `,"idempotency_key":${canonicalJson(envelope.idempotency_key)},"payload":${canonicalJson(envelope.payload)}`
+  text += `,"source":${canonicalJson(envelope.source)},"tenant_id":"${envelope.tenant_id}","timestamp":"${envelope.timestamp}"`
+  if (traceparent !== undefined) text += `,"traceparent":${canonicalJson(traceparent)}`
+  return `${text},"workspace_id":"${envelope.workspace_id}"}`
+}
+
+/** Optional members are absent, not undefined: an envelope looks the same before it was stored and after. */
+function freeText(event: NewEvent, source: string, idempotencyKey: string): FreeText {
+  const texts: { -readonly [K in keyof FreeText]: FreeText[K] } = { source, idempotency_key: idempotencyKey }
+  if (event.correlation_id !== undefined) texts.correlation_id = event.correlation_id
+  if (event.causation_id !== undefined) texts.causation_id = event.causation_id
+  if (event.traceparent !== undefined) texts.traceparent = event.traceparent
+  if (event.actor !== undefined) texts.actor = event.actor
+  return texts
+}
+
+function badPayload(definition: EventDefinition, path: readonly PropertyKey[], why: string): ServoError {
+  const field = ['payload', ...path.map(String)].join('.')
+  return new ServoError('invalid', 'bad_payload', `${definition.type}: ${field}: ${why}`, {
+    hint: `See the ${definition.type} event in the reference for what it holds.`,
+    facts: { event_type: definition.type, field },
+  })
+}
+
+/**
+ * Where the input has something that checking it left out: a misspelt field would be a fact that nobody recorded. What
+ * was passed through unseen is copied on the way, because a caller that changes it later must not change what is folded.
+ */
+function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefined {
+  if (!isObject(input) || !isObject(checked)) return undefined
+  for (const key of Array.isArray(input) ? input.keys() : Object.keys(input)) {
+    const value = input[key]
+    if (value === undefined) continue
+    const known = checked[key]
+    if (known === value) {
+      if (isObject(value)) checked[key] = JSON.parse(canonicalJson(value))
+      continue
+    }
+    if (!Object.hasOwn(checked, key)) return [key]
+    const deeper = unknownField(value, known)
+    if (deeper !== undefined) return [key, ...deeper]
+  }
+  return undefined
+}
+
+const isObject = (value: unknown): value is Record<PropertyKey, unknown> => typeof value === 'object' && value !== null
+
+function tooLarge(what: string, bytes: number, limit: number): ServoError {
+  return new ServoError('invalid', 'too_large', `${what} has ${bytes} bytes, the limit is ${limit}`, {
+    hint: 'Store large values as objects and put a reference into the event, or split the batch.',
+    facts: { bytes, limit },
+  })
+}

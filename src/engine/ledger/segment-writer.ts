@@ -1,0 +1,215 @@
+import { isServoError, ServoError } from '../../lib/error.ts'
+import { MINUTE_MS, utcDay } from '../../lib/time.ts'
+import { type UlidSource, ulidAfter, ulidAt, ulidTime } from '../../lib/ulid.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import type { Paths } from '../paths.ts'
+import { startOfDay } from './days.ts'
+import { encodeSegment } from './segment.ts'
+
+/** What becomes one segment: the canonical text of each of its events. */
+export interface Batch {
+  readonly texts: readonly string[]
+}
+
+/** Who has something to write. The writer asks it for the next batch when the one before is durable. */
+export interface SegmentOwner<B extends Batch> {
+  /** Awaited before the first batch is taken and after each write: what came meanwhile goes into the next one. */
+  prepare?(): Promise<void>
+  /** The next batch, if there is one. */
+  take(): B | undefined
+  /** From now on the batch may be found in the ledger under this name, and no longer counts under the one before. */
+  named?(batch: B, ulid: string): void
+  /** The batch is durable under this name. */
+  written(batch: B, ulid: string): void
+  /** The batch was given up. An attempt of which nobody heard may have got through. */
+  failed(batch: B, error: unknown): void
+}
+
+/** Which days of the ledger may be written to. What is written to a day that is closed might never be read. */
+export interface WritableDays {
+  /** The first day from this one on that is open. */
+  openFrom(day: string): string
+  /** Learns which days are closed, unless it did so within the last `maxAgeMs`. Omitted by the leader, which closes days itself. */
+  learn?(maxAgeMs: number): Promise<void>
+}
+
+export interface SegmentWriterOptions {
+  readonly store: ObjectStore
+  readonly paths: Paths
+  readonly clock: Clock
+  readonly ulid: UlidSource
+  readonly days: WritableDays
+  /** How often a write is tried before the batch is given up. */
+  readonly maxAttempts?: number
+}
+
+/** A name this old may lie where nobody expects anything new any more. */
+export const REMINT_AFTER_MS = MINUTE_MS
+/** Before a write, what was learnt a while ago will do: it only saves writing twice. After it, only what is so now counts. */
+const LEARN_EVERY_MS = MINUTE_MS
+const MAX_ATTEMPTS = 5
+
+type Outcome = { readonly ulid: string } | { readonly error: unknown }
+
+/**
+ * Writes segments for everybody who appends, and keeps the laws of the ledger: one write is in flight, in order; a write with
+ * an unknown outcome is tried again under the same name with the same bytes; finding those bytes there is success, finding
+ * others means a new name; no name is written that is older than a minute, and nothing counts as written in a day that is closed.
+ */
+export class SegmentWriter<B extends Batch> {
+  readonly #options: SegmentWriterOptions
+  readonly #owner: SegmentOwner<B>
+  #running = Promise.resolve()
+  #isBusy = false
+  #isWriting = false
+  #lastName = ''
+
+  constructor(options: SegmentWriterOptions, owner: SegmentOwner<B>) {
+    this.#options = options
+    this.#owner = owner
+  }
+
+  /** True while a segment is being written at this moment. */
+  get isWriting(): boolean {
+    return this.#isWriting
+  }
+
+  /** True until there is nothing more to write and everybody has heard. */
+  get isBusy(): boolean {
+    return this.#isBusy
+  }
+
+  /** There may be something to write. */
+  wake(): void {
+    if (this.#isBusy) return
+    this.#isBusy = true
+    this.#running = this.#run()
+  }
+
+  /** Resolves when there is nothing to write any more. */
+  async idle(): Promise<void> {
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    try {
+      // Without anything to prepare, the first write goes out at once.
+      if (this.#owner.prepare !== undefined) await this.#owner.prepare()
+      for (let writing = this.#begin(); writing !== undefined; ) {
+        const outcome = await writing.outcome
+        this.#isWriting = false
+        await this.#owner.prepare?.()
+        // The disk has its next before anybody hears of this one: what they do then takes as long as a write.
+        const next = 'ulid' in outcome ? this.#begin() : undefined
+        if ('ulid' in outcome) this.#owner.written(writing.batch, outcome.ulid)
+        else this.#owner.failed(writing.batch, outcome.error)
+        if (next === undefined) await this.#owner.prepare?.()
+        writing = next ?? this.#begin()
+      }
+    } finally {
+      this.#isBusy = false
+    }
+  }
+
+  #begin(): { batch: B; outcome: Promise<Outcome> } | undefined {
+    const batch = this.#owner.take()
+    if (batch === undefined) return undefined
+    this.#isWriting = true
+    const outcome = this.#write(batch).then(
+      (ulid) => ({ ulid }),
+      (error: unknown) => ({ error }),
+    )
+    return { batch, outcome }
+  }
+
+  async #write(batch: B): Promise<string> {
+    const { clock, days, maxAttempts = MAX_ATTEMPTS } = this.#options
+    let named: Named | undefined
+    for (let attempt = 1; ; attempt++) {
+      let failure: unknown
+      let isOutage = false
+      try {
+        if (named !== undefined && (await this.#isStale(named))) named = undefined
+        if (named === undefined) {
+          // For who closes days itself there is nothing to learn, and the first write goes out at once.
+          if (days.learn !== undefined) await days.learn(LEARN_EVERY_MS)
+          named = this.#name(batch)
+        }
+        if (await this.#place(named)) return named.ulid
+        failure = noPlace(named.path)
+        named = undefined
+      } catch (error) {
+        failure = error
+        isOutage = true
+      }
+      if (attempt >= maxAttempts || !isServoError(failure, 'unavailable')) throw failure
+      if (isOutage) await clock.sleep(backoffMs(attempt))
+    }
+  }
+
+  /** Whether a name is too old to be written. An earlier try may have got through unheard: then this is where the segment is. */
+  async #isStale(named: Named): Promise<boolean> {
+    if (this.#options.clock.now() - ulidTime(named.ulid) <= REMINT_AFTER_MS) return false
+    return !(await this.#holds(named).catch(() => false))
+  }
+
+  /** Writes a segment, and says whether it lies where it will be found. Only then may it be acknowledged. */
+  async #place(named: Named): Promise<boolean> {
+    const { days } = this.#options
+    if (!(await this.#create(named))) return false
+    if (days.learn === undefined) return true
+    await days.learn(0)
+    const day = utcDay(ulidTime(named.ulid))
+    // Closed by the leader meanwhile: the same events under another name are the same facts.
+    return days.openFrom(day) === day
+  }
+
+  #name(batch: B): Named {
+    const ulid = this.#mint()
+    this.#owner.named?.(batch, ulid)
+    const { paths } = this.#options
+    return { ulid, path: paths.segment(ulid), bytes: encodeSegment(ulid, batch.texts) }
+  }
+
+  /** Names grow, and are of days that are open: if today is closed, of the first moment of the next day that is not. */
+  #mint(): string {
+    let ulid = this.#options.ulid()
+    if (ulid <= this.#lastName) ulid = ulidAfter(this.#lastName)
+    const day = utcDay(ulidTime(ulid))
+    const open = this.#options.days.openFrom(day)
+    if (open !== day) ulid = ulidAt(startOfDay(open), ulid)
+    this.#lastName = ulid
+    return ulid
+  }
+
+  /** A write that timed out may have succeeded; its retry then finds its own bytes there, and that is success. */
+  async #create(named: Named): Promise<boolean> {
+    return (await this.#options.store.create(named.path, named.bytes)) === 'written' || (await this.#holds(named))
+  }
+
+  async #holds({ path, bytes }: Named): Promise<boolean> {
+    const found = await this.#options.store.get(path)
+    return found !== undefined && Buffer.compare(found, bytes) === 0
+  }
+}
+
+interface Named {
+  readonly ulid: string
+  readonly path: string
+  readonly bytes: Uint8Array
+}
+
+/** How long to wait before the next try of a write. */
+const backoffMs = (attempt: number): number => Math.min(2_000, 25 * 2 ** attempt)
+
+const noPlace = (path: string): ServoError =>
+  new ServoError(
+    'unavailable',
+    'no_place',
+    `${path} is another segment or lies in a day that is closed, as did the names before it`,
+    {
+      hint: "Try again. If that does not help, check this machine's clock.",
+      facts: { path },
+    },
+  )

@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { ServoError } from '../../lib/error.ts'
+import { type Envelope, envelopeSchema } from '../../model/envelope.ts'
+import type { Scope } from '../paths.ts'
+import { openJson, openMembers, sealMembers } from './checksummed-json.ts'
+
+/** One atomic batch of events as the ledger holds it. */
+export interface Segment {
+  readonly ulid: string
+  readonly events: readonly Envelope[]
+}
+
+const segmentSchema = z.compile(z.array(envelopeSchema).min(1))
+
+/** A segment from the canonical text of each of its events. Its name is in it, under its checksum: it cannot pass for another. */
+export function encodeSegment(ulid: string, eventTexts: readonly string[]): Uint8Array {
+  return sealMembers(`"events":[${eventTexts.join(',')}],"segment":"${ulid}"`)
+}
+
+/** Reads a segment from anywhere: whole, of this scope, and with proper envelopes, or not at all. */
+export function decodeSegment(bytes: Uint8Array, path: string, scope: Scope): Envelope[] {
+  const parsed = segmentSchema.safeParse(open(bytes, path))
+  if (!parsed.success) {
+    throw new ServoError(
+      'corrupt',
+      'bad_segment',
+      `${path} does not hold event envelopes: ${parsed.error.issues[0]?.message ?? 'unknown reason'}`,
+      {
+        hint: 'Something other than Servo wrote it. Move it out of the ledger.',
+        facts: { path },
+      },
+    )
+  }
+  for (const event of parsed.data) {
+    if (event.tenant_id !== scope.tenant_id || event.workspace_id !== scope.workspace_id) {
+      throw new ServoError('corrupt', 'foreign_segment', `${path} holds events of ${event.tenant_id}/${event.workspace_id}`, {
+        hint: 'Move it to the ledger it belongs to.',
+        facts: { path },
+      })
+    }
+  }
+  return parsed.data
+}
+
+function open(bytes: Uint8Array, path: string): unknown {
+  if (!isNamed(bytes)) return openJson('events', bytes, path)
+  const { events, segment } = openMembers<{ events: unknown; segment: unknown }>(bytes, path)
+  if (segment !== path.slice(path.lastIndexOf('/') + 1, -'.json'.length)) {
+    throw new ServoError('corrupt', 'misplaced_segment', `${path} holds the segment ${String(segment).slice(0, 40)}`, {
+      hint: 'It was moved, copied or swapped with another. Put it back where it belongs.',
+      facts: { path },
+    })
+  }
+  return events
+}
+
+const CHECKSUM = ',"sha256":"'.length + 64 + '"}'.length
+
+/** Segments of earlier versions have no name in them: their checksum follows the end of the list of events. */
+const isNamed = (bytes: Uint8Array): boolean => bytes.at(-CHECKSUM - 1) === '"'.charCodeAt(0)

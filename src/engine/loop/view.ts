@@ -1,0 +1,175 @@
+import { isServoError } from '../../lib/error.ts'
+import type { Columns } from '../../model/column.ts'
+import type { Registry } from '../../model/event.ts'
+import type { KeyPart } from '../../model/rows.ts'
+import type { RowOf, Table } from '../../model/table.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { Folder } from '../fold/fold.ts'
+import { State } from '../fold/state.ts'
+import { unsettledPaths } from '../ledger/days.ts'
+import { decodeSegment, type Segment } from '../ledger/segment.ts'
+import { Paths, type Scope, segmentUlid } from '../paths.ts'
+import { FoldedSegments } from '../publish/folded-segments.ts'
+import { loadState, readDelta } from '../publish/load-state.ts'
+import { type Manifest, newestManifest } from '../publish/manifest.ts'
+import { type ColdRowsToRead, coldRowsToRead } from '../sorted/cold-rows.ts'
+import { RunReader } from '../sorted/sorted-file.ts'
+
+export interface ViewOptions {
+  readonly store: ObjectStore
+  readonly scope: Scope
+  readonly registry: Registry
+  readonly clock: Clock
+}
+
+/** What a fresh read may cost at most. Past a limit it answers with what it has folded and says so. */
+export interface FreshLimits {
+  readonly maxEvents: number
+  readonly maxTimeMs: number
+}
+
+const freshLimits: FreshLimits = { maxEvents: 5_000, maxTimeMs: 200 }
+
+/** The tables as one manifest has them, for anybody who only reads. Refreshing reads only what is new. */
+export class View {
+  readonly #options: ViewOptions
+  readonly #paths: Paths
+  readonly #reader: RunReader
+  #manifest: Manifest
+  #state: State
+  /** Kept from one fresh read to the next: only what was published since has to be learnt. */
+  readonly #folded: FoldedSegments
+
+  private constructor(options: ViewOptions, manifest: Manifest, state: State) {
+    this.#options = options
+    this.#paths = new Paths(options.scope)
+    this.#reader = new RunReader(options.store)
+    this.#manifest = manifest
+    this.#state = state
+    this.#folded = new FoldedSegments(options.store, manifest)
+  }
+
+  static async open(options: ViewOptions): Promise<View> {
+    const manifest = await newestManifest(options.store, new Paths(options.scope), options.scope)
+    return new View(options, manifest, await loadState(options.store, options.registry, manifest))
+  }
+
+  get manifest(): Manifest {
+    return this.#manifest
+  }
+
+  /** Rows of unfinished work. */
+  get state(): State {
+    return this.#state
+  }
+
+  /** Moves to the newest manifest. Says whether there was one. */
+  async refresh(): Promise<boolean> {
+    const { store, scope, registry } = this.#options
+    const newest = await newestManifest(store, this.#paths, scope, this.#manifest.number)
+    if (newest.number <= this.#manifest.number) return false
+    const held = this.#manifest.publish
+    if (newest.base.publish > held + 1) {
+      this.#state = await loadState(store, registry, newest)
+    } else {
+      const followsBase = newest.base.publish === held + 1
+      const missing = newest.l0.filter((delta) => delta.publish > held).map((delta) => delta.tables)
+      const deltas = await Promise.all(
+        (followsBase ? [newest.base.delta, ...missing] : missing).map((tables) => readDelta(store, this.#state, tables)),
+      )
+      deltas.forEach((apply, i) => {
+        apply()
+        if (followsBase && i === 0) this.#leaveSealed()
+      })
+    }
+    this.#manifest = newest
+    this.#folded.follow(newest)
+    return true
+  }
+
+  /** A cold row by its key, whatever files hold it. */
+  async lookup<C extends Columns>(table: Table<C>, ...key: KeyPart[]): Promise<RowOf<C> | undefined> {
+    const [row] = await this.coldRows(table).lookup([key])
+    return row as RowOf<C> | undefined
+  }
+
+  /** A cold table for whoever goes through many of its rows, as this state has it: the view's own, or a fresh one. */
+  coldRows(table: Table, state: State = this.#state): ColdRowsToRead {
+    const runs = this.#manifest.runs[table.name] ?? []
+    return coldRowsToRead(table, {
+      runs,
+      memory: state.coldTable(table),
+      reader: this.#reader,
+      stored: (keys) => this.#reader.lookupMerged(table, runs, keys),
+    })
+  }
+
+  /**
+   * The state with what the ledger holds beyond the newest manifest folded in, in a fork of its own. `complete` is
+   * false when a limit was reached first, or a segment is damaged.
+   */
+  async fresh(limits: Partial<FreshLimits> = {}): Promise<{ state: State; events: number; complete: boolean }> {
+    const { maxEvents, maxTimeMs } = { ...freshLimits, ...limits }
+    const { store, registry, clock } = this.#options
+    const started = clock.now()
+    await this.refresh()
+    const fork = new State(registry, this.#state)
+    const folder = new Folder(registry, fork)
+    const tail = await this.#tail()
+    let events = 0
+    let complete = true
+    let damaged = false
+    for (const ulid of tail) {
+      complete &&= events < maxEvents && clock.now() - started <= maxTimeMs
+      if (!complete) break
+      const segment = await this.#readSegment(store, ulid)
+      damaged ||= segment === 'damaged'
+      if (segment === undefined || segment === 'damaged') continue
+      for (const { table, key } of folder.reads(segment.events)) {
+        const parts = key.filter((part) => part !== undefined)
+        const [stored] = await this.#reader.lookupMerged(table, this.#manifest.runs[table.name] ?? [], [parts])
+        fork.coldTable(table).provide(parts, stored)
+      }
+      for (const event of segment.events) folder.fold(event)
+      events += segment.events.length
+    }
+    return { state: fork, events, complete: complete && !damaged }
+  }
+
+  async #tail(): Promise<string[]> {
+    const ulids: string[] = []
+    for await (const path of unsettledPaths(this.#options.store, this.#paths, this.#manifest)) {
+      const ulid = segmentUlid(path)
+      if (ulid !== undefined) ulids.push(ulid)
+    }
+    return await this.#folded.fresh(ulids)
+  }
+
+  async #readSegment(store: ObjectStore, ulid: string): Promise<Segment | 'damaged' | undefined> {
+    const path = this.#paths.segment(ulid)
+    const bytes = await store.get(path)
+    if (bytes === undefined) return undefined
+    try {
+      return { ulid, events: decodeSegment(bytes, path, this.#options.scope) }
+    } catch (error) {
+      if (isServoError(error, 'corrupt')) return 'damaged'
+      throw error
+    }
+  }
+
+  /** What the base sealed is in history now, and recent cold rows are in its runs. */
+  #leaveSealed(): void {
+    for (const [ownerName, tables] of this.#state.sealed) {
+      const owners = this.#state.hotTable(this.#state.tableNamed(ownerName))
+      for (const table of tables) {
+        const hot = this.#state.hotTable(table)
+        for (const ownerId of [...hot.firstKeys()]) {
+          if (owners.get(ownerId) !== undefined) continue
+          hot.unloadUnder(ownerId)
+        }
+      }
+    }
+    for (const cold of this.#state.coldTables.values()) cold.takeRecent()
+  }
+}

@@ -1,0 +1,57 @@
+import { countWhile } from '../../lib/search.ts'
+import type { KeyPart } from '../../model/rows.ts'
+import type { AnyRow } from '../../model/table.ts'
+import { compareTuples, type KeyTuple } from '../fold/row-merge.ts'
+import { ColumnBlock } from './column-block.ts'
+import type { SkimmedGroup } from './footer.ts'
+import { decodeColumns, type Footer, parseJson, readable, type Slice } from './read.ts'
+import { rowColumns } from './schema.ts'
+
+/** Single rows of a row group: a look-up wants a few of five thousand. */
+export interface BlockRows {
+  /** Where the row with a key is, or -1. */
+  find(key: KeyTuple): number
+  row(at: number): AnyRow
+}
+
+type Cell = (row: number) => unknown
+
+export async function blockRows(footer: Footer, group: SkimmedGroup, slice: Slice): Promise<BlockRows> {
+  const { table, file, plan } = footer
+  const columns = rowColumns(table)
+  const cells = readable(file, () => {
+    const block = new ColumnBlock(footer, group, slice)
+    const found = columns.map(([name]): [string, Cell | undefined] => [
+      name,
+      // Whether a value is missing that must be there is seen by whoever decodes them all.
+      plan.tightened.includes(name) ? undefined : block.cells(name),
+    ])
+    return new Map(found)
+  })
+  const whole = [...cells].flatMap(([name, cell]) => (cell === undefined ? [name] : []))
+  if (whole.length > 0) {
+    for (const [name, values] of await decodeColumns(footer, group, slice, whole)) cells.set(name, (row) => values[row] ?? null)
+  }
+  const ofKey = table.key.map((name) => cells.get(name) as Cell)
+  return {
+    find(key) {
+      const order = (row: number): number =>
+        compareTuples(
+          ofKey.map((cell) => cell(row) as KeyPart),
+          key,
+        )
+      const at = countWhile(group.rows, (row) => order(row) < 0)
+      return at < group.rows && order(at) === 0 ? at : -1
+    },
+    row(at) {
+      return readable(file, () => {
+        const row: AnyRow = {}
+        for (const [name, { kind }] of columns) {
+          const value = cells.get(name)!(at)
+          row[name] = kind === 'json' ? parseJson(value) : value
+        }
+        return row
+      })
+    },
+  }
+}

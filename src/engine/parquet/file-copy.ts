@@ -1,0 +1,118 @@
+import { ServoError } from '../../lib/error.ts'
+import type { KeyPart } from '../../model/rows.ts'
+import type { AnyRow, Table } from '../../model/table.ts'
+import { compareParts, keyText } from '../fold/row-merge.ts'
+import type { Scope } from '../paths.ts'
+import { runFileIndex } from '../sorted/write-file.ts'
+import { valueCopier } from './column-values.ts'
+import { type FileShape, rowColumns } from './schema.ts'
+import { type CopiedColumns, endsGroup, groupWriter, ROW_GROUP_ROWS } from './write.ts'
+
+/**
+ * A file that is still to be encoded: a copy of its rows and what has to be known to make bytes of them, all of it plain data,
+ * because that is half the work of a publish and another thread may do it. Rows come in any order, each key once.
+ */
+export interface FileCopy {
+  readonly table: FileShape
+  readonly scope: Scope
+  readonly codec: 'snappy' | 'zstd'
+  /** Whether rows will be looked up in it by key: a run. */
+  readonly isRun: boolean
+  readonly rows: number
+  /** A column of one value has that value in all rows, as most have in a batch of like work. */
+  readonly columns: CopiedColumns
+}
+
+export interface FileToCopy {
+  readonly table: Table
+  readonly scope: Scope
+  readonly codec?: FileCopy['codec']
+  readonly isRun?: boolean
+  readonly rows: Iterable<AnyRow>
+}
+
+export function copyFile({ table, scope, codec = 'snappy', isRun = false, rows }: FileToCopy): FileCopy {
+  const all = [...rows]
+  const { name, key, columns, stored, digest } = table
+  return {
+    table: { name, key, columns, stored, ...(digest !== undefined && { digest }) },
+    scope,
+    codec,
+    isRun,
+    rows: all.length,
+    columns: rowColumns(table).map(([column]) => copyColumn(all, valueCopier(table, column))),
+  }
+}
+
+function copyColumn(rows: readonly AnyRow[], copyOf: (row: AnyRow) => unknown): unknown[] {
+  const values: unknown[] = []
+  let isSame = true
+  for (const row of rows) {
+    const value = copyOf(row)
+    isSame &&= values.length === 0 || value === values[0]
+    values.push(value)
+  }
+  return isSame ? values.slice(0, 1) : values
+}
+
+/** The bytes of a file, in steps: one for each row group, so that others may have their turn in between. */
+export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array> {
+  const { table, scope, codec, isRun, rows } = copy
+  const writer = groupWriter(table, scope, { codec, ...(isRun && { index: runFileIndex(table) }) })
+  const order = keyOrder(copy)
+  for (let start = 0, end: number; start < rows; start = end) {
+    end = groupEnd(copy, order, start)
+    writer.write(
+      copy.columns.map((values) => (values.length === 1 ? values : order(values, start, end))),
+      end - start,
+    )
+    yield
+  }
+  return writer.finish()
+}
+
+/** Where a row group ends that begins here. */
+function groupEnd({ table, columns, rows }: FileCopy, order: Ordered, start: number): number {
+  const most = Math.min(start + ROW_GROUP_ROWS, rows)
+  const owners = columns[rowColumns(table).findIndex(([name]) => name === table.key[0])]!
+  if (table.digest === undefined || owners.length === 1) return most
+  const own = order(owners, start, most)
+  const end = own.findIndex((next, i) => i > 0 && endsGroup(table, i, own[i - 1], next))
+  return end < 0 ? most : start + end
+}
+
+type Ordered = (values: readonly unknown[], start: number, end: number) => unknown[]
+
+/** How a part of a column reads in the order of keys. */
+function keyOrder({ table, columns, rows }: FileCopy): Ordered {
+  const names = rowColumns(table).map(([name]) => name)
+  // Parts that are the same for all rows decide nothing.
+  const keys = table.key.map((name) => columns[names.indexOf(name)]!).filter((values) => values.length > 1)
+  const compare = (a: number, b: number): number => {
+    for (const values of keys) {
+      const order = compareParts(values[a] as KeyPart, values[b] as KeyPart)
+      if (order !== 0) return order
+    }
+    return 0
+  }
+  const places = Array.from({ length: rows }, (_, row) => row)
+  const isSorted = places.every((row) => row === 0 || compare(row - 1, row) < 0)
+  if (isSorted) return (values, start, end) => values.slice(start, end)
+  places.sort(compare)
+  for (let i = 1; i < rows; i++) {
+    const row = places[i]!
+    if (compare(places[i - 1]!, row) === 0)
+      throw keyTwice(
+        table,
+        keys.map((values) => values[row] as KeyPart),
+      )
+  }
+  return (values, start, end) => places.slice(start, end).map((row) => values[row])
+}
+
+function keyTwice(table: FileShape, key: readonly KeyPart[]): ServoError {
+  return new ServoError('bug', 'key_twice', `a file of ${table.name} would have two rows with the key ${keyText(key)}`, {
+    hint: 'Please report this with the message above; nothing is lost, the ledger has all of it.',
+    facts: { table: table.name, key },
+  })
+}

@@ -1,0 +1,150 @@
+import type { LogicalType, SchemaElement } from 'hyparquet'
+import { ServoError } from '../../lib/error.ts'
+import type { Column } from '../../model/column.ts'
+import type { Table } from '../../model/table.ts'
+import { REPAIR_HINT } from './checked.ts'
+
+/** Files say what they are, so that one given to the wrong reader is noticed. */
+export const FORMAT = '1'
+
+/** As much of a table as its files are made of. Plain data, so that it can go to another thread. */
+export type FileShape = Pick<Table, 'name' | 'key' | 'columns' | 'stored' | 'digest'>
+
+const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
+
+/** The schema of a table's files: `stored`, column by column. */
+export function schemaOf(table: FileShape): SchemaElement[] {
+  const columns = Object.entries(table.stored)
+  return [{ name: 'servo', num_children: columns.length }, ...columns.flatMap(([name, column]) => elementsOf(name, column))]
+}
+
+/**
+ * The schema by which the writer encodes values. It would serialize JSON by its own lights, so it gets our canonical text
+ * as bytes of no kind; the footer must say JSON all the same, and in the old way too, or DuckDB sees a BLOB.
+ */
+export function encodingSchemaOf(table: FileShape): SchemaElement[] {
+  return schemaOf(table).map((element) => {
+    if (element.converted_type !== 'JSON') return element
+    const { converted_type: _, logical_type: __, ...plain } = element
+    return plain
+  })
+}
+
+function elementsOf(name: string, column: Column): SchemaElement[] {
+  const top = { name, repetition_type: column.nullable ? 'OPTIONAL' : 'REQUIRED' } as const
+  switch (column.kind) {
+    case 'string':
+      return [{ ...top, ...TEXT }]
+    case 'int':
+      return [{ ...top, type: 'INT32' }]
+    case 'long':
+      return [{ ...top, type: 'INT64' }]
+    case 'double':
+      return [{ ...top, type: 'DOUBLE' }]
+    case 'boolean':
+      return [{ ...top, type: 'BOOLEAN' }]
+    case 'timestamp':
+      // The writer's own shorthand writes local time; spelled out, DuckDB reads a TIMESTAMP WITH TIME ZONE.
+      return [{ ...top, type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } }]
+    case 'json':
+      return [{ ...top, type: 'BYTE_ARRAY', converted_type: 'JSON', logical_type: { type: 'JSON' } }]
+    case 'strings':
+      return [
+        { ...top, num_children: 1, converted_type: 'LIST', logical_type: { type: 'LIST' } },
+        { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+        { name: 'element', repetition_type: 'REQUIRED', ...TEXT },
+      ]
+    case 'map':
+      return [
+        { ...top, num_children: 1, converted_type: 'MAP', logical_type: { type: 'MAP' } },
+        { name: 'key_value', repetition_type: 'REPEATED', num_children: 2 },
+        { name: 'key', repetition_type: 'REQUIRED', ...TEXT },
+        { name: 'value', repetition_type: 'REQUIRED', ...TEXT },
+      ]
+  }
+}
+
+/** Which of a table's columns a file holds. */
+export interface ReadPlan {
+  readonly present: readonly string[]
+  /** Columns the file allows to be null. */
+  readonly optional: readonly string[]
+  /** Those of them that the table no longer does. */
+  readonly tightened: readonly string[]
+}
+
+/**
+ * Lets a file of an older or newer version of the table be read: columns it lacks are null, columns we do not know are
+ * ignored. What cannot be bridged is named.
+ */
+export function planRead(table: Table, schema: readonly SchemaElement[], file: string): ReadPlan {
+  const found = topLevel(schema)
+  const present: string[] = []
+  const optional: string[] = []
+  for (const [name, column] of rowColumns(table)) {
+    const elements = found.get(name)
+    if (elements === undefined) {
+      if (column.nullable) continue
+      throw mismatch('column_missing', table, name, file, `has no column ${table.name}.${name}, which every row must have`)
+    }
+    const expected = shapeOf(elementsOf(name, column))
+    const actual = shapeOf(elements)
+    if (actual !== expected) {
+      throw mismatch(
+        'column_type_changed',
+        table,
+        name,
+        file,
+        `stores ${table.name}.${name} as ${actual}, which should be ${expected}`,
+      )
+    }
+    present.push(name)
+    if (elements[0]?.repetition_type === 'OPTIONAL') optional.push(name)
+  }
+  return { present, optional, tightened: optional.filter((name) => !table.stored[name]!.nullable) }
+}
+
+/** The columns of a row in memory: those on disk without tenant and workspace, which are the same for all. */
+export function rowColumns(table: FileShape): [string, Column][] {
+  return Object.entries(table.stored).filter(([name]) => name === 'row_version' || name in table.columns)
+}
+
+function topLevel(schema: readonly SchemaElement[]): Map<string, SchemaElement[]> {
+  const found = new Map<string, SchemaElement[]>()
+  for (let i = 1; i < schema.length; ) {
+    const end = subtreeEnd(schema, i)
+    found.set((schema[i] as SchemaElement).name, schema.slice(i, end))
+    i = end
+  }
+  return found
+}
+
+function subtreeEnd(schema: readonly SchemaElement[], start: number): number {
+  let end = start + 1
+  for (let child = 0; child < (schema[start]?.num_children ?? 0); child++) end = subtreeEnd(schema, end)
+  return end
+}
+
+/** The type of a column as text, without its name and without whether it may be null. */
+function shapeOf(elements: readonly SchemaElement[]): string {
+  return elements
+    .map(
+      (element, depth) => `${depth === 0 ? '' : `${element.repetition_type} `}${element.type ?? 'GROUP'}${annotation(element)}`,
+    )
+    .join(' > ')
+}
+
+function annotation(element: SchemaElement): string {
+  const logical: LogicalType | undefined = element.logical_type
+  if (logical === undefined) return element.converted_type === undefined ? '' : `(${element.converted_type})`
+  return logical.type === 'TIMESTAMP'
+    ? `(TIMESTAMP ${logical.unit}${logical.isAdjustedToUTC ? ' UTC' : ''})`
+    : `(${logical.type})`
+}
+
+function mismatch(code: string, table: Table, column: string, file: string, what: string): ServoError {
+  return new ServoError('corrupt', code, `${file} ${what}`, {
+    hint: REPAIR_HINT,
+    facts: { path: file, table: table.name, column },
+  })
+}

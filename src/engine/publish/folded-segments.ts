@@ -1,0 +1,113 @@
+import { utcDay } from '../../lib/time.ts'
+import { ulidTime } from '../../lib/ulid.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { openJson } from '../ledger/checksummed-json.ts'
+import { isSettled } from '../ledger/days.ts'
+import { getChecked } from '../parquet/checked.ts'
+import type { Manifest, OrderEntry, OrderedPublish } from './manifest.ts'
+import { readEntriesBackwards } from './page-list.ts'
+
+export async function readOrder(store: ObjectStore, entry: OrderEntry): Promise<OrderedPublish[]> {
+  return openJson<OrderedPublish[]>('order', await getChecked(store, entry), entry.path)
+}
+
+const dayOf = (ulid: string): string => utcDay(ulidTime(ulid))
+
+/**
+ * Which segments have been folded. A largest-id watermark would lose a segment whose writer's clock is behind, so this
+ * is an exact set: in memory by day, and read back from the recorded order when a question goes further.
+ */
+export class FoldedSegments {
+  readonly #store: ObjectStore
+  #manifest: Manifest
+  readonly #known = new Set<string>()
+  /** Of these days everything is in the set that was published up to a publish. */
+  readonly #learnt = new Map<string, number>()
+  #forgotten: Manifest['settled_days']
+
+  constructor(store: ObjectStore, manifest: Manifest) {
+    this.#store = store
+    this.#manifest = manifest
+    this.#forgotten = manifest.settled_days
+    this.#addDeltas()
+  }
+
+  add(ulid: string): void {
+    this.#known.add(ulid)
+  }
+
+  /** It has turned out that the segment has another name. */
+  remove(ulid: string): void {
+    this.#known.delete(ulid)
+  }
+
+  /** Whether a segment is known here to be folded, without looking further. */
+  has(ulid: string): boolean {
+    return this.#known.has(ulid)
+  }
+
+  /** Those that have not been folded, in the order given and each once. */
+  async fresh(ulids: readonly string[]): Promise<string[]> {
+    // A segment that is known needs no look at the others of its day.
+    const unknown = [...new Set(ulids)].filter((ulid) => !this.#known.has(ulid))
+    // What is newer than everything that was published when this began cannot be among it.
+    const through = this.#manifest.watermarks.events_processed_through ?? ''
+    await this.#learn(new Set(unknown.filter((ulid) => ulid <= through).map(dayOf)))
+    return unknown.filter((ulid) => !this.#known.has(ulid))
+  }
+
+  /** Whether all of these were folded. */
+  async haveAll(ulids: readonly string[]): Promise<boolean> {
+    return (await this.fresh(ulids)).length === 0
+  }
+
+  /** Moves on to a newer manifest that somebody else has published. */
+  follow(manifest: Manifest): void {
+    this.#manifest = manifest
+    this.#addDeltas()
+  }
+
+  /**
+   * Moves on to a manifest of whoever adds here, and forgets what lies in settled days and is in its recorded order; a question
+   * about that reads it again.
+   */
+  forgetSettled(manifest: Manifest, unpublished: Iterable<string>): void {
+    if (manifest.settled_days === this.#forgotten) return
+    this.#forgotten = manifest.settled_days
+    this.#manifest = manifest
+    const kept = new Set([...unpublished, ...manifest.l0.flatMap((delta) => delta.segments)])
+    for (const ulid of this.#known) if (!kept.has(ulid) && isSettled(manifest, dayOf(ulid))) this.#known.delete(ulid)
+    for (const day of this.#learnt.keys()) {
+      if (isSettled(manifest, day)) this.#learnt.delete(day)
+      else this.#learnt.set(day, manifest.publish)
+    }
+  }
+
+  #addDeltas(): void {
+    for (const delta of this.#manifest.l0) for (const segment of delta.segments) this.#known.add(segment)
+  }
+
+  /** Reads what the recorded order has of these days, as far as that is not known. */
+  async #learn(days: ReadonlySet<string>): Promise<void> {
+    let from = Number.POSITIVE_INFINITY
+    for (const day of days) from = Math.min(from, this.#unknownFrom(day))
+    if (from <= this.#manifest.publish) {
+      for await (const entry of readEntriesBackwards(this.#store, this.#manifest.order)) {
+        if (entry.publish < from) break
+        for (const { segments } of await readOrder(this.#store, entry)) {
+          for (const segment of segments) if (days.has(dayOf(segment))) this.#known.add(segment)
+        }
+      }
+    }
+    for (const day of days) this.#learnt.set(day, this.#manifest.publish)
+  }
+
+  /** The first publish that may have folded something of this day that is not known here. */
+  #unknownFrom(day: string): number {
+    const learnt = this.#learnt.get(day)
+    if (learnt !== undefined) return learnt + 1
+    const { first_publishes } = this.#manifest
+    if (first_publishes === undefined || isSettled(this.#manifest, day)) return 0
+    return first_publishes[day] ?? Number.POSITIVE_INFINITY
+  }
+}

@@ -1,0 +1,142 @@
+import { MINUTE_MS, toMs } from '../../lib/time.ts'
+import type { Registry } from '../../model/event.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { allTables } from '../fold/state.ts'
+import { checkLeads, type Leading } from '../ledger/leading.ts'
+import type { FileRef } from '../parquet/checked.ts'
+import { type Layer, numberOf, Paths, type Scope } from '../paths.ts'
+import { boundaryOf, directFiles, type Manifest, manifestNumbers, readManifest } from './manifest.ts'
+import { type PageList, readEntriesBackwards } from './page-list.ts'
+
+export interface GarbageOptions {
+  readonly store: ObjectStore
+  readonly scope: Scope
+  readonly registry: Registry
+  readonly clock: Clock
+  /** How long a manifest and its files stay after a newer one, for readers that hold it. Longer than any query runs. */
+  readonly graceMs?: number
+  /** Nothing is deleted once somebody else leads. */
+  readonly lease?: Leading
+}
+
+export interface GarbageReport {
+  readonly manifests: number
+  readonly files: number
+  /** The lowest manifest that is kept. */
+  readonly boundary: number
+}
+
+const DEFAULT_GRACE_MS = 15 * MINUTE_MS
+
+/**
+ * Removes what no kept manifest names: superseded files, orphans of compactors that died or were overtaken, history
+ * past its retention, and old manifests themselves. Safe to run anywhere, at any time, twice, or after a long pause:
+ * a later manifest names only files that an earlier one named or that are newer than it, so a stale collector's
+ * knowledge is never wrong, only incomplete.
+ */
+export async function collectGarbage(options: GarbageOptions): Promise<GarbageReport> {
+  const { store, scope, clock } = options
+  const paths = new Paths(scope)
+  const kept: Manifest[] = []
+  const dropped: number[] = []
+  const passed = await boundaryOf(store, paths)
+  const numbers = await manifestNumbers(store, paths)
+  const deadline = clock.now() - (options.graceMs ?? DEFAULT_GRACE_MS)
+  // Newest first: a manifest is needed for as long as the one after it is younger than the grace period.
+  for (const number of numbers.toReversed()) {
+    const successor = kept.at(-1)
+    if (dropped.length > 0 || number < passed || (successor !== undefined && toMs(successor.published_at) < deadline)) {
+      dropped.push(number)
+      continue
+    }
+    const manifest = await readManifest(store, paths, scope, number)
+    if (manifest !== undefined) kept.push(manifest)
+  }
+  const oldest = kept.at(-1)
+  const newest = kept[0]
+  if (oldest === undefined || newest === undefined) return { manifests: 0, files: 0, boundary: 0 }
+
+  await checkLeads(options.lease)
+  // The boundary first, durably: a paused compactor that then creates a manifest at a freed number will notice.
+  if (dropped.length > 0) await store.create(paths.boundary(oldest.number), new Uint8Array())
+  for (const number of dropped) await store.delete(paths.manifest(number))
+  const files = await collectFiles(options, paths, kept, newest)
+  await collectBoundaries(store, paths, oldest.number)
+  return { manifests: dropped.length, files, boundary: oldest.number }
+}
+
+async function collectFiles(
+  { store, registry }: GarbageOptions,
+  paths: Paths,
+  kept: readonly Manifest[],
+  newest: Manifest,
+): Promise<number> {
+  const live = new Set(kept.flatMap((manifest) => [...directFiles(manifest)].map((file) => file.path)))
+  let removed = 0
+  const sweep = async (prefix: string, isLive: (path: string) => boolean, from = 0, after?: string): Promise<void> => {
+    for await (const { path } of store.list(prefix, after === undefined ? {} : { after })) {
+      const publish = numberOf(path)
+      // Beyond the newest publish that is known here, a file may be one that is about to be named. Not a number: not ours.
+      if (!(publish >= from && publish <= newest.publish) || isLive(path)) continue
+      await store.delete(path)
+      removed += 1
+    }
+  }
+
+  const swept: readonly Layer[] = ['base', 'l0', 'removed', 'runs']
+  const history = await recent(store, newest.history, (entry) => Object.values(entry.tables))
+  const day = history.oldest?.sealed_at.slice(0, 10)
+  for (const table of allTables(registry)) {
+    for (const layer of swept) await sweep(`${paths.table(table.name)}${layer}/`, (path) => live.has(path))
+    if (table.storage.kind !== 'hot' || table.storage.sealedWith === undefined) continue
+    const folder = `${paths.table(table.name)}history/`
+    const expired = Math.min(...kept.map((manifest) => manifest.dropped[table.name] ?? 0))
+    for await (const { path } of store.list(folder)) {
+      if (numberOf(path) >= expired) break
+      if (Number.isNaN(numberOf(path))) continue
+      await store.delete(path)
+      removed += 1
+    }
+    await sweep(folder, (path) => history.paths.has(path), history.from, day && `${folder}${day}`)
+  }
+
+  const order = await recent(store, newest.order, (entry) => [entry])
+  const isOrdered = (path: string): boolean => order.paths.has(path)
+  await sweep(`${paths.state}_order/`, isOrdered, order.from, paths.order(order.from, 0))
+  await sweep(`${paths.state}_order_pages/`, isOrdered, order.from, paths.page('order', order.from, 0, 0))
+  const isHistory = (path: string): boolean => history.paths.has(path)
+  await sweep(`${paths.state}_history_pages/`, isHistory, history.from, paths.page('history', history.from, 0, 0))
+  return removed
+}
+
+interface Recent<E> {
+  /** Files of the entries, and pages of the list. */
+  readonly paths: ReadonlySet<string>
+  /** The oldest publish among them; 0 when this is all there is. */
+  readonly from: number
+  readonly oldest?: E
+}
+
+/** What a list has named lately: another file of that age is an orphan. Older orphans were found by earlier collections. */
+async function recent<E extends { readonly publish: number }>(
+  store: ObjectStore,
+  list: PageList<E>,
+  filesOf: (entry: E) => readonly FileRef[],
+): Promise<Recent<E>> {
+  const paths = new Set<string>()
+  let entries = 0
+  for await (const entry of readEntriesBackwards(store, list, (page) => paths.add(page.path))) {
+    for (const file of filesOf(entry)) paths.add(file.path)
+    entries += 1
+    if (entries >= RECENT_ENTRIES) return { paths, from: entry.publish, oldest: entry }
+  }
+  return { paths, from: 0 }
+}
+
+/** More than can be added to a list between two collections. */
+const RECENT_ENTRIES = 256
+
+async function collectBoundaries(store: ObjectStore, paths: Paths, newest: number): Promise<void> {
+  for await (const { path } of store.list(paths.boundaries)) if (numberOf(path) < newest) await store.delete(path)
+}

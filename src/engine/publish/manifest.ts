@@ -1,0 +1,226 @@
+import { ServoError } from '../../lib/error.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { openJson, sealJson } from '../ledger/checksummed-json.ts'
+import type { DayRange } from '../ledger/days.ts'
+import type { FileRef } from '../parquet/checked.ts'
+import { numberOf, type Paths, type Scope } from '../paths.ts'
+import { emptyList, type PageList } from './page-list.ts'
+
+/** One version of the state: which files, made from which segments. Immutable; creating number n + 1 is the compare-and-swap. */
+export interface Manifest {
+  readonly format: 1
+  readonly tenant_id: string
+  readonly workspace_id: string
+  /** Position in the chain of manifests; there is one per number. */
+  readonly number: number
+  /** Fencing: grows with every compactor that takes over; nobody writes with a lower one after a higher. */
+  readonly epoch: number
+  readonly compactor: string
+  readonly published_at: string
+  /** How many times rows were published; files and list entries carry this number. */
+  readonly publish: number
+  readonly watermarks: Watermarks
+  /** Rows of unfinished work as of one publish, by table. */
+  readonly base: {
+    readonly publish: number
+    readonly tables: Readonly<Record<string, FileRef>>
+    /** What the base changed against the publish before it, for readers that hold that one. */
+    readonly delta: Readonly<Record<string, DeltaFiles>>
+  }
+  /** What changed since, oldest first. */
+  readonly l0: readonly Delta[]
+  readonly l0_count: number
+  readonly l0_rows: number
+  readonly l0_limits: L0Limits
+  /** Sorted files of the cold tables, oldest first. */
+  readonly runs: Readonly<Record<string, readonly RunRef[]>>
+  /** Rows of finished work, one entry per publish that sealed some. */
+  readonly history: PageList<HistoryEntry>
+  /** Segments in the order in which they were consumed, one entry per base. */
+  readonly order: PageList<OrderEntry>
+  /** Days of the ledger in which nobody writes any more. What is in them may not all be folded yet. */
+  readonly closed_days?: readonly DayRange[]
+  /** Days that are closed and completely folded: no start lists them. Manifests of earlier versions have none. */
+  readonly settled_days?: readonly DayRange[]
+  /** For every other day of which something was folded, the first publish that did: the recorded order has nothing of it before. */
+  readonly first_publishes?: Readonly<Record<string, number>>
+  /** Per table: history before this publish was dropped by retention. */
+  readonly dropped: Readonly<Record<string, number>>
+}
+
+export interface Watermarks {
+  /** The largest segment ULID folded. */
+  readonly events_processed_through: string | null
+  readonly last_processed_file: string | null
+  readonly last_processed_at: string | null
+  /** Segments and events folded since the beginning. */
+  readonly segments: number
+  readonly events: number
+}
+
+export interface Delta {
+  readonly publish: number
+  readonly epoch: number
+  readonly published_at: string
+  readonly segments: readonly string[]
+  readonly rows: number
+  readonly tables: Readonly<Record<string, DeltaFiles>>
+}
+
+export interface DeltaFiles {
+  readonly rows?: FileRef
+  /** Keys of rows that are gone. */
+  readonly removed?: FileRef
+}
+
+export interface L0Limits {
+  readonly max_count: number
+  readonly max_rows: number
+  readonly max_age_ms: number
+  readonly max_segments: number
+}
+
+export interface RunRef extends FileRef {
+  /** How many times its rows were merged; runs of a level are merged into one of the next when there are enough. */
+  readonly level: number
+  /** Look-ups read the footer without the rest of the file, so it has a checksum of its own. */
+  readonly footer_crc32: number
+  /** So that it is read at once. Manifests of earlier versions do not tell. */
+  readonly footer_bytes?: number
+}
+
+export interface HistoryEntry {
+  readonly publish: number
+  readonly sealed_at: string
+  readonly tables: Readonly<Record<string, FileRef>>
+}
+
+/** A file that lists the segments of some publishes. */
+export interface OrderEntry extends FileRef {
+  readonly publish: number
+}
+
+/** One publish as a rebuild repeats it. */
+export interface OrderedPublish {
+  readonly publish: number
+  readonly epoch: number
+  readonly kind: 'delta' | 'base'
+  readonly published_at: string
+  readonly segments: readonly string[]
+  /** Decides which rows a base leaves out, so a rebuild must know it. */
+  readonly retention?: Readonly<Record<string, number>>
+}
+
+export const defaultL0Limits: L0Limits = { max_count: 64, max_rows: 50_000, max_age_ms: 600_000, max_segments: 4_000 }
+
+export function genesis(scope: Scope): Manifest {
+  return {
+    format: 1,
+    ...scope,
+    number: 0,
+    epoch: 0,
+    compactor: '',
+    published_at: '1970-01-01T00:00:00.000Z',
+    publish: 0,
+    watermarks: {
+      events_processed_through: null,
+      last_processed_file: null,
+      last_processed_at: null,
+      segments: 0,
+      events: 0,
+    },
+    base: { publish: 0, tables: {}, delta: {} },
+    l0: [],
+    l0_count: 0,
+    l0_rows: 0,
+    l0_limits: defaultL0Limits,
+    runs: {},
+    history: emptyList(),
+    order: emptyList(),
+    closed_days: [],
+    settled_days: [],
+    first_publishes: {},
+    dropped: {},
+  }
+}
+
+export const encodeManifest = (manifest: Manifest): Uint8Array => sealJson('manifest', manifest)
+
+export function decodeManifest(bytes: Uint8Array, path: string, scope: Scope): Manifest {
+  const manifest = openJson<Manifest>('manifest', bytes, path)
+  if (manifest.format !== 1) {
+    throw new ServoError(
+      'corrupt',
+      'unknown_format',
+      `${path} has format ${String(manifest.format)}, this version of Servo reads format 1`,
+      { hint: 'Upgrade Servo.', facts: { path } },
+    )
+  }
+  if (
+    manifest.tenant_id !== scope.tenant_id ||
+    manifest.workspace_id !== scope.workspace_id ||
+    manifest.number !== numberOf(path)
+  ) {
+    throw new ServoError(
+      'corrupt',
+      'misplaced_manifest',
+      `${path} is the manifest ${manifest.number} of ${manifest.tenant_id}/${manifest.workspace_id}`,
+      { hint: 'Put it back where it belongs.', facts: { path } },
+    )
+  }
+  return manifest
+}
+
+/** Numbers of the manifests that are there, ascending. */
+export async function manifestNumbers(store: ObjectStore, paths: Paths, after = 0): Promise<number[]> {
+  const numbers: number[] = []
+  for await (const { path } of store.list(paths.manifests, after > 0 ? { after: paths.manifest(after) } : {})) {
+    const number = numberOf(path)
+    if (Number.isInteger(number) && path === paths.manifest(number)) numbers.push(number)
+  }
+  return numbers
+}
+
+/**
+ * The lowest manifest that garbage collection keeps. A compactor that was paused may create one below it before it
+ * notices, and die before it deletes it again: what is below is no version of anything.
+ */
+export async function boundaryOf(store: ObjectStore, paths: Paths): Promise<number> {
+  let highest = 0
+  for await (const { path } of store.list(paths.boundaries)) if (numberOf(path) > highest) highest = numberOf(path)
+  return highest
+}
+
+export async function readManifest(
+  store: ObjectStore,
+  paths: Paths,
+  scope: Scope,
+  number: number,
+): Promise<Manifest | undefined> {
+  const path = paths.manifest(number)
+  const bytes = await store.get(path)
+  return bytes === undefined ? undefined : decodeManifest(bytes, path, scope)
+}
+
+/** The newest manifest, or the empty beginning. */
+export async function newestManifest(store: ObjectStore, paths: Paths, scope: Scope, after = 0): Promise<Manifest> {
+  // Between listing and reading, garbage collection may take the newest only if a still newer one is there.
+  for (;;) {
+    const newest = (await manifestNumbers(store, paths, after)).at(-1)
+    if (newest === undefined) return genesis(scope)
+    const manifest = await readManifest(store, paths, scope, newest)
+    if (manifest !== undefined) return manifest
+  }
+}
+
+/** Every file that the manifest itself names. History, order and their pages are reached through the lists. */
+export function* directFiles(manifest: Manifest): Generator<FileRef> {
+  yield* Object.values(manifest.base.tables)
+  for (const tables of [manifest.base.delta, ...manifest.l0.map((delta) => delta.tables)]) {
+    for (const { rows, removed } of Object.values(tables)) {
+      if (rows !== undefined) yield rows
+      if (removed !== undefined) yield removed
+    }
+  }
+  for (const runs of Object.values(manifest.runs)) yield* runs
+}

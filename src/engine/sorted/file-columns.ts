@@ -1,0 +1,94 @@
+import { crc32 } from 'node:zlib'
+import { countWhile } from '../../lib/search.ts'
+import type { KeyPart } from '../../model/rows.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { compareParts, type KeyTuple } from '../fold/row-merge.ts'
+import { unreadable } from '../parquet/checked.ts'
+import { ColumnBlock } from '../parquet/column-block.ts'
+import { type Digest, type RunDescription, type RunIndex, readRange } from './index-footer.ts'
+
+/** Rows `from` up to, and without, `to` of a block. */
+export interface BlockPart {
+  /** The place of the block among the row groups of the file. */
+  readonly at: number
+  readonly block: ColumnBlock
+  readonly from: number
+  readonly to: number
+  /** For a block that is part of it whole: its first key and its last, or else the first of the block after it. */
+  readonly ends?: { readonly first: KeyTuple; readonly last?: KeyTuple; readonly next?: KeyTuple | undefined }
+}
+
+/** One request for many row groups, not so many that memory notices. */
+const READ_BYTES = 4 * 1024 * 1024
+
+/** The columns of all rows of a run whose key begins so, in key order. Reads only the row groups that may hold some. */
+export async function* runColumns(
+  store: ObjectStore,
+  index: RunIndex,
+  first: KeyPart,
+  isWanted: (group: number) => boolean = () => true,
+): AsyncGenerator<BlockPart> {
+  const { footer, groups, ref } = index
+  const among = groupsWith(index, first)
+  const last = among.at(-1) ?? -1
+  for (let from = among[0] ?? 0; from <= last; ) {
+    if (!isWanted(from)) {
+      from++
+      continue
+    }
+    let to = from + 1
+    const begin = footer.groups[from]!.start
+    while (to <= last && isWanted(to) && footer.groups[to]!.end - begin <= READ_BYTES) to++
+    const bytes = await readRange(store, ref, begin, footer.groups[to - 1]!.end)
+    for (let at = from; at < to; at++) {
+      const group = footer.groups[at]!
+      const own = bytes.subarray(group.start - begin, group.end - begin)
+      if (crc32(own) !== groups[at]!.crc32) throw unreadable(ref.path, `row group ${at} is damaged`)
+      const block = new ColumnBlock(footer, group, { start: group.start, bytes: own })
+      const ends = endsOf(index, at)
+      const isWhole = ends.first[0] === first && (ends.next ?? ends.last)?.[0] === first
+      const part = isWhole ? { from: 0, to: block.rows, ends } : partOf(block, footer.table.key[0] as string, first)
+      if (part.to > part.from) yield { at, block, ...part }
+    }
+    from = to
+  }
+}
+
+/** The row groups of a run that may hold keys that begin so: neighbours. */
+export function groupsWith({ groups }: RunDescription, first: KeyPart): readonly number[] {
+  const last = groups.findLastIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) <= 0)
+  let start = groups.findIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) >= 0)
+  if (start < 0) start = groups.length
+  // What comes before may end with some.
+  if (start > 0 && compareParts(groups[start - 1]?.digest?.last_key?.[0] ?? first, first) >= 0) start--
+  return Array.from({ length: Math.max(0, last - start + 1) }, (_, i) => start + i)
+}
+
+/** The row groups of a run whose keys all begin so, by their place in it. */
+export function* wholeGroups(
+  run: RunDescription,
+  first: KeyPart,
+): Iterable<{ at: number; ends: NonNullable<BlockPart['ends']>; digest: Digest | undefined }> {
+  for (const [at, group] of run.groups.entries()) {
+    if (group.first_key[0] !== first) continue
+    const ends = endsOf(run, at)
+    if ((ends.next ?? ends.last)?.[0] === first) yield { at, ends, digest: group.digest }
+  }
+}
+
+function endsOf({ groups, last_key }: RunDescription, at: number): NonNullable<BlockPart['ends']> {
+  const { first_key: first, digest } = groups[at]!
+  const next = groups[at + 1]?.first_key
+  if (next?.[0] === first[0]) return { first, next }
+  const last = next === undefined ? last_key : digest?.last_key
+  return last ? { first, last } : { first, next }
+}
+
+/** Rows are in key order, so those that begin alike stand together. */
+function partOf(block: ColumnBlock, name: string, first: KeyPart): Pick<BlockPart, 'from' | 'to'> {
+  const texts = block.texts(name)
+  return {
+    from: countWhile(block.rows, (row) => compareParts(texts.at(row), first) < 0),
+    to: countWhile(block.rows, (row) => compareParts(texts.at(row), first) <= 0),
+  }
+}

@@ -1,0 +1,158 @@
+import { crc32 } from 'node:zlib'
+import { readBloomFilter } from 'hyparquet/src/bloom.js'
+import { countWhile } from '../../lib/search.ts'
+import type { Table } from '../../model/table.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { compareTuples, type KeyTuple, keyText } from '../fold/row-merge.ts'
+import { type BlockRows, blockRows } from '../parquet/block-rows.ts'
+import { type FileRef, fileMissing, unreadable } from '../parquet/checked.ts'
+import { type Footer, readFooter } from '../parquet/read.ts'
+import { schemaOf } from '../parquet/schema.ts'
+import { ROW_GROUP_ROWS } from '../parquet/write.ts'
+import type { RunRef } from '../publish/manifest.ts'
+import { mayContain } from './bloom-filter.ts'
+
+/**
+ * What a run says of itself in its footer, as JSON. Parquet's statistics cannot be used to find a key: they keep another
+ * order than ours, and 16 bytes of it. And a part of a file cannot be checked against the SHA-256 of the whole, so the
+ * parts that are read by themselves have a CRC each: "not there" must not come of a bit that fell over.
+ */
+export interface RunDescription {
+  readonly last_key: KeyTuple | null
+  readonly groups: readonly GroupEntry[]
+}
+
+export interface GroupEntry {
+  readonly first_key: KeyTuple
+  readonly crc32: number
+  /** Of the Bloom filter of each part of the key. */
+  readonly filter_crc32: readonly number[]
+  readonly digest?: Digest
+}
+
+/** What can be known of a row group without reading it. */
+export interface Digest {
+  readonly rows: number
+  /** Files of earlier versions do not tell. */
+  readonly last_key?: KeyTuple
+  /** By column: how many rows have no value, and the text that all others have, if it is the same. */
+  readonly columns: Readonly<Record<string, { readonly nulls: number; readonly only?: string }>>
+}
+
+const RUN = 'servo.run'
+
+export function describeRun({ last_key, groups }: RunDescription): Record<string, string> {
+  return { [RUN]: JSON.stringify({ last_key, groups }) }
+}
+
+/** What is known of a run without reading its rows. */
+export interface RunIndex extends RunDescription {
+  readonly ref: FileRef
+  readonly footer: Footer
+}
+
+export async function readRunIndex(store: ObjectStore, table: Table, ref: RunRef): Promise<RunIndex> {
+  const tail = await readTail(store, table, ref)
+  if (crc32(footerIn(tail)) !== ref.footer_crc32) throw damaged(ref, 'its footer')
+  const footer = readFooter(table, tail, ref.path)
+  const text = footer.metadata.get(RUN)
+  if (text === undefined) throw unreadable(ref.path, 'it is not a run: its footer tells no keys')
+  return { ref, footer, ...(JSON.parse(text) as RunDescription) }
+}
+
+/** About what hyparquet-writer spends on one column of one row group, seen from above. */
+const FOOTER_BYTES_PER_CHUNK = 110
+const FOOTER_END = 8
+
+/** The end of a file, at least all of its footer. Where nobody knows its size, which stands at its end, it is guessed first. */
+async function readTail(store: ObjectStore, table: Table, ref: RunRef): Promise<Uint8Array> {
+  const chunks = Math.ceil(ref.rows / ROW_GROUP_ROWS) * schemaOf(table).length
+  const guess = Math.min(ref.bytes, ref.footer_bytes ?? 8192 + chunks * FOOTER_BYTES_PER_CHUNK)
+  const tail = await readRange(store, ref, ref.bytes - guess, ref.bytes)
+  if (tail.length < FOOTER_END) throw unreadable(ref.path, 'it is too short for a Parquet file')
+  const needed = viewOf(tail).getUint32(tail.length - FOOTER_END, true) + FOOTER_END
+  if (needed <= tail.length || needed > ref.bytes) return tail
+  return readRange(store, ref, ref.bytes - needed, ref.bytes)
+}
+
+export function runRef(file: FileRef, bytes: Uint8Array, level: number): RunRef {
+  const footer = footerIn(bytes)
+  return { ...file, level, footer_crc32: crc32(footer), footer_bytes: footer.length }
+}
+
+/** The footer, given a file or the end of one. */
+function footerIn(file: Uint8Array): Uint8Array {
+  const length = viewOf(file).getUint32(file.length - FOOTER_END, true) + FOOTER_END
+  return file.subarray(Math.max(0, file.length - length))
+}
+
+/** Part of a file, all of it. */
+export async function readRange(store: ObjectStore, ref: FileRef, start: number, end: number): Promise<Uint8Array> {
+  const bytes = await store.getRange(ref.path, start, end - start)
+  if (bytes === undefined) throw fileMissing(ref)
+  if (bytes.length !== end - start) throw unreadable(ref.path, `it ends at byte ${start + bytes.length}, not at ${ref.bytes}`)
+  return bytes
+}
+
+/** The row group that would hold a key, or -1 when the key lies outside of the run. */
+export function groupFor({ last_key, groups }: RunIndex, key: KeyTuple): number {
+  if (last_key === null || compareTuples(key, last_key) > 0) return -1
+  return countWhile(groups.length, (at) => compareTuples(groups[at]!.first_key, key) <= 0) - 1
+}
+
+/** The Bloom filters of one row group, by part of the key. */
+export type KeyFilters = readonly Uint32Array[]
+
+/** Where the filters of a row group are: side by side, so this is one range. */
+export function filterRange({ footer, ref }: RunIndex, group: number): { start: number; end: number } {
+  const { blooms } = footer.groups[group]!
+  if (blooms.length !== footer.table.key.length) throw damaged(ref, 'its footer')
+  return { start: blooms[0]!.start, end: blooms.at(-1)!.end }
+}
+
+/** Parses the filters of a row group out of bytes that begin at `start`. */
+export function parseFilters({ footer, groups, ref }: RunIndex, group: number, bytes: Uint8Array, start: number): KeyFilters {
+  return footer.table.key.map((name, i) => {
+    const place = footer.groups[group]!.blooms.find((bloom) => bloom.column === name)
+    const filter = place && parseFilter(bytes.subarray(place.start - start, place.end - start))
+    if (filter === undefined || crc32(filter) !== groups[group]!.filter_crc32[i])
+      throw damaged(ref, `the Bloom filter of ${name}`)
+    return filter
+  })
+}
+
+function parseFilter(bytes: Uint8Array): Uint32Array | undefined {
+  try {
+    return readBloomFilter({ view: viewOf(bytes), offset: 0 })?.blocks
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a key may be in the row group of these filters; false is certain. */
+export function maybeIn(filters: KeyFilters, key: KeyTuple): boolean {
+  return filters.every((filter, i) => mayContain(filter, key[i]!))
+}
+
+/** A row group in one range read. */
+export async function readGroup(store: ObjectStore, { footer, groups, ref }: RunIndex, at: number): Promise<BlockRows> {
+  const group = footer.groups[at]!
+  const bytes = await readRange(store, ref, group.start, group.end)
+  if (crc32(bytes) !== groups[at]!.crc32) throw damaged(ref, `row group ${at}`)
+  return blockRows(footer, group, { start: group.start, bytes })
+}
+
+/** What an index takes in memory, roughly. */
+export function weightOf({ footer, groups }: RunIndex): number {
+  const textOf = ({ first_key, digest }: GroupEntry): string => keyText([...first_key, ...(digest?.last_key ?? [])])
+  const keys = groups.reduce((sum, group) => sum + 2 * textOf(group).length + 400, 0)
+  return 4096 + footer.groups.length * schemaOf(footer.table).length * 128 + keys
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+function damaged(ref: FileRef, part: string): Error {
+  return unreadable(ref.path, `${part} is damaged`)
+}

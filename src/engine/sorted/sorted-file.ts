@@ -1,0 +1,175 @@
+import { ServoError } from '../../lib/error.ts'
+import type { KeyPart } from '../../model/rows.ts'
+import type { AnyRow, Table } from '../../model/table.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { type KeyTuple, keyText, mergeRows } from '../fold/row-merge.ts'
+import type { BlockRows } from '../parquet/block-rows.ts'
+import type { RunRef } from '../publish/manifest.ts'
+import { type BlockPart, runColumns } from './file-columns.ts'
+import {
+  filterRange,
+  groupFor,
+  type KeyFilters,
+  maybeIn,
+  parseFilters,
+  type RunDescription,
+  type RunIndex,
+  readGroup,
+  readRange,
+  readRunIndex,
+  weightOf,
+} from './index-footer.ts'
+import { SizedCache } from './sized-cache.ts'
+
+/*
+ * A run: rows of a cold table in one immutable file, in key order, each key once. Any number of runs may hold versions
+ * of a row; `mergeRows` says what they come to. A run is searched by its footer (the first key of every row group), then
+ * a Bloom filter, then one row group: three range reads at most, none for what is cached.
+ */
+export { mergeRuns, scanRun } from './merge-files.ts'
+export { encodeRun } from './write-file.ts'
+
+export interface RunReaderOptions {
+  /** For footers and Bloom filters, in bytes, half for each. A million rows take 2 to 3 MB, so this is enough for twenty million. */
+  readonly indexBytes?: number
+  /** Row groups kept decoded, a few MB each: only for look-ups that come in clusters. */
+  readonly rowGroups?: number
+}
+
+/** One decodes while the others wait for the store; more would only pile up in memory. */
+const READS_AT_ONCE = 4
+/** Reading a few filters too many is quicker than asking twice. */
+const FILTER_GAP_BYTES = 64 * 1024
+
+/** Finds rows by key in runs of one store. One reader serves all tables, and shares its memory among them. */
+export class RunReader {
+  readonly #store: ObjectStore
+  readonly #indexes: SizedCache<RunIndex>
+  readonly #filterCache: SizedCache<KeyFilters>
+  readonly #groups: SizedCache<BlockRows>
+
+  constructor(store: ObjectStore, options: RunReaderOptions = {}) {
+    this.#store = store
+    const half = (options.indexBytes ?? 64 * 1024 * 1024) / 2
+    this.#indexes = new SizedCache(half)
+    this.#filterCache = new SizedCache(half)
+    this.#groups = new SizedCache(options.rowGroups ?? 4)
+  }
+
+  /** The rows with these keys, each in the place of its key; undefined for those that are not there. */
+  async lookup(table: Table, ref: RunRef, keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
+    for (const key of keys) checkKey(table, key)
+    const rows = new Array<AnyRow | undefined>(keys.length).fill(undefined)
+    if (keys.length === 0) return rows
+    const index = await this.#index(table, ref)
+    const wanted = new Map<number, number[]>()
+    for (let i = 0; i < keys.length; i++) {
+      const group = groupFor(index, keys[i]!)
+      if (group < 0) continue
+      const others = wanted.get(group)
+      if (others === undefined) wanted.set(group, [i])
+      else others.push(i)
+    }
+    const filters = await this.#filters(index, [...wanted.keys()])
+    const likely: [group: number, keys: number[]][] = []
+    for (const [group, places] of wanted) {
+      const rest = places.filter((i) => maybeIn(filters.get(group)!, keys[i]!))
+      if (rest.length > 0) likely.push([group, rest])
+    }
+    await inParallel(READS_AT_ONCE, likely, async ([group, places]) => {
+      const block = await this.#group(index, group)
+      for (const i of places) {
+        const at = block.find(keys[i]!)
+        if (at >= 0) rows[i] = block.row(at)
+      }
+    })
+    return rows
+  }
+
+  /** The same in several runs at once: what all their versions of a row come to. */
+  async lookupMerged(table: Table, refs: readonly RunRef[], keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
+    const found = await Promise.all(refs.map((ref) => this.lookup(table, ref, keys)))
+    return keys.map((_, i) => {
+      let merged: AnyRow | undefined
+      for (const rows of found) {
+        const row = rows[i]
+        if (row !== undefined) merged = merged === undefined ? row : mergeRows(table, merged, row)
+      }
+      return merged
+    })
+  }
+
+  /** The columns of all rows whose key begins so, or of some of their row groups. */
+  async *columns(table: Table, ref: RunRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncGenerator<BlockPart> {
+    yield* runColumns(this.#store, await this.#index(table, ref), first, isWanted)
+  }
+
+  /** What a run says of its row groups. */
+  describe(table: Table, ref: RunRef): Promise<RunDescription> {
+    return this.#index(table, ref)
+  }
+
+  #index(table: Table, ref: RunRef): Promise<RunIndex> {
+    return this.#indexes.load(ref.path, () => readRunIndex(this.#store, table, ref), weightOf)
+  }
+
+  #group(index: RunIndex, at: number): Promise<BlockRows> {
+    return this.#groups.load(`${index.ref.path}#${at}`, () => readGroup(this.#store, index, at), one)
+  }
+
+  /** The Bloom filters of some row groups. Those of a file lie side by side, so a batch of look-ups makes few reads. */
+  async #filters(index: RunIndex, groups: number[]): Promise<Map<number, KeyFilters>> {
+    const filters = new Map<number, KeyFilters>()
+    const reads: { start: number; end: number; groups: number[] }[] = []
+    for (const at of groups.sort((a, b) => a - b)) {
+      const known = this.#filterCache.get(`${index.ref.path}#${at}`)
+      if (known !== undefined) {
+        filters.set(at, known)
+        continue
+      }
+      const { start, end } = filterRange(index, at)
+      const last = reads.at(-1)
+      if (last === undefined || start - last.end > FILTER_GAP_BYTES) reads.push({ start, end, groups: [at] })
+      else {
+        last.end = end
+        last.groups.push(at)
+      }
+    }
+    await inParallel(READS_AT_ONCE, reads, async (read) => {
+      const bytes = await readRange(this.#store, index.ref, read.start, read.end)
+      for (const at of read.groups) {
+        const parsed = parseFilters(index, at, bytes, read.start)
+        filters.set(at, parsed)
+        this.#filterCache.set(`${index.ref.path}#${at}`, parsed, sizeOf(parsed))
+      }
+    })
+    return filters
+  }
+}
+
+const one = (): number => 1
+
+function sizeOf(filters: KeyFilters): number {
+  return filters.reduce((sum, filter) => sum + filter.byteLength + 128, 0)
+}
+
+/** A key of another type compares as neither smaller nor larger: it would be found everywhere. */
+function checkKey(table: Table, key: KeyTuple): void {
+  const right =
+    key.length === table.key.length &&
+    table.key.every((name, i) => (table.stored[name]!.kind === 'int' ? Number.isInteger(key[i]) : typeof key[i] === 'string'))
+  if (!right) {
+    throw new ServoError('bug', 'bad_key', `${keyText(key)} is not a key of ${table.name} (${table.key.join(', ')})`, {
+      hint: 'A look-up takes every part of the key, in the order of the table.',
+      facts: { table: table.name, key },
+    })
+  }
+}
+
+async function inParallel<T>(limit: number, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const queue = items.values()
+  const worker = async (): Promise<void> => {
+    for (const item of queue) await work(item)
+  }
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker))
+}

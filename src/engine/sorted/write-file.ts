@@ -1,0 +1,74 @@
+import { crc32 } from 'node:zlib'
+import { ServoError } from '../../lib/error.ts'
+import type { KeyPart } from '../../model/rows.ts'
+import type { AnyRow } from '../../model/table.ts'
+import { compareTuples, type KeyTuple, keyText } from '../fold/row-merge.ts'
+import type { FileShape } from '../parquet/schema.ts'
+import { type FileIndex, type TableWriter, tableWriter } from '../parquet/write.ts'
+import type { Scope } from '../paths.ts'
+import { bloomOf } from './bloom-filter.ts'
+import { type Digest, describeRun, type GroupEntry } from './index-footer.ts'
+
+/** A whole run at once, of rows in key order. */
+export function encodeRun(table: FileShape, rows: readonly AnyRow[], scope: Scope): Uint8Array {
+  const writer = runWriter(table, scope)
+  writer.write(rows)
+  return writer.finish()
+}
+
+export function runWriter(table: FileShape, scope: Scope): TableWriter {
+  return tableWriter(table, scope, { codec: 'zstd', index: runFileIndex(table) })
+}
+
+/** Sees to the order of rows, and notes by what the run will be searched and checked. */
+export function runFileIndex(table: FileShape): FileIndex {
+  const groups: GroupEntry[] = []
+  let last: KeyTuple | null = null
+  return {
+    rowGroup(columns, bytes) {
+      const parts = table.key.map((name) => columns.get(name) as readonly KeyPart[])
+      const count = parts[0]!.length
+      for (let i = 0; i < count; i++) {
+        const key = parts.map((values) => values[i]!)
+        if (last !== null && compareTuples(last, key) >= 0) throw notSorted(table, last, key)
+        last = key
+      }
+      // Of all parts of the key: which of them tells rows apart differs from table to table, and a filter of few values
+      // takes a few bytes.
+      const filters = table.key.map((name, i): [string, Uint32Array] => [name, bloomOf(parts[i]!)])
+      groups.push({
+        first_key: parts.map((values) => values[0]!),
+        crc32: crc32(bytes),
+        filter_crc32: filters.map(([, filter]) => crc32(filter)),
+        ...(table.digest !== undefined && {
+          digest: { rows: count, last_key: last!, columns: digestOf(columns, table.digest) },
+        }),
+      })
+      return new Map(filters)
+    },
+    metadata: () => describeRun({ last_key: last, groups }),
+  }
+}
+
+function digestOf(columns: ReadonlyMap<string, readonly unknown[]>, names: readonly string[]): Digest['columns'] {
+  const digest: Record<string, { nulls: number; only?: string }> = {}
+  for (const name of names) {
+    let nulls = 0
+    let only: unknown
+    let isSame = true
+    for (const value of columns.get(name) ?? []) {
+      if (value === null || value === undefined) nulls++
+      else if (only === undefined) only = value
+      else isSame &&= value === only
+    }
+    digest[name] = { nulls, ...(isSame && typeof only === 'string' && { only }) }
+  }
+  return digest
+}
+
+function notSorted(table: FileShape, last: KeyTuple, key: KeyTuple): ServoError {
+  return new ServoError('bug', 'run_not_sorted', `a run of ${table.name} cannot have ${keyText(key)} after ${keyText(last)}`, {
+    hint: 'Rows of a run come in key order, each key once. Sort and merge them first.',
+    facts: { table: table.name, last, key },
+  })
+}

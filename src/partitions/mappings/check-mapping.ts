@@ -1,0 +1,96 @@
+import {
+  type DimensionDefinition,
+  dimensionOf,
+  isTime,
+  namesOf,
+  type PartitionDefinition,
+  timeDefinition,
+} from '../definition.ts'
+import { readKey, writeKey } from '../key.ts'
+import { timeWindows } from '../time/windows.ts'
+import { isLinked, linksOf } from './dimensions.ts'
+import type { PartitionMapping, SimpleMapping } from './mapping.ts'
+import { type MappingProblem, shapeProblems, within } from './mapping-shape.ts'
+
+/** As many keys as one reads in a message before looking elsewhere. */
+const SHOWN = 5
+
+/** Everything that is wrong with a mapping between these definitions, before anything runs. */
+export function checkMapping(
+  mapping: PartitionMapping,
+  downstream: PartitionDefinition | undefined,
+  upstream: PartitionDefinition | undefined,
+): MappingProblem[] {
+  const problems = shapeProblems(mapping, downstream, upstream)
+  if (problems.length > 0 || upstream === undefined) return problems
+  if (!isLinked(mapping) || downstream === undefined) return keyProblems(mapping as SimpleMapping, downstream, upstream)
+  return linksOf(mapping, downstream, upstream).flatMap((link) =>
+    within(
+      link.upstream,
+      keyProblems(link.mapping, dimensionOf(downstream, link.downstream), dimensionOf(upstream, link.upstream)),
+    ),
+  )
+}
+
+function keyProblems(
+  mapping: SimpleMapping,
+  downstream: PartitionDefinition | undefined,
+  upstream: PartitionDefinition | undefined,
+): MappingProblem[] {
+  if (downstream !== undefined && mapping.type === 'identity' && downstream.type === 'keys')
+    return strangers(downstream.keys, upstream, 'upstream')
+  if (mapping.type === 'specific') return strangers(mapping.keys, upstream, 'upstream')
+  if (mapping.type !== 'static') return []
+  return [
+    ...strangers(Object.keys(mapping.keys), upstream, 'upstream'),
+    ...strangers(Object.values(mapping.keys).flat(), downstream, 'downstream'),
+  ]
+}
+
+/** Keys that no partition of the definition can ever have. */
+function strangers(keys: readonly string[], definition: PartitionDefinition | undefined, side: string): MappingProblem[] {
+  if (definition === undefined) return []
+  const could = couldHave(definition)
+  const wrong = [...new Set(keys)].filter((key) => !could(key))
+  if (wrong.length === 0) return []
+  const more = wrong.length > SHOWN ? ` and ${wrong.length - SHOWN} more` : ''
+  return [
+    {
+      code: 'mapping_keys',
+      message: `There are no partitions ${wrong.slice(0, SHOWN).join(', ')}${more} ${side}`,
+      hint:
+        definition.type === 'multi'
+          ? `Write ${namesOf(definition).join('=…,')}=…, in this order and percent-encoded.`
+          : `Use keys that the ${definition.type} partitions ${side} can have.`,
+    },
+  ]
+}
+
+function couldHave(definition: PartitionDefinition): (key: string) => boolean {
+  if (definition.type !== 'multi') return couldHaveOne(definition)
+  const names = namesOf(definition)
+  const could = new Map(Object.entries(definition.dimensions).map(([name, of]) => [name, couldHaveOne(of)]))
+  return (key) => {
+    try {
+      const values = Object.entries(readKey(key))
+      // A table is looked up by text, so the text must be the one that partitions have.
+      return (
+        key === writeKey(Object.fromEntries(values)) &&
+        values.length === names.length &&
+        values.every(([name, value]) => could.get(name)?.(value) === true)
+      )
+    } catch {
+      return false
+    }
+  }
+}
+
+function couldHaveOne(definition: DimensionDefinition): (key: string) => boolean {
+  if (isTime(definition)) {
+    const windows = timeWindows(timeDefinition(definition))
+    return (key) => windows.positionOf(key) !== undefined
+  }
+  if (definition.type === 'dynamic') return () => true
+  const keys = new Set(definition.keys)
+  return (key) => keys.has(key)
+}

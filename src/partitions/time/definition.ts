@@ -1,0 +1,178 @@
+import { type Cron, parseCron } from '../../cron/parse-cron.ts'
+import { Ticks, wallTimesOf } from '../../cron/ticks.ts'
+import { type CountedTicks, TicksWithout } from '../../cron/ticks-without.ts'
+import { FIRST_YEAR, isCounted, LAST_YEAR, WallTimes } from '../../cron/wall-times.ts'
+import type { Zone } from '../../cron/zone.ts'
+import { ServoError } from '../../lib/error.ts'
+import { type Resolution, TimeFormat } from './format.ts'
+
+/** Windows from one tick of an expression to the next, each called by its start. */
+export interface TimeDefinition {
+  readonly cron: string
+  /** IANA name of the zone in which windows begin and end. */
+  readonly timezone: string
+  /** The first window begins at the first tick from here on: a key, a date and time of the zone, an instant with offset, or ms. */
+  readonly start: string | number
+  /** The last window ends here at the latest; given as a key, that window is the first one that is left out. */
+  readonly end?: string | number
+  /** How many windows that have not closed exist already; negative, how many closed ones do not exist yet. */
+  readonly endOffset?: number
+  /** strftime, of the start of a window. */
+  readonly format: string
+  /**
+   * Windows that do not exist: those that begin at a time of an expression, by the clock, and single ones by their key, or by when
+   * they begin. Those around them keep their bounds.
+   */
+  readonly exclusions?: readonly string[]
+}
+
+/** A definition that was checked. */
+export interface Checked {
+  readonly zone: Zone
+  readonly format: TimeFormat
+  readonly everyHour: boolean
+  /** Where windows begin and end, and where those begin that are not left out. */
+  readonly bounds: Ticks
+  readonly starts: CountedTicks
+  readonly startMs: number
+  readonly endMs: number | undefined
+  readonly endOffset: number
+}
+
+export function checkDefinition(definition: TimeDefinition, zone: Zone): Checked {
+  const cron = parseCron(definition.cron)
+  const format = new TimeFormat(definition.format)
+  refuseSharedKeys(cron, format)
+  const startMs = momentOf('start', definition.start, format, zone)
+  const bounds = new Ticks(zone, cron, wallTimesOf(cron), startMs)
+  const windows = { cron, format, zone, bounds, startMs }
+  const starts = startsOf(definition.exclusions ?? [], windows)
+  const { endOffset = 0 } = definition
+  if (!Number.isSafeInteger(endOffset))
+    throw badWindow(
+      `endOffset is ${endOffset}`,
+      'Write a whole number: 1 for one window before it has closed, -1 for one less.',
+    )
+  const endMs = definition.end === undefined ? undefined : endOf(definition.end, windows)
+  if (endMs !== undefined && endMs < startMs)
+    throw badWindow(`start ${definition.start} is after end ${definition.end}`, 'Swap them, or leave end out.')
+  if (starts.next(startMs) === undefined)
+    throw badWindow(`there is no window from ${definition.start} on`, 'Look at exclusions: they leave none.')
+  return { zone, format, everyHour: cron.everyHour, bounds, starts, startMs, endMs, endOffset }
+}
+
+/** A key is the window before which to stop. A Wednesday written like the keys of weeks is none: its week is still open then. */
+function endOf(end: string | number, windows: AllWindows): number {
+  const ms = momentOf('end', end, windows.format, windows.zone)
+  return windowCalled(end, ms, windows) ?? ms
+}
+
+/** Windows before any is left out. */
+interface AllWindows extends Pick<Checked, 'format' | 'zone' | 'bounds' | 'startMs'> {
+  readonly cron: Cron
+}
+
+/** When the window with a key begins: perhaps later than the moment the key says, as a day at six. */
+function windowCalled(key: string | number, ms: number, { format, zone, bounds }: AllWindows): number | undefined {
+  const next = bounds.next(ms)
+  return next !== undefined && format.write(bounds.meantFor(next), zone.stretch(next).offsetMs) === key ? next : undefined
+}
+
+/** Where those windows begin that are not left out. */
+function startsOf(exclusions: readonly string[], windows: AllWindows): CountedTicks {
+  const { cron, format, zone, bounds, startMs } = windows
+  const left: number[] = []
+  const expressions: Cron[] = []
+  for (const text of exclusions) {
+    const ms = readMoment(text, format, zone)
+    if (ms === undefined) {
+      if (!/[\s@]/.test(text))
+        throw badWindow(
+          `exclusions name ${JSON.stringify(text)}, which is no time`,
+          'Write the key of a window, such as a holiday, or a cron expression, such as 0 0 * * SAT,SUN.',
+        )
+      expressions.push(parseCron(text))
+      continue
+    }
+    const begin = windowCalled(text, ms, windows) ?? ms
+    if (bounds.next(begin) !== begin)
+      throw badWindow(`no window begins at ${text}, which exclusions name`, 'Write its key, or the moment at which it begins.')
+    left.push(begin)
+  }
+  const ticks = expressions.length === 0 ? bounds : new Ticks(zone, cron, new WallTimes(cron, expressions), startMs)
+  return left.length === 0 ? ticks : new TicksWithout(ticks, left)
+}
+
+const iso = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:\.(\d{1,3})\d*)?)?)?)?(Z|[+-]\d\d:?\d\d)?$/i
+
+/** The instant of a text or number. Without an offset it is what clocks in the zone show, the first time they do. */
+export function momentOf(of: 'start' | 'end', value: string | number, format: TimeFormat | undefined, zone: Zone): number {
+  const ms = typeof value === 'number' ? value : typeof value === 'string' ? readMoment(value, format, zone) : undefined
+  const hint = `Write a key in the format${format ? ` ${format.text}` : ''}, or 2025-01-15 or 2025-01-15T06:00 or 2025-01-15T06:00:00+01:00.`
+  if (ms === undefined || !Number.isFinite(ms)) throw badWindow(`${of} is ${JSON.stringify(value)}, which is no time`, hint)
+  const year = new Date(ms).getUTCFullYear()
+  if (!(year > FIRST_YEAR && year < LAST_YEAR))
+    throw badWindow(`${of} ${value} is too far away`, `Windows are counted from ${FIRST_YEAR + 1} to ${LAST_YEAR - 1}.`)
+  return ms
+}
+
+function readMoment(text: string, format: TimeFormat | undefined, zone: Zone): number | undefined {
+  const shown = format?.read(text)
+  if (shown !== undefined) return isCounted(shown.wallMs) ? instant(shown.wallMs, shown.offsetMs, zone) : shown.wallMs
+  const found = iso.exec(text)
+  if (found === null) return undefined
+  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', offset] = found
+  const plain = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction.padEnd(3, '0')}Z`
+  const wallMs = Date.parse(plain)
+  // Date.parse takes 30 February for 1 March.
+  if (Number.isNaN(wallMs) || new Date(wallMs).toISOString() !== plain) return undefined
+  if (!isCounted(wallMs)) return wallMs
+  return offset === undefined ? zone.instantOf(wallMs) : wallMs - offsetOf(offset)
+}
+
+const instant = (wallMs: number, offsetMs: number | undefined, zone: Zone) =>
+  offsetMs === undefined ? zone.instantOf(wallMs) : wallMs - offsetMs
+
+function offsetOf(text: string): number {
+  if (text.toUpperCase() === 'Z') return 0
+  const [hours = 0, minutes = 0] = text.slice(1).replace(':', '').match(/\d\d/g)?.map(Number) ?? []
+  return (text.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000
+}
+
+/** How many years have all there are: leap or not, each beginning on any weekday. */
+const CYCLE_YEARS = 28
+
+/** Refuses a format in which two windows have one key. Exclusions are not looked at: what they leave must be right on its own. */
+function refuseSharedKeys(cron: Cron, format: TimeFormat): void {
+  if (!mayShare(cron, format.resolution)) return
+  const walls = wallTimesOf(cron)
+  const last = walls.before(Date.UTC(2000 + CYCLE_YEARS, 0))
+  let [before, key] = [-1, '']
+  for (let index = walls.before(Date.UTC(2000, 0)); index < last; index++) {
+    const wallMs = walls.at(index) as number
+    const next = format.write(wallMs, 0)
+    if (next === key) {
+      const [a, b] = [before, wallMs].map((ms) => new Date(ms).toISOString().slice(0, 19))
+      throw new ServoError(
+        'invalid',
+        'bad_key_format',
+        `the key format ${JSON.stringify(format.text)} is too coarse for ${cron.text}: windows of ${a} and ${b} are both called ${key}`,
+        { hint: 'Add what tells them apart, such as %Y-%m-%dT%H:%M.', facts: { format: format.text, cron: cron.text } },
+      )
+    }
+    before = wallMs
+    key = next
+  }
+}
+
+/** Times of one day share a minute, hour or day when there are several; whether days share a week, month or year must be tried. */
+function mayShare({ hours, minutes, seconds }: Cron, resolution: Resolution): boolean {
+  if (resolution === 'second') return false
+  if (resolution === 'minute') return seconds.length > 1
+  if (resolution === 'hour') return minutes.length * seconds.length > 1
+  return resolution !== 'day' || hours.length * minutes.length * seconds.length > 1
+}
+
+export function badWindow(why: string, hint: string, facts: Record<string, unknown> = {}): ServoError {
+  return new ServoError('invalid', 'bad_window', why, { hint, facts })
+}

@@ -1,0 +1,160 @@
+import { isCounted, LAST_YEAR } from '../../cron/wall-times.ts'
+import { type Zone, zoneNamed } from '../../cron/zone.ts'
+import { badWindow, type Checked, checkDefinition, type TimeDefinition } from './definition.ts'
+import { writeOffset } from './format.ts'
+
+export type { TimeDefinition } from './definition.ts'
+
+export interface TimeWindow {
+  readonly position: number
+  readonly key: string
+  readonly startMs: number
+  readonly endMs: number
+}
+
+/**
+ * All windows of a definition, in order and without end: `end` limits which exist and which keys are known, not `at`.
+ * Nothing is enumerated: an answer costs a few binary searches, and once per year since the start some 80 offsets of its zone.
+ */
+export interface TimeWindows {
+  readonly zone: string
+  /** Windows that exist at `nowMs`: closed ones, plus `endOffset` more (or fewer), never beyond `end`. */
+  count(nowMs: number): number
+  /** By position from the first window, 0; also for windows that do not exist yet. Cheap at any position. */
+  at(position: number): TimeWindow
+  /** The same; undefined beyond the years that are counted. */
+  find(position: number): TimeWindow | undefined
+  /** Position of the last window that is counted, in the year 2199. */
+  last(): number
+  /** Position of the window with this key; undefined when no window, past or future, is called so. */
+  positionOf(key: string): number | undefined
+  /** Position of the last window that starts at or before this instant; -1 before the first. */
+  startingBefore(ms: number): number
+}
+
+/** The zone is an argument for tests that count what is asked of it. */
+export function timeWindows(definition: TimeDefinition, zone: Zone = zoneNamed(definition.timezone)): TimeWindows {
+  return new Windows(checkDefinition(definition, zone))
+}
+
+/**
+ * A key says when its window was meant to begin to within its format. Ticks nearby that are not it: one that clocks jumped
+ * over, and the first of two times they show.
+ */
+const NEARBY = 3
+
+/** Plans ask for the same days of many assets, and for one after the other: a year of days is remembered, and little more. */
+const REMEMBERED = 1_000
+
+class Windows implements TimeWindows {
+  readonly zone: string
+  private readonly of: Checked
+  private readonly first: number
+  /** How many windows end at `end` or before. */
+  private readonly total: number
+  private readonly recent = new Map<number, TimeWindow>()
+  private readonly byKey = new Map<string, number>()
+  private latest = -1
+  private inOrder = false
+
+  constructor(of: Checked) {
+    this.of = of
+    this.zone = of.zone.name
+    this.first = of.starts.rank(of.startMs)
+    this.total = of.endMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, this.closed(of.endMs))
+  }
+
+  count(nowMs: number): number {
+    const count = Math.max(0, Math.min(this.closed(nowMs) + this.of.endOffset, this.total))
+    const isBeyond = this.of.endOffset > 0 && count > 0 && this.find(count - 1) === undefined
+    return isBeyond ? this.last() + 1 : count
+  }
+
+  last(): number {
+    let position = this.startingBefore(Number.MAX_SAFE_INTEGER)
+    // It may have no end that is counted.
+    while (position > 0 && this.find(position) === undefined) position--
+    return position
+  }
+
+  at(position: number): TimeWindow {
+    const window = Number.isSafeInteger(position) && position >= 0 ? this.find(position) : undefined
+    if (window !== undefined) return window
+    const hint = `Positions are whole numbers from 0 on, up to the last window before the year ${LAST_YEAR + 1}.`
+    throw badWindow(`there is no window at position ${position}`, hint, { position })
+  }
+
+  positionOf(key: string): number | undefined {
+    const known = this.byKey.get(key) ?? this.nextIf(key)
+    if (known !== undefined) return known < this.total ? known : undefined
+    const { format, zone, starts, everyHour } = this.of
+    const shown = format.read(key)
+    if (shown === undefined || !isCounted(shown.wallMs)) return undefined
+    const { wallMs, offsetMs } = shown
+    const instant = offsetMs === undefined ? zone.instantOf(wallMs, everyHour ? 'first' : 'last') : wallMs - offsetMs
+    const near = Math.max(0, starts.rank(instant) - this.first)
+    for (let position = near; position < Math.min(near + NEARBY, this.total); position++) {
+      if (this.find(position)?.key === key) return position
+    }
+    return undefined
+  }
+
+  startingBefore(ms: number): number {
+    return Math.max(-1, this.of.starts.rank(Math.floor(ms) + 1) - this.first - 1)
+  }
+
+  /** The window after the last one that was asked for, if it is called so: most who go through keys go in order. */
+  private nextIf(key: string): number | undefined {
+    if (!this.inOrder) return undefined
+    const next = this.find(this.latest + 1)
+    if (next?.key === key) return next.position
+    this.inOrder = false
+    return undefined
+  }
+
+  find(position: number): TimeWindow | undefined {
+    const known = this.recent.get(position)
+    const window = known ?? this.make(position)
+    if (window === undefined) return undefined
+    if (position === this.latest + 1) this.inOrder = true
+    this.latest = position
+    if (known === undefined) this.remember(window)
+    return window
+  }
+
+  private make(position: number): TimeWindow | undefined {
+    const { starts, bounds } = this.of
+    // Where none is left out, a window begins where the one before ends.
+    const before = starts === bounds ? this.recent.get(position - 1)?.endMs : undefined
+    const startMs = before ?? starts.at(this.first + position)
+    const endMs = startMs === undefined ? undefined : bounds.next(startMs + 1)
+    if (startMs === undefined || endMs === undefined) return undefined
+    return { position, key: this.keyOf(startMs, endMs), startMs, endMs }
+  }
+
+  private remember(window: TimeWindow): void {
+    if (this.recent.size >= REMEMBERED) {
+      this.recent.clear()
+      this.byKey.clear()
+    }
+    this.recent.set(window.position, window)
+    this.byKey.set(window.key, window.position)
+  }
+
+  /** How many windows have closed, counted from the first; negative when windows before it would still have to close. */
+  private closed(nowMs: number): number {
+    const bound = this.of.bounds.previous(nowMs)
+    return bound === undefined ? Number.NEGATIVE_INFINITY : this.of.starts.rank(bound) - this.first
+  }
+
+  private keyOf(startMs: number, endMs: number): string {
+    const { zone, format, bounds, everyHour } = this.of
+    const { fromMs, offsetMs, beforeMs } = zone.stretch(startMs)
+    const key = format.write(startMs + offsetMs, offsetMs)
+    // Clocks show this time for the second time.
+    if (everyHour && startMs + offsetMs < fromMs + beforeMs) return format.writesOffset ? key : key + writeOffset(offsetMs)
+    // Where clocks jump past midnight, a window that was to begin at 23:30 begins on the day of the next one.
+    if (startMs !== fromMs || key !== format.write(zone.wallAt(endMs), zone.stretch(endMs).offsetMs)) return key
+    return format.write(bounds.meantFor(startMs), offsetMs)
+  }
+}

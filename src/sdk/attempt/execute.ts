@@ -1,0 +1,127 @@
+import type { AttemptResultInput, InputRef } from '../../contract/dispatch.ts'
+import { messageOf } from '../../lib/error.ts'
+import type { AnyAsset } from '../any-asset.ts'
+import type { BodySettings, Retry } from '../asset-options.ts'
+import type { Checks } from '../check.ts'
+import { invalid, show } from '../invalid.ts'
+import { openPartition, type PartitionText } from '../partition-key.ts'
+import type { AnyPartitions, DynamicPartitions } from '../partitions.ts'
+import { definitionOf } from '../project/definition.ts'
+import { type AnyResource, openResource } from '../resource.ts'
+import type { Context, Log } from './context.ts'
+import { failureOf } from './failure-report.ts'
+import { type CheckResult, checkedMetadata, jsonOf, runChecks } from './findings.ts'
+import { loadInputs } from './inputs.ts'
+import { KeyChanges } from './key-changes.ts'
+import { makeTable, makeValue } from './make.ts'
+import type { ValueStore } from './values.ts'
+
+/** One attempt at an asset: what to make it of, and where to put it. */
+export interface Attempt {
+  readonly partition?: PartitionText | null | undefined
+  /** By the names the body knows them by, as the dispatch has them. */
+  readonly inputs: Readonly<Record<string, InputRef>>
+  /** Already open ones, by the names the body knows them by; the others are opened, with what the environment says. */
+  readonly resources?: Readonly<Record<string, unknown>>
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Aborted with a reason called TimeoutError, the attempt has failed by time; with any other, it was cancelled. */
+  readonly signal: AbortSignal
+  readonly log: Log
+  readonly attempt: number
+  readonly runId: string
+  readonly store: ValueStore
+}
+
+export interface Outcome {
+  /** For the report. Ids, code version and duration are for the caller to add. */
+  readonly result: AttemptResultInput
+  /** What was made: for a table, what can be read of it. */
+  readonly value?: unknown
+  /** What was thrown. */
+  readonly error?: unknown
+}
+
+type Options = BodySettings<Record<string, AnyAsset>, unknown, Record<string, AnyResource>, unknown> & {
+  readonly checks?: Checks<unknown>
+}
+type Output = NonNullable<AttemptResultInput['output']>
+
+/** Runs the body of an asset or a table. Never throws: whatever happens is an outcome. Commands are run by the worker itself. */
+export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<Outcome> {
+  const definition = definitionOf(asset)
+  const options = definition?.options as Options
+  const facts: Record<string, unknown> = {}
+  const checks: CheckResult[] = []
+  const keys = new KeyChanges()
+  const closing: (() => unknown)[] = []
+  try {
+    if (definition?.kind !== 'asset' && definition?.kind !== 'table')
+      throw invalid('no_body', `${definition?.name ?? show(asset)} has no body to run`, 'Run an asset or a table.')
+    const inputs = await loadInputs(asset, options.inputs ?? {}, attempt)
+    const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, { facts, keys, closing })) }
+    // A signal that has fired does not fire again: a body that listens from now on would wait for ever.
+    attempt.signal.throwIfAborted()
+    const made = definition.kind === 'table' ? await makeTable(asset, given, attempt) : await makeValue(asset, given, attempt)
+    const metadata = await checkedMetadata(asset.key, options.metadata, facts)
+    await runChecks(options.checks ?? {}, made.value, attempt.signal, checks)
+    const failed = checks.filter(({ ok, severity }) => !ok && severity === 'error').map(({ name }) => name)
+    const { path, bytes, rows, dataVersion } = made.written ?? {}
+    const output: Output = { path, bytes, rows, data_version: dataVersion, metadata, checks }
+    if (failed.length === 0) return { result: { outcome: 'SUCCEEDED', output, ...keys.carried() }, value: made.value }
+    const error = invalid('check_failed', `${asset.key} does not pass: ${failed.join(', ')}`, 'Look at what the checks found.')
+    return { ...failureOf(error, attempt.signal, retryOf(options), output), value: made.value }
+  } catch (error) {
+    return failureOf(error, attempt.signal, retryOf(options), { metadata: jsonOf(facts), checks })
+  } finally {
+    for (const close of closing.reverse()) await close()
+  }
+}
+
+const retryOf = (options: { retry?: Retry } | undefined): ((error: unknown) => boolean) =>
+  (typeof options?.retry === 'object' ? options.retry.on : undefined) ?? (() => true)
+
+/** What a body leaves behind besides its value. */
+interface Left {
+  readonly facts: Record<string, unknown>
+  readonly keys: KeyChanges
+  readonly closing: (() => unknown)[]
+}
+
+async function contextOf(
+  key: string,
+  options: Options,
+  attempt: Attempt,
+  { facts, keys, closing }: Left,
+): Promise<Record<keyof Context<never, never, never>, unknown>> {
+  const partitions = options.partitions as AnyPartitions | undefined
+  if (partitions !== undefined && !attempt.partition)
+    throw invalid('partition_missing', `${key} has partitions, and none was asked for`, 'Name the partition to make.')
+  const resources: Record<string, unknown> = {}
+  for (const [name, resource] of Object.entries(options.resources ?? {})) {
+    if (attempt.resources !== undefined && Object.hasOwn(attempt.resources, name)) resources[name] = attempt.resources[name]
+    else {
+      const { opened, close } = await openResource(resource, attempt.environment ?? process.env)
+      resources[name] = opened
+      closing.push(() => quietly(close, (error) => attempt.log.warn(`closing ${resource.name} failed: ${messageOf(error)}`)))
+    }
+  }
+  return {
+    partition: partitions && attempt.partition ? openPartition(partitions, attempt.partition) : undefined,
+    resources,
+    attempt: attempt.attempt,
+    runId: attempt.runId,
+    signal: attempt.signal,
+    log: attempt.log,
+    metadata: (more: object) => void Object.assign(facts, more),
+    partitions: (of: DynamicPartitions) => keys.of(of),
+  }
+}
+
+/** The value is made by then: a resource that does not close well is no reason to lose it. */
+async function quietly(action: () => unknown, onError: (error: unknown) => void): Promise<void> {
+  try {
+    await action()
+  } catch (error) {
+    onError(error)
+  }
+}

@@ -1,0 +1,48 @@
+import type { AttemptResultInput, ErrorCategory } from '../../contract/dispatch.ts'
+import { isServoError, messageOf } from '../../lib/error.ts'
+import { isFatal, retryAfterMs } from './failure.ts'
+
+/** Invalid data may be better next time; any other kind of invalid is a mistake in code or configuration, and stays one. */
+const mayPass = ['row_does_not_fit', 'metadata_does_not_fit', 'check_failed']
+
+/** The outcome of an attempt that threw: what to report, and what was thrown. */
+export function failureOf(
+  error: unknown,
+  signal: AbortSignal,
+  retryOn: (error: unknown) => boolean,
+  output: AttemptResultInput['output'],
+): { result: AttemptResultInput; error: unknown } {
+  const timedOut = signal.aborted && (signal.reason as Error | undefined)?.name === 'TimeoutError'
+  const thrown = { message: messageWithHint(error), stack: error instanceof Error ? error.stack : undefined }
+  if (signal.aborted && !timedOut)
+    return { result: { outcome: 'CANCELLED', output, error: { category: 'user', ...thrown, retryable: false } }, error }
+  const category = timedOut ? 'timeout' : categoryOf(error)
+  const described = {
+    category,
+    ...thrown,
+    retryable: isRetryable(error, category, retryOn),
+    retry_after_ms: retryAfterMs(error),
+  }
+  return { result: { outcome: 'FAILED', output, error: described }, error }
+}
+
+function categoryOf(error: unknown): ErrorCategory {
+  if (isFatal(error)) return 'fatal'
+  if (isServoError(error, 'invalid')) return 'invalid'
+  if (isServoError(error, 'unavailable') || isServoError(error, 'corrupt')) return 'infrastructure'
+  return 'user'
+}
+
+function isRetryable(error: unknown, category: ErrorCategory, retryOn: (error: unknown) => boolean): boolean {
+  if (category === 'fatal') return false
+  if (isServoError(error, 'invalid') && !mayPass.includes(error.code)) return false
+  try {
+    return retryAfterMs(error) !== undefined || retryOn(error)
+  } catch {
+    // A broken filter must not turn a failure that passes into one that stays.
+    return true
+  }
+}
+
+const messageWithHint = (error: unknown): string =>
+  isServoError(error) && error.hint !== undefined ? `${error.message}. ${error.hint}` : messageOf(error)

@@ -1,0 +1,55 @@
+import type { AttemptResultInput } from '../../contract/dispatch.ts'
+import { messageOf } from '../../lib/error.ts'
+import { asCheck, type Checks } from '../check.ts'
+import { invalid } from '../invalid.ts'
+import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
+
+export type CheckResult = NonNullable<NonNullable<AttemptResultInput['output']>['checks']>[number]
+
+export async function checkedMetadata(
+  key: string,
+  schema: StandardSchemaV1 | undefined,
+  facts: Record<string, unknown>,
+): Promise<Record<string, unknown>> {
+  if (schema === undefined || Object.keys(facts).length === 0) return jsonOf(facts)
+  const result = await schema['~standard'].validate(facts)
+  if (result.issues === undefined) return jsonOf(result.value as Record<string, unknown>)
+  throw invalid(
+    'metadata_does_not_fit',
+    `metadata of ${key} does not fit its schema: ${issuesText(result.issues)}`,
+    'Change what metadata() is given.',
+  )
+}
+
+/** Facts are for people and must not fail an attempt: what JSON cannot hold is told as text. */
+export function jsonOf(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, plain(value)]))
+}
+
+function plain(value: unknown): unknown {
+  try {
+    const text = JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member))
+    return text === undefined ? null : (JSON.parse(text) as unknown)
+  } catch {
+    return String(value)
+  }
+}
+
+export async function runChecks(
+  checks: Checks<unknown>,
+  value: unknown,
+  signal: AbortSignal,
+  results: CheckResult[],
+): Promise<void> {
+  for (const [name, check] of Object.entries(checks)) {
+    signal.throwIfAborted()
+    const { test, severity } = asCheck(check)
+    try {
+      const verdict = await test(value)
+      const { ok, ...facts } = typeof verdict === 'object' ? verdict : { ok: verdict }
+      results.push({ name, ok: ok === true, severity, metadata: jsonOf(facts) })
+    } catch (error) {
+      results.push({ name, ok: false, severity, metadata: { error: messageOf(error) } })
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import type { InputRef } from '../../contract/dispatch.ts'
+import type { AnyAsset } from '../any-asset.ts'
+import { columnsOf } from '../columns.ts'
+import { invalid } from '../invalid.ts'
+import type { Io } from '../io.ts'
+import { isOwn, type Upstream, upstream } from '../mapped.ts'
+import { dimensionsOf } from '../partition-key.ts'
+import { definitionOf } from '../project/definition.ts'
+import type { StandardSchemaV1 } from '../standard-schema.ts'
+import type { StoredValue, ValueStore } from './values.ts'
+
+interface Loading {
+  readonly inputs: Readonly<Record<string, InputRef>>
+  readonly store: ValueStore
+}
+
+/** The values of the inputs, by the names the body knows them by. Tables are opened; their rows come when asked for. */
+export async function loadInputs(
+  self: AnyAsset,
+  declared: Readonly<Record<string, Upstream>>,
+  { inputs, store }: Loading,
+): Promise<Record<string, unknown>> {
+  const entries = Object.entries(declared).map(async ([name, input]) => {
+    const ref = inputs[name]
+    if (ref === undefined)
+      throw invalid(
+        'input_missing',
+        `${self.key} was given no input ${name}`,
+        `Give it ${upstream(input, self).asset.key} as ${name}.`,
+      )
+    return [name, await loadInput(input, self, ref, store)]
+  })
+  return Object.fromEntries(await Promise.all(entries))
+}
+
+async function loadInput(input: Upstream, self: AnyAsset, ref: InputRef, store: ValueStore): Promise<unknown> {
+  const { asset, mapping, many = ref.many } = upstream(input, self)
+  // Before the first window there is none.
+  if (isOwn(input) && ref.values.length === 0) return undefined
+  const { kind, options } = definitionOf(asset) ?? {}
+  const { schema, io } = (options ?? {}) as { schema?: StandardSchemaV1; io?: Io<unknown> }
+  if (kind === 'table' || kind === 'source') return store.openTable(ref, schema && columnsOf(schema))
+  const read = async (value: StoredValue): Promise<unknown> => {
+    if (!value.path) {
+      const whose = value.partition_key === '' ? asset.key : `${asset.key}[${value.partition_key}]`
+      throw invalid(
+        'no_value',
+        `there is no value of ${whose} to load: it returned nothing, or was made elsewhere and only reported`,
+        `Run ${asset.key}, or list it in deps instead of inputs and read its data in the body.`,
+      )
+    }
+    return io === undefined ? store.readJson(value) : io.read(await store.readBytes(value))
+  }
+  if (many) {
+    const dimension = mapping?.type === 'all' ? mapping.dimension : undefined
+    const keyOf = (text: string): string => (dimension === undefined ? text : (dimensionsOf(text)[dimension] ?? text))
+    return new Map(await Promise.all(ref.values.map(async (value) => [keyOf(value.partition_key), await read(value)] as const)))
+  }
+  const [value] = ref.values
+  if (value === undefined)
+    throw invalid('input_missing', `${asset.key} has no materialization to load`, `Materialize ${asset.key} first.`)
+  return read(value)
+}

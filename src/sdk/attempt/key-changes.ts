@@ -1,0 +1,99 @@
+import { type CarriedKeys, dynamicKey, type KeysOfSets } from '../../contract/partition-keys.ts'
+import { invalid, show } from '../invalid.ts'
+import { type DynamicPartitions, isPartitions } from '../partitions.ts'
+import { issuesText } from '../standard-schema.ts'
+
+/** Keys of one dynamic set, for saying which come and which go. */
+export interface KeysOfSet {
+  readonly partitions: DynamicPartitions
+  readonly keys: readonly string[]
+}
+
+/** Changes the keys of a dynamic set. They take effect when the attempt has succeeded, and not at all if it does not. */
+export interface ChangeKeys {
+  add(keys: readonly string[]): void
+  remove(keys: readonly string[]): void
+}
+
+/** All that one attempt may bring along: it becomes part of the one event that tells of its end. */
+const MOST_KEYS = 10_000
+const MOST_BYTES = 500_000
+const MOST_SETS = 100
+
+/** What an attempt says about keys, until it is over. Of what it says about the same key the last counts. */
+export class KeyChanges {
+  readonly #sets = new Map<string, Map<string, 'added' | 'removed'>>()
+  #count = 0
+  #bytes = 0
+
+  of(partitions: DynamicPartitions): ChangeKeys {
+    const name = nameOf(partitions)
+    return {
+      add: (keys) => this.#take(name, keys, 'added'),
+      remove: (keys) => this.#take(name, keys, 'removed'),
+    }
+  }
+
+  /** For the report of the attempt: nothing when it said nothing. */
+  carried(): CarriedKeys {
+    const [added, removed] = [this.#all('added'), this.#all('removed')]
+    return {
+      ...(added.length > 0 && { partition_keys_added: added }),
+      ...(removed.length > 0 && { partition_keys_removed: removed }),
+    }
+  }
+
+  #take(name: string, keys: readonly string[], change: 'added' | 'removed'): void {
+    const checked = checkedKeys(name, keys)
+    let known = this.#sets.get(name)
+    if (known === undefined) {
+      known = new Map()
+      this.#sets.set(name, known)
+    }
+    for (const key of checked) {
+      if (!known.has(key)) {
+        this.#count += 1
+        this.#bytes += Buffer.byteLength(key)
+      }
+      known.set(key, change)
+    }
+    this.#refuseTooMany()
+  }
+
+  #refuseTooMany(): void {
+    if (this.#count <= MOST_KEYS && this.#bytes <= MOST_BYTES && this.#sets.size <= MOST_SETS) return
+    throw invalid(
+      'too_many_keys',
+      `one attempt changes ${this.#count} partition keys (${this.#bytes} bytes) of ${this.#sets.size} sets`,
+      `Up to ${MOST_KEYS} keys, ${MOST_BYTES} bytes and ${MOST_SETS} sets are possible. Add the others with: servo partitions add`,
+    )
+  }
+
+  #all(change: 'added' | 'removed'): KeysOfSets {
+    return [...this.#sets].flatMap(([set_name, of]) => {
+      const keys = [...of].filter(([, said]) => said === change).map(([key]) => key)
+      return keys.length === 0 ? [] : [{ set_name, keys }]
+    })
+  }
+}
+
+function nameOf(partitions: unknown): string {
+  if (isPartitions(partitions) && partitions.data.type === 'dynamic') return partitions.data.name
+  throw invalid(
+    'not_dynamic',
+    `partitions(${isPartitions(partitions) ? partitions.data.type : show(partitions)}) has no keys that come and go`,
+    "Give it what dynamic() returned: partitions(customers), where customers is dynamic('customers').",
+  )
+}
+
+function checkedKeys(name: string, keys: unknown): readonly string[] {
+  if (!Array.isArray(keys))
+    throw invalid('bad_keys', `${show(keys)} is no list of keys of ${name}`, `Write partitions(${name}).add(['acme']).`)
+  for (const key of keys) {
+    const { error } = dynamicKey.safeParse(key)
+    if (error === undefined) continue
+    const shown = show(key).slice(0, 60)
+    throw invalid('bad_key', `${shown} is no key of ${name}: ${issuesText(error.issues)}`, 'Give text of one line.')
+  }
+  return keys as string[]
+}

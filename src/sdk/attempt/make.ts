@@ -1,0 +1,124 @@
+import type { InputRef } from '../../contract/dispatch.ts'
+import { messageOf } from '../../lib/error.ts'
+import { canonicalJson } from '../../lib/json.ts'
+import type { AnyAsset } from '../any-asset.ts'
+import type { AssetOptions, TableOptions } from '../asset-options.ts'
+import { type Column, columnsOf } from '../columns.ts'
+import { invalid, show } from '../invalid.ts'
+import type { PartitionText } from '../partition-key.ts'
+import type { AnyPartitions } from '../partitions.ts'
+import { optionsOf } from '../project/definition.ts'
+import { isQuery } from '../sql.ts'
+import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
+import { isRanges } from './ranges.ts'
+import { isTable, type Row, type Table, type ValueStore, type Written } from './values.ts'
+
+interface Making {
+  readonly partition?: PartitionText | null | undefined
+  readonly signal: AbortSignal
+  readonly store: ValueStore
+}
+
+/** What a body made, and what was written of it; nothing when it keeps its own data. */
+export interface Made {
+  readonly value: unknown
+  readonly written: Written | undefined
+}
+
+type AnyAssetOptions = AssetOptions<unknown, unknown, unknown, unknown, unknown>
+type AnyTableOptions = TableOptions<Row, unknown, unknown, unknown, unknown>
+
+export async function makeValue(asset: AnyAsset, given: object, { store, signal }: Making): Promise<Made> {
+  const { run, io, partitions } = optionsOf<AnyAssetOptions>(asset)
+  const value = await run(given as never)
+  signal.throwIfAborted()
+  if (value === undefined) return { value, written: undefined }
+  if (isRanges(partitions as AnyPartitions | undefined))
+    throw invalid(
+      'range_value',
+      `${asset.key} is made in ranges and returned ${show(value)}, which could not be read partition by partition`,
+      'Keep the data yourself and return nothing, or leave ranges() out.',
+    )
+  if (io === undefined) return { value, written: await store.writeJson(jsonText(asset.key, value)) }
+  const bytes = await io.write(value)
+  return { value, written: await store.writeBytes(typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes) }
+}
+
+/** What is kept must come back as it was: a Date would come back as text, so it is refused here. */
+function jsonText(key: string, value: unknown): string {
+  try {
+    return canonicalJson(value)
+  } catch (error) {
+    throw invalid(
+      'not_json',
+      `what ${key} returned cannot be kept as JSON: ${messageOf(error)}`,
+      'Return null, booleans, finite numbers, text, lists and plain objects, or give the asset an io.',
+    )
+  }
+}
+
+export async function makeTable(asset: AnyAsset, given: object, attempt: Making): Promise<Made> {
+  const { store, signal } = attempt
+  const options = optionsOf<AnyTableOptions>(asset)
+  const rows = options.run ? await options.run(given as never) : await queryRows(asset.key, options, given, store)
+  signal.throwIfAborted()
+  if (!isIterable(rows))
+    throw invalid(
+      'not_rows',
+      `table ${asset.key} returned ${show(rows)}`,
+      'Return a list of rows, or something to iterate over.',
+    )
+  const columns = columnsOf(options.schema)
+  const written = await store.writeRows(validRows(asset.key, rows, options.schema, columns ?? [], signal), columns)
+  const stored = { partition_key: attempt.partition?.key ?? '', materialization_id: '', path: written.path }
+  const ref: InputRef = { asset_key: asset.key, io: 'parquet', many: false, values: [stored] }
+  return { value: await store.openTable(ref, columns), written }
+}
+
+async function queryRows(key: string, options: AnyTableOptions, given: object, store: ValueStore): Promise<AsyncIterable<Row>> {
+  const query = await options.sql?.(given as never)
+  if (!isQuery(query)) throw invalid('not_a_query', `sql of ${key} returned ${show(query)}`, 'Return sql`select …`.')
+  const tables = Object.entries(given).filter((entry): entry is [string, Table<Row>] => isTable(entry[1]))
+  return store.runSql(query, Object.fromEntries(tables), columnsOf(options.schema))
+}
+
+const isIterable = (rows: unknown): rows is Iterable<Row> | AsyncIterable<Row> =>
+  typeof rows === 'object' && rows !== null && (Symbol.iterator in rows || Symbol.asyncIterator in rows)
+
+async function* validRows(
+  key: string,
+  rows: Iterable<Row> | AsyncIterable<Row>,
+  schema: StandardSchemaV1<unknown, Row>,
+  columns: readonly Column[],
+  signal: AbortSignal,
+): AsyncGenerator<Row> {
+  const asJson = columns.filter(({ type }) => type === 'json').map(({ name }) => name)
+  let number = 0
+  for await (const row of rows) {
+    number++
+    signal.throwIfAborted()
+    const checking = schema['~standard'].validate(row)
+    const result = checking instanceof Promise ? await checking : checking
+    if (result.issues !== undefined)
+      throw invalid(
+        'row_does_not_fit',
+        `row ${number} of ${key} does not fit its schema: ${issuesText(result.issues)}`,
+        'Change the row, or the schema if the row is right.',
+      )
+    for (const name of asJson) checkJson(`${name} of row ${number} of ${key}`, result.value[name])
+    yield result.value
+  }
+}
+
+/** A schema that ends in a transform does not tell what it makes, so that is kept as JSON, as lists and objects are. */
+function checkJson(where: string, value: unknown): void {
+  try {
+    if (value !== undefined) canonicalJson(value)
+  } catch (error) {
+    throw invalid(
+      'not_json',
+      `${where} cannot be kept: ${messageOf(error)}`,
+      'Let the schema end with what the column holds: z.string().transform(…).pipe(z.date()).',
+    )
+  }
+}

@@ -1,0 +1,165 @@
+import type { AttemptResultInput, InputRef } from '../../contract/dispatch.ts'
+import { messageOf } from '../../lib/error.ts'
+import { canonicalJson } from '../../lib/json.ts'
+import { type AnyAsset, isAsset, type PartitionsOf, type ValueOf } from '../any-asset.ts'
+import { invalid, show } from '../invalid.ts'
+import type { Io } from '../io.ts'
+import { isOwn, type Upstream, upstream } from '../mapped.ts'
+import { type PartitionText, partitionText, rangeText } from '../partition-key.ts'
+import type { KeyOf } from '../partitions.ts'
+import { definitionOf, optionsOf } from '../project/definition.ts'
+import type { Log } from './context.ts'
+import { executeAsset } from './execute.ts'
+import type { InRanges } from './input-value.ts'
+import { MemoryValues } from './memory-values.ts'
+import type { Row, StoredValue } from './values.ts'
+
+export interface MaterializeOptions<P> {
+  /** The key of the partition to make; of an asset that is made in ranges, all their keys. */
+  partition?: P extends InRanges ? readonly KeyOf<P>[] : KeyOf<P>
+  /**
+   * By the names the body knows them by: rows for tables, values for others, a Map of values for several partitions of
+   * others. An asset's own past may be left out: then there is none.
+   */
+  inputs?: Readonly<Record<string, unknown>>
+  /** What the body should get instead of an opened resource. Others are opened with what the environment says. */
+  resources?: Readonly<Record<string, unknown>>
+}
+
+export interface Materialized<Value> {
+  /** It was made, and no check of severity `error` failed. */
+  readonly ok: boolean
+  /** What was made. Reading it throws the error when nothing was. */
+  readonly value: Value
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly checks: Readonly<Record<string, CheckOutcome>>
+  /** By the names of dynamic sets, the keys it added and removed; nothing of what failed counts. */
+  readonly keys: { readonly added: KeysBySet; readonly removed: KeysBySet }
+  readonly error?: unknown
+}
+
+export type KeysBySet = Readonly<Record<string, readonly string[]>>
+
+export interface CheckOutcome {
+  readonly ok: boolean
+  readonly severity: 'error' | 'warn'
+  /** What the check said besides. */
+  readonly facts: Readonly<Record<string, unknown>>
+}
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** Runs an asset here and now, without a store and without an orchestrator. For tests. */
+export async function materialize<A extends AnyAsset>(
+  asset: A,
+  options: MaterializeOptions<PartitionsOf<A>> = {},
+): Promise<Materialized<ValueOf<A>>> {
+  if (!isAsset(asset))
+    throw invalid('not_an_asset', `${show(asset)} is no asset`, 'Import the asset and write materialize(revenue).')
+  const store = new MemoryValues()
+  const outcome = await executeAsset(asset, {
+    partition: partitionOf(options.partition),
+    inputs: await storeInputs(asset, options.inputs ?? {}, store),
+    resources: options.resources ?? {},
+    signal: new AbortController().signal,
+    log: silent,
+    attempt: 1,
+    runId: 'test',
+    store,
+  })
+  const { output, partition_keys_added: added, partition_keys_removed: removed } = outcome.result
+  const checks = (output?.checks ?? []).map(({ name, ok, severity, metadata }) => [
+    name,
+    { ok, severity, facts: metadata ?? {} },
+  ])
+  const result = {
+    ok: outcome.result.outcome === 'SUCCEEDED',
+    metadata: output?.metadata ?? {},
+    checks: Object.fromEntries(checks) as Record<string, CheckOutcome>,
+    keys: { added: bySet(added), removed: bySet(removed) },
+    ...('error' in outcome && { error: outcome.error }),
+  }
+  return Object.defineProperty(result, 'value', {
+    get() {
+      if ('value' in outcome) return outcome.value
+      throw outcome.error
+    },
+  }) as Materialized<ValueOf<A>>
+}
+
+const bySet = (keys: AttemptResultInput['partition_keys_added']): KeysBySet =>
+  Object.fromEntries((keys ?? []).map(({ set_name, keys }) => [set_name, keys]))
+function partitionOf(given: unknown): PartitionText | undefined {
+  if (given === undefined) return undefined
+  return Array.isArray(given) ? rangeText(given) : partitionText(given)
+}
+
+/** Puts the given inputs where the body looks for them. */
+async function storeInputs(
+  asset: AnyAsset,
+  given: Readonly<Record<string, unknown>>,
+  store: MemoryValues,
+): Promise<Record<string, InputRef>> {
+  const declared = optionsOf<{ inputs?: Readonly<Record<string, Upstream>> }>(asset).inputs ?? {}
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(declared, name))
+      throw invalid(
+        'unknown_input',
+        `${asset.key} has no input ${name}`,
+        `It has: ${Object.keys(declared).join(', ') || 'none'}.`,
+      )
+  }
+  const refs = Object.entries(declared)
+    .filter(([name, input]) => Object.hasOwn(given, name) || isOwn(input))
+    .map(async ([name, input]) => {
+      const isFirst = isOwn(input) && given[name] === undefined
+      return [name, await storeInput(name, upstream(input, asset), given[name], store, isFirst)] as const
+    })
+  return Object.fromEntries(await Promise.all(refs))
+}
+
+async function storeInput(
+  name: string,
+  { asset, mapping, many: said }: ReturnType<typeof upstream>,
+  given: unknown,
+  store: MemoryValues,
+  isFirst: boolean,
+): Promise<InputRef> {
+  const kind = definitionOf(asset)?.kind
+  const isParted = optionsOf<{ partitions?: unknown }>(asset).partitions !== undefined
+  const many = said ?? (isParted && given instanceof Map)
+  const ref = (io: string, values: StoredValue[]): InputRef => ({ asset_key: asset.key, io, many, values })
+  if (isFirst) return ref('none', [])
+  if (kind === 'table' || kind === 'source') {
+    if (typeof given !== 'object' || given === null || !(Symbol.iterator in given || Symbol.asyncIterator in given))
+      throw invalid('bad_input', `input ${name} is ${show(given)}`, `${asset.key} is a table: give a list of rows.`)
+    const { path } = await store.writeRows(given as Iterable<Row>)
+    return ref('parquet', [{ partition_key: '', materialization_id: name, path }])
+  }
+  const { io } = optionsOf<{ io?: Io<unknown> }>(asset)
+  const put = async (key: string, value: unknown): Promise<StoredValue> => {
+    const written = io ? await store.writeBytes(bytesOf(await io.write(value))) : await store.writeJson(jsonInput(name, value))
+    // With a dimension, the text of a key names it; the value alone is what tests give.
+    const along = mapping?.type === 'all' ? mapping.dimension : undefined
+    const dimension = along === undefined ? key : { [along]: key }
+    return { partition_key: partitionText(dimension).key, materialization_id: name, path: written.path }
+  }
+  if (!many) return ref(io?.name ?? 'json', [await put('', given)])
+  const entries = given instanceof Map ? [...given] : Object.entries(given as object)
+  return ref(io?.name ?? 'json', await Promise.all(entries.map(([key, value]) => put(String(key), value))))
+}
+
+const bytesOf = (bytes: Uint8Array | string): Uint8Array =>
+  typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes
+
+function jsonInput(name: string, value: unknown): string {
+  try {
+    return canonicalJson(value)
+  } catch (error) {
+    throw invalid(
+      'bad_input',
+      `input ${name} is not what could have been kept as JSON: ${messageOf(error)}`,
+      'Give plain values.',
+    )
+  }
+}

@@ -1,0 +1,85 @@
+import type { InputRef } from '../../contract/dispatch.ts'
+import type { Column } from '../columns.ts'
+import type { Query, SqlValue } from '../sql.ts'
+
+export type MaybePromise<T> = T | Promise<T>
+
+/** Typed rows, wherever they lie. */
+export interface Table<Row> extends AsyncIterable<Row> {
+  /** The Parquet files it consists of; none when it lives in memory, as in tests. */
+  readonly files: readonly string[]
+  rows(): Promise<Row[]>
+  /** Asks it by the name `this`; other tables and values may stand in `${}`: t.sql`select count(*) as n from this`. */
+  sql<Result = Row>(query: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<Result[]>
+}
+
+/** What the body of a table may return. Lists are named first, so that the compiler's complaints speak of rows and not of iterators. */
+export type Rows<Row> = readonly Row[] | Iterable<Row> | AsyncIterable<Row>
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** One materialization, as a dispatch names it. */
+export type StoredValue = InputRef['values'][number]
+
+/** What was written and where, for the report of the attempt. */
+export interface Written {
+  /** Names it for whoever loads it later; relative to the data store. */
+  readonly path: string
+  readonly bytes?: number
+  readonly rows?: number
+  /** Equal data has equal versions. */
+  readonly dataVersion?: string
+}
+
+/**
+ * Where values come from and go to. An attempt writes under a path of its own, at most one value, and nobody sees it before
+ * the attempt is reported. Storage that cannot be reached is a ServoError of kind `unavailable`.
+ */
+export interface ValueStore {
+  /** A value as canonical JSON: the executor has made sure that it can be read back as it was. */
+  writeJson(json: string): Promise<Written>
+  readJson(value: StoredValue): Promise<unknown>
+  /** The bytes that an IO of the project made of a value. */
+  writeBytes(bytes: Uint8Array): Promise<Written>
+  readBytes(value: StoredValue): Promise<Uint8Array>
+  /**
+   * Rows as Parquet. They come validated and may throw half way: then nothing may remain that looks complete. Without
+   * columns (the schema does not tell them) they are those of the rows.
+   */
+  writeRows(rows: AsyncIterable<Row>, columns: readonly Column[] | undefined): Promise<Written>
+  /** All the values of the reference as one table. `columns` say how stored values look in a row: see `Column`. */
+  openTable(ref: InputRef, columns: readonly Column[] | undefined): MaybePromise<Table<Row>>
+  /** The answer to a query. It may name these tables, besides those that stand in its `${}`; `columns` are those it should have. */
+  runSql(query: Query, tables: Readonly<Record<string, Table<Row>>>, columns: readonly Column[] | undefined): AsyncIterable<Row>
+}
+
+const source = Symbol.for('servo.table')
+
+/** What a table is made of. */
+export interface TableSource {
+  readonly files: readonly string[]
+  readonly columns: readonly Column[] | undefined
+  read(): AsyncIterable<Row>
+  query(query: Query, tables: Readonly<Record<string, Table<Row>>>): AsyncIterable<Row>
+}
+
+export function createTable(of: TableSource): Table<Row> {
+  const table: Table<Row> = {
+    files: of.files,
+    rows: () => Array.fromAsync(of.read()),
+    sql: <Result>(strings: TemplateStringsArray, ...values: readonly SqlValue[]) =>
+      Array.fromAsync(of.query({ strings, values }, { this: table })) as Promise<Result[]>,
+    [Symbol.asyncIterator]: () => of.read()[Symbol.asyncIterator](),
+  }
+  Object.defineProperty(table, source, { value: of })
+  return table
+}
+
+export function isTable(value: unknown): value is Table<Row> {
+  return sourceOfTable(value) !== undefined
+}
+
+export function sourceOfTable(value: unknown): TableSource | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  return (value as { [source]?: TableSource })[source]
+}

@@ -1,0 +1,196 @@
+import path from 'node:path'
+import type { AssetDefinitionInput, ProjectManifestInput } from '../../contract/definition.ts'
+import type { PartitionMapping } from '../../partitions/mappings/mapping.ts'
+import type { AnyAsset, AssetKind } from '../any-asset.ts'
+import type { Dependency, Freshness, Retry, Settings } from '../asset-options.ts'
+import { isRanges } from '../attempt/ranges.ts'
+import { asCheck, type Checks } from '../check.ts'
+import type { Config, Timing } from '../config.ts'
+import { type Duration, durationMs } from '../duration.ts'
+import type { Io } from '../io.ts'
+import { type Upstream, upstream } from '../mapped.ts'
+import type { AnyPartitions, PartitionData } from '../partitions.ts'
+import type { PollOptions, PushOptions } from '../sensor.ts'
+import { type ScheduleOptions, selectedKeys } from '../trigger.ts'
+import { type Definition, definitionOf, optionsOf } from './definition.ts'
+import { describeMapping } from './describe-mapping.ts'
+
+export interface Describing {
+  readonly config: Config
+  /** The project folder, to which files are told relative. */
+  readonly root?: string
+  /** The version of the code of an asset that does not say it itself. */
+  codeVersionOf?(value: object): string | undefined
+}
+
+/** Everything these values declare, as JSON has it. Other values are passed over. */
+export function describeProject(values: Iterable<unknown>, about: Describing): ProjectManifestInput {
+  const found = [...new Set(values)].flatMap((value) => {
+    const definition = definitionOf(value)
+    return definition === undefined ? [] : [{ ...definition, value: value as object }]
+  })
+  const sorted = found.sort((a, b) => (a.name < b.name ? -1 : 1))
+  const every = <T>(kinds: readonly string[], describe: (definition: Found) => T): T[] =>
+    sorted.filter(({ kind }) => kinds.includes(kind)).map(describe)
+  return {
+    project: about.config.project,
+    assets: every(['asset', 'table', 'command', 'source'], (definition) => describeAsset(definition, about)),
+    pools: { ...about.config.pools },
+    ...(about.config.queues && { queues: { ...about.config.queues } }),
+    ...concurrencyOf(about.config),
+    ...(about.config.timing && { timing: describeTiming(about.config.timing) }),
+    schedules: every(['schedule'], (definition) => ({ ...describeSchedule(definition), ...placeOf(definition, about) })),
+    sensors: every(['push_sensor', 'poll_sensor'], (definition) => ({
+      ...describeSensor(definition),
+      ...placeOf(definition, about),
+    })),
+  }
+}
+
+type Found = Definition & { readonly value: object }
+
+interface Options extends Settings<AnyPartitions> {
+  readonly inputs?: Readonly<Record<string, Upstream>>
+  readonly checks?: Checks<unknown>
+  readonly io?: Io<unknown>
+  readonly uri?: string
+}
+
+function describeAsset(definition: Found, about: Describing): AssetDefinitionInput {
+  const options = definition.options as Options
+  const inputs = Object.entries(options.inputs ?? {}).map(([name, input]) => [
+    name,
+    describeDependency(input, definition.value as AnyAsset),
+  ])
+  return defined({
+    asset_key: definition.name,
+    kind: definition.kind as AssetKind,
+    description: options.description,
+    group: options.group,
+    tags: options.tags && { ...options.tags },
+    owners: options.owners && [...options.owners],
+    kinds: options.kinds && [...options.kinds],
+    inputs: Object.fromEntries(inputs),
+    deps: (options.deps ?? []).map((of) => describeDependency(of, definition.value as AnyAsset)),
+    partitions: options.partitions?.data,
+    ranges: isRanges(options.partitions) ? options.partitions.ranges : undefined,
+    io: ioOf(definition.kind, options.io),
+    uri: options.uri,
+    retry: options.retry === undefined ? undefined : describeRetry(options.retry),
+    // Rounded up: a task that may take half a second gets a whole one, not none.
+    timeout_sec:
+      options.timeout === undefined ? undefined : Math.max(1, Math.ceil(durationMs(options.timeout, 'timeout') / 1_000)),
+    heartbeat_timeout_sec: heartbeatOf(options, about.config),
+    pool: options.pool,
+    queue: options.queue,
+    priority: options.priority,
+    code_version: options.version ?? about.codeVersionOf?.(definition.value),
+    renamed_from: options.renamedFrom,
+    checks: Object.entries(options.checks ?? {}).map(([name, check]) => ({ name, severity: asCheck(check).severity })),
+    policies: defined({
+      freshness: options.freshness && describeFreshness(options.freshness),
+      automation: options.automation?.data,
+      overlap: options.overlap,
+      backfill: options.backfill,
+    }),
+    ...placeOf(definition, about),
+  })
+}
+
+function describeDependency(of: Dependency, self: AnyAsset): { asset_key: string; mapping?: PartitionMapping } {
+  if (typeof of === 'string') return { asset_key: of }
+  const { asset, mapping } = upstream(of, self)
+  return {
+    asset_key: asset.key,
+    ...(mapping && { mapping: describeMapping(mapping, partitionsOf(asset), partitionsOf(self)) }),
+  }
+}
+
+const partitionsOf = (asset: AnyAsset): PartitionData | undefined =>
+  optionsOf<{ partitions?: AnyPartitions }>(asset).partitions?.data
+
+function ioOf(kind: string, io: Io<unknown> | undefined): string {
+  if (kind === 'command') return 'none'
+  return kind === 'asset' ? (io?.name ?? 'json') : 'parquet'
+}
+
+function describeRetry(retry: Retry): NonNullable<AssetDefinitionInput['retry']> {
+  const { attempts, backoff, initial, max, jitter } = typeof retry === 'number' ? { attempts: retry } : retry
+  return defined({
+    max_attempts: attempts,
+    backoff,
+    initial_ms: initial === undefined ? undefined : durationMs(initial, 'retry.initial'),
+    max_ms: max === undefined ? undefined : durationMs(max, 'retry.max'),
+    jitter,
+  })
+}
+
+function describeFreshness(freshness: Freshness): object {
+  if ('by' in freshness) return { type: 'by', by: freshness.by, timezone: freshness.timezone ?? 'UTC' }
+  const { within, warn } = freshness
+  return defined({
+    type: 'within',
+    within_ms: durationMs(within, 'freshness.within'),
+    warn_ms: warn === undefined ? undefined : durationMs(warn, 'freshness.warn'),
+  })
+}
+
+function describeSchedule({ name, options }: Definition): { name: string } {
+  const { cron, timezone = 'UTC', select, catchup, enabled = true } = options as ScheduleOptions
+  return defined({
+    name,
+    cron_expressions: typeof cron === 'string' ? [cron] : [...cron],
+    timezone,
+    asset_selection: selectedKeys(select, `schedule ${name}`),
+    catchup_window_minutes: catchup && Math.ceil(durationMs(catchup.window, 'catchup.window') / 60_000),
+    max_catchup_ticks: catchup?.max,
+    catch_up_on_resume: catchup?.onResume,
+    enabled,
+  })
+}
+
+function describeSensor({ kind, name, options }: Definition): { name: string } {
+  if (kind === 'push_sensor') {
+    return { name, sensor_type: 'push', config: (options as PushOptions<unknown>).source.data } as { name: string }
+  }
+  const every = durationMs((options as PollOptions<unknown, unknown>).every, 'every')
+  return { name, sensor_type: 'poll', min_interval_sec: Math.max(1, Math.ceil(every / 1_000)) } as { name: string }
+}
+
+function placeOf({ file, line }: Definition, { root }: Describing): { file?: string; line?: number } {
+  if (file === undefined) return {}
+  return defined({ file: root === undefined ? file : relativePath(root, file), line })
+}
+
+/** With forward slashes on every system. */
+export const relativePath = (root: string, file: string): string => path.relative(root, file).split(path.sep).join('/')
+
+type Defined<T> = { [Name in keyof T]: Exclude<T[Name], undefined> }
+
+/** Without the members that are not there: JSON has no undefined. */
+function defined<T extends object>(members: T): Defined<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>
+}
+
+/** Only workers of a queue send heartbeats; for them the project may say what its assets do not. */
+function heartbeatOf({ queue, heartbeatTimeout }: Options, { timing }: Config): number | undefined {
+  const timeout = heartbeatTimeout ?? timing?.heartbeatTimeout
+  if (queue === undefined || queue === 'default' || timeout === undefined) return undefined
+  return Math.ceil(durationMs(timeout, 'heartbeatTimeout') / 1_000)
+}
+
+function describeTiming({ sweep, stuckDispatch, cancelGrace }: Timing): NonNullable<ProjectManifestInput['timing']> {
+  const ms = (name: string, duration: Duration | undefined): number | undefined =>
+    duration === undefined ? undefined : durationMs(duration, `timing.${name}`)
+  return defined({
+    sweep_ms: ms('sweep', sweep),
+    stuck_dispatch_ms: ms('stuckDispatch', stuckDispatch),
+    cancel_grace_ms: ms('cancelGrace', cancelGrace),
+  })
+}
+
+/** What the environment for one machine says: the others have queues of their own. */
+function concurrencyOf({ environments = {} }: Config): { concurrency?: number } {
+  const { dev } = environments
+  return dev?.queue.type === 'in_process' && dev.queue.concurrency !== undefined ? { concurrency: dev.queue.concurrency } : {}
+}

@@ -1,0 +1,106 @@
+import type { AssetDefinitionInput, ProjectManifestInput, ProjectProblem } from '../../contract/definition.ts'
+import { nearest } from '../../lib/nearest.ts'
+
+const at = ({ file, line }: { file?: string | null | undefined; line?: number | null | undefined }) => ({ file, line })
+
+/** What is wrong between the definitions of a project. */
+export function graphProblems(manifest: ProjectManifestInput): ProjectProblem[] {
+  return [...missingDependencies(manifest), ...missingSelections(manifest), ...cycles(manifest.assets)]
+}
+
+const upstreamOf = (asset: AssetDefinitionInput): string[] => [
+  ...Object.values(asset.inputs ?? {}).map((input) => input.asset_key),
+  ...(asset.deps ?? []).map((dep) => dep.asset_key),
+]
+
+function missingDependencies({ assets }: ProjectManifestInput): ProjectProblem[] {
+  const keys = new Set(assets.map((asset) => asset.asset_key))
+  return assets.flatMap((asset) =>
+    [...new Set(upstreamOf(asset))]
+      .filter((key) => !keys.has(key))
+      .map((key) => ({
+        code: 'missing_dependency',
+        message: `${asset.asset_key} depends on ${key}, which no module of the project exports`,
+        hint: missingHint(key, keys),
+        ...at(asset),
+      })),
+  )
+}
+
+function missingSelections({ assets, schedules = [] }: ProjectManifestInput): ProjectProblem[] {
+  const keys = new Set(assets.map((asset) => asset.asset_key))
+  return schedules.flatMap((schedule) =>
+    (schedule['asset_selection'] as string[])
+      .filter((key) => !keys.has(key))
+      .map((key) => ({
+        code: 'missing_dependency',
+        message: `schedule ${schedule.name} selects ${key}, which no module of the project exports`,
+        hint: missingHint(key, keys),
+        ...at(schedule as { file?: string; line?: number }),
+      })),
+  )
+}
+
+function missingHint(key: string, keys: ReadonlySet<string>): string {
+  const near = nearest(key, keys)
+  return near === undefined ? `Export ${key} from a module under dirs of servo.config.ts.` : `Did you mean ${near}?`
+}
+
+export function poolProblems({ assets, pools = {} }: ProjectManifestInput): ProjectProblem[] {
+  return assets
+    .filter(({ pool }) => pool && !Object.hasOwn(pools, pool))
+    .map((asset) => {
+      const near = nearest(asset.pool ?? '', Object.keys(pools))
+      return {
+        code: 'unknown_pool',
+        message: `${asset.asset_key} is in the pool ${asset.pool}, which servo.config.ts does not have`,
+        hint: near === undefined ? `Add it there: pools: { '${asset.pool}': 4 }.` : `Did you mean ${near}?`,
+        ...at(asset),
+      }
+    })
+}
+
+/** What must be there before it. Its own past is no circle: every window comes after another. */
+function waitsFor(asset: AssetDefinitionInput): string[] {
+  const named = [...Object.values(asset.inputs ?? {}), ...(asset.deps ?? [])]
+  const isPast = ({ asset_key, mapping }: (typeof named)[number]) =>
+    asset_key === asset.asset_key && asset.partitions && mapping
+  return named.filter((one) => !isPast(one)).map(({ asset_key }) => asset_key)
+}
+
+/** Each cycle once, from its first asset all the way round. */
+function cycles(assets: readonly AssetDefinitionInput[]): ProjectProblem[] {
+  const byKey = new Map(assets.map((asset) => [asset.asset_key, asset]))
+  const state = new Map<string, 'open' | 'done'>()
+  const problems: ProjectProblem[] = []
+  for (const start of byKey.keys()) {
+    // A stack of our own: a chain of a thousand assets is deep, but no mistake.
+    const trail: { key: string; rest: string[] }[] = []
+    const enter = (key: string): void => {
+      state.set(key, 'open')
+      trail.push({ key, rest: waitsFor(byKey.get(key) as AssetDefinitionInput).filter((it) => byKey.has(it)) })
+    }
+    if (!state.has(start)) enter(start)
+    for (let top = trail.at(-1); top !== undefined; top = trail.at(-1)) {
+      const next = top.rest.shift()
+      if (next === undefined) {
+        state.set(top.key, 'done')
+        trail.pop()
+      } else if (!state.has(next)) enter(next)
+      else if (state.get(next) === 'open') {
+        const loop = trail.map(({ key }) => key).slice(trail.findIndex(({ key }) => key === next))
+        problems.push(cycleProblem([...loop, next], byKey.get(next) as AssetDefinitionInput))
+      }
+    }
+  }
+  return problems
+}
+
+function cycleProblem(loop: readonly string[], first: AssetDefinitionInput): ProjectProblem {
+  return {
+    code: 'cycle',
+    message: `assets depend on each other in a circle: ${loop.join(' → ')}`,
+    hint: 'An arrow points to what an asset depends on. Remove one of them, or split one of the assets.',
+    ...at(first),
+  }
+}

@@ -1,0 +1,135 @@
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import type { ProjectProblem } from '../../contract/definition.ts'
+import { isServoError, messageOf } from '../../lib/error.ts'
+import { pathOf, placesIn } from './caller.ts'
+import { relativePath } from './describe.ts'
+import { isInside, type Modules } from './modules.ts'
+
+/** What is wrong with a module that could not be loaded, said so that its author can go there and repair it. */
+export function loadProblem(error: unknown, file: string, root: string, modules: Modules): ProjectProblem {
+  return (
+    importProblem(error, root, modules) ??
+    syntaxProblem(error, file, root, modules) ??
+    cycleProblem(error, file, root, modules) ??
+    thrownProblem(error, file, root)
+  )
+}
+
+/** `(file, line)` of a problem, relative to the project. */
+const at = (root: string, file: string, line: number | undefined): { file: string; line?: number } => ({
+  file: relativePath(root, file),
+  ...(line !== undefined && { line }),
+})
+
+function importProblem(error: unknown, root: string, modules: Modules): ProjectProblem | undefined {
+  const failed = modules.failedImport(error)
+  if (failed === undefined) return undefined
+  const { specifier, importer } = failed
+  const isFile = specifier.startsWith('.') || specifier.startsWith('/')
+  return {
+    code: 'missing_import',
+    message: `${relativePath(root, importer)} imports '${specifier}', which cannot be found`,
+    hint: isFile ? fileHint(specifier, importer) : `Install it: npm install ${packageOf(specifier)}`,
+    ...at(root, importer, lineOf(importer, specifier)),
+  }
+}
+
+const packageOf = (specifier: string): string => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
+
+function fileHint(specifier: string, importer: string): string {
+  const stem = specifier.replace(/\.m?js$/, '')
+  const exists = (name: string): boolean => fs.existsSync(path.resolve(path.dirname(importer), name))
+  const meant = [`${stem}.ts`, `${stem}.mts`, `${specifier}.js`, `${specifier}.mjs`, `${stem}/index.ts`].find(exists)
+  return meant === undefined
+    ? 'Create that file, or change the import.'
+    : `Imports name the real file, with its extension: write '${meant}'.`
+}
+
+/** Where a module mentions something first; undefined when it does not. */
+function lineOf(file: string, quoted: string): number | undefined {
+  const lines = fs.readFileSync(file, 'utf8').split('\n')
+  const index = lines.findIndex((line) => line.includes(`'${quoted}'`) || line.includes(`"${quoted}"`))
+  return index < 0 ? undefined : index + 1
+}
+
+const NO_EXPORT = /^The requested module '(.+)' does not provide an export named '(.+)'/
+
+function syntaxProblem(error: unknown, imported: string, root: string, modules: Modules): ProjectProblem | undefined {
+  if (!(error instanceof Error) || error.name !== 'SyntaxError') return undefined
+  const { file, line, excerpt } = syntaxPlace(error) ?? checkedSyntax(imported, modules)
+  const [, from, name] = NO_EXPORT.exec(error.message) ?? []
+  if (name !== undefined) {
+    return {
+      code: 'missing_import',
+      message: `${relativePath(root, file)} imports ${name} from '${from}', which does not export it`,
+      hint: `Export it there or correct its name. If it is a type, write import type { ${name} }, because types are gone when Node runs the file.`,
+      ...at(root, file, line),
+    }
+  }
+  if ((error as { code?: string }).code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
+    return {
+      code: 'unsupported_typescript',
+      message: error.message,
+      hint: 'Node runs TypeScript by erasing its types, so there are no enums, namespaces or parameter properties. Write a const object or a union of texts. The compiler option erasableSyntaxOnly finds these.',
+      ...at(root, file, line),
+    }
+  }
+  return { code: 'syntax_error', message: error.message, hint: excerpt, ...at(root, file, line) }
+}
+
+interface SyntaxPlace {
+  readonly file: string
+  readonly line?: number
+  readonly excerpt?: string
+}
+
+/** Node writes file, line and the code above the stack of errors in modules that it strips types from, or links. */
+function syntaxPlace({ stack = '' }: Error): SyntaxPlace | undefined {
+  const [, where, line, excerpt] = /^(\S.*):(\d+)\n([\s\S]*?)\n\s*SyntaxError/.exec(stack) ?? []
+  return where === undefined ? undefined : { file: pathOf(where), line: Number(line), excerpt: (excerpt ?? '').trimEnd() }
+}
+
+/** Of plain JavaScript it tells the place only on its own standard error, and not even which module it was. */
+function checkedSyntax(imported: string, modules: Modules): SyntaxPlace {
+  for (const file of modules.reachedFrom(imported)) {
+    if (!/\.[cm]?js$/.test(file)) continue
+    const { stderr } = spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' })
+    const place = syntaxPlace({ name: '', message: '', stack: stderr })
+    if (place !== undefined) return place
+  }
+  return { file: imported }
+}
+
+function cycleProblem(error: unknown, file: string, root: string, modules: Modules): ProjectProblem | undefined {
+  const name = /^Cannot access '(.+)' before initialization$/.exec(messageOf(error))?.[1]
+  const place = placeIn(error, root)
+  const cycle = name === undefined ? undefined : modules.importCycle(place?.file ?? file)
+  if (cycle === undefined) return undefined
+  return {
+    code: 'import_cycle',
+    message: `${name} is used before it exists, because modules import each other: ${cycle.map((it) => relativePath(root, it)).join(' → ')}`,
+    hint: `Name one of the assets by its key instead of importing it: deps: ['its/key']. If two assets need each other's values, they are a cycle: split one of them.`,
+    ...at(root, place?.file ?? file, place?.line),
+  }
+}
+
+function thrownProblem(error: unknown, file: string, root: string): ProjectProblem {
+  const place = placeIn(error, root)
+  const where = at(root, place?.file ?? file, place?.line)
+  if (isServoError(error, 'invalid'))
+    return { code: 'invalid_definition', message: error.message, ...(error.hint && { hint: error.hint }), ...where }
+  return {
+    code: 'load_failed',
+    message: `${relativePath(root, file)} threw while it was loaded: ${messageOf(error)}`,
+    hint: 'Modules are loaded to see what they declare. Do work in the bodies of assets, and open connections in resources.',
+    ...where,
+  }
+}
+
+/** The innermost place in the project's own code. */
+function placeIn(error: unknown, root: string): { file: string; line: number } | undefined {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  return placesIn(stack).find(({ file }) => isInside(root, file) && !file.includes('node_modules'))
+}

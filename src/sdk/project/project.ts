@@ -1,0 +1,230 @@
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type ProjectManifestInput, type ProjectProblem, projectManifest } from '../../contract/definition.ts'
+import { type AnyAsset, isAsset } from '../any-asset.ts'
+import { type Config, checkedConfig } from '../config.ts'
+import type { AnyResource } from '../resource.ts'
+import type { Sensor } from '../sensor.ts'
+import { issuesText } from '../standard-schema.ts'
+import type { Schedule } from '../trigger.ts'
+import { type Definition, definitionOf } from './definition.ts'
+import { describeProject, relativePath } from './describe.ts'
+import { graphProblems, poolProblems } from './graph-problems.ts'
+import { loadProblem } from './load-problem.ts'
+import { isInside, Modules } from './modules.ts'
+import { partitionProblems } from './partition-problems.ts'
+import { configFile, modulesUnder } from './project-files.ts'
+
+/** A project with everything it declares, ready to run. */
+export interface Project {
+  readonly manifest: ProjectManifestInput
+  readonly assets: ReadonlyMap<string, AnyAsset>
+  readonly resources: ReadonlyMap<string, AnyResource>
+  readonly schedules: ReadonlyMap<string, Schedule>
+  readonly sensors: ReadonlyMap<string, Sensor>
+  readonly config: Config
+}
+
+export interface BrokenProject {
+  readonly problems: readonly ProjectProblem[]
+}
+
+/**
+ * Loads a project by running its modules. Call it once in a process, which then belongs to the project: to load it anew, start
+ * another one.
+ */
+export async function loadProject(dir: string): Promise<Project | BrokenProject> {
+  const root = path.resolve(dir)
+  const loading = new Loading(root)
+  const config = await loading.config()
+  if (config === undefined) return loading.broken()
+  await loading.modules(config.dirs)
+  return loading.finish(config)
+}
+
+const EXAMPLE = `import { defineConfig } from 'servo-flow'
+
+export default defineConfig({
+  project: 'shop',
+  dirs: ['assets'],
+})`
+
+class Loading {
+  readonly #root: string
+  readonly #modules: Modules
+  readonly #problems: ProjectProblem[] = []
+  /** One broken module is met by everyone who imports it. */
+  readonly #told = new Set<unknown>()
+  /** Every definition, with the module that exported it first. */
+  readonly #found = new Map<object, string>()
+
+  constructor(root: string) {
+    this.#root = root
+    this.#modules = new Modules(root)
+  }
+
+  async config(): Promise<Config | undefined> {
+    const file = configFile(this.#root)
+    if (file === undefined) {
+      this.#tell({
+        code: 'missing_config',
+        message: `there is no servo.config.ts in ${this.#root}`,
+        hint: `Create it:\n\n${EXAMPLE}\n`,
+      })
+      return undefined
+    }
+    const exported = await this.#import(file)
+    if (exported === undefined) return undefined
+    if (exported['default'] === undefined) {
+      const message = `${relativePath(this.#root, file)} has no default export`
+      this.#tell({
+        code: 'bad_config',
+        message,
+        hint: `Write it like this:\n\n${EXAMPLE}\n`,
+        file: relativePath(this.#root, file),
+      })
+      return undefined
+    }
+    try {
+      return checkedConfig(exported['default'] as Config)
+    } catch (error) {
+      this.#tell({ ...loadProblem(error, file, this.#root, this.#modules), code: 'bad_config' })
+      return undefined
+    }
+  }
+
+  async modules(dirs: readonly string[]): Promise<void> {
+    const files = new Set<string>()
+    for (const dir of dirs) {
+      const below = modulesUnder(path.resolve(this.#root, dir))
+      if (below === undefined)
+        this.#tell({
+          code: 'missing_folder',
+          message: `dirs of the config names ${dir}, which is not there`,
+          hint: `Create the folder ${dir}, or change dirs.`,
+        })
+      for (const file of below ?? []) files.add(file)
+    }
+    for (const file of files) {
+      for (const value of Object.values((await this.#import(file)) ?? {})) this.#collect(value, file, 0)
+    }
+  }
+
+  finish(config: Config): Project | BrokenProject {
+    const loaded = this.#problems.length === 0
+    this.#collectUnexported()
+    const unique = this.#withoutDuplicates()
+    const values = [...unique.values()]
+    const about = { config, root: this.#root, codeVersionOf: (value: object) => this.#codeVersion(value) }
+    const manifest = describeProject(values, about)
+    this.#problems.push(...poolProblems(manifest))
+    // What a broken module would have exported is not missing; that module is.
+    if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest))
+    if (loaded && manifest.assets.length === 0) this.#tell(emptyProject(config.dirs))
+    const checked = projectManifest.safeParse(manifest)
+    if (!checked.success)
+      this.#tell({ code: 'invalid_definition', message: issuesText(checked.error.issues), hint: 'Change that definition.' })
+    if (this.#problems.length > 0) return this.broken()
+    return {
+      manifest,
+      assets: named(values.filter(isAsset)),
+      resources: named(ofKind(values, 'resource')),
+      schedules: named(ofKind(values, 'schedule')),
+      sensors: named([...ofKind(values, 'push_sensor'), ...ofKind(values, 'poll_sensor')]),
+      config,
+    }
+  }
+
+  broken(): BrokenProject {
+    const place = ({ file, line }: ProjectProblem): string => `${file ?? ''}:${String(line ?? 0).padStart(6, '0')}`
+    return { problems: this.#problems.toSorted((a, b) => (place(a) < place(b) ? -1 : 1)) }
+  }
+
+  async #import(file: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+    try {
+      return (await import(pathToFileURL(file).href)) as Record<string, unknown>
+    } catch (error) {
+      if (this.#told.has(error)) return undefined
+      this.#told.add(error)
+      this.#tell(loadProblem(error, file, this.#root, this.#modules))
+      return undefined
+    }
+  }
+
+  /** Definitions may also be in exported lists and plain objects. */
+  #collect(value: unknown, file: string, depth: number): void {
+    if (typeof value !== 'object' || value === null || this.#found.has(value)) return
+    if (definitionOf(value) !== undefined) this.#found.set(value, file)
+    else if (depth < 4 && (Array.isArray(value) || isPlain(value)))
+      for (const member of Object.values(value)) this.#collect(member, file, depth + 1)
+  }
+
+  /** Resources and IOs need no export: what counts is that an asset or a sensor uses them. */
+  #collectUnexported(): void {
+    for (const [value, file] of [...this.#found]) {
+      const { resources = {}, io } = (definitionOf(value)?.options ?? {}) as { resources?: object; io?: unknown }
+      for (const used of [...Object.values(resources), io]) this.#collect(used, file, 4)
+    }
+  }
+
+  #withoutDuplicates(): Map<string, object> {
+    const unique = new Map<string, object>()
+    for (const value of this.#found.keys()) {
+      const definition = definitionOf(value) as Definition
+      const noun = isAsset(value) ? 'asset' : definition.kind.replace(/^(push|poll)_/, '')
+      const id = `${noun} ${definition.name}`
+      const first = unique.get(id)
+      if (first === undefined) unique.set(id, value)
+      else {
+        this.#tell({
+          code: 'duplicate_key',
+          message: `there are two of ${id}: ${this.#spell(definitionOf(first) as Definition)} and ${this.#spell(definition)}`,
+          hint: 'Give one of them another name.',
+          ...this.#place(definition),
+        })
+      }
+    }
+    return unique
+  }
+
+  /** An asset that was made by a package has its code where it is exported. */
+  #codeVersion(value: object): string | undefined {
+    const { file } = definitionOf(value) as Definition
+    const from = file !== undefined && isInside(this.#root, file) ? file : this.#found.get(value)
+    return from === undefined ? undefined : this.#modules.codeVersion(from)
+  }
+
+  #place({ file, line }: Definition): { file?: string; line?: number } {
+    return file === undefined ? {} : { file: relativePath(this.#root, file), ...(line !== undefined && { line }) }
+  }
+
+  #spell(definition: Definition): string {
+    const { file = 'somewhere', line } = this.#place(definition)
+    return line === undefined ? file : `${file}:${line}`
+  }
+
+  #tell(problem: ProjectProblem): void {
+    const same = ({ code, message, file, line }: ProjectProblem): boolean =>
+      code === problem.code && message === problem.message && file === problem.file && line === problem.line
+    if (!this.#problems.some(same)) this.#problems.push(problem)
+  }
+}
+
+function emptyProject(dirs: readonly string[]): ProjectProblem {
+  return {
+    code: 'empty_project',
+    message: `no module under ${dirs.join(', ')} exports an asset`,
+    hint: `Create ${path.posix.join(dirs[0] ?? 'assets', 'hello.ts')}:\n\nimport { asset } from 'servo-flow'\n\nexport const hello = asset('hello', { run: () => ({ greeting: 'hello' }) })\n`,
+  }
+}
+
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+const ofKind = (values: readonly object[], kind: string): { name: string }[] =>
+  values.filter((value): value is { name: string } => definitionOf(value)?.kind === kind)
+
+const named = <T extends object>(values: readonly T[]): ReadonlyMap<string, T> =>
+  new Map(values.map((value) => [(definitionOf(value) as Definition).name, value]))

@@ -1,0 +1,142 @@
+import { orchestration } from '../../domain/index.ts'
+import { coldKey } from '../../engine/fold/added-rows.ts'
+import { Folder } from '../../engine/fold/fold.ts'
+import { mergeRows } from '../../engine/fold/row-merge.ts'
+import { State } from '../../engine/fold/state.ts'
+import type { Envelope } from '../../model/envelope.ts'
+import type { Verdict } from '../../model/event.ts'
+import type { KeyPart } from '../../model/rows.ts'
+import { historyIndex, parkedEvents } from '../../model/system-tables.ts'
+import type { AnyRow, Table } from '../../model/table.ts'
+
+export type Snapshot = Record<string, AnyRow[]>
+
+/**
+ * A state, its folder, and a store that is a map: what a compactor does to them without files. `fold` takes a batch,
+ * `seal` does to memory what a base publish does, `restart` what a new process finds.
+ */
+export class Bench {
+  state = new State(orchestration)
+  #folder: Folder
+  readonly #stored = new Map<Table, Map<string, AnyRow>>()
+  readonly #history = new Map<Table, AnyRow[]>()
+  #publishes = 0
+
+  /** `understands` is what this version of Servo knows; `upgrade` teaches it the rest. */
+  constructor(understands: (eventType: string) => boolean = () => true) {
+    const events = orchestration.events.filter((definition) => understands(definition.type))
+    this.#folder = new Folder({ ...orchestration, events }, this.state)
+  }
+
+  upgrade(): void {
+    this.#folder = new Folder(orchestration, this.state)
+    this.#fetch([])
+    this.#folder.retryUnknown()
+  }
+
+  #fetch(events: readonly Envelope[]): void {
+    for (const cold of this.state.coldTables.values()) cold.forgetFetched()
+    for (const { table, key } of this.#folder.reads(events)) {
+      const parts = key.filter((part) => part !== undefined)
+      this.state.coldTable(table).provide(parts, this.#stored.get(table)?.get(coldKey(parts)))
+    }
+  }
+
+  fold(events: readonly Envelope[], after?: (event: Envelope, verdict: Verdict) => void): void {
+    this.#fetch(events)
+    for (const event of events) {
+      const verdict = this.#folder.fold(event)
+      after?.(event, verdict)
+    }
+  }
+
+  /** Everything that has ended leaves memory for history, and recent cold rows for the store. */
+  seal(): void {
+    this.#publishes += 1
+    for (const { owner, row, state, at } of [...this.state.ended()]) {
+      const ownerId = row[owner.key[0] as string] as string
+      for (const table of this.state.sealed.get(owner.name) ?? []) {
+        for (const sealed of [...this.state.hotTable(table).under(ownerId)]) {
+          this.state.hotTable(table).unload(sealed)
+          this.#history.set(table, [...(this.#history.get(table) ?? []), sealed])
+        }
+      }
+      const version = row['row_version'] as string
+      this.state
+        .cold(historyIndex)
+        .merge({ owner: owner.name, owner_id: ownerId, state, ended_at: at, publish: this.#publishes, row_version: version })
+    }
+    for (const [table, cold] of this.state.coldTables) {
+      const stored = this.#stored.get(table) ?? new Map<string, AnyRow>()
+      this.#stored.set(table, stored)
+      for (const [key, row] of cold.recent) {
+        const known = stored.get(key)
+        stored.set(key, known === undefined ? row : mergeRows(table, known, row))
+      }
+      cold.recent.clear()
+    }
+    for (const rows of [...this.state.hotTables.values(), ...this.state.coldTables.values()]) rows.clearChanges()
+  }
+
+  /** A new process that knows only what was stored: every row is a copy, in the order of its key. */
+  restart(): void {
+    const before = this.state
+    this.state = new State(orchestration)
+    this.#folder = new Folder(orchestration, this.state)
+    for (const [table, rows] of before.hotTables) {
+      for (const row of sorted(table, [...rows.all()])) this.state.hotTable(table).load(structuredClone(row))
+    }
+    for (const [table, rows] of before.coldTables) {
+      for (const row of rows.recent.values()) this.state.coldTable(table).load(structuredClone(row))
+    }
+  }
+
+  /** Who waits for what since when: the same for every process that folds the same events in the same order. */
+  parking(): unknown[] {
+    return sorted(parkedEvents as Table, [...this.state.hotTable(parkedEvents as Table).all()]).map((row) => [
+      row['subject'],
+      row['event_id'],
+      row['parked_at'],
+    ])
+  }
+
+  /** All rows of all tables, wherever they are: in memory, in the store or in history. */
+  rows(): Snapshot {
+    const snapshot: Snapshot = {}
+    for (const [table, hot] of this.state.hotTables) {
+      snapshot[table.name] = sorted(
+        table,
+        [...hot.all(), ...(this.#history.get(table) ?? [])].map((row) => ({ ...row })),
+      )
+    }
+    // Its only meaning is who came first.
+    for (const row of snapshot[parkedEvents.name] ?? []) delete row['parked_at']
+    for (const [table, cold] of this.state.coldTables) {
+      // Where a thing was sealed depends on when; that it ended is in its own row.
+      if (table.name === historyIndex.name) continue
+      const rows = new Map(this.#stored.get(table))
+      for (const [key, row] of cold.recent) rows.set(key, rows.has(key) ? mergeRows(table, rows.get(key) as AnyRow, row) : row)
+      snapshot[table.name] = sorted(
+        table,
+        [...rows.values()].map((row) => ({ ...row })),
+      )
+    }
+    return snapshot
+  }
+}
+
+/** The rows that these events fold to, one after the other. */
+export function foldAll(events: readonly Envelope[]): Snapshot {
+  const bench = new Bench()
+  bench.fold(events)
+  return bench.rows()
+}
+
+function sorted(table: Table, rows: AnyRow[]): AnyRow[] {
+  const key = (row: AnyRow): KeyPart[] => table.key.map((name) => row[name])
+  const compare = (a: KeyPart[], b: KeyPart[]): number => {
+    for (const [i, part] of a.entries()) if (part !== b[i]) return part < (b[i] as KeyPart) ? -1 : 1
+    return 0
+  }
+  return rows.sort((a, b) => compare(key(a), key(b)))
+}

@@ -1,0 +1,121 @@
+import fc from 'fast-check'
+import { orchestration } from '../../domain/index.ts'
+import type { Envelope } from '../../model/envelope.ts'
+import type { EventDefinition } from '../../model/event.ts'
+import { Writer } from './writers.ts'
+
+const definitions = new Map<string, EventDefinition>(orchestration.events.map((definition) => [definition.type, definition]))
+
+interface Fact {
+  readonly envelope: Envelope
+  /** Undefined for what Servo does not understand: it is only kept, so its place does not matter. */
+  readonly definition: EventDefinition | undefined
+  // biome-ignore lint/suspicious/noExplicitAny: payloads of every shape.
+  readonly payload: any
+}
+
+const facts = new WeakMap<Envelope, Fact>()
+
+function read(envelope: Envelope): Fact {
+  const known = facts.get(envelope)
+  if (known !== undefined) return known
+  const definition = definitions.get(envelope.event_type)
+  const parsed =
+    definition === undefined || envelope.event_version > definition.version ? undefined : definition.parse(envelope.payload)
+  const fact = parsed?.success
+    ? { envelope, definition, payload: parsed.data }
+    : { envelope, definition: undefined, payload: undefined }
+  facts.set(envelope, fact)
+  return fact
+}
+
+export const isUnderstood = (envelope: Envelope): boolean => read(envelope).definition !== undefined
+
+function declares(mine: Fact, other: Fact): boolean {
+  for (const { with: types, when } of mine.definition?.ordered ?? []) {
+    if ((types.includes('*') || types.includes(other.envelope.event_type)) && when(mine.payload, other.payload)) return true
+  }
+  return false
+}
+
+/** Whether the order of two events matters: one declares it, or both claim to be the same fact and the first counts. */
+function areOrdered(a: Fact, b: Fact): boolean {
+  if (a.definition === undefined || b.definition === undefined) return false
+  return a.envelope.idempotency_key === b.envelope.idempotency_key || declares(a, b) || declares(b, a)
+}
+
+/** For each event, those before it that must stay before it. */
+function predecessors(events: readonly Envelope[]): number[][] {
+  const all = events.map(read)
+  return all.map((fact, at) => {
+    const before: number[] = []
+    for (let index = 0; index < at; index++) if (areOrdered(all[index] as Fact, fact)) before.push(index)
+    return before
+  })
+}
+
+/** Events moved to other places: pairs of (which one, where to), both as fractions of a thousand. */
+export type Moves = readonly (readonly [number, number])[]
+
+/** Few moves or many; shrinks to the one or two that matter. */
+export const moves: fc.Arbitrary<Moves> = fc.oneof(
+  fc.array(fc.tuple(fc.nat({ max: 999 }), fc.nat({ max: 999 })), { maxLength: 4 }),
+  fc.array(fc.tuple(fc.nat({ max: 999 }), fc.nat({ max: 999 })), { maxLength: 300, size: 'max' }),
+)
+
+/** The events in another order that keeps every pair whose order matters: as the moves ask, as far as that allows. */
+export function legalPermutation(events: readonly Envelope[], wanted: Moves): Envelope[] {
+  const priority = events.map((_, index) => index)
+  for (const [which, to] of wanted) priority[Math.floor((which * events.length) / 1_000)] = (to * events.length) / 1_000
+  const waitsFor = predecessors(events)
+  const blocks = events.map((): number[] => [])
+  waitsFor.forEach((earlier, at) => {
+    for (const index of earlier) blocks[index]?.push(at)
+  })
+  const left = waitsFor.map((earlier) => earlier.length)
+  const free = events.flatMap((_, index) => (left[index] === 0 ? [index] : []))
+  const order: Envelope[] = []
+  while (free.length > 0) {
+    let best = 0
+    for (let i = 1; i < free.length; i++)
+      if ((priority[free[i] as number] as number) < (priority[free[best] as number] as number)) best = i
+    const [index] = free.splice(best, 1) as [number]
+    order.push(events[index] as Envelope)
+    for (const next of blocks[index] as number[]) {
+      left[next] = (left[next] as number) - 1
+      if (left[next] === 0) free.push(next)
+    }
+  }
+  return order
+}
+
+/**
+ * Declarations are registers: the one with the newest id stands, so a declaration repeated under a new id is a new one.
+ * What is not understood is only kept, every event of it. All else may be repeated under another id at any time.
+ */
+export const mayBeReminted = (event: Envelope): boolean =>
+  !declarations.has(event.event_type) && read(event).definition !== undefined
+const declarations = new Set(['ScheduleDefined', 'SensorDefined', 'AssetsDefined'])
+
+/** Copies of events inserted somewhere after them: the same event again, or the same fact under a new id. */
+export function withCopies(
+  events: readonly Envelope[],
+  copies: Moves,
+  reminted: (event: Envelope, copy: number) => boolean = () => false,
+): Envelope[] {
+  const result: { envelope: Envelope; at: number }[] = events.map((envelope, at) => ({ envelope, at }))
+  copies.forEach(([which, to], index) => {
+    const at = Math.floor((which * events.length) / 1_000)
+    const original = events[at] as Envelope
+    const place = at + ((events.length - at) * to) / 1_000 + 0.5
+    result.push({ envelope: reminted(original, index) ? remint(original, index) : original, at: place })
+  })
+  return result.sort((a, b) => a.at - b.at).map(({ envelope }) => envelope)
+}
+
+/** The same fact as another process would have written it, its clock ahead or behind. */
+function remint(original: Envelope, index: number): Envelope {
+  const skew = index % 2 === 0 ? -600_000 : 600_000
+  const writer = new Writer(8 + (index % 16), skew + index, () => Date.parse(original.timestamp))
+  return { ...original, ...writer.stamp() }
+}

@@ -1,0 +1,221 @@
+import { AssetsDefined } from '../../domain/assets/assets-defined.event.ts'
+import { BackfillCancelRequested } from '../../domain/backfills/backfill-cancel-requested.event.ts'
+import { BackfillChunkPlanned } from '../../domain/backfills/backfill-chunk-planned.event.ts'
+import { BackfillStateChanged } from '../../domain/backfills/backfill-state-changed.event.ts'
+import { DispatchEnqueued } from '../../domain/dispatch/dispatch-enqueued.event.ts'
+import { DispatchRequested } from '../../domain/dispatch/dispatch-requested.event.ts'
+import { attemptId } from '../../domain/dispatch/identity.ts'
+import { MaterializationReported } from '../../domain/partitions/materialization-reported.event.ts'
+import { PartitionKeysAdded } from '../../domain/partitions/partition-keys-added.event.ts'
+import { PartitionKeysRemoved } from '../../domain/partitions/partition-keys-removed.event.ts'
+import { PartitionWiped } from '../../domain/partitions/partition-wiped.event.ts'
+import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
+import { SensorEvaluated } from '../../domain/sensors/sensor-evaluated.event.ts'
+import { PlanCreated } from '../../domain/tasks/plan-created.event.ts'
+import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
+import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
+import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
+import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
+import { TimerRequested } from '../../domain/timers/timer-requested.event.ts'
+import { toIso } from '../../lib/time.ts'
+import type { Envelope } from '../../model/envelope.ts'
+import type { StrayPlan } from './plan.ts'
+import { SimulatedRun, type SimulatedTask } from './runs.ts'
+import { type Actor, pause, type World } from './world.ts'
+
+/** Larger than any number of attempts allowed. */
+const NEVER = 9
+const nobody = 'run_aaaaaaaaaaaaaaaaaaaaaaaaaa'
+
+/** A fact that belongs to nothing that goes on, or comes from somebody who is mistaken. */
+export function* stray(world: World, index: number, plan: StrayPlan): Actor {
+  yield* pause(plan.wait)
+  const segment = straySegment(world, index, plan)
+  if (segment !== undefined) yield segment
+}
+
+function straySegment(world: World, index: number, { kind, target, variant }: StrayPlan): Envelope[] | undefined {
+  const run = world.runs[target % Math.max(1, world.runs.length)]
+  const task = run === undefined ? undefined : [...run.tasks.values()][variant % Math.max(1, run.tasks.size)]
+  const partition_key = `2025-01-${10 + (variant % 3)}`
+  switch (kind) {
+    case 'unknown type':
+      return [
+        {
+          ...(world.write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })[0] as Envelope),
+          event_type: 'MoonRose',
+        },
+      ]
+    case 'unknown version':
+      return [
+        { ...(world.write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })[0] as Envelope), event_version: 99 },
+      ]
+    case 'invalid payload':
+      return world.write(TaskFinished, { run_id: run?.runId ?? nobody, task_key: 't0', attempt: -1 })
+    case 'materialization': {
+      const moment = toIso(world.now + (variant - 3) * 1_000)
+      return world.write(MaterializationReported, {
+        report_id: `report-${index}`,
+        asset_key: `asset${target % 4}`,
+        partition_key,
+        materialized_at: moment,
+        reported_by: 'dbt',
+      })
+    }
+    case 'wipe':
+      return world.write(PartitionWiped, {
+        request_id: `wipe-${index}`,
+        asset_key: `asset${target % 4}`,
+        partition_key,
+        wiped_by: 'ada',
+        ...(variant % 2 === 0 && { reason: `because of ${variant}` }),
+      })
+    case 'partition keys':
+      return world.write(variant % 2 === 0 ? PartitionKeysAdded : PartitionKeysRemoved, {
+        request_id: `keys-${index}`,
+        set_name: 'customers',
+        keys: variant % 3 === 0 ? ['acme', 'hooli'] : ['initech'],
+        changed_by: 'ada',
+      })
+    case 'assets': {
+      const assets = [0, 1].map((n) => ({
+        asset_key: `asset${(variant + n) % 4}`,
+        asset_id: `id-${(variant + n) % 4}`,
+        definition: { index },
+        removed: variant === 3,
+      }))
+      const pools = variant % 2 === 0 ? null : [{ pool: 'db', slots: variant === 3 ? null : index + 1 }]
+      return world.write(AssetsDefined, { graph_version: `graph-${index}`, assets, pools })
+    }
+    case 'unknown run':
+      return world.write(
+        ...factAbout(
+          world,
+          { run_id: nobody, task_key: 't0', attempt: 1, attempt_id: attemptId(nobody, 't0', 1) },
+          variant,
+          true,
+        ),
+      )
+    case 'unknown task': {
+      const run_id = run?.runId ?? nobody
+      return world.write(
+        ...factAbout(world, { run_id, task_key: 'nothing', attempt: 1, attempt_id: attemptId(run_id, 'nothing', 1) }, variant),
+      )
+    }
+    case 'attempt that never is':
+      return run && task && world.write(...factAbout(world, run.attemptFact(task, NEVER), variant))
+    case 'forged attempt id':
+      // The first of these is a dispatch, which would make the forged id the true one.
+      return (
+        run && task && world.write(...factAbout(world, { ...run.attemptFact(task), attempt_id: 'a_forged' }, (variant + 4) % 5))
+      )
+    case 'early dispatch':
+      return run && task && earlyDispatch(world, run, task)
+    case 'unrequested alarm':
+      return run && task && alarm(world, run, task, variant)
+    case 'future poll': {
+      const id = `eval-from-the-future-${index}`
+      const sensor = { sensor_id: `sensor-${target % 2}`, eval_id: id, status: 'triggered' }
+      const evaluated = world.write(SensorEvaluated, {
+        ...sensor,
+        trigger_source: { source: 'poll', poll_epoch: index },
+        expected_state_version: 1_000,
+      })
+      const asked = new SimulatedRun(world, emptyRun, `sensor:${id}`, {
+        type: 'sensor',
+        sensor_id: sensor.sensor_id,
+        eval_id: id,
+      })
+      world.refused.add(asked.runKey)
+      return [...evaluated, asked.request(world.writer())]
+    }
+    case 'stale backfill change': {
+      const backfill = world.backfills[target % Math.max(1, world.backfills.length)]
+      if (backfill === undefined) return undefined
+      // There is no way back from an end.
+      const impossible = { from_state: 'SUCCEEDED', to_state: 'RUNNING', state_version: backfill.version + 1 }
+      if (variant % 2 === 0) return world.write(BackfillStateChanged, { backfill_id: backfill.id, ...impossible })
+      // From the version before: somebody else was faster.
+      const change = { backfill_id: backfill.id, from_state: 'RUNNING', to_state: 'PAUSED', state_version: backfill.version }
+      return backfill.version < 2 ? undefined : world.write(BackfillStateChanged, change)
+    }
+    case 'impossible chunk': {
+      const backfill = world.backfills[target % Math.max(1, world.backfills.length)]
+      return backfill && world.write(BackfillChunkPlanned, chunk(backfill.id, 99))
+    }
+    case 'unknown backfill':
+      if (variant % 3 === 0) return world.write(BackfillCancelRequested, { backfill_id: 'nothing', requested_by: 'ada' })
+      if (variant % 3 === 1) return world.write(BackfillChunkPlanned, chunk('nothing', 0))
+      return world.write(BackfillStateChanged, {
+        backfill_id: 'nothing',
+        from_state: 'PENDING',
+        to_state: 'RUNNING',
+        state_version: 2,
+      })
+  }
+}
+
+const emptyRun = {
+  tasks: [],
+  parts: 1,
+  spread: false,
+  flaw: 'none',
+  cancelAfter: null,
+  deadline: false,
+  askedAgain: [],
+  plannedTwice: false,
+} as const
+
+const chunk = (backfill_id: string, chunk_index: number) => ({
+  backfill_id,
+  chunk_index,
+  partition_keys: ['p'],
+  run_key: `backfill:${backfill_id}:chunk:${chunk_index}`,
+  run_id: nobody,
+  request_fingerprint: 'f',
+})
+
+type Fact = ReturnType<SimulatedRun['attemptFact']>
+
+function factAbout(world: World, fact: Fact, variant: number, isRunUnknown = false): Parameters<World['write']> {
+  const { attempt_id, ...place } = fact
+  const moment = toIso(world.now)
+  const authenticated: Parameters<World['write']>[] = [
+    [TaskStarted, { ...fact, worker_id: 'stranger', started_at: moment }],
+    [TaskFinished, { ...fact, outcome: 'SUCCEEDED', completed_at: moment, materialization_id: 'stranger' }],
+    [TaskFinished, { ...fact, outcome: 'FAILED', retryable: false, completed_at: moment }],
+    [TaskHeartbeat, { ...fact, heartbeat_at: moment }],
+  ]
+  const others: Parameters<World['write']>[] = [
+    [DispatchRequested, fact],
+    isRunUnknown
+      ? [RunCancelRequested, { run_id: fact.run_id, requested_by: 'ada' }]
+      : [DispatchEnqueued, { ...place, status: 'CREATED' }],
+    [TimerRequested, { ...place, timer_type: 'HEARTBEAT_CHECK', fire_at: moment }],
+    isRunUnknown
+      ? [PlanCreated, { run_id: fact.run_id, plan_id: 'p', part: 0, parts: 1, tasks: [] }]
+      : [TimerFired, { ...place, timer_type: 'RETRY', fire_at: moment }],
+  ]
+  return [...authenticated, ...others][variant % 8] as Parameters<World['write']>
+}
+
+/** A controller with an old view asks for a dispatch before its time; it takes effect when the task is ready. */
+function earlyDispatch(world: World, run: SimulatedRun, task: SimulatedTask): Envelope[] {
+  task.asked.add(task.attempt)
+  if (task.state === 'READY') run.dispatched(task)
+  return world.write(DispatchRequested, { ...run.attemptFact(task), worker_queue: 'express' })
+}
+
+/** An alarm that nobody asked for, or asked for too early. It may ring, but wakes nobody that is not waiting for it. */
+function alarm(world: World, run: SimulatedRun, task: SimulatedTask, variant: number): Envelope[] {
+  const { attempt_id: _, ...place } = run.attemptFact(task)
+  const [definition, timer_type] = (
+    [
+      [TimerFired, 'HEARTBEAT_CHECK'],
+      [TimerFired, 'SLA_CHECK'],
+      [TimerRequested, 'HEARTBEAT_CHECK'],
+      [TimerRequested, 'SLA_CHECK'],
+    ] as const
+  )[variant % 4] as readonly [typeof TimerFired, string]
+  return world.write(definition, { ...place, timer_type, fire_at: toIso(world.now + 600_000) })
+}

@@ -1,0 +1,55 @@
+import { toIso } from '../../lib/time.ts'
+import { type UlidSource, ulidSource } from '../../lib/ulid.ts'
+import type { Envelope } from '../../model/envelope.ts'
+import type { EventDefinition } from '../../model/event.ts'
+
+export const TENANT = 'acme'
+export const WORKSPACE = 'analytics'
+
+/** What an envelope says besides its payload; a writer fills these in. */
+export interface Stamp {
+  readonly event_id: string
+  readonly timestamp: string
+  readonly source: string
+}
+
+/** An event as a writer would append it: the key comes from the definition, never from the one who writes. */
+function envelope(definition: EventDefinition, payload: Record<string, unknown>, stamp: Stamp): Envelope {
+  const parsed = definition.parse(payload)
+  return {
+    ...stamp,
+    event_type: definition.type,
+    event_version: definition.version,
+    tenant_id: TENANT,
+    workspace_id: WORKSPACE,
+    // What does not parse has no key of its own; it is parked under its id whatever the key says.
+    idempotency_key: parsed.success ? definition.idempotencyKey(parsed.data) : `unreadable:${stamp.event_id}`,
+    payload,
+  }
+}
+
+/**
+ * One process that appends. Its ids only grow, but its clock is wrong by `skewMs`, so that the ids of two writers say
+ * nothing about which event came first.
+ */
+export class Writer {
+  readonly name: string
+  readonly skewMs: number
+  readonly #now: () => number
+  readonly #mint: UlidSource
+
+  constructor(index: number, skewMs: number, now: () => number) {
+    this.name = `writer-${index}`
+    this.skewMs = skewMs
+    this.#now = () => now() + skewMs
+    this.#mint = ulidSource(this.#now, (length) => new Uint8Array(length).fill(index))
+  }
+
+  stamp(): Stamp {
+    return { event_id: this.#mint(), timestamp: toIso(this.#now()), source: this.name }
+  }
+
+  write(definition: EventDefinition, payload: Record<string, unknown>): Envelope {
+    return envelope(definition, payload, this.stamp())
+  }
+}

@@ -1,0 +1,45 @@
+import type { AttemptResult, ErrorCategory } from '../../contract/dispatch.ts'
+
+/** How a worker process ended, and what it said last. */
+export interface Ending {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  /** The end of what it wrote to standard error by itself, not through `console`. */
+  readonly stderr: string
+  /** Why it could not be started at all. */
+  readonly spawnError?: Error
+}
+
+/** A worker that leaves while it has nothing to do exits with this: what it was sent meanwhile has not begun. */
+export const LEFT_IDLE = 75
+
+/** The reason that an attempt is given when its time is up: code may tell that from being cancelled. */
+export const TIMED_OUT = 'its timeout has passed'
+
+export function failed(category: ErrorCategory, message: string, stack?: string): AttemptResult {
+  return { outcome: 'FAILED', error: { category, message, ...(stack === undefined ? {} : { stack }), retryable: true } }
+}
+
+export const cancelled = (): AttemptResult => ({ outcome: 'CANCELLED' })
+
+/** The result of an attempt whose process ended before it could report one. */
+export function resultOfEnding(ending: Ending): AttemptResult {
+  return failed('crashed', explainEnding(ending), ending.stderr.trim() || undefined)
+}
+
+/** Why a process ended, for a person who did not see it. */
+export function explainEnding({ code, signal, stderr, spawnError }: Ending): string {
+  if (spawnError !== undefined)
+    return `no worker process could be started: ${spawnError.message}. Check the limits of processes and open files (ulimit -u, ulimit -n).`
+  // V8 says this and aborts, which is signal SIGABRT here and exit code 134 behind a shell.
+  if (/JavaScript heap out of memory|Reached heap limit|invalid (?:array|table) size Allocation failed/i.test(stderr))
+    return 'The code ran out of memory: the heap of its worker process reached its limit. Hold less at a time (iterate over a table instead of calling rows()), or raise the limit with --max-old-space-size.'
+  // 137 is 128 + 9: a killed process, as shells and containers report it.
+  if (signal === 'SIGKILL' || code === 137)
+    return `The worker process was killed from outside (${signal ?? 'exit code 137'}), most likely by the system because memory ran out.`
+  if (signal !== null)
+    return `The worker process was ended by ${signal}${nativeCrash.has(signal) ? ': native code crashed' : ''}.`
+  return `The worker process ended with exit code ${code} before the attempt was complete.`
+}
+
+const nativeCrash = new Set<string>(['SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGABRT', 'SIGTRAP'])

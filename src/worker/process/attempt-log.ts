@@ -1,0 +1,64 @@
+import type { LogEntry } from '../../contract/pipe.ts'
+import { PrintedOutput } from './printed-text.ts'
+
+/** As much as the socket takes at once on most systems. */
+const BATCH_CHARACTERS = 64 * 1024
+/** Soon enough for a person who watches. */
+const BATCH_MS = 50
+
+/** What one attempt says, sent in batches. */
+export class AttemptLog {
+  readonly #now: () => number
+  readonly #send: (entries: readonly LogEntry[]) => void
+  /** Made when something is printed: many attempts say nothing. */
+  #output: PrintedOutput | undefined
+  #batch: LogEntry[] = []
+  #characters = 0
+  #timer: NodeJS.Timeout | undefined
+  #ended = false
+
+  constructor(now: () => number, send: (entries: readonly LogEntry[]) => void) {
+    this.#now = now
+    this.#send = send
+  }
+
+  /** What user code printed. Words after the end of the attempt belong to nobody. */
+  print(stream: 'stdout' | 'stderr', chunk: string | Uint8Array, level?: LogEntry['level']): void {
+    if (!this.#ended) this.#printed().write(stream, chunk, level)
+  }
+
+  /** What user code said through its context. */
+  say(entry: LogEntry): void {
+    if (!this.#ended && this.#printed().admits(entry)) this.#push(entry)
+  }
+
+  end(): void {
+    if (this.#ended) return
+    this.#output?.end()
+    this.#ended = true
+    this.#flush()
+  }
+
+  #printed(): PrintedOutput {
+    this.#output ??= new PrintedOutput((entry) => this.#push({ at: this.#now(), ...entry }))
+    return this.#output
+  }
+
+  #push(entry: LogEntry): void {
+    this.#batch.push(entry)
+    this.#characters += entry.text.length
+    // The clock is asked as well as the timer: a body that never yields has no timers.
+    if (this.#characters >= BATCH_CHARACTERS || entry.at - this.#batch[0]!.at >= BATCH_MS) this.#flush()
+    else this.#timer ??= setTimeout(() => this.#flush(), BATCH_MS).unref()
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#batch.length === 0) return
+    const entries = this.#batch
+    this.#batch = []
+    this.#characters = 0
+    this.#send(entries)
+  }
+}

@@ -1,0 +1,43 @@
+import type { LogEntry } from '../../contract/pipe.ts'
+
+type Level = LogEntry['level']
+type Print = (stream: 'stdout' | 'stderr', chunk: string | Uint8Array, level: Level) => boolean
+
+const levels = { debug: 'debug', log: 'info', info: 'info', warn: 'warn', error: 'error', trace: 'debug' } as const
+
+/**
+ * Takes what user code prints to `process.stdout`, `process.stderr` and `console`. `print` answers whether it took it; what it
+ * does not take goes where it would have gone. Console formats and indents as ever: it writes to the streams in the end, and
+ * all that would be lost on the way is its level.
+ */
+export function capturePrinting(print: Print): void {
+  let level: Level
+  for (const name of ['stdout', 'stderr'] as const) {
+    const stream = process[name]
+    const write = stream.write.bind(stream)
+    stream.write = (chunk: string | Uint8Array, encoding?: unknown, written?: unknown): boolean => {
+      const text = typeof chunk === 'string' && typeof encoding === 'string' ? decoded(chunk, encoding) : chunk
+      if (!print(name, text, level)) return write(chunk, encoding as BufferEncoding, written as () => void)
+      const done = typeof encoding === 'function' ? encoding : written
+      if (typeof done === 'function') process.nextTick(done as () => void)
+      return true
+    }
+  }
+  for (const [method, its] of Object.entries(levels) as [keyof typeof levels, Level][]) {
+    const original = console[method]
+    console[method] = (...words: unknown[]): void => {
+      const before = level
+      level = its
+      try {
+        original.apply(console, words)
+      } finally {
+        level = before
+      }
+    }
+  }
+}
+
+function decoded(chunk: string, encoding: string): string | Uint8Array {
+  const isText = encoding === 'utf8' || encoding === 'utf-8'
+  return isText ? chunk : Buffer.from(chunk, encoding as BufferEncoding)
+}

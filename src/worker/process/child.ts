@@ -1,0 +1,168 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { writeFileSync } from 'node:fs'
+import { Socket } from 'node:net'
+import type { ProjectManifestInput, ProjectProblem } from '../../contract/definition.ts'
+import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
+import type { LogEntry, ToWorker } from '../../contract/pipe.ts'
+import { messageOf } from '../../lib/error.ts'
+import { lineReader } from '../lines.ts'
+import { MARKER } from '../marked.ts'
+import { cancelled, failed, LEFT_IDLE, TIMED_OUT } from '../pool/ending.ts'
+import { AttemptLog } from './attempt-log.ts'
+import { capturePrinting } from './capture.ts'
+import { forkWatch } from './forks.ts'
+import { pipeWriter } from './pipe-writer.ts'
+import { endWithParent, startWatchdog } from './watchdog.ts'
+
+/** What an attempt has of its process. */
+export interface AttemptContext {
+  readonly signal: AbortSignal
+  log(entry: LogEntry): void
+  /** What a program that the attempt runs has printed. */
+  print(stream: 'stdout' | 'stderr', chunk: Uint8Array): void
+}
+
+export interface LoadedProject {
+  readonly manifest: ProjectManifestInput
+  execute(envelope: DispatchEnvelope, context: AttemptContext): Promise<AttemptResultInput>
+}
+
+export interface BrokenProject {
+  readonly problems: readonly ProjectProblem[]
+}
+
+const PIPE_FD = 3
+
+/** Above anything of normal importance: when memory runs out, the system ends user code and not the orchestrator. */
+const OOM_SCORE = '500'
+
+interface Attempt {
+  readonly id: string
+  readonly begunAt: number
+  readonly abort: AbortController
+  readonly log: AttemptLog
+}
+
+/** The life of a worker process: loads the project, then runs one attempt at a time until its parent is gone. */
+export async function serveAttempts(load: () => Promise<LoadedProject | BrokenProject>, now: () => number): Promise<void> {
+  const send = pipeWriter(PIPE_FD)
+  // Asked for before user code can change it.
+  const marker = process.env[MARKER]
+  /** Whose code is running: what floats on after the end of its attempt is told from the code of the next. */
+  const owner = new AsyncLocalStorage<Attempt>()
+  let serving = false
+  let spoiled = false
+  let current: Attempt | undefined
+  /** Given to us while another was running. */
+  let waiting: DispatchEnvelope[] = []
+  let turn: NodeJS.Immediate | undefined
+
+  yieldMemoryFirst()
+  capturePrinting((stream, chunk, level) => {
+    const attempt = owner.getStore() ?? current
+    attempt?.log.print(stream, chunk, level)
+    // Before the project is loaded, prints go where they always go; between attempts they belong to nobody.
+    return serving
+  })
+
+  const project = await load()
+  if ('problems' in project) {
+    send({ type: 'load_failed', problems: project.problems })
+    process.exit(LEFT_IDLE)
+  }
+  const hasForks = forkWatch(marker)
+  process.on('uncaughtException', (error) => surprise(error))
+  process.on('unhandledRejection', (error) => surprise(error))
+  process.on('exit', (code) => {
+    if (current !== undefined) complete(current, failed('crashed', `The code called process.exit(${code}).`, new Error().stack))
+    // Whatever was sent to us since then has not begun.
+    process.exitCode = LEFT_IDLE
+  })
+  serving = true
+  send({ type: 'loaded', manifest: project.manifest })
+  const { execute } = project
+  const end = (): void => endWithParent(marker)
+  new Socket({ fd: PIPE_FD }).on('data', lineReader(hear)).on('error', end).on('close', end)
+  startWatchdog(marker)
+
+  function hear(line: string): void {
+    const message = JSON.parse(line) as ToWorker
+    if (message.type === 'run') {
+      waiting.push(message.envelope)
+      if (current === undefined && turn === undefined) begin()
+    } else if (message.type === 'take_back') giveBack()
+    else if (message.attempt_id === current?.id) {
+      const name = message.reason === TIMED_OUT ? 'TimeoutError' : 'AbortError'
+      current.abort.abort(new DOMException(message.reason, name))
+    } else if (waiting.some(({ attempt_id }) => attempt_id === message.attempt_id)) {
+      waiting = waiting.filter(({ attempt_id }) => attempt_id !== message.attempt_id)
+      send({ type: 'completed', attempt_id: message.attempt_id, took_ms: 0, result: cancelled() })
+    }
+  }
+
+  function begin(): void {
+    turn = undefined
+    const envelope = waiting.shift()
+    if (envelope !== undefined) void run(envelope)
+  }
+
+  /** The one whose turn is next stays: whoever heard of the end before it counts it as begun. */
+  function giveBack(): void {
+    const returned = waiting.splice(turn === undefined ? 0 : 1)
+    send({ type: 'returned', attempt_ids: returned.map(({ attempt_id }) => attempt_id) })
+  }
+
+  async function run(envelope: DispatchEnvelope): Promise<void> {
+    const id = envelope.attempt_id
+    const log = new AttemptLog(now, (entries) => send({ type: 'log', attempt_id: id, entries }))
+    const attempt: Attempt = { id, begunAt: performance.now(), abort: new AbortController(), log }
+    current = attempt
+    const context: AttemptContext = {
+      signal: attempt.abort.signal,
+      log: (entry) => log.say(entry),
+      print: (stream, chunk) => log.print(stream, chunk),
+    }
+    let result: AttemptResultInput
+    try {
+      result = await owner.run(attempt, () => execute(envelope, context))
+    } catch (error) {
+      result = failed('crashed', messageOf(error), error instanceof Error ? error.stack : undefined)
+    }
+    complete(attempt, result)
+    // Processes that user code left behind end with this one: its parent sees to that.
+    if (spoiled || hasForks()) process.exit()
+    // In a turn of its own: what this one left floating, and what the parent said meanwhile, is heard of first.
+    if (waiting.length > 0) turn = setImmediate(begin)
+  }
+
+  function complete(attempt: Attempt, result: AttemptResultInput): void {
+    if (current !== attempt) return
+    current = undefined
+    attempt.log.end()
+    const ended = { type: 'completed', attempt_id: attempt.id, took_ms: performance.now() - attempt.begunAt } as const
+    try {
+      send({ ...ended, result })
+    } catch (error) {
+      send({ ...ended, result: failed('invalid', `The result cannot be sent: ${messageOf(error)}`) })
+    }
+  }
+
+  /** An error that nobody caught. Nobody knows either in what state it left this process, so it takes no more work. */
+  function surprise(error: unknown): void {
+    spoiled = true
+    const attempt = owner.getStore() ?? current
+    // That of an attempt that has ended does not harm the one that is running.
+    if (attempt !== undefined && attempt !== current && current !== undefined) return
+    const stack = error instanceof Error ? error.stack : undefined
+    if (current !== undefined) complete(current, failed('crashed', `Nobody caught an error: ${messageOf(error)}`, stack))
+    process.exit()
+  }
+}
+
+function yieldMemoryFirst(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', OOM_SCORE)
+  } catch {
+    // Not Linux, or not allowed: then the system decides as it likes.
+  }
+}

@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { AttemptResultInput } from '../../contract/dispatch.ts'
+import type { LogEntry } from '../../contract/pipe.ts'
+import { failureOf } from '../../sdk/attempt/failure-report.ts'
+import { invalid } from '../../sdk/invalid.ts'
+import { lineReader } from '../lines.ts'
+import { followFile } from './growing-file.ts'
+import { type PipesContext, PipesReport, pipesEnvironment } from './pipes.ts'
+import { type Program, runProgram } from './program.ts'
+
+export interface CommandRun extends Program {
+  readonly assetKey: string
+  /** True: the program speaks Dagster Pipes. Undefined: it may. False: it is told nothing. */
+  readonly pipes: boolean | undefined
+  readonly context: PipesContext
+  readonly retryOn: (error: unknown) => boolean
+  log(entry: Omit<LogEntry, 'at'>): void
+}
+
+/** Runs a program that makes an asset. Never throws: whatever happens is a result. */
+export async function runCommand(run: CommandRun): Promise<AttemptResultInput> {
+  const report = new PipesReport(run.assetKey, run.log)
+  try {
+    if (run.pipes === false) await runProgram(run)
+    else await runWithPipes(run, report)
+    const failed = report.checks.filter(({ ok, severity }) => !ok && severity === 'error').map(({ name }) => name)
+    if (failed.length > 0)
+      throw invalid('check_failed', `${run.assetKey} does not pass: ${failed.join(', ')}`, 'Look at what the checks found.')
+    return { outcome: 'SUCCEEDED', output: outputOf(report) }
+  } catch (error) {
+    return failureOf(error, run.signal, run.retryOn, outputOf(report)).result
+  }
+}
+
+async function runWithPipes(run: CommandRun, report: PipesReport): Promise<void> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'servo-pipes-'))
+  const file = path.join(folder, 'messages')
+  const messages = followFile(
+    file,
+    lineReader((line) => report.hear(line)),
+  )
+  try {
+    await runProgram({ ...run, env: { ...run.env, ...pipesEnvironment(run.context, file) } })
+  } catch (error) {
+    messages.end()
+    // What the program says about its end is better than its exit code.
+    throw report.exception === undefined ? error : exceptionError(report.exception)
+  } finally {
+    messages.end()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  if (report.exception !== undefined) throw exceptionError(report.exception)
+  if (run.pipes === true) remark(report, run.log)
+}
+
+/** A program that ends well without saying goodbye has done its work, but perhaps not told all of it. */
+function remark({ opened, closed }: PipesReport, log: CommandRun['log']): void {
+  if (opened && closed) return
+  const text = opened
+    ? 'The program ended without closing Pipes, so its last messages may be missing. Use `with open_dagster_pipes() as pipes:`.'
+    : 'The program never opened Pipes, so it reported nothing. Call open_dagster_pipes() in it, or leave out `pipes: true`.'
+  log({ stream: 'log', level: 'warn', text })
+}
+
+function exceptionError({ message, traceback }: NonNullable<PipesReport['exception']>): Error {
+  const error = new Error(message)
+  error.stack = traceback
+  return error
+}
+
+function outputOf({ metadata, checks, dataVersion }: PipesReport): NonNullable<AttemptResultInput['output']> {
+  const rows = metadata['dagster/row_count']
+  return {
+    metadata,
+    checks,
+    ...(dataVersion === undefined ? {} : { data_version: dataVersion }),
+    ...(Number.isSafeInteger(rows) && (rows as number) >= 0 ? { rows: rows as number } : {}),
+  }
+}

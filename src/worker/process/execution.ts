@@ -1,0 +1,127 @@
+import path from 'node:path'
+import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
+import type { LogEntry } from '../../contract/pipe.ts'
+import type { UlidSource } from '../../lib/ulid.ts'
+import type { AnyAsset } from '../../sdk/any-asset.ts'
+import type { CommandOptions } from '../../sdk/asset-options.ts'
+import type { Log } from '../../sdk/attempt/context.ts'
+import { executeAsset } from '../../sdk/attempt/execute.ts'
+import { failureOf } from '../../sdk/attempt/failure-report.ts'
+import { jsonOf } from '../../sdk/attempt/findings.ts'
+import { type OpenPartition, openPartition } from '../../sdk/partition-key.ts'
+import type { AnyPartitions, Window } from '../../sdk/partitions.ts'
+import { definitionOf, optionsOf } from '../../sdk/project/definition.ts'
+import type { Project } from '../../sdk/project/project.ts'
+import { failed } from '../pool/ending.ts'
+import { attemptValues, type ValueStorage } from '../values/values.ts'
+import type { AttemptContext, LoadedProject } from './child.ts'
+import type { PipesContext } from './pipes.ts'
+
+export interface ExecutionOptions extends ValueStorage {
+  readonly now: () => number
+  readonly newId: UlidSource
+}
+
+/** What a worker does with an envelope: finds the asset and runs it, one way or the other. */
+export function projectExecution(project: Project, options: ExecutionOptions): LoadedProject {
+  const versions = new Map(project.manifest.assets.map(({ asset_key, code_version }) => [asset_key, code_version]))
+
+  async function execute(envelope: DispatchEnvelope, context: AttemptContext): Promise<AttemptResultInput> {
+    const begun = performance.now()
+    const materializationId = `mat_${options.newId()}`
+    const result = await run(envelope, context, materializationId)
+    return {
+      ...result,
+      materialization_id: materializationId,
+      code_version: versions.get(envelope.asset_key),
+      duration_ms: Math.round((performance.now() - begun) * 1_000) / 1_000,
+    }
+  }
+
+  async function run(
+    envelope: DispatchEnvelope,
+    context: AttemptContext,
+    materializationId: string,
+  ): Promise<AttemptResultInput> {
+    const { asset_key, partition } = envelope
+    const asset = project.assets.get(asset_key)
+    if (asset === undefined)
+      return failed(
+        'invalid',
+        `The project has no asset ${asset_key} any more. Start the run again with the code as it is now.`,
+      )
+    const say = (entry: Omit<LogEntry, 'at'>): void => context.log({ at: options.now(), ...entry })
+    if (definitionOf(asset)?.kind === 'command') return runCommandAsset(asset, envelope, context, say)
+    const store = attemptValues(options, { assetKey: asset_key, partitionKey: partition?.key, materializationId })
+    const { result } = await executeAsset(asset, {
+      partition,
+      inputs: envelope.payload.inputs,
+      signal: context.signal,
+      log: logOf(say),
+      attempt: envelope.attempt,
+      runId: envelope.run_id,
+      store,
+    })
+    return result
+  }
+
+  async function runCommandAsset(
+    asset: AnyAsset,
+    envelope: DispatchEnvelope,
+    { signal, print }: AttemptContext,
+    log: (entry: Omit<LogEntry, 'at'>) => void,
+  ): Promise<AttemptResultInput> {
+    const { run: words, cwd = '.', env, pipes, partitions, retry } = optionsOf<CommandOptions<unknown>>(asset)
+    const retryOn = (typeof retry === 'object' ? retry.on : undefined) ?? (() => true)
+    try {
+      const partition =
+        partitions && envelope.partition ? openPartition(partitions as AnyPartitions, envelope.partition) : undefined
+      // Loaded when first used: most workers run no programs.
+      const { runCommand } = await import('./command.ts')
+      return await runCommand({
+        assetKey: asset.key,
+        words: words.map((word) => (typeof word === 'string' ? word : String(word((partition ?? {}) as never)))),
+        cwd: path.resolve(options.projectDir, cwd),
+        env: { ...process.env, ...env },
+        pipes,
+        context: pipesContext(envelope, partition, versions.get(asset.key) ?? null),
+        signal,
+        retryOn,
+        print,
+        log,
+      })
+    } catch (error) {
+      return failureOf(error, signal, retryOn, undefined).result
+    }
+  }
+
+  return { manifest: project.manifest, execute }
+}
+
+function logOf(say: (entry: Omit<LogEntry, 'at'>) => void): Log {
+  const at =
+    (level: NonNullable<LogEntry['level']>): Log['info'] =>
+    (text, fields) =>
+      say({ stream: 'log', level, text: String(text), ...(fields === undefined ? {} : { fields: jsonOf(fields) }) })
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+function pipesContext(envelope: DispatchEnvelope, open: OpenPartition | undefined, codeVersion: string | null): PipesContext {
+  const { asset_key, partition, run_id, attempt } = envelope
+  const keys = partition ? (partition.keys ?? [partition.key]) : []
+  const window = open?.window as Window | undefined
+  const isWindow = window?.start instanceof Date && window.end instanceof Date
+  return {
+    asset_keys: [asset_key],
+    code_version_by_asset_key: { [asset_key]: codeVersion },
+    provenance_by_asset_key: { [asset_key]: null },
+    // Of a range that is none of them: a program that knows nothing of ranges shall not take its name for a partition.
+    partition_key: keys.length === 1 ? (keys[0] ?? null) : null,
+    partition_key_range: partition ? { start: keys[0] ?? '', end: keys.at(-1) ?? '' } : null,
+    partition_time_window: isWindow ? { start: window.start.toISOString(), end: window.end.toISOString() } : null,
+    run_id,
+    job_name: null,
+    retry_number: attempt - 1,
+    extras: { ...(partition?.values && { partition_values: partition.values }) },
+  }
+}

@@ -1,0 +1,58 @@
+import { openSync, readSync } from 'node:fs'
+import { groupMembers } from '../group.ts'
+import { MARKER } from '../marked.ts'
+
+/**
+ * Answers whether processes that user code started are still there. Looking through all processes of the machine takes
+ * milliseconds, so it is done only when something was started since the last time: cheap to ask after every attempt.
+ */
+export function forkWatch(marker: string | undefined): () => boolean {
+  const loaded = (process as unknown as { moduleLoadList?: readonly string[] }).moduleLoadList
+  let checked = 0
+  let canFork = loaded === undefined
+  const stat = systemFile('/proc/self/stat')
+  const children = systemFile(`/proc/self/task/${process.pid}/children`)
+  let waitedFor = childFaults()
+  /** What the project started while it was loaded serves all its attempts. */
+  const residents = new Set(mayFork() ? members() : [process.pid])
+
+  function members(): number[] {
+    return groupMembers(process.pid, marker === undefined ? undefined : `${MARKER}=${marker}`)
+  }
+
+  /** Page faults of all children that were waited for; undefined where the system does not tell. */
+  function childFaults(): string | undefined {
+    const text = stat()
+    return text?.slice(text.lastIndexOf(')') + 2).split(' ', 9)[8]
+  }
+
+  /** Without this module no JavaScript can start a process. */
+  function mayFork(): boolean {
+    for (; !canFork && loaded !== undefined && checked < loaded.length; checked++)
+      canFork = loaded[checked] === 'NativeModule child_process'
+    return canFork
+  }
+
+  /** A child that is still there is listed; one that has ended, and may have left others, has left its page faults. */
+  function hasForked(): boolean {
+    const before = waitedFor
+    waitedFor = childFaults()
+    return waitedFor === undefined || waitedFor !== before || children() !== ''
+  }
+
+  return () => mayFork() && hasForked() && members().some((pid) => !residents.has(pid))
+}
+
+/** A file of the system that is read again and again: opened once, it costs two microseconds. */
+function systemFile(name: string): () => string | undefined {
+  const buffer = Buffer.alloc(4_096)
+  let fd: number | undefined
+  return () => {
+    try {
+      fd ??= openSync(name, 'r')
+      return buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, 0))
+    } catch {
+      return undefined
+    }
+  }
+}

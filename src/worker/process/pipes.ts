@@ -1,0 +1,151 @@
+import { deflateSync } from 'node:zlib'
+import type { AttemptResultInput } from '../../contract/dispatch.ts'
+import type { LogEntry } from '../../contract/pipe.ts'
+
+type Output = NonNullable<AttemptResultInput['output']>
+type Json = Readonly<Record<string, unknown>>
+
+/** What a program is told about its work, as Dagster Pipes 0.1 has it. */
+export interface PipesContext {
+  readonly asset_keys: readonly string[]
+  readonly code_version_by_asset_key: Readonly<Record<string, string | null>>
+  readonly provenance_by_asset_key: Readonly<Record<string, null>>
+  readonly partition_key: string | null
+  readonly partition_key_range: { readonly start: string; readonly end: string } | null
+  readonly partition_time_window: { readonly start: string; readonly end: string } | null
+  readonly run_id: string
+  readonly job_name: null
+  /** 0 for the first attempt. */
+  readonly retry_number: number
+  readonly extras: Json
+}
+
+/** How Pipes puts a parameter into the environment: JSON, compressed as zlib (RFC 1950), in base64. */
+export function encodeParameter(value: object): string {
+  return deflateSync(JSON.stringify(value)).toString('base64')
+}
+
+/** The two variables by which a program finds its context and the file it reports to. */
+export function pipesEnvironment(context: PipesContext, messagesFile: string): Record<string, string> {
+  return {
+    DAGSTER_PIPES_CONTEXT: encodeParameter({ data: context }),
+    DAGSTER_PIPES_MESSAGES: encodeParameter({ path: messagesFile }),
+  }
+}
+
+/** An exception of the program, in its own words. */
+export interface PipesException {
+  readonly message: string
+  readonly traceback: string
+}
+
+/** Listens to what a program reports, message by message. */
+export class PipesReport {
+  readonly metadata: Record<string, unknown> = {}
+  readonly checks: NonNullable<Output['checks']> = []
+  dataVersion: string | undefined
+  exception: PipesException | undefined
+  opened = false
+  closed = false
+  readonly #assetKey: string
+  readonly #log: (entry: Omit<LogEntry, 'at'>) => void
+  readonly #custom: unknown[] = []
+
+  constructor(assetKey: string, log: (entry: Omit<LogEntry, 'at'>) => void) {
+    this.#assetKey = assetKey
+    this.#log = log
+  }
+
+  /** One line of the messages file. */
+  hear(line: string): void {
+    let message: { method?: string; params?: Json }
+    try {
+      message = JSON.parse(line) as typeof message
+    } catch {
+      this.#warn(`a line that is no Pipes message was left out: ${line.slice(0, 200)}`)
+      return
+    }
+    this.#take(message.method ?? '', message.params ?? {})
+  }
+
+  #take(method: string, params: Json): void {
+    if (method === 'opened') this.opened = true
+    else if (method === 'closed') this.#close(params)
+    else if (method === 'log') this.#log({ stream: 'log', level: levelOf(params['level']), text: String(params['message']) })
+    else if (method === 'report_asset_materialization') this.#materialized(params)
+    else if (method === 'report_asset_check') this.#checked(params)
+    else if (method === 'report_custom_message') {
+      this.#custom.push(params['payload'])
+      this.metadata['custom_messages'] = this.#custom
+    } else if (method === 'log_external_stream') {
+      const stream = params['stream'] === 'stderr' ? 'stderr' : 'stdout'
+      this.#log({ stream, text: String(params['text']).replace(/\n$/, '') })
+    } else this.#warn(`a Pipes message of an unknown kind was left out: ${method}`)
+  }
+
+  #close({ exception }: Json): void {
+    this.closed = true
+    if (isObject(exception)) this.exception = exceptionOf(exception)
+  }
+
+  #materialized(params: Json): void {
+    if (!this.#isOurs(params)) return
+    Object.assign(this.metadata, plainMetadata(params['metadata']))
+    if (typeof params['data_version'] === 'string') this.dataVersion = params['data_version']
+  }
+
+  #checked(params: Json): void {
+    if (!this.#isOurs(params)) return
+    this.checks.push({
+      name: String(params['check_name']),
+      ok: params['passed'] === true,
+      severity: params['severity'] === 'WARN' ? 'warn' : 'error',
+      metadata: plainMetadata(params['metadata']),
+    })
+  }
+
+  #isOurs({ asset_key }: Json): boolean {
+    if (asset_key === undefined || asset_key === null || asset_key === this.#assetKey) return true
+    this.#warn(`a report about ${asset_key} was left out: this attempt makes ${this.#assetKey}`)
+    return false
+  }
+
+  #warn(text: string): void {
+    this.#log({ stream: 'log', level: 'warn', text })
+  }
+}
+
+/** Types that say no more about a value than the value itself does. */
+const plainTypes = new Set(['__infer__', 'text', 'int', 'float', 'bool', 'json', 'null'])
+
+/** Metadata as people write it. A type that means something, such as `url` or `md`, stays with its value. */
+function plainMetadata(metadata: unknown): Record<string, unknown> {
+  if (!isObject(metadata)) return {}
+  const plain = (value: unknown): unknown =>
+    isObject(value) && 'raw_value' in value && plainTypes.has(String(value['type'])) ? value['raw_value'] : value
+  return Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, plain(value)]))
+}
+
+/** An exception as Python would have printed it, with what caused it. */
+function exceptionOf(exception: Json): PipesException {
+  const message = String(exception['message'] ?? exception['name'] ?? 'an exception').trim()
+  const stack = Array.isArray(exception['stack']) ? exception['stack'].join('') : ''
+  const own = `Traceback (most recent call last):\n${stack}${message}`
+  const { cause, context } = exception
+  if (isObject(cause))
+    return { message, traceback: `${exceptionOf(cause).traceback}\n\nwhich was the direct cause of:\n\n${own}` }
+  if (isObject(context)) return { message, traceback: `${exceptionOf(context).traceback}\n\nwhile it was handled:\n\n${own}` }
+  return { message, traceback: own }
+}
+
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const levels: Readonly<Record<string, LogEntry['level']>> = {
+  DEBUG: 'debug',
+  INFO: 'info',
+  WARNING: 'warn',
+  ERROR: 'error',
+  CRITICAL: 'error',
+}
+
+const levelOf = (level: unknown): NonNullable<LogEntry['level']> => levels[String(level).toUpperCase()] ?? 'info'

@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { invalid } from '../../sdk/invalid.ts'
+import { groupMembers } from '../group.ts'
+
+export interface Program {
+  /** Its name or path, and its arguments. */
+  readonly words: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly signal: AbortSignal
+  print(stream: 'stdout' | 'stderr', chunk: Uint8Array): void
+}
+
+/** From SIGTERM to SIGKILL. Shorter than the pool waits by default before it kills the whole worker. */
+const GRACE_MS = 3_000
+
+/** A daemon that the program left behind may hold its output open for ever; what the program itself wrote is here by then. */
+const DRAIN_MS = 500
+
+/** What an error quotes of standard error. */
+const TAIL = 4 * 1024
+
+/** Runs a program to its end, and throws if that was a bad one. What it started ends with it when it is stopped. */
+export async function runProgram({ words, cwd, env, signal, print }: Program): Promise<void> {
+  signal.throwIfAborted()
+  const [file = '', ...args] = words
+  // In the group of this worker, which has one attempt at a time: whoever ends the worker ends the program too.
+  const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let stderr = ''
+  child.stdout.on('data', (chunk: Buffer) => print('stdout', chunk))
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr = (stderr + chunk.toString('utf8')).slice(-TAIL)
+    print('stderr', chunk)
+  })
+  let killing: NodeJS.Timeout | undefined
+  const stop = (): void => {
+    signalProgram(child.pid, 'SIGTERM')
+    killing = setTimeout(() => signalProgram(child.pid, 'SIGKILL'), GRACE_MS)
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    const [code, ended] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', (...how) => resolve(how))
+      child.once('exit', (...how) => setTimeout(() => resolve(how), DRAIN_MS).unref())
+    })
+    if (code !== 0) throw badEnd(file, code, ended, stderr)
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? missing(file, cwd) : error
+  } finally {
+    clearTimeout(killing)
+    signal.removeEventListener('abort', stop)
+    child.stdout.destroy()
+    child.stderr.destroy()
+  }
+}
+
+/** The program and all that it started: the group of this worker without the worker itself. */
+function signalProgram(pid: number | undefined, signal: NodeJS.Signals): void {
+  const members = groupMembers(process.pid).filter((member) => member !== process.pid)
+  for (const target of new Set([...(pid === undefined ? [] : [pid]), ...members])) {
+    try {
+      process.kill(target, signal)
+    } catch {
+      // It has ended by itself.
+    }
+  }
+}
+
+function badEnd(file: string, code: number | null, signal: NodeJS.Signals | null, stderr: string): Error {
+  const killed = signal === 'SIGKILL' || code === 137
+  const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+  const error = new Error(`${file} ${how}${killed ? ', most likely because memory ran out' : ''}`)
+  // Where it happened is in the program's own words, not in ours.
+  error.stack = `${error.message}\n${stderr.trim()}`
+  return error
+}
+
+function missing(file: string, cwd: string): Error {
+  return existsSync(cwd)
+    ? invalid('no_such_program', `there is no program ${file}`, 'Install it on the worker, or write the path where it is.')
+    : invalid('no_such_folder', `${file} should run in ${cwd}, which is not there`, 'Create the folder, or change cwd.')
+}

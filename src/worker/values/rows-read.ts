@@ -1,0 +1,63 @@
+import { zstdDecompressSync } from 'node:zlib'
+import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
+import type { Row } from '../../sdk/attempt/values.ts'
+import type { Column } from '../../sdk/columns.ts'
+import { COLUMNS_KEY, NO_COLUMNS } from './rows-write.ts'
+
+const compressors = {
+  ZSTD: (page: Uint8Array, length: number): Uint8Array => zstdDecompressSync(page, { maxOutputLength: Math.max(1, length) }),
+}
+
+// hyparquet's own decoder drops a byte order mark at the beginning of a text.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+const parsers = {
+  stringFromBytes: (bytes: Uint8Array): string => decoder.decode(bytes),
+  jsonFromBytes: (bytes: Uint8Array): unknown => JSON.parse(decoder.decode(bytes)),
+}
+
+/**
+ * The rows of a Parquet file, one group of them in memory at a time. They look as `columns` say; without, as the file itself
+ * says, and if that is silent, as it has them.
+ */
+export async function* readRows(file: AsyncBuffer, columns: readonly Column[] | undefined, path: string): AsyncGenerator<Row> {
+  try {
+    const metadata = await parquetMetadataAsync(file)
+    const look = lookOf(columns ?? columnsIn(metadata) ?? [])
+    let rowStart = 0
+    for (const group of metadata.row_groups) {
+      const rowEnd = rowStart + Number(group.num_rows)
+      const rows = await parquetReadObjects({ file, metadata, rowStart, rowEnd, compressors, parsers })
+      for (const row of rows) yield look(row)
+      rowStart = rowEnd
+    }
+  } catch (error) {
+    if (isServoError(error)) throw error
+    throw new ServoError('corrupt', 'file_unreadable', `${path} cannot be read as Parquet: ${messageOf(error)}`, {
+      hint: 'Materialize the asset again. For a source, look at what writes the file.',
+      facts: { path },
+      cause: error,
+    })
+  }
+}
+
+function columnsIn(metadata: FileMetaData): readonly Column[] | undefined {
+  const text = metadata.key_value_metadata?.find(({ key }) => key === COLUMNS_KEY)?.value
+  return text === undefined ? undefined : (JSON.parse(text) as Column[])
+}
+
+/** How a stored row becomes one that code expects. */
+function lookOf(columns: readonly Column[]): (row: Record<string, unknown>) => Row {
+  return (row) => {
+    for (const { name, type, empty } of columns) {
+      const value = row[name]
+      if (value === null || value === undefined) {
+        if (empty === 'undefined') delete row[name]
+        else row[name] = null
+      } else if (type === 'bigint') row[name] = typeof value === 'number' ? BigInt(value) : value
+      else if (typeof value === 'bigint') row[name] = Number(value)
+    }
+    delete row[NO_COLUMNS.name]
+    return row
+  }
+}

@@ -1,0 +1,37 @@
+import { realpathSync } from 'node:fs'
+import { sep } from 'node:path'
+import { isOutputPath } from '../../contract/output-path.ts'
+import { ServoError } from '../../lib/error.ts'
+
+/**
+ * Refuses a path of a value that would lead anywhere but into the data folder. Reports are checked when they are accepted;
+ * a ledger may hold older ones, and a folder on the way may have become a symlink. The data folder itself may be one.
+ */
+export function checkStoredPath(path: string, fileOf: ((path: string) => string) | undefined): void {
+  if (!isOutputPath(path)) throw leadsOut(path)
+  if (fileOf === undefined) return
+  const file = real(fileOf(path))
+  // Whoever opens it says better that it is missing.
+  if (file === undefined) return
+  const folder = real(fileOf('data'))
+  if (folder === undefined || !file.startsWith(folder + sep)) throw leadsOut(path)
+}
+
+function real(file: string): string | undefined {
+  try {
+    return realpathSync.native(file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+const leadsOut = (path: string): ServoError =>
+  new ServoError(
+    'invalid',
+    'bad_stored_path',
+    `${JSON.stringify(path.slice(0, 200))} is not in the data folder, and is not read`,
+    {
+      hint: 'Materialize the asset again. A worker may only report what it wrote below data/.',
+    },
+  )
