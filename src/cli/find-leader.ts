@@ -13,6 +13,8 @@ const MAX_WAIT_MS = 5 * 60_000
 const ASK_FOR_SIGN_MS = 1_000
 /** A leader that answered before and does not answer now is waited for only this long by whoever could do without it. */
 const SILENT_MS = 3_000
+/** A leader that gives signs of life and has not answered at its address for this long cannot be reached from here. */
+const UNREACHABLE_MS = 10_000
 /** Between the end of one leader and the beginning of the next: one that waits for the lease claims it within a moment. */
 const MAX_GAP_MS = 3_000
 
@@ -38,8 +40,8 @@ export async function findLeader(components: Components, waiting: Waiting = {}):
     const client = leader.address === null ? undefined : await clientOf(components, leader.address)
     if (await client?.isThere(leader.name)) return client
     const waited = clock.monotonic() - began
-    if (waited > (client === undefined ? maxWaitMs : Math.min(maxWaitMs, SILENT_MS))) throw noAnswerYet(leader)
     if (waited > SAY_AFTER_MS) say(leader)
+    if (waited > (client === undefined ? maxWaitMs : Math.min(maxWaitMs, SILENT_MS))) throw noAnswerYet(leader)
     await clock.sleep(LOOK_EVERY_MS)
   }
 }
@@ -75,7 +77,9 @@ export async function withLeader<T>(
       await here(held, name)
       return undefined
     }
-    if (clock.monotonic() - began > MAX_WAIT_MS) throw noAnswerYet(held.leader)
+    const waited = clock.monotonic() - began
+    if (held.leader.address !== null && waited > UNREACHABLE_MS) throw unreachable(held.leader)
+    if (waited > MAX_WAIT_MS) throw noAnswerYet(held.leader)
   }
 }
 
@@ -126,3 +130,11 @@ const noAnswerYet = (leader: Leader): ServoError =>
   new ServoError('unavailable', NO_ANSWER_YET, `no answer yet from ${inWords(leader)}`, {
     hint: `Look at what it prints, or stop it: kill ${leader.pid}`,
   })
+
+const unreachable = ({ pid, host, address }: Leader): ServoError =>
+  new ServoError(
+    'unavailable',
+    'leader_unreachable',
+    `the server of this project (process ${pid} on ${host}) is alive and cannot be reached from here at ${address}`,
+    { hint: 'Run this command where the server runs, or in a container that shares its network. Nothing was done.' },
+  )

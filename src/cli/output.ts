@@ -26,7 +26,8 @@ export function fail(thrown: unknown): void {
   const error = ofTheSystem(thrown)
   const known = isServoError(error)
   const { kind, code, hint } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
-  process.exitCode = exitCodes[kind]
+  // A leader that was replaced is no use to a supervisor, and no mistake of its user.
+  process.exitCode = code === 'deposed' ? exitCodes.unavailable : exitCodes[kind]
   if (json) process.stderr.write(`${JSON.stringify({ error: { kind, code, message: messageOf(error), hint } })}\n`)
   else {
     process.stderr.write(`${errorColours.red('error:')} ${printable(messageOf(error))}\n`)

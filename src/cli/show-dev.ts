@@ -29,7 +29,7 @@ export const screen: DevVoice = {
   },
   loaded(loaded) {
     const time = colours.dim(` in ${Math.round(loaded.ms)} ms`)
-    if (loaded.ok) print(`${clock()} ${colours.green('loaded')}  ${changesText(loaded.changed)}${time}`)
+    if (loaded.ok) print(`${clock()} ${colours.green('loaded')}  ${changesText(loaded)}${time}`)
     else notLoaded(loaded.problems, 'the last good version stays')
   },
   changed(change) {
@@ -78,4 +78,8 @@ function notLoaded(problems: Extract<Reload, { ok: false }>['problems'], then: s
 }
 
 const assetsText = (count: number): string => (count === 1 ? '1 asset' : `${count} assets`)
-const changesText = (count: number): string => (count === 0 ? 'nothing changed' : `${assetsText(count)} changed`)
+
+function changesText({ changed, hasNewSettings }: Extract<Reload, { ok: true }>): string {
+  const what = [changed > 0 && assetsText(changed), hasNewSettings && 'settings'].filter(Boolean)
+  return `${what.join(' and ') || 'nothing'} changed`
+}

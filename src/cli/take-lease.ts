@@ -7,6 +7,8 @@ import { note } from './output.ts'
 const LOOK_EVERY_MS = 50
 /** A command that takes no longer than this is not worth a word. */
 const SAY_AFTER_MS = 300
+/** A leader that lives answers a challenge within milliseconds. */
+const SAY_SILENT_AFTER_MS = 1_000
 /** Commands that lead for a moment, such as `servo rebuild`, are asked for a sign of life now and then: they may have been stopped. */
 const ASK_EVERY_MS = 2_000
 
@@ -16,8 +18,15 @@ export async function takeLease(components: Components, name: string): Promise<H
   const began = clock.monotonic()
   let said = false
   for (;;) {
-    const claim = await lease.claim({ name, term: 'standing' })
-    if (claim.held) return claim
+    const before = await lease.leader()
+    const cancel = clock.after(SAY_SILENT_AFTER_MS, () =>
+      note(`process ${before?.pid} leads this project and does not answer; waiting`),
+    )
+    const claim = await lease.claim({ name, term: 'standing' }).finally(cancel)
+    if (claim.held) {
+      if (before?.term === 'standing') note(`process ${before.pid} did not answer; this one leads now`)
+      return claim
+    }
     const { leader } = claim
     if (leader.term === 'standing') throw alreadyRunning(leader)
     await askToGiveWay(components, leader)

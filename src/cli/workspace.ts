@@ -58,7 +58,9 @@ async function codeOf(projectDir: string, components: LocalComponents): Promise<
   const { loadProject } = await import('../server/machine/load-project.ts')
   const loaded = await loadProject(projectDir, components)
   if (loaded.ok) return loaded.manifest
-  note('the project cannot be loaded, so this is as of the last time it could; servo dev says why')
+  const [{ file, line, message } = { file: undefined, line: undefined, message: '' }] = loaded.problems
+  const place = [file, line].filter((part) => part != null).join(':')
+  note(`the project cannot be loaded (${[place, message].filter(Boolean).join(' ')}), so this is as of the last time it could`)
   return undefined
 }
 

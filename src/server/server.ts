@@ -82,7 +82,7 @@ export class Server {
   }
 
   static async open(options: ServerOptions): Promise<Server> {
-    const { components, post, secrets: _, onHandOver: __, ...given } = options
+    const { components, post, secrets: _, onHandOver, ...given } = options
     const workers = new HeldWorkers(options.workers, () => leads(options.lease))
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,
@@ -93,7 +93,9 @@ export class Server {
       ...given,
       components,
       workers,
+      carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
       reactors: feed.reactors,
+      onOpened: (rows) => feed.opened(rows),
       foreign: { history: (attempt) => endedAttempt(reader, attempt), ...(post !== undefined && { post }) },
     })
     return new Server({ options, orchestrator, feed, workers, reader })

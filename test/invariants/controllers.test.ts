@@ -19,6 +19,7 @@ const deciding: Deciding = {
   cancelGraceMs: () => MINUTE_MS,
   stuckDispatchMs: () => 10 * MINUTE_MS,
   lastSign: () => 0,
+  carries: () => true,
 }
 
 const alarms = ['TimerRequested', 'TimerFired']

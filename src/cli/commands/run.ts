@@ -1,6 +1,7 @@
 import type { AcceptedRun, RunEvent, RunsApi, WireRow } from '../../api/run-contract.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
-import type { Components } from '../../server/components.ts'
+import type { LocalComponents } from '../../server/components.ts'
+import type { Orchestrator } from '../../server/leader/orchestrator.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
@@ -38,7 +39,7 @@ export async function runCommand(selection: string[], flags: RunFlags): Promise<
   await requestRun(flags, (runs, request_id) => runs.request({ ...body, request_id }, currentUser(), currentTrace()))
 }
 
-/** Hands a request for a run to whoever leads; when nobody does, leads until the run is over. */
+/** Hands a request for a run to the leader; when nobody leads, leads until the run is over. */
 export async function requestRun(
   flags: RequestFlags,
   ask: (runs: RunsApi, request_id: string) => Promise<AcceptedRun>,
@@ -49,16 +50,38 @@ export async function requestRun(
   // The same id however often it is asked for, so that an answer which got lost can be asked for again.
   const id = components.ulid()
   const request = (runs: RunsApi): Promise<AcceptedRun> => ask(runs, id)
-  const accepted = await withLeader(
-    components,
-    request,
-    (lease, name) => runHere({ projectDir, components, lease, instance: name, ...size }, flags, request),
-    { isRepeatable: true },
-  )
-  if (accepted === undefined) return
-  if (flags.wait) await watchRun(components, accepted.leader, accepted.answer.run_id, flags)
-  else if (flags.json) printJson(accepted.answer)
-  else printAccepted(accepted.answer)
+  for (let shown: ShownRun | undefined; ; ) {
+    const accepted = await withLeader(
+      components,
+      request,
+      async (lease, name) => {
+        const here = { projectDir, components, lease, instance: name, ...size }
+        shown = await runHere(here, flags, request, shown)
+      },
+      { isRepeatable: true },
+    )
+    if (accepted !== undefined) {
+      const { leader, answer } = accepted
+      if (flags.wait || shown !== undefined)
+        await watchRun(components, leader, shown ?? new ShownRun(answer.run_id, flags), flags)
+      else if (flags.json) printJson(answer)
+      else printAccepted(answer)
+      return
+    }
+    if (shown === undefined) return
+    if (shown.isOver) {
+      // It may have ended while this process gave way.
+      shown.report()
+      return
+    }
+    note(`${shortId(shown.runId)} goes on in the server that takes over`)
+    const leader = await nextLeader(components)
+    if (leader !== undefined) {
+      await watchRun(components, leader, shown, flags)
+      return
+    }
+    // The server that wanted to lead went away: what is left of the run is done here after all.
+  }
 }
 
 function printAccepted({ run_id, created }: { run_id: string; created: boolean }): void {
@@ -67,12 +90,11 @@ function printAccepted({ run_id, created }: { run_id: string; created: boolean }
 }
 
 /** Follows a run until it is over, from one server to the next. Leaving does not stop it. */
-async function watchRun(components: Components, first: RunsApi, runId: string, flags: WatchFlags): Promise<void> {
+async function watchRun(components: LocalComponents, first: RunsApi, shown: ShownRun, flags: WatchFlags): Promise<void> {
   const leave = new AbortController()
   const onSignal = (): void => leave.abort()
   process.once('SIGINT', onSignal)
   try {
-    const shown = new ShownRun(runId, flags)
     for (let server: RunsApi | undefined = first; server !== undefined && !shown.isOver; ) {
       await shown.follow(server, leave.signal).catch((error: unknown) => {
         if (!isServoError(error, 'unavailable')) throw error
@@ -81,12 +103,13 @@ async function watchRun(components: Components, first: RunsApi, runId: string, f
       server = shown.isOver ? undefined : await nextLeader(components)
     }
     if (!leave.signal.aborted) {
-      report(shown.last, flags)
+      if (!shown.isOver) await shown.read(components)
+      shown.report()
       return
     }
     process.exitCode = 130
     if (flags.json) printJson(shown.last)
-    else print(`\n${shortId(runId)} goes on; stop it with: servo runs cancel ${shortId(runId)}`)
+    else print(`\n${shortId(shown.runId)} goes on; stop it with: servo runs cancel ${shortId(shown.runId)}`)
   } finally {
     process.off('SIGINT', onSignal)
   }
@@ -97,50 +120,72 @@ const HAND_OVER_GRACE_MS = 30_000
 
 type Here = Pick<LocalServerOptions, 'projectDir' | 'components' | 'lease' | 'instance' | 'concurrency'>
 
-/** Nobody leads this project: this process does for as long as there is something to do, or until a server wants to. */
-async function runHere(here: Here, flags: WatchFlags, request: (runs: RunsApi) => Promise<AcceptedRun>): Promise<void> {
+/**
+ * Nobody leads this project: this process does until the runs that were asked of it are over, or until a server wants to lead.
+ * Returns the run that it was started for, over or not; undefined when the project cannot be loaded.
+ */
+async function runHere(
+  here: Here,
+  flags: WatchFlags,
+  request: (runs: RunsApi) => Promise<AcceptedRun>,
+  before: ShownRun | undefined,
+): Promise<ShownRun | undefined> {
   const { LocalServer } = await import('../../server/machine/local-server.ts')
   const stopped = Promise.withResolvers<never>()
   stopped.promise.catch(() => undefined)
-  const wanted = Promise.withResolvers<'wanted'>()
+  const wanted = Promise.withResolvers<void>()
   const { server, loaded } = await LocalServer.start({
     ...here,
     port: 0,
-    onHandOver: () => wanted.resolve('wanted'),
+    onHandOver: () => wanted.resolve(),
     onTrouble: warn,
     onStopped: (error) => stopped.reject(error),
   })
-  let runId: string | undefined
   try {
     if (!loaded.ok) {
       printProblems(loaded.problems)
       process.exitCode = 2
-      return
+      return undefined
     }
-    const { runs } = server.api
-    runId = (await request(runs)).run_id
-    const cancel = cancelOnSignal(runs, runId)
-    const shown = new ShownRun(runId, flags)
-    const over = shown.follow(runs, new AbortController().signal)
+    const { orchestrator, api } = server
+    const { run_id } = await request(api.runs)
+    orchestrator.carry(run_id)
+    const shown = before ?? new ShownRun(run_id, flags)
+    const cancel = cancelOnSignal(api.runs, run_id)
+    const over = shown.follow(api.runs, new AbortController().signal)
     // One that was stopped and replaced is as good as one that was asked to give way.
     await Promise.race([over, stopped.promise.catch(unlessDeposed), wanted.promise]).finally(cancel)
     if (shown.isOver) {
-      report(shown.last, flags)
-      runId = undefined
-      // Others may have joined in the meantime.
-      await Promise.race([server.orchestrator.idle(), stopped.promise, wanted.promise])
+      shown.report()
+      if ((await finishOthers(orchestrator, [stopped.promise, wanted.promise])) === 'left') return shown
     }
     // Returns at once when nothing is under way.
-    await server.orchestrator.drain(HAND_OVER_GRACE_MS)
+    await orchestrator.drain(HAND_OVER_GRACE_MS)
+    return shown
   } finally {
     await server.close()
   }
-  if (runId === undefined) return
-  note(`${shortId(runId)} goes on in the server that takes over`)
-  const leader = await nextLeader(here.components)
-  if (leader === undefined) report(undefined, flags)
-  else await watchRun(here.components, leader, runId, flags)
 }
+
+/** Other commands may have asked this process for runs meanwhile. Ctrl-C leaves those to the next server. */
+async function finishOthers(orchestrator: Orchestrator, ends: readonly Promise<void>[]): Promise<'left' | undefined> {
+  const { carried, others } = orchestrator.unfinished()
+  if (others.length > 0) note(`${runsText(others)} unfinished from before; start a server to go on: servo dev`)
+  if (carried.length === 0) return undefined
+  note(`${runsText(carried)} under way here for another command; Ctrl-C leaves that to the next server`)
+  const left = Promise.withResolvers<'left'>()
+  const leave = (): void => left.resolve('left')
+  process.once('SIGINT', leave)
+  process.once('SIGTERM', leave)
+  try {
+    return (await Promise.race([orchestrator.idle(), left.promise, ...ends])) ?? undefined
+  } finally {
+    process.off('SIGINT', leave)
+    process.off('SIGTERM', leave)
+  }
+}
+
+const runsText = (ids: readonly string[]): string => (ids.length === 1 ? `${shortId(ids[0])} is` : `${ids.length} runs are`)
 
 function unlessDeposed(error: unknown): void {
   if (!isServoError(error, 'conflict') || error.code !== 'deposed') throw error
@@ -166,13 +211,14 @@ function cancelOnSignal(runs: RunsApi, runId: string): () => void {
 /** A run as it is shown on this terminal: each piece of news once, whoever tells it. */
 class ShownRun {
   last: WireRow | undefined
-  readonly #runId: string
+  readonly runId: string
   readonly #flags: WatchFlags
   readonly #printer = new RunPrinter()
   readonly #heard: Heard = new Map()
+  #isReported = false
 
   constructor(runId: string, flags: WatchFlags) {
-    this.#runId = runId
+    this.runId = runId
     this.#flags = flags
   }
 
@@ -182,8 +228,36 @@ class ShownRun {
 
   async follow(runs: RunsApi, signal: AbortSignal): Promise<void> {
     const isQuiet = this.#flags.quiet || this.#flags.json
-    const events = isQuiet ? runs.follow(this.#runId, signal) : followRun(runs, this.#runId, signal, {}, this.#heard)
+    const events = isQuiet ? runs.follow(this.runId, signal) : followRun(runs, this.runId, signal, {}, this.#heard)
     for await (const event of events) this.#show(event)
+  }
+
+  /** What the folder says of it, when no server is left to ask. */
+  async read(components: LocalComponents): Promise<void> {
+    const { readWorkspace } = await import('../../server/workspace/reader.ts')
+    const { runs } = await readWorkspace(components)
+    this.last = (await runs.get(this.runId)).run
+  }
+
+  /** Says once how it ended, and sets the exit code. */
+  report(): void {
+    if (this.#isReported) return
+    const run = this.last
+    if (run === undefined || !this.isOver) {
+      throw new ServoError('unavailable', 'connection_lost', 'the server went away before the run was over', {
+        hint: 'The run goes on when the project is started again: servo dev',
+      })
+    }
+    this.#isReported = true
+    const { json } = this.#flags
+    if (json) printJson(run)
+    else print(summary(run))
+    if (run['state'] === 'SUCCEEDED') return
+    process.exitCode = 1
+    if (json) return
+    const id = shortId(this.runId)
+    if (run['state'] === 'FAILED' && Number(run['tasks_failed']) > 0)
+      print(colours.dim(`  what was printed: servo runs logs ${id}\n  run the rest:     servo runs rerun ${id}`))
   }
 
   #show(event: RunEvent): void {
@@ -193,23 +267,7 @@ class ShownRun {
       return
     }
     if (this.last === undefined && !json)
-      print(`${colours.bold(shortId(this.#runId))}  ${tasksText(Number(event.run['tasks_total']))}`)
+      print(`${colours.bold(shortId(this.runId))}  ${tasksText(Number(event.run['tasks_total']))}`)
     this.last = event.run
   }
-}
-
-function report(run: WireRow | undefined, flags: WatchFlags): void {
-  if (run === undefined || run['finished_at'] === null) {
-    throw new ServoError('unavailable', 'connection_lost', 'the server went away before the run was over', {
-      hint: 'The run goes on when the project is started again: servo dev',
-    })
-  }
-  if (flags.json) printJson(run)
-  else print(summary(run))
-  if (run['state'] === 'SUCCEEDED') return
-  process.exitCode = 1
-  if (flags.json) return
-  const id = shortId(run['run_id'])
-  if (run['state'] === 'FAILED' && Number(run['tasks_failed']) > 0)
-    print(colours.dim(`  what was printed: servo runs logs ${id}\n  run the rest:     servo runs rerun ${id}`))
 }

@@ -1,8 +1,9 @@
 import type { LogQuery, RunLogEntry, RunsApi, WireRow } from '../../api/run-contract.ts'
+import { ServoError } from '../../lib/error.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
 import { followRun } from '../follow-run.ts'
-import { colours, print, printable, printJson } from '../output.ts'
+import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
 import { ask, tell } from '../workspace.ts'
@@ -11,10 +12,17 @@ import { requestRun } from './run.ts'
 export async function listRuns(flags: ProjectFlags & { limit: string; state?: string }): Promise<void> {
   const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
   const state = flags.state === undefined ? undefined : stateFlag(flags.state)
-  const found = await ask(flags, ({ runs }) => runs.list({ limit, state }))
+  const found = await ask(flags, async ({ runs }, isLive) => sayWaiting(await runs.list({ limit, state }), isLive))
   if (flags.json) printJson(found)
   else if (found.length > 0) for (const text of aligned([LIST_HEAD, ...found.map(listed)])) print(text)
   else print(state === undefined ? 'no runs yet; start one with: servo run "*"' : `no run is ${state.toLowerCase()}`)
+}
+
+/** Without a server nothing goes on, which no state of a run says. */
+function sayWaiting(found: readonly WireRow[], isLive: boolean): readonly WireRow[] {
+  if (!isLive && found.some(({ finished_at }) => finished_at === null))
+    note('no server is running: what has not ended goes on when one is started (servo dev)')
+  return found
 }
 
 const LIST_HEAD: readonly Cell[] = ['run', 'state', 'requested', 'tasks', 'took', 'selection'].map((text) => ({
@@ -37,7 +45,11 @@ function listed(run: WireRow): Cell[] {
 }
 
 export async function showRun(runId: string, flags: ProjectFlags): Promise<void> {
-  const detail = await ask(flags, ({ runs }) => runs.get(runId))
+  const detail = await ask(flags, async ({ runs }, isLive) => {
+    const found = await runs.get(runId)
+    sayWaiting([found.run], isLive)
+    return found
+  })
   if (flags.json) {
     printJson(detail)
     return
@@ -100,10 +112,21 @@ export async function showLogs(runId: string, flags: LogFlags): Promise<void> {
   const attempt = flags.attempt === undefined ? undefined : wholeNumber('--attempt', flags.attempt, { min: 1, max: 1_000_000 })
   const query = { task: flags.task, attempt }
   await ask(flags, async ({ runs }, isLive) => {
-    if (flags.follow && isLive) await followLogs(runs, runId, query, flags)
-    else for await (const entry of runs.logs(runId, query)) printEntry(entry, flags)
+    if (flags.follow && isLive) return await followLogs(runs, runId, query, flags)
+    for await (const entry of runs.logs(runId, query)) printEntry(entry, flags)
+    if (flags.follow && (await runs.get(runId)).run['finished_at'] === null) throw nobodyRunsIt(runId)
   })
 }
+
+const nobodyRunsIt = (runId: string): ServoError =>
+  new ServoError(
+    'unavailable',
+    'no_server',
+    `${shortId(runId)} has not ended, and no server is running that could go on with it`,
+    {
+      hint: 'Start one: servo dev',
+    },
+  )
 
 /** What was said so far, then what is said until the run is over. */
 async function followLogs(service: RunsApi, runId: string, query: LogQuery, flags: LogFlags): Promise<void> {

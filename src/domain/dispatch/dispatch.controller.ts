@@ -38,9 +38,10 @@ interface Lane {
 
 /**
  * Hands ready tasks to workers as long as there is room, the most urgent first. A task stays READY until its turn, so that
- * cancelling it, or being overtaken by something more urgent, costs nothing. Limits are read whenever it decides.
+ * cancelling it, or being overtaken by something more urgent, costs nothing. Limits are read whenever it decides. Tasks of runs
+ * that this process does not carry stay where they are, and take no room of its workers.
  */
-export function dispatchController(limits: () => Limits): Controller {
+export function dispatchController(limits: () => Limits, carries: (runId: string) => boolean = () => true): Controller {
   const slots = new Map<string, number>()
   const queues = new Map<string, Queue>()
   /** Tasks with workers, by pool. A pool may be shared by queues. */
@@ -76,7 +77,10 @@ export function dispatchController(limits: () => Limits): Controller {
   }
 
   function observe(task: Ready): void {
-    const isInFlight = task.state === 'DISPATCHED' || task.state === 'RUNNING'
+    const isCarried = carries(task.run_id)
+    const isOut = task.state === 'DISPATCHED' || task.state === 'RUNNING'
+    // What an earlier process meant for its own workers waits until somebody carries the run; other workers may have theirs.
+    const isInFlight = isOut && (isCarried || queueOf(task) !== LOCAL_QUEUE)
     const lane = inFlight.get(task)
     if (isInFlight && lane === undefined) {
       const own = laneOf(task)
@@ -86,7 +90,7 @@ export function dispatchController(limits: () => Limits): Controller {
       inFlight.delete(task)
       count(lane, -1)
     }
-    if (task.state !== 'READY' || queued.has(task)) return
+    if (task.state !== 'READY' || !isCarried || queued.has(task)) return
     queued.add(task)
     laneOf(task).ready.push(task)
   }

@@ -18,10 +18,13 @@ export interface Deciding {
   readonly stuckDispatchMs: () => number
   /** When this process last heard of an attempt elsewhere, or began to listen. */
   readonly lastSign: (attemptId: string) => number
+  /** Whether tasks of this run are begun by this process. */
+  readonly carries: (runId: string) => boolean
 }
 
 /** Everybody who decides, in the order in which they are asked. */
-export function controllersOf({ instance, limits, cancelGraceMs, stuckDispatchMs, lastSign }: Deciding): readonly Controller[] {
+export function controllersOf(deciding: Deciding): readonly Controller[] {
+  const { instance, limits, cancelGraceMs, stuckDispatchMs, lastSign, carries } = deciding
   return [
     planController(),
     retryController(),
@@ -30,7 +33,7 @@ export function controllersOf({ instance, limits, cancelGraceMs, stuckDispatchMs
     heartbeatController(),
     deadlineController(),
     cancelController(cancelGraceMs),
-    dispatchController(limits),
+    dispatchController(limits, carries),
     stuckDispatchController(stuckDispatchMs),
   ]
 }

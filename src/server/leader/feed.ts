@@ -1,6 +1,6 @@
 import { type RunRow, runs } from '../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
-import { type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
+import { isTaskOver, type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
 import type { Reactor } from '../../engine/loop/loop.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { AnyRow, Row } from '../../model/table.ts'
@@ -27,6 +27,8 @@ export class Feed {
   /** What was last told of a row: rows change in place, and more often than their state does. */
   readonly #told = new WeakMap<AnyRow, string>()
   readonly #source: FeedSource
+  /** The same of runs that have not ended, by name: after an outage all rows are new. */
+  readonly #unfinished = new Map<string, Map<string, string>>()
   #ended: Readonly<RunRow>[] = []
 
   constructor(source: FeedSource) {
@@ -45,18 +47,38 @@ export class Feed {
     return () => this.#listeners.delete(listener)
   }
 
+  /** The state was read. What ended before that is no news, and neither is what was told before an outage. */
+  opened(rows: Rows): void {
+    for (const run of rows.hot(runs).all()) {
+      const told = this.#unfinished.get(run.run_id)
+      if (told === undefined && run.finished_at !== null) this.#told.set(run, runNews(run))
+      const before = told?.get('')
+      if (before !== undefined) this.#told.set(run, before)
+      for (const task of rows.hot(tasks).under(run.run_id)) {
+        const last = told === undefined && isTaskOver(task.state) ? taskNews(task) : told?.get(task.task_key)
+        if (last !== undefined) this.#told.set(task, last)
+      }
+    }
+  }
+
   #runChanged(run: Readonly<RunRow>): void {
+    const { run_id } = run
+    if (run.finished_at === null && !this.#unfinished.has(run_id)) this.#unfinished.set(run_id, new Map())
+    if (run.finished_at !== null && this.#listeners.size === 0) this.#unfinished.delete(run_id)
     const isNew = !this.#told.has(run)
-    if (!this.#isNews(run, `${run.state} ${run.cancel_requested_at}`)) return
-    if (run.finished_at === null) this.#tell({ type: 'run', run, isNew })
-    else {
+    if (!this.#isNews(run, runNews(run))) return
+    if (run.finished_at === null) {
+      this.#unfinished.get(run_id)?.set('', runNews(run))
+      this.#tell({ type: 'run', run, isNew })
+    } else {
       if (isNew) this.#tell({ type: 'run', run: { ...run, finished_at: null, state: 'PENDING' }, isNew })
       if (this.#ended.push(run) === 1) queueMicrotask(() => void this.#tellEnded())
     }
   }
 
   #taskChanged(task: Readonly<TaskRow>): void {
-    if (!this.#isNews(task, `${task.state} ${task.attempt}`)) return
+    if (!this.#isNews(task, taskNews(task))) return
+    this.#unfinished.get(task.run_id)?.set(task.task_key, taskNews(task))
     this.#tell({
       type: 'task',
       task,
@@ -82,6 +104,7 @@ export class Feed {
     for (const run of ended) {
       for (const task of this.#source.rows().hot(tasks).under(run.run_id)) this.#taskChanged(task)
       this.#tell({ type: 'run', run, isNew: false })
+      this.#unfinished.delete(run.run_id)
     }
   }
 
@@ -89,3 +112,6 @@ export class Feed {
     for (const listener of this.#listeners) listener(change)
   }
 }
+
+const runNews = (run: Readonly<RunRow>): string => `${run.state} ${run.cancel_requested_at}`
+const taskNews = (task: Readonly<TaskRow>): string => `${task.state} ${task.attempt}`

@@ -31,6 +31,8 @@ export interface ForeignDispatchOptions {
   /** Whether this process still leads: one that does not tells nobody of work. */
   readonly leads: () => Promise<boolean>
   readonly rows: () => Rows
+  /** Whether tasks of this run are begun by this process. */
+  readonly carries: (runId: string) => boolean
   readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Dispatch) => Promise<DispatchEnvelope>
   /** Whether a run has ended so long ago that its rows are history. */
   readonly isSealed: (runId: string) => Promise<boolean>
@@ -173,6 +175,7 @@ export class ForeignDispatch implements TaskCallbacks {
   #offer(dispatch: Dispatch): void {
     const { run_id, task_key, attempt, attempt_id, worker_queue: queue, status } = dispatch
     if (this.#closed || queue === LOCAL_QUEUE) return
+    if (!this.#options.carries(run_id) && !this.#isCancelled(run_id)) return
     const pushes = this.#urlOf(queue) !== undefined
     if (status !== 'PENDING' || pushes) this.#inBackground(this.#queue.forget({ queue, attempt_id }))
     const task = this.#rows.hot(tasks).get(run_id, task_key)

@@ -32,6 +32,8 @@ export interface LocalDispatchOptions {
   /** Whether this process still leads: one that does not begins nothing. */
   readonly leads: () => Promise<boolean>
   readonly rows: () => Rows
+  /** Whether tasks of this run are begun by this process. */
+  readonly carries: (runId: string) => boolean
   /** What a worker is told about a task, its inputs included. */
   readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Dispatch>) => Promise<DispatchEnvelope>
   readonly cancelGraceMs: () => number
@@ -91,6 +93,7 @@ export class LocalDispatch {
 
   #dispatch(dispatch: Readonly<Dispatch>): void {
     if (dispatch.worker_queue !== LOCAL_QUEUE) return
+    if (!this.#options.carries(dispatch.run_id) && !this.#isCancelled(dispatch.run_id)) return
     const { attempt_id, status } = dispatch
     if (this.#closed || status === 'ACKED' || this.#running.has(attempt_id) || this.#ended.has(attempt_id)) return
     const task = this.#options.rows().hot(tasks).get(dispatch.run_id, dispatch.task_key)
@@ -145,9 +148,7 @@ export class LocalDispatch {
 
   async #attempt(running: Running, task: Readonly<TaskRow>): Promise<AttemptResultInput> {
     const { workers, logs, envelopeFor } = this.#options
-    const { run_id } = running.dispatch
-    const run = this.#options.rows().hot(runs).get(run_id)
-    if (run?.cancel_requested_at) return { outcome: 'CANCELLED' }
+    if (this.#isCancelled(running.dispatch.run_id)) return { outcome: 'CANCELLED' }
     const envelope = await envelopeFor(task, running.dispatch)
     if (!(await this.#options.leads())) this.close()
     if (running.cancelled || this.#closed) return { outcome: 'CANCELLED' }
@@ -156,6 +157,10 @@ export class LocalDispatch {
       onStart: () => this.#started(running),
       onLog: (entries) => logs.add(running.dispatch, entries),
     })
+  }
+
+  #isCancelled(runId: string): boolean {
+    return this.#options.rows().hot(runs).get(runId)?.cancel_requested_at != null
   }
 
   #started(running: Running): void {

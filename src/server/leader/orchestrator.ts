@@ -3,6 +3,7 @@ import type { ProjectManifest } from '../../contract/definition.ts'
 import type { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
 import type { Limits } from '../../domain/dispatch/room.ts'
 import { orchestration } from '../../domain/index.ts'
+import { RunRequested } from '../../domain/runs/run-requested.event.ts'
 import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
 import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
 import { deposed } from '../../engine/ledger/leading.ts'
@@ -15,6 +16,7 @@ import { assert } from '../../lib/assert.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
 import type { NewEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
 import { historyIndex } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
 import type { HeldLease } from '../../ports/lease.ts'
@@ -43,6 +45,8 @@ export interface OrchestratorOptions {
   readonly workers: Workers
   /** How many attempts may run here at a time. */
   readonly concurrency: () => number
+  /** A command that leads for a while begins only what it is asked for: the runs it accepts, and those it is told to `carry`. */
+  readonly carries?: 'everything' | 'what it is asked for'
   /** What the project says of limits and patience now. Read whenever it matters; `settingsChanged` makes a change count at once. */
   readonly settings?: () => OrchestratorSettings
   /** How workers that are not ours are told of work, and where to look for what they did long ago. */
@@ -50,6 +54,8 @@ export interface OrchestratorOptions {
   /** Besides running tasks, what else shall follow from rows once they are durable. */
   readonly reactors?: readonly Reactor[]
   readonly publishDelayMs?: number
+  /** The state was read, for the first time or again after an outage, and nobody has been shown a row of it yet. */
+  readonly onOpened?: (rows: Rows) => void
   /** Another process leads now, or the state is damaged: this one is of no use any more. */
   readonly onStopped?: (error: unknown) => void
   /** Trouble that did not stop anything. */
@@ -101,10 +107,14 @@ export class Orchestrator {
   #durable: Readable | undefined
   #cancelSweep: (() => void) | undefined
   #isDraining = false
+  /** The runs whose tasks are begun here; undefined when all are. */
+  readonly #carried: Set<string> | undefined
+  #brokenBy: unknown
   #sweptWith: ProjectManifest['timing'] = {}
 
   private constructor(options: OrchestratorOptions) {
     this.#options = options
+    this.#carried = options.carries === 'what it is asked for' ? new Set() : undefined
     const { components, lease, instance, workers } = options
     const { store, scope, clock } = components
     this.graph = new CurrentGraph(
@@ -113,6 +123,7 @@ export class Orchestrator {
     )
     const state = {
       clock,
+      carries: (runId: string) => this.#carries(runId),
       rows: () => this.loop.compactor.state,
       envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Row<typeof dispatchOutbox>>) => {
         const { compactor } = this.loop
@@ -185,6 +196,8 @@ export class Orchestrator {
    * unavailable when the store cannot be written for so long that whoever asks should know.
    */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
+    for (const { definition, payload } of events)
+      if (definition === RunRequested) this.#carried?.add((payload as { run_id: string }).run_id)
     return await this.#inTime(this.#submitPatiently(events))
   }
 
@@ -207,7 +220,26 @@ export class Orchestrator {
     }
   }
 
-  /** Resolves when no run is unfinished. */
+  /** Begins the tasks of this run too, which may have been asked for before this process led. */
+  carry(runId: string): void {
+    this.#carried?.add(runId)
+    if (this.#phase === 'leading') this.loop.sweep()
+  }
+
+  /** The runs that have not ended: those whose tasks are begun here, and those that wait for a server. */
+  unfinished(): { carried: string[]; others: string[] } {
+    const all = [...this.loop.compactor.state.hot(runs).all()]
+      .filter(({ state }) => !isRunOver(state))
+      .map(({ run_id }) => run_id)
+    const { carried = [], others = [] } = Object.groupBy(all, (runId) => (this.#carries(runId) ? 'carried' : 'others'))
+    return { carried, others }
+  }
+
+  #carries(runId: string): boolean {
+    return this.#carried === undefined || this.#carried.has(runId)
+  }
+
+  /** Resolves when no run that is carried here is unfinished. */
   async idle(): Promise<void> {
     while (this.#phase !== 'stopped' && this.#hasWork()) await this.#options.components.clock.sleep(100)
     await this.loop.settled()
@@ -271,6 +303,7 @@ export class Orchestrator {
         cancelGraceMs: () => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS,
         stuckDispatchMs: () => this.#timing.stuck_dispatch_ms ?? STUCK_DISPATCH_MS,
         lastSign: (attemptId) => this.foreign.lastSign(attemptId),
+        carries: (runId) => this.#carries(runId),
       }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),
@@ -291,6 +324,7 @@ export class Orchestrator {
       ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),
     })
     this.#loop = loop
+    this.#options.onOpened?.(loop.compactor.state)
     this.#enter('leading')
     loop.sweep()
     this.#publisher.noticed()
@@ -318,7 +352,8 @@ export class Orchestrator {
   }
 
   #hasWork(): boolean {
-    for (const { state } of this.loop.compactor.state.hot(runs).all()) if (!isRunOver(state)) return true
+    for (const { run_id, state } of this.loop.compactor.state.hot(runs).all())
+      if (!isRunOver(state) && this.#carries(run_id)) return true
     return false
   }
 
@@ -336,6 +371,7 @@ export class Orchestrator {
       return
     }
     this.#enter('recovering')
+    this.#brokenBy = error
     this.#options.onTrouble?.(error)
     this.#recovery = this.#recover().finally(() => {
       this.#recovery = undefined
@@ -361,8 +397,9 @@ export class Orchestrator {
     if (this.#phase === 'stopped') {
       return new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Try again.' })
     }
-    return new ServoError('unavailable', 'storage_unavailable', 'the state of the project cannot be written now', {
-      hint: 'The server says why and goes on when that works again. What was asked may or may not be recorded; ask again.',
+    const why = this.#phase === 'recovering' && this.#brokenBy instanceof Error ? `: ${this.#brokenBy.message}` : ''
+    return new ServoError('unavailable', 'storage_unavailable', `the state of the project cannot be written now${why}`, {
+      hint: 'The server goes on by itself once that works. The request may have been recorded: look before you repeat it, or repeat it with the same key.',
     })
   }
 

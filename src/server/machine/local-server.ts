@@ -37,7 +37,15 @@ export interface LocalServerOptions {
 
 /** What came of loading the project. */
 export type Reload =
-  | { readonly ok: true; readonly manifest: ProjectManifest; readonly changed: number; readonly ms: number }
+  | {
+      readonly ok: true
+      readonly manifest: ProjectManifest
+      /** How many assets changed. */
+      readonly changed: number
+      /** Whether limits or timing did. */
+      readonly hasNewSettings: boolean
+      readonly ms: number
+    }
   | { readonly ok: false; readonly problems: readonly ProjectProblem[]; readonly ms: number }
 
 /** How many attempts may be out, as the machine, the command line and the project say. */
@@ -186,13 +194,13 @@ export class LocalServer {
     const ms = (): number => performance.now() - began
     if (outcome.type === 'load_failed') return { ok: false, problems: outcome.problems, ms: ms() }
     const manifest = projectManifest.parse(outcome.manifest)
-    this.#apply(manifest)
+    const hasNewSettings = this.#apply(manifest)
     const changed = await this.#server.define(manifest)
-    return { ok: true, manifest, changed, ms: ms() }
+    return { ok: true, manifest, changed, hasNewSettings, ms: ms() }
   }
 
-  /** What the command line says goes before what the project says. */
-  #apply({ concurrency: declared, queues, timing }: ProjectManifest): void {
+  /** What the command line says goes before what the project says. Returns whether anything is different now. */
+  #apply({ concurrency: declared, queues, timing }: ProjectManifest): boolean {
     const concurrency = this.#options.concurrency ?? declared ?? undefined
     const settings = { concurrency, queues, timing }
     const isNews = !isDeepStrictEqual(settings, this.#size.settings)
@@ -201,5 +209,6 @@ export class LocalServer {
     this.#size.now = Math.min(here, concurrency ?? here)
     this.#pool.resize(this.#size.now)
     if (isNews) this.#server.orchestrator.settingsChanged()
+    return isNews
   }
 }

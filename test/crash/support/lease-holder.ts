@@ -52,7 +52,9 @@ const commands: Record<string, () => Promise<void> | void> = {
     say({ churned: true })
   },
   /** Looks without ever letting go of the thread, and tells the first look after the process was stopped. */
-  spin() {
+  async spin() {
+    // On a busy machine it may have been unsure since the last look.
+    await held?.confirm()
     // Before it is said: whoever hears of it stops us at once.
     let last = performance.now()
     say({ spinning: held?.isHeld })
