@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { FromWorker, ToWorker } from '../contract/pipe.ts'
@@ -37,6 +37,7 @@ let workers = 0
 
 /** One worker process as the orchestrator sees it: a group of its own, two pipes to talk and to hold, two to listen. */
 export class LocalWorker {
+  /** Undefined when it could not be started; why is told by `gone`. */
   readonly pid: number | undefined
   /** Attempts it has begun. */
   served = 0
@@ -65,7 +66,7 @@ export class LocalWorker {
     this.#events = events
     // With a colon at the end: that of the first worker is not the beginning of that of the tenth.
     this.#marker = command.marker && `${command.marker}:${++workers}:`
-    this.#child = spawn(command.file, command.args, {
+    this.#child = start(command, {
       ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
       env: { ...process.env, ...command.env, ...(this.#marker !== undefined && { [MARKER]: this.#marker }) },
       // A group of its own: what user code starts dies with it, and Ctrl-C in a terminal reaches only us.
@@ -190,7 +191,7 @@ export class LocalWorker {
       const ending = { code, signal, stderr: this.#stderr }
       this.#events.gone(this, this.#spawnError === undefined ? ending : { ...ending, spawnError: this.#spawnError })
     }
-    this.#child.once('error', (error) => {
+    this.#child.on('error', (error) => {
       if (this.pid !== undefined) return
       this.#spawnError = error
       finish(null, null)
@@ -202,5 +203,16 @@ export class LocalWorker {
       setTimeout(() => finish(code, signal), DRAIN_MS)
     })
     this.#child.once('close', finish)
+  }
+}
+
+/** Node tells of a full table of files by an event, and throws when memory is short: here both are told by the event. */
+function start({ file, args }: WorkerCommand, options: SpawnOptions): ChildProcess {
+  try {
+    return spawn(file, args, options)
+  } catch (error) {
+    const none = new ChildProcess()
+    process.nextTick(() => none.emit('error', error))
+    return none
   }
 }
