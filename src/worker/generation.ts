@@ -62,7 +62,8 @@ export class Generation {
   /** Starts a process, unless one could not be started a moment ago: then somebody tries again after a pause. */
   spawn(events: WorkerEvents, tryAgain: () => void): LocalWorker | undefined {
     if (this.#failedStarts.isPausing) return undefined
-    const worker = new LocalWorker(this.#command, events)
+    // One there must be, whatever it takes.
+    const worker = new LocalWorker(this.#command, events, { sparing: this.workers.size > 0 })
     this.workers.add(worker)
     this.#starting.add(worker)
     if (worker.pid === undefined) this.#failedStarts.failed(tryAgain)

@@ -8,6 +8,7 @@ import { signalGroup } from './group.ts'
 import type { Job } from './job.ts'
 import { lineReader } from './lines.ts'
 import { endMarked, MARKER } from './marked.ts'
+import { hasSpareFiles, SPARE_FILES } from './spare-files.ts'
 
 /** How to start a worker process. */
 export interface WorkerCommand {
@@ -62,11 +63,11 @@ export class LocalWorker {
   #distrusted = false
   #gone = false
 
-  constructor(command: WorkerCommand, events: WorkerEvents) {
+  constructor(command: WorkerCommand, events: WorkerEvents, { sparing }: { readonly sparing: boolean }) {
     this.#events = events
     // With a colon at the end: that of the first worker is not the beginning of that of the tenth.
     this.#marker = command.marker && `${command.marker}:${++workers}:`
-    this.#child = start(command, {
+    this.#child = start(command, sparing, {
       ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
       env: { ...process.env, ...command.env, ...(this.#marker !== undefined && { [MARKER]: this.#marker }) },
       // A group of its own: what user code starts dies with it, and Ctrl-C in a terminal reaches only us.
@@ -207,8 +208,11 @@ export class LocalWorker {
 }
 
 /** Node tells of a full table of files by an event, and throws when memory is short: here both are told by the event. */
-function start({ file, args }: WorkerCommand, options: SpawnOptions): ChildProcess {
+function start({ file, args }: WorkerCommand, sparing: boolean, options: SpawnOptions): ChildProcess {
   try {
+    // A server that gives its last files to workers cannot write down what they make.
+    if (sparing && !hasSpareFiles())
+      throw new Error(`the server may open no more than ${SPARE_FILES} other files, which it needs itself`)
     return spawn(file, args, options)
   } catch (error) {
     const none = new ChildProcess()

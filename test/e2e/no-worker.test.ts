@@ -39,3 +39,14 @@ test('a server whose Node was deleted answers, lets the workers that live do the
   project.remove('node')
   await copes(project, dev)
 })
+
+test('a server that may open few files answers, and does the work with as many workers as there is room for', async () => {
+  const project = projectOf({ 'assets/held.ts': ASSETS })
+  const node = project.file('few-files')
+  // The server has some 35 open itself, and each worker takes four.
+  project.write('few-files', `#!/bin/sh\nulimit -n 62\nexec "${process.execPath}" "$@"\n`)
+  fs.chmodSync(node, 0o755)
+  const dev = project.begin(['dev', '--port', '0', '--concurrency', '6'], {}, node)
+  await dev.says(/ready in/)
+  await copes(project, dev)
+})

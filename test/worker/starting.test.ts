@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { envelope, fakeCommand } from './fake-envelope.ts'
 import { fakePool, returned, until } from './fake-pool.ts'
@@ -93,3 +95,32 @@ describe('processes that cannot be started', () => {
     expect(await pool.ready()).toMatchObject({ problems: [{ message: expect.stringContaining('E2BIG') }] })
   })
 })
+
+/** What a module prints that may have so many files open. */
+async function printedWith(files: number, module: string): Promise<string> {
+  const line = `ulimit -n ${files}; exec "$0" --input-type=module -e "$1"`
+  const cwd = path.resolve(import.meta.dirname, '../..')
+  const { stdout } = await promisify(execFile)('sh', ['-c', line, process.execPath, module], { cwd })
+  return stdout
+}
+
+const CROWDED = `
+import { readdirSync } from 'node:fs'
+import { WorkerPool } from './src/worker/pool.ts'
+import { envelope, fakeCommand } from './test/worker/fake-envelope.ts'
+const pool = new WorkerPool({ command: fakeCommand(), size: 20, warm: 1, now: Date.now })
+const open = []
+const onStart = () => open.push(readdirSync('/proc/self/fd').length)
+const results = await Promise.all(Array.from({ length: 20 }, () => pool.run(envelope('sleeps a little'), { onStart })))
+await pool.close()
+console.log(JSON.stringify({ outcomes: [...new Set(results.map(({ outcome }) => outcome))], most: Math.max(...open) }))
+`
+
+test.runIf(process.platform === 'linux')(
+  'workers leave files for the server to open, and share what work there is',
+  async () => {
+    const { outcomes, most } = JSON.parse(await printedWith(100, CROWDED))
+    expect(outcomes).toEqual(['SUCCEEDED'])
+    expect(most).toBeLessThan(80)
+  },
+)
