@@ -124,3 +124,17 @@ test.runIf(process.platform === 'linux')(
     expect(most).toBeLessThan(80)
   },
 )
+
+const PROGRAM = `
+import { openSync } from 'node:fs'
+import { runProgram } from './src/worker/program.ts'
+try { for (;;) openSync('/dev/null') } catch {}
+const { signal } = new AbortController()
+const error = await runProgram({ words: ['true'], cwd: '/', env: {}, signal, print() {} }).catch((error) => error)
+process.stdout.write(String(error.code))
+process.exit()
+`
+
+test.skipIf(process.platform === 'win32')('a program that no file is left for fails its attempt, not its worker', async () => {
+  expect(await printedWith(64, PROGRAM)).toBe('EMFILE')
+})
