@@ -71,7 +71,10 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
       clock,
       ...(SERVO_LEASE_MS !== undefined && { periodMs: milliseconds('SERVO_LEASE_MS', SERVO_LEASE_MS) }),
     }),
-    notifier: fsNotifier(join(dir, paths.ledger), { clock, ...(SERVO_WATCH === 'off' && { watch: 'off' as const }) }),
+    notifier: fsNotifier(join(dir, paths.ledger), {
+      clock,
+      ...(isOff('SERVO_WATCH', SERVO_WATCH) && { watch: 'off' as const }),
+    }),
     // Rebuilt from the state at every start.
     queue: new MemoryTaskQueue(clock),
     encoder: encoderThread(),
@@ -88,7 +91,16 @@ export const folderStore = (dir: string): ObjectStore => fsStore(dir)
 function milliseconds(name: string, text: string): number {
   const value = Number(text)
   if (Number.isInteger(value) && value >= 10 && value <= 3_600_000) return value
-  throw new ServoError('invalid', 'bad_setting', `${name} is ${JSON.stringify(text.slice(0, 40))}`, {
-    hint: `Set ${name} to milliseconds from 10 to 3600000, or unset it.`,
+  throw badSetting(name, text, 'milliseconds from 10 to 3600000')
+}
+
+function isOff(name: string, text = ''): boolean {
+  if (text !== '' && text !== 'off') throw badSetting(name, text, 'off')
+  return text === 'off'
+}
+
+function badSetting(name: string, text: string, allowed: string): ServoError {
+  return new ServoError('invalid', 'bad_setting', `${name} is ${JSON.stringify(text.slice(0, 40))}`, {
+    hint: `Set ${name} to ${allowed}, or unset it.`,
   })
 }
