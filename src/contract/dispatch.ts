@@ -51,7 +51,7 @@ export const dispatchEnvelope = z.object({
     timeout_sec: z.number().int().nullish(),
     /** Silence after which the worker is taken for lost. */
     heartbeat_timeout_sec: z.number().int().nullish(),
-    /** Where to write what is made and shall be loaded by others: there, under a name that begins with the `materialization_id`. */
+    /** Where to write what is made and shall be loaded by others: there, under the `materialization_id`, a dot and an ending. */
     output_folder: z.string().nullish(),
     /** Labels of the run. */
     labels: z.record(z.string(), z.string()).default({}),

@@ -6,6 +6,7 @@ import type { ObjectStore } from '../ports/object-store.ts'
 import { type FileRef, getChecked } from './checked.ts'
 import { Compactor, type Problem } from './compactor.ts'
 import { readOrder } from './folded-segments.ts'
+import { checkLeads, type Leading, storeOfLeader } from './leading.ts'
 import { boundaryOf, directFiles, encodeManifest, genesis, type Manifest, manifestNumbers, readManifest } from './manifest.ts'
 import { readEntries } from './page-list.ts'
 import { numberOf, Paths, type Scope } from './paths.ts'
@@ -13,7 +14,7 @@ import { recordedPublishes, replay } from './replay.ts'
 import { openJson } from './sealed-json.ts'
 import { decodeSegment } from './segment.ts'
 
-export interface RebuildOptions {
+interface RebuildOptions {
   readonly store: ObjectStore
   readonly scope: Scope
   readonly registry: Registry
@@ -21,6 +22,11 @@ export interface RebuildOptions {
   readonly name: string
   /** An empty store for the replay. */
   readonly scratch: ObjectStore
+}
+
+interface LedRebuildOptions extends RebuildOptions {
+  /** Asked before every write. Unlike that of a leader it claims no epoch by itself: a sound state stays as it is. */
+  readonly lease?: Leading
 }
 
 export interface RebuildReport {
@@ -39,7 +45,14 @@ export interface RebuildReport {
  * for byte as it was, and only what is damaged is written; when it cannot, the ledger is folded anew, published as the
  * next version, and the versions before it are given up.
  */
-export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
+export async function rebuild({ lease, ...given }: LedRebuildOptions): Promise<RebuildReport> {
+  const report = await rebuildAll({ ...given, store: storeOfLeader(given.store, lease) })
+  // What another leader wrote meanwhile may look like damage, or like nothing to do.
+  await checkLeads(lease)
+  return report
+}
+
+async function rebuildAll(options: RebuildOptions): Promise<RebuildReport> {
   const { store, scope } = options
   const paths = new Paths(scope)
   const problems = await damagedSegments(options, paths)

@@ -2,6 +2,7 @@ import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { Compactor, type CompactorOptions } from '../../src/engine/compactor.ts'
 import { collectGarbage, type GarbageReport } from '../../src/engine/gc.ts'
+import type { Leading } from '../../src/engine/leading.ts'
 import { type Appended, Ledger, type LedgerOptions } from '../../src/engine/ledger.ts'
 import { type Manifest, manifestNumbers, readManifest } from '../../src/engine/manifest.ts'
 import { Paths } from '../../src/engine/paths.ts'
@@ -101,9 +102,9 @@ export class Workspace {
     return await verify({ store: this.store, scope, registry: orchestration, scratch: memoryStore(), ...options })
   }
 
-  async rebuild(): Promise<RebuildReport> {
-    const options = { store: this.store, scope, registry: orchestration, clock: this.clock }
-    return await rebuild({ ...options, name: 'rebuild', scratch: memoryStore() })
+  async rebuild(options: { lease?: Leading } = {}): Promise<RebuildReport> {
+    const { store, clock } = this
+    return await rebuild({ store, scope, registry: orchestration, clock, name: 'rebuild', scratch: memoryStore(), ...options })
   }
 
   async paths(prefix = paths.root): Promise<string[]> {

@@ -106,6 +106,8 @@ export class LocalServer {
     let local: LocalServer | undefined
     try {
       const marker = await endOrphans(components.servoDir, components.clock)
+      // Nobody waits for it, and what stays is removed by the next start.
+      void components.sweepTemp().catch(() => undefined)
       pool = new WorkerPool({
         command: workerCommand(projectDir, components.dataDir, marker),
         size: size.now,
