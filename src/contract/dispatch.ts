@@ -62,7 +62,7 @@ export type DispatchEnvelope = z.infer<typeof dispatchEnvelope>
 /**
  * Why an attempt failed, by what may be done about it. `user`: the code threw. `fatal`: it said that trying again is of no
  * use. `timeout`, `crashed` (its process ended) and `lost` (nobody knows) speak of the worker, `invalid` of a value that does
- * not fit its schema or its checks, `infrastructure` of storage that could not be reached.
+ * not fit its schema or its checks, `infrastructure` of storage that could not be reached, or of a worker that could not be started.
  */
 export const errorCategories = ['user', 'fatal', 'timeout', 'crashed', 'lost', 'invalid', 'infrastructure'] as const
 export type ErrorCategory = (typeof errorCategories)[number]

@@ -38,6 +38,7 @@ test('a server whose Node was deleted answers, lets the workers that live do the
   await dev.says(/ready in/)
   project.remove('node')
   await copes(project, dev)
+  expect((await dev.ended).stderr).toMatch(/warning: .*worker/)
 })
 
 test('a server that may open few files answers, and does the work with as many workers as there is room for', async () => {

@@ -112,6 +112,7 @@ export class LocalServer {
         command: workerCommand(projectDir, components.dataDir, marker),
         size: size.now,
         now: () => components.clock.now(),
+        onTrouble: (error) => onTrouble?.(error),
       })
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
