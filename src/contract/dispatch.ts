@@ -51,7 +51,7 @@ export const dispatchEnvelope = z.object({
     timeout_sec: z.number().int().nullish(),
     /** Silence after which the worker is taken for lost. */
     heartbeat_timeout_sec: z.number().int().nullish(),
-    /** Where to write what is made and shall be loaded by others: there, under a name that begins with the `materialization_id`. */
+    /** Where to write what is made and shall be loaded by others: there, under the `materialization_id`, a dot and an ending. */
     output_folder: z.string().nullish(),
     /** Labels of the run. */
     labels: z.record(z.string(), z.string()).default({}),
@@ -62,7 +62,7 @@ export type DispatchEnvelope = z.infer<typeof dispatchEnvelope>
 /**
  * Why an attempt failed, by what may be done about it. `user`: the code threw. `fatal`: it said that trying again is of no
  * use. `timeout`, `crashed` (its process ended) and `lost` (nobody knows) speak of the worker, `invalid` of a value that does
- * not fit its schema or its checks, `infrastructure` of storage that could not be reached.
+ * not fit its schema or its checks, `infrastructure` of storage that could not be reached, or of a worker that could not be started.
  */
 export const errorCategories = ['user', 'fatal', 'timeout', 'crashed', 'lost', 'invalid', 'infrastructure'] as const
 export type ErrorCategory = (typeof errorCategories)[number]

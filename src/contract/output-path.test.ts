@@ -72,6 +72,8 @@ describe('an execution', () => {
     ['another asset', `data/mart/_/m1.parquet`],
     ['a folder', `${folder}m1/part-0.parquet`],
     ['nothing', folder],
+    ['no kind of file', `${folder}m1.`],
+    ['no kind of file either', `${folder}m1.parquet.`],
   ])('cannot have made what belongs to %s', (_, path) => {
     expect(isOwnPath(path, place)).toBe(false)
   })

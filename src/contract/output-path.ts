@@ -41,12 +41,13 @@ export function isPathOf(path: string, assetKey: string, materializationId: stri
 }
 
 /**
- * One file, whose name begins with the id. A folder would do as well, were it not for assets that are called like folders of
+ * One file, whose name is the id, a dot and an ending. A folder would do as well, were it not for assets that are called like folders of
  * others: below `data/a/b/` the partition `b` of `a` would reach what `a/b` has made.
  */
 function bears(path: string, folder: string, materializationId: string | null | undefined): boolean {
   const name = path.slice(folder.length)
-  return path.startsWith(folder) && !!materializationId && name.startsWith(`${materializationId}.`) && !name.includes('/')
+  if (!path.startsWith(folder) || !materializationId || name.includes('/')) return false
+  return name.startsWith(`${materializationId}.`) && !name.endsWith('.')
 }
 
 /** A file name on any system: what is longer is shortened, with a hash of the whole. */

@@ -84,7 +84,7 @@ export class HeldClaim implements HeldLease {
 
   #tick(): void {
     // Nobody calls when the place as a whole is moved away, or another put where it was.
-    if (this.#unwatch === undefined || !this.isHeld || this.#place.moved()) this.#lookAgain()
+    if (this.#unwatch === undefined || !this.isHeld || this.#place.moved(this.epoch)) this.#lookAgain()
   }
 
   /** A place that cannot be looked at is not known to be ours; whoever asks by `confirm` is told why. */
@@ -100,7 +100,7 @@ export class HeldClaim implements HeldLease {
     this.#state = 'doubtful'
     for (;;) {
       const { newest, challenges } = this.#place.look(this.epoch)
-      if (newest !== this.epoch || this.#place.moved()) {
+      if (newest !== this.epoch || this.#place.moved(this.epoch)) {
         this.#lose()
         return
       }
@@ -131,5 +131,6 @@ export class HeldClaim implements HeldLease {
     this.#pauses.stop()
     this.#unwatch?.()
     this.#unwatch = undefined
+    this.#place.leave(this.epoch)
   }
 }

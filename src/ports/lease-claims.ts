@@ -13,8 +13,10 @@ export interface ClaimPlace {
   newest(): Standing | undefined
   /** The highest epoch, 0 when there is none, and the challenges to the holder of `epoch` that are open. */
   look(epoch: number): { newest: number; challenges: readonly string[] }
-  /** True when this is no longer the place in which the last claim was created: moved, replaced or gone. Costs next to nothing. */
-  moved(): boolean
+  /** True when this is no longer the place in which we created the claim of this epoch: moved, replaced or gone. Costs next to nothing. */
+  moved(epoch: number): boolean
+  /** For a holder that is none any more, and will not ask again whether the place was moved. */
+  leave(epoch: number): void
   /** What the holder of an epoch says of itself; replaced as a whole. */
   say(epoch: number, sign: Sign): void
   /** What the holder of an epoch last said; undefined when it said nothing, or its claim is gone. */

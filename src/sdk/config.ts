@@ -82,9 +82,15 @@ function bucket(name: string, scheme: string, uri: unknown): string {
 }
 
 export function inProcess(options: { concurrency?: number } = {}): Queue {
-  const { concurrency } = options
+  const refuse = (what: string): never => {
+    throw invalid('bad_queue', what, 'Write inProcess({ concurrency: 8 }).')
+  }
+  if (typeof options !== 'object' || options === null) refuse(`the options of inProcess() are ${show(options)}`)
+  const { concurrency, ...rest } = options
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined) refuse(`inProcess() has the unknown option ${unknown}`)
   if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1))
-    throw invalid('bad_queue', `concurrency is ${show(concurrency)}`, 'Write inProcess({ concurrency: 8 }).')
+    refuse(`concurrency is ${show(concurrency)}`)
   return { type: 'in_process', ...(concurrency !== undefined && { concurrency }) }
 }
 

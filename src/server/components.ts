@@ -10,6 +10,7 @@ import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { type Encoder, encoderThread } from '../engine/parquet/encoder.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
 import { ServoError } from '../lib/error.ts'
+import { HOUR_MS } from '../lib/time.ts'
 import { type UlidSource, ulidSource } from '../lib/ulid.ts'
 import { type AlarmClock, systemClock } from '../ports/clock.ts'
 import type { Lease } from '../ports/lease.ts'
@@ -44,10 +45,18 @@ export interface LocalComponents extends Components {
   readonly servoDir: string
   /** Where workers keep what assets make. */
   readonly dataDir: string
+  /** Removes temporary files that processes left when they were killed, wherever some are made in the folder. */
+  readonly sweepTemp: () => Promise<void>
 }
 
 /** One machine, one workspace. */
 const LOCAL: Scope = { tenant_id: 'default', workspace_id: 'default' }
+
+/**
+ * Longer than anybody writes one file for. Whoever did not run meanwhile, because it was stopped or its machine slept, may find its file gone
+ * and writes it again.
+ */
+const TEMP_MS = 6 * HOUR_MS
 
 /** The file that holds the secrets of a folder. */
 export const secretsFile = (servoDir: string): string => join(servoDir, 'local', 'secrets.json')
@@ -56,6 +65,7 @@ export const secretsFile = (servoDir: string): string => join(servoDir, 'local',
 export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalComponents {
   const dir = resolve(servoDir)
   const paths = new Paths(scope)
+  const [dataDir, leaseDir] = [join(dir, paths.root), join(dir, paths.root, 'lease')]
   const store = fsStore(dir, nodeDisk, writerThread())
   const clock = systemClock
   const random = (length: number): Uint8Array => randomBytes(length)
@@ -67,17 +77,23 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
     ulid: ulidSource(clock.now, random),
     random,
     secrets: fsSecrets(secretsFile(dir)),
-    lease: fsLease(join(dir, paths.root, 'lease'), {
+    lease: fsLease(leaseDir, {
       clock,
       ...(SERVO_LEASE_MS !== undefined && { periodMs: milliseconds('SERVO_LEASE_MS', SERVO_LEASE_MS) }),
     }),
-    notifier: fsNotifier(join(dir, paths.ledger), { clock, ...(SERVO_WATCH === 'off' && { watch: 'off' as const }) }),
+    notifier: fsNotifier(join(dir, paths.ledger), {
+      clock,
+      ...(isOff('SERVO_WATCH', SERVO_WATCH) && { watch: 'off' as const }),
+    }),
     // Rebuilt from the state at every start.
     queue: new MemoryTaskQueue(clock),
     encoder: encoderThread(),
     sql: sqlOver(dir, store, scope),
     servoDir: dir,
-    dataDir: join(dir, paths.root),
+    dataDir,
+    async sweepTemp() {
+      for (const each of [dir, dataDir, leaseDir]) await fsStore(each).sweepTemp(TEMP_MS)
+    },
     ...(SERVO_LOOK_MS !== undefined && { lookEveryMs: milliseconds('SERVO_LOOK_MS', SERVO_LOOK_MS) }),
   }
 }
@@ -88,7 +104,16 @@ export const folderStore = (dir: string): ObjectStore => fsStore(dir)
 function milliseconds(name: string, text: string): number {
   const value = Number(text)
   if (Number.isInteger(value) && value >= 10 && value <= 3_600_000) return value
-  throw new ServoError('invalid', 'bad_setting', `${name} is ${JSON.stringify(text.slice(0, 40))}`, {
-    hint: `Set ${name} to milliseconds from 10 to 3600000, or unset it.`,
+  throw badSetting(name, text, 'milliseconds from 10 to 3600000')
+}
+
+function isOff(name: string, text = ''): boolean {
+  if (text !== '' && text !== 'off') throw badSetting(name, text, 'off')
+  return text === 'off'
+}
+
+function badSetting(name: string, text: string, allowed: string): ServoError {
+  return new ServoError('invalid', 'bad_setting', `${name} is ${JSON.stringify(text.slice(0, 40))}`, {
+    hint: `Set ${name} to ${allowed}, or unset it.`,
   })
 }

@@ -66,6 +66,7 @@ test('a worker elsewhere cannot make assets here read files that it did not writ
     `${folder}../../local/${theirs}`,
     `${folder}*.parquet`,
     `${folder}m1/x=1/y.parquet`,
+    `${folder}m1.`,
   ])
     expect(await say({ path: name }), name).toMatchObject({ status: 400, body: { field: 'output.path' } })
   expect(await say({ rows: -1 })).toMatchObject({ status: 400, body: { field: 'output.rows' } })

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { projectOf, type TestProject } from './support/project.ts'
@@ -40,6 +41,20 @@ test('a server whose secrets cannot be read ends at once, and says which file an
   fs.rmSync(project.secrets)
   fs.mkdirSync(project.secrets)
   expect(await refused(project)).toMatch(/^error: .*secrets\.json.*\nhint: /)
+})
+
+test('a server and a command whose secrets are a symlink to nothing end at once with 3, and say which file', async () => {
+  const project = projectOf({ 'assets/one.ts': ONE })
+  fs.mkdirSync(path.dirname(project.secrets), { recursive: true })
+  fs.symlinkSync('nothing', project.secrets)
+  for (const args of [
+    ['dev', '--port', '0'],
+    ['run', 'quick'],
+  ]) {
+    const ran = await endedSoon(project.begin(args))
+    expect(ran?.stderr).toMatch(/^error: .*secrets\.json.*\nhint: /)
+    expect(ran?.code).toBe(3)
+  }
 })
 
 test('a server whose secrets are cut off ends at once, and says to restore them', async () => {

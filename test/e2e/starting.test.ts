@@ -70,3 +70,17 @@ test('a second server is refused at once while the first one starts, and once it
   expect(late.stderr).toContain(`error: process ${dev.pid} runs this project already at ${dev.url}\n`)
   expect(late.code).toBe(2)
 })
+
+test('a start removes what processes that were killed long ago left half-written, and nothing newer', async () => {
+  const project = projectOf({ 'assets/slow.ts': SLOW_TO_LOAD })
+  const folders = ['.servo', '.servo/tenant=default/workspace=default', '.servo/tenant=default/workspace=default/lease']
+  const left = (name: string): string[] => folders.filter((folder) => fs.existsSync(project.file(`${folder}/.tmp/${name}`)))
+  const longAgo = Date.now() / 1_000 - 24 * 3_600
+  for (const folder of folders) {
+    for (const name of ['old', 'new']) project.write(`${folder}/.tmp/${name}`, 'half a fi')
+    fs.utimesSync(project.file(`${folder}/.tmp/old`), longAgo, longAgo)
+  }
+  await project.dev()
+  await until(() => left('old').length === 0, 'the old files to be gone')
+  expect(left('new')).toEqual(folders)
+})

@@ -1,6 +1,9 @@
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { localComponents } from '../../src/server/components.ts'
 import { projectOf } from './support/project.ts'
-import { beginnings, ends, TRACED } from './support/traced.ts'
+import { beginnings, ends, manifestsOf, TRACED } from './support/traced.ts'
 import { until } from './support/until.ts'
 
 const TASKS = 8
@@ -28,4 +31,37 @@ test('servo dev takes over from a servo run that leads, which follows its run th
   expect(ends(project).at(0)?.leader).toBe(run.pid)
   expect(ends(project).at(-1)?.leader).toBe(dev.pid)
   expect(await project.json('runs', 'list')).toMatchObject([{ state: 'SUCCEEDED', tasks_succeeded: TASKS }])
+})
+
+const LEASE = { SERVO_LEASE_MS: '1000' }
+
+test('[E7] a servo rebuild that was stopped until servo dev took over writes nothing, says so, and the server goes on', async () => {
+  const project = projectOf({
+    'assets/one.ts': "import { asset } from 'servo-flow'\nexport const one = asset('one', { run: () => 1 })\n",
+  })
+  expect(await project.servo('run', 'one')).toMatchObject({ code: 0 })
+  // The rebuild looks at the copy of the manifest before it first writes, and waits for as long as nobody opens the other end.
+  const [copy = ''] = fs.globSync('.servo/*/*/manifests/orchestration.manifest.json', { cwd: project.dir })
+  project.remove(copy)
+  execFileSync('mkfifo', [project.file(copy)])
+  fs.linkSync(project.file(copy), project.file('pipe'))
+  const rebuild = project.begin(['rebuild', '.servo'], LEASE)
+  const { lease } = localComponents(project.file('.servo'))
+  await until(async () => (await lease.leader())?.pid === rebuild.pid, 'the rebuild to lead')
+  rebuild.kill('SIGSTOP')
+
+  const dev = await project.devIn(LEASE)
+  const { run_id } = await project.json('run', 'one')
+  rebuild.kill('SIGCONT')
+  const pipe = fs.openSync(project.file('pipe'), fs.constants.O_RDWR)
+  const { code, stdout, stderr } = await rebuild.ended
+  fs.closeSync(pipe)
+  expect(stderr).toMatch(/^error: another process leads this project now.*\nhint: .*again/)
+  expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+  const client = project.clientOf(dev)
+  await until(async () => (await client.get(run_id)).run['state'] === 'SUCCEEDED', 'the run to succeed')
+  dev.kill('SIGINT')
+  expect((await dev.ended).code).toBe(0)
+  expect(new Set(manifestsOf(project).map(({ compactor }) => compactor))).not.toContain('servo rebuild')
+  expect(await project.servo('verify', '.servo')).toMatchObject({ code: 0 })
 })

@@ -111,6 +111,33 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
     expect((await own.servo('run', 'a', '--quiet')).code).toBe(0)
   })
 
+  test.each([
+    ['SERVO_WATCH', 'false', 'off'],
+    ['SERVO_LEASE_MS', 'abc', 'milliseconds from 10 to 3600000'],
+  ])('a setting of the environment that is none: %s=%s', async (name, value, allowed) => {
+    const own = projectOf({ 'assets/one.ts': ONE })
+    const { code, stderr } = await own.begin(['run', 'a'], { [name]: value }).ended
+    expect(stderr).toBe(`error: ${name} is "${value}"\nhint: Set ${name} to ${allowed}, or unset it.\n`)
+    expect(code).toBe(2)
+  })
+
+  test('a setting of the environment that is empty is not set', async () => {
+    const own = projectOf({ 'assets/one.ts': ONE })
+    expect(await own.begin(['run', 'a', '--quiet'], { SERVO_WATCH: '' }).ended).toMatchObject({ code: 0 })
+  })
+
+  test('an option of inProcess that there is not', async () => {
+    const config = `import { defineConfig, inProcess, local } from 'servo-flow'
+const dev = { storage: local('.servo'), queue: inProcess({ concurency: 3 }) }
+export default defineConfig({ project: 'shop', dirs: ['assets'], environments: { dev } })
+`
+    const own = projectOf({ 'servo.config.ts': config, 'assets/one.ts': ONE })
+    const { code, stderr } = await own.servo('run', 'a')
+    expect(stderr).toMatch(/^error: servo\.config\.ts:2.* inProcess\(\) has the unknown option concurency\n/)
+    expect(stderr).toContain('Write inProcess({ concurrency: 8 }).')
+    expect(code).toBe(2)
+  })
+
   test('a project that cannot be loaded: servo run shows what is wrong, with its place', async () => {
     const broken = projectOf({ 'assets/one.ts': ONE, 'assets/x.ts': 'export const x = [\n  1 2\n]\n' })
     const { code, stderr } = await broken.servo('run', 'a')

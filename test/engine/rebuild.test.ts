@@ -8,6 +8,7 @@ import { encodeManifest } from '../../src/engine/publish/manifest.ts'
 import { isServoError } from '../../src/lib/error.ts'
 import { HOUR_MS } from '../../src/lib/time.ts'
 import { historyIndex } from '../../src/model/system-tables.ts'
+import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
 import { seededBytes } from '../../src/testing/seeded-bytes.ts'
 import { filesOf, fullState } from './full-state.ts'
@@ -237,6 +238,39 @@ describe('a rebuild that has to begin anew', () => {
     workspace.clock.pass(HOUR_MS)
     await workspace.collect(0)
     await expectSound(workspace)
+  })
+})
+
+describe('a rebuild that was deposed', () => {
+  /** Each leaves something to write: a manifest to delete, a file to put and facts to publish, or everything anew. */
+  const losses: [string, (workspace: Workspace) => Promise<void>][] = [
+    [
+      'mends what is damaged',
+      async (workspace) => {
+        await workspace.store.put((await filesOf(workspace, 'newest manifest and older ones'))[0]!, garbage)
+        await workspace.store.delete((await filesOf(workspace, 'base'))[0]!)
+        await workspace.append(reportFact('not folded yet'))
+      },
+    ],
+    ['folds anew', async (workspace) => workspace.store.put((await filesOf(workspace, 'recorded order'))[0]!, garbage)],
+  ]
+
+  test.each(losses)('[E7] while it %s writes nothing from then on', async (_, lose) => {
+    const damaged = await full.copy()
+    await lose(damaged)
+    for (const confirmations of [0, 1, 2, 3, 6]) {
+      const workspace = await damaged.copy()
+      const store = countingStore(workspace.store)
+      let asked = 0
+      const lease = { isHeld: false, confirm: async () => asked++ < confirmations }
+      await expect(new Workspace(store, workspace.clock).rebuild({ lease })).rejects.toMatchObject({ code: 'deposed' })
+      expect(store.count('create', 'put', 'delete')).toBe(confirmations)
+    }
+  })
+
+  test('[E7] does not say that all is well, though it had nothing to write', async () => {
+    const lease = { isHeld: false, confirm: async () => false }
+    await expect((await full.copy()).rebuild({ lease })).rejects.toMatchObject({ code: 'deposed' })
   })
 })
 

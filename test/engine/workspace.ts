@@ -1,10 +1,7 @@
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
-import { type RebuildReport, rebuild } from '../../src/engine/check/rebuild.ts'
-import { type VerifyReport, verify } from '../../src/engine/check/verify.ts'
+import type { Leading } from '../../src/engine/ledger/leading.ts'
 import { type Appended, Ledger, type LedgerOptions } from '../../src/engine/ledger/ledger.ts'
-import { decodeSegment } from '../../src/engine/ledger/segment.ts'
-import { View } from '../../src/engine/loop/view.ts'
 import { Paths } from '../../src/engine/paths.ts'
 import { Compactor, type CompactorOptions } from '../../src/engine/publish/compactor.ts'
 import { collectGarbage, type GarbageReport } from '../../src/engine/publish/garbage.ts'
@@ -101,9 +98,9 @@ export class Workspace {
     return await verify({ store: this.store, scope, registry: orchestration, scratch: memoryStore(), ...options })
   }
 
-  async rebuild(): Promise<RebuildReport> {
-    const options = { store: this.store, scope, registry: orchestration, clock: this.clock }
-    return await rebuild({ ...options, name: 'rebuild', scratch: memoryStore() })
+  async rebuild(options: { lease?: Leading } = {}): Promise<RebuildReport> {
+    const { store, clock } = this
+    return await rebuild({ store, scope, registry: orchestration, clock, name: 'rebuild', scratch: memoryStore(), ...options })
   }
 
   async paths(prefix = paths.root): Promise<string[]> {

@@ -54,11 +54,13 @@ export const nodeDisk = {
 
 export type Disk = typeof nodeDisk
 
-const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY } = fs.constants
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = fs.constants
 
 // How files and folders are opened. A symlink in the last place is neither an object nor a folder of ours; the root of
 // the store and what is above it belong to the operator, who may use symlinks.
 export const toRead = O_RDONLY | O_NOFOLLOW
+/** Of a pipe too: opening one would otherwise wait for whoever writes to it. */
+export const toReadAtOnce = toRead | O_NONBLOCK
 export const toCreate = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
 export const asFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
 export const asRoot = O_RDONLY | O_DIRECTORY

@@ -1,13 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process'
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -45,6 +48,18 @@ async function forge(dir: string, changes: object): Promise<void> {
   await claimed(dir)
   const file = join(dir, '000000000001.json')
   writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), ...changes }))
+}
+
+/** What is open in this process, by name. */
+function openFiles(): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)]
+    } catch {
+      // The listing itself, which is over.
+      return []
+    }
+  })
 }
 
 /** So long that a test which waits for it fails. */
@@ -92,6 +107,95 @@ describe('a lease in a folder', () => {
     expect(held.isHeld).toBe(false)
     expect(isTold).toBe(true)
     expect(await held.confirm()).toBe(false)
+  })
+
+  test('[E2] is lost when its folder is deleted and restored, though the system may give the numbers of deleted folders again', async () => {
+    const dir = leaseFolder()
+    // Nobody calls: the watch went with the folder.
+    const held = await claimed(dir, { watch: () => () => undefined })
+    const { ino } = statSync(dir)
+    const backup = `${dir}-backup`
+    execFileSync('cp', ['-a', dir, backup])
+    rmSync(dir, { recursive: true })
+    // Whether a system gives the number again, and when, is its own affair: it cannot while the folder is open.
+    if (process.platform === 'linux') expect(openFiles()).toContain(`${dir} (deleted)`)
+    execFileSync('cp', ['-a', backup, dir])
+    expect(statSync(dir).ino).not.toBe(ino)
+    expect(await held.confirm()).toBe(false)
+    expect(await claimed(dir, { periodMs: LONG_MS })).toMatchObject({ epoch: 2 })
+  })
+
+  test('[E2] is kept when its folder is backed up by hard links, when its rights change, and when others write into it', async () => {
+    const dir = leaseFolder()
+    const held = await claimed(dir)
+    execFileSync('cp', ['-al', dir, `${dir}-backup`])
+    rmSync(`${dir}-backup`, { recursive: true })
+    chmodSync(dir, 0o700)
+    writeFileSync(join(dir, 'note'), '')
+    expect(await held.confirm()).toBe(true)
+  })
+
+  test('keeps nothing open once it is released, lost, or was claimed by another', {
+    skip: process.platform !== 'linux',
+  }, async () => {
+    const dir = leaseFolder()
+    const lease = fsLease(dir, { clock })
+    const held = await lease.claim(someone())
+    expect((await lease.claim(someone('other'))).held).toBe(false)
+    expect(openFiles().filter((path) => path === dir)).toHaveLength(1)
+    await (held as HeldLease).release()
+    expect(openFiles()).not.toContain(dir)
+    const next = await claimed(dir)
+    renameSync(dir, `${dir}-moved`)
+    expect(await next.confirm()).toBe(false)
+    expect(openFiles()).not.toContain(`${dir}-moved`)
+  })
+
+  /** What can stand in a folder and is no file. */
+  const strangers: [string, (path: string) => void][] = [
+    ['a pipe', (path) => execFileSync('mkfifo', [path])],
+    ['a folder', (path) => mkdirSync(path)],
+    ['a symlink to nothing', (path) => symlinkSync('nothing', path)],
+  ]
+  const damage = { kind: 'corrupt', code: 'lease_damaged', hint: expect.stringMatching(/^Delete .* while no server runs\.$/) }
+
+  test.each(strangers)('with %s in the place of a claim or a sign is damaged, and that is said at once', async (_, make) => {
+    for (const name of ['000000000001.json', '000000000001.sign.json']) {
+      const dir = leaseFolder()
+      mkdirSync(dir)
+      if (name !== '000000000001.json') await (await claimed(dir)).release()
+      rmSync(join(dir, name), { force: true })
+      make(join(dir, name))
+      await expect(fsLease(dir, { clock }).leader()).rejects.toMatchObject(damage)
+      await expect(fsLease(dir, { clock }).claim(someone())).rejects.toMatchObject(damage)
+    }
+  })
+
+  test.each(strangers.filter(([what]) => what !== 'a folder'))('with %s as its folder is damaged', async (_, make) => {
+    const dir = leaseFolder()
+    make(dir)
+    expect(await fsLease(dir, { clock }).leader()).toBeUndefined()
+    await expect(fsLease(dir, { clock }).claim(someone())).rejects.toMatchObject(damage)
+  })
+
+  test('whose next sign cannot be written, or that cannot keep temporary files, is damaged', async () => {
+    const dir = leaseFolder()
+    mkdirSync(join(dir, '000000000001.sign.json'), { recursive: true })
+    const held = await claimed(dir)
+    await expect(held.announce('http://127.0.0.1:4400')).rejects.toMatchObject(damage)
+    await held.release()
+    const other = leaseFolder()
+    mkdirSync(other)
+    writeFileSync(join(other, '.tmp'), '')
+    await expect(claimed(other)).rejects.toMatchObject(damage)
+  })
+
+  test('may stand in a folder that is reached by a symlink', async () => {
+    const dir = leaseFolder()
+    mkdirSync(`${dir}-elsewhere`)
+    symlinkSync(`${dir}-elsewhere`, dir)
+    const held = await claimed(dir)
+    expect(await held.confirm()).toBe(true)
   })
 
   test('[E3] is free when its process has ended, when another was given its number, and when the machine was started again', async () => {

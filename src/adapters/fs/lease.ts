@@ -1,8 +1,21 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  type BigIntStats,
+  closeSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { ServoError } from '../../lib/error.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
 import type { Lease } from '../../ports/lease.ts'
 import {
   type ClaimPlace,
@@ -12,7 +25,7 @@ import {
   type Sign,
   type Standing,
 } from '../../ports/lease-claims.ts'
-import { isMissing } from './disk.ts'
+import { asRoot, errnoOf, isMissing, toReadAtOnce } from './disk.ts'
 import { type Attempted, explained } from './failure.ts'
 import { type WatchFolder, watchFolder } from './folder-watch.ts'
 import { fsStore } from './object-store.ts'
@@ -54,6 +67,8 @@ const signFile = z.object({ renewals: z.int(), address: z.string().nullable(), r
  *
  * Calls are synchronous where they wait for no disk: a holder answers a challenge in the same moment in which it hears of it,
  * however much its process has to do. A sign need not survive a power cut, because its process does not either.
+ *
+ * A holder keeps the folder open. As long as it does, no folder that is put in its place can be given its inode.
  */
 export function fsLease(dir: string, { watch = watchFolder, ...options }: FsLeaseOptions): Lease {
   return claimedLease(claimsIn(resolve(dir), watch), options)
@@ -63,7 +78,8 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
   const store = fsStore(dir)
   const own = ownIdentity()
   const writer = randomBytes(6).toString('hex')
-  let claimedIn: ClaimFile['folder'] | undefined
+  /** The folder in which each claim of this process was created, open until its holder leaves. */
+  const claimedIn = new Map<number, number>()
   const signOf = (epoch: number): string => `${dir}/${padded(epoch)}.sign.json`
 
   function namesIn(): string[] {
@@ -81,13 +97,46 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
   }
 
   function jsonOf<T>(file: string, schema: z.ZodType<T>): T | undefined {
-    const text = attempt('read', file, () => readFileSync(file, 'utf8'))
+    const text = textOf(file)
     if (text === undefined) return undefined
     try {
       return schema.parse(JSON.parse(text))
     } catch {
       return undefined
     }
+  }
+
+  /** Only regular files are read: for a pipe this process would wait for ever, and deaf to signals. */
+  function textOf(file: string): string | undefined {
+    let fd: number | undefined
+    try {
+      fd = openSync(file, toReadAtOnce)
+      if (!fstatSync(fd).isFile()) throw damaged(file, 'is not a file')
+      return readFileSync(fd, 'utf8')
+    } catch (error) {
+      // A symlink, and a socket.
+      if (['ELOOP', 'ENXIO'].includes(errnoOf(error) ?? '')) throw damaged(file, 'is not a file')
+      if (isMissing(error)) return undefined
+      throw explained(error, { verb: 'read', path: file, dir })
+    } finally {
+      if (fd !== undefined) closeSync(fd)
+    }
+  }
+
+  function openFolder(): number {
+    try {
+      mkdirSync(dir, { recursive: true })
+      return openSync(dir, asRoot)
+    } catch (error) {
+      if (isInTheWay(dir)) throw damaged(dir, 'is where a folder should be')
+      throw explained(error, { verb: 'create', path: '', dir })
+    }
+  }
+
+  function leave(epoch: number): void {
+    const fd = claimedIn.get(epoch)
+    claimedIn.delete(epoch)
+    if (fd !== undefined) closeSync(fd)
   }
 
   const heard = (epoch: number): Sign | undefined => jsonOf(signOf(epoch), signFile)
@@ -107,21 +156,30 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
   }
 
   function isCopied({ folder, boot_id }: ClaimFile): boolean {
-    const here = folderIdentity(dir)
+    const stat = attempt('list', '', () => statSync(dir, { bigint: true }))
+    if (stat === undefined) return true
+    const here = identityOf(stat)
     // Devices are numbered anew by each machine at each start; two machines that share a folder agree on the inode only.
     return here.inode !== folder.inode || (boot_id === own.boot_id && here.device !== folder.device)
   }
 
   return {
     async create(epoch, { name, term }) {
-      attempt('create', '', () => mkdirSync(dir, { recursive: true }))
-      if (epoch > MAX_EPOCH) throw noEpochLeft(dir)
-      const folder = folderIdentity(dir)
-      claimedIn = folder
-      const claim: ClaimFile = { epoch, name, term, ...own, folder }
+      if (epoch > MAX_EPOCH) throw damaged(dir, 'holds a claim with a number that nobody can have claimed')
+      const folder = openFolder()
+      let isOurs = false
       try {
-        return await store.create(`${padded(epoch)}.json`, Buffer.from(`${JSON.stringify(claim, null, 2)}\n`))
+        const claim: ClaimFile = { epoch, name, term, ...own, folder: identityOf(fstatSync(folder, { bigint: true })) }
+        const outcome = await store.create(`${padded(epoch)}.json`, Buffer.from(`${JSON.stringify(claim, null, 2)}\n`))
+        isOurs = outcome === 'written'
+        return outcome
+      } catch (error) {
+        throw isServoError(error) && error.code === 'path_conflict' ? damaged(dir, 'holds what is no claim', error) : error
       } finally {
+        if (isOurs) {
+          leave(epoch)
+          claimedIn.set(epoch, folder)
+        } else closeSync(folder)
         await store.close()
       }
     },
@@ -137,14 +195,18 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
       return { newest: newestOf(names), challenges: names.filter((name) => name.startsWith(prefix)) }
     },
 
-    moved() {
+    moved(epoch) {
+      const fd = claimedIn.get(epoch)
+      if (fd === undefined) return true
       try {
-        const { device, inode } = folderIdentity(dir)
-        return device !== claimedIn?.device || inode !== claimedIn.inode
+        const [here, claimed] = [statSync(dir, { bigint: true }), fstatSync(fd, { bigint: true })]
+        return here.dev !== claimed.dev || here.ino !== claimed.ino
       } catch {
         return true
       }
     },
+
+    leave,
 
     heard,
 
@@ -156,7 +218,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
           renameSync(temp, signOf(epoch))
         } catch (error) {
           removeQuietly(temp)
-          throw error
+          throw errnoOf(error) === 'EISDIR' ? damaged(signOf(epoch), 'is not a file', error) : error
         }
       })
     },
@@ -184,10 +246,11 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
   }
 }
 
-const noEpochLeft = (dir: string): ServoError =>
-  new ServoError('corrupt', 'lease_damaged', `${dir} holds a claim with a number that nobody can have claimed`, {
-    hint: 'Delete that file, or the whole folder, while no server runs.',
-    facts: { dir },
+const damaged = (what: string, is: string, cause?: unknown): ServoError =>
+  new ServoError('corrupt', 'lease_damaged', `the lease cannot be read: ${what} ${is}`, {
+    hint: `Delete ${what} while no server runs.`,
+    facts: { path: what },
+    cause,
   })
 
 function newestOf(names: readonly string[]): number {
@@ -199,9 +262,12 @@ function epochOf(name: string, pattern: RegExp): number {
   return Number(pattern.exec(name)?.[1] ?? Number.NaN)
 }
 
-function folderIdentity(dir: string): ClaimFile['folder'] {
-  const { dev, ino } = statSync(dir, { bigint: true })
-  return { device: String(dev), inode: String(ino) }
+const identityOf = ({ dev, ino }: BigIntStats): ClaimFile['folder'] => ({ device: String(dev), inode: String(ino) })
+
+/** True if something has the name of the folder and is neither a folder nor a symlink to one. */
+function isInTheWay(dir: string): boolean {
+  const named = lstatSync(dir, { throwIfNoEntry: false })
+  return named !== undefined && statSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true
 }
 
 /** What stays is removed by the next holder. */

@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { inspect } from 'node:util'
@@ -39,10 +40,21 @@ describe('secrets in a file', () => {
     mkdirSync(file, { recursive: true })
     await expect(fsSecrets(file).read()).rejects.toMatchObject({ kind: 'unavailable', code: 'secrets_unreadable' })
     rmSync(file, { recursive: true })
+    execFileSync('mkfifo', [file])
+    await expect(fsSecrets(file).read()).rejects.toMatchObject({ kind: 'unavailable', code: 'secrets_unreadable' })
     rmSync(dirname(file), { recursive: true })
     writeFileSync(dirname(file), 'a file where the folder should be')
     await expect(fsSecrets(file).read()).rejects.toMatchObject({ code: 'secrets_unreadable' })
     await expect(fsSecrets(file).create(secrets)).rejects.toMatchObject({ name: 'ServoError' })
+  })
+
+  test('are read where a symlink leads, and are an error when it leads nowhere', async () => {
+    const [file, elsewhere] = [place(), place()]
+    mkdirSync(dirname(file))
+    symlinkSync(elsewhere, file)
+    await expect(fsSecrets(file).read()).rejects.toMatchObject({ kind: 'unavailable', code: 'secrets_unreadable' })
+    await fsSecrets(elsewhere).create(secrets)
+    expect(await fsSecrets(file).read()).toEqual(secrets)
   })
 
   test('that are half a file, or something else, are an error that does not repeat them', async () => {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { type FileHandle, link, lstat, mkdir, open, rm } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
-import { ServoError } from '../../lib/error.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
 import { type Secrets, type WorkspaceSecrets, workspaceSecrets } from '../../ports/secrets.ts'
 import { errnoOf } from './disk.ts'
 import { explained } from './failure.ts'
@@ -32,10 +33,7 @@ export function fsSecrets(path: string): Secrets {
 
   return {
     async read() {
-      const text = await readFile(file, 'utf8').catch((error: unknown) => {
-        if (errnoOf(error) === 'ENOENT') return undefined
-        throw unreadable(file, error)
-      })
+      const text = await textOf(file)
       return text === undefined ? undefined : parsed(text, file)
     },
 
@@ -47,6 +45,31 @@ export function fsSecrets(path: string): Secrets {
       }
     },
   }
+}
+
+/** What is linked to from here may lie anywhere, but must be a file: a pipe, for one, would be waited for. */
+async function textOf(file: string): Promise<string | undefined> {
+  let handle: FileHandle | undefined
+  try {
+    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    if (!(await handle.stat()).isFile()) throw unreadable(file, 'it is not a file')
+    return await handle.readFile('utf8')
+  } catch (error) {
+    if (isServoError(error)) throw error
+    if (errnoOf(error) !== 'ENOENT') throw unreadable(file, errnoOf(error) ?? 'unknown', error)
+    // Nothing is there to read, and yet nothing can be created there.
+    if (await isSymlink(file)) throw unreadable(file, 'it is a symlink to nothing', error)
+    return undefined
+  } finally {
+    await handle?.close()
+  }
+}
+
+async function isSymlink(file: string): Promise<boolean> {
+  return await lstat(file).then(
+    (stat) => stat.isSymbolicLink(),
+    () => false,
+  )
 }
 
 async function linked(temp: string, file: string): Promise<'written' | 'exists'> {
@@ -81,15 +104,10 @@ function parsed(text: string, file: string): WorkspaceSecrets {
   }
 }
 
-function unreadable(file: string, cause: unknown): ServoError {
-  return new ServoError(
-    'unavailable',
-    'secrets_unreadable',
-    `cannot read the secrets in ${file}: ${errnoOf(cause) ?? 'unknown'}`,
-    {
-      hint: 'Check that it is a file, who owns it and its permissions. It must be readable by whoever runs Servo.',
-      facts: { file, errno: errnoOf(cause) },
-      cause,
-    },
-  )
+function unreadable(file: string, why: string, cause?: unknown): ServoError {
+  return new ServoError('unavailable', 'secrets_unreadable', `cannot read the secrets in ${file}: ${why}`, {
+    hint: 'Check that it is a file, who owns it and its permissions. It must be readable by whoever runs Servo.',
+    facts: { file, errno: errnoOf(cause) },
+    cause,
+  })
 }

@@ -37,6 +37,7 @@ export class MemoryClaims {
       },
       look: (epoch) => ({ newest: this.#newest, challenges: [...(this.#claims.get(epoch)?.challenges ?? [])] }),
       moved: () => false,
+      leave: () => undefined,
       say: (epoch, sign) => {
         const claim = this.#claims.get(epoch)
         if (claim !== undefined) claim.sign = sign

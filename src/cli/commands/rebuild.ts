@@ -19,8 +19,13 @@ export async function rebuildCommand(dir: string, flags: WorkspaceFlags): Promis
     })
   }
   const report = await withScratch((scratch) =>
-    rebuild({ store, scope, registry: orchestration, clock, name: 'servo rebuild', scratch }),
-  ).finally(() => held.release())
+    rebuild({ store, scope, registry: orchestration, clock, name: 'servo rebuild', scratch, lease: held }),
+  )
+    .catch(async (error: unknown) => {
+      // Whatever it stumbled over: another leader works on the same files.
+      throw (await held.confirm().catch(() => true)) ? error : overtaken(error)
+    })
+    .finally(() => held.release())
   if (report.problems.length > 0) process.exitCode = 1
   if (flags.json) return printJson(report)
 
@@ -32,3 +37,9 @@ export async function rebuildCommand(dir: string, flags: WorkspaceFlags): Promis
     `${colours.green('rebuilt')}  ${report.segments} segments with ${report.events} events ${order}; manifest ${report.manifest}`,
   )
 }
+
+const overtaken = (cause: unknown): ServoError =>
+  new ServoError('unavailable', 'deposed', 'another process leads this project now, so the rebuild stopped', {
+    hint: 'Nothing is lost. Stop that process, then rebuild again.',
+    cause,
+  })

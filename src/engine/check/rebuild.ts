@@ -4,6 +4,7 @@ import type { Registry } from '../../model/event.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { openJson } from '../ledger/checksummed-json.ts'
+import { checkLeads, type Leading, storeOfLeader } from '../ledger/leading.ts'
 import { decodeSegment } from '../ledger/segment.ts'
 import { type FileRef, getChecked } from '../parquet/checked.ts'
 import { numberOf, Paths, type Scope } from '../paths.ts'
@@ -21,7 +22,7 @@ import {
 import { readEntries } from '../publish/page-list.ts'
 import { recordedPublishes, replay } from './replay.ts'
 
-export interface RebuildOptions {
+interface RebuildOptions {
   readonly store: ObjectStore
   readonly scope: Scope
   readonly registry: Registry
@@ -29,6 +30,11 @@ export interface RebuildOptions {
   readonly name: string
   /** An empty store for the replay. */
   readonly scratch: ObjectStore
+}
+
+interface LedRebuildOptions extends RebuildOptions {
+  /** Asked before every write. Unlike that of a leader it claims no epoch by itself: a sound state stays as it is. */
+  readonly lease?: Leading
 }
 
 export interface RebuildReport {
@@ -47,7 +53,14 @@ export interface RebuildReport {
  * for byte as it was, and only what is damaged is written; when it cannot, the ledger is folded anew, published as the
  * next version, and the versions before it are given up.
  */
-export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
+export async function rebuild({ lease, ...given }: LedRebuildOptions): Promise<RebuildReport> {
+  const report = await rebuildAll({ ...given, store: storeOfLeader(given.store, lease) })
+  // What another leader wrote meanwhile may look like damage, or like nothing to do.
+  await checkLeads(lease)
+  return report
+}
+
+async function rebuildAll(options: RebuildOptions): Promise<RebuildReport> {
   const { store, scope } = options
   const paths = new Paths(scope)
   const problems = await damagedSegments(options, paths)

@@ -1,5 +1,6 @@
 import { ServoError } from '../../lib/error.ts'
 import type { HeldLease } from '../../ports/lease.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
 
 /** What a leader asks before it acts. */
 export type Leading = Pick<HeldLease, 'isHeld' | 'confirm'>
@@ -14,4 +15,27 @@ export function deposed(): ServoError {
   return new ServoError('conflict', 'deposed', 'another process leads this project now', {
     hint: 'Ask that one. What was asked of this one and not acknowledged may or may not have been written.',
   })
+}
+
+/** The same store for a leader that writes in many places: it asks its lease before each write. */
+export function storeOfLeader(store: ObjectStore, lease: Leading | undefined): ObjectStore {
+  return {
+    async create(path, bytes) {
+      await checkLeads(lease)
+      return await store.create(path, bytes)
+    },
+    async put(path, bytes) {
+      await checkLeads(lease)
+      await store.put(path, bytes)
+    },
+    async delete(path) {
+      await checkLeads(lease)
+      await store.delete(path)
+    },
+    get: (path) => store.get(path),
+    getRange: (path, start, length) => store.getRange(path, start, length),
+    size: (path) => store.size(path),
+    list: (prefix, options) => store.list(prefix, options),
+    folders: (prefix) => store.folders(prefix),
+  }
 }

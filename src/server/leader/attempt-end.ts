@@ -69,7 +69,7 @@ function checkPath({ output, materialization_id: id }: AttemptResultInput, task:
     'bad_output_path',
     `output.path ${JSON.stringify(path.slice(0, 200))} is not below ${where}`,
     {
-      hint: `Write to the output_folder of the dispatch, under a name that begins with the materialization_id, such as ${where}${id || '7c2e'}.parquet.`,
+      hint: `Write to the output_folder of the dispatch, under a name of the materialization_id, a dot and an ending, such as ${where}${id || '7c2e'}.parquet.`,
       facts: { field: 'output.path' },
     },
   )

@@ -54,9 +54,11 @@ interface Size {
   now: number
   /** When nobody says otherwise. */
   readonly machine: number
-  /** Until the project is loaded nobody knows its limits, and nothing is dispatched. */
   settings: OrchestratorSettings
 }
+
+/** Until the project is loaded nobody knows its limits, and nothing is dispatched. */
+const NOT_LOADED: OrchestratorSettings = { concurrency: 0 }
 
 const CLOSE_GRACE_MS = 300
 /** An answer waits for one durable write. */
@@ -99,15 +101,18 @@ export class LocalServer {
     const { components, projectDir, lease, instance, onTrouble, onStopped } = options
     const began = performance.now()
     const machine = options.concurrency ?? Math.max(4, availableParallelism())
-    const size: Size = { now: machine, machine, settings: { concurrency: 0 } }
+    const size: Size = { now: machine, machine, settings: NOT_LOADED }
     let pool: WorkerPool | undefined
     let local: LocalServer | undefined
     try {
       const marker = await endOrphans(components.servoDir, components.clock)
+      // Nobody waits for it, and what stays is removed by the next start.
+      void components.sweepTemp().catch(() => undefined)
       pool = new WorkerPool({
         command: workerCommand(projectDir, components.dataDir, marker),
         size: size.now,
         now: () => components.clock.now(),
+        onTrouble: (error) => onTrouble?.(error),
       })
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
@@ -199,16 +204,17 @@ export class LocalServer {
     return { ok: true, manifest, changed, hasNewSettings, ms: ms() }
   }
 
-  /** What the command line says goes before what the project says. Returns whether anything is different now. */
+  /** What the command line says goes before what the project says. Returns whether the project says something else than before. */
   #apply({ concurrency: declared, queues, timing }: ProjectManifest): boolean {
     const concurrency = this.#options.concurrency ?? declared ?? undefined
     const settings = { concurrency, queues, timing }
+    const isFirst = this.#size.settings === NOT_LOADED
     const isNews = !isDeepStrictEqual(settings, this.#size.settings)
     this.#size.settings = settings
     const here = queues['default']?.limit ?? concurrency ?? this.#size.machine
     this.#size.now = Math.min(here, concurrency ?? here)
     this.#pool.resize(this.#size.now)
     if (isNews) this.#server.orchestrator.settingsChanged()
-    return isNews
+    return isNews && !isFirst
   }
 }

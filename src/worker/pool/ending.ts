@@ -29,8 +29,10 @@ export function resultOfEnding(ending: Ending): AttemptResult {
 
 /** Why a process ended, for a person who did not see it. */
 export function explainEnding({ code, signal, stderr, spawnError }: Ending): string {
-  if (spawnError !== undefined)
-    return `no worker process could be started: ${spawnError.message}. Check the limits of processes and open files (ulimit -u, ulimit -n).`
+  if (spawnError !== undefined) {
+    const { message, hint } = explainFailedStart(spawnError)
+    return `${message}. ${hint}`
+  }
   // V8 says this and aborts, which is signal SIGABRT here and exit code 134 behind a shell.
   if (/JavaScript heap out of memory|Reached heap limit|invalid (?:array|table) size Allocation failed/i.test(stderr))
     return 'The code ran out of memory: the heap of its worker process reached its limit. Hold less at a time (iterate over a table instead of calling rows()), or raise the limit with --max-old-space-size.'
@@ -40,6 +42,18 @@ export function explainEnding({ code, signal, stderr, spawnError }: Ending): str
   if (signal !== null)
     return `The worker process was ended by ${signal}${nativeCrash.has(signal) ? ': native code crashed' : ''}.`
   return `The worker process ended with exit code ${code} before the attempt was complete.`
+}
+
+/** Why there is no process, and what may be done about that. */
+export function explainFailedStart(error: Error): { readonly message: string; readonly hint: string } {
+  const { code } = error as NodeJS.ErrnoException
+  return {
+    message: `No worker process could be started: ${error.message}`,
+    hint:
+      code === 'ENOENT' || code === 'EACCES'
+        ? 'The program or the folder of the project was moved, deleted or locked. Put it back, or start the server again.'
+        : 'Check the limits of processes, open files and memory (ulimit -u, ulimit -n), or lower --concurrency.',
+  }
 }
 
 const nativeCrash = new Set<string>(['SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGABRT', 'SIGTRAP'])

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { FromWorker, ToWorker } from '../../contract/pipe.ts'
@@ -8,6 +8,7 @@ import { lineReader } from '../lines.ts'
 import { endMarked, MARKER } from '../marked.ts'
 import type { Ending } from './ending.ts'
 import type { Job } from './job.ts'
+import { hasSpareFiles, SPARE_FILES } from './spare-files.ts'
 
 /** How to start a worker process. */
 export interface WorkerCommand {
@@ -37,6 +38,7 @@ let workers = 0
 
 /** One worker process as the orchestrator sees it: a group of its own, two pipes to talk and to hold, two to listen. */
 export class LocalWorker {
+  /** Undefined when it could not be started; why is told by `gone`. */
   readonly pid: number | undefined
   /** Attempts it has begun. */
   served = 0
@@ -61,11 +63,11 @@ export class LocalWorker {
   #distrusted = false
   #gone = false
 
-  constructor(command: WorkerCommand, events: WorkerEvents) {
+  constructor(command: WorkerCommand, events: WorkerEvents, { sparing }: { readonly sparing: boolean }) {
     this.#events = events
     // With a colon at the end: that of the first worker is not the beginning of that of the tenth.
     this.#marker = command.marker && `${command.marker}:${++workers}:`
-    this.#child = spawn(command.file, command.args, {
+    this.#child = start(command, sparing, {
       ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
       env: { ...process.env, ...command.env, ...(this.#marker !== undefined && { [MARKER]: this.#marker }) },
       // A group of its own: what user code starts dies with it, and Ctrl-C in a terminal reaches only us.
@@ -190,7 +192,7 @@ export class LocalWorker {
       const ending = { code, signal, stderr: this.#stderr }
       this.#events.gone(this, this.#spawnError === undefined ? ending : { ...ending, spawnError: this.#spawnError })
     }
-    this.#child.once('error', (error) => {
+    this.#child.on('error', (error) => {
       if (this.pid !== undefined) return
       this.#spawnError = error
       finish(null, null)
@@ -202,5 +204,19 @@ export class LocalWorker {
       setTimeout(() => finish(code, signal), DRAIN_MS)
     })
     this.#child.once('close', finish)
+  }
+}
+
+/** Node tells of a full table of files by an event, and throws when memory is short: here both are told by the event. */
+function start({ file, args }: WorkerCommand, sparing: boolean, options: SpawnOptions): ChildProcess {
+  try {
+    // A server that gives its last files to workers cannot write down what they make.
+    if (sparing && !hasSpareFiles())
+      throw new Error(`the server may open no more than ${SPARE_FILES} other files, which it needs itself`)
+    return spawn(file, args, options)
+  } catch (error) {
+    const none = new ChildProcess()
+    process.nextTick(() => none.emit('error', error))
+    return none
   }
 }

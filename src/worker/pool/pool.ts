@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type AttemptResult, attemptResult, type DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { FromWorker } from '../../contract/pipe.ts'
-import { cancelled, type Ending, failed, LEFT_IDLE, resultOfEnding } from './ending.ts'
+import { ServoError } from '../../lib/error.ts'
+import { cancelled, type Ending, explainFailedStart, LEFT_IDLE, resultOfEnding } from './ending.ts'
 import { Generation, type Loaded, type LoadFailed } from './generation.ts'
 import { Job, type RunOptions } from './job.ts'
 import type { LocalWorker, WorkerCommand } from './local-worker.ts'
@@ -23,6 +24,8 @@ export interface WorkerPoolOptions {
   /** … or when it holds more memory than this after an attempt. */
   readonly maxResidentBytes?: number
   readonly now: () => number
+  /** Told of the first process in a row that cannot be started; others are tried for as long as there is work for them. */
+  readonly onTrouble?: (error: ServoError) => void
 }
 
 type Completed = Extract<FromWorker, { type: 'completed' }>
@@ -80,7 +83,8 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     const warm = Math.min(options.warm ?? 2, options.size)
-    this.#options = { graceMs: 5_000, maxAttempts: 100_000, maxResidentBytes: 2 ** 30, ...options, warm }
+    const defaults = { graceMs: 5_000, maxAttempts: 100_000, maxResidentBytes: 2 ** 30, onTrouble: () => undefined }
+    this.#options = { ...defaults, ...options, warm }
     this.#generation = new Generation(options.command)
     for (let i = 0; i < Math.max(warm, 1); i++) this.#spawn(this.#generation)
   }
@@ -150,6 +154,8 @@ export class WorkerPool {
     })
     clearTimeout(this.#shrinkTimer)
     clearTimeout(this.#patienceTimer)
+    this.#generation.giveUp()
+    this.#coming?.giveUp()
     for (const job of this.#waiting.values()) this.#finish(job, cancelled(), true)
     for (const worker of this.#processes.keys()) {
       worker.leaving = true
@@ -160,12 +166,23 @@ export class WorkerPool {
     return this.#closed
   }
 
-  #spawn(generation: Generation): void {
-    const worker = generation.spawn({
-      said: (from, message) => this.#said(from, generation, message),
-      gone: (from, ending) => this.#gone(from, generation, ending),
-    })
-    this.#processes.set(worker, generation)
+  /** False while there is no use in trying. */
+  #spawn(generation: Generation): boolean {
+    const worker = generation.spawn(
+      {
+        said: (from, message) => this.#said(from, generation, message),
+        gone: (from, ending) => this.#gone(from, generation, ending),
+      },
+      () => this.#tryAgain(generation),
+    )
+    if (worker !== undefined) this.#processes.set(worker, generation)
+    return worker !== undefined
+  }
+
+  /** A process could not be started a while ago. */
+  #tryAgain(generation: Generation): void {
+    if (generation.isUndecided && generation.workers.size === 0) this.#spawn(generation)
+    this.#handOut()
   }
 
   #handOut(): void {
@@ -186,7 +203,8 @@ export class WorkerPool {
       this.#woken = worker
       job.giveTo(worker)
     }
-    while (workers.size < this.#options.size && this.#notBegun() > this.#generation.starting) this.#spawn(this.#generation)
+    while (workers.size < this.#options.size && this.#notBegun() > this.#generation.starting)
+      if (!this.#spawn(this.#generation)) break
   }
 
   /** Attempts that wait, here or behind others. */
@@ -280,23 +298,18 @@ export class WorkerPool {
       if (this.#processes.size === 0) this.#closing?.()
       return
     }
+    if (ending.spawnError !== undefined && generation.hasJustFailed) this.#tell(ending.spawnError)
     if (again) this.#spawn(generation)
-    const { problem, workers } = this.#generation
-    if (problem !== undefined && workers.size === 0) this.#failWaiting(problem)
+    const { verdict, workers } = this.#generation
+    if (verdict !== undefined) for (const job of this.#waiting.values()) this.#finish(job, verdict, true)
     // Only after one that was of use: code that ends its process whenever it is loaded must not make us spawn for ever.
     if (generation === this.#generation && worker.served > 0 && workers.size < this.#options.warm) this.#spawn(generation)
     this.#handOut()
   }
 
-  #failWaiting({ problems }: LoadFailed): void {
-    const [first] = problems
-    const where = first?.file ? `${first.file}${first.line ? `:${first.line}` : ''}: ` : ''
-    for (const job of this.#waiting.values())
-      this.#finish(
-        job,
-        failed('user', `The project cannot be loaded: ${where}${first?.message ?? 'no reason was given'}`),
-        true,
-      )
+  #tell(spawnError: Error): void {
+    const { message, hint } = explainFailedStart(spawnError)
+    this.#options.onTrouble(new ServoError('unavailable', 'no_worker', message, { hint, cause: spawnError }))
   }
 
   #finish(job: Job, result: AttemptResult, reported: boolean): void {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { invalid } from '../../sdk/invalid.ts'
 import { groupMembers } from '../group.ts'
@@ -26,10 +26,11 @@ export async function runProgram({ words, cwd, env, signal, print }: Program): P
   signal.throwIfAborted()
   const [file = '', ...args] = words
   // In the group of this worker, which has one attempt at a time: whoever ends the worker ends the program too.
-  const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child: ChildProcess = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let stderr = ''
-  child.stdout.on('data', (chunk: Buffer) => print('stdout', chunk))
-  child.stderr.on('data', (chunk: Buffer) => {
+  // There are none when no more files could be opened; the error comes by itself then.
+  child.stdout?.on('data', (chunk: Buffer) => print('stdout', chunk))
+  child.stderr?.on('data', (chunk: Buffer) => {
     stderr = (stderr + chunk.toString('utf8')).slice(-TAIL)
     print('stderr', chunk)
   })
@@ -51,8 +52,8 @@ export async function runProgram({ words, cwd, env, signal, print }: Program): P
   } finally {
     clearTimeout(killing)
     signal.removeEventListener('abort', stop)
-    child.stdout.destroy()
-    child.stderr.destroy()
+    child.stdout?.destroy()
+    child.stderr?.destroy()
   }
 }
 

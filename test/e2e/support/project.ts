@@ -34,9 +34,9 @@ export class TestProject {
     fs.rmSync(this.file(name))
   }
 
-  /** Begins a command in the project. */
-  begin(args: readonly string[], env?: Record<string, string>): Servo {
-    const begun = new Servo(args, { cwd: this.dir, ...(env !== undefined && { env }) })
+  /** Begins a command in the project, by a Node of its own if told. */
+  begin(args: readonly string[], env?: Record<string, string>, node?: string): Servo {
+    const begun = new Servo(args, { cwd: this.dir, ...(env !== undefined && { env }), ...(node !== undefined && { node }) })
     this.#started.add(begun)
     return begun
   }

@@ -13,6 +13,8 @@ export interface Ran {
 interface Surroundings {
   readonly env?: Record<string, string>
   readonly cwd?: string
+  /** The Node that runs it; that of the tests unless told. */
+  readonly node?: string
 }
 
 /** Runs the command as a user does, in a process of its own. */
@@ -27,8 +29,8 @@ export class Servo {
   shown = ''
   readonly #child: ChildProcess
 
-  constructor(args: readonly string[], { env, cwd }: Surroundings = {}) {
-    this.#child = spawn(process.execPath, [main, ...args], {
+  constructor(args: readonly string[], { env, cwd, node = process.execPath }: Surroundings = {}) {
+    this.#child = spawn(node, [main, ...args], {
       env: { ...process.env, NO_COLOR: '1', ...env },
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
