@@ -22,8 +22,8 @@ export interface Candidate {
 }
 
 export interface Leader extends Candidate {
-  /** Grows with every claim. */
-  readonly epoch: number
+  /** The number of its claim, which grows with every claim. It is not the epoch of the manifests, which fences writers. */
+  readonly number: number
   /** Where it answers; null while it is starting. */
   readonly address: string | null
   /** Its process, for people. */
@@ -39,7 +39,8 @@ export interface HeldByAnother {
 /** The lease in the hands of its holder. */
 export interface HeldLease {
   readonly held: true
-  readonly epoch: number
+  /** The number of the claim. */
+  readonly number: number
   /**
    * False as soon as somebody else may have taken over: lost, released, or this process was paused for so long that it cannot
    * know. Costs nothing, and is asked before every act. A process that was only paused learns from `confirm` that it still leads.
