@@ -1,4 +1,4 @@
-import { RUNS_PER_LEVEL } from '../../src/engine/publish/draft.ts'
+import { FILES_PER_LEVEL } from '../../src/engine/publish/draft.ts'
 import { PAGE_ENTRIES } from '../../src/engine/publish/page-list.ts'
 import { MINUTE_MS } from '../../src/lib/time.ts'
 import { reportFact, runFacts, tickFact } from '../../src/testing/facts.ts'
@@ -11,7 +11,7 @@ import { paths, Workspace } from './workspace.ts'
 export async function fullState(options: { paged: boolean }): Promise<Workspace> {
   const workspace = new Workspace()
   const compactor = await workspace.compactor()
-  const bases = options.paged ? PAGE_ENTRIES + 2 : RUNS_PER_LEVEL + 1
+  const bases = options.paged ? PAGE_ENTRIES + 2 : FILES_PER_LEVEL + 1
   for (let i = 0; i < bases; i++) {
     await workspace.append(...runFacts(`r${i}`, { tasks: 0 }).batches[0]!)
     if (i % 4 === 0 || !options.paged) await workspace.append(reportFact(`report-${i}`), tickFact('s', workspace.clock.now()))

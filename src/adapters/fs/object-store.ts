@@ -8,7 +8,7 @@ import { openFolders } from './folders.ts'
 import { linkUnlessThere } from './link.ts'
 import { type Temp, tempFiles } from './temp.ts'
 import { foldersIn, walk } from './walk.ts'
-import type { Writer } from './writer.ts'
+import type { ObjectWriter } from './writer.ts'
 
 export interface FsStore extends ObjectStore {
   /** The folder, as an absolute path. */
@@ -40,7 +40,7 @@ export function fsStore(
   dir: string,
   disk: Disk = nodeDisk,
   /** Writes small objects in fewer steps; a process that writes much has one. */
-  writer?: Writer,
+  writer?: ObjectWriter,
 ): FsStore {
   const root = resolve(dir)
   // Two processes in two containers may both be number 1, so the number alone would not be unique in a shared folder.

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 
 /** An object to be created under `target`, by way of `temp`, in the open folder `folder`. */
-export interface Order {
+export interface WriteOrder {
   readonly temp: string
   readonly target: string
   readonly bytes: Uint8Array
@@ -13,11 +13,11 @@ export interface Order {
  * `not_written`: it can be done again, and what stood in the way shows then. Should the thread have ended after giving the object
  * its name, the second try finds it there, whole and synced, and syncs its folder.
  */
-export type Outcome = 'written' | 'not_written' | { readonly error: Error }
+export type WriteOutcome = 'written' | 'not_written' | { readonly error: Error }
 
-export interface Writer {
+export interface ObjectWriter {
   /** Undefined when it cannot begin at once. */
-  write(order: Order): Promise<Outcome> | undefined
+  write(order: WriteOrder): Promise<WriteOutcome> | undefined
 }
 
 /** A process that writes less than this is better off without: a thread takes some 30 ms to start. */
@@ -30,11 +30,11 @@ const MAX_BYTES = 1 << 20
  * each of which begins and ends with waiting until this process looks up from what it is doing; in a busy one that
  * was four fifths of the time between a fact and its being durable. Whoever finds the thread busy writes the usual way.
  */
-export function writerThread(): Writer {
+export function writerThread(): ObjectWriter {
   let thread: Worker | undefined
   let isReady = false
   let wanted = 0
-  let waiting: PromiseWithResolvers<Outcome> | undefined
+  let waiting: PromiseWithResolvers<WriteOutcome> | undefined
 
   function start(): void {
     const file = path.join(import.meta.dirname, `writer-thread${path.extname(import.meta.filename)}`)
@@ -44,18 +44,18 @@ export function writerThread(): Writer {
     started.on('online', () => {
       isReady = true
     })
-    started.on('message', (outcome: Outcome) => settle(outcome))
+    started.on('message', (outcome: WriteOutcome) => answer(outcome))
     // It must not bring the process down; that it ended is heard of below.
     started.on('error', () => undefined)
     started.on('exit', () => {
       isReady = false
-      settle('not_written')
+      answer('not_written')
     })
     // Nor must it keep the process alive. Last, because whoever listens to it does.
     started.unref()
   }
 
-  function settle(outcome: Outcome): void {
+  function answer(outcome: WriteOutcome): void {
     const { resolve } = waiting ?? {}
     waiting = undefined
     thread?.unref()

@@ -11,7 +11,7 @@ export function keyOf(table: Pick<Table, 'key'>, row: AnyRow): KeyPart[] {
 }
 
 /** A key as text: for messages, and for maps by key. */
-export function keyText(key: KeyTuple): string {
+export function keyText(key: readonly unknown[]): string {
   return JSON.stringify(key)
 }
 

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, toMs, utcDay } from '../../lib/time.ts'
+import { DAY_MS, HOUR_MS, isUtcDay, toMs, utcDay } from '../../lib/time.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Paths } from '../paths.ts'
 import type { Manifest } from '../publish/manifest.ts'
@@ -72,11 +72,9 @@ export function daysToClose(manifest: Manifest, known: Iterable<string>, nowMs: 
 /** The days that the ledger has folders of. */
 export async function foldersOfDays(store: ObjectStore, paths: Paths): Promise<string[]> {
   const days: string[] = []
-  for await (const name of store.folders(paths.ledger)) if (DAY.test(name)) days.push(name)
+  for await (const name of store.folders(paths.ledger)) if (isUtcDay(name)) days.push(name)
   return days
 }
-
-const DAY = /^\d{4}-\d{2}-\d{2}$/
 
 /** Days that are listed side by side. */
 const LISTED_TOGETHER = 16
@@ -99,13 +97,13 @@ export async function* unsettledPaths(
   const first = known.filter(isWanted)
   const [folders, ...listed] = await Promise.all([
     foldersOfDays(store, paths),
-    ...first.map((day) => pathsOf(store, paths, day)),
+    ...first.map((day) => pathsOfDay(store, paths, day)),
   ])
   const found = new Map(first.map((day, i) => [day, listed[i] as string[]]))
   const others = folders.filter((day) => isWanted(day) && !found.has(day))
   for (let start = 0; start < others.length; start += LISTED_TOGETHER) {
     const days = others.slice(start, start + LISTED_TOGETHER)
-    const lists = await Promise.all(days.map((day) => pathsOf(store, paths, day)))
+    const lists = await Promise.all(days.map((day) => pathsOfDay(store, paths, day)))
     days.forEach((day, i) => {
       found.set(day, lists[i] as string[])
     })
@@ -114,7 +112,7 @@ export async function* unsettledPaths(
 }
 
 /** The paths in the folder of one day. */
-export async function pathsOf(store: ObjectStore, paths: Paths, day: string): Promise<string[]> {
+export async function pathsOfDay(store: ObjectStore, paths: Paths, day: string): Promise<string[]> {
   const found: string[] = []
   for await (const { path } of store.list(paths.day(day))) found.push(path)
   return found

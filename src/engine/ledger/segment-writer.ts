@@ -4,6 +4,7 @@ import { type UlidSource, ulidAfter, ulidAt, ulidTime } from '../../lib/ulid.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Paths } from '../paths.ts'
+import { createOwn, holds } from './create-own.ts'
 import { startOfDay } from './days.ts'
 import { encodeSegment } from './segment.ts'
 
@@ -151,13 +152,13 @@ export class SegmentWriter<B extends Batch> {
   /** Whether a name is too old to be written. An earlier try may have got through unheard: then this is where the segment is. */
   async #isStale(named: Named): Promise<boolean> {
     if (this.#options.clock.now() - ulidTime(named.ulid) <= REMINT_AFTER_MS) return false
-    return !(await this.#holds(named).catch(() => false))
+    return !(await holds(this.#options.store, named.path, named.bytes).catch(() => false))
   }
 
   /** Writes a segment, and says whether it lies where it will be found. Only then may it be acknowledged. */
   async #place(named: Named): Promise<boolean> {
-    const { days } = this.#options
-    if (!(await this.#create(named))) return false
+    const { store, days } = this.#options
+    if (!(await createOwn(store, named.path, named.bytes))) return false
     if (days.learn === undefined) return true
     await days.learn(0)
     const day = utcDay(ulidTime(named.ulid))
@@ -181,16 +182,6 @@ export class SegmentWriter<B extends Batch> {
     if (open !== day) ulid = ulidAt(startOfDay(open), ulid)
     this.#lastName = ulid
     return ulid
-  }
-
-  /** A write that timed out may have succeeded; its retry then finds its own bytes there, and that is success. */
-  async #create(named: Named): Promise<boolean> {
-    return (await this.#options.store.create(named.path, named.bytes)) === 'written' || (await this.#holds(named))
-  }
-
-  async #holds({ path, bytes }: Named): Promise<boolean> {
-    const found = await this.#options.store.get(path)
-    return found !== undefined && Buffer.compare(found, bytes) === 0
   }
 }
 

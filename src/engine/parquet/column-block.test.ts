@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
-import { runRef } from '../sorted/index-footer.ts'
-import { encodeRun, RunReader } from '../sorted/sorted-file.ts'
+import { sortedFileRef } from '../sorted/index-footer.ts'
+import { encodeSortedFile, SortedFileReader } from '../sorted/sorted-file.ts'
 import { fileRef } from './checked.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
@@ -30,9 +30,13 @@ const digested = defineTable({ ...shape, digest: ['seen_at'] })
 
 async function stored(rows: readonly AnyRow[], table: Table = places) {
   const store = memoryStore()
-  const bytes = encodeRun(table, rows, scope)
+  const bytes = encodeSortedFile(table, rows, scope)
   await store.create('run.parquet', bytes)
-  return { store, reader: new RunReader(store), ref: runRef(fileRef('run.parquet', bytes, rows.length), bytes, 0) }
+  return {
+    store,
+    reader: new SortedFileReader(store),
+    ref: sortedFileRef(fileRef('run.parquet', bytes, rows.length), bytes, 0),
+  }
 }
 
 /** The rows of one country, put together from columns. */
@@ -59,7 +63,7 @@ async function readBack({ reader, ref }: Awaited<ReturnType<typeof stored>>, cou
 
 const withoutVersion = ({ row_version: _, ...row }: AnyRow): AnyRow => row
 
-describe('columns of a run', () => {
+describe('columns of a sorted file', () => {
   test(`say what its rows say, whatever is null and whatever repeats (seed ${seed})`, async () => {
     const row = fc.record({
       country: fc.constantFrom('at', 'de', 'fr', 'it'),
@@ -150,6 +154,6 @@ describe('columns of a run', () => {
     bytes[40] = (bytes[40] as number) ^ 1
     const broken = memoryStore()
     await broken.create('run.parquet', bytes)
-    await expect(readBack({ ...run, reader: new RunReader(broken) }, 'at')).rejects.toThrow(/damaged/)
+    await expect(readBack({ ...run, reader: new SortedFileReader(broken) }, 'at')).rejects.toThrow(/damaged/)
   })
 })

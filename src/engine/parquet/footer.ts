@@ -1,5 +1,5 @@
 import type { ColumnMetaData, RowGroup } from 'hyparquet'
-import { CompressionCodecs, ParquetTypes } from 'hyparquet/src/constants.js'
+import { CompressionCodecs, ParquetTypes } from '../../parquet/inside-hyparquet.ts'
 
 /*
  * A footer is mostly row groups, and those are mostly statistics, which are for others. Reading all of it takes a hundred
@@ -16,7 +16,7 @@ export interface SkimmedFooter {
 }
 
 /** Some bytes of a file. */
-export interface Place {
+export interface ByteRange {
   readonly start: number
   readonly end: number
 }
@@ -77,7 +77,7 @@ export class SkimmedGroup {
   }
 
   /** Where a column that is no list or map is, and how its pages are compressed; undefined when there is none. */
-  chunk(name: string): (Place & { readonly codec: ColumnMetaData['codec'] }) | undefined {
+  chunk(name: string): (ByteRange & { readonly codec: ColumnMetaData['codec'] }) | undefined {
     const column = this.#chunks.names.findIndex(([first]) => first === name)
     if (column < 0) return undefined
     const start = this.#startOf(column)
@@ -85,7 +85,7 @@ export class SkimmedGroup {
   }
 
   /** Where the Bloom filters of its columns are, in the order of the file. */
-  get blooms(): readonly (Place & { readonly column: string })[] {
+  get blooms(): readonly (ByteRange & { readonly column: string })[] {
     return this.#chunks.names.flatMap(([name], column) => {
       const [start, bytes] = [this.#number(column, BLOOM), this.#number(column, BLOOM_BYTES)]
       return start > 0 ? [{ column: name as string, start, end: start + bytes }] : []

@@ -5,7 +5,7 @@ import { decodeGroup, readFooter, sliceOf } from './read.ts'
 import { tableWriter, type WriterOptions } from './write.ts'
 
 /** A whole file at once. */
-export function encodeRows(table: Table, rows: readonly AnyRow[], scope: Scope, options: WriterOptions = {}): Uint8Array {
+export function encodeTableRows(table: Table, rows: readonly AnyRow[], scope: Scope, options: WriterOptions = {}): Uint8Array {
   const writer = tableWriter(table, scope, options)
   writer.write(rows)
   return writer.finish()

@@ -1,7 +1,7 @@
-import { zstdDecompressSync } from 'node:zlib'
 import { type AsyncBuffer, type FileMetaData, type KeyValue, parquetMetadata, parquetRead } from 'hyparquet'
 import { isServoError, messageOf } from '../../lib/error.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
+import { decompressors, textOf } from '../../parquet/codecs.ts'
 import { unreadable } from './checked.ts'
 import { type SkimmedGroup, skimFooter } from './footer.ts'
 import { FORMAT, planRead, type ReadPlan, rowColumns } from './schema.ts'
@@ -128,14 +128,6 @@ function refuseNulls(values: ArrayLike<unknown>, table: Table, name: string, fil
       throw unreadable(file, `${table.name}.${name} is null in row ${i}, but every row must have it`)
   }
 }
-
-const decompressors = {
-  ZSTD: (page: Uint8Array, length: number): Uint8Array => zstdDecompressSync(page, { maxOutputLength: Math.max(1, length) }),
-}
-
-// hyparquet's own decoder drops a byte order mark at the beginning of a text.
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-const textOf = (bytes: Uint8Array): string => decoder.decode(bytes)
 
 /** JSON stays text until its row is made. */
 const parsers = {

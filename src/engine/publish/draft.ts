@@ -5,15 +5,16 @@ import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { expiredHistory, type Retention, retentionCutoff } from '../fold/retention.ts'
 import type { State } from '../fold/state.ts'
-import { sealJson } from '../ledger/checksummed-json.ts'
+import { checksummedJson } from '../ledger/checksummed-json.ts'
 import { type DayRange, includesDay } from '../ledger/days.ts'
 import { type FileRef, fileRef } from '../parquet/checked.ts'
 import type { Encoder } from '../parquet/encoder.ts'
 import { copyFile, type FileCopy, type FileToCopy } from '../parquet/file-copy.ts'
 import { Paths, type Scope } from '../paths.ts'
-import { runRef } from '../sorted/index-footer.ts'
-import { mergeRuns } from '../sorted/merge-files.ts'
-import type { Delta, DeltaFiles, HistoryEntry, Manifest, OrderEntry, OrderedPublish, RunRef } from './manifest.ts'
+import type { RowsInTransit } from '../sorted/cold-store.ts'
+import { sortedFileRef } from '../sorted/index-footer.ts'
+import { mergeSortedFiles } from '../sorted/merge-files.ts'
+import type { Delta, DeltaFiles, HistoryEntry, Manifest, OrderEntry, OrderedPublish, SortedFileRef } from './manifest.ts'
 import { appendEntry } from './page-list.ts'
 
 /** A publish that is worked out and not written yet: its files, and the manifest that will name them. */
@@ -27,9 +28,6 @@ export interface Drafted {
   /** Asked once, with the segments that were consumed since the last publish, in that order. */
   finish(segments: readonly string[]): Draft
 }
-
-/** Cold rows that have left memory for a base that no manifest names yet: by table, then by key. */
-export type RowsInTransit = Map<Table, ReadonlyMap<string, AnyRow>>
 
 export interface DraftInput {
   readonly store: ObjectStore
@@ -52,7 +50,7 @@ export interface DraftInput {
 }
 
 /** Runs of one level that are merged into one of the next. */
-export const RUNS_PER_LEVEL = 8
+export const FILES_PER_LEVEL = 8
 
 const removedTables = new WeakMap<Table, Table>()
 
@@ -178,7 +176,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
   const files = new FileSet(input.encoder)
 
   const sealed = sealEnded(input, files, paths, publish)
-  // What a reader of the last publish needs to follow; recent cold rows it finds in the runs from now on.
+  // What a reader of the last publish needs to follow; recent cold rows it finds in the sorted files from now on.
   const delta = writeHotChanges(input, files, sealed.owners).tables
   const base: Record<string, FileRef> = {}
   for (const [table, hot] of state.hotTables) {
@@ -192,15 +190,20 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
     // Gone at once, not when the manifest stands: a replay folds what comes next without them, and must write the same.
     const rows = cold.takeRecent()
     input.inTransit.set(table, rows)
-    return { table, copy: copyFile({ table, rows: rows.values(), scope, codec: 'zstd', isRun: true }) }
+    return { table, copy: copyFile({ table, rows: rows.values(), scope, codec: 'zstd', isSortedFile: true }) }
   })
   // From here on folds may go on: everything this publish holds has been copied.
   await files.encode()
-  const runs: Record<string, readonly RunRef[]> = { ...manifest.runs }
+  const runs: Record<string, readonly SortedFileRef[]> = { ...manifest.runs }
   for (const { table, copy } of captured) {
     const known = runs[table.name] ?? []
     if (copy.rows === 0) continue
-    const added = files.addRun(paths.runFile(table.name, publish, epoch, 0), await input.encoder.encode(copy), copy.rows, 0)
+    const added = files.addSortedFile(
+      paths.sortedFile(table.name, publish, epoch, 0),
+      await input.encoder.encode(copy),
+      copy.rows,
+      0,
+    )
     runs[table.name] = await mergeLevels(input, files, paths, table, [...known, added])
   }
 
@@ -281,16 +284,16 @@ async function mergeLevels(
   files: FileSet,
   paths: Paths,
   table: Table,
-  runs: readonly RunRef[],
-): Promise<readonly RunRef[]> {
+  runs: readonly SortedFileRef[],
+): Promise<readonly SortedFileRef[]> {
   const { store, scope, manifest, epoch, retention, nowMs } = input
   const publish = manifest.publish + 1
   const keep = retentionCutoff(table, retention, nowMs)
   let levels = runs
   for (let level = 0; ; level++) {
     const full = levels.filter((run) => run.level === level)
-    if (full.length < RUNS_PER_LEVEL) return levels
-    const merged = await mergeRuns(files.over(store), table, scope, full, [], keep === undefined ? {} : { keep })
+    if (full.length < FILES_PER_LEVEL) return levels
+    const merged = await mergeSortedFiles(files.over(store), table, scope, full, [], keep === undefined ? {} : { keep })
     const rest = levels.filter((run) => run.level !== level)
     for (const run of full) files.discard(run.path)
     // What is left is newer; a merged run goes before it and after the levels above.
@@ -301,7 +304,7 @@ async function mergeLevels(
         ? rest
         : [
             ...above,
-            files.addRun(paths.runFile(table.name, publish, epoch, level + 1), merged.bytes, merged.rows, level + 1),
+            files.addSortedFile(paths.sortedFile(table.name, publish, epoch, level + 1), merged.bytes, merged.rows, level + 1),
             ...below,
           ]
   }
@@ -327,7 +330,7 @@ function recordOrder(input: DraftInput, segments: readonly string[], next: Manif
   })
   const count = publishes.reduce((sum, entry) => sum + entry.segments.length, 0)
   const entry: OrderEntry = {
-    ...files.add(paths.order(publish, epoch), sealJson('order', publishes), count),
+    ...files.add(paths.order(publish, epoch), checksummedJson('order', publishes), count),
     publish,
   }
   return appendEntry(manifest.order, entry, (at, level) => paths.page('order', at, epoch, level))
@@ -403,8 +406,8 @@ class FileSet {
     }
   }
 
-  addRun(path: string, bytes: Uint8Array, rows: number, level: number): RunRef {
-    return runRef(this.add(path, bytes, rows), bytes, level)
+  addSortedFile(path: string, bytes: Uint8Array, rows: number, level: number): SortedFileRef {
+    return sortedFileRef(this.add(path, bytes, rows), bytes, level)
   }
 
   discard(path: string): void {

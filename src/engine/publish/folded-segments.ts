@@ -1,14 +1,14 @@
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { openJson } from '../ledger/checksummed-json.ts'
+import { readChecksummed } from '../ledger/checksummed-json.ts'
 import { isSettled } from '../ledger/days.ts'
 import { getChecked } from '../parquet/checked.ts'
 import type { Manifest, OrderEntry, OrderedPublish } from './manifest.ts'
 import { readEntriesBackwards } from './page-list.ts'
 
 export async function readOrder(store: ObjectStore, entry: OrderEntry): Promise<OrderedPublish[]> {
-  return openJson<OrderedPublish[]>('order', await getChecked(store, entry), entry.path)
+  return readChecksummed<OrderedPublish[]>('order', await getChecked(store, entry), entry.path)
 }
 
 const dayOf = (ulid: string): string => utcDay(ulidTime(ulid))

@@ -9,7 +9,7 @@ import { decodeRows } from '../parquet/parquet.ts'
 import { removedKeysOf } from './draft.ts'
 import type { DeltaFiles, Manifest } from './manifest.ts'
 
-/** The rows in memory as of a manifest: base and deltas, read side by side. History and runs stay where they are. */
+/** The rows in memory as of a manifest: base and deltas, read side by side. History and sorted files stay where they are. */
 export async function loadState(store: ObjectStore, registry: Registry, manifest: Manifest): Promise<State> {
   const state = new State(registry)
   const base = [...state.hotTables.keys()].map(async (table) => {

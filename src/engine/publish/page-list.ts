@@ -1,5 +1,5 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { openJson, sealJson } from '../ledger/checksummed-json.ts'
+import { checksummedJson, readChecksummed } from '../ledger/checksummed-json.ts'
 import { type FileRef, fileRef, getChecked } from '../parquet/checked.ts'
 
 /**
@@ -37,7 +37,7 @@ export function appendEntry<E extends Numbered>(
   levels[0].push(entry)
   for (let level = 0; (levels[level]?.length ?? 0) >= PAGE_ENTRIES; level++) {
     const full = levels[level] as (E | PageRef)[]
-    const bytes = sealJson('page', full)
+    const bytes = checksummedJson('page', full)
     const path = pagePath(entry.publish, level)
     pages.push({ path, bytes })
     levels[level] = []
@@ -71,7 +71,7 @@ async function* readPage<E extends Numbered>(
   fromPublish: number,
 ): AsyncGenerator<E> {
   if (page.last < fromPublish) return
-  const content = openJson<(E | PageRef)[]>('page', await getChecked(store, page), page.path)
+  const content = readChecksummed<(E | PageRef)[]>('page', await getChecked(store, page), page.path)
   for (const item of content) {
     if (level > 1) yield* readPage<E>(store, item as PageRef, level - 1, fromPublish)
     else if ((item as E).publish >= fromPublish) yield item as E
@@ -98,7 +98,7 @@ async function* readPageBackwards<E extends Numbered>(
   onPage: ((page: PageRef) => void) | undefined,
 ): AsyncGenerator<E> {
   onPage?.(page)
-  const content = openJson<(E | PageRef)[]>('page', await getChecked(store, page), page.path)
+  const content = readChecksummed<(E | PageRef)[]>('page', await getChecked(store, page), page.path)
   for (const item of content.toReversed()) {
     if (level > 1) yield* readPageBackwards<E>(store, item as PageRef, level - 1, onPage)
     else yield item as E
@@ -115,6 +115,6 @@ export async function* listPages<E extends Numbered>(store: ObjectStore, list: P
 async function* pagesUnder(store: ObjectStore, page: PageRef, level: number): AsyncGenerator<PageRef> {
   yield page
   if (level === 1) return
-  const content = openJson<PageRef[]>('page', await getChecked(store, page), page.path)
+  const content = readChecksummed<PageRef[]>('page', await getChecked(store, page), page.path)
   for (const child of content) yield* pagesUnder(store, child, level - 1)
 }

@@ -1,7 +1,7 @@
 import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import { StatusColumns, type Times } from '../../../domain/partitions/status-columns.ts'
-import type { RunRef } from '../../../engine/publish/manifest.ts'
-import type { ColdRowsToRead } from '../../../engine/sorted/cold-rows.ts'
+import type { SortedFileRef } from '../../../engine/publish/manifest.ts'
+import type { ColdRowsToRead } from '../../../engine/sorted/cold-store.ts'
 import { groupsWith, wholeGroups } from '../../../engine/sorted/file-columns.ts'
 import { Mutex } from '../../../lib/mutex.ts'
 import type { Row } from '../../../model/table.ts'
@@ -55,7 +55,7 @@ export class ColumnsCache {
       const reading = {
         rows,
         recent: this.#recentOf(rows),
-        runs: new Set(rows.runs.map(({ path }) => path)),
+        runs: new Set(rows.files.map(({ path }) => path)),
       }
       const found = new Map<string, StatusColumns>()
       const behind: { asset: AssetToLoad; kept: Kept }[] = []
@@ -69,7 +69,7 @@ export class ColumnsCache {
       )
       const parts = behind.filter(({ asset }) => asset.set.definition !== undefined)
       // All of them are going to be asked for, and together they are there sooner.
-      if (parts.length > 0) await Promise.all(rows.runs.map((run) => rows.describe(run)))
+      if (parts.length > 0) await Promise.all(rows.files.map((run) => rows.describe(run)))
       for (const each of parts) await readParts(each, reading)
       for (const { key } of assets) found.set(key, (this.#kept.get(key) as Kept).columns)
       this.#forget(found)
@@ -144,7 +144,7 @@ async function readParts({ asset, kept }: Behind, reading: Reading): Promise<voi
   const positions = keyPositions(asset.set, asset.onlyItsKeys)
   const isUndecided = (): boolean => columns.wantsMade && !columns.times.made
   // The newest are small, and show early whether it matters after all when partitions were made.
-  for (const run of columns.times.made ? rows.runs : rows.runs.toReversed()) {
+  for (const run of columns.times.made ? rows.files : rows.files.toReversed()) {
     if (kept.runs.has(run.path)) continue
     for (const key of asset.keys) if (!isUndecided()) await readRun(run, key, columns, positions, rows)
   }
@@ -166,7 +166,7 @@ async function readParts({ asset, kept }: Behind, reading: Reading): Promise<voi
 
 /** Reads of the blocks of one file what they do not say of themselves. */
 async function readRun(
-  run: RunRef,
+  run: SortedFileRef,
   key: string,
   columns: StatusColumns,
   positions: KeyPositions,
