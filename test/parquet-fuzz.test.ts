@@ -166,7 +166,7 @@ async function check(table: Table, rows: AnyRow[], lookUps: number): Promise<voi
   const files = {
     snappy: encodeTableRows(table, rows, scope),
     zstd: encodeTableRows(table, rows, scope, { codec: 'zstd' }),
-    run: encodeSortedFile(table, rows, scope),
+    sorted: encodeSortedFile(table, rows, scope),
   }
   let file = ''
   const picked = times(Math.min(lookUps, rows.length), () => pick(rows))
@@ -201,8 +201,8 @@ async function check(table: Table, rows: AnyRow[], lookUps: number): Promise<voi
   }
 
   const store = memoryStore()
-  const ref = sortedFileRef(fileRef('run', files.run, rows.length), files.run, 0)
-  await store.create(ref.path, files.run)
+  const ref = sortedFileRef(fileRef('sorted', files.sorted, rows.length), files.sorted, 0)
+  await store.create(ref.path, files.sorted)
   const reader = new SortedFileReader(store)
   const keys = rows.length > 2000 ? picked.map((row) => keyOf(table, row)) : rows.map((row) => keyOf(table, row))
   const found = await reader.lookup(table, ref, keys)
@@ -222,7 +222,7 @@ async function check(table: Table, rows: AnyRow[], lookUps: number): Promise<voi
       return sortedFileRef(fileRef(`half-${half}`, bytes, part.length), bytes, 0)
     }),
   )
-  expect(Buffer.compare((await mergeSortedFiles(store, table, scope, halves)).bytes, files.run)).toBe(0)
+  expect(Buffer.compare((await mergeSortedFiles(store, table, scope, halves)).bytes, files.sorted)).toBe(0)
 }
 
 test(`random small files are read alike by us and by DuckDB, and every look-up finds its row (seed ${seed})`, async () => {

@@ -5,9 +5,9 @@ import type { Candidate, Leader } from '../ports/lease.ts'
  * another process, such as whether it lives, `Standing` says. Everything but `create` takes no time worth waiting for.
  */
 export interface ClaimPlace {
-  /** Creates the claim of this number unless there is one. It is durable, and whole as soon as anybody can see it. */
+  /** Creates the claim of this number unless there is one. It is durable, and whole as soon as others can see it. */
   create(number: number, candidate: Candidate): Promise<'written' | 'exists'>
-  /** The claim with the highest number; undefined when nobody ever claimed. */
+  /** The claim with the highest number; undefined when there never was one. */
   newest(): Standing | undefined
   /** The highest number, 0 when there is none, and the open challenges to the holder of the claim `number`. */
   look(number: number): { newest: number; challenges: readonly string[] }
@@ -47,6 +47,6 @@ export interface Standing {
   readonly number: number
   readonly leader: Leader
   readonly sign: Sign
-  /** True when nobody holds it: released, copied here from another folder, or its process is proven dead. */
+  /** True when it has no holder: released, copied here from another folder, or its process is proven dead. */
   readonly isVacant: boolean
 }

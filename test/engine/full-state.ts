@@ -1,4 +1,4 @@
-import { FILES_PER_LEVEL } from '../../src/engine/publish/draft.ts'
+import { FILES_PER_LEVEL } from '../../src/engine/publish/merge-levels.ts'
 import { PAGE_ENTRIES } from '../../src/engine/publish/page-list.ts'
 import { MINUTE_MS } from '../../src/lib/time.ts'
 import { reportFact, runFacts, tickFact } from '../../src/testing/facts.ts'
@@ -6,7 +6,7 @@ import { paths, Workspace } from './workspace.ts'
 
 /**
  * A small workspace that has a file of every kind: unfinished work in a base, deltas with changed rows and removed keys,
- * runs of two levels, history, recorded order, several manifests, and with `paged` also pages of both lists.
+ * sorted files of two levels, history, recorded order, several manifests, and with `paged` also pages of both lists.
  */
 export async function fullState(options: { paged: boolean }): Promise<Workspace> {
   const workspace = new Workspace()
@@ -40,8 +40,8 @@ export const kinds: Readonly<Record<string, RegExp>> = {
   base: /\/base\//,
   delta: /\/l0\//,
   'removed keys': /\/removed\//,
-  run: /\/runs\/\d+-\d+-0\.parquet$/,
-  'merged run': /\/runs\/\d+-\d+-1\.parquet$/,
+  'sorted file': /\/runs\/\d+-\d+-0\.parquet$/,
+  'merged sorted file': /\/runs\/\d+-\d+-1\.parquet$/,
   history: /\/history\//,
   'recorded order': /\/_order\//,
   'page of the order': /\/_order_pages\//,

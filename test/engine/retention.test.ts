@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { scheduleTicks } from '../../src/domain/schedules/schedule-ticks.table.ts'
 import type { Compactor } from '../../src/engine/publish/compactor.ts'
-import { FILES_PER_LEVEL } from '../../src/engine/publish/draft.ts'
+import { FILES_PER_LEVEL } from '../../src/engine/publish/merge-levels.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import { idempotencyKeys } from '../../src/model/system-tables.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
@@ -68,7 +68,7 @@ describe('retention', () => {
     expect((await workspace.verify()).problems).toEqual([])
   })
 
-  test('drops expired rows of a cold table when its runs are merged, and keeps the others', async () => {
+  test('drops expired rows of a cold table when its sorted files are merged, and keeps the others', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor({ retention })
     const ticks: string[] = []

@@ -4,7 +4,7 @@ import { toCreate } from './disk.ts'
 import type { WriteOrder, WriteOutcome } from './writer.ts'
 
 /*
- * Writes one object after the other with blocking calls: they block nobody here. See writer.ts for who asks, and why.
+ * Writes one object after the other with blocking calls: they hold up nothing else here. See writer.ts for why.
  */
 parentPort?.on('message', (order: WriteOrder) => {
   const fd = unlessItFails(() => openSync(order.temp, toCreate))

@@ -117,7 +117,7 @@ async function repair(
   return repaired
 }
 
-/** Readers may still hold older manifests that are kept, so their files count too. One that cannot be read holds nobody. */
+/** Readers may still hold older manifests that are kept, so their files count too. No reader can hold one that cannot be read. */
 async function damagedFiles({ store, scope }: RebuildOptions, paths: Paths, newest: Manifest): Promise<Map<string, FileRef>> {
   const wanted = new Map<string, FileRef>()
   const boundary = await boundaryOf(store, paths)

@@ -15,10 +15,10 @@ import { decodeSegment } from '../ledger/segment.ts'
 import { type FileRef, getChecked } from '../parquet/checked.ts'
 import { decodeRows, storedColumns } from '../parquet/parquet.ts'
 import { Paths, type Scope, segmentUlid } from '../paths.ts'
-import { removedKeysOf } from '../publish/draft.ts'
 import { readOrder } from '../publish/folded-segments.ts'
 import { boundaryOf, decodeManifest, directFiles, genesis, type Manifest, manifestNumbers } from '../publish/manifest.ts'
 import { listPages, readEntries } from '../publish/page-list.ts'
+import { removedKeysOf } from '../publish/removed-keys.ts'
 import { recordedPublishes, replay } from './replay.ts'
 
 export interface VerifyOptions {

@@ -52,7 +52,7 @@ function parsed<T>(text: Buffer, path: string): T {
   try {
     return JSON.parse(text.toString('utf8')) as T
   } catch (error) {
-    // Anybody can compute a checksum; one such file must not stop those who read the others.
+    // A right checksum proves no JSON; one such file must not stop the reading of others.
     throw damaged('not_json', path, 'it is not JSON', error)
   }
 }

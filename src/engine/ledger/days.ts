@@ -61,10 +61,12 @@ export function daysToClose(manifest: Manifest, known: Iterable<string>, nowMs: 
   const closing = [...known].filter((day) => isOver(day) && isOpen(day))
   if (closing.length === 0) return []
   const ranges = withDays([...closed_days, ...settled_days], closing)
-  for (let i = 1; i < ranges.length; i++) {
-    const [[, last], [first]] = [ranges[i - 1] as DayRange, ranges[i] as DayRange]
-    if ((startOf(first) - startOf(last)) / DAY_MS - 1 > MAX_GAP_DAYS) continue
-    for (let day = dayAfter(last); day < first && isOver(day); day = dayAfter(day)) closing.push(day)
+  let before: string | undefined
+  for (const [first, last] of ranges) {
+    if (before !== undefined && (startOf(first) - startOf(before)) / DAY_MS - 1 <= MAX_GAP_DAYS) {
+      for (let day = dayAfter(before); day < first && isOver(day); day = dayAfter(day)) closing.push(day)
+    }
+    before = last
   }
   return closing
 }
@@ -95,20 +97,14 @@ export async function* unsettledPaths(
   }
   const isWanted = (day: string): boolean => !isSettled(manifest, day)
   const first = known.filter(isWanted)
-  const [folders, ...listed] = await Promise.all([
-    foldersOfDays(store, paths),
-    ...first.map((day) => pathsOfDay(store, paths, day)),
-  ])
-  const found = new Map(first.map((day, i) => [day, listed[i] as string[]]))
+  const found = new Map<string, string[]>()
+  const list = async (day: string): Promise<void> => void found.set(day, await pathsOfDay(store, paths, day))
+  const [folders] = await Promise.all([foldersOfDays(store, paths), ...first.map(list)])
   const others = folders.filter((day) => isWanted(day) && !found.has(day))
   for (let start = 0; start < others.length; start += LISTED_TOGETHER) {
-    const days = others.slice(start, start + LISTED_TOGETHER)
-    const lists = await Promise.all(days.map((day) => pathsOfDay(store, paths, day)))
-    days.forEach((day, i) => {
-      found.set(day, lists[i] as string[])
-    })
+    await Promise.all(others.slice(start, start + LISTED_TOGETHER).map(list))
   }
-  for (const day of [...found.keys()].sort()) yield* found.get(day) as string[]
+  for (const day of [...found.keys()].sort()) yield* found.get(day) ?? []
 }
 
 /** The paths in the folder of one day. */

@@ -42,7 +42,12 @@ export interface CheckedEvent {
 /** Checks events against their definitions and makes them ready to be written. If one is bad, none is made. */
 export function mintEvents(options: MintOptions, limits: SizeLimits, events: readonly NewEvent[]): Minted {
   if (events.length === 0) throw new ServoError('invalid', 'empty_append', 'an append needs at least one event')
-  const minted = { events: [] as Envelope[], checked: [] as CheckedEvent[], texts: [] as string[], bytes: 0 }
+  const minted: { -readonly [K in keyof Minted]: Minted[K] extends readonly (infer T)[] ? T[] : Minted[K] } = {
+    events: [],
+    checked: [],
+    texts: [],
+    bytes: 0,
+  }
   for (const newEvent of events) {
     const event = envelopeOf(options, newEvent)
     const text = envelopeText(event)
@@ -119,7 +124,7 @@ function badPayload(definition: EventDefinition, path: readonly PropertyKey[], w
 }
 
 /**
- * Where the input has something that checking it left out: a misspelt field would be a fact that nobody recorded. What
+ * Where the input has something that checking it left out: a misspelt field would be a fact that is on no record. What
  * was passed through unseen is copied on the way, because a caller that changes it later must not change what is folded.
  */
 function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefined {

@@ -145,7 +145,7 @@ export class View {
       const owners = this.#state.hotTable(this.#state.tableNamed(ownerName))
       for (const table of tables) {
         const hot = this.#state.hotTable(table)
-        for (const ownerId of [...hot.firstKeys()]) {
+        for (const ownerId of hot.firstKeys()) {
           if (owners.get(ownerId) !== undefined) continue
           hot.unloadUnder(ownerId)
         }

@@ -37,8 +37,8 @@ const digested = defineTable({ ...shape, digest: ['at'] }) as Table
 async function foundIn(table: Table, rows: readonly AnyRow[], readAs = table): Promise<(AnyRow | undefined)[]> {
   const store = memoryStore()
   const bytes = encodeSortedFile(table, rows, scope)
-  await store.create('run.parquet', bytes)
-  const ref = sortedFileRef(fileRef('run.parquet', bytes, rows.length), bytes, 0)
+  await store.create('sorted.parquet', bytes)
+  const ref = sortedFileRef(fileRef('sorted.parquet', bytes, rows.length), bytes, 0)
   return await new SortedFileReader(store).lookup(
     readAs,
     ref,

@@ -31,11 +31,11 @@ const digested = defineTable({ ...shape, digest: ['seen_at'] })
 async function stored(rows: readonly AnyRow[], table: Table = places) {
   const store = memoryStore()
   const bytes = encodeSortedFile(table, rows, scope)
-  await store.create('run.parquet', bytes)
+  await store.create('sorted.parquet', bytes)
   return {
     store,
     reader: new SortedFileReader(store),
-    ref: sortedFileRef(fileRef('run.parquet', bytes, rows.length), bytes, 0),
+    ref: sortedFileRef(fileRef('sorted.parquet', bytes, rows.length), bytes, 0),
   }
 }
 
@@ -80,10 +80,10 @@ describe('columns of a sorted file', () => {
       .map((list) => list.map((each) => ({ ...each, row_version: 'v' })).sort(byKey))
     await fc.assert(
       fc.asyncProperty(rows, async (written) => {
-        for (const run of [await stored(written), await stored(written, digested)]) {
+        for (const sorted of [await stored(written), await stored(written, digested)]) {
           for (const country of ['at', 'de', 'fr', 'it', 'zz']) {
             const own = written.filter((each) => each.country === country)
-            expect(await readBack(run, country)).toEqual(own.map(withoutVersion))
+            expect(await readBack(sorted, country)).toEqual(own.map(withoutVersion))
           }
         }
       }),
@@ -101,9 +101,9 @@ describe('columns of a sorted file', () => {
       later: i < 12_000 ? 1_736_935_200_000 + (i % 5) : i < 16_000 ? 1_736_935_200_000 : null,
       row_version: 'v',
     }))
-    for (const run of [await stored(rows), await stored(rows, digested)]) {
+    for (const sorted of [await stored(rows), await stored(rows, digested)]) {
       for (const country of ['at', 'de', 'fr']) {
-        expect(await readBack(run, country)).toEqual(rows.filter((row) => row.country === country).map(withoutVersion))
+        expect(await readBack(sorted, country)).toEqual(rows.filter((row) => row.country === country).map(withoutVersion))
       }
     }
   })
@@ -149,11 +149,11 @@ describe('columns of a sorted file', () => {
   })
 
   test('of a damaged row group are refused', async () => {
-    const run = await stored([{ country: 'at', city: 'wien', seen_at: 5, colour: 'red', note: 'x', row_version: 'v' }])
-    const bytes = (await run.store.get('run.parquet')) as Uint8Array
+    const sorted = await stored([{ country: 'at', city: 'wien', seen_at: 5, colour: 'red', note: 'x', row_version: 'v' }])
+    const bytes = (await sorted.store.get('sorted.parquet')) as Uint8Array
     bytes[40] = (bytes[40] as number) ^ 1
     const broken = memoryStore()
-    await broken.create('run.parquet', bytes)
-    await expect(readBack({ ...run, reader: new SortedFileReader(broken) }, 'at')).rejects.toThrow(/damaged/)
+    await broken.create('sorted.parquet', bytes)
+    await expect(readBack({ ...sorted, reader: new SortedFileReader(broken) }, 'at')).rejects.toThrow(/damaged/)
   })
 })

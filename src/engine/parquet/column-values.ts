@@ -89,10 +89,10 @@ class ValueEncoder {
         return (value) => (typeof value === 'number' && (value | 0) === value ? value : undefined)
       case 'long':
       case 'timestamp':
-        return (value) => (Number.isSafeInteger(value) ? BigInt(value as number) : undefined)
+        return (value) => (typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined)
       case 'double':
         // The writer's dictionary takes -0 for 0 or 0 for -0, whichever came first; JSON has only one of them anyway.
-        return (value) => (Number.isFinite(value) ? (value as number) + 0 : undefined)
+        return (value) => (typeof value === 'number' && Number.isFinite(value) ? value + 0 : undefined)
       case 'boolean':
         return (value) => (typeof value === 'boolean' ? value : undefined)
       case 'strings':

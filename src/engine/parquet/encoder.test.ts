@@ -63,8 +63,8 @@ describe('files encoded in a thread of their own', () => {
     expect(Buffer.compare(await encoder.encode(file()), encodeTableRows(table, sorted, scope))).toBe(0)
     const zstd = await encoder.encode(file({ codec: 'zstd' }))
     expect(Buffer.compare(zstd, encodeTableRows(table, sorted, scope, { codec: 'zstd' }))).toBe(0)
-    const run = await encoder.encode(file({ codec: 'zstd', isSortedFile: true }))
-    expect(Buffer.compare(run, encodeSortedFile(table, sorted, scope))).toBe(0)
+    const encoded = await encoder.encode(file({ codec: 'zstd', isSortedFile: true }))
+    expect(Buffer.compare(encoded, encodeSortedFile(table, sorted, scope))).toBe(0)
     expect(await decodeRows(table, zstd)).toEqual(sorted)
   })
 
@@ -72,9 +72,9 @@ describe('files encoded in a thread of their own', () => {
     const encoder = await startedEncoder()
     const digested = { ...table, digest: ['same'] } as Table
     const owned = rows.map((row, i) => ({ ...row, id: i % 7 === 0 ? 'b' : i % 3 === 0 ? 'c' : 'a' }))
-    const run = await encoder.encode(file({ table: digested, rows: owned, codec: 'zstd', isSortedFile: true }))
-    expect(Buffer.compare(run, encodeSortedFile(digested, sortedByKey(table, owned), scope))).toBe(0)
-    const { groups } = readFooter(digested, run, 'run')
+    const encoded = await encoder.encode(file({ table: digested, rows: owned, codec: 'zstd', isSortedFile: true }))
+    expect(Buffer.compare(encoded, encodeSortedFile(digested, sortedByKey(table, owned), scope))).toBe(0)
+    const { groups } = readFooter(digested, encoded, 'sorted')
     expect(groups.map((group) => group.rows)).toEqual([2_862, 2_147])
   })
 

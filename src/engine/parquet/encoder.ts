@@ -33,7 +33,10 @@ async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
  */
 export function encoderThread({
   worthAHop = WORTH_A_HOP,
-  program = PROGRAM as string | URL,
+  program = PROGRAM,
+}: {
+  worthAHop?: number
+  program?: string | URL
 } = {}): Encoder & { readonly isReady: boolean } {
   let thread: Worker | undefined
   let isReady = false
@@ -58,7 +61,7 @@ export function encoderThread({
       isReady = false
       while (waiting.length > 0) answer(undefined)
     })
-    // Nor must it keep the process alive. Last, because whoever listens to it does.
+    // Nor must it keep the process alive. Last, because listening to it does.
     started.unref()
   }
 
@@ -72,7 +75,7 @@ export function encoderThread({
     thread?.postMessage(copy)
     const answered = Promise.withResolvers<Uint8Array | undefined>()
     waiting.push(answered)
-    // Somebody waits for it now, and a process that ends meanwhile would end in the middle.
+    // A publish waits for it now, and a process that ends meanwhile would end in the middle.
     thread?.ref()
     return await answered.promise
   }

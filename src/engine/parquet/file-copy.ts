@@ -1,7 +1,6 @@
 import { ServoError } from '../../lib/error.ts'
-import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
-import { compareParts, keyText } from '../fold/row-merge.ts'
+import { compareKeyParts, keyText } from '../fold/row-merge.ts'
 import type { Scope } from '../paths.ts'
 import { keyIndex } from '../sorted/write-file.ts'
 import { valueCopier } from './column-values.ts'
@@ -56,7 +55,7 @@ function copyColumn(rows: readonly AnyRow[], copyOf: (row: AnyRow) => unknown): 
 }
 
 /** The bytes of a file, in steps: one for each row group, so that others may have their turn in between. */
-export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array> {
+export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array<ArrayBuffer>> {
   const { table, scope, codec, isSortedFile, rows } = copy
   const writer = groupWriter(table, scope, { codec, ...(isSortedFile && { index: keyIndex(table) }) })
   const order = keyOrder(copy)
@@ -90,7 +89,7 @@ function keyOrder({ table, columns, rows }: FileCopy): Ordered {
   const keys = table.key.map((name) => columns[names.indexOf(name)]!).filter((values) => values.length > 1)
   const compare = (a: number, b: number): number => {
     for (const values of keys) {
-      const order = compareParts(values[a] as KeyPart, values[b] as KeyPart)
+      const order = compareKeyParts(values[a], values[b])
       if (order !== 0) return order
     }
     return 0
@@ -104,13 +103,13 @@ function keyOrder({ table, columns, rows }: FileCopy): Ordered {
     if (compare(places[i - 1]!, row) === 0)
       throw keyTwice(
         table,
-        keys.map((values) => values[row] as KeyPart),
+        keys.map((values) => values[row]),
       )
   }
   return (values, start, end) => places.slice(start, end).map((row) => values[row])
 }
 
-function keyTwice(table: FileShape, key: readonly KeyPart[]): ServoError {
+function keyTwice(table: FileShape, key: readonly unknown[]): ServoError {
   return new ServoError('bug', 'key_twice', `a file of ${table.name} would have two rows with the key ${keyText(key)}`, {
     hint: 'Please report this with the message above; nothing is lost, the ledger has all of it.',
     facts: { table: table.name, key },

@@ -4,7 +4,7 @@ import { CompressionCodecs, ParquetTypes } from '../../parquet/inside-hyparquet.
 /*
  * A footer is mostly row groups, and those are mostly statistics, which are for others. Reading all of it takes a hundred
  * milliseconds for a million rows, so row groups are read here, stepping over what is not needed, and kept as numbers until
- * somebody asks for one; the rest is left to hyparquet.
+ * one is asked for; the rest is left to hyparquet.
  *
  * Thrift's compact protocol: a field has its type and the distance to the number of the one before in a byte, numbers are
  * varints, signed ones in zigzag, texts and lists come after their length.
@@ -44,7 +44,7 @@ const BLOOM = 14
 const BLOOM_BYTES = 15
 const FIELDS = 16
 
-/** One row group, read so far as somebody asks. */
+/** One row group, read as far as it is asked for. */
 export class SkimmedGroup {
   readonly rows: number
   readonly start: number
@@ -88,7 +88,7 @@ export class SkimmedGroup {
   get blooms(): readonly (ByteRange & { readonly column: string })[] {
     return this.#chunks.names.flatMap(([name], column) => {
       const [start, bytes] = [this.#number(column, BLOOM), this.#number(column, BLOOM_BYTES)]
-      return start > 0 ? [{ column: name as string, start, end: start + bytes }] : []
+      return start > 0 && name !== undefined ? [{ column: name, start, end: start + bytes }] : []
     })
   }
 

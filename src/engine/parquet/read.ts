@@ -1,5 +1,6 @@
 import { type AsyncBuffer, type FileMetaData, type KeyValue, parquetMetadata, parquetRead } from 'hyparquet'
 import { isServoError, messageOf } from '../../lib/error.ts'
+import type { ColumnKind } from '../../model/column.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import { decompressors, textOf } from '../../parquet/codecs.ts'
 import { unreadable } from './checked.ts'
@@ -94,11 +95,11 @@ function builderOf(table: Table): Build {
   if (known !== undefined) return known
   const columns = rowColumns(table)
   // A null LIST or MAP comes out of hyparquet as undefined. JSON is parsed here, so that no two rows share an object.
-  const value = {
-    json: (c: string) => `json(${c})`,
-    strings: (c: string) => `${c}??null`,
-    map: (c: string) => `${c}??null`,
-  } as Record<string, (c: string) => string>
+  const value: Partial<Record<ColumnKind, (c: string) => string>> = {
+    json: (c) => `json(${c})`,
+    strings: (c) => `${c}??null`,
+    map: (c) => `${c}??null`,
+  }
   const members = columns.map(([name, { kind }], i) => `${name}:${value[kind]?.(`c${i}[i]`) ?? `c${i}[i]`}`)
   const source = `const [${columns.map((_, i) => `c${i}`)}]=columns;const rows=new Array(count);for(let i=0;i<count;i++)rows[i]={${members}};return rows`
   const build = new Function('columns', 'count', 'json', source) as Build
@@ -107,7 +108,7 @@ function builderOf(table: Table): Build {
 }
 
 export function parseJson(text: unknown): unknown {
-  return text === null ? null : JSON.parse(text as string)
+  return typeof text === 'string' ? JSON.parse(text) : null
 }
 
 function longs(values: ArrayLike<unknown>, name: string, file: string): unknown[] {

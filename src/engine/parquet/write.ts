@@ -1,5 +1,6 @@
 import type { AnyRow } from '../../model/table.ts'
 import { FileWriter } from '../../parquet/file-writer.ts'
+import { firstOfKey } from '../fold/row-merge.ts'
 import type { Scope } from '../paths.ts'
 import { storedColumn, valueCopier } from './column-values.ts'
 import { type FileShape, FORMAT, rowColumns, schemaOf } from './schema.ts'
@@ -94,7 +95,7 @@ export interface TableWriter {
 export function tableWriter(table: FileShape, scope: Scope, options: WriterOptions = {}): TableWriter {
   const groups = groupWriter(table, scope, options)
   const copiers = rowColumns(table).map(([name]) => valueCopier(table, name))
-  const owner = table.key[0] as string
+  const owner = firstOfKey(table)
   let columns: unknown[][] = copiers.map(() => [])
   let last: unknown
   let count = 0

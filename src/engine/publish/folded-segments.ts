@@ -61,14 +61,14 @@ export class FoldedSegments {
     return (await this.fresh(ulids)).length === 0
   }
 
-  /** Moves on to a newer manifest that somebody else has published. */
+  /** Moves on to a newer manifest that another process has published. */
   follow(manifest: Manifest): void {
     this.#manifest = manifest
     this.#addDeltas()
   }
 
   /**
-   * Moves on to a manifest of whoever adds here, and forgets what lies in settled days and is in its recorded order; a question
+   * Moves on to a manifest of this process, which adds here, and forgets what lies in settled days and is in its recorded order; a question
    * about that reads it again.
    */
   forgetSettled(manifest: Manifest, unpublished: Iterable<string>): void {

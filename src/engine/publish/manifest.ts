@@ -13,7 +13,7 @@ export interface Manifest {
   readonly workspace_id: string
   /** Position in the chain of manifests; there is one per number. */
   readonly number: number
-  /** Fencing: grows with every compactor that takes over; nobody writes with a lower one after a higher. */
+  /** Fencing: grows with every compactor that takes over; no manifest of a lower one follows one of a higher. */
   readonly epoch: number
   readonly compactor: string
   readonly published_at: string
@@ -38,7 +38,7 @@ export interface Manifest {
   readonly history: PageList<HistoryEntry>
   /** Segments in the order in which they were consumed, one entry per base. */
   readonly order: PageList<OrderEntry>
-  /** Days of the ledger in which nobody writes any more. What is in them may not all be folded yet. */
+  /** Days of the ledger in which no process writes any more. What is in them may not all be folded yet. */
   readonly closed_days?: readonly DayRange[]
   /** Days that are closed and completely folded: no start lists them. Manifests of earlier versions have none. */
   readonly settled_days?: readonly DayRange[]

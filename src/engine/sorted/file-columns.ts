@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import { countWhile } from '../../lib/search.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { compareParts, type KeyTuple } from '../fold/row-merge.ts'
+import { compareParts, firstOfKey, type KeyTuple } from '../fold/row-merge.ts'
 import { unreadable } from '../parquet/checked.ts'
 import { ColumnBlock } from '../parquet/column-block.ts'
 import { type Digest, readRange, type SortedFileDescription, type SortedFileIndex } from './index-footer.ts'
@@ -47,7 +47,7 @@ export async function* sortedFileColumns(
       const block = new ColumnBlock(footer, group, { start: group.start, bytes: own })
       const ends = endsOf(index, at)
       const isWhole = ends.first[0] === first && (ends.next ?? ends.last)?.[0] === first
-      const part = isWhole ? { from: 0, to: block.rows, ends } : partOf(block, footer.table.key[0] as string, first)
+      const part = isWhole ? { from: 0, to: block.rows, ends } : partOf(block, firstOfKey(footer.table), first)
       if (part.to > part.from) yield { at, block, ...part }
     }
     from = to
@@ -56,8 +56,8 @@ export async function* sortedFileColumns(
 
 /** The row groups of a sorted file that may hold keys that begin so: neighbours. */
 export function groupsWith({ groups }: SortedFileDescription, first: KeyPart): readonly number[] {
-  const last = groups.findLastIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) <= 0)
-  let start = groups.findIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) >= 0)
+  const last = groups.findLastIndex(({ first_key: [part = first] }) => compareParts(part, first) <= 0)
+  let start = groups.findIndex(({ first_key: [part = first] }) => compareParts(part, first) >= 0)
   if (start < 0) start = groups.length
   // What comes before may end with some.
   if (start > 0 && compareParts(groups[start - 1]?.digest?.last_key?.[0] ?? first, first) >= 0) start--

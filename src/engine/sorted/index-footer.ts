@@ -64,7 +64,7 @@ export async function readSortedFileIndex(store: ObjectStore, table: Table, ref:
 const FOOTER_BYTES_PER_CHUNK = 110
 const FOOTER_END = 8
 
-/** The end of a file, at least all of its footer. Where nobody knows its size, which stands at its end, it is guessed first. */
+/** The end of a file, at least all of its footer. Where its size is not known, which stands at its end, it is guessed first. */
 async function readTail(store: ObjectStore, table: Table, ref: SortedFileRef): Promise<Uint8Array> {
   const chunks = Math.ceil(ref.rows / ROW_GROUP_ROWS) * schemaOf(table).length
   const guess = Math.min(ref.bytes, ref.footer_bytes ?? 8192 + chunks * FOOTER_BYTES_PER_CHUNK)

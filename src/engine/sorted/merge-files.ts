@@ -131,7 +131,7 @@ async function* scanBatches(store: ObjectStore, table: Table, ref: SortedFileRef
   function fetch(i: number): Promise<Uint8Array> {
     const from = i === 0 ? 0 : ends[i - 1]!
     const bytes = readRange(store, ref, from, ends[i]!)
-    // The consumer may have left, or another file may have failed first; the failure is told to whoever awaits it.
+    // The consumer may have left, or another file may have failed first; the failure is told where it is awaited.
     bytes.catch(() => {})
     return bytes
   }

@@ -218,7 +218,7 @@ describe('merging', () => {
       rows.map((row) => ({ ...row, at: row['at'] + age, state: `age ${age}`, row_version: `v${age}` })),
     )
     const refs: SortedFileRef[] = []
-    for (const [i, rows] of parts.slice(0, 2).entries()) refs.push(await stored(store, `run-${i}`, rows))
+    for (const [i, rows] of parts.slice(0, 2).entries()) refs.push(await stored(store, `sorted-${i}`, rows))
     const { bytes, rows } = await mergeSortedFiles(store, ticks, scope, refs, parts[2]!.toReversed())
     const expected = sortedByKey(ticks, parts.flat())
     expect(rows).toBe(expected.length)

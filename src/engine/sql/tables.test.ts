@@ -8,7 +8,7 @@ import { col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
 import { sortedByKey } from '../fold/row-merge.ts'
 import { encodeTableRows } from '../parquet/parquet.ts'
-import { removedKeysOf } from '../publish/draft.ts'
+import { removedKeysOf } from '../publish/removed-keys.ts'
 import { escapePattern, fileList, layerQuery, type Relations, type SqlLayer, tableQuery } from './tables.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }

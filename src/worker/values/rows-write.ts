@@ -137,7 +137,7 @@ class ColumnBuffer {
         // The writer's dictionary takes -0 for 0 or 0 for -0, whichever came first.
         return typeof value === 'number' ? value + 0 : undefined
       case 'integer':
-        return Number.isSafeInteger(value) ? BigInt(value as number) : undefined
+        return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined
       case 'bigint':
         return typeof value === 'bigint' && BigInt.asIntN(64, value) === value ? value : undefined
       case 'boolean':
