@@ -27,7 +27,7 @@ function write(fd: number, { temp, target, bytes, folder }: WriteOrder): WriteOu
     return 'written'
   } catch (error) {
     // Not to be done again: the system tells of a lost write once, and a second sync could succeed over it.
-    return { error: error as Error }
+    return { error: error instanceof Error ? error : new Error(String(error)) }
   }
 }
 

@@ -16,7 +16,7 @@ export function memoryStore(): ObjectStore {
 
   function sortedPaths(): readonly string[] {
     if (removed) sorted = [...objects.keys()].sort()
-    // A sorted run with a short tail is what merge sort is quickest at: about one comparison for each object.
+    // A sorted list with a short tail is what merge sort is quickest at: about one comparison for each object.
     else if (added.length > 0) sorted = [...sorted, ...added].sort()
     added = []
     removed = false

@@ -1,16 +1,13 @@
 import type { AnyRow, Table } from '../../model/table.ts'
-import type { ObjectStore } from '../../ports/object-store.ts'
-import { expiredHistory, type Retention } from '../fold/retention.ts'
-import type { State } from '../fold/state.ts'
+import { expiredHistory } from '../fold/retention.ts'
 import type { FileRef } from '../parquet/checked.ts'
-import type { Encoder } from '../parquet/encoder.ts'
 import { copyFile } from '../parquet/file-copy.ts'
-import { Paths, type Scope } from '../paths.ts'
-import type { RowsInTransit } from '../sorted/cold-store.ts'
+import { Paths } from '../paths.ts'
+import type { DraftInput } from './draft-input.ts'
 import { FileSet } from './file-set.ts'
 import type { Delta, DeltaFiles, Manifest, SortedFileRef } from './manifest.ts'
 import { mergeLevels } from './merge-levels.ts'
-import { following, recordOrder } from './next-manifest.ts'
+import { nextManifest, recordOrder } from './next-manifest.ts'
 import { appendEntry } from './page-list.ts'
 import { removedKeysOf, removedRow } from './removed-keys.ts'
 import { sealEnded } from './seal-ended.ts'
@@ -25,26 +22,6 @@ export interface Draft {
 export interface Drafted {
   /** Asked once, with the segments that were consumed since the last publish, in that order. */
   finish(segments: readonly string[]): Draft
-}
-
-export interface DraftInput {
-  readonly store: ObjectStore
-  readonly scope: Scope
-  readonly state: State
-  /** The newest manifest; the draft follows it. */
-  readonly manifest: Manifest
-  readonly epoch: number
-  readonly compactor: string
-  readonly publishedAt: string
-  readonly nowMs: number
-  /** How many were folded since the last publish. */
-  readonly events: number
-  /** The days of the ledger as this publish leaves them. */
-  readonly days: Required<Pick<Manifest, 'closed_days' | 'settled_days'>>
-  readonly retention: Retention
-  /** Filled with the cold rows that a base takes out of memory. */
-  readonly inTransit: RowsInTransit
-  readonly encoder: Encoder
 }
 
 /** A small publish: only what changed since the last one. */
@@ -70,7 +47,7 @@ export async function draftDelta(input: DraftInput): Promise<Drafted> {
       return {
         files: files.list,
         manifest: {
-          ...following(input, segments),
+          ...nextManifest(input, segments),
           l0: [...manifest.l0, delta],
           l0_count: manifest.l0.length + 1,
           l0_rows: manifest.l0_rows + rows,
@@ -139,7 +116,7 @@ function writeColdChanges(
 
 /**
  * A whole publish: unfinished work is written anew, finished work is sealed into history and leaves memory, recent cold
- * rows become a sorted run. Costs what is unfinished and what is new; nothing older is touched but runs that are merged.
+ * rows become a sorted file. Costs what is unfinished and what is new; nothing older is touched but files that are merged.
  */
 export async function draftBase(input: DraftInput): Promise<Drafted> {
   const { state, manifest, scope, epoch } = input
@@ -191,7 +168,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
       return {
         files: files.list,
         manifest: {
-          ...following(input, segments),
+          ...nextManifest(input, segments),
           base: { publish, tables: base, delta },
           l0: [],
           l0_count: 0,

@@ -5,10 +5,10 @@ import type { LedgerPlace } from '../ledger/read-segment.ts'
 import { type Manifest, newestManifest } from './manifest.ts'
 import { createManifest, takeoverOf } from './manifest-create.ts'
 
-type WriterState = 'reading' | 'writing' | 'broken'
+type FenceState = 'reading' | 'writing' | 'broken'
 
 /** Where each state may lead. */
-const transitions: Record<WriterState, readonly WriterState[]> = {
+const transitions: Record<FenceState, readonly FenceState[]> = {
   reading: ['writing', 'broken'],
   writing: ['broken'],
   // A later reason may replace the first: a file that could not be read turns out to be gone because of a takeover.
@@ -23,7 +23,7 @@ const transitions: Record<WriterState, readonly WriterState[]> = {
  */
 export class Fence {
   readonly #place: LedgerPlace
-  #state: WriterState = 'reading'
+  #state: FenceState = 'reading'
   #reason: ServoError | undefined
   /** Kept as it is for a second try, or we would take our own first one for another's. */
   #takeover: Manifest | undefined
@@ -93,7 +93,7 @@ export class Fence {
     )
   }
 
-  #enter(next: WriterState): void {
+  #enter(next: FenceState): void {
     assert(transitions[this.#state].includes(next), `a compactor that is ${this.#state} does not become ${next}`)
     this.#state = next
   }

@@ -2,7 +2,7 @@ import type { Table } from '../../model/table.ts'
 import { retentionCutoff } from '../fold/retention.ts'
 import { Paths } from '../paths.ts'
 import { mergeSortedFiles } from '../sorted/merge-files.ts'
-import type { DraftInput } from './draft.ts'
+import type { DraftInput } from './draft-input.ts'
 import type { FileSet } from './file-set.ts'
 import type { SortedFileRef } from './manifest.ts'
 

@@ -3,13 +3,13 @@ import { ulidTime } from '../../lib/ulid.ts'
 import { checksummedJson } from '../ledger/checksummed-json.ts'
 import { type DayRange, includesDay } from '../ledger/days.ts'
 import { Paths } from '../paths.ts'
-import type { DraftInput } from './draft.ts'
+import type { DraftInput } from './draft-input.ts'
 import type { FileSet } from './file-set.ts'
 import type { Manifest, OrderEntry, OrderedPublish } from './manifest.ts'
 import { appendEntry, type PageList } from './page-list.ts'
 
 /** The next manifest with everything but the files. */
-export function following(
+export function nextManifest(
   { manifest, epoch, compactor, publishedAt, events, scope, days }: DraftInput,
   segments: readonly string[],
 ): Manifest {

@@ -3,7 +3,7 @@ import { historyIndex } from '../../model/system-tables.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { FileRef } from '../parquet/checked.ts'
 import { Paths } from '../paths.ts'
-import type { DraftInput } from './draft.ts'
+import type { DraftInput } from './draft-input.ts'
 import type { FileSet } from './file-set.ts'
 import type { HistoryEntry } from './manifest.ts'
 
