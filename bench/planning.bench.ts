@@ -7,7 +7,7 @@ import { planRun } from '../src/domain/planning/plan.ts'
 import { PlanCreated } from '../src/domain/tasks/plan-created.event.ts'
 import { Folder } from '../src/engine/fold/fold.ts'
 import { State } from '../src/engine/fold/state.ts'
-import { type Made, mintEvents, sizeLimits } from '../src/engine/ledger/mint.ts'
+import { type CheckedEvent, mintEvents, sizeLimits } from '../src/engine/ledger/mint.ts'
 import { ulidSource } from '../src/lib/ulid.ts'
 import { newEvent } from '../src/model/event.ts'
 import type { KeyPart } from '../src/model/rows.ts'
@@ -79,7 +79,7 @@ function round(graph: AssetGraph, mappings: GraphMappings, asked: string): Round
     { id: 's', value: 'secret' },
     { ...asking, run_key: 'manual:1', labels: {}, source },
   )
-  const foldAll = (made: readonly Made[]): void => {
+  const foldAll = (made: readonly CheckedEvent[]): void => {
     for (const { event, definition } of made) {
       folder.trust(event, definition)
       for (const { table, key } of folder.reads([event])) state.coldTable(table).provide([...key] as KeyPart[], undefined)
@@ -88,7 +88,7 @@ function round(graph: AssetGraph, mappings: GraphMappings, asked: string): Round
     }
     folder.forgetTrusted()
   }
-  foldAll(mintEvents(mintOptions, sizeLimits, [event]).made)
+  foldAll(mintEvents(mintOptions, sizeLimits, [event]).checked)
   // Each starts with the same memory: what one left behind is not the next one's to tidy up.
   globalThis.gc?.()
   const [planned, plan] = timed(() => {
@@ -97,7 +97,7 @@ function round(graph: AssetGraph, mappings: GraphMappings, asked: string): Round
   })
   if ('error' in planned) throw new Error(planned.error)
   const [made, mint] = timed(() =>
-    planned.events.flatMap((part) => mintEvents(mintOptions, sizeLimits, [newEvent(PlanCreated, part)]).made),
+    planned.events.flatMap((part) => mintEvents(mintOptions, sizeLimits, [newEvent(PlanCreated, part)]).checked),
   )
   const [, fold] = timed(() => foldAll(made))
   const [, json] = timed(() => {

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { memoryStore } from '../src/adapters/memory/object-store.ts'
 import { type KeyTuple, keyOf, keyText, sortedByKey } from '../src/engine/fold/row-merge.ts'
 import { fileRef } from '../src/engine/parquet/checked.ts'
-import { decodeRows, encodeRows } from '../src/engine/parquet/parquet.ts'
-import { runRef } from '../src/engine/sorted/index-footer.ts'
-import { encodeRun, mergeRuns, RunReader } from '../src/engine/sorted/sorted-file.ts'
+import { decodeRows, encodeTableRows } from '../src/engine/parquet/parquet.ts'
+import { sortedFileRef } from '../src/engine/sorted/index-footer.ts'
+import { encodeSortedFile, mergeSortedFiles, SortedFileReader } from '../src/engine/sorted/sorted-file.ts'
 import { canonicalJson } from '../src/lib/json.ts'
 import { type Column, type ColumnKind, type Columns, col } from '../src/model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../src/model/table.ts'
@@ -164,9 +164,9 @@ function columnsSql(table: Table): string {
 
 async function check(table: Table, rows: AnyRow[], lookUps: number): Promise<void> {
   const files = {
-    snappy: encodeRows(table, rows, scope),
-    zstd: encodeRows(table, rows, scope, { codec: 'zstd' }),
-    run: encodeRun(table, rows, scope),
+    snappy: encodeTableRows(table, rows, scope),
+    zstd: encodeTableRows(table, rows, scope, { codec: 'zstd' }),
+    sorted: encodeSortedFile(table, rows, scope),
   }
   let file = ''
   const picked = times(Math.min(lookUps, rows.length), () => pick(rows))
@@ -201,9 +201,9 @@ async function check(table: Table, rows: AnyRow[], lookUps: number): Promise<voi
   }
 
   const store = memoryStore()
-  const ref = runRef(fileRef('run', files.run, rows.length), files.run, 0)
-  await store.create(ref.path, files.run)
-  const reader = new RunReader(store)
+  const ref = sortedFileRef(fileRef('sorted', files.sorted, rows.length), files.sorted, 0)
+  await store.create(ref.path, files.sorted)
+  const reader = new SortedFileReader(store)
   const keys = rows.length > 2000 ? picked.map((row) => keyOf(table, row)) : rows.map((row) => keyOf(table, row))
   const found = await reader.lookup(table, ref, keys)
   expect(found.map((row) => row && keyOf(table, row))).toEqual(keys)
@@ -217,12 +217,12 @@ async function check(table: Table, rows: AnyRow[], lookUps: number): Promise<voi
   const halves = await Promise.all(
     [0, 1].map(async (half) => {
       const part = rows.filter((_, i) => i % 2 === half)
-      const bytes = encodeRun(table, part, scope)
+      const bytes = encodeSortedFile(table, part, scope)
       await store.create(`half-${half}`, bytes)
-      return runRef(fileRef(`half-${half}`, bytes, part.length), bytes, 0)
+      return sortedFileRef(fileRef(`half-${half}`, bytes, part.length), bytes, 0)
     }),
   )
-  expect(Buffer.compare((await mergeRuns(store, table, scope, halves)).bytes, files.run)).toBe(0)
+  expect(Buffer.compare((await mergeSortedFiles(store, table, scope, halves)).bytes, files.sorted)).toBe(0)
 }
 
 test(`random small files are read alike by us and by DuckDB, and every look-up finds its row (seed ${seed})`, async () => {

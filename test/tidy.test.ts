@@ -18,11 +18,15 @@ const inward: Record<string, string[] | 'anything'> = {
   domain: ['lib', 'model', 'contract', 'cron', 'partitions'],
   ports: ['lib'],
   // Generic over the registry: the engine names no event, so it does not know domain.
-  engine: ['lib', 'model', 'ports'],
-  adapters: ['lib', 'ports'],
+  engine: ['lib', 'model', 'ports', 'parquet'],
+  // How a lease is held, challenged and lost: the algorithm that every adapter of the lease shares.
+  lease: ['lib', 'ports'],
+  // What the engine and the workers share of reading and writing Parquet, and all they know of the inside of its libraries.
+  parquet: ['lib'],
+  adapters: ['lib', 'ports', 'lease'],
   // What authors of assets write with; runs in their processes, so it knows nothing of the orchestrator.
   sdk: ['lib', 'contract', 'partitions', 'cron'],
-  worker: ['lib', 'ports', 'contract', 'sdk'],
+  worker: ['lib', 'ports', 'contract', 'sdk', 'parquet'],
   api: ['lib', 'model', 'contract', 'partitions', 'domain', 'ports', 'engine'],
   client: ['lib', 'api'],
   server: ['lib', 'model', 'contract', 'partitions', 'domain', 'ports', 'engine', 'adapters', 'sdk', 'worker', 'api', 'client'],

@@ -2,7 +2,7 @@ import { assetDefinitions } from '../../src/domain/assets/asset-definitions.tabl
 import { keysOfAsset } from '../../src/domain/assets/former-keys.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import type { State } from '../../src/engine/fold/state.ts'
-import type { ColdRowsToRead } from '../../src/engine/sorted/cold-rows.ts'
+import type { ColdRowsToRead } from '../../src/engine/sorted/cold-store.ts'
 import type { Table } from '../../src/model/table.ts'
 import { CurrentGraph } from '../../src/server/leader/current-graph.ts'
 import { Statuses } from '../../src/server/workspace/status/statuses.ts'

@@ -81,8 +81,8 @@ export class Paths {
     return `${this.table(table)}history/${day}/${padded(publish)}-${epoch}.parquet`
   }
 
-  /** A run merged from others carries the level too: one publish may write several. */
-  runFile(table: string, publish: number, epoch: number, level: number): string {
+  /** A sorted file merged from others carries the level too: one publish may write several. */
+  sortedFile(table: string, publish: number, epoch: number, level: number): string {
     return `${this.table(table)}runs/${padded(publish)}-${epoch}-${level}.parquet`
   }
 

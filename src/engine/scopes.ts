@@ -28,9 +28,9 @@ export async function listScopes(store: ObjectStore): Promise<Scope[]> {
     for await (const { path } of store.list('', { after: from })) {
       // Other things may lie in the same store; what sorts behind all tenants ends the search.
       if (!path.startsWith(FIRST_NAME)) break
-      const [root, tenant_id, workspace_id] = ROOT.exec(path) ?? []
+      const [root, tenant_id = '', workspace_id = ''] = ROOT.exec(path) ?? []
       if (root === undefined) continue
-      const scope = { tenant_id: tenant_id as string, workspace_id: workspace_id as string }
+      const scope = { tenant_id, workspace_id }
       if (isScope(scope)) scopes.push(scope)
       after = `${root}${LAST_NAME}`
       break

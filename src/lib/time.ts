@@ -29,6 +29,11 @@ export function utcDay(ms: number): string {
   return toIso(ms).slice(0, 10)
 }
 
+const DAY = /^\d{4}-\d{2}-\d{2}$/
+
+/** True for a text that `utcDay` could have made, as far as its shape tells. */
+export const isUtcDay = (text: string): boolean => DAY.test(text)
+
 export const SECOND_MS = 1_000
 export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS

@@ -1,5 +1,5 @@
 /**
- * Who leads: the one process that folds the ledger and decides. A lease is for liveness only. Safety comes from epochs and
+ * Which process leads: the one that folds the ledger and decides. A lease is for liveness only. Safety comes from epochs and
  * deterministic ids, so a leader that was deposed without knowing it can do no harm; the lease keeps two from working at once.
  * Every adapter passes `testing/conformance/lease.ts`.
  */
@@ -7,10 +7,10 @@ export interface Lease {
   /**
    * Becomes the leader if there is none: none ever was, the last one released the lease, its process is proven dead, or it
    * gave no sign of life for as long as the lease allows, by this process's own monotonic clock. Of any number of
-   * candidates at most one succeeds. A lease that was copied along with its folder belongs to nobody.
+   * candidates at most one succeeds. A lease that was copied along with its folder has no holder.
    */
   claim(candidate: Candidate): Promise<HeldLease | HeldByAnother>
-  /** Who leads now, as far as anybody can tell without asking it; undefined when nobody does. */
+  /** The leader, as far as can be told without asking it; undefined when there is none. */
   leader(): Promise<Leader | undefined>
 }
 
@@ -22,8 +22,8 @@ export interface Candidate {
 }
 
 export interface Leader extends Candidate {
-  /** Grows with every claim. */
-  readonly epoch: number
+  /** The number of its claim, which grows with every claim. It is not the epoch of the manifests, which fences writers. */
+  readonly number: number
   /** Where it answers; null while it is starting. */
   readonly address: string | null
   /** Its process, for people. */
@@ -39,9 +39,10 @@ export interface HeldByAnother {
 /** The lease in the hands of its holder. */
 export interface HeldLease {
   readonly held: true
-  readonly epoch: number
+  /** The number of the claim. */
+  readonly number: number
   /**
-   * False as soon as somebody else may have taken over: lost, released, or this process was paused for so long that it cannot
+   * False as soon as another process may have taken over: lost, released, or this process was paused for so long that it cannot
    * know. Costs nothing, and is asked before every act. A process that was only paused learns from `confirm` that it still leads.
    */
   readonly isHeld: boolean

@@ -4,7 +4,7 @@
  * Every adapter passes `testing/conformance/notifier.ts`.
  */
 export interface Notifier {
-  /** Says that a segment is durable. Never throws: whoever does not hear of it finds it by looking. */
+  /** Says that a segment is durable. Never throws: a process that does not hear of it finds it by looking. */
   announce(segment: string): void
   /** Begins to listen. Segments announced or written from when this resolves are heard of; own ones too. */
   listen(listener: Listener): Promise<Listening>

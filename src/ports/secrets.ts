@@ -17,11 +17,11 @@ export const workspaceSecrets = z.object({
 export type WorkspaceSecrets = z.infer<typeof workspaceSecrets>
 
 /**
- * Where the secrets of a workspace are kept, apart from its state: whoever may read the state need not know them.
+ * Where the secrets of a workspace are kept, apart from its state: a program that may read the state need not know them.
  * What cannot be read is an error, and never the same as what is not there. Every adapter passes `testing/conformance/secrets.ts`.
  */
 export interface Secrets {
-  /** Undefined when none were made yet, or somebody deleted them. */
+  /** Undefined when none were made yet, or they were deleted. */
   read(): Promise<WorkspaceSecrets | undefined>
   /** Keeps these unless there are some: whole or not at all, durable, and readable by their owner alone. For the leader only. */
   create(secrets: WorkspaceSecrets): Promise<'written' | 'exists'>

@@ -3,13 +3,13 @@ import type { HeldLease } from '../ports/lease.ts'
 /** A lease that is held until the test says otherwise. */
 export class ScriptedLease implements HeldLease {
   readonly held = true
-  readonly epoch: number
+  readonly number: number
   address: string | undefined
   #isHeld = true
   #onLost: (() => void) | undefined
 
-  constructor(epoch = 1) {
-    this.epoch = epoch
+  constructor(number = 1) {
+    this.number = number
   }
 
   get isHeld(): boolean {

@@ -5,7 +5,7 @@ import { Paths, type Scope } from '../engine/paths.ts'
 import { loadState } from '../engine/publish/load-state.ts'
 import { newestManifest } from '../engine/publish/manifest.ts'
 import { readEntries } from '../engine/publish/page-list.ts'
-import { scanRun } from '../engine/sorted/merge-files.ts'
+import { scanSortedFile } from '../engine/sorted/merge-files.ts'
 import type { Registry } from '../model/event.ts'
 import { historyIndex, parkedEvents } from '../model/system-tables.ts'
 import type { AnyRow } from '../model/table.ts'
@@ -31,7 +31,7 @@ export async function storedRows(store: ObjectStore, scope: Scope, registry: Reg
     // Where a thing was sealed depends on when; that it ended is in its own row.
     if (table.name === historyIndex.name) continue
     const all = [...cold.recent.values()]
-    for (const run of manifest.runs[table.name] ?? []) for await (const row of scanRun(store, table, run)) all.push(row)
+    for (const run of manifest.runs[table.name] ?? []) for await (const row of scanSortedFile(store, table, run)) all.push(row)
     snapshot[table.name] = sortedByKey(table, all)
   }
   return snapshot

@@ -19,7 +19,7 @@ interface Said {
   readonly held?: boolean
   readonly isHeld?: boolean
   readonly isAlone?: boolean
-  readonly epoch?: number
+  readonly number?: number
   readonly led?: number
   readonly pid?: number
   readonly [word: string]: unknown
@@ -99,7 +99,7 @@ test('[E1][E3] of processes that race for a lease whose holder was killed, one g
     expect(
       answers.filter(({ held }) => held),
       `round ${round}`,
-    ).toEqual([{ held: true, epoch: round, isAlone: true }])
+    ).toEqual([{ held: true, number: round, isAlone: true }])
     for (const { held, pid } of answers) if (!held) expect(pid).toBe(winner.pid)
     winners.add(racers.indexOf(winner))
     // A released lease is raced for like one whose holder is dead.
@@ -136,7 +136,7 @@ test('[E4][E5] a holder that was stopped is replaced after the period, and knows
     holder.signal('SIGSTOP')
     rmSync(join(dir, 'witness'))
     const since = performance.now()
-    expect(await next.ask('claim', 'held')).toEqual({ held: true, epoch: stop + 1, isAlone: true })
+    expect(await next.ask('claim', 'held')).toEqual({ held: true, number: stop + 1, isAlone: true })
     expect(performance.now() - since).toBeGreaterThanOrEqual(SHORT_MS)
     holder.signal('SIGCONT')
     if (stop % 2 === 0) expect(await holder.says('woken')).toEqual({ woken: true, isHeld: false })
@@ -164,8 +164,8 @@ test('[E3] nobody leads once the leader was killed, and this process takes over 
   const [holder] = (await started(dir, 1, LONG_MS)) as [Holder]
   const lease = fsLease(join(dir, 'lease'), { clock, periodMs: LONG_MS })
   await holder.ask('claim', 'held')
-  expect(await lease.leader()).toMatchObject({ pid: holder.pid, epoch: 1 })
+  expect(await lease.leader()).toMatchObject({ pid: holder.pid, number: 1 })
   await holder.kill()
   expect(await lease.leader()).toBeUndefined()
-  expect(await lease.claim({ name: 'next', term: 'standing' })).toMatchObject({ held: true, epoch: 2 })
+  expect(await lease.claim({ name: 'next', term: 'standing' })).toMatchObject({ held: true, number: 2 })
 })

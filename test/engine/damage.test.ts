@@ -147,7 +147,7 @@ describe('whoever reads a damaged file refuses it', { timeout: PATIENCE_MS }, ()
     },
   )
 
-  test.each(['run', 'merged run'])('%s: a look-up gives the right row or none at all', async (kind) => {
+  test.each(['sorted file', 'merged sorted file'])('%s: a look-up gives the right row or none at all', async (kind) => {
     const files = (await filesOf(small, kind)).filter(
       (path) => path.includes('/partition_status/') || path.includes('/run_key_index/'),
     )

@@ -9,7 +9,7 @@ import { Gate, interceptedStore } from './intercepted-store.ts'
 import { reachableFrom } from './reachable.ts'
 import { paths, Workspace } from './workspace.ts'
 
-/** A workspace whose next base merges eight runs into one, seals a run, and removes alarms. */
+/** A workspace whose next base merges eight sorted files into one, seals a run, and removes alarms. */
 async function prepared(): Promise<Workspace> {
   const workspace = new Workspace()
   const compactor = await workspace.compactor({ name: 'first' })

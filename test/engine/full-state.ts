@@ -1,4 +1,4 @@
-import { RUNS_PER_LEVEL } from '../../src/engine/publish/draft.ts'
+import { FILES_PER_LEVEL } from '../../src/engine/publish/merge-levels.ts'
 import { PAGE_ENTRIES } from '../../src/engine/publish/page-list.ts'
 import { MINUTE_MS } from '../../src/lib/time.ts'
 import { reportFact, runFacts, tickFact } from '../../src/testing/facts.ts'
@@ -6,12 +6,12 @@ import { paths, Workspace } from './workspace.ts'
 
 /**
  * A small workspace that has a file of every kind: unfinished work in a base, deltas with changed rows and removed keys,
- * runs of two levels, history, recorded order, several manifests, and with `paged` also pages of both lists.
+ * sorted files of two levels, history, recorded order, several manifests, and with `paged` also pages of both lists.
  */
 export async function fullState(options: { paged: boolean }): Promise<Workspace> {
   const workspace = new Workspace()
   const compactor = await workspace.compactor()
-  const bases = options.paged ? PAGE_ENTRIES + 2 : RUNS_PER_LEVEL + 1
+  const bases = options.paged ? PAGE_ENTRIES + 2 : FILES_PER_LEVEL + 1
   for (let i = 0; i < bases; i++) {
     await workspace.append(...runFacts(`r${i}`, { tasks: 0 }).batches[0]!)
     if (i % 4 === 0 || !options.paged) await workspace.append(reportFact(`report-${i}`), tickFact('s', workspace.clock.now()))
@@ -40,8 +40,8 @@ export const kinds: Readonly<Record<string, RegExp>> = {
   base: /\/base\//,
   delta: /\/l0\//,
   'removed keys': /\/removed\//,
-  run: /\/runs\/\d+-\d+-0\.parquet$/,
-  'merged run': /\/runs\/\d+-\d+-1\.parquet$/,
+  'sorted file': /\/runs\/\d+-\d+-0\.parquet$/,
+  'merged sorted file': /\/runs\/\d+-\d+-1\.parquet$/,
   history: /\/history\//,
   'recorded order': /\/_order\//,
   'page of the order': /\/_order_pages\//,

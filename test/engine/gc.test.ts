@@ -104,7 +104,7 @@ describe('garbage collection', { timeout: 120_000 }, () => {
     }
   })
 
-  test('leaves a reader its manifest for as long as it is promised, runs that were merged meanwhile included', async () => {
+  test('leaves a reader its manifest for as long as it is promised, sorted files that were merged meanwhile included', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     for (let i = 0; i < 7; i++) await publishNext(workspace, compactor, `r${i}`, 'base')

@@ -3,7 +3,7 @@ import { runKeyIndex } from '../../src/domain/runs/run-key-index.table.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import { tasks } from '../../src/domain/tasks/tasks.table.ts'
 import { fileRef } from '../../src/engine/parquet/checked.ts'
-import { decodeRows, encodeRows } from '../../src/engine/parquet/parquet.ts'
+import { decodeRows, encodeTableRows } from '../../src/engine/parquet/parquet.ts'
 import { encodeManifest } from '../../src/engine/publish/manifest.ts'
 import { isServoError } from '../../src/lib/error.ts'
 import { HOUR_MS } from '../../src/lib/time.ts'
@@ -96,7 +96,7 @@ describe('a rebuild while the recorded order can be read', { timeout: 120_000 },
     )
     // The same rows with another codec, and a manifest that says so.
     const rows = await decodeRows(runs, (await workspace.store.get(path!))!)
-    const bytes = encodeRows(runs, rows, scope, { codec: 'snappy' })
+    const bytes = encodeTableRows(runs, rows, scope, { codec: 'snappy' })
     await workspace.store.put(path!, bytes)
     const tables = { ...manifest.base.tables, runs: fileRef(path!, bytes, rows.length) }
     const foreign = encodeManifest({ ...manifest, base: { ...manifest.base, tables } })

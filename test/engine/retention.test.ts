@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { scheduleTicks } from '../../src/domain/schedules/schedule-ticks.table.ts'
 import type { Compactor } from '../../src/engine/publish/compactor.ts'
-import { RUNS_PER_LEVEL } from '../../src/engine/publish/draft.ts'
+import { FILES_PER_LEVEL } from '../../src/engine/publish/merge-levels.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import { idempotencyKeys } from '../../src/model/system-tables.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
@@ -68,11 +68,11 @@ describe('retention', () => {
     expect((await workspace.verify()).problems).toEqual([])
   })
 
-  test('drops expired rows of a cold table when its runs are merged, and keeps the others', async () => {
+  test('drops expired rows of a cold table when its sorted files are merged, and keeps the others', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor({ retention })
     const ticks: string[] = []
-    for (let day = 0; day < RUNS_PER_LEVEL; day++) {
+    for (let day = 0; day < FILES_PER_LEVEL; day++) {
       ticks.push(`daily:${Math.floor(workspace.clock.now() / 1_000)}`)
       await liveOneDay(workspace, compactor, day)
     }
@@ -82,7 +82,7 @@ describe('retention', () => {
     expect(kept).toEqual([false, false, false, false, true, true, true, true])
     expect(await view.lookup(idempotencyKeys, 'materialization_report:day-0'), 'kept for a week').toBeDefined()
     expect((await workspace.verify()).problems).toEqual([])
-    for (let day = RUNS_PER_LEVEL; day < 2 * RUNS_PER_LEVEL; day++) await liveOneDay(workspace, compactor, day)
+    for (let day = FILES_PER_LEVEL; day < 2 * FILES_PER_LEVEL; day++) await liveOneDay(workspace, compactor, day)
     await view.refresh()
     expect(await view.lookup(idempotencyKeys, 'materialization_report:day-8'), 'merged a week later').toBeDefined()
     expect((await workspace.verify()).problems).toEqual([])

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
-import { sealText } from '../../src/engine/ledger/checksummed-json.ts'
+import { checksummedText } from '../../src/engine/ledger/checksummed-json.ts'
 import { decodeSegment, encodeSegment, type Segment } from '../../src/engine/ledger/segment.ts'
 import type { Compactor } from '../../src/engine/publish/compactor.ts'
 import { canonicalJson } from '../../src/lib/json.ts'
@@ -217,7 +217,7 @@ test('segments of earlier versions, which have no name in them, are read', async
   const { segment } = await workspace.append(reportFact('a'))
   const path = paths.segment(segment)
   const events = decodeSegment((await workspace.store.get(path))!, path, scope)
-  await workspace.store.put(path, sealText('events', canonicalJson(events)))
+  await workspace.store.put(path, checksummedText('events', canonicalJson(events)))
   expect(await settle(await workspace.compactor())).toBe(1)
   await expectAllFolded(workspace)
 })
@@ -228,10 +228,10 @@ describe('a segment that cannot be read', () => {
     ['has a bit that fell over', new Uint8Array()],
     ['is empty', new Uint8Array()],
     ['is not what Servo writes', new TextEncoder().encode('hello')],
-    ['has the right checksum and no JSON', sealText('events', '[,]')],
-    ['has the right checksum and no events', sealText('events', '[]')],
-    ['has the right checksum and something else', sealText('events', '{"a":1}')],
-    ['belongs to somebody else', sealText('events', otherScope)],
+    ['has the right checksum and no JSON', checksummedText('events', '[,]')],
+    ['has the right checksum and no events', checksummedText('events', '[]')],
+    ['has the right checksum and something else', checksummedText('events', '{"a":1}')],
+    ['belongs to somebody else', checksummedText('events', otherScope)],
   ]
 
   test.each(damage)('because it %s is reported, stops nobody, and is folded once it is repaired', async (what, bytes) => {
@@ -246,8 +246,8 @@ describe('a segment that cannot be read', () => {
     await workspace.append(reportFact('after'))
 
     expect(await settle(compactor)).toBe(2)
-    expect([...compactor.problems.keys()]).toEqual([path])
-    expect(compactor.problems.get(path)?.message).toContain(path)
+    expect([...compactor.damaged.keys()]).toEqual([path])
+    expect(compactor.damaged.get(path)?.message).toContain(path)
     const report = await workspace.verify()
     expect(report.problems.map((problem) => problem.path)).toEqual([path])
 
@@ -257,7 +257,7 @@ describe('a segment that cannot be read', () => {
     await settle(compactor, 'base')
     await workspace.store.put(path, good)
     expect(await settle(compactor)).toBe(4)
-    expect(compactor.problems.size).toBe(0)
+    expect(compactor.damaged.size).toBe(0)
     await expectAllFolded(workspace)
   })
 
@@ -270,7 +270,7 @@ describe('a segment that cannot be read', () => {
     await workspace.store.put(one, (await workspace.store.get(other))!)
     await workspace.store.put(other, bytes)
     expect(await settle(compactor)).toBe(0)
-    expect([...compactor.problems.keys()].sort()).toEqual([one, other])
+    expect([...compactor.damaged.keys()].sort()).toEqual([one, other])
     const { problems } = await workspace.verify()
     expect(problems).toEqual([
       { path: one, message: `${one} holds the segment ${swapped[1]!.segment}` },

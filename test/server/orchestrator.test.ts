@@ -372,7 +372,7 @@ describe('a ledger that cannot be written', () => {
     await world.clock.advance(SECOND_MS)
     for (const outcome of await Promise.all([first, ...later])) expect(outcome).toMatchObject({ code: 'away' })
     state.isAway = false
-    loop.seal()
+    loop.closeSegment()
     await expect(loop.compactor.publish()).rejects.toMatchObject({ code: 'away' })
     expect(state.refused.size).toBe(1)
     const { state: rows } = await (await View.open({ store, scope, registry: orchestration, clock: world.clock })).fresh()

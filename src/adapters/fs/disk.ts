@@ -4,13 +4,12 @@ import { promisify } from 'node:util'
 /** What is copied into the page cache in a fraction of the time that a hop to another thread takes. */
 const SMALL_BYTES = 64 << 10
 
-const writeElsewhere = promisify(fs.write) as (
-  fd: number,
-  from: Uint8Array,
-  offset: number,
-  length: number,
-  position: number,
-) => Promise<{ bytesWritten: number }>
+const readElsewhere = promisify(fs.read)
+const writeElsewhere = promisify(fs.write)
+const fstat = promisify(fs.fstat)
+const lstat = promisify(fs.lstat)
+const mkdir = promisify(fs.mkdir)
+const readdir = promisify(fs.readdir)
 
 /**
  * The system calls this adapter makes, one function each, so that a test can make any of them fail.
@@ -25,13 +24,8 @@ const writeElsewhere = promisify(fs.write) as (
 export const nodeDisk = {
   open: promisify(fs.open),
   close: async (fd: number): Promise<void> => fs.closeSync(fd),
-  read: promisify(fs.read) as (
-    fd: number,
-    into: Uint8Array,
-    offset: number,
-    length: number,
-    position: number,
-  ) => Promise<{ bytesRead: number }>,
+  read: (fd: number, into: Uint8Array, offset: number, length: number, position: number): Promise<{ bytesRead: number }> =>
+    readElsewhere(fd, into, offset, length, position),
   async write(
     fd: number,
     from: Uint8Array,
@@ -43,13 +37,13 @@ export const nodeDisk = {
     return { bytesWritten: fs.writeSync(fd, from, offset, length, position) }
   },
   fsync: promisify(fs.fsync),
-  fstat: promisify(fs.fstat) as (fd: number) => Promise<fs.Stats>,
-  lstat: promisify(fs.lstat) as (path: string) => Promise<fs.Stats>,
+  fstat: (fd: number): Promise<fs.Stats> => fstat(fd),
+  lstat: (path: string): Promise<fs.Stats> => lstat(path),
   link: promisify(fs.link),
   rename: promisify(fs.rename),
   unlink: promisify(fs.unlink),
-  mkdir: promisify(fs.mkdir) as (path: string) => Promise<void>,
-  readdir: promisify(fs.readdir) as (path: string, options: { withFileTypes: true }) => Promise<fs.Dirent[]>,
+  mkdir: (path: string): Promise<void> => mkdir(path),
+  readdir: (path: string, options: { withFileTypes: true }): Promise<fs.Dirent[]> => readdir(path, options),
 }
 
 export type Disk = typeof nodeDisk
@@ -70,8 +64,7 @@ export const MAX_TRANSFER_BYTES = 2 ** 30
 
 /** The errno name of a failed call (`ENOSPC`), if it was one. */
 export function errnoOf(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
-  return typeof code === 'string' ? code : undefined
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
 /** The ways a disk says that there is no object: no such name, a segment that is no folder, a symlink where it would be. */

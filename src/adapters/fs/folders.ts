@@ -39,7 +39,7 @@ export function openFolders(root: string, disk: Disk): Folders {
     const folder = open.get(path) ?? opening(path === '' ? openRoot() : openInParent(path), disk)
     open.delete(path)
     open.set(path, folder)
-    // Counted before anything is awaited, so that nobody closes it between finding and using it.
+    // Counted before anything is awaited, so that it is not closed between finding and using it.
     folder.users += 1
     try {
       if (open.size > MAX_OPEN_FOLDERS) await retire([open.keys().next().value!])
@@ -59,7 +59,7 @@ export function openFolders(root: string, disk: Disk): Folders {
     const slash = path.lastIndexOf('/')
     return use(slash === -1 ? '' : path.slice(0, slash), async (parent) => {
       const fd = await openOrMake(`${root}/${path}`)
-      // Also when somebody else made the folder: it may be an instant old and its maker dead before its own sync, and
+      // Also when another process made the folder: it may be an instant old and its maker dead before its own sync, and
       // what we write inside would be lost with it.
       return await keepIf(fd, () => parent.sync())
     })
@@ -102,7 +102,7 @@ export function openFolders(root: string, disk: Disk): Folders {
     }
   }
 
-  /** Makes the way to the root durable, whoever made it; a folder we may not open is one we did not make. */
+  /** Makes the way to the root durable, even if another program made it; a folder we may not open is one we did not make. */
   async function syncAbove(path: string): Promise<void> {
     const above = dirname(path)
     if (above === path) return
@@ -149,7 +149,7 @@ function opening(fd: Promise<number>, disk: Disk): OpenFolder {
   let waiting: Promise<void> | undefined
   let handle = -1
 
-  // The first to hear of it, so `handle` is there before anybody is let in by `use`, and a sync is handed to the system
+  // The first to hear of it, so `handle` is there before `use` lets a caller in, and a sync is handed to the system
   // at once: a microtask later it would queue behind the clean-up that runs beside it, for a tenth fewer objects a second.
   const opened = fd.then((number) => {
     handle = number
@@ -165,13 +165,13 @@ function opening(fd: Promise<number>, disk: Disk): OpenFolder {
   }
 
   // One sync at a time, and one more for all who asked meanwhile: the one under way may have passed their names by.
-  // With 16 writers in a folder this is a third more objects a second. If the first fails, so do those who waited;
+  // With 16 writers in a folder this is a third more objects a second. If the first fails, so do the callers that waited;
   // the kernel reports a lost write once, and the second sync could succeed over the same loss.
   function sync(): Promise<void> {
     if (running === undefined) return start()
     waiting ??= running
       .finally(() => {
-        // From here on the second is under way itself, and whoever asks now needs a third.
+        // From here on the second is under way itself, and a caller that asks now needs a third.
         waiting = undefined
       })
       .then(start)

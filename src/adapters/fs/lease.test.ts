@@ -43,7 +43,7 @@ async function claimed(dir: string, options: Partial<FsLeaseOptions> = {}): Prom
   return answer
 }
 
-/** The claim of the first epoch, as if another process had made it. */
+/** The first claim, as if another process had made it. */
 async function forge(dir: string, changes: object): Promise<void> {
   await claimed(dir)
   const file = join(dir, '000000000001.json')
@@ -74,10 +74,10 @@ describe('a lease in a folder', () => {
     execFileSync('cp', ['-a', dir, copy])
     const copied = fsLease(copy, { clock, periodMs: LONG_MS })
     expect(await copied.leader()).toBeUndefined()
-    expect(await copied.claim(someone('copy'))).toMatchObject({ held: true, epoch: 2 })
+    expect(await copied.claim(someone('copy'))).toMatchObject({ held: true, number: 2 })
     expect(held.isHeld).toBe(true)
     expect(await held.confirm()).toBe(true)
-    expect(await fsLease(dir, { clock }).leader()).toMatchObject({ epoch: 1, address: 'http://127.0.0.1:4400' })
+    expect(await fsLease(dir, { clock }).leader()).toMatchObject({ number: 1, address: 'http://127.0.0.1:4400' })
   })
 
   test('[E2] goes with the folder when that is moved away from under its holder', async () => {
@@ -85,7 +85,7 @@ describe('a lease in a folder', () => {
     const held = await claimed(dir)
     renameSync(dir, `${dir}-moved`)
     expect(await held.confirm()).toBe(false)
-    expect(await fsLease(`${dir}-moved`, { clock }).leader()).toMatchObject({ epoch: 1 })
+    expect(await fsLease(`${dir}-moved`, { clock }).leader()).toMatchObject({ number: 1 })
     await claimed(dir, { periodMs: LONG_MS })
   })
 
@@ -102,7 +102,7 @@ describe('a lease in a folder', () => {
     expect(held.isHeld).toBe(true)
     renameSync(dir, `${dir}-moved`)
     execFileSync('cp', ['-a', `${dir}-moved`, dir])
-    expect(readdirSync(dir), 'the claim of the same epoch').toContain('000000000001.json')
+    expect(readdirSync(dir), 'the claim of the same number').toContain('000000000001.json')
     await time.advance(3_000)
     expect(held.isHeld).toBe(false)
     expect(isTold).toBe(true)
@@ -206,7 +206,7 @@ describe('a lease in a folder', () => {
       const dir = leaseFolder()
       await forge(dir, changes)
       expect(await fsLease(dir, { clock }).leader()).toBeUndefined()
-      expect(await claimed(dir, { periodMs: LONG_MS })).toMatchObject({ epoch: 2 })
+      expect(await claimed(dir, { periodMs: LONG_MS })).toMatchObject({ number: 2 })
     }
     const own = { ...ownIdentity(), machine_id: 'machine', boot_id: 'now', pid_namespace: outside }
     expect(isProvenDead({ ...own, boot_id: 'before' }, own)).toBe(true)
@@ -253,7 +253,7 @@ describe('a lease in a folder', () => {
     writeFileSync(file, readFileSync(file, 'utf8').replace(/"(boot_id|host)": "[^"]*"/g, '"$1": "elsewhere"'))
     expect(await fsLease(dir, { clock }).leader()).toMatchObject({ host: 'elsewhere' })
     const since = performance.now()
-    expect(await claimed(dir, { periodMs: 300 })).toMatchObject({ epoch: 2 })
+    expect(await claimed(dir, { periodMs: 300 })).toMatchObject({ number: 2 })
     expect(performance.now() - since).toBeGreaterThanOrEqual(300)
   })
 
@@ -268,7 +268,7 @@ describe('a lease in a folder', () => {
     })
     await held.release()
     rmSync(join(dir, '000000000001.sign.json'))
-    expect(await claimed(dir, { periodMs: 100 })).toMatchObject({ epoch: 2 })
+    expect(await claimed(dir, { periodMs: 100 })).toMatchObject({ number: 2 })
   })
 
   test('keeps one claim, and nothing of those before it', async () => {

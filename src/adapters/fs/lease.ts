@@ -15,16 +15,10 @@ import {
 } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { type ClaimPlace, FIRST_SIGN, type Sign, type Standing } from '../../lease/claim-place.ts'
+import { claimedLease, type LeaseOptions } from '../../lease/claimed-lease.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import type { Lease } from '../../ports/lease.ts'
-import {
-  type ClaimPlace,
-  claimedLease,
-  FIRST_SIGN,
-  type LeaseOptions,
-  type Sign,
-  type Standing,
-} from '../../ports/lease-claims.ts'
 import { asRoot, errnoOf, isMissing, toReadAtOnce } from './disk.ts'
 import { type Attempted, explained } from './failure.ts'
 import { type WatchFolder, watchFolder } from './folder-watch.ts'
@@ -36,12 +30,13 @@ export interface FsLeaseOptions extends LeaseOptions {
 }
 
 /** As wide as the numbers of manifests. */
-const padded = (epoch: number): string => String(epoch).padStart(12, '0')
-const MAX_EPOCH = 999_999_999_999
+const padded = (number: number): string => String(number).padStart(12, '0')
+const MAX_NUMBER = 999_999_999_999
 const CLAIM = /^(\d{12})\.json$/
-const OF_EPOCH = /^(\d{12})\./
+const OF_CLAIM = /^(\d{12})\./
 
 const claimFile = z.object({
+  /** The number of the claim, under the name that the file has always had for it. */
   epoch: z.int(),
   name: z.string(),
   term: z.enum(['standing', 'brief']),
@@ -61,9 +56,9 @@ const signFile = z.object({ renewals: z.int(), address: z.string().nullable(), r
 /**
  * A lease in a folder of its own, for processes on one machine or on several that share the folder:
  *
- *     000000000007.json              who claimed epoch 7: a file that appears whole and never changes
+ *     000000000007.json              the seventh claim: a file that appears whole and never changes
  *     000000000007.sign.json         what the holder says of itself: replaced
- *     000000000007.challenge-{id}    somebody would like a sign of life
+ *     000000000007.challenge-{id}    a candidate asks for a sign of life
  *
  * Calls are synchronous where they wait for no disk: a holder answers a challenge in the same moment in which it hears of it,
  * however much its process has to do. A sign need not survive a power cut, because its process does not either.
@@ -80,7 +75,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
   const writer = randomBytes(6).toString('hex')
   /** The folder in which each claim of this process was created, open until its holder leaves. */
   const claimedIn = new Map<number, number>()
-  const signOf = (epoch: number): string => `${dir}/${padded(epoch)}.sign.json`
+  const signOf = (number: number): string => `${dir}/${padded(number)}.sign.json`
 
   function namesIn(): string[] {
     return attempt('list', '', () => readdirSync(dir)) ?? []
@@ -133,26 +128,26 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
     }
   }
 
-  function leave(epoch: number): void {
-    const fd = claimedIn.get(epoch)
-    claimedIn.delete(epoch)
+  function leave(number: number): void {
+    const fd = claimedIn.get(number)
+    claimedIn.delete(number)
     if (fd !== undefined) closeSync(fd)
   }
 
-  const heard = (epoch: number): Sign | undefined => jsonOf(signOf(epoch), signFile)
+  const heard = (number: number): Sign | undefined => jsonOf(signOf(number), signFile)
 
-  function standing(epoch: number): Standing {
-    const sign = heard(epoch) ?? FIRST_SIGN
-    const claim = jsonOf(`${dir}/${padded(epoch)}.json`, claimFile)
+  function standing(number: number): Standing {
+    const sign = heard(number) ?? FIRST_SIGN
+    const claim = jsonOf(`${dir}/${padded(number)}.json`, claimFile)
     const { address } = sign
-    // A claim that cannot be read belongs to somebody we cannot name, who may live and answer.
+    // A claim that cannot be read has a holder that we cannot name, which may live and answer.
     if (claim === undefined) {
-      const leader = { epoch, name: 'unknown', term: 'standing', address, pid: 0, host: 'unknown' } as const
-      return { epoch, leader, sign, isVacant: sign.released }
+      const leader = { number, name: 'unknown', term: 'standing', address, pid: 0, host: 'unknown' } as const
+      return { number, leader, sign, isVacant: sign.released }
     }
     const { name, term, pid, host } = claim
     const isVacant = sign.released || isCopied(claim) || isProvenDead(claim, own)
-    return { epoch, leader: { epoch, name, term, address, pid, host }, sign, isVacant }
+    return { number, leader: { number, name, term, address, pid, host }, sign, isVacant }
   }
 
   function isCopied({ folder, boot_id }: ClaimFile): boolean {
@@ -164,39 +159,39 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
   }
 
   return {
-    async create(epoch, { name, term }) {
-      if (epoch > MAX_EPOCH) throw damaged(dir, 'holds a claim with a number that nobody can have claimed')
+    async create(number, { name, term }) {
+      if (number > MAX_NUMBER) throw damaged(dir, 'holds a claim with a number that nobody can have claimed')
       const folder = openFolder()
       let isOurs = false
       try {
-        const claim: ClaimFile = { epoch, name, term, ...own, folder: identityOf(fstatSync(folder, { bigint: true })) }
-        const outcome = await store.create(`${padded(epoch)}.json`, Buffer.from(`${JSON.stringify(claim, null, 2)}\n`))
+        const claim: ClaimFile = { epoch: number, name, term, ...own, folder: identityOf(fstatSync(folder, { bigint: true })) }
+        const outcome = await store.create(`${padded(number)}.json`, Buffer.from(`${JSON.stringify(claim, null, 2)}\n`))
         isOurs = outcome === 'written'
         return outcome
       } catch (error) {
         throw isServoError(error) && error.code === 'path_conflict' ? damaged(dir, 'holds what is no claim', error) : error
       } finally {
         if (isOurs) {
-          leave(epoch)
-          claimedIn.set(epoch, folder)
+          leave(number)
+          claimedIn.set(number, folder)
         } else closeSync(folder)
         await store.close()
       }
     },
 
     newest() {
-      const epoch = newestOf(namesIn())
-      return epoch === 0 ? undefined : standing(epoch)
+      const number = newestOf(namesIn())
+      return number === 0 ? undefined : standing(number)
     },
 
-    look(epoch) {
+    look(number) {
       const names = namesIn()
-      const prefix = `${padded(epoch)}.challenge-`
+      const prefix = `${padded(number)}.challenge-`
       return { newest: newestOf(names), challenges: names.filter((name) => name.startsWith(prefix)) }
     },
 
-    moved(epoch) {
-      const fd = claimedIn.get(epoch)
+    moved(number) {
+      const fd = claimedIn.get(number)
       if (fd === undefined) return true
       try {
         const [here, claimed] = [statSync(dir, { bigint: true }), fstatSync(fd, { bigint: true })]
@@ -210,21 +205,21 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
 
     heard,
 
-    say(epoch, sign) {
+    say(number, sign) {
       const temp = `${dir}/.sign-${process.pid}-${writer}`
-      attempt('put', signOf(epoch), () => {
+      attempt('put', signOf(number), () => {
         try {
           writeFileSync(temp, JSON.stringify(sign))
-          renameSync(temp, signOf(epoch))
+          renameSync(temp, signOf(number))
         } catch (error) {
           removeQuietly(temp)
-          throw errnoOf(error) === 'EISDIR' ? damaged(signOf(epoch), 'is not a file', error) : error
+          throw errnoOf(error) === 'EISDIR' ? damaged(signOf(number), 'is not a file', error) : error
         }
       })
     },
 
-    challenge(epoch) {
-      const file = `${dir}/${padded(epoch)}.challenge-${randomBytes(6).toString('hex')}`
+    challenge(number) {
+      const file = `${dir}/${padded(number)}.challenge-${randomBytes(6).toString('hex')}`
       attempt('create', file, () => writeFileSync(file, '', { flag: 'wx' }))
       return () => removeQuietly(file)
     },
@@ -233,12 +228,12 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
       for (const challenge of challenges) removeQuietly(`${dir}/${challenge}`)
     },
 
-    remove(epoch) {
-      for (const name of namesIn()) if (epochOf(name, OF_EPOCH) === epoch) removeQuietly(`${dir}/${name}`)
+    remove(number) {
+      for (const name of namesIn()) if (numberIn(name, OF_CLAIM) === number) removeQuietly(`${dir}/${name}`)
     },
 
-    removeBelow(epoch) {
-      for (const name of namesIn()) if (epochOf(name, OF_EPOCH) < epoch) removeQuietly(`${dir}/${name}`)
+    removeBelow(number) {
+      for (const name of namesIn()) if (numberIn(name, OF_CLAIM) < number) removeQuietly(`${dir}/${name}`)
     },
 
     // Not of temporary names: a sign that cannot be given would call for the next try by itself.
@@ -254,11 +249,11 @@ const damaged = (what: string, is: string, cause?: unknown): ServoError =>
   })
 
 function newestOf(names: readonly string[]): number {
-  return Math.max(0, ...names.map((name) => epochOf(name, CLAIM)).filter((epoch) => !Number.isNaN(epoch)))
+  return Math.max(0, ...names.map((name) => numberIn(name, CLAIM)).filter((number) => !Number.isNaN(number)))
 }
 
 /** NaN for a name that has none, so every comparison with it is false. */
-function epochOf(name: string, pattern: RegExp): number {
+function numberIn(name: string, pattern: RegExp): number {
   return Number(pattern.exec(name)?.[1] ?? Number.NaN)
 }
 

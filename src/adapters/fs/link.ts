@@ -9,7 +9,7 @@ import type { Temp } from './temp.ts'
  * final name shows a half object to readers and leaves it after a crash; rename replaces what is there; a lock file
  * outlives its killed owner. So where a filesystem has no hard links, we say so instead of promising too much.
  *
- * The caller syncs the folder in both cases. Whoever hears `exists` relies on the object being there tomorrow, and its
+ * The caller syncs the folder in both cases. A caller that hears `exists` relies on the object being there tomorrow, and its
  * creator, in another process, may not have come to its own sync yet.
  */
 export async function linkUnlessThere(

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { isUtcDay } from '../../lib/time.ts'
 import { isUlid } from '../../lib/ulid.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { Listener, Listening, Notifier } from '../../ports/notifier.ts'
@@ -12,11 +13,10 @@ export interface FsNotifierOptions {
   readonly watch?: WatchFolder | 'off'
 }
 
-const DAY = /^\d{4}-\d{2}-\d{2}$/
 const SEGMENT = /^(.{26})\.json$/
 /** Whatever stood in the way, such as too many watches, may have gone by then; meanwhile the listener looks by itself. */
 const RETRY_MS = 10_000
-/** Linux forgets what comes after 16,384 events that nobody has taken, and Node does not say so. */
+/** Linux forgets what comes after 16,384 events that were not taken, and Node does not say so. */
 const MANY_AT_ONCE = 8_192
 
 /**
@@ -68,7 +68,7 @@ class FolderListening implements Listening {
       mkdirSync(this.#ledger, { recursive: true })
       this.#watch('', (name) => this.#dayChanged(name))
       // After the watch: whatever day appears from here on is heard of.
-      for (const name of readdirSync(this.#ledger)) if (DAY.test(name)) this.#watchDay(name)
+      for (const name of readdirSync(this.#ledger)) if (isUtcDay(name)) this.#watchDay(name)
     } catch {
       this.#goDeaf()
     }
@@ -92,7 +92,7 @@ class FolderListening implements Listening {
   /** A day was made, removed, or both, so that an old watch would look at what is no more. */
   #dayChanged(name: string | null): void {
     if (name === null) this.#listener.missed()
-    if (name === null || !DAY.test(name)) return
+    if (name === null || !isUtcDay(name)) return
     this.#watches.get(name)?.()
     this.#watches.delete(name)
     try {

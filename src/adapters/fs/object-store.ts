@@ -8,7 +8,7 @@ import { openFolders } from './folders.ts'
 import { linkUnlessThere } from './link.ts'
 import { type Temp, tempFiles } from './temp.ts'
 import { foldersIn, walk } from './walk.ts'
-import type { Writer } from './writer.ts'
+import type { ObjectWriter } from './writer.ts'
 
 export interface FsStore extends ObjectStore {
   /** The folder, as an absolute path. */
@@ -26,13 +26,13 @@ export interface FsStore extends ObjectStore {
  * Objects as files in a folder, for any number of processes on any number of stores over the same folder.
  *
  * An object appears under its name in one step, complete and synced, or not at all: it is written to `.tmp`, synced,
- * and then linked (create) or renamed (put) into place, and the folder is synced before anybody is told. A crash can
+ * and then linked (create) or renamed (put) into place, and the folder is synced before the caller is told. A crash can
  * leave files in `.tmp` and nothing else.
  *
  * No path names anything outside the folder: there is no `..` in it and no leading slash. Symlinks are never ours. One
  * in the place of an object is not followed by any method, one on the way to a new object is refused, and listings pass
  * them by. What remains: a read or delete whose path leads through a symlinked folder goes where it points, as for any
- * program, so nobody else should be able to write here. The folder itself may be a symlink.
+ * program, so no other program should be able to write here. The folder itself may be a symlink.
  *
  * The filesystem must have hard links, and should tell `A` from `a`. Windows cannot sync a folder and is not supported.
  */
@@ -40,7 +40,7 @@ export function fsStore(
   dir: string,
   disk: Disk = nodeDisk,
   /** Writes small objects in fewer steps; a process that writes much has one. */
-  writer?: Writer,
+  writer?: ObjectWriter,
 ): FsStore {
   const root = resolve(dir)
   // Two processes in two containers may both be number 1, so the number alone would not be unique in a shared folder.

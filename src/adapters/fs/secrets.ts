@@ -15,7 +15,7 @@ export function fsSecrets(path: string): Secrets {
   async function create(secrets: WorkspaceSecrets): Promise<'written' | 'exists'> {
     await mkdir(folder, { recursive: true })
     const temp = `${folder}/.secrets-${process.pid}-${randomBytes(6).toString('hex')}`
-    // With these rights from the first moment: nobody gets to open it in between.
+    // With these rights from the first moment: no other user gets to open it in between.
     const handle = await open(temp, 'wx', 0o600)
     try {
       await handle.writeFile(`${JSON.stringify(secrets, null, 2)}\n`)

@@ -4,14 +4,14 @@ import { type Disk, errnoOf, isMissing, MAX_TRANSFER_BYTES, toCreate, undefinedI
 export interface Temp {
   readonly path: string
   readonly fd: number
-  /** Set by whoever renamed the file: its name in `.tmp` is gone. */
+  /** Set when the file was renamed: its name in `.tmp` is gone. */
   renamed: boolean
   /** Closes the file and takes its name out of `.tmp`. Cannot fail: what stays is swept one day. */
   remove(): Promise<void>
 }
 
 export interface TempFiles {
-  /** A name in `.tmp` that nobody else has. */
+  /** A name in `.tmp` that no other writer has. */
   newPath(): string
   write(bytes: Uint8Array): Promise<Temp>
   sweep(olderThanMs: number): Promise<number>

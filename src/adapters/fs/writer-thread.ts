@@ -1,12 +1,12 @@
 import { closeSync, fstatSync, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import { toCreate } from './disk.ts'
-import type { Order, Outcome } from './writer.ts'
+import type { WriteOrder, WriteOutcome } from './writer.ts'
 
 /*
- * Writes one object after the other with blocking calls: they block nobody here. See writer.ts for who asks, and why.
+ * Writes one object after the other with blocking calls: they hold up nothing else here. See writer.ts for why.
  */
-parentPort?.on('message', (order: Order) => {
+parentPort?.on('message', (order: WriteOrder) => {
   const fd = unlessItFails(() => openSync(order.temp, toCreate))
   parentPort?.postMessage(fd === undefined ? 'not_written' : write(fd, order))
   if (fd === undefined) return
@@ -15,7 +15,7 @@ parentPort?.on('message', (order: Order) => {
   unlessItFails(() => unlinkSync(order.temp))
 })
 
-function write(fd: number, { temp, target, bytes, folder }: Order): Outcome {
+function write(fd: number, { temp, target, bytes, folder }: WriteOrder): WriteOutcome {
   const isLinked = unlessItFails(() => {
     if (writeSync(fd, bytes, 0, bytes.length, 0) < bytes.length) return false
     fsyncSync(fd)
@@ -27,7 +27,7 @@ function write(fd: number, { temp, target, bytes, folder }: Order): Outcome {
     return 'written'
   } catch (error) {
     // Not to be done again: the system tells of a lost write once, and a second sync could succeed over it.
-    return { error: error as Error }
+    return { error: error instanceof Error ? error : new Error(String(error)) }
   }
 }
 

@@ -6,12 +6,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isServoError } from '../../lib/error.ts'
 import { nodeDisk } from './disk.ts'
 import { fsStore } from './object-store.ts'
-import { type Order, type Outcome, type Writer, writerThread } from './writer.ts'
+import { type ObjectWriter, type WriteOrder, type WriteOutcome, writerThread } from './writer.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
 /** Asks for useless writes until the thread has started, which takes a moment. */
-async function startedThread(dir: string): Promise<Writer> {
+async function startedThread(dir: string): Promise<ObjectWriter> {
   const writer = writerThread()
   for (let i = 0; ; i++) {
     const outcome = await writer.write({
@@ -75,10 +75,10 @@ describe('objects written in a thread of their own', { timeout: 30_000 }, () => 
   })
 
   it('are reported lost when their folder could not be synced, and are not tried again', async () => {
-    const orders: Order[] = []
+    const orders: WriteOrder[] = []
     const lost = Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' })
-    const failing: Writer = {
-      write(order): Promise<Outcome> {
+    const failing: ObjectWriter = {
+      write(order): Promise<WriteOutcome> {
         orders.push(order)
         return Promise.resolve({ error: lost })
       },

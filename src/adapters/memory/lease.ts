@@ -1,6 +1,7 @@
+import { type ClaimPlace, FIRST_SIGN, type Sign } from '../../lease/claim-place.ts'
+import { claimedLease, type LeaseOptions } from '../../lease/claimed-lease.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { Candidate, Lease } from '../../ports/lease.ts'
-import { type ClaimPlace, claimedLease, FIRST_SIGN, type LeaseOptions, type Sign } from '../../ports/lease-claims.ts'
 
 interface StoredClaim {
   readonly candidate: Candidate
@@ -20,42 +21,42 @@ export class MemoryClaims {
       for (const watcher of this.#watchers) watcher()
     }
     return {
-      create: async (epoch, candidate) => {
-        if (this.#claims.has(epoch)) return 'exists'
-        this.#claims.set(epoch, { candidate, challenges: new Set(), sign: FIRST_SIGN })
+      create: async (number, candidate) => {
+        if (this.#claims.has(number)) return 'exists'
+        this.#claims.set(number, { candidate, challenges: new Set(), sign: FIRST_SIGN })
         changed()
         return 'written'
       },
       newest: () => {
-        const epoch = this.#newest
-        const claim = this.#claims.get(epoch)
+        const number = this.#newest
+        const claim = this.#claims.get(number)
         if (claim === undefined) return undefined
         const { candidate, sign } = claim
         const { name, term } = candidate
-        const leader = { epoch, name, term, address: sign.address, pid: process.pid, host: 'memory' }
-        return { epoch, leader, sign, isVacant: sign.released }
+        const leader = { number, name, term, address: sign.address, pid: process.pid, host: 'memory' }
+        return { number, leader, sign, isVacant: sign.released }
       },
-      look: (epoch) => ({ newest: this.#newest, challenges: [...(this.#claims.get(epoch)?.challenges ?? [])] }),
+      look: (number) => ({ newest: this.#newest, challenges: [...(this.#claims.get(number)?.challenges ?? [])] }),
       moved: () => false,
       leave: () => undefined,
-      say: (epoch, sign) => {
-        const claim = this.#claims.get(epoch)
+      say: (number, sign) => {
+        const claim = this.#claims.get(number)
         if (claim !== undefined) claim.sign = sign
         changed()
       },
-      heard: (epoch) => this.#claims.get(epoch)?.sign,
-      challenge: (epoch) => {
+      heard: (number) => this.#claims.get(number)?.sign,
+      challenge: (number) => {
         const challenge = String(++this.#challenges)
-        this.#claims.get(epoch)?.challenges.add(challenge)
+        this.#claims.get(number)?.challenges.add(challenge)
         changed()
-        return () => this.#claims.get(epoch)?.challenges.delete(challenge)
+        return () => this.#claims.get(number)?.challenges.delete(challenge)
       },
-      answered: (epoch, challenges) => {
-        for (const challenge of challenges) this.#claims.get(epoch)?.challenges.delete(challenge)
+      answered: (number, challenges) => {
+        for (const challenge of challenges) this.#claims.get(number)?.challenges.delete(challenge)
       },
-      remove: (epoch) => void this.#claims.delete(epoch),
-      removeBelow: (epoch) => {
-        for (const each of this.#claims.keys()) if (each < epoch) this.#claims.delete(each)
+      remove: (number) => void this.#claims.delete(number),
+      removeBelow: (number) => {
+        for (const each of this.#claims.keys()) if (each < number) this.#claims.delete(each)
       },
       watch: (call) => {
         const hear = (): void => void clock.after(0, call)
@@ -70,7 +71,7 @@ export class MemoryClaims {
   }
 }
 
-/** A lease between whoever is given the same claims in this process. No holder can be proven dead: a silent one is waited for. */
+/** A lease between parts of this process that share the same claims. No holder can be proven dead: a silent one is waited for. */
 export function memoryLease(options: LeaseOptions, claims = new MemoryClaims()): Lease {
   return claimedLease(claims.seenBy(options.clock), options)
 }

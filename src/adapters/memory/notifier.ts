@@ -1,6 +1,6 @@
 import type { Listener, Notifier } from '../../ports/notifier.ts'
 
-/** Between those who are given the same value. It cannot hear everything: whoever has the store can write to it without a word. */
+/** Between parts of a process that share the same value. It cannot hear everything: a writer that has the store need not announce. */
 export function memoryNotifier(): Notifier {
   const listeners = new Set<Listener>()
   return {

@@ -8,15 +8,15 @@ export function memoryStore(): ObjectStore {
   const objects = new Map<string, Uint8Array>()
   const folders = new Set<string>()
 
-  // Paths in byte order, brought up to date when somebody lists. A listing keeps the array it began with: arrays are
-  // replaced, never changed, so writing while listing disturbs nobody.
+  // Paths in byte order, brought up to date by a listing. A listing keeps the array it began with: arrays are
+  // replaced, never changed, so writing does not disturb a listing.
   let sorted: readonly string[] = []
   let added: string[] = []
   let removed = false
 
   function sortedPaths(): readonly string[] {
     if (removed) sorted = [...objects.keys()].sort()
-    // A sorted run with a short tail is what merge sort is quickest at: about one comparison for each object.
+    // A sorted list with a short tail is what merge sort is quickest at: about one comparison for each object.
     else if (added.length > 0) sorted = [...sorted, ...added].sort()
     added = []
     removed = false

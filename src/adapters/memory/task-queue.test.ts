@@ -4,5 +4,5 @@ import { MemoryTaskQueue } from './task-queue.ts'
 
 taskQueueConformance('a task queue in memory', async () => {
   const clock = new VirtualClock()
-  return { queue: new MemoryTaskQueue(clock), leaseMs: 1_000, pass: (ms) => clock.advance(ms) }
+  return { queue: new MemoryTaskQueue(clock), startWithinMs: 1_000, pass: (ms) => clock.advance(ms) }
 })

@@ -3,8 +3,8 @@ import type { QueuedTask, TaskPlace, TaskQueue } from '../../ports/task-queue.ts
 
 interface Entry {
   readonly task: QueuedTask
-  /** Ends the lease; undefined while nobody has it. */
-  endLease: (() => void) | undefined
+  /** Set while a worker has the task: keeps it from coming back when its time to begin is over. */
+  cancelReturn: (() => void) | undefined
 }
 
 /** Tasks that wait in this process. It holds nothing that the state does not: a new process enqueues everything again. */
@@ -20,19 +20,19 @@ export class MemoryTaskQueue implements TaskQueue {
   async enqueue(task: QueuedTask): Promise<'enqueued' | 'exists'> {
     const entries = this.#queues.get(task.queue) ?? new Map<string, Entry>()
     if (entries.has(task.attempt_id)) return 'exists'
-    this.#queues.set(task.queue, entries.set(task.attempt_id, { task, endLease: undefined }))
+    this.#queues.set(task.queue, entries.set(task.attempt_id, { task, cancelReturn: undefined }))
     this.#ring()
     return 'enqueued'
   }
 
-  async claim(queues: readonly string[] | undefined, count: number): Promise<QueuedTask[]> {
+  async take(queues: readonly string[] | undefined, count: number): Promise<QueuedTask[]> {
     const waiting: Entry[] = []
     for (const queue of queues === undefined ? this.#queues.keys() : new Set(queues)) {
-      for (const entry of this.#queues.get(queue)?.values() ?? []) if (entry.endLease === undefined) waiting.push(entry)
+      for (const entry of this.#queues.get(queue)?.values() ?? []) if (entry.cancelReturn === undefined) waiting.push(entry)
     }
-    const claimed = waiting.sort((a, b) => byUrgency(a.task, b.task)).slice(0, count)
-    for (const entry of claimed) this.#lease(entry)
-    return claimed.map(({ task }) => task)
+    const taken = waiting.sort((a, b) => byUrgency(a.task, b.task)).slice(0, count)
+    for (const entry of taken) this.#handOut(entry)
+    return taken.map(({ task }) => task)
   }
 
   async has({ queue, attempt_id }: TaskPlace): Promise<boolean> {
@@ -46,8 +46,8 @@ export class MemoryTaskQueue implements TaskQueue {
   async withdraw(runId: string): Promise<QueuedTask[]> {
     const withdrawn: QueuedTask[] = []
     for (const entries of this.#queues.values())
-      for (const { task, endLease } of entries.values())
-        if (endLease === undefined && task.run_id === runId) withdrawn.push(task)
+      for (const { task, cancelReturn } of entries.values())
+        if (cancelReturn === undefined && task.run_id === runId) withdrawn.push(task)
     for (const task of withdrawn) this.#remove(task)
     return withdrawn
   }
@@ -59,14 +59,14 @@ export class MemoryTaskQueue implements TaskQueue {
 
   #remove({ queue, attempt_id }: TaskPlace): void {
     const entries = this.#queues.get(queue)
-    entries?.get(attempt_id)?.endLease?.()
+    entries?.get(attempt_id)?.cancelReturn?.()
     entries?.delete(attempt_id)
     if (entries?.size === 0) this.#queues.delete(queue)
   }
 
-  #lease(entry: Entry): void {
-    entry.endLease = this.#clock.after(entry.task.leaseMs, () => {
-      entry.endLease = undefined
+  #handOut(entry: Entry): void {
+    entry.cancelReturn = this.#clock.after(entry.task.startWithinMs, () => {
+      entry.cancelReturn = undefined
       this.#ring()
     })
   }

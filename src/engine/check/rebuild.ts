@@ -3,12 +3,13 @@ import { sha256 } from '../../lib/hash.ts'
 import type { Registry } from '../../model/event.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { openJson } from '../ledger/checksummed-json.ts'
+import { readChecksummed } from '../ledger/checksummed-json.ts'
 import { checkLeads, type Leading, storeOfLeader } from '../ledger/leading.ts'
+import type { Damage } from '../ledger/read-segment.ts'
 import { decodeSegment } from '../ledger/segment.ts'
 import { type FileRef, getChecked } from '../parquet/checked.ts'
 import { numberOf, Paths, type Scope } from '../paths.ts'
-import { Compactor, type Problem } from '../publish/compactor.ts'
+import { Compactor } from '../publish/compactor.ts'
 import { readOrder } from '../publish/folded-segments.ts'
 import {
   boundaryOf,
@@ -45,7 +46,7 @@ export interface RebuildReport {
   readonly repaired: readonly string[]
   /** `recorded`: in the order in which the ledger was folded. `anew`: that order was lost, so by segment name. */
   readonly order: 'recorded' | 'anew'
-  readonly problems: readonly Problem[]
+  readonly problems: readonly Damage[]
 }
 
 /**
@@ -71,8 +72,8 @@ async function rebuildAll(options: RebuildOptions): Promise<RebuildReport> {
   return await foldAnew(options, paths, problems)
 }
 
-async function damagedSegments({ store, scope }: RebuildOptions, paths: Paths): Promise<Map<string, Problem>> {
-  const problems = new Map<string, Problem>()
+async function damagedSegments({ store, scope }: RebuildOptions, paths: Paths): Promise<Map<string, Damage>> {
+  const problems = new Map<string, Damage>()
   for await (const { path } of store.list(paths.ledger)) {
     const bytes = await store.get(path)
     const error = bytes && (await corruption(async () => void decodeSegment(bytes, path, scope)))
@@ -100,7 +101,7 @@ async function repair(
   options: RebuildOptions,
   paths: Paths,
   manifest: Manifest,
-  problems: Map<string, Problem>,
+  problems: Map<string, Damage>,
 ): Promise<string[] | undefined> {
   const { store, scope, registry, scratch } = options
   const repaired: string[] = []
@@ -129,7 +130,7 @@ async function repair(
   return repaired
 }
 
-/** Readers may still hold older manifests that are kept, so their files count too. One that cannot be read holds nobody. */
+/** Readers may still hold older manifests that are kept, so their files count too. No reader can hold one that cannot be read. */
 async function damagedFiles({ store, scope }: RebuildOptions, paths: Paths, newest: Manifest): Promise<Map<string, FileRef>> {
   const wanted = new Map<string, FileRef>()
   const boundary = await boundaryOf(store, paths)
@@ -151,7 +152,7 @@ async function damagedFiles({ store, scope }: RebuildOptions, paths: Paths, newe
   return wanted
 }
 
-async function foldAnew(options: RebuildOptions, paths: Paths, problems: Map<string, Problem>): Promise<RebuildReport> {
+async function foldAnew(options: RebuildOptions, paths: Paths, problems: Map<string, Damage>): Promise<RebuildReport> {
   const { store, scope } = options
   const start: Manifest = { ...genesis(scope), ...(await numbersAbove(options, paths)) }
   const report = await finish(options, await Compactor.at(options, start), [], 'anew', problems)
@@ -178,7 +179,7 @@ async function numbersAbove(
   }
   await corruption(async () => {
     const copy = await store.get(paths.manifestCopy)
-    if (copy !== undefined) known.push(openJson<Manifest>('manifest', copy, paths.manifestCopy))
+    if (copy !== undefined) known.push(readChecksummed<Manifest>('manifest', copy, paths.manifestCopy))
   })
   let epoch = 0
   let publish = 0
@@ -206,11 +207,11 @@ async function finish(
   compactor: Compactor,
   repaired: readonly string[],
   order: RebuildReport['order'],
-  problems: Map<string, Problem>,
+  problems: Map<string, Damage>,
 ): Promise<RebuildReport> {
   await compactor.catchUp({ settledToo: true })
   await compactor.publish({ kind: order === 'anew' ? 'base' : 'delta' })
-  for (const [path, problem] of compactor.problems) problems.set(path, problem)
+  for (const [path, damage] of compactor.damaged) problems.set(path, damage)
   const { number, watermarks } = compactor.manifest
   if (watermarks.segments === 0 && problems.size === 0) {
     throw new ServoError(

@@ -1,7 +1,8 @@
 import { ServoError } from '../../lib/error.ts'
 import type { Registry } from '../../model/event.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { decodeSegment, type Segment } from '../ledger/segment.ts'
+import { type LedgerPlace, readSegment } from '../ledger/read-segment.ts'
+import type { Segment } from '../ledger/segment.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { Compactor } from '../publish/compactor.ts'
 import { readOrder } from '../publish/folded-segments.ts'
@@ -13,7 +14,7 @@ export interface ReplayOptions {
   readonly store: ObjectStore
   readonly scope: Scope
   readonly registry: Registry
-  /** Holds what the replay itself must read again; small, because files nobody names any more are removed. */
+  /** Holds what the replay itself must read again; small, because files that no manifest names any more are removed. */
   readonly scratch: ObjectStore
   /** Sees every file as it is made. */
   readonly onFile: (path: string, bytes: Uint8Array) => Promise<void> | void
@@ -42,7 +43,7 @@ export async function replay(options: ReplayOptions, publishes: AsyncIterable<Or
   for await (const recorded of publishes) {
     for (let start = 0; start < recorded.segments.length; start += SEGMENTS_AT_ONCE) {
       const part = recorded.segments.slice(start, start + SEGMENTS_AT_ONCE)
-      await compactor.apply(await Promise.all(part.map((ulid) => readSegment(store, paths, scope, ulid))))
+      await compactor.apply(await Promise.all(part.map((ulid) => readFolded({ store, paths, scope }, ulid))))
     }
     await compactor.replay(recorded)
     const now = new Set([...directFiles(compactor.manifest)].map((file) => file.path))
@@ -55,16 +56,14 @@ export async function replay(options: ReplayOptions, publishes: AsyncIterable<Or
 
 const SEGMENTS_AT_ONCE = 64
 
-async function readSegment(store: ObjectStore, paths: Paths, scope: Scope, ulid: string): Promise<Segment> {
-  const path = paths.segment(ulid)
-  const bytes = await store.get(path)
-  if (bytes === undefined) {
-    throw new ServoError('corrupt', 'segment_missing', `${path} is gone, but it was folded`, {
-      hint: 'Restore it from a backup: the ledger is the truth and cannot be made anew.',
-      facts: { path },
-    })
-  }
-  return { ulid, events: decodeSegment(bytes, path, scope) }
+async function readFolded(ledger: LedgerPlace, ulid: string): Promise<Segment> {
+  const segment = await readSegment(ledger, ulid)
+  if (segment !== undefined) return segment
+  const path = ledger.paths.segment(ulid)
+  throw new ServoError('corrupt', 'segment_missing', `${path} is gone, but it was folded`, {
+    hint: 'Restore it from a backup: the ledger is the truth and cannot be made anew.',
+    facts: { path },
+  })
 }
 
 const stoppedClock = { now: () => 0, monotonic: () => 0 }

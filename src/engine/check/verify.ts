@@ -8,17 +8,17 @@ import { parkedEvents } from '../../model/system-tables.ts'
 import type { AnyRow } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { allTables } from '../fold/state.ts'
-import { openJson } from '../ledger/checksummed-json.ts'
+import { readChecksummed } from '../ledger/checksummed-json.ts'
 import { isSettled } from '../ledger/days.ts'
+import type { Damage } from '../ledger/read-segment.ts'
 import { decodeSegment } from '../ledger/segment.ts'
 import { type FileRef, getChecked } from '../parquet/checked.ts'
 import { decodeRows, storedColumns } from '../parquet/parquet.ts'
 import { Paths, type Scope, segmentUlid } from '../paths.ts'
-import type { Problem } from '../publish/compactor.ts'
-import { removedKeysOf } from '../publish/draft.ts'
 import { readOrder } from '../publish/folded-segments.ts'
 import { boundaryOf, decodeManifest, directFiles, genesis, type Manifest, manifestNumbers } from '../publish/manifest.ts'
 import { listPages, readEntries } from '../publish/page-list.ts'
+import { removedKeysOf } from '../publish/removed-keys.ts'
 import { recordedPublishes, replay } from './replay.ts'
 
 export interface VerifyOptions {
@@ -37,7 +37,7 @@ export interface VerifyReport {
   readonly segments: number
   readonly events: number
   readonly files: number
-  readonly problems: readonly Problem[]
+  readonly problems: readonly Damage[]
   /** Segments that the newest manifest does not cover yet. Normal while something runs. */
   readonly unfolded: readonly string[]
   /** Facts that wait for others. */
@@ -55,7 +55,7 @@ export async function verify(options: VerifyOptions): Promise<VerifyReport> {
 class Verification {
   readonly #options: VerifyOptions
   readonly #paths: Paths
-  readonly #problems = new Map<string, Problem>()
+  readonly #problems = new Map<string, Damage>()
   readonly #checked = new Set<string>()
   readonly #relaid: string[] = []
   #events = 0
@@ -112,7 +112,7 @@ class Verification {
     const copy = this.#paths.manifestCopy
     await this.#try(copy, async () => {
       const bytes = await store.get(copy)
-      if (bytes !== undefined) openJson('manifest', bytes, copy)
+      if (bytes !== undefined) readChecksummed('manifest', bytes, copy)
     })
     for (let i = 1; i < manifests.length; i++) {
       const [before, after] = [manifests[i - 1] as Manifest, manifests[i] as Manifest]

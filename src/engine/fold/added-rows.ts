@@ -18,7 +18,7 @@ export class ColdTable implements ColdRows {
   readonly table: Table
   /** Since the last base. */
   recent = new Map<string, AnyRow>()
-  /** How often a row has been added or changed, for whoever keeps something that is made of them. */
+  /** How often a row has been added or changed, for a cache that is made of them. */
   changes = 0
   /** Of those, what changed since the last publish. */
   readonly dirty = new Set<string>()
@@ -76,6 +76,11 @@ export class ColdTable implements ColdRows {
   *rows(): Iterable<AnyRow> {
     if (this.#parent !== undefined) yield* this.#parent.rows()
     yield* this.recent.values()
+  }
+
+  /** The rows that changed since the last publish. */
+  changed(): AnyRow[] {
+    return [...this.dirty].flatMap((key) => this.recent.get(key) ?? [])
   }
 
   /** What the store holds for a key that the next folds may look up. */

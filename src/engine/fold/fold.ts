@@ -70,15 +70,14 @@ export class Folder {
   reads(envelopes: Iterable<Envelope>): Read[] {
     const reads: Read[] = []
     for (const envelope of envelopes) this.#readsOf(envelope, reads)
-    for (const parked of this.#state.hotTable(parkedEvents).all()) this.#readsOf(parked['envelope'] as Envelope, reads)
+    for (const parked of this.#state.hot(parkedEvents).all()) this.#readsOf(envelopeIn(parked), reads)
     return reads
   }
 
   /** Tries everything again that an earlier version of Servo did not understand and this one does. */
   retryUnknown(): void {
-    for (const parked of [...this.#state.hotTable(parkedEvents).all()]) {
-      if (parked['reason'] !== 'waiting' && !isVerdict(this.#read(parked['envelope'] as Envelope)))
-        this.#woken.push(parked['subject'] as string)
+    for (const parked of [...this.#state.hot(parkedEvents).all()]) {
+      if (parked.reason !== 'waiting' && !isVerdict(this.#read(envelopeIn(parked)))) this.#woken.push(parked.subject)
     }
     this.#retryParked()
   }
@@ -157,7 +156,7 @@ export class Folder {
       event_type: envelope.event_type,
       reason,
       envelope,
-      // Clocks disagree, and ids with them: whoever came first shall be tried first, also by a process that starts anew.
+      // Clocks disagree, and ids with them: the event that came first shall be tried first, also by a process that starts anew.
       parked_at: queue === undefined ? received : Math.max(received, queue.last + 1),
       row_version: envelope.event_id,
     }
@@ -190,20 +189,25 @@ export class Folder {
       if (next === undefined) return
       const { subject, event_id } = next
       if (parked.get(subject, event_id) !== next) continue
-      const verdict = this.#attempt(next.envelope as Envelope)
+      const envelope = envelopeIn(next)
+      const verdict = this.#attempt(envelope)
       if (verdict.kind === 'parked' && verdict.on === subject) continue
       parked.remove(subject, event_id)
       this.#queues.delete(subject)
-      if (verdict.kind === 'parked') this.#park(next.envelope as Envelope, verdict)
+      if (verdict.kind === 'parked') this.#park(envelope, verdict)
     }
   }
 }
 
-function enqueue(queue: Queue, { parked_at, envelope }: Parked): void {
-  queue.last = Math.max(queue.last, parked_at)
-  const { idempotency_key: key } = envelope as Envelope
-  queue.facts.set(key, [...(queue.facts.get(key) ?? []), envelope as Envelope])
+function enqueue(queue: Queue, parked: Parked): void {
+  queue.last = Math.max(queue.last, parked.parked_at)
+  const envelope = envelopeIn(parked)
+  const { idempotency_key: key } = envelope
+  queue.facts.set(key, [...(queue.facts.get(key) ?? []), envelope])
 }
+
+/** The event of a parked row. It was checked when its segment was read or made; the column holds any JSON. */
+const envelopeIn = (parked: Readonly<Parked>): Envelope => parked.envelope as Envelope
 
 const latestFirst = (a: Parked, b: Parked): number => b.parked_at - a.parked_at || (a.event_id < b.event_id ? 1 : -1)
 

@@ -20,7 +20,7 @@ export function retentionCutoff(table: Table, retention: Retention, nowMs: numbe
   const column = table.storage.kind === 'cold' ? table.storage.expiresBy : undefined
   if (days === undefined || column === undefined) return undefined
   const cutoff = nowMs - days * DAY_MS
-  return (row) => row[column] === null || (row[column] as number) >= cutoff
+  return (row) => row[column] === null || row[column] >= cutoff
 }
 
 /** Per table: the publish before which sealed history is too old to keep. Only moves forward, and reads only what it passes. */

@@ -1,3 +1,4 @@
+import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { KeyPart } from '../../model/rows.ts'
@@ -7,11 +8,18 @@ import type { AnyRow, MergeGroup, Table } from '../../model/table.ts'
 export type KeyTuple = readonly KeyPart[]
 
 export function keyOf(table: Pick<Table, 'key'>, row: AnyRow): KeyPart[] {
-  return table.key.map((name) => row[name] as KeyPart)
+  return table.key.map((name) => row[name])
+}
+
+/** The column that a table's key begins with. */
+export function firstOfKey(table: Pick<Table, 'name' | 'key'>): string {
+  const [first] = table.key
+  assert(first !== undefined, `${table.name} has no key`)
+  return first
 }
 
 /** A key as text: for messages, and for maps by key. */
-export function keyText(key: KeyTuple): string {
+export function keyText(key: readonly unknown[]): string {
   return JSON.stringify(key)
 }
 
@@ -23,9 +31,18 @@ export function compareParts(a: KeyPart, b: KeyPart): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
+/** The same for values of a column that is part of a key: text or numbers, and all of one kind. */
+export function compareKeyParts(a: unknown, b: unknown): number {
+  if (typeof a === 'string' && typeof b === 'string') return compareParts(a, b)
+  return compareParts(Number(a), Number(b))
+}
+
 export function compareTuples(a: KeyTuple, b: KeyTuple): number {
   for (let i = 0; i < a.length; i++) {
-    const order = compareParts(a[i] as KeyPart, b[i] as KeyPart)
+    const left = a[i]
+    const right = b[i]
+    if (left === undefined || right === undefined) return 0
+    const order = compareParts(left, right)
     if (order !== 0) return order
   }
   return 0
@@ -131,9 +148,10 @@ function compareValues(a: unknown, b: unknown): number {
   if (a === b) return 0
   if (isNull(a)) return isNull(b) ? 0 : -1
   if (isNull(b)) return 1
-  return typeof a === typeof b && typeof a !== 'object'
-    ? compareParts(a as KeyPart, b as KeyPart)
-    : compareParts(canonicalJson(a), canonicalJson(b))
+  if (typeof a === 'string' && typeof b === 'string') return compareParts(a, b)
+  if (typeof a === 'number' && typeof b === 'number') return compareParts(a, b)
+  if (typeof a === 'boolean' && typeof b === 'boolean') return compareParts(Number(a), Number(b))
+  return compareParts(canonicalJson(a), canonicalJson(b))
 }
 
 function isNull(value: unknown): value is null | undefined {

@@ -6,6 +6,7 @@ import { systemTables } from '../../model/system-tables.ts'
 import type { AnyRow, RowOf, Table } from '../../model/table.ts'
 import { ColdTable } from './added-rows.ts'
 import { HotTable } from './hot-rows.ts'
+import { firstOfKey } from './row-merge.ts'
 
 /** All tables of a registry, the engine's own included. */
 export const allTables = (registry: Registry): readonly Table[] => [...registry.tables, ...systemTables]
@@ -40,11 +41,12 @@ export class State implements Rows {
   }
 
   hot<C extends Columns>(table: Table<C>): HotRows<RowOf<C>> {
-    return this.hotTable(table as unknown as Table) as unknown as HotRows<RowOf<C>>
+    // Tables hold rows of every shape; the rows of a table have its columns.
+    return this.hotTable(table) as unknown as HotRows<RowOf<C>>
   }
 
   cold<C extends Columns>(table: Table<C>): ColdRows<RowOf<C>> {
-    return this.coldTable(table as unknown as Table) as unknown as ColdRows<RowOf<C>>
+    return this.coldTable(table) as unknown as ColdRows<RowOf<C>>
   }
 
   hotTable(table: Table): HotTable {
@@ -67,12 +69,13 @@ export class State implements Rows {
   }
 
   /** Owners that have ended and are still in memory. */
-  *ended(): Iterable<{ owner: Table; row: AnyRow; state: string; at: number }> {
+  *ended(): Iterable<{ owner: Table; ownerId: string; row: AnyRow; state: string; at: number }> {
     for (const ownerName of this.sealed.keys()) {
       const owner = this.tableNamed(ownerName)
+      const id = firstOfKey(owner)
       for (const row of this.hotTable(owner).all()) {
-        const ended = owner.ended?.(row as never)
-        if (ended !== undefined) yield { owner, row, ...ended }
+        const ended = owner.ended?.(row as RowOf<Columns>)
+        if (ended !== undefined) yield { owner, ownerId: row[id], row, ...ended }
       }
     }
   }

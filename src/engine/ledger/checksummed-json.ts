@@ -6,19 +6,19 @@ import { canonicalJson } from '../../lib/json.ts'
  * JSON that carries its own checksum: `{"<name>":<canonical value>,"sha256":"<of the value's text>"}`. Readable with
  * any tool, and no byte of it can change unseen: the frame is fixed, the rest is hashed.
  */
-export function sealJson(name: string, value: unknown): Uint8Array {
-  return sealText(name, canonicalJson(value))
+export function checksummedJson(name: string, value: unknown): Uint8Array {
+  return checksummedText(name, canonicalJson(value))
 }
 
 /** The same for a value whose canonical text is known already. */
-export function sealText(name: string, body: string): Uint8Array {
+export function checksummedText(name: string, body: string): Uint8Array {
   return Buffer.from(`{"${name}":${body},"sha256":"${sha256(body)}"}`)
 }
 
 const TAIL = ',"sha256":"'.length + 64 + '"}'.length
 
-/** The value of sealed JSON; refuses anything that is not exactly what was written. */
-export function openJson<T>(name: string, bytes: Uint8Array, path: string): T {
+/** The value of such JSON; refuses anything that is not exactly what was written. */
+export function readChecksummed<T>(name: string, bytes: Uint8Array, path: string): T {
   const head = `{"${name}":`
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const body = text.subarray(head.length, -TAIL)
@@ -32,12 +32,12 @@ export function openJson<T>(name: string, bytes: Uint8Array, path: string): T {
 /**
  * The same for an object of several members, given as the text between its braces: `{<members>,"sha256":"<of {<members>}>"}`.
  */
-export function sealMembers(members: string): Uint8Array {
+export function checksummedMembers(members: string): Uint8Array {
   return Buffer.from(`{${members},"sha256":"${sha256(`{${members}}`)}"}`)
 }
 
 /** The members of such an object. */
-export function openMembers<T>(bytes: Uint8Array, path: string): T {
+export function readChecksummedMembers<T>(bytes: Uint8Array, path: string): T {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const object = text.length > TAIL ? Buffer.concat([text.subarray(0, -TAIL), CLOSING]) : CLOSING
   if (!text.subarray(-TAIL).equals(Buffer.from(`,"sha256":"${sha256(object)}"}`))) {
@@ -52,7 +52,7 @@ function parsed<T>(text: Buffer, path: string): T {
   try {
     return JSON.parse(text.toString('utf8')) as T
   } catch (error) {
-    // Anybody can compute a checksum; one such file must not stop those who read the others.
+    // A right checksum proves no JSON; one such file must not stop the reading of others.
     throw damaged('not_json', path, 'it is not JSON', error)
   }
 }

@@ -6,11 +6,11 @@ export interface Consumed {
 }
 
 /** The names of those that have one: the others are not in the ledger yet. */
-export const namesSoFar = (consumed: readonly Consumed[]): string[] => consumed.flatMap(({ ulid }) => ulid ?? [])
+export const segmentNamesSoFar = (consumed: readonly Consumed[]): string[] => consumed.flatMap(({ ulid }) => ulid ?? [])
 
 /** The names of segments that are durable. */
-export function namesOf(consumed: readonly Consumed[]): string[] {
-  const names = namesSoFar(consumed)
+export function segmentNames(consumed: readonly Consumed[]): string[] {
+  const names = segmentNamesSoFar(consumed)
   assert(names.length === consumed.length, 'a segment that is to be published has no name')
   return names
 }

@@ -5,7 +5,7 @@ import { daysOf, daysToClose, includesDay, withDays } from './days.ts'
 
 /**
  * Which days of the ledger the leader knows, and how they go from open to closed to settled. Once a manifest that closes a day is
- * durable, the day is looked at for the last time: whoever writes to it later looks for such a manifest before acknowledging.
+ * durable, the day is looked at for the last time: a process that writes to it later looks for such a manifest before it acknowledges.
  */
 export class DayClosing {
   /** Days of which the ledger has a folder, and that are not settled. */

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, toMs, utcDay } from '../../lib/time.ts'
+import { DAY_MS, HOUR_MS, isUtcDay, toMs, utcDay } from '../../lib/time.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Paths } from '../paths.ts'
 import type { Manifest } from '../publish/manifest.ts'
@@ -61,10 +61,12 @@ export function daysToClose(manifest: Manifest, known: Iterable<string>, nowMs: 
   const closing = [...known].filter((day) => isOver(day) && isOpen(day))
   if (closing.length === 0) return []
   const ranges = withDays([...closed_days, ...settled_days], closing)
-  for (let i = 1; i < ranges.length; i++) {
-    const [[, last], [first]] = [ranges[i - 1] as DayRange, ranges[i] as DayRange]
-    if ((startOf(first) - startOf(last)) / DAY_MS - 1 > MAX_GAP_DAYS) continue
-    for (let day = dayAfter(last); day < first && isOver(day); day = dayAfter(day)) closing.push(day)
+  let before: string | undefined
+  for (const [first, last] of ranges) {
+    if (before !== undefined && (startOf(first) - startOf(before)) / DAY_MS - 1 <= MAX_GAP_DAYS) {
+      for (let day = dayAfter(before); day < first && isOver(day); day = dayAfter(day)) closing.push(day)
+    }
+    before = last
   }
   return closing
 }
@@ -72,11 +74,9 @@ export function daysToClose(manifest: Manifest, known: Iterable<string>, nowMs: 
 /** The days that the ledger has folders of. */
 export async function foldersOfDays(store: ObjectStore, paths: Paths): Promise<string[]> {
   const days: string[] = []
-  for await (const name of store.folders(paths.ledger)) if (DAY.test(name)) days.push(name)
+  for await (const name of store.folders(paths.ledger)) if (isUtcDay(name)) days.push(name)
   return days
 }
-
-const DAY = /^\d{4}-\d{2}-\d{2}$/
 
 /** Days that are listed side by side. */
 const LISTED_TOGETHER = 16
@@ -97,24 +97,18 @@ export async function* unsettledPaths(
   }
   const isWanted = (day: string): boolean => !isSettled(manifest, day)
   const first = known.filter(isWanted)
-  const [folders, ...listed] = await Promise.all([
-    foldersOfDays(store, paths),
-    ...first.map((day) => pathsOf(store, paths, day)),
-  ])
-  const found = new Map(first.map((day, i) => [day, listed[i] as string[]]))
+  const found = new Map<string, string[]>()
+  const list = async (day: string): Promise<void> => void found.set(day, await pathsOfDay(store, paths, day))
+  const [folders] = await Promise.all([foldersOfDays(store, paths), ...first.map(list)])
   const others = folders.filter((day) => isWanted(day) && !found.has(day))
   for (let start = 0; start < others.length; start += LISTED_TOGETHER) {
-    const days = others.slice(start, start + LISTED_TOGETHER)
-    const lists = await Promise.all(days.map((day) => pathsOf(store, paths, day)))
-    days.forEach((day, i) => {
-      found.set(day, lists[i] as string[])
-    })
+    await Promise.all(others.slice(start, start + LISTED_TOGETHER).map(list))
   }
-  for (const day of [...found.keys()].sort()) yield* found.get(day) as string[]
+  for (const day of [...found.keys()].sort()) yield* found.get(day) ?? []
 }
 
 /** The paths in the folder of one day. */
-export async function pathsOf(store: ObjectStore, paths: Paths, day: string): Promise<string[]> {
+export async function pathsOfDay(store: ObjectStore, paths: Paths, day: string): Promise<string[]> {
   const found: string[] = []
   for await (const { path } of store.list(paths.day(day))) found.push(path)
   return found

@@ -10,21 +10,49 @@ export interface HearingOptions {
   readonly compactor: Compactor
   readonly scope: Scope
   readonly clock: AlarmClock
-  /** Absent where nobody else is expected to write: then the ledger is looked at only before acting on what did not happen. */
+  /** Absent where no other process is expected to write: then the ledger is looked at only before acting on what did not happen. */
   readonly notifier?: Notifier | undefined
   /** How often the ledger is looked at where not everything is heard of. */
   readonly lookEveryMs?: number | undefined
-  /** Something of others was folded, or it is known now that there is nothing. */
+  /** Something of other processes was folded, or it is known now that there is nothing. */
   readonly onCaughtUp: () => void
   /** The ledger could not be read. It is tried again. */
   readonly onTrouble: (error: unknown) => void
 }
 
 const LOOK_EVERY_MS = 10 * SECOND_MS
-/** What could not be read, or may have been missed, is looked for again after this long: nobody will tell of it a second time. */
+/** What could not be read, or may have been missed, is looked for again after this long: it will not be announced a second time. */
 const READ_AGAIN_MS = SECOND_MS
 
-/** How the leader learns what other processes wrote, and how far behind it is. */
+/** When the ledger was last looked at, and whether that was since something may have gone unheard. */
+class LastLook {
+  at: number
+  /** Since when something may have gone unheard; undefined once a look that began later is over. */
+  #missedAt: number | undefined
+
+  constructor(now: number) {
+    this.at = now
+  }
+
+  get mayHaveMissed(): boolean {
+    return this.#missedAt !== undefined
+  }
+
+  missed(now: number): void {
+    this.#missedAt = now
+  }
+
+  /** A look that began then is over. What was missed while it was under way may lie where it had been already. */
+  over(began: number): void {
+    this.at = began
+    if (this.#missedAt !== undefined && this.#missedAt < began) this.#missedAt = undefined
+  }
+}
+
+/**
+ * How the leader learns what other processes wrote, and how far behind it is. Two things go on side by side, each once at a time: it
+ * reads the segments it heard of, and looks at the ledger where it may not hear of all. Once it is closed, neither begins again.
+ */
 export class Hearing {
   readonly #options: HearingOptions
   readonly #paths: Paths
@@ -33,19 +61,17 @@ export class Hearing {
   #listening: Listening | undefined
   #reading: Promise<void> | undefined
   #looking: Promise<void> | undefined
-  #lookedAt: number
-  /** Since when something may have gone unheard; undefined once a look that began later is over. */
-  #missedAt: number | undefined
+  readonly #lastLook: LastLook
   #cancelLook: (() => void) | undefined
   #closed = false
 
   private constructor(options: HearingOptions) {
     this.#options = options
     this.#paths = new Paths(options.scope)
-    this.#lookedAt = options.clock.monotonic()
+    this.#lastLook = new LastLook(options.clock.monotonic())
   }
 
-  /** Begins to listen, then looks once: nothing is written between the two that nobody hears of. */
+  /** Begins to listen, then looks once: nothing that is written between the two goes unheard. */
   static async open(options: HearingOptions): Promise<Hearing> {
     const hearing = new Hearing(options)
     hearing.#listening = await options.notifier?.listen({
@@ -55,7 +81,7 @@ export class Hearing {
     try {
       const began = options.clock.monotonic()
       await options.compactor.catchUp()
-      hearing.#lookedAt = began
+      hearing.#lastLook.over(began)
     } catch (error) {
       hearing.close()
       throw error
@@ -65,13 +91,13 @@ export class Hearing {
   }
 
   /**
-   * The age of the oldest segment that is in the ledger and not folded, as far as anybody can tell: of those heard of, and where
+   * The age of the oldest segment that is in the ledger and not folded, as far as can be told: of those heard of, and where
    * not everything is heard of, the time since the last look if that is long ago. Damaged segments do not count.
    */
   get lagMs(): number {
     const { clock } = this.#options
     const [now, measured] = [clock.now(), clock.monotonic()]
-    let lag = this.#isLookDue ? measured - this.#lookedAt : 0
+    let lag = this.#isLookDue ? measured - this.#lastLook.at : 0
     for (const [ulid, heardAt] of this.#unread) lag = Math.max(lag, now - ulidTime(ulid), measured - heardAt)
     return lag
   }
@@ -104,13 +130,13 @@ export class Hearing {
 
   get #isLookDue(): boolean {
     const { clock, lookEveryMs = LOOK_EVERY_MS } = this.#options
-    if (this.#missedAt !== undefined) return true
-    return this.#listening?.hearsEverything !== true && clock.monotonic() - this.#lookedAt > lookEveryMs
+    if (this.#lastLook.mayHaveMissed) return true
+    return this.#listening?.hearsEverything !== true && clock.monotonic() - this.#lastLook.at > lookEveryMs
   }
 
   #missed(): void {
     if (this.#closed) return
-    this.#missedAt = this.#options.clock.monotonic()
+    this.#lastLook.missed(this.#options.clock.monotonic())
     void this.look()
   }
 
@@ -129,7 +155,7 @@ export class Hearing {
       while (this.#unread.size > 0 && !this.#closed) {
         const ulids = [...this.#unread.keys()]
         await compactor.applyPaths(ulids.map((ulid) => this.#paths.segment(ulid)))
-        // What cannot be read is reported elsewhere; it holds nobody up.
+        // What cannot be read is reported elsewhere; it holds up nothing.
         for (const ulid of ulids) this.#unread.delete(ulid)
         if (!this.#closed) onCaughtUp()
       }
@@ -147,9 +173,7 @@ export class Hearing {
     const began = clock.monotonic()
     try {
       await compactor.catchUp()
-      this.#lookedAt = began
-      // What was missed while this look was under way may lie where it had been already.
-      if (this.#missedAt !== undefined && this.#missedAt < began) this.#missedAt = undefined
+      this.#lastLook.over(began)
       for (const [ulid, heardAt] of this.#unread) if (heardAt <= began) this.#unread.delete(ulid)
       if (!this.#closed) onCaughtUp()
     } catch (error) {
@@ -157,15 +181,15 @@ export class Hearing {
     }
   }
 
-  /** Where others write and not everything is heard of, the ledger is looked at from time to time. */
+  /** Where other processes write and not everything is heard of, the ledger is looked at from time to time. */
   #scheduleLook(): void {
     const { clock, notifier, lookEveryMs = LOOK_EVERY_MS } = this.#options
     this.#cancelLook?.()
     this.#cancelLook = undefined
     if (this.#closed || notifier === undefined) return
-    this.#cancelLook = clock.after(this.#missedAt === undefined ? lookEveryMs : READ_AGAIN_MS, () => {
+    this.#cancelLook = clock.after(this.#lastLook.mayHaveMissed ? READ_AGAIN_MS : lookEveryMs, () => {
       // Costs nothing where everything is heard of, but that may end.
-      if (this.#listening?.hearsEverything === true && this.#missedAt === undefined) this.#scheduleLook()
+      if (this.#listening?.hearsEverything === true && !this.#lastLook.mayHaveMissed) this.#scheduleLook()
       else void this.look()
     })
   }

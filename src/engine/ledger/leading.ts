@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 /** What a leader asks before it acts. */
 export type Leading = Pick<HeldLease, 'isHeld' | 'confirm'>
 
-/** Throws `deposed` if somebody else leads now. Costs nothing while the lease is held for sure. */
+/** Throws `deposed` if another process leads now. Costs nothing while the lease is held for sure. */
 export async function checkLeads(lease: Leading | undefined): Promise<void> {
   if (lease === undefined || lease.isHeld || (await lease.confirm())) return
   throw deposed()

@@ -50,6 +50,9 @@ interface Group {
 /**
  * Appends events, durably. One write is in flight at a time; whatever arrives meanwhile becomes the next segment, so
  * that an idle ledger adds no latency and a busy one makes fewer, larger segments by itself.
+ *
+ * For processes that append without leading. The product has none yet: the leader appends through its `Loop`, and tests and benches
+ * use this to be such a process. API processes beside the leader will.
  */
 export class Ledger {
   readonly #options: LedgerOptions
@@ -105,7 +108,7 @@ export class Ledger {
     try {
       this.#options.onDurable?.(segment)
     } catch {
-      // The segment is durable, so its appends succeed. Whoever failed to listen finds it by listing.
+      // The segment is durable, so its appends succeed. A listener that failed finds it by listing.
     }
   }
 

@@ -28,13 +28,13 @@ export const sizeLimits: SizeLimits = { maxEventBytes: 1 << 20, maxSegmentBytes:
 export interface Minted {
   readonly events: readonly Envelope[]
   /** The same with what each was checked with. */
-  readonly made: readonly Made[]
+  readonly checked: readonly CheckedEvent[]
   readonly texts: readonly string[]
   readonly bytes: number
 }
 
 /** An event that was made in this process, and the definition it was checked with. */
-export interface Made {
+export interface CheckedEvent {
   readonly event: Envelope
   readonly definition: EventDefinition
 }
@@ -42,14 +42,19 @@ export interface Made {
 /** Checks events against their definitions and makes them ready to be written. If one is bad, none is made. */
 export function mintEvents(options: MintOptions, limits: SizeLimits, events: readonly NewEvent[]): Minted {
   if (events.length === 0) throw new ServoError('invalid', 'empty_append', 'an append needs at least one event')
-  const minted = { events: [] as Envelope[], made: [] as Made[], texts: [] as string[], bytes: 0 }
+  const minted: { -readonly [K in keyof Minted]: Minted[K] extends readonly (infer T)[] ? T[] : Minted[K] } = {
+    events: [],
+    checked: [],
+    texts: [],
+    bytes: 0,
+  }
   for (const newEvent of events) {
     const event = envelopeOf(options, newEvent)
     const text = envelopeText(event)
     const bytes = Buffer.byteLength(text)
     if (bytes > limits.maxEventBytes) throw tooLarge(`a ${event.event_type} event`, bytes, limits.maxEventBytes)
     minted.events.push(event)
-    minted.made.push({ event, definition: newEvent.definition })
+    minted.checked.push({ event, definition: newEvent.definition })
     minted.texts.push(text)
     minted.bytes += bytes + 1
   }
@@ -119,7 +124,7 @@ function badPayload(definition: EventDefinition, path: readonly PropertyKey[], w
 }
 
 /**
- * Where the input has something that checking it left out: a misspelt field would be a fact that nobody recorded. What
+ * Where the input has something that checking it left out: a misspelt field would be a fact that is on no record. What
  * was passed through unseen is copied on the way, because a caller that changes it later must not change what is folded.
  */
 function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefined {

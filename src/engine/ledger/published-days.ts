@@ -5,7 +5,7 @@ import { genesis, newestManifest } from '../publish/manifest.ts'
 import { openDayFrom } from './days.ts'
 import type { WritableDays } from './segment-writer.ts'
 
-/** Which days of the ledger are open, for a writer in another process than the leader: as the newest manifest has it. */
+/** Which days of the ledger are open, for a writer in another process than the leader (see `Ledger`): as the newest manifest has it. */
 export class PublishedDays implements WritableDays {
   readonly #options: { readonly store: ObjectStore; readonly scope: Scope; readonly clock: Clock }
   readonly #paths: Paths

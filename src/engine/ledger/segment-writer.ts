@@ -1,9 +1,11 @@
+import { assert } from '../../lib/assert.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { MINUTE_MS, utcDay } from '../../lib/time.ts'
 import { type UlidSource, ulidAfter, ulidAt, ulidTime } from '../../lib/ulid.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Paths } from '../paths.ts'
+import { createOwn, holds } from './create-own.ts'
 import { startOfDay } from './days.ts'
 import { encodeSegment } from './segment.ts'
 
@@ -12,7 +14,7 @@ export interface Batch {
   readonly texts: readonly string[]
 }
 
-/** Who has something to write. The writer asks it for the next batch when the one before is durable. */
+/** What a writer writes for: it is asked for the next batch when the one before is durable. */
 export interface SegmentOwner<B extends Batch> {
   /** Awaited before the first batch is taken and after each write: what came meanwhile goes into the next one. */
   prepare?(): Promise<void>
@@ -22,7 +24,7 @@ export interface SegmentOwner<B extends Batch> {
   named?(batch: B, ulid: string): void
   /** The batch is durable under this name. */
   written(batch: B, ulid: string): void
-  /** The batch was given up. An attempt of which nobody heard may have got through. */
+  /** The batch was given up. An attempt whose answer was lost may have got through. */
   failed(batch: B, error: unknown): void
 }
 
@@ -44,7 +46,7 @@ export interface SegmentWriterOptions {
   readonly maxAttempts?: number
 }
 
-/** A name this old may lie where nobody expects anything new any more. */
+/** A name this old may lie where no reader expects anything new any more. */
 export const REMINT_AFTER_MS = MINUTE_MS
 /** Before a write, what was learnt a while ago will do: it only saves writing twice. After it, only what is so now counts. */
 const LEARN_EVERY_MS = MINUTE_MS
@@ -52,17 +54,28 @@ const MAX_ATTEMPTS = 5
 
 type Outcome = { readonly ulid: string } | { readonly error: unknown }
 
+type WriterState = 'idle' | 'preparing' | 'writing'
+
+/** Where each state may lead. Whatever an owner throws ends in `idle`. */
+const transitions: Record<WriterState, readonly WriterState[]> = {
+  idle: ['preparing'],
+  preparing: ['writing', 'idle'],
+  writing: ['preparing', 'idle'],
+}
+
 /**
- * Writes segments for everybody who appends, and keeps the laws of the ledger: one write is in flight, in order; a write with
+ * Writes segments for every process that appends, and keeps the laws of the ledger: one write is in flight, in order; a write with
  * an unknown outcome is tried again under the same name with the same bytes; finding those bytes there is success, finding
  * others means a new name; no name is written that is older than a minute, and nothing counts as written in a day that is closed.
+ *
+ * It is `idle` until it is woken; then it is `preparing` while its owner gets ready or hears of a write, and `writing` while a segment
+ * is on its way to the store, by turns until the owner has no more.
  */
 export class SegmentWriter<B extends Batch> {
   readonly #options: SegmentWriterOptions
   readonly #owner: SegmentOwner<B>
   #running = Promise.resolve()
-  #isBusy = false
-  #isWriting = false
+  #state: WriterState = 'idle'
   #lastName = ''
 
   constructor(options: SegmentWriterOptions, owner: SegmentOwner<B>) {
@@ -72,18 +85,18 @@ export class SegmentWriter<B extends Batch> {
 
   /** True while a segment is being written at this moment. */
   get isWriting(): boolean {
-    return this.#isWriting
+    return this.#state === 'writing'
   }
 
-  /** True until there is nothing more to write and everybody has heard. */
+  /** True until there is nothing more to write and the owner has heard of all of it. */
   get isBusy(): boolean {
-    return this.#isBusy
+    return this.#state !== 'idle'
   }
 
   /** There may be something to write. */
   wake(): void {
-    if (this.#isBusy) return
-    this.#isBusy = true
+    if (this.#state !== 'idle') return
+    this.#enter('preparing')
     this.#running = this.#run()
   }
 
@@ -98,9 +111,9 @@ export class SegmentWriter<B extends Batch> {
       if (this.#owner.prepare !== undefined) await this.#owner.prepare()
       for (let writing = this.#begin(); writing !== undefined; ) {
         const outcome = await writing.outcome
-        this.#isWriting = false
+        this.#enter('preparing')
         await this.#owner.prepare?.()
-        // The disk has its next before anybody hears of this one: what they do then takes as long as a write.
+        // The disk has its next before the owner hears of this one: what the owner does then takes as long as a write.
         const next = 'ulid' in outcome ? this.#begin() : undefined
         if ('ulid' in outcome) this.#owner.written(writing.batch, outcome.ulid)
         else this.#owner.failed(writing.batch, outcome.error)
@@ -108,14 +121,19 @@ export class SegmentWriter<B extends Batch> {
         writing = next ?? this.#begin()
       }
     } finally {
-      this.#isBusy = false
+      this.#enter('idle')
     }
+  }
+
+  #enter(next: WriterState): void {
+    assert(transitions[this.#state].includes(next), `a writer that is ${this.#state} does not become ${next}`)
+    this.#state = next
   }
 
   #begin(): { batch: B; outcome: Promise<Outcome> } | undefined {
     const batch = this.#owner.take()
     if (batch === undefined) return undefined
-    this.#isWriting = true
+    this.#enter('writing')
     const outcome = this.#write(batch).then(
       (ulid) => ({ ulid }),
       (error: unknown) => ({ error }),
@@ -132,7 +150,7 @@ export class SegmentWriter<B extends Batch> {
       try {
         if (named !== undefined && (await this.#isStale(named))) named = undefined
         if (named === undefined) {
-          // For who closes days itself there is nothing to learn, and the first write goes out at once.
+          // The leader closes days itself and has nothing to learn, so that its first write goes out at once.
           if (days.learn !== undefined) await days.learn(LEARN_EVERY_MS)
           named = this.#name(batch)
         }
@@ -151,13 +169,13 @@ export class SegmentWriter<B extends Batch> {
   /** Whether a name is too old to be written. An earlier try may have got through unheard: then this is where the segment is. */
   async #isStale(named: Named): Promise<boolean> {
     if (this.#options.clock.now() - ulidTime(named.ulid) <= REMINT_AFTER_MS) return false
-    return !(await this.#holds(named).catch(() => false))
+    return !(await holds(this.#options.store, named.path, named.bytes).catch(() => false))
   }
 
   /** Writes a segment, and says whether it lies where it will be found. Only then may it be acknowledged. */
   async #place(named: Named): Promise<boolean> {
-    const { days } = this.#options
-    if (!(await this.#create(named))) return false
+    const { store, days } = this.#options
+    if (!(await createOwn(store, named.path, named.bytes))) return false
     if (days.learn === undefined) return true
     await days.learn(0)
     const day = utcDay(ulidTime(named.ulid))
@@ -181,16 +199,6 @@ export class SegmentWriter<B extends Batch> {
     if (open !== day) ulid = ulidAt(startOfDay(open), ulid)
     this.#lastName = ulid
     return ulid
-  }
-
-  /** A write that timed out may have succeeded; its retry then finds its own bytes there, and that is success. */
-  async #create(named: Named): Promise<boolean> {
-    return (await this.#options.store.create(named.path, named.bytes)) === 'written' || (await this.#holds(named))
-  }
-
-  async #holds({ path, bytes }: Named): Promise<boolean> {
-    const found = await this.#options.store.get(path)
-    return found !== undefined && Buffer.compare(found, bytes) === 0
   }
 }
 

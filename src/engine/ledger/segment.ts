@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ServoError } from '../../lib/error.ts'
 import { type Envelope, envelopeSchema } from '../../model/envelope.ts'
 import type { Scope } from '../paths.ts'
-import { openJson, openMembers, sealMembers } from './checksummed-json.ts'
+import { checksummedMembers, readChecksummed, readChecksummedMembers } from './checksummed-json.ts'
 
 /** One atomic batch of events as the ledger holds it. */
 export interface Segment {
@@ -14,7 +14,7 @@ const segmentSchema = z.compile(z.array(envelopeSchema).min(1))
 
 /** A segment from the canonical text of each of its events. Its name is in it, under its checksum: it cannot pass for another. */
 export function encodeSegment(ulid: string, eventTexts: readonly string[]): Uint8Array {
-  return sealMembers(`"events":[${eventTexts.join(',')}],"segment":"${ulid}"`)
+  return checksummedMembers(`"events":[${eventTexts.join(',')}],"segment":"${ulid}"`)
 }
 
 /** Reads a segment from anywhere: whole, of this scope, and with proper envelopes, or not at all. */
@@ -43,8 +43,8 @@ export function decodeSegment(bytes: Uint8Array, path: string, scope: Scope): En
 }
 
 function open(bytes: Uint8Array, path: string): unknown {
-  if (!isNamed(bytes)) return openJson('events', bytes, path)
-  const { events, segment } = openMembers<{ events: unknown; segment: unknown }>(bytes, path)
+  if (!isNamed(bytes)) return readChecksummed('events', bytes, path)
+  const { events, segment } = readChecksummedMembers<{ events: unknown; segment: unknown }>(bytes, path)
   if (segment !== path.slice(path.lastIndexOf('/') + 1, -'.json'.length)) {
     throw new ServoError('corrupt', 'misplaced_segment', `${path} holds the segment ${String(segment).slice(0, 40)}`, {
       hint: 'It was moved, copied or swapped with another. Put it back where it belongs.',

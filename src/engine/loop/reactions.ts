@@ -25,7 +25,7 @@ export class Reactions {
     return this.#reactors.keys()
   }
 
-  /** Notes rows for later, if anybody watches them. */
+  /** Notes rows for later, if a reactor watches them. */
   remember(changed: ChangedRows, table: Table, rows: ReadonlySet<AnyRow>): void {
     if (!this.#reactors.has(table)) return
     const known = changed.get(table)
@@ -33,7 +33,7 @@ export class Reactions {
     else for (const row of rows) known.add(row)
   }
 
-  /** Shows everybody what changed. Whoever fails at a row hides nothing from the others. */
+  /** Shows every reactor what changed. One that fails at a row hides nothing from the others. */
   show(changed: ReadonlyMap<Table, ReadonlySet<AnyRow>>, onError: (error: unknown) => void): void {
     for (const [table, rows] of changed) {
       for (const reactor of this.#reactors.get(table) ?? []) {

@@ -1,4 +1,3 @@
-import { isServoError } from '../../lib/error.ts'
 import type { Columns } from '../../model/column.ts'
 import type { Registry } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
@@ -8,13 +7,12 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import { Folder } from '../fold/fold.ts'
 import { State } from '../fold/state.ts'
 import { unsettledPaths } from '../ledger/days.ts'
-import { decodeSegment, type Segment } from '../ledger/segment.ts'
+import { readUndamaged } from '../ledger/read-segment.ts'
 import { Paths, type Scope, segmentUlid } from '../paths.ts'
 import { FoldedSegments } from '../publish/folded-segments.ts'
 import { loadState, readDelta } from '../publish/load-state.ts'
 import { type Manifest, newestManifest } from '../publish/manifest.ts'
-import { type ColdRowsToRead, coldRowsToRead } from '../sorted/cold-rows.ts'
-import { RunReader } from '../sorted/sorted-file.ts'
+import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 
 export interface ViewOptions {
   readonly store: ObjectStore
@@ -31,11 +29,11 @@ export interface FreshLimits {
 
 const freshLimits: FreshLimits = { maxEvents: 5_000, maxTimeMs: 200 }
 
-/** The tables as one manifest has them, for anybody who only reads. Refreshing reads only what is new. */
+/** The tables as one manifest has them, for readers. Refreshing reads only what is new. */
 export class View {
   readonly #options: ViewOptions
   readonly #paths: Paths
-  readonly #reader: RunReader
+  readonly #cold: ColdStore
   #manifest: Manifest
   #state: State
   /** Kept from one fresh read to the next: only what was published since has to be learnt. */
@@ -44,7 +42,10 @@ export class View {
   private constructor(options: ViewOptions, manifest: Manifest, state: State) {
     this.#options = options
     this.#paths = new Paths(options.scope)
-    this.#reader = new RunReader(options.store)
+    this.#cold = new ColdStore({
+      store: options.store,
+      filesOf: (table) => this.#manifest.runs[table.name] ?? [],
+    })
     this.#manifest = manifest
     this.#state = state
     this.#folded = new FoldedSegments(options.store, manifest)
@@ -90,19 +91,13 @@ export class View {
 
   /** A cold row by its key, whatever files hold it. */
   async lookup<C extends Columns>(table: Table<C>, ...key: KeyPart[]): Promise<RowOf<C> | undefined> {
-    const [row] = await this.coldRows(table).lookup([key])
-    return row as RowOf<C> | undefined
+    const [row] = await this.#cold.lookup(table, this.#state, [key])
+    return row
   }
 
-  /** A cold table for whoever goes through many of its rows, as this state has it: the view's own, or a fresh one. */
+  /** A cold table for a reader that goes through many of its rows, as this state has it: the view's own, or a fresh one. */
   coldRows(table: Table, state: State = this.#state): ColdRowsToRead {
-    const runs = this.#manifest.runs[table.name] ?? []
-    return coldRowsToRead(table, {
-      runs,
-      memory: state.coldTable(table),
-      reader: this.#reader,
-      stored: (keys) => this.#reader.lookupMerged(table, runs, keys),
-    })
+    return this.#cold.rows(table, state)
   }
 
   /**
@@ -111,7 +106,8 @@ export class View {
    */
   async fresh(limits: Partial<FreshLimits> = {}): Promise<{ state: State; events: number; complete: boolean }> {
     const { maxEvents, maxTimeMs } = { ...freshLimits, ...limits }
-    const { store, registry, clock } = this.#options
+    const { store, scope, registry, clock } = this.#options
+    const ledger = { store, scope, paths: this.#paths }
     const started = clock.now()
     await this.refresh()
     const fork = new State(registry, this.#state)
@@ -123,14 +119,11 @@ export class View {
     for (const ulid of tail) {
       complete &&= events < maxEvents && clock.now() - started <= maxTimeMs
       if (!complete) break
-      const segment = await this.#readSegment(store, ulid)
-      damaged ||= segment === 'damaged'
-      if (segment === undefined || segment === 'damaged') continue
-      for (const { table, key } of folder.reads(segment.events)) {
-        const parts = key.filter((part) => part !== undefined)
-        const [stored] = await this.#reader.lookupMerged(table, this.#manifest.runs[table.name] ?? [], [parts])
-        fork.coldTable(table).provide(parts, stored)
-      }
+      const segment = await readUndamaged(ledger, ulid, () => {
+        damaged = true
+      })
+      if (segment === undefined) continue
+      await this.#cold.provide(fork, folder.reads(segment.events))
       for (const event of segment.events) folder.fold(event)
       events += segment.events.length
     }
@@ -146,25 +139,13 @@ export class View {
     return await this.#folded.fresh(ulids)
   }
 
-  async #readSegment(store: ObjectStore, ulid: string): Promise<Segment | 'damaged' | undefined> {
-    const path = this.#paths.segment(ulid)
-    const bytes = await store.get(path)
-    if (bytes === undefined) return undefined
-    try {
-      return { ulid, events: decodeSegment(bytes, path, this.#options.scope) }
-    } catch (error) {
-      if (isServoError(error, 'corrupt')) return 'damaged'
-      throw error
-    }
-  }
-
-  /** What the base sealed is in history now, and recent cold rows are in its runs. */
+  /** What the base sealed is in history now, and recent cold rows are in its sorted files. */
   #leaveSealed(): void {
     for (const [ownerName, tables] of this.#state.sealed) {
       const owners = this.#state.hotTable(this.#state.tableNamed(ownerName))
       for (const table of tables) {
         const hot = this.#state.hotTable(table)
-        for (const ownerId of [...hot.firstKeys()]) {
+        for (const ownerId of hot.firstKeys()) {
           if (owners.get(ownerId) !== undefined) continue
           hot.unloadUnder(ownerId)
         }

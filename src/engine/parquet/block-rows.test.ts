@@ -4,8 +4,8 @@ import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
 import { compareKeys, keyOf } from '../fold/row-merge.ts'
-import { runRef } from '../sorted/index-footer.ts'
-import { encodeRun, RunReader } from '../sorted/sorted-file.ts'
+import { sortedFileRef } from '../sorted/index-footer.ts'
+import { encodeSortedFile, SortedFileReader } from '../sorted/sorted-file.ts'
 import { fileRef } from './checked.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
@@ -36,10 +36,10 @@ const digested = defineTable({ ...shape, digest: ['at'] }) as Table
 
 async function foundIn(table: Table, rows: readonly AnyRow[], readAs = table): Promise<(AnyRow | undefined)[]> {
   const store = memoryStore()
-  const bytes = encodeRun(table, rows, scope)
-  await store.create('run.parquet', bytes)
-  const ref = runRef(fileRef('run.parquet', bytes, rows.length), bytes, 0)
-  return await new RunReader(store).lookup(
+  const bytes = encodeSortedFile(table, rows, scope)
+  await store.create('sorted.parquet', bytes)
+  const ref = sortedFileRef(fileRef('sorted.parquet', bytes, rows.length), bytes, 0)
+  return await new SortedFileReader(store).lookup(
     readAs,
     ref,
     rows.map((row) => keyOf(table, row)),

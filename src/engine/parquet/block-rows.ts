@@ -2,6 +2,7 @@ import { countWhile } from '../../lib/search.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow } from '../../model/table.ts'
 import { compareTuples, type KeyTuple } from '../fold/row-merge.ts'
+import { unreadable } from './checked.ts'
 import { ColumnBlock } from './column-block.ts'
 import type { SkimmedGroup } from './footer.ts'
 import { decodeColumns, type Footer, parseJson, readable, type Slice } from './read.ts'
@@ -16,6 +17,8 @@ export interface BlockRows {
 
 type Cell = (row: number) => unknown
 
+const nothing: Cell = () => null
+
 export async function blockRows(footer: Footer, group: SkimmedGroup, slice: Slice): Promise<BlockRows> {
   const { table, file, plan } = footer
   const columns = rowColumns(table)
@@ -23,7 +26,7 @@ export async function blockRows(footer: Footer, group: SkimmedGroup, slice: Slic
     const block = new ColumnBlock(footer, group, slice)
     const found = columns.map(([name]): [string, Cell | undefined] => [
       name,
-      // Whether a value is missing that must be there is seen by whoever decodes them all.
+      // A value that is missing and must be there shows when the column is decoded whole.
       plan.tightened.includes(name) ? undefined : block.cells(name),
     ])
     return new Map(found)
@@ -32,12 +35,17 @@ export async function blockRows(footer: Footer, group: SkimmedGroup, slice: Slic
   if (whole.length > 0) {
     for (const [name, values] of await decodeColumns(footer, group, slice, whole)) cells.set(name, (row) => values[row] ?? null)
   }
-  const ofKey = table.key.map((name) => cells.get(name) as Cell)
+  /** Every row has a key, of texts and numbers; a file with anything else was not written by us. */
+  const keyPart = (value: unknown): KeyPart => {
+    if (typeof value === 'string' || typeof value === 'number') return value
+    throw unreadable(file, `a key holds ${String(value)}`)
+  }
+  const ofKey = table.key.map((name) => cells.get(name) ?? nothing)
   return {
     find(key) {
       const order = (row: number): number =>
         compareTuples(
-          ofKey.map((cell) => cell(row) as KeyPart),
+          ofKey.map((cell) => keyPart(cell(row))),
           key,
         )
       const at = countWhile(group.rows, (row) => order(row) < 0)
@@ -47,7 +55,7 @@ export async function blockRows(footer: Footer, group: SkimmedGroup, slice: Slic
       return readable(file, () => {
         const row: AnyRow = {}
         for (const [name, { kind }] of columns) {
-          const value = cells.get(name)!(at)
+          const value = (cells.get(name) ?? nothing)(at)
           row[name] = kind === 'json' ? parseJson(value) : value
         }
         return row

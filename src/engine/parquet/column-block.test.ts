@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
-import { runRef } from '../sorted/index-footer.ts'
-import { encodeRun, RunReader } from '../sorted/sorted-file.ts'
+import { sortedFileRef } from '../sorted/index-footer.ts'
+import { encodeSortedFile, SortedFileReader } from '../sorted/sorted-file.ts'
 import { fileRef } from './checked.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
@@ -30,9 +30,13 @@ const digested = defineTable({ ...shape, digest: ['seen_at'] })
 
 async function stored(rows: readonly AnyRow[], table: Table = places) {
   const store = memoryStore()
-  const bytes = encodeRun(table, rows, scope)
-  await store.create('run.parquet', bytes)
-  return { store, reader: new RunReader(store), ref: runRef(fileRef('run.parquet', bytes, rows.length), bytes, 0) }
+  const bytes = encodeSortedFile(table, rows, scope)
+  await store.create('sorted.parquet', bytes)
+  return {
+    store,
+    reader: new SortedFileReader(store),
+    ref: sortedFileRef(fileRef('sorted.parquet', bytes, rows.length), bytes, 0),
+  }
 }
 
 /** The rows of one country, put together from columns. */
@@ -59,7 +63,7 @@ async function readBack({ reader, ref }: Awaited<ReturnType<typeof stored>>, cou
 
 const withoutVersion = ({ row_version: _, ...row }: AnyRow): AnyRow => row
 
-describe('columns of a run', () => {
+describe('columns of a sorted file', () => {
   test(`say what its rows say, whatever is null and whatever repeats (seed ${seed})`, async () => {
     const row = fc.record({
       country: fc.constantFrom('at', 'de', 'fr', 'it'),
@@ -76,10 +80,10 @@ describe('columns of a run', () => {
       .map((list) => list.map((each) => ({ ...each, row_version: 'v' })).sort(byKey))
     await fc.assert(
       fc.asyncProperty(rows, async (written) => {
-        for (const run of [await stored(written), await stored(written, digested)]) {
+        for (const sorted of [await stored(written), await stored(written, digested)]) {
           for (const country of ['at', 'de', 'fr', 'it', 'zz']) {
             const own = written.filter((each) => each.country === country)
-            expect(await readBack(run, country)).toEqual(own.map(withoutVersion))
+            expect(await readBack(sorted, country)).toEqual(own.map(withoutVersion))
           }
         }
       }),
@@ -97,9 +101,9 @@ describe('columns of a run', () => {
       later: i < 12_000 ? 1_736_935_200_000 + (i % 5) : i < 16_000 ? 1_736_935_200_000 : null,
       row_version: 'v',
     }))
-    for (const run of [await stored(rows), await stored(rows, digested)]) {
+    for (const sorted of [await stored(rows), await stored(rows, digested)]) {
       for (const country of ['at', 'de', 'fr']) {
-        expect(await readBack(run, country)).toEqual(rows.filter((row) => row.country === country).map(withoutVersion))
+        expect(await readBack(sorted, country)).toEqual(rows.filter((row) => row.country === country).map(withoutVersion))
       }
     }
   })
@@ -145,11 +149,11 @@ describe('columns of a run', () => {
   })
 
   test('of a damaged row group are refused', async () => {
-    const run = await stored([{ country: 'at', city: 'wien', seen_at: 5, colour: 'red', note: 'x', row_version: 'v' }])
-    const bytes = (await run.store.get('run.parquet')) as Uint8Array
+    const sorted = await stored([{ country: 'at', city: 'wien', seen_at: 5, colour: 'red', note: 'x', row_version: 'v' }])
+    const bytes = (await sorted.store.get('sorted.parquet')) as Uint8Array
     bytes[40] = (bytes[40] as number) ^ 1
     const broken = memoryStore()
-    await broken.create('run.parquet', bytes)
-    await expect(readBack({ ...run, reader: new RunReader(broken) }, 'at')).rejects.toThrow(/damaged/)
+    await broken.create('sorted.parquet', bytes)
+    await expect(readBack({ ...sorted, reader: new SortedFileReader(broken) }, 'at')).rejects.toThrow(/damaged/)
   })
 })

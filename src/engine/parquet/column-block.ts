@@ -1,8 +1,7 @@
 import { zstdDecompressSync } from 'node:zlib'
 import type { CompressionCodec } from 'hyparquet'
-import { parquetHeader } from 'hyparquet/src/column.js'
-import { readRleBitPackedHybrid } from 'hyparquet/src/encoding.js'
-import type { Column } from '../../model/column.ts'
+import { textOf } from '../../parquet/codecs.ts'
+import { readerOf, readPackedNumbers, readPageHeader } from '../../parquet/inside-hyparquet.ts'
 import { unreadable } from './checked.ts'
 import { unpackDeltas } from './delta-packed.ts'
 import type { SkimmedGroup } from './footer.ts'
@@ -16,13 +15,13 @@ export interface Words {
 
 export interface Texts {
   at(row: number): string
-  /** Where they lie, for whoever can do without making a text of each: row `i` is at `starts[i]` up to `starts[i + 1] - 4`. */
+  /** Where they lie, for a reader that makes no text of each: row `i` is at `starts[i]` up to `starts[i + 1] - 4`. */
   readonly raw?: { readonly bytes: Uint8Array; readonly starts: Uint32Array }
 }
 
 /**
- * The columns of one row group as arrays of numbers, for whoever looks at a million rows and makes none: fifty times as fast
- * as decoding rows. And single cells, for whoever looks up a few. It reads what our writer writes for that, one page for each
+ * The columns of one row group as arrays of numbers, for a reader that looks at a million rows and makes none: fifty times as fast
+ * as decoding rows. And single cells, for a look-up of a few. It reads what our writer writes for that, one page for each
  * column; anything else is an error or left to others, not a wrong answer.
  */
 export class ColumnBlock {
@@ -38,7 +37,7 @@ export class ColumnBlock {
     this.#slice = slice
   }
 
-  /** Moments in milliseconds, NaN where there is none. Whoever reads many blocks gives an array to fill, as long as the block. */
+  /** Moments in milliseconds, NaN where there is none. A reader of many blocks gives an array to fill, as long as the block. */
   times(name: string, times: Float64Array = new Float64Array(this.rows)): Float64Array {
     const page = this.#page(name)
     if (page === undefined || page.nulls === this.rows) return times.fill(Number.NaN)
@@ -53,7 +52,7 @@ export class ColumnBlock {
         times[row] = Number.NaN
         continue
       }
-      times[row] = values[codes === undefined ? at : (codes[at] as number)] as number
+      times[row] = values[codes?.[at] ?? at] ?? Number.NaN
       at++
     }
     return times
@@ -66,7 +65,7 @@ export class ColumnBlock {
     if (page.encoding === 'PLAIN') return this.#numbered(page, codes)
     const { codes: found, values } = this.#coded(name, page, (bytes, count) => plainTexts(bytes, count).all())
     for (let row = 0, at = 0; row < codes.length; row++) {
-      if (page.present === undefined || page.present[row] !== 0) codes[row] = found[at++] as number
+      if (page.present === undefined || page.present[row] !== 0) codes[row] = found[at++] ?? -1
     }
     return { codes, values }
   }
@@ -79,8 +78,9 @@ export class ColumnBlock {
     // One value that all rows have needs no numbers.
     if (dictionary.count > 1) {
       const bytes = page.values()
-      const reader = { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offset: 1 }
-      readRleBitPackedHybrid(reader, bytes[0] as number, codes as unknown as number[], bytes.length - 1)
+      const [width] = bytes
+      if (width === undefined) throw this.#strange(name, 'a page without values')
+      readPackedNumbers(bytes.subarray(1), width, codes)
     }
     return { codes, values: decode(dictionary.values(), dictionary.count) }
   }
@@ -91,7 +91,13 @@ export class ColumnBlock {
     if (page === undefined || page.nulls > 0) throw this.#strange(name, 'a null')
     if (page.encoding === 'PLAIN') return plainTexts(page.values(), this.rows)
     const { codes, values } = this.words(name)
-    return { at: (row) => values[codes[row] as number] as string }
+    return {
+      at: (row) => {
+        const text = values[codes[row] ?? -1]
+        if (text === undefined) throw this.#strange(name, 'a number of no value')
+        return text
+      },
+    }
   }
 
   /** What single rows have in a column, null for nothing. Undefined when it has to be decoded whole: see `decodeColumns`. */
@@ -99,7 +105,7 @@ export class ColumnBlock {
     if (!this.#footer.plan.present.includes(name)) return nothing
     const page = this.#onlyPage(name)
     if (page === undefined) return undefined
-    const { kind } = this.#footer.table.stored[name] as Column
+    const kind = this.#footer.table.stored[name]?.kind
     if (kind === 'strings' || kind === 'map') {
       // One that is empty has no value either, but is not null: that is the level below.
       const isNull =
@@ -118,8 +124,9 @@ export class ColumnBlock {
     const { present, nulls } = page
     // Where the value of a row is among those that are there.
     const places = present && new Int32Array(this.rows)
-    for (let row = 1; places !== undefined && row < this.rows; row++) {
-      places[row] = (places[row - 1] as number) + (present?.[row - 1] as number)
+    for (let row = 0, before = 0; places !== undefined && row < this.rows; row++) {
+      places[row] = before
+      before += present?.[row] ?? 0
     }
     const isPlain = page.encoding === 'PLAIN'
     const { codes, values } = isPlain
@@ -127,8 +134,8 @@ export class ColumnBlock {
       : this.#coded(name, page, plainTexts)
     return (row) => {
       if (present?.[row] === 0) return null
-      const at = places === undefined ? row : (places[row] as number)
-      return values.at(codes === undefined ? at : (codes[at] as number))
+      const at = places?.[row] ?? row
+      return values.at(codes?.[at] ?? at)
     }
   }
 
@@ -160,9 +167,9 @@ export class ColumnBlock {
     const chunk = this.#group.chunk(name)
     if (chunk === undefined) return undefined
     const bytes = this.#slice.bytes.subarray(chunk.start - this.#slice.start, chunk.end - this.#slice.start)
-    const reader = { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offset: 0 }
+    const reader = readerOf(bytes)
     let dictionary: Page['dictionary']
-    let header = parquetHeader(reader)
+    let header = readPageHeader(reader)
     if (header.type === 'DICTIONARY_PAGE') {
       const packed = bytes.subarray(reader.offset, reader.offset + header.compressed_page_size)
       const size = Number(header.uncompressed_page_size)
@@ -171,7 +178,7 @@ export class ColumnBlock {
         count: header.dictionary_page_header?.num_values ?? 0,
       }
       reader.offset += header.compressed_page_size
-      header = parquetHeader(reader)
+      header = readPageHeader(reader)
     }
     const about = header.data_page_header_v2
     const end = reader.offset + header.compressed_page_size
@@ -213,10 +220,7 @@ interface Page {
 
 /** How much of each value is there: nothing, or for lists and maps an empty one. */
 function levelsOf(definitions: Uint8Array, width: number, count: number): Uint8Array {
-  const levels = new Uint8Array(count)
-  const view = new DataView(definitions.buffer, definitions.byteOffset, definitions.byteLength)
-  readRleBitPackedHybrid({ view, offset: 0 }, width, levels as unknown as number[], definitions.length)
-  return levels
+  return readPackedNumbers(definitions, width, new Uint8Array(count))
 }
 
 /** The least that zlib takes. */
@@ -242,18 +246,16 @@ const numbers: Readonly<Record<string, (bytes: Uint8Array, into: Float64Array) =
   DELTA_BINARY_PACKED: unpackDeltas,
 }
 
-// A byte order mark at the beginning of a text is part of it.
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-
 /** Texts that follow each other, each after its length. */
 function plainTexts(bytes: Uint8Array, count: number): Texts & { all(): string[] } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const starts = new Uint32Array(count + 1)
-  for (let i = 0, at = 0; i < count; i++) {
-    starts[i] = at + 4
-    at += 4 + view.getUint32(at, true)
-    starts[i + 1] = at + 4
+  let end = 0
+  for (let i = 0; i < count; i++) {
+    starts[i] = end + 4
+    end += 4 + view.getUint32(end, true)
   }
-  const at = (i: number): string => decoder.decode(bytes.subarray(starts[i], (starts[i + 1] as number) - 4))
+  starts[count] = end + 4
+  const at = (i: number): string => textOf(bytes.subarray(starts[i], (starts[i + 1] ?? 4) - 4))
   return { at, raw: { bytes, starts }, all: () => Array.from({ length: count }, (_, i) => at(i)) }
 }

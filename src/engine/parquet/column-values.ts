@@ -2,7 +2,8 @@ import { ServoError } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { Column, ColumnKind } from '../../model/column.ts'
 import type { AnyRow } from '../../model/table.ts'
-import { type KeyTuple, keyOf, keyText } from '../fold/row-merge.ts'
+import { kindOfText } from '../../parquet/codecs.ts'
+import { keyOf, keyText } from '../fold/row-merge.ts'
 import type { FileShape } from './schema.ts'
 
 const EXPECTED: Record<ColumnKind, string> = {
@@ -16,8 +17,6 @@ const EXPECTED: Record<ColumnKind, string> = {
   map: 'an object of text by text, without lone surrogates and the key "__proto__"',
   json: 'a JSON value',
 }
-
-const SURROGATE = /[\uD800-\uDFFF]/
 
 /** Takes the value of one column out of rows, so that it stays what it is whatever becomes of the row. */
 export function valueCopier(table: FileShape, name: string): (row: AnyRow) => unknown {
@@ -47,10 +46,7 @@ function jsonOf(table: FileShape, name: string, row: AnyRow): string | null {
 export interface StoredColumn {
   readonly name: string
   readonly values: readonly unknown[]
-  /**
-   * Some text here has characters beyond U+FFFF. The writer takes the smallest and largest text by UTF-16 code unit and
-   * readers take them for UTF-8 order, so for such a column they are wrong and must not be written.
-   */
+  /** Some text here has characters beyond U+FFFF: see `kindOfText`. */
   readonly astral: boolean
 }
 
@@ -59,7 +55,7 @@ export function storedColumn(
   table: FileShape,
   name: string,
   values: readonly unknown[],
-  keyAt: (row: number) => KeyTuple,
+  keyAt: (row: number) => readonly unknown[],
 ): StoredColumn {
   const column = table.stored[name]!
   const encoder = new ValueEncoder(column.kind)
@@ -93,10 +89,10 @@ class ValueEncoder {
         return (value) => (typeof value === 'number' && (value | 0) === value ? value : undefined)
       case 'long':
       case 'timestamp':
-        return (value) => (Number.isSafeInteger(value) ? BigInt(value as number) : undefined)
+        return (value) => (typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined)
       case 'double':
         // The writer's dictionary takes -0 for 0 or 0 for -0, whichever came first; JSON has only one of them anyway.
-        return (value) => (Number.isFinite(value) ? (value as number) + 0 : undefined)
+        return (value) => (typeof value === 'number' && Number.isFinite(value) ? value + 0 : undefined)
       case 'boolean':
         return (value) => (typeof value === 'boolean' ? value : undefined)
       case 'strings':
@@ -108,9 +104,9 @@ class ValueEncoder {
 
   #text(value: unknown): string | undefined {
     if (typeof value !== 'string') return undefined
-    if (!SURROGATE.test(value)) return value
-    this.astral = true
-    return value.isWellFormed() ? value : undefined
+    const kind = kindOfText(value)
+    if (kind !== 'plain') this.astral = true
+    return kind === 'broken' ? undefined : value
   }
 
   #strings(value: unknown): string[] | undefined {
@@ -141,7 +137,7 @@ class ValueEncoder {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function badRow(table: FileShape, name: string, key: KeyTuple, got: string): ServoError {
+function badRow(table: FileShape, name: string, key: readonly unknown[], got: string): ServoError {
   const column: Column = table.stored[name]!
   const expected = EXPECTED[column.kind] + (column.nullable ? ' or null' : '')
   return new ServoError('bug', 'bad_row', `${table.name}.${name} of row ${keyText(key)} must be ${expected}, not ${got}`, {

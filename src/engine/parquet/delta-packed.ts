@@ -1,4 +1,4 @@
-import { deltaBinaryUnpack } from 'hyparquet/src/delta.js'
+import { readDeltas } from '../../parquet/inside-hyparquet.ts'
 
 /**
  * Whole numbers of Parquet's DELTA_BINARY_PACKED: the first one, then for each block the least difference between neighbours,
@@ -75,9 +75,7 @@ function unpackSmall(bytes: Uint8Array, into: Float64Array): boolean {
 }
 
 function unpackAny(bytes: Uint8Array, into: Float64Array): Float64Array {
-  const values = new BigInt64Array(into.length)
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  deltaBinaryUnpack({ view, offset: 0 }, into.length, values)
+  const values = readDeltas(bytes, new BigInt64Array(into.length))
   for (let i = 0; i < into.length; i++) into[i] = Number(values[i])
   return into
 }

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
 import { sortedByKey } from '../fold/row-merge.ts'
-import { encodeRun } from '../sorted/sorted-file.ts'
+import { encodeSortedFile } from '../sorted/sorted-file.ts'
 import { encoderThread } from './encoder.ts'
 import { copyFile, type FileToCopy } from './file-copy.ts'
-import { decodeRows, encodeRows } from './parquet.ts'
+import { decodeRows, encodeTableRows } from './parquet.ts'
 import { readFooter } from './read.ts'
 import { ROW_GROUP_ROWS } from './write.ts'
 
@@ -60,11 +60,11 @@ describe('files encoded in a thread of their own', () => {
   test('have the bytes they would have had without, whatever is in their rows and in whatever order those come', async () => {
     const encoder = await startedEncoder()
     const sorted = sortedByKey(table, rows)
-    expect(Buffer.compare(await encoder.encode(file()), encodeRows(table, sorted, scope))).toBe(0)
+    expect(Buffer.compare(await encoder.encode(file()), encodeTableRows(table, sorted, scope))).toBe(0)
     const zstd = await encoder.encode(file({ codec: 'zstd' }))
-    expect(Buffer.compare(zstd, encodeRows(table, sorted, scope, { codec: 'zstd' }))).toBe(0)
-    const run = await encoder.encode(file({ codec: 'zstd', isRun: true }))
-    expect(Buffer.compare(run, encodeRun(table, sorted, scope))).toBe(0)
+    expect(Buffer.compare(zstd, encodeTableRows(table, sorted, scope, { codec: 'zstd' }))).toBe(0)
+    const encoded = await encoder.encode(file({ codec: 'zstd', isSortedFile: true }))
+    expect(Buffer.compare(encoded, encodeSortedFile(table, sorted, scope))).toBe(0)
     expect(await decodeRows(table, zstd)).toEqual(sorted)
   })
 
@@ -72,9 +72,9 @@ describe('files encoded in a thread of their own', () => {
     const encoder = await startedEncoder()
     const digested = { ...table, digest: ['same'] } as Table
     const owned = rows.map((row, i) => ({ ...row, id: i % 7 === 0 ? 'b' : i % 3 === 0 ? 'c' : 'a' }))
-    const run = await encoder.encode(file({ table: digested, rows: owned, codec: 'zstd', isRun: true }))
-    expect(Buffer.compare(run, encodeRun(digested, sortedByKey(table, owned), scope))).toBe(0)
-    const { groups } = readFooter(digested, run, 'run')
+    const encoded = await encoder.encode(file({ table: digested, rows: owned, codec: 'zstd', isSortedFile: true }))
+    expect(Buffer.compare(encoded, encodeSortedFile(digested, sortedByKey(table, owned), scope))).toBe(0)
+    const { groups } = readFooter(digested, encoded, 'sorted')
     expect(groups.map((group) => group.rows)).toEqual([2_862, 2_147])
   })
 
@@ -95,7 +95,7 @@ describe('files encoded in a thread of their own', () => {
     const parts = [1, 2, 3, 400, 5].map((count) => rows.slice(0, count))
     const files = await Promise.all(parts.map((part) => encoder.encode(file({ rows: part }))))
     for (const [i, part] of parts.entries())
-      expect(Buffer.compare(files[i]!, encodeRows(table, sortedByKey(table, part), scope))).toBe(0)
+      expect(Buffer.compare(files[i]!, encodeTableRows(table, sortedByKey(table, part), scope))).toBe(0)
   })
 
   test.each([
@@ -106,13 +106,13 @@ describe('files encoded in a thread of their own', () => {
     const encoder = await startedEncoder()
     const bad = file({ rows: [...rows.slice(0, 3), { ...rows[2], ...wrong }] })
     await expect(encoder.encode(bad)).rejects.toMatchObject({ kind: 'bug', code })
-    expect(Buffer.compare(await encoder.encode(file()), encodeRows(table, sortedByKey(table, rows), scope))).toBe(0)
+    expect(Buffer.compare(await encoder.encode(file()), encodeTableRows(table, sortedByKey(table, rows), scope))).toBe(0)
   })
 
   test('are made all the same when the thread has ended', async () => {
     const endsWhenAsked = `data:text/javascript,import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => process.exit())`
     const encoder = await startedEncoder({ program: new URL(endsWhenAsked) })
-    const expected = encodeRows(table, sortedByKey(table, rows), scope)
+    const expected = encodeTableRows(table, sortedByKey(table, rows), scope)
     const both = await Promise.all([encoder.encode(file()), encoder.encode(file())])
     for (const bytes of [...both, await encoder.encode(file())]) expect(Buffer.compare(bytes, expected)).toBe(0)
     expect(encoder.isReady).toBe(false)

@@ -33,7 +33,10 @@ async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
  */
 export function encoderThread({
   worthAHop = WORTH_A_HOP,
-  program = PROGRAM as string | URL,
+  program = PROGRAM,
+}: {
+  worthAHop?: number
+  program?: string | URL
 } = {}): Encoder & { readonly isReady: boolean } {
   let thread: Worker | undefined
   let isReady = false
@@ -51,18 +54,18 @@ export function encoderThread({
     started.on('online', () => {
       isReady = true
     })
-    started.on('message', (bytes: Uint8Array | undefined) => settle(bytes))
+    started.on('message', (bytes: Uint8Array | undefined) => answer(bytes))
     // It must not bring the process down; that it ended is heard of below.
     started.on('error', () => undefined)
     started.on('exit', () => {
       isReady = false
-      while (waiting.length > 0) settle(undefined)
+      while (waiting.length > 0) answer(undefined)
     })
-    // Nor must it keep the process alive. Last, because whoever listens to it does.
+    // Nor must it keep the process alive. Last, because listening to it does.
     started.unref()
   }
 
-  function settle(bytes: Uint8Array | undefined): void {
+  function answer(bytes: Uint8Array | undefined): void {
     const next = waiting.shift()
     if (waiting.length === 0) thread?.unref()
     next?.resolve(bytes)
@@ -70,11 +73,11 @@ export function encoderThread({
 
   async function send(copy: FileCopy): Promise<Uint8Array | undefined> {
     thread?.postMessage(copy)
-    const answer = Promise.withResolvers<Uint8Array | undefined>()
-    waiting.push(answer)
-    // Somebody waits for it now, and a process that ends meanwhile would end in the middle.
+    const answered = Promise.withResolvers<Uint8Array | undefined>()
+    waiting.push(answered)
+    // A publish waits for it now, and a process that ends meanwhile would end in the middle.
     thread?.ref()
-    return await answer.promise
+    return await answered.promise
   }
 
   return {

@@ -1,9 +1,8 @@
 import { ServoError } from '../../lib/error.ts'
-import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
-import { compareParts, keyText } from '../fold/row-merge.ts'
+import { compareKeyParts, keyText } from '../fold/row-merge.ts'
 import type { Scope } from '../paths.ts'
-import { runFileIndex } from '../sorted/write-file.ts'
+import { keyIndex } from '../sorted/write-file.ts'
 import { valueCopier } from './column-values.ts'
 import { type FileShape, rowColumns } from './schema.ts'
 import { type CopiedColumns, endsGroup, groupWriter, ROW_GROUP_ROWS } from './write.ts'
@@ -16,8 +15,8 @@ export interface FileCopy {
   readonly table: FileShape
   readonly scope: Scope
   readonly codec: 'snappy' | 'zstd'
-  /** Whether rows will be looked up in it by key: a run. */
-  readonly isRun: boolean
+  /** Whether rows will be looked up in it by key: a sorted file. */
+  readonly isSortedFile: boolean
   readonly rows: number
   /** A column of one value has that value in all rows, as most have in a batch of like work. */
   readonly columns: CopiedColumns
@@ -27,18 +26,18 @@ export interface FileToCopy {
   readonly table: Table
   readonly scope: Scope
   readonly codec?: FileCopy['codec']
-  readonly isRun?: boolean
+  readonly isSortedFile?: boolean
   readonly rows: Iterable<AnyRow>
 }
 
-export function copyFile({ table, scope, codec = 'snappy', isRun = false, rows }: FileToCopy): FileCopy {
+export function copyFile({ table, scope, codec = 'snappy', isSortedFile = false, rows }: FileToCopy): FileCopy {
   const all = [...rows]
   const { name, key, columns, stored, digest } = table
   return {
     table: { name, key, columns, stored, ...(digest !== undefined && { digest }) },
     scope,
     codec,
-    isRun,
+    isSortedFile,
     rows: all.length,
     columns: rowColumns(table).map(([column]) => copyColumn(all, valueCopier(table, column))),
   }
@@ -56,9 +55,9 @@ function copyColumn(rows: readonly AnyRow[], copyOf: (row: AnyRow) => unknown): 
 }
 
 /** The bytes of a file, in steps: one for each row group, so that others may have their turn in between. */
-export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array> {
-  const { table, scope, codec, isRun, rows } = copy
-  const writer = groupWriter(table, scope, { codec, ...(isRun && { index: runFileIndex(table) }) })
+export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array<ArrayBuffer>> {
+  const { table, scope, codec, isSortedFile, rows } = copy
+  const writer = groupWriter(table, scope, { codec, ...(isSortedFile && { index: keyIndex(table) }) })
   const order = keyOrder(copy)
   for (let start = 0, end: number; start < rows; start = end) {
     end = groupEnd(copy, order, start)
@@ -90,7 +89,7 @@ function keyOrder({ table, columns, rows }: FileCopy): Ordered {
   const keys = table.key.map((name) => columns[names.indexOf(name)]!).filter((values) => values.length > 1)
   const compare = (a: number, b: number): number => {
     for (const values of keys) {
-      const order = compareParts(values[a] as KeyPart, values[b] as KeyPart)
+      const order = compareKeyParts(values[a], values[b])
       if (order !== 0) return order
     }
     return 0
@@ -104,13 +103,13 @@ function keyOrder({ table, columns, rows }: FileCopy): Ordered {
     if (compare(places[i - 1]!, row) === 0)
       throw keyTwice(
         table,
-        keys.map((values) => values[row] as KeyPart),
+        keys.map((values) => values[row]),
       )
   }
   return (values, start, end) => places.slice(start, end).map((row) => values[row])
 }
 
-function keyTwice(table: FileShape, key: readonly KeyPart[]): ServoError {
+function keyTwice(table: FileShape, key: readonly unknown[]): ServoError {
   return new ServoError('bug', 'key_twice', `a file of ${table.name} would have two rows with the key ${keyText(key)}`, {
     hint: 'Please report this with the message above; nothing is lost, the ledger has all of it.',
     facts: { table: table.name, key },

@@ -2,9 +2,9 @@ import { parquetMetadata } from 'hyparquet'
 import { describe, expect, test } from 'vitest'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { runs } from '../../domain/runs/runs.table.ts'
-import { encodeRun } from '../sorted/sorted-file.ts'
+import { encodeSortedFile } from '../sorted/sorted-file.ts'
 import { skimFooter } from './footer.ts'
-import { encodeRows } from './parquet.ts'
+import { encodeTableRows } from './parquet.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 
@@ -44,9 +44,9 @@ const plain = (value: unknown): unknown =>
 
 describe('a footer', () => {
   test.each([
-    ['of a run with Bloom filters and several row groups', encodeRun(partitionStatus, statuses(12_345), scope)],
-    ['of a small file', encodeRows(partitionStatus, statuses(3), scope)],
-    ['of a file without rows', encodeRows(runs, [], scope)],
+    ['of a sorted file with Bloom filters and several row groups', encodeSortedFile(partitionStatus, statuses(12_345), scope)],
+    ['of a small file', encodeTableRows(partitionStatus, statuses(3), scope)],
+    ['of a file without rows', encodeTableRows(runs, [], scope)],
   ])('%s is read as hyparquet reads it', (_, bytes) => {
     const { rest, groups } = skimFooter(bytes)
     const { groups: all, blooms, rest: others } = expected(bytes)
@@ -58,7 +58,7 @@ describe('a footer', () => {
   })
 
   test('says where each row group is, and each of its columns', () => {
-    const { groups } = skimFooter(encodeRun(partitionStatus, statuses(12_345), scope))
+    const { groups } = skimFooter(encodeSortedFile(partitionStatus, statuses(12_345), scope))
     expect(groups.map(({ rows }) => rows)).toEqual([5_000, 5_000, 2_345])
     for (const [i, group] of groups.entries()) {
       expect(group.start).toBe(groups[i - 1]?.end ?? 4)
@@ -72,7 +72,7 @@ describe('a footer', () => {
   })
 
   test('that is cut off is refused, wherever it is cut', () => {
-    const bytes = encodeRows(partitionStatus, statuses(3), scope)
+    const bytes = encodeTableRows(partitionStatus, statuses(3), scope)
     const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(bytes.length - 8, true)
     expect(() => skimFooter(bytes.subarray(bytes.length - length))).toThrow(/not all there/)
     for (let kept = 0; kept < length; kept += 7) {

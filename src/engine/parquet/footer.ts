@@ -1,10 +1,10 @@
 import type { ColumnMetaData, RowGroup } from 'hyparquet'
-import { CompressionCodecs, ParquetTypes } from 'hyparquet/src/constants.js'
+import { CompressionCodecs, ParquetTypes } from '../../parquet/inside-hyparquet.ts'
 
 /*
  * A footer is mostly row groups, and those are mostly statistics, which are for others. Reading all of it takes a hundred
  * milliseconds for a million rows, so row groups are read here, stepping over what is not needed, and kept as numbers until
- * somebody asks for one; the rest is left to hyparquet.
+ * one is asked for; the rest is left to hyparquet.
  *
  * Thrift's compact protocol: a field has its type and the distance to the number of the one before in a byte, numbers are
  * varints, signed ones in zigzag, texts and lists come after their length.
@@ -16,7 +16,7 @@ export interface SkimmedFooter {
 }
 
 /** Some bytes of a file. */
-export interface Place {
+export interface ByteRange {
   readonly start: number
   readonly end: number
 }
@@ -44,7 +44,7 @@ const BLOOM = 14
 const BLOOM_BYTES = 15
 const FIELDS = 16
 
-/** One row group, read so far as somebody asks. */
+/** One row group, read as far as it is asked for. */
 export class SkimmedGroup {
   readonly rows: number
   readonly start: number
@@ -77,7 +77,7 @@ export class SkimmedGroup {
   }
 
   /** Where a column that is no list or map is, and how its pages are compressed; undefined when there is none. */
-  chunk(name: string): (Place & { readonly codec: ColumnMetaData['codec'] }) | undefined {
+  chunk(name: string): (ByteRange & { readonly codec: ColumnMetaData['codec'] }) | undefined {
     const column = this.#chunks.names.findIndex(([first]) => first === name)
     if (column < 0) return undefined
     const start = this.#startOf(column)
@@ -85,10 +85,10 @@ export class SkimmedGroup {
   }
 
   /** Where the Bloom filters of its columns are, in the order of the file. */
-  get blooms(): readonly (Place & { readonly column: string })[] {
+  get blooms(): readonly (ByteRange & { readonly column: string })[] {
     return this.#chunks.names.flatMap(([name], column) => {
       const [start, bytes] = [this.#number(column, BLOOM), this.#number(column, BLOOM_BYTES)]
-      return start > 0 ? [{ column: name as string, start, end: start + bytes }] : []
+      return start > 0 && name !== undefined ? [{ column: name, start, end: start + bytes }] : []
     })
   }
 

@@ -2,7 +2,7 @@ import { parquetMetadata } from 'hyparquet'
 import { expect, test } from 'vitest'
 import { type Columns, col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
-import { decodeRows, encodeRows } from './parquet.ts'
+import { decodeRows, encodeTableRows } from './parquet.ts'
 import { ROW_GROUP_ROWS, tableWriter } from './write.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
@@ -75,25 +75,25 @@ for (const codec of ['snappy', 'zstd'] as const) {
       }),
       full('5', { text: '😀 and \uE000', list: ['😀'], tags: { '😀': '\uE000' }, data: { '😀': 'x\u0000y' } }),
     ]
-    expect(await decodeRows(samples, encodeRows(samples, rows, scope, { codec }))).toEqual(rows)
+    expect(await decodeRows(samples, encodeTableRows(samples, rows, scope, { codec }))).toEqual(rows)
   })
 }
 
 test('a column that a row leaves out is null', async () => {
   const table = tableOf({ note: optional(col.string('Note.')) })
-  const [row] = await decodeRows(table, encodeRows(table, [{ id: 'a', row_version: 'v' }], scope))
+  const [row] = await decodeRows(table, encodeTableRows(table, [{ id: 'a', row_version: 'v' }], scope))
   expect(row).toEqual({ id: 'a', note: null, row_version: 'v' })
 })
 
 test('a file without rows can be read', async () => {
-  expect(await decodeRows(samples, encodeRows(samples, [], scope))).toEqual([])
+  expect(await decodeRows(samples, encodeTableRows(samples, [], scope))).toEqual([])
 })
 
 test('equal rows give equal bytes, however they were handed over and in whatever order their maps were filled', () => {
   const rows = Array.from({ length: ROW_GROUP_ROWS * 2 + 7 }, (_, i) =>
     full(`k${i}`, { number: i, tags: { a: `${i}`, b: 'x' } }),
   )
-  const whole = encodeRows(samples, rows, scope)
+  const whole = encodeTableRows(samples, rows, scope)
   const writer = tableWriter(samples, scope)
   const shuffled = rows.map((row) => ({ ...row, tags: { b: 'x', a: row['tags'].a }, data: { nested: row['data'].nested } }))
   for (let i = 0, size = 1; i < shuffled.length; i += size, size = (size * 3) % 4001) writer.write(shuffled.slice(i, i + size))
@@ -113,13 +113,13 @@ test('rows may change after they were handed to a writer', async () => {
 
 test('no two decoded rows share a JSON value, so changing one leaves the other alone', async () => {
   const rows = Array.from({ length: 100 }, (_, i) => full(`${i}`, { data: { same: [] } }))
-  const [first, second] = await decodeRows(samples, encodeRows(samples, rows, scope))
+  const [first, second] = await decodeRows(samples, encodeTableRows(samples, rows, scope))
   first!['data'].same.push(1)
   expect(second!['data']).toEqual({ same: [] })
 })
 
 test('a file tells its table and format, tenant and workspace stand in every row, nulls are counted', () => {
-  const metadata = parquetMetadata(encodeRows(samples, [full('a'), full('b')], scope))
+  const metadata = parquetMetadata(encodeTableRows(samples, [full('a'), full('b')], scope))
   expect(metadata.key_value_metadata).toEqual([
     { key: 'servo.table', value: 'samples' },
     { key: 'servo.format', value: '1' },
@@ -133,7 +133,7 @@ test('a file tells its table and format, tenant and workspace stand in every row
 
 test('text beyond U+FFFF has no smallest and largest value, for its column and row group alone', () => {
   const rows = Array.from({ length: ROW_GROUP_ROWS + 1 }, (_, i) => full(`k${i}`, { text: i === 0 ? '😀' : 'plain' }))
-  const metadata = parquetMetadata(encodeRows(samples, rows, scope))
+  const metadata = parquetMetadata(encodeTableRows(samples, rows, scope))
   const limits = metadata.row_groups.map((group) =>
     ['text', 'id'].map((name) => {
       const { min_value, null_count } = group.columns.find((c) => c.meta_data!.path_in_schema[0] === name)!.meta_data!
@@ -176,7 +176,7 @@ const bad: [string, AnyRow, RegExp][] = [
   ['a function in JSON', { data: { f: () => 1 } }, /samples\.data .* a JSON value/],
 ]
 test.each(bad)('%s is refused with the table, the column and the key', (_, over, message) => {
-  const write = () => encodeRows(samples, [full('fine'), full('a', over)], scope)
+  const write = () => encodeTableRows(samples, [full('fine'), full('a', over)], scope)
   expect(write).toThrow(message)
   expect(write).toThrow(expect.objectContaining({ kind: 'bug', code: 'bad_row' }))
 })
@@ -184,14 +184,14 @@ test.each(bad)('%s is refused with the table, the column and the key', (_, over,
 test('a file of an older version of the table is read with null for the columns it lacks', async () => {
   const older = tableOf({ text: col.string('Text.') })
   const newer = tableOf({ text: col.string('Text.'), list: optional(col.strings('New.')), at: optional(col.timestamp('New.')) })
-  const bytes = encodeRows(older, [{ id: 'a', text: 't', row_version: 'v' }], scope)
+  const bytes = encodeTableRows(older, [{ id: 'a', text: 't', row_version: 'v' }], scope)
   expect(await decodeRows(newer, bytes)).toEqual([{ id: 'a', text: 't', list: null, at: null, row_version: 'v' }])
 })
 
 test('a file of a newer version of the table is read without the columns we do not know', async () => {
   const older = tableOf({ text: col.string('Text.') })
   const newer = tableOf({ tags: col.map('New.'), text: col.string('Text.'), list: optional(col.strings('New.')) })
-  const bytes = encodeRows(newer, [{ id: 'a', text: 't', tags: { a: 'b' }, list: ['x'], row_version: 'v' }], scope)
+  const bytes = encodeTableRows(newer, [{ id: 'a', text: 't', tags: { a: 'b' }, list: ['x'], row_version: 'v' }], scope)
   expect(await decodeRows(older, bytes)).toEqual([{ id: 'a', text: 't', row_version: 'v' }])
 })
 
@@ -199,9 +199,9 @@ test('a column that became nullable or required is read as long as its values al
   const required = tableOf({ text: col.string('Text.') })
   const nullable = tableOf({ text: optional(col.string('Text.')) })
   const row = { id: 'a', text: 't', row_version: 'v' }
-  expect(await decodeRows(nullable, encodeRows(required, [row], scope))).toEqual([row])
-  expect(await decodeRows(required, encodeRows(nullable, [row], scope))).toEqual([row])
-  const withNull = encodeRows(nullable, [{ ...row, text: null }], scope)
+  expect(await decodeRows(nullable, encodeTableRows(required, [row], scope))).toEqual([row])
+  expect(await decodeRows(required, encodeTableRows(nullable, [row], scope))).toEqual([row])
+  const withNull = encodeTableRows(nullable, [{ ...row, text: null }], scope)
   await expect(decodeRows(required, withNull, 'l0/7.parquet')).rejects.toThrow(
     /l0\/7\.parquet .* samples\.text is null in row 0/,
   )
@@ -228,21 +228,21 @@ const changed: [string, Columns, Columns, string, RegExp][] = [
 ]
 test.each(changed)('a required column that is %s makes the file unreadable, by name', async (_, was, is, code, message) => {
   const row = { id: 'a', text: 't', at: 1, list: {}, data: 1, row_version: 'v' }
-  const error = await decodeRows(tableOf(is), encodeRows(tableOf(was), [row], scope), 'f.parquet').catch((e) => e)
+  const error = await decodeRows(tableOf(is), encodeTableRows(tableOf(was), [row], scope), 'f.parquet').catch((e) => e)
   expect(error).toMatchObject({ kind: 'corrupt', code })
   expect(error.message).toMatch(message)
 })
 
 test('a file of another table is refused', async () => {
   const other = tableOf({ ...everyKind, ...everyNullable }, 'others')
-  await expect(decodeRows(samples, encodeRows(other, [full('a')], scope))).rejects.toThrow(
+  await expect(decodeRows(samples, encodeTableRows(other, [full('a')], scope))).rejects.toThrow(
     /holds rows of others, not of samples/,
   )
 })
 
 test('a damaged file is a corrupt file with its name, wherever the damage is', async () => {
   const rows = Array.from({ length: 300 }, (_, i) => full(`k${i}`, { text: `text ${i}` }))
-  const bytes = encodeRows(samples, rows, scope, { codec: 'zstd' })
+  const bytes = encodeTableRows(samples, rows, scope, { codec: 'zstd' })
   for (const damage of [
     bytes.subarray(0, 100),
     bytes.subarray(0, bytes.length - 3),

@@ -5,7 +5,7 @@ import { decodeGroup, readFooter, sliceOf } from './read.ts'
 import { tableWriter, type WriterOptions } from './write.ts'
 
 /** A whole file at once. */
-export function encodeRows(table: Table, rows: readonly AnyRow[], scope: Scope, options: WriterOptions = {}): Uint8Array {
+export function encodeTableRows(table: Table, rows: readonly AnyRow[], scope: Scope, options: WriterOptions = {}): Uint8Array {
   const writer = tableWriter(table, scope, options)
   writer.write(rows)
   return writer.finish()
@@ -26,6 +26,6 @@ export async function decodeRows(table: Table, bytes: Uint8Array, file = `a file
 
 /** The columns that a file has, which an older version of the table may have had fewer of. */
 export function storedColumns(bytes: Uint8Array): Set<string> {
-  const metadata = parquetMetadata(bytes.slice().buffer as ArrayBuffer)
+  const metadata = parquetMetadata(bytes)
   return new Set(parquetSchema(metadata).children.map((column) => column.element.name))
 }

@@ -1,7 +1,8 @@
-import { zstdDecompressSync } from 'node:zlib'
 import { type AsyncBuffer, type FileMetaData, type KeyValue, parquetMetadata, parquetRead } from 'hyparquet'
 import { isServoError, messageOf } from '../../lib/error.ts'
+import type { ColumnKind } from '../../model/column.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
+import { decompressors, textOf } from '../../parquet/codecs.ts'
 import { unreadable } from './checked.ts'
 import { type SkimmedGroup, skimFooter } from './footer.ts'
 import { FORMAT, planRead, type ReadPlan, rowColumns } from './schema.ts'
@@ -94,11 +95,11 @@ function builderOf(table: Table): Build {
   if (known !== undefined) return known
   const columns = rowColumns(table)
   // A null LIST or MAP comes out of hyparquet as undefined. JSON is parsed here, so that no two rows share an object.
-  const value = {
-    json: (c: string) => `json(${c})`,
-    strings: (c: string) => `${c}??null`,
-    map: (c: string) => `${c}??null`,
-  } as Record<string, (c: string) => string>
+  const value: Partial<Record<ColumnKind, (c: string) => string>> = {
+    json: (c) => `json(${c})`,
+    strings: (c) => `${c}??null`,
+    map: (c) => `${c}??null`,
+  }
   const members = columns.map(([name, { kind }], i) => `${name}:${value[kind]?.(`c${i}[i]`) ?? `c${i}[i]`}`)
   const source = `const [${columns.map((_, i) => `c${i}`)}]=columns;const rows=new Array(count);for(let i=0;i<count;i++)rows[i]={${members}};return rows`
   const build = new Function('columns', 'count', 'json', source) as Build
@@ -107,7 +108,7 @@ function builderOf(table: Table): Build {
 }
 
 export function parseJson(text: unknown): unknown {
-  return text === null ? null : JSON.parse(text as string)
+  return typeof text === 'string' ? JSON.parse(text) : null
 }
 
 function longs(values: ArrayLike<unknown>, name: string, file: string): unknown[] {
@@ -128,14 +129,6 @@ function refuseNulls(values: ArrayLike<unknown>, table: Table, name: string, fil
       throw unreadable(file, `${table.name}.${name} is null in row ${i}, but every row must have it`)
   }
 }
-
-const decompressors = {
-  ZSTD: (page: Uint8Array, length: number): Uint8Array => zstdDecompressSync(page, { maxOutputLength: Math.max(1, length) }),
-}
-
-// hyparquet's own decoder drops a byte order mark at the beginning of a text.
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-const textOf = (bytes: Uint8Array): string => decoder.decode(bytes)
 
 /** JSON stays text until its row is made. */
 const parsers = {

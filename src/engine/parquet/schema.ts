@@ -2,6 +2,7 @@ import type { LogicalType, SchemaElement } from 'hyparquet'
 import { ServoError } from '../../lib/error.ts'
 import type { Column } from '../../model/column.ts'
 import type { Table } from '../../model/table.ts'
+import { JSON_TEXT, MOMENT, TEXT } from '../../parquet/elements.ts'
 import { REPAIR_HINT } from './checked.ts'
 
 /** Files say what they are, so that one given to the wrong reader is noticed. */
@@ -10,24 +11,10 @@ export const FORMAT = '1'
 /** As much of a table as its files are made of. Plain data, so that it can go to another thread. */
 export type FileShape = Pick<Table, 'name' | 'key' | 'columns' | 'stored' | 'digest'>
 
-const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
-
 /** The schema of a table's files: `stored`, column by column. */
 export function schemaOf(table: FileShape): SchemaElement[] {
   const columns = Object.entries(table.stored)
   return [{ name: 'servo', num_children: columns.length }, ...columns.flatMap(([name, column]) => elementsOf(name, column))]
-}
-
-/**
- * The schema by which the writer encodes values. It would serialize JSON by its own lights, so it gets our canonical text
- * as bytes of no kind; the footer must say JSON all the same, and in the old way too, or DuckDB sees a BLOB.
- */
-export function encodingSchemaOf(table: FileShape): SchemaElement[] {
-  return schemaOf(table).map((element) => {
-    if (element.converted_type !== 'JSON') return element
-    const { converted_type: _, logical_type: __, ...plain } = element
-    return plain
-  })
 }
 
 function elementsOf(name: string, column: Column): SchemaElement[] {
@@ -44,10 +31,9 @@ function elementsOf(name: string, column: Column): SchemaElement[] {
     case 'boolean':
       return [{ ...top, type: 'BOOLEAN' }]
     case 'timestamp':
-      // The writer's own shorthand writes local time; spelled out, DuckDB reads a TIMESTAMP WITH TIME ZONE.
-      return [{ ...top, type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } }]
+      return [{ ...top, ...MOMENT }]
     case 'json':
-      return [{ ...top, type: 'BYTE_ARRAY', converted_type: 'JSON', logical_type: { type: 'JSON' } }]
+      return [{ ...top, ...JSON_TEXT }]
     case 'strings':
       return [
         { ...top, num_children: 1, converted_type: 'LIST', logical_type: { type: 'LIST' } },

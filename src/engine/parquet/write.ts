@@ -1,11 +1,9 @@
-import { constants, zstdCompressSync } from 'node:zlib'
-import type { KeyValue, RowGroup } from 'hyparquet'
-import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow } from '../../model/table.ts'
+import { FileWriter } from '../../parquet/file-writer.ts'
+import { firstOfKey } from '../fold/row-merge.ts'
 import type { Scope } from '../paths.ts'
 import { storedColumn, valueCopier } from './column-values.ts'
-import { encodingSchemaOf, type FileShape, FORMAT, rowColumns, schemaOf } from './schema.ts'
+import { type FileShape, FORMAT, rowColumns, schemaOf } from './schema.ts'
 
 /** A look-up reads one row group: 5,000 rows are one range read of some 100 kB. */
 export const ROW_GROUP_ROWS = 5_000
@@ -37,12 +35,8 @@ export interface GroupWriter {
   /** Writes a row group. A column of one value has that value in all rows. */
   write(columns: CopiedColumns, rows: number): void
   /** The file. Nothing can be written afterwards. */
-  finish(): Uint8Array
+  finish(): Uint8Array<ArrayBuffer>
 }
-
-// zstd's own default. A fixed level, because equal rows must give equal bytes; another zstd release may still differ.
-const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 3 } }
-const compressors = { ZSTD: (page: Uint8Array): Uint8Array => zstdCompressSync(page, ZSTD) }
 
 /**
  * Moments in files that are read by column, as tables with a digest are: neighbours differ by little, so differences are smaller
@@ -52,70 +46,45 @@ const DELTAS = { encoding: 'DELTA_BINARY_PACKED', codec: 'UNCOMPRESSED' } as con
 
 /** Writes a file row group by row group. */
 export function groupWriter(table: FileShape, scope: Scope, options: WriterOptions = {}): GroupWriter {
-  const output = new ByteWriter()
-  const parquet = new ParquetWriter({
-    writer: output,
-    schema: encodingSchemaOf(table),
-    codec: options.codec === 'zstd' ? 'ZSTD' : 'SNAPPY',
-    compressors,
-  })
+  const file = new FileWriter({ schema: schemaOf(table), codec: options.codec === 'zstd' ? 'ZSTD' : 'SNAPPY' })
   const names = rowColumns(table).map(([name]) => name)
+  const isReadByColumn = options.codec === 'zstd' && table.digest !== undefined
   const encodings = new Map(
-    Object.entries(table.stored).map(([name, { kind }]) => [
-      name,
-      options.codec === 'zstd' && table.digest && kind === 'timestamp' ? DELTAS : {},
-    ]),
+    Object.entries(table.stored).map(([name, { kind }]) => [name, isReadByColumn && kind === 'timestamp' ? DELTAS : {}]),
   )
   // As in `stored`: what is the same for all rows comes first.
   const everywhere = { tenant_id: scope.tenant_id, workspace_id: scope.workspace_id }
 
   return {
     write(copied, rows) {
-      const start = output.offset
-      const valueAt = (name: string, row: number): KeyPart => {
-        const values = copied[names.indexOf(name)]!
-        return values[values.length === 1 ? 0 : row] as KeyPart
-      }
-      const keyAt = (row: number): KeyPart[] => table.key.map((name) => valueAt(name, row))
+      const keyAt = (row: number): unknown[] =>
+        table.key.map((name) => {
+          const values = copied[names.indexOf(name)] ?? []
+          return values[values.length === 1 ? 0 : row]
+        })
       const columns = [
         ...Object.entries(everywhere).map(([name, value]) => storedColumn(table, name, [value], keyAt)),
-        ...names.map((name, i) => storedColumn(table, name, copied[i]!, keyAt)),
-      ].map((column) => (column.values.length < rows ? { ...column, values: new Array(rows).fill(column.values[0]) } : column))
-      parquet.write({
-        columnData: columns.map(({ name, values }) => ({
-          name,
-          data: values as unknown[],
-          offsetIndex: false,
-          ...encodings.get(name),
-        })),
-        rowGroupSize: rows,
-        // What is read by column has one page for each.
-        ...(options.codec === 'zstd' && table.digest && { pageSize: 0 }),
-      })
-      const group = parquet.row_groups.at(-1)!
-      dropWrongStatistics(group, new Set(columns.filter((column) => column.astral).map((column) => column.name)))
-      if (options.index !== undefined) {
-        const values = new Map(columns.map((column) => [column.name, column.values]))
-        addBloomFilters(parquet, group, options.index.rowGroup(values, output.getBytes().subarray(start)))
-      }
+        ...names.map((name, i) => storedColumn(table, name, copied[i] ?? [], keyAt)),
+      ].map(({ name, values, astral }) => ({
+        name,
+        values: values.length < rows ? new Array(rows).fill(values[0]) : values,
+        ...(astral && { statistics: 'nulls' as const }),
+        ...encodings.get(name),
+      }))
+      // What is read by column has one page for each.
+      const bytes = file.write(columns, rows, isReadByColumn ? { pageSize: 0 } : {})
+      if (options.index === undefined) return
+      const values = new Map(columns.map((column) => [column.name, column.values]))
+      file.addBloomFilters(options.index.rowGroup(values, bytes))
     },
-    finish() {
-      parquet.kvMetadata = Object.entries({
-        'servo.table': table.name,
-        'servo.format': FORMAT,
-        ...options.index?.metadata(),
-      }).map(([key, value]): KeyValue => ({ key, value }))
-      parquet.schema = schemaOf(table)
-      parquet.finish()
-      return new Uint8Array(output.getBuffer())
-    },
+    finish: () => file.finish({ 'servo.table': table.name, 'servo.format': FORMAT, ...options.index?.metadata() }),
   }
 }
 
 export interface TableWriter {
   write(rows: Iterable<AnyRow>): void
   /** The file. Nothing can be written afterwards. */
-  finish(): Uint8Array
+  finish(): Uint8Array<ArrayBuffer>
   readonly rows: number
 }
 
@@ -126,7 +95,7 @@ export interface TableWriter {
 export function tableWriter(table: FileShape, scope: Scope, options: WriterOptions = {}): TableWriter {
   const groups = groupWriter(table, scope, options)
   const copiers = rowColumns(table).map(([name]) => valueCopier(table, name))
-  const owner = table.key[0] as string
+  const owner = firstOfKey(table)
   let columns: unknown[][] = copiers.map(() => [])
   let last: unknown
   let count = 0
@@ -155,23 +124,5 @@ export function tableWriter(table: FileShape, scope: Scope, options: WriterOptio
       flush()
       return groups.finish()
     },
-  }
-}
-
-/** The writer has one switch for all statistics; taking the wrong ones out of the unfinished footer spares the others. */
-function dropWrongStatistics(group: RowGroup, columns: ReadonlySet<string>): void {
-  for (const { meta_data } of group.columns) {
-    const nulls = meta_data?.statistics?.null_count
-    if (meta_data !== undefined && nulls !== undefined && columns.has(meta_data.path_in_schema[0]!))
-      meta_data.statistics = { null_count: nulls }
-  }
-}
-
-/** The writer can make Bloom filters itself, but hashes with BigInt: four microseconds a value against less than one. */
-function addBloomFilters(parquet: ParquetWriter, group: RowGroup, filters: ReadonlyMap<string, Uint32Array>): void {
-  for (const chunk of group.columns) {
-    const filter = filters.get(chunk.meta_data!.path_in_schema[0]!)
-    const pending = filter && parquet.pendingIndexes.find((index) => index.chunk === chunk)
-    if (pending) pending.bloomFilter = filter
   }
 }

@@ -1,14 +1,14 @@
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { openJson } from '../ledger/checksummed-json.ts'
+import { readChecksummed } from '../ledger/checksummed-json.ts'
 import { isSettled } from '../ledger/days.ts'
 import { getChecked } from '../parquet/checked.ts'
 import type { Manifest, OrderEntry, OrderedPublish } from './manifest.ts'
 import { readEntriesBackwards } from './page-list.ts'
 
 export async function readOrder(store: ObjectStore, entry: OrderEntry): Promise<OrderedPublish[]> {
-  return openJson<OrderedPublish[]>('order', await getChecked(store, entry), entry.path)
+  return readChecksummed<OrderedPublish[]>('order', await getChecked(store, entry), entry.path)
 }
 
 const dayOf = (ulid: string): string => utcDay(ulidTime(ulid))
@@ -61,14 +61,14 @@ export class FoldedSegments {
     return (await this.fresh(ulids)).length === 0
   }
 
-  /** Moves on to a newer manifest that somebody else has published. */
+  /** Moves on to a newer manifest that another process has published. */
   follow(manifest: Manifest): void {
     this.#manifest = manifest
     this.#addDeltas()
   }
 
   /**
-   * Moves on to a manifest of whoever adds here, and forgets what lies in settled days and is in its recorded order; a question
+   * Moves on to a manifest of this process, which adds here, and forgets what lies in settled days and is in its recorded order; a question
    * about that reads it again.
    */
   forgetSettled(manifest: Manifest, unpublished: Iterable<string>): void {

@@ -16,7 +16,7 @@ export interface GarbageOptions {
   readonly clock: Clock
   /** How long a manifest and its files stay after a newer one, for readers that hold it. Longer than any query runs. */
   readonly graceMs?: number
-  /** Nothing is deleted once somebody else leads. */
+  /** Nothing is deleted once another process leads. */
   readonly lease?: Leading
 }
 

@@ -1,15 +1,13 @@
 import type { Registry } from '../../model/event.ts'
-import type { KeyPart } from '../../model/rows.ts'
 import type { Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { keyOf } from '../fold/row-merge.ts'
 import { State } from '../fold/state.ts'
 import { type FileRef, getChecked } from '../parquet/checked.ts'
 import { decodeRows } from '../parquet/parquet.ts'
-import { removedKeysOf } from './draft.ts'
 import type { DeltaFiles, Manifest } from './manifest.ts'
+import { removedKeysOf } from './removed-keys.ts'
 
-/** The rows in memory as of a manifest: base and deltas, read side by side. History and runs stay where they are. */
+/** The rows in memory as of a manifest: base and deltas, read side by side. History and sorted files stay where they are. */
 export async function loadState(store: ObjectStore, registry: Registry, manifest: Manifest): Promise<State> {
   const state = new State(registry)
   const base = [...state.hotTables.keys()].map(async (table) => {
@@ -17,7 +15,7 @@ export async function loadState(store: ObjectStore, registry: Registry, manifest
     return { table, rows: ref === undefined ? [] : await readRows(store, table, ref) }
   })
   const deltas = manifest.l0.map((delta) => readDelta(store, state, delta.tables))
-  // Awaited as one: a delta that cannot be read while the base is still awaited would be a rejection that nobody handles.
+  // Awaited as one: a delta that cannot be read while the base is still awaited would be an unhandled rejection.
   const [tables, applies] = await Promise.all([Promise.all(base), Promise.all(deltas)])
   for (const { table, rows } of tables) for (const row of rows) state.hotTable(table).load(row)
   for (const apply of applies) apply()
@@ -49,8 +47,7 @@ export async function readDelta(
       const hot = state.hotTable(table)
       for (const row of rows) hot.load(row)
       for (const key of removed) {
-        const [k1, k2, k3] = keyOf(table, key)
-        const row = hot.get(k1 as KeyPart, k2, k3)
+        const row = hot.rowWithKey(key)
         if (row !== undefined) hot.unload(row)
       }
     }

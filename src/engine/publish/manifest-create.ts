@@ -1,19 +1,13 @@
 import { ServoError } from '../../lib/error.ts'
 import { toIso } from '../../lib/time.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { createOwn } from '../ledger/create-own.ts'
 import { checkLeads, deposed, type Leading } from '../ledger/leading.ts'
 import type { Paths, Scope } from '../paths.ts'
 import { encodeManifest, type Manifest, newestManifest } from './manifest.ts'
 
-/** Deposed leaders that publish once more, each, before a claim is given up. */
-const MAX_CLAIMS = 10
-
-/** Creates an object, or finds that an earlier try of ours has. */
-export async function createOwn(store: ObjectStore, path: string, bytes: Uint8Array): Promise<boolean> {
-  if ((await store.create(path, bytes)) === 'written') return true
-  const found = await store.get(path)
-  return found !== undefined && Buffer.compare(found, bytes) === 0
-}
+/** Deposed leaders that publish once more, each, before a takeover is given up. */
+const MAX_TAKEOVERS = 10
 
 /** Creates a manifest unless its number is taken, or lies below what garbage collection keeps. */
 export async function createManifest(
@@ -35,17 +29,17 @@ export async function createManifest(
 }
 
 /** The manifest by which a compactor makes it known that it writes from now on. */
-export function claimOf(manifest: Manifest, name: string, nowMs: number): Manifest {
+export function takeoverOf(manifest: Manifest, name: string, nowMs: number): Manifest {
   const { number, epoch } = manifest
   return { ...manifest, number: number + 1, epoch: epoch + 1, compactor: name, published_at: toIso(nowMs) }
 }
 
 /**
- * Claims the next epoch before anything else is done: from then on no manifest of a lower one can appear. A manifest of a lower
- * epoch in the place of the claim is the last of a leader that was deposed; the claim then follows that one. A higher one is
- * a claim of somebody else, who leads unless this process does.
+ * Takes the next epoch before anything else is done: from then on no manifest of a lower one can appear. A manifest of a lower
+ * epoch in the place of the takeover is the last of a leader that was deposed; the takeover then follows that one. A higher one is
+ * the takeover of another process, which leads unless this one does.
  */
-export async function claimNext(
+export async function takeNextEpoch(
   options: { readonly store: ObjectStore; readonly scope: Scope; readonly name: string; readonly lease?: Leading | undefined },
   paths: Paths,
   newest: Manifest,
@@ -53,14 +47,14 @@ export async function claimNext(
 ): Promise<Manifest> {
   const { store, scope, name, lease } = options
   let manifest = newest
-  for (let attempt = 0; attempt < MAX_CLAIMS; attempt++) {
+  for (let attempt = 0; attempt < MAX_TAKEOVERS; attempt++) {
     await checkLeads(lease)
-    const claim = claimOf(manifest, name, nowMs)
-    if ((await createManifest(store, paths, claim)) === 'created') return claim
+    const takeover = takeoverOf(manifest, name, nowMs)
+    if ((await createManifest(store, paths, takeover)) === 'created') return takeover
     manifest = await newestManifest(store, paths, scope)
-    if (manifest.epoch >= claim.epoch && !(await lease?.confirm())) throw deposed()
+    if (manifest.epoch >= takeover.epoch && !(await lease?.confirm())) throw deposed()
   }
-  throw new ServoError('unavailable', 'claims_overtaken', `${MAX_CLAIMS} claims were overtaken by others`, {
+  throw new ServoError('unavailable', 'claims_overtaken', `${MAX_TAKEOVERS} claims were overtaken by others`, {
     hint: 'Something keeps publishing here. See which processes use this folder or bucket.',
   })
 }

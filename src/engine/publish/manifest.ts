@@ -1,6 +1,6 @@
 import { ServoError } from '../../lib/error.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { openJson, sealJson } from '../ledger/checksummed-json.ts'
+import { checksummedJson, readChecksummed } from '../ledger/checksummed-json.ts'
 import type { DayRange } from '../ledger/days.ts'
 import type { FileRef } from '../parquet/checked.ts'
 import { numberOf, type Paths, type Scope } from '../paths.ts'
@@ -13,7 +13,7 @@ export interface Manifest {
   readonly workspace_id: string
   /** Position in the chain of manifests; there is one per number. */
   readonly number: number
-  /** Fencing: grows with every compactor that takes over; nobody writes with a lower one after a higher. */
+  /** Fencing: grows with every compactor that takes over; no manifest of a lower one follows one of a higher. */
   readonly epoch: number
   readonly compactor: string
   readonly published_at: string
@@ -33,12 +33,12 @@ export interface Manifest {
   readonly l0_rows: number
   readonly l0_limits: L0Limits
   /** Sorted files of the cold tables, oldest first. */
-  readonly runs: Readonly<Record<string, readonly RunRef[]>>
+  readonly runs: Readonly<Record<string, readonly SortedFileRef[]>>
   /** Rows of finished work, one entry per publish that sealed some. */
   readonly history: PageList<HistoryEntry>
   /** Segments in the order in which they were consumed, one entry per base. */
   readonly order: PageList<OrderEntry>
-  /** Days of the ledger in which nobody writes any more. What is in them may not all be folded yet. */
+  /** Days of the ledger in which no process writes any more. What is in them may not all be folded yet. */
   readonly closed_days?: readonly DayRange[]
   /** Days that are closed and completely folded: no start lists them. Manifests of earlier versions have none. */
   readonly settled_days?: readonly DayRange[]
@@ -80,8 +80,8 @@ export interface L0Limits {
   readonly max_segments: number
 }
 
-export interface RunRef extends FileRef {
-  /** How many times its rows were merged; runs of a level are merged into one of the next when there are enough. */
+export interface SortedFileRef extends FileRef {
+  /** How many times its rows were merged; files of a level are merged into one of the next when there are enough. */
   readonly level: number
   /** Look-ups read the footer without the rest of the file, so it has a checksum of its own. */
   readonly footer_crc32: number
@@ -144,10 +144,10 @@ export function genesis(scope: Scope): Manifest {
   }
 }
 
-export const encodeManifest = (manifest: Manifest): Uint8Array => sealJson('manifest', manifest)
+export const encodeManifest = (manifest: Manifest): Uint8Array => checksummedJson('manifest', manifest)
 
 export function decodeManifest(bytes: Uint8Array, path: string, scope: Scope): Manifest {
-  const manifest = openJson<Manifest>('manifest', bytes, path)
+  const manifest = readChecksummed<Manifest>('manifest', bytes, path)
   if (manifest.format !== 1) {
     throw new ServoError(
       'corrupt',

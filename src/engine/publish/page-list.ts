@@ -1,5 +1,5 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { openJson, sealJson } from '../ledger/checksummed-json.ts'
+import { checksummedJson, readChecksummed } from '../ledger/checksummed-json.ts'
 import { type FileRef, fileRef, getChecked } from '../parquet/checked.ts'
 
 /**
@@ -31,25 +31,40 @@ export function appendEntry<E extends Numbered>(
   list: PageList<E>,
   entry: E,
   pagePath: (publish: number, level: number) => string,
-): { list: PageList<E>; pages: { path: string; bytes: Uint8Array }[] } {
-  const pages: { path: string; bytes: Uint8Array }[] = []
-  const levels = list.levels.map((level) => [...level]) as [E[], ...PageRef[][]]
-  levels[0].push(entry)
-  for (let level = 0; (levels[level]?.length ?? 0) >= PAGE_ENTRIES; level++) {
-    const full = levels[level] as (E | PageRef)[]
-    const bytes = sealJson('page', full)
-    const path = pagePath(entry.publish, level)
-    pages.push({ path, bytes })
-    levels[level] = []
-    levels[level + 1] ??= []
-    ;(levels[level + 1] as PageRef[]).push({ ...fileRef(path, bytes, full.length), first: firstOf(full), last: entry.publish })
+): { list: PageList<E>; pages: WrittenPage[] } {
+  const [known, ...above] = list.levels
+  const entries = [...known, entry]
+  if (entries.length < PAGE_ENTRIES) return { list: { levels: [entries, ...above] }, pages: [] }
+
+  const pages: WrittenPage[] = []
+  const pageOf = (content: readonly (E | PageRef)[], first: number): PageRef => {
+    const page = { path: pagePath(entry.publish, pages.length), bytes: checksummedJson('page', content) }
+    pages.push(page)
+    return { ...fileRef(page.path, page.bytes, content.length), first, last: entry.publish }
   }
-  return { list: { levels }, pages }
+  const [oldest = entry] = entries
+  let page = pageOf(entries, oldest.publish)
+  const levels: (readonly PageRef[])[] = []
+  for (let level = 0; ; level++) {
+    const full = [...(above[level] ?? []), page]
+    if (full.length < PAGE_ENTRIES) return { list: { levels: [[], ...levels, full, ...above.slice(level + 1)] }, pages }
+    levels.push([])
+    const [first = page] = full
+    page = pageOf(full, first.first)
+  }
 }
 
-const firstOf = (entries: readonly (Numbered | PageRef)[]): number => {
-  const first = entries[0] as Numbered | PageRef
-  return 'first' in first ? first.first : first.publish
+interface WrittenPage {
+  readonly path: string
+  readonly bytes: Uint8Array
+}
+
+/** The levels of pages, the highest and with it the oldest first. */
+const levelsDown = <E>({ levels: [, ...above] }: PageList<E>): [level: number, pages: readonly PageRef[]][] =>
+  [...above.entries()].reverse().map(([i, pages]) => [i + 1, pages])
+
+async function contentOf<T>(store: ObjectStore, page: PageRef): Promise<T[]> {
+  return readChecksummed<T[]>('page', await getChecked(store, page), page.path)
 }
 
 /** Entries from a publish on, oldest first. Pages that lie wholly before it are not read. */
@@ -58,8 +73,8 @@ export async function* readEntries<E extends Numbered>(
   list: PageList<E>,
   fromPublish = 0,
 ): AsyncGenerator<E> {
-  for (let level = list.levels.length - 1; level >= 1; level--) {
-    for (const page of list.levels[level] as readonly PageRef[]) yield* readPage<E>(store, page, level, fromPublish)
+  for (const [level, pages] of levelsDown(list)) {
+    for (const page of pages) yield* readPage<E>(store, page, level, fromPublish)
   }
   for (const entry of list.levels[0]) if (entry.publish >= fromPublish) yield entry
 }
@@ -71,11 +86,11 @@ async function* readPage<E extends Numbered>(
   fromPublish: number,
 ): AsyncGenerator<E> {
   if (page.last < fromPublish) return
-  const content = openJson<(E | PageRef)[]>('page', await getChecked(store, page), page.path)
-  for (const item of content) {
-    if (level > 1) yield* readPage<E>(store, item as PageRef, level - 1, fromPublish)
-    else if ((item as E).publish >= fromPublish) yield item as E
+  if (level > 1) {
+    for (const child of await contentOf<PageRef>(store, page)) yield* readPage<E>(store, child, level - 1, fromPublish)
+    return
   }
+  for (const entry of await contentOf<E>(store, page)) if (entry.publish >= fromPublish) yield entry
 }
 
 /** All entries, newest first; a reader that stops early reads no older page. `onPage` is told of each page that is read. */
@@ -85,9 +100,8 @@ export async function* readEntriesBackwards<E extends Numbered>(
   onPage?: (page: PageRef) => void,
 ): AsyncGenerator<E> {
   yield* list.levels[0].toReversed()
-  for (let level = 1; level < list.levels.length; level++) {
-    for (const page of (list.levels[level] as readonly PageRef[]).toReversed())
-      yield* readPageBackwards<E>(store, page, level, onPage)
+  for (const [level, pages] of levelsDown(list).reverse()) {
+    for (const page of pages.toReversed()) yield* readPageBackwards<E>(store, page, level, onPage)
   }
 }
 
@@ -98,23 +112,24 @@ async function* readPageBackwards<E extends Numbered>(
   onPage: ((page: PageRef) => void) | undefined,
 ): AsyncGenerator<E> {
   onPage?.(page)
-  const content = openJson<(E | PageRef)[]>('page', await getChecked(store, page), page.path)
-  for (const item of content.toReversed()) {
-    if (level > 1) yield* readPageBackwards<E>(store, item as PageRef, level - 1, onPage)
-    else yield item as E
+  if (level === 1) {
+    yield* (await contentOf<E>(store, page)).reverse()
+    return
+  }
+  for (const child of (await contentOf<PageRef>(store, page)).reverse()) {
+    yield* readPageBackwards<E>(store, child, level - 1, onPage)
   }
 }
 
 /** Every page of the list, for checking that all are there. */
 export async function* listPages<E extends Numbered>(store: ObjectStore, list: PageList<E>): AsyncGenerator<PageRef> {
-  for (let level = list.levels.length - 1; level >= 1; level--) {
-    for (const page of list.levels[level] as readonly PageRef[]) yield* pagesUnder(store, page, level)
+  for (const [level, pages] of levelsDown(list)) {
+    for (const page of pages) yield* pagesUnder(store, page, level)
   }
 }
 
 async function* pagesUnder(store: ObjectStore, page: PageRef, level: number): AsyncGenerator<PageRef> {
   yield page
   if (level === 1) return
-  const content = openJson<PageRef[]>('page', await getChecked(store, page), page.path)
-  for (const child of content) yield* pagesUnder(store, child, level - 1)
+  for (const child of await contentOf<PageRef>(store, page)) yield* pagesUnder(store, child, level - 1)
 }

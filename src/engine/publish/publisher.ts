@@ -1,3 +1,4 @@
+import { assert } from '../../lib/assert.ts'
 import { HOUR_MS, SECOND_MS, toMs } from '../../lib/time.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { Compactor } from './compactor.ts'
@@ -15,20 +16,37 @@ export interface PublisherOptions {
 /** Publishing shall take at most one part in this many of the time, however large the tables are. */
 const SHARE = 8
 
+type PublisherState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'scheduled'; readonly at: number; cancel(): void }
+  | { readonly kind: 'publishing'; readonly done: Promise<void> }
+  | { readonly kind: 'stopped'; readonly done: Promise<void> }
+
+/** Where each state may lead. */
+const transitions: Record<PublisherState['kind'], readonly PublisherState['kind'][]> = {
+  idle: ['scheduled', 'publishing', 'stopped'],
+  scheduled: ['scheduled', 'publishing', 'stopped'],
+  publishing: ['idle', 'stopped'],
+  stopped: [],
+}
+
 /**
  * Publishes behind the hot path: a moment after something happened, less often the longer it takes, and once more when
  * what was published has to be merged although nothing happens. When there is nothing to publish it does nothing at all.
+ *
+ * Its states:
+ * - `idle`: everything is published and merged.
+ * - `scheduled`: a publish begins at a moment, which may be moved forward.
+ * - `publishing`: what happens meanwhile is noticed when the publish is over.
+ * - `stopped`: no publish begins by itself any more; one may still be under way.
  */
 export class Publisher {
   readonly #options: PublisherOptions
-  #cancel: (() => void) | undefined
-  #alarmAt = Number.POSITIVE_INFINITY
-  #running: Promise<void> | undefined
+  #state: PublisherState = { kind: 'idle' }
   /** When publishing again would not take more than its share. */
   #notBefore = 0
-  #isWarm = false
+  #publishes = 0
   #collectedAt: number
-  #closed = false
 
   constructor(options: PublisherOptions) {
     this.#options = options
@@ -37,51 +55,56 @@ export class Publisher {
 
   /** Something is durable that no table shows yet. */
   noticed(): void {
-    if (this.#running !== undefined) return
     const { clock, delayMs = SECOND_MS } = this.#options
-    const now = clock.now()
-    const at = Math.max(now + delayMs, this.#notBefore)
-    // The alarm may be set for later, for merging what was published before.
-    if (at < this.#alarmAt) this.#schedule(at - now)
+    this.#schedule(Math.max(clock.now() + delayMs, this.#notBefore))
   }
 
   /** Writes what there is now. */
   async flush(): Promise<void> {
-    this.#unschedule()
-    await this.#running
-    await this.#publish()
-    this.#goOn()
+    if (this.#state.kind === 'publishing' || this.#state.kind === 'stopped') await this.#state.done
+    await (this.#state.kind === 'stopped' ? this.#publish() : this.#begin())
   }
 
   /** Begins no publish any more. */
   stop(): void {
-    this.#closed = true
-    this.#unschedule()
+    if (this.#state.kind === 'stopped') return
+    if (this.#state.kind === 'scheduled') this.#state.cancel()
+    this.#enter({ kind: 'stopped', done: this.#state.kind === 'publishing' ? this.#state.done : Promise.resolve() })
   }
 
   /** The same, and waits for what is being written. */
   async close(): Promise<void> {
     this.stop()
-    await this.#running
+    if (this.#state.kind === 'stopped') await this.#state.done
   }
 
-  #schedule(delayMs: number): void {
-    if (this.#closed) return
-    this.#unschedule()
-    this.#alarmAt = this.#options.clock.now() + delayMs
-    this.#cancel = this.#options.clock.after(delayMs, () => {
-      this.#unschedule()
-      this.#running = this.#publish().finally(() => {
-        this.#running = undefined
-        this.#goOn()
-      })
+  #enter(next: PublisherState): void {
+    const { kind } = this.#state
+    assert(transitions[kind].includes(next.kind), `a publisher that is ${kind} does not become ${next.kind}`)
+    this.#state = next
+  }
+
+  /** Publishes at this moment, or earlier if that was planned already. */
+  #schedule(at: number): void {
+    if (this.#state.kind === 'publishing' || this.#state.kind === 'stopped') return
+    if (this.#state.kind === 'scheduled') {
+      // The alarm may be set for later, for merging what was published before.
+      if (this.#state.at <= at) return
+      this.#state.cancel()
+    }
+    const { clock } = this.#options
+    const cancel = clock.after(at - clock.now(), () => void this.#begin())
+    this.#enter({ kind: 'scheduled', at, cancel })
+  }
+
+  #begin(): Promise<void> {
+    if (this.#state.kind === 'scheduled') this.#state.cancel()
+    const done = this.#publish().finally(() => {
+      if (this.#state.kind === 'publishing') this.#enter({ kind: 'idle' })
+      this.#goOn()
     })
-  }
-
-  #unschedule(): void {
-    this.#cancel?.()
-    this.#cancel = undefined
-    this.#alarmAt = Number.POSITIVE_INFINITY
+    this.#enter({ kind: 'publishing', done })
+    return done
   }
 
   async #publish(): Promise<void> {
@@ -92,8 +115,8 @@ export class Publisher {
       await compactor.publish()
       const ended = clock.now()
       // The first takes longer than any other, because code is loaded and compiled.
-      if (this.#isWarm) this.#notBefore = ended + SHARE * (ended - started)
-      this.#isWarm = true
+      if (this.#publishes > 0) this.#notBefore = ended + SHARE * (ended - started)
+      this.#publishes += 1
       if (compactor.manifest.base.publish === before || clock.now() - this.#collectedAt < HOUR_MS) return
       this.#collectedAt = clock.now()
       await collect()
@@ -102,6 +125,7 @@ export class Publisher {
     }
   }
 
+  /** What happened meanwhile is published next; without that, what was published is merged when it is old enough. */
   #goOn(): void {
     const { compactor, clock } = this.#options
     if (compactor.unpublished > 0) {
@@ -111,6 +135,6 @@ export class Publisher {
     const [oldest] = compactor.manifest.l0
     if (oldest === undefined) return
     const { max_age_ms } = compactor.manifest.l0_limits
-    this.#schedule(Math.max(SECOND_MS, toMs(oldest.published_at) + max_age_ms - clock.now()))
+    this.#schedule(Math.max(clock.now() + SECOND_MS, toMs(oldest.published_at) + max_age_ms))
   }
 }

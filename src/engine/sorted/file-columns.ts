@@ -2,10 +2,10 @@ import { crc32 } from 'node:zlib'
 import { countWhile } from '../../lib/search.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { compareParts, type KeyTuple } from '../fold/row-merge.ts'
+import { compareParts, firstOfKey, type KeyTuple } from '../fold/row-merge.ts'
 import { unreadable } from '../parquet/checked.ts'
 import { ColumnBlock } from '../parquet/column-block.ts'
-import { type Digest, type RunDescription, type RunIndex, readRange } from './index-footer.ts'
+import { type Digest, readRange, type SortedFileDescription, type SortedFileIndex } from './index-footer.ts'
 
 /** Rows `from` up to, and without, `to` of a block. */
 export interface BlockPart {
@@ -21,10 +21,10 @@ export interface BlockPart {
 /** One request for many row groups, not so many that memory notices. */
 const READ_BYTES = 4 * 1024 * 1024
 
-/** The columns of all rows of a run whose key begins so, in key order. Reads only the row groups that may hold some. */
-export async function* runColumns(
+/** The columns of all rows of a sorted file whose key begins so, in key order. Reads only the row groups that may hold some. */
+export async function* sortedFileColumns(
   store: ObjectStore,
-  index: RunIndex,
+  index: SortedFileIndex,
   first: KeyPart,
   isWanted: (group: number) => boolean = () => true,
 ): AsyncGenerator<BlockPart> {
@@ -47,36 +47,36 @@ export async function* runColumns(
       const block = new ColumnBlock(footer, group, { start: group.start, bytes: own })
       const ends = endsOf(index, at)
       const isWhole = ends.first[0] === first && (ends.next ?? ends.last)?.[0] === first
-      const part = isWhole ? { from: 0, to: block.rows, ends } : partOf(block, footer.table.key[0] as string, first)
+      const part = isWhole ? { from: 0, to: block.rows, ends } : partOf(block, firstOfKey(footer.table), first)
       if (part.to > part.from) yield { at, block, ...part }
     }
     from = to
   }
 }
 
-/** The row groups of a run that may hold keys that begin so: neighbours. */
-export function groupsWith({ groups }: RunDescription, first: KeyPart): readonly number[] {
-  const last = groups.findLastIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) <= 0)
-  let start = groups.findIndex(({ first_key }) => compareParts(first_key[0] as KeyPart, first) >= 0)
+/** The row groups of a sorted file that may hold keys that begin so: neighbours. */
+export function groupsWith({ groups }: SortedFileDescription, first: KeyPart): readonly number[] {
+  const last = groups.findLastIndex(({ first_key: [part = first] }) => compareParts(part, first) <= 0)
+  let start = groups.findIndex(({ first_key: [part = first] }) => compareParts(part, first) >= 0)
   if (start < 0) start = groups.length
   // What comes before may end with some.
   if (start > 0 && compareParts(groups[start - 1]?.digest?.last_key?.[0] ?? first, first) >= 0) start--
   return Array.from({ length: Math.max(0, last - start + 1) }, (_, i) => start + i)
 }
 
-/** The row groups of a run whose keys all begin so, by their place in it. */
+/** The row groups of a sorted file whose keys all begin so, by their place in it. */
 export function* wholeGroups(
-  run: RunDescription,
+  file: SortedFileDescription,
   first: KeyPart,
 ): Iterable<{ at: number; ends: NonNullable<BlockPart['ends']>; digest: Digest | undefined }> {
-  for (const [at, group] of run.groups.entries()) {
+  for (const [at, group] of file.groups.entries()) {
     if (group.first_key[0] !== first) continue
-    const ends = endsOf(run, at)
+    const ends = endsOf(file, at)
     if ((ends.next ?? ends.last)?.[0] === first) yield { at, ends, digest: group.digest }
   }
 }
 
-function endsOf({ groups, last_key }: RunDescription, at: number): NonNullable<BlockPart['ends']> {
+function endsOf({ groups, last_key }: SortedFileDescription, at: number): NonNullable<BlockPart['ends']> {
   const { first_key: first, digest } = groups[at]!
   const next = groups[at + 1]?.first_key
   if (next?.[0] === first[0]) return { first, next }

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
-import { readBloomFilter } from 'hyparquet/src/bloom.js'
 import { countWhile } from '../../lib/search.ts'
 import type { Table } from '../../model/table.ts'
+import { readBloomBlocks } from '../../parquet/inside-hyparquet.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { compareTuples, type KeyTuple, keyText } from '../fold/row-merge.ts'
 import { type BlockRows, blockRows } from '../parquet/block-rows.ts'
@@ -9,15 +9,15 @@ import { type FileRef, fileMissing, unreadable } from '../parquet/checked.ts'
 import { type Footer, readFooter } from '../parquet/read.ts'
 import { schemaOf } from '../parquet/schema.ts'
 import { ROW_GROUP_ROWS } from '../parquet/write.ts'
-import type { RunRef } from '../publish/manifest.ts'
+import type { SortedFileRef } from '../publish/manifest.ts'
 import { mayContain } from './bloom-filter.ts'
 
 /**
- * What a run says of itself in its footer, as JSON. Parquet's statistics cannot be used to find a key: they keep another
+ * What a sorted file says of itself in its footer, as JSON. Parquet's statistics cannot be used to find a key: they keep another
  * order than ours, and 16 bytes of it. And a part of a file cannot be checked against the SHA-256 of the whole, so the
  * parts that are read by themselves have a CRC each: "not there" must not come of a bit that fell over.
  */
-export interface RunDescription {
+export interface SortedFileDescription {
   readonly last_key: KeyTuple | null
   readonly groups: readonly GroupEntry[]
 }
@@ -39,33 +39,33 @@ export interface Digest {
   readonly columns: Readonly<Record<string, { readonly nulls: number; readonly only?: string }>>
 }
 
-const RUN = 'servo.run'
+const DESCRIPTION = 'servo.run'
 
-export function describeRun({ last_key, groups }: RunDescription): Record<string, string> {
-  return { [RUN]: JSON.stringify({ last_key, groups }) }
+export function describeSortedFile({ last_key, groups }: SortedFileDescription): Record<string, string> {
+  return { [DESCRIPTION]: JSON.stringify({ last_key, groups }) }
 }
 
-/** What is known of a run without reading its rows. */
-export interface RunIndex extends RunDescription {
+/** What is known of a sorted file without reading its rows. */
+export interface SortedFileIndex extends SortedFileDescription {
   readonly ref: FileRef
   readonly footer: Footer
 }
 
-export async function readRunIndex(store: ObjectStore, table: Table, ref: RunRef): Promise<RunIndex> {
+export async function readSortedFileIndex(store: ObjectStore, table: Table, ref: SortedFileRef): Promise<SortedFileIndex> {
   const tail = await readTail(store, table, ref)
   if (crc32(footerIn(tail)) !== ref.footer_crc32) throw damaged(ref, 'its footer')
   const footer = readFooter(table, tail, ref.path)
-  const text = footer.metadata.get(RUN)
-  if (text === undefined) throw unreadable(ref.path, 'it is not a run: its footer tells no keys')
-  return { ref, footer, ...(JSON.parse(text) as RunDescription) }
+  const text = footer.metadata.get(DESCRIPTION)
+  if (text === undefined) throw unreadable(ref.path, 'it is not a sorted file: its footer tells no keys')
+  return { ref, footer, ...(JSON.parse(text) as SortedFileDescription) }
 }
 
 /** About what hyparquet-writer spends on one column of one row group, seen from above. */
 const FOOTER_BYTES_PER_CHUNK = 110
 const FOOTER_END = 8
 
-/** The end of a file, at least all of its footer. Where nobody knows its size, which stands at its end, it is guessed first. */
-async function readTail(store: ObjectStore, table: Table, ref: RunRef): Promise<Uint8Array> {
+/** The end of a file, at least all of its footer. Where its size is not known, which stands at its end, it is guessed first. */
+async function readTail(store: ObjectStore, table: Table, ref: SortedFileRef): Promise<Uint8Array> {
   const chunks = Math.ceil(ref.rows / ROW_GROUP_ROWS) * schemaOf(table).length
   const guess = Math.min(ref.bytes, ref.footer_bytes ?? 8192 + chunks * FOOTER_BYTES_PER_CHUNK)
   const tail = await readRange(store, ref, ref.bytes - guess, ref.bytes)
@@ -75,7 +75,7 @@ async function readTail(store: ObjectStore, table: Table, ref: RunRef): Promise<
   return readRange(store, ref, ref.bytes - needed, ref.bytes)
 }
 
-export function runRef(file: FileRef, bytes: Uint8Array, level: number): RunRef {
+export function sortedFileRef(file: FileRef, bytes: Uint8Array, level: number): SortedFileRef {
   const footer = footerIn(bytes)
   return { ...file, level, footer_crc32: crc32(footer), footer_bytes: footer.length }
 }
@@ -94,8 +94,8 @@ export async function readRange(store: ObjectStore, ref: FileRef, start: number,
   return bytes
 }
 
-/** The row group that would hold a key, or -1 when the key lies outside of the run. */
-export function groupFor({ last_key, groups }: RunIndex, key: KeyTuple): number {
+/** The row group that would hold a key, or -1 when the key lies outside of the file. */
+export function groupFor({ last_key, groups }: SortedFileIndex, key: KeyTuple): number {
   if (last_key === null || compareTuples(key, last_key) > 0) return -1
   return countWhile(groups.length, (at) => compareTuples(groups[at]!.first_key, key) <= 0) - 1
 }
@@ -104,29 +104,26 @@ export function groupFor({ last_key, groups }: RunIndex, key: KeyTuple): number 
 export type KeyFilters = readonly Uint32Array[]
 
 /** Where the filters of a row group are: side by side, so this is one range. */
-export function filterRange({ footer, ref }: RunIndex, group: number): { start: number; end: number } {
+export function filterRange({ footer, ref }: SortedFileIndex, group: number): { start: number; end: number } {
   const { blooms } = footer.groups[group]!
   if (blooms.length !== footer.table.key.length) throw damaged(ref, 'its footer')
   return { start: blooms[0]!.start, end: blooms.at(-1)!.end }
 }
 
 /** Parses the filters of a row group out of bytes that begin at `start`. */
-export function parseFilters({ footer, groups, ref }: RunIndex, group: number, bytes: Uint8Array, start: number): KeyFilters {
+export function parseFilters(
+  { footer, groups, ref }: SortedFileIndex,
+  group: number,
+  bytes: Uint8Array,
+  start: number,
+): KeyFilters {
   return footer.table.key.map((name, i) => {
     const place = footer.groups[group]!.blooms.find((bloom) => bloom.column === name)
-    const filter = place && parseFilter(bytes.subarray(place.start - start, place.end - start))
+    const filter = place && readBloomBlocks(bytes.subarray(place.start - start, place.end - start))
     if (filter === undefined || crc32(filter) !== groups[group]!.filter_crc32[i])
       throw damaged(ref, `the Bloom filter of ${name}`)
     return filter
   })
-}
-
-function parseFilter(bytes: Uint8Array): Uint32Array | undefined {
-  try {
-    return readBloomFilter({ view: viewOf(bytes), offset: 0 })?.blocks
-  } catch {
-    return undefined
-  }
 }
 
 /** Whether a key may be in the row group of these filters; false is certain. */
@@ -135,7 +132,7 @@ export function maybeIn(filters: KeyFilters, key: KeyTuple): boolean {
 }
 
 /** A row group in one range read. */
-export async function readGroup(store: ObjectStore, { footer, groups, ref }: RunIndex, at: number): Promise<BlockRows> {
+export async function readGroup(store: ObjectStore, { footer, groups, ref }: SortedFileIndex, at: number): Promise<BlockRows> {
   const group = footer.groups[at]!
   const bytes = await readRange(store, ref, group.start, group.end)
   if (crc32(bytes) !== groups[at]!.crc32) throw damaged(ref, `row group ${at}`)
@@ -143,7 +140,7 @@ export async function readGroup(store: ObjectStore, { footer, groups, ref }: Run
 }
 
 /** What an index takes in memory, roughly. */
-export function weightOf({ footer, groups }: RunIndex): number {
+export function weightOf({ footer, groups }: SortedFileIndex): number {
   const textOf = ({ first_key, digest }: GroupEntry): string => keyText([...first_key, ...(digest?.last_key ?? [])])
   const keys = groups.reduce((sum, group) => sum + 2 * textOf(group).length + 400, 0)
   return 4096 + footer.groups.length * schemaOf(footer.table).length * 128 + keys

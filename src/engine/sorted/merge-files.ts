@@ -5,9 +5,9 @@ import { compareKeys, keyOf, keyText, mergeRows, sortedByKey } from '../fold/row
 import { checksumMismatch, unreadable } from '../parquet/checked.ts'
 import { decodeGroup } from '../parquet/read.ts'
 import type { Scope } from '../paths.ts'
-import type { RunRef } from '../publish/manifest.ts'
-import { readRange, readRunIndex } from './index-footer.ts'
-import { runWriter } from './write-file.ts'
+import type { SortedFileRef } from '../publish/manifest.ts'
+import { readRange, readSortedFileIndex } from './index-footer.ts'
+import { sortedFileWriter } from './write-file.ts'
 
 export interface MergeOptions {
   /** Rows for which this is false are left out, for retention. Sees them merged. */
@@ -20,18 +20,18 @@ export interface MergedRun {
 }
 
 /**
- * One run out of several and of rows in memory, which may come in any order. Reads row group by row group: memory holds
- * two row groups of every run, and the file that comes out. The same rows give the same bytes, however they were spread.
+ * One sorted file out of several and of rows in memory, which may come in any order. Reads row group by row group: memory holds
+ * two row groups of every sorted file, and the file that comes out. The same rows give the same bytes, however they were spread.
  */
-export async function mergeRuns(
+export async function mergeSortedFiles(
   store: ObjectStore,
   table: Table,
   scope: Scope,
-  refs: readonly RunRef[],
+  refs: readonly SortedFileRef[],
   rows: Iterable<AnyRow> = [],
   options: MergeOptions = {},
 ): Promise<MergedRun> {
-  const writer = runWriter(table, scope)
+  const writer = sortedFileWriter(table, scope)
   const cursors = refs.map((ref) => new Cursor(scanBatches(store, table, ref)))
   const own = sortedByKey(table, rows)
   cursors.push(new Cursor(inMemory(own)))
@@ -56,7 +56,7 @@ export async function mergeRuns(
   return { bytes: writer.finish(), rows: writer.rows }
 }
 
-/** A place in a run. Stepping is synchronous within a row group: a promise for every row would cost more than the row. */
+/** A place in a sorted file. Stepping is synchronous within a row group: a promise for every row would cost more than the row. */
 class Cursor {
   row: AnyRow | undefined
   #batch: readonly AnyRow[] = []
@@ -84,18 +84,18 @@ async function* inMemory(rows: readonly AnyRow[]): AsyncGenerator<readonly AnyRo
   if (rows.length > 0) yield rows
 }
 
-/** The rows of a run in key order. See `scanBatches`. */
-export async function* scanRun(store: ObjectStore, table: Table, ref: RunRef): AsyncGenerator<AnyRow> {
+/** The rows of a sorted file in key order. See `scanBatches`. */
+export async function* scanSortedFile(store: ObjectStore, table: Table, ref: SortedFileRef): AsyncGenerator<AnyRow> {
   for await (const batch of scanBatches(store, table, ref)) yield* batch
 }
 
 /**
- * The rows of a run in key order, a row group at a time, the next one being fetched meanwhile. Every byte of the file
+ * The rows of a sorted file in key order, a row group at a time, the next one being fetched meanwhile. Every byte of the file
  * goes through the checksum on the way; whether it was right is known after the last row, when a wrong one throws. So do
  * not publish anything made of these rows before the scan has ended.
  */
-async function* scanBatches(store: ObjectStore, table: Table, ref: RunRef): AsyncGenerator<AnyRow[]> {
-  const { footer } = await readRunIndex(store, table, ref)
+async function* scanBatches(store: ObjectStore, table: Table, ref: SortedFileRef): AsyncGenerator<AnyRow[]> {
+  const { footer } = await readSortedFileIndex(store, table, ref)
   const checksum = createHash('sha256')
   // Row groups follow each other from the start of the file; after the last come the filters and the footer.
   const ends = [...footer.groups.map((group) => group.end), ref.bytes]
@@ -131,7 +131,7 @@ async function* scanBatches(store: ObjectStore, table: Table, ref: RunRef): Asyn
   function fetch(i: number): Promise<Uint8Array> {
     const from = i === 0 ? 0 : ends[i - 1]!
     const bytes = readRange(store, ref, from, ends[i]!)
-    // The consumer may have left, or another run may have failed first; the failure is told to whoever awaits it.
+    // The consumer may have left, or another file may have failed first; the failure is told where it is awaited.
     bytes.catch(() => {})
     return bytes
   }

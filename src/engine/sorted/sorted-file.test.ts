@@ -8,11 +8,11 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import { type CountingStore, countingStore } from '../../testing/counting-store.ts'
 import { mergeRows, sortedByKey } from '../fold/row-merge.ts'
 import { fileRef } from '../parquet/checked.ts'
-import { decodeRows, encodeRows } from '../parquet/parquet.ts'
+import { decodeRows, encodeTableRows } from '../parquet/parquet.ts'
 import { ROW_GROUP_ROWS } from '../parquet/write.ts'
-import type { RunRef } from '../publish/manifest.ts'
-import { runRef } from './index-footer.ts'
-import { encodeRun, mergeRuns, RunReader, scanRun } from './sorted-file.ts'
+import type { SortedFileRef } from '../publish/manifest.ts'
+import { sortedFileRef } from './index-footer.ts'
+import { encodeSortedFile, mergeSortedFiles, SortedFileReader, scanSortedFile } from './sorted-file.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 
@@ -43,10 +43,10 @@ const keyOfTick = (row: AnyRow) => [row['schedule_id'], row['number']] as const
 const ticksFrom = (from: number, to: number, step = 1) =>
   Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => tick(from + i * step))
 
-async function stored(store: ObjectStore, path: string, rows: readonly AnyRow[]): Promise<RunRef> {
-  const bytes = encodeRun(ticks, rows, scope)
+async function stored(store: ObjectStore, path: string, rows: readonly AnyRow[]): Promise<SortedFileRef> {
+  const bytes = encodeSortedFile(ticks, rows, scope)
   await store.create(path, bytes)
-  return runRef(fileRef(path, bytes, rows.length), bytes, 0)
+  return sortedFileRef(fileRef(path, bytes, rows.length), bytes, 0)
 }
 
 async function collect(rows: AsyncIterable<AnyRow>): Promise<AnyRow[]> {
@@ -58,7 +58,7 @@ async function collect(rows: AsyncIterable<AnyRow>): Promise<AnyRow[]> {
 describe('looking up', () => {
   const rows = ticksFrom(0, 200_000).filter((_, i) => i % 10 !== 7)
   let store: CountingStore
-  let ref: RunRef
+  let ref: SortedFileRef
 
   beforeAll(async () => {
     store = countingStore(memoryStore())
@@ -66,7 +66,7 @@ describe('looking up', () => {
   })
 
   test('a row is found by its whole key, with one read each for the footer, the filters and its row group', async () => {
-    const reader = new RunReader(store)
+    const reader = new SortedFileReader(store)
     const row = rows[123_456]!
     store.reset()
     expect(await reader.lookup(ticks, ref, [keyOfTick(row)])).toEqual([row])
@@ -83,13 +83,13 @@ describe('looking up', () => {
       [4, { ...older, rows: 1 }],
     ] as const) {
       store.reset()
-      expect(await new RunReader(store).lookup(ticks, told, [keyOfTick(row)])).toEqual([row])
+      expect(await new SortedFileReader(store).lookup(ticks, told, [keyOfTick(row)])).toEqual([row])
       expect(store.count()).toBe(reads)
     }
   })
 
   test('what is not there costs the footer and the filters once, and then nothing', async () => {
-    const reader = new RunReader(store)
+    const reader = new SortedFileReader(store)
     const absent = Array.from({ length: 20 }, (_, i) => [`schedule-00500${i % 10}x`, i] as const)
     store.reset()
     expect(await reader.lookup(ticks, ref, [absent[0]!])).toEqual([undefined])
@@ -100,7 +100,7 @@ describe('looking up', () => {
   })
 
   test('keys before the first and after the last row need no filter', async () => {
-    const reader = new RunReader(store)
+    const reader = new SortedFileReader(store)
     store.reset()
     expect(
       await reader.lookup(ticks, ref, [
@@ -113,7 +113,7 @@ describe('looking up', () => {
   })
 
   test('a batch of keys is answered in its order, with at most one read for each row group', async () => {
-    const reader = new RunReader(store)
+    const reader = new SortedFileReader(store)
     const picked = Array.from({ length: 1000 }, (_, i) => rows[(i * 7919) % rows.length]!)
     const keys = picked.flatMap((row) => [keyOfTick(row), [row['schedule_id'], 7] as const])
     store.reset()
@@ -127,38 +127,38 @@ describe('looking up', () => {
     const edges = rows.filter(
       (_, i) => i % ROW_GROUP_ROWS === 0 || i % ROW_GROUP_ROWS === ROW_GROUP_ROWS - 1 || i === rows.length - 1,
     )
-    expect(await new RunReader(store).lookup(ticks, ref, edges.map(keyOfTick))).toEqual(edges)
+    expect(await new SortedFileReader(store).lookup(ticks, ref, edges.map(keyOfTick))).toEqual(edges)
   })
 
   test('a reader with little memory finds the same, only with more reads', async () => {
-    const reader = new RunReader(store, { indexBytes: 1, rowGroups: 0 })
+    const reader = new SortedFileReader(store, { indexBytes: 1, rowGroups: 0 })
     store.reset()
     for (const i of [5, 5, 100_000]) expect(await reader.lookup(ticks, ref, [keyOfTick(rows[i]!)])).toEqual([rows[i]])
     expect(store.count()).toBe(9)
   })
 
   test('a row that was found is the finder’s own', async () => {
-    const reader = new RunReader(store)
+    const reader = new SortedFileReader(store)
     const [first] = await reader.lookup(ticks, ref, [keyOfTick(rows[0]!)])
     first!['state'] = 'changed'
     expect(await reader.lookup(ticks, ref, [keyOfTick(rows[0]!)])).toEqual([rows[0]])
   })
 
   test('a part of a key, or a key of the wrong type, is a bug of the caller', async () => {
-    const reader = new RunReader(store)
+    const reader = new SortedFileReader(store)
     for (const key of [['schedule-000001'], ['schedule-000001', '1'], [1, 1], ['schedule-000001', Number.NaN]]) {
       await expect(reader.lookup(ticks, ref, [key])).rejects.toMatchObject({ kind: 'bug', code: 'bad_key' })
     }
   })
 })
 
-test('several runs are searched at once and their versions of a row made one', async () => {
+test('several sorted files are searched at once and their versions of a row made one', async () => {
   const store = memoryStore()
   const refs = [
     await stored(store, '1', [tick(1, { state: 'old', tags: { a: 'b' } }), tick(2)]),
     await stored(store, '2', [tick(1, { at: 1736935299999, state: 'new' }), tick(3)]),
   ]
-  const found = await new RunReader(store).lookupMerged(
+  const found = await new SortedFileReader(store).lookupMerged(
     ticks,
     refs,
     [1, 2, 3, 4].map((i) => keyOfTick(tick(i))),
@@ -172,7 +172,7 @@ test('every row group has filters for all parts of the key, because the first pa
     tick(0, { schedule_id: 'always-the-same', number: i * 2, row_version: 'v' }),
   )
   const ref = await stored(store, 'a', rows)
-  const reader = new RunReader(store)
+  const reader = new SortedFileReader(store)
   const odd = Array.from({ length: 500 }, (_, i) => ['always-the-same', i * 2 + 1] as const)
   await reader.lookup(ticks, ref, odd.slice(0, 1))
   store.reset()
@@ -192,48 +192,50 @@ describe('writing', () => {
       [tick(1), tick(1)],
       [...ticksFrom(0, ROW_GROUP_ROWS), tick(5)],
     ]) {
-      expect(() => encodeRun(ticks, rows, scope)).toThrow(expect.objectContaining({ kind: 'bug', code: 'run_not_sorted' }))
+      expect(() => encodeSortedFile(ticks, rows, scope)).toThrow(
+        expect.objectContaining({ kind: 'bug', code: 'run_not_sorted' }),
+      )
     }
   })
 
-  test('a run without rows can be searched and scanned', async () => {
+  test('a sorted file without rows can be searched and scanned', async () => {
     const store = memoryStore()
     const ref = await stored(store, 'empty', [])
-    expect(await new RunReader(store).lookup(ticks, ref, [keyOfTick(tick(1))])).toEqual([undefined])
-    expect(await collect(scanRun(store, ticks, ref))).toEqual([])
+    expect(await new SortedFileReader(store).lookup(ticks, ref, [keyOfTick(tick(1))])).toEqual([undefined])
+    expect(await collect(scanSortedFile(store, ticks, ref))).toEqual([])
   })
 
-  test('a run is an ordinary file of its table', async () => {
+  test('a sorted file is an ordinary file of its table', async () => {
     const rows = ticksFrom(0, 12_000)
-    expect(await decodeRows(ticks, encodeRun(ticks, rows, scope))).toEqual(rows)
+    expect(await decodeRows(ticks, encodeSortedFile(ticks, rows, scope))).toEqual(rows)
   })
 })
 
 describe('merging', () => {
-  test('runs and rows in memory become one run with every key once', async () => {
+  test('sorted files and rows in memory become one sorted file with every key once', async () => {
     const store = memoryStore()
     const parts = [ticksFrom(0, 20_000), ticksFrom(5, 20_000, 7), ticksFrom(3, 40_000, 5)].map((rows, age) =>
       rows.map((row) => ({ ...row, at: row['at'] + age, state: `age ${age}`, row_version: `v${age}` })),
     )
-    const refs: RunRef[] = []
-    for (const [i, rows] of parts.slice(0, 2).entries()) refs.push(await stored(store, `run-${i}`, rows))
-    const { bytes, rows } = await mergeRuns(store, ticks, scope, refs, parts[2]!.toReversed())
+    const refs: SortedFileRef[] = []
+    for (const [i, rows] of parts.slice(0, 2).entries()) refs.push(await stored(store, `sorted-${i}`, rows))
+    const { bytes, rows } = await mergeSortedFiles(store, ticks, scope, refs, parts[2]!.toReversed())
     const expected = sortedByKey(ticks, parts.flat())
     expect(rows).toBe(expected.length)
     expect(await decodeRows(ticks, bytes)).toEqual(expected.map((row) => mergeRows(ticks, row, { ...row })))
   })
 
-  test('the same rows give the same bytes, however they were spread over runs', async () => {
+  test('the same rows give the same bytes, however they were spread over sorted files', async () => {
     const store = memoryStore()
     const rows = ticksFrom(0, 12_345)
     const spread = [3, 5].map((ways) =>
       Array.from({ length: ways }, (_, way) => rows.filter((_, i) => (i * 31) % ways === way)),
     )
-    const results: string[] = [sha256(encodeRun(ticks, rows, scope))]
+    const results: string[] = [sha256(encodeSortedFile(ticks, rows, scope))]
     for (const [i, parts] of spread.entries()) {
       const refs = await Promise.all(parts.map((part, way) => stored(store, `${i}-${way}`, part)))
-      results.push(sha256((await mergeRuns(store, ticks, scope, refs)).bytes))
-      results.push(sha256((await mergeRuns(store, ticks, scope, refs.toReversed().slice(1), parts.at(-1))).bytes))
+      results.push(sha256((await mergeSortedFiles(store, ticks, scope, refs)).bytes))
+      results.push(sha256((await mergeSortedFiles(store, ticks, scope, refs.toReversed().slice(1), parts.at(-1))).bytes))
     }
     expect(new Set(results).size).toBe(1)
   })
@@ -241,13 +243,15 @@ describe('merging', () => {
   test('rows that are not to be kept are left out, judged by what they were merged to', async () => {
     const store = memoryStore()
     const refs = [await stored(store, '1', ticksFrom(0, 100)), await stored(store, '2', [tick(3, { at: 2e12 })])]
-    const { bytes, rows } = await mergeRuns(store, ticks, scope, refs, [], { keep: (row) => row['at'] > 1e12 + 1e12 - 1 })
+    const { bytes, rows } = await mergeSortedFiles(store, ticks, scope, refs, [], {
+      keep: (row) => row['at'] > 1e12 + 1e12 - 1,
+    })
     expect(rows).toBe(1)
     expect(await decodeRows(ticks, bytes)).toMatchObject([{ number: 3, at: 2e12 }])
   })
 
-  test('nothing to merge gives an empty run', async () => {
-    expect(await mergeRuns(memoryStore(), ticks, scope, [])).toMatchObject({ rows: 0 })
+  test('nothing to merge gives an empty sorted file', async () => {
+    expect(await mergeSortedFiles(memoryStore(), ticks, scope, [])).toMatchObject({ rows: 0 })
   })
 
   test('a scan reads every byte of the file and no more than its footer twice', async () => {
@@ -255,7 +259,7 @@ describe('merging', () => {
     const rows = ticksFrom(0, 17_000)
     const ref = await stored(store, 'a', rows)
     store.reset()
-    expect(await collect(scanRun(store, ticks, ref))).toEqual(rows)
+    expect(await collect(scanSortedFile(store, ticks, ref))).toEqual(rows)
     // Footer, four row groups, and the end of the file for the checksum.
     expect(store.count('getRange')).toBe(6)
   })
@@ -263,9 +267,9 @@ describe('merging', () => {
 
 describe('damage', () => {
   const rows = ticksFrom(0, 12_000)
-  const bytes = encodeRun(ticks, rows, scope)
+  const bytes = encodeSortedFile(ticks, rows, scope)
   const groups = parquetMetadata(bytes).row_groups
-  const ref = runRef(fileRef('ticks/base.parquet', bytes, rows.length), bytes, 0)
+  const ref = sortedFileRef(fileRef('ticks/base.parquet', bytes, rows.length), bytes, 0)
   const filterAt = Number(
     groups[0]!.columns.find((c) => c.meta_data!.bloom_filter_offset !== undefined)!.meta_data!.bloom_filter_offset,
   )
@@ -282,7 +286,7 @@ describe('damage', () => {
     const footerText = Buffer.from(bytes).indexOf('first_key":["schedule-000500', filterAt)
     for (const place of [700, filterAt + 60, footerText + 20, bytes.length - 4]) {
       const store = await damagedAt(place)
-      const look = new RunReader(store).lookup(ticks, ref, rows.filter((_, i) => i % 50 === 0).map(keyOfTick))
+      const look = new SortedFileReader(store).lookup(ticks, ref, rows.filter((_, i) => i % 50 === 0).map(keyOfTick))
       await expect(look, `byte ${place} of ${bytes.length}`).rejects.toMatchObject({
         kind: 'corrupt',
         facts: { path: ref.path },
@@ -290,38 +294,42 @@ describe('damage', () => {
     }
   })
 
-  test('a merge of a damaged run fails instead of passing the damage on', async () => {
+  test('a merge of a damaged file fails instead of passing the damage on', async () => {
     const padding = filterAt + 20
     for (const place of [3, 700, padding, bytes.length - 2000]) {
       const store = await damagedAt(place)
-      await expect(mergeRuns(store, ticks, scope, [ref]), `byte ${place}`).rejects.toMatchObject({ kind: 'corrupt' })
+      await expect(mergeSortedFiles(store, ticks, scope, [ref]), `byte ${place}`).rejects.toMatchObject({ kind: 'corrupt' })
     }
   })
 
-  test('a run that is gone or cut short is told so', async () => {
-    const reader = new RunReader(memoryStore())
+  test('a file that is gone or cut short is told so', async () => {
+    const reader = new SortedFileReader(memoryStore())
     await expect(reader.lookup(ticks, ref, [keyOfTick(rows[0]!)])).rejects.toMatchObject({
       kind: 'corrupt',
       code: 'file_missing',
     })
     const short = memoryStore()
     await short.create(ref.path, bytes.subarray(0, 9000))
-    await expect(new RunReader(short).lookup(ticks, ref, [keyOfTick(rows[0]!)])).rejects.toMatchObject({ kind: 'corrupt' })
-    await expect(collect(scanRun(short, ticks, ref))).rejects.toMatchObject({ kind: 'corrupt' })
+    await expect(new SortedFileReader(short).lookup(ticks, ref, [keyOfTick(rows[0]!)])).rejects.toMatchObject({
+      kind: 'corrupt',
+    })
+    await expect(collect(scanSortedFile(short, ticks, ref))).rejects.toMatchObject({ kind: 'corrupt' })
   })
 
-  test('a file that was not written as a run is not searched as one', async () => {
+  test('a file that was not written as a sorted file is not searched as one', async () => {
     const store = memoryStore()
-    const plain = encodeRows(ticks, rows, scope)
+    const plain = encodeTableRows(ticks, rows, scope)
     await store.create('plain', plain)
     await expect(
-      new RunReader(store).lookup(ticks, runRef(fileRef('plain', plain, rows.length), plain, 0), [keyOfTick(rows[0]!)]),
-    ).rejects.toThrow(/plain .* not a run/)
+      new SortedFileReader(store).lookup(ticks, sortedFileRef(fileRef('plain', plain, rows.length), plain, 0), [
+        keyOfTick(rows[0]!),
+      ]),
+    ).rejects.toThrow(/plain .* not a sorted file/)
   })
 
   test('a failed read is not remembered', async () => {
     const store = memoryStore()
-    const reader = new RunReader(store)
+    const reader = new SortedFileReader(store)
     await expect(reader.lookup(ticks, ref, [keyOfTick(rows[0]!)])).rejects.toThrow(/gone/)
     await store.create(ref.path, bytes)
     expect(await reader.lookup(ticks, ref, [keyOfTick(rows[0]!)])).toEqual([rows[0]])

@@ -4,32 +4,32 @@ import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { type KeyTuple, keyText, mergeRows } from '../fold/row-merge.ts'
 import type { BlockRows } from '../parquet/block-rows.ts'
-import type { RunRef } from '../publish/manifest.ts'
-import { type BlockPart, runColumns } from './file-columns.ts'
+import type { SortedFileRef } from '../publish/manifest.ts'
+import { type BlockPart, sortedFileColumns } from './file-columns.ts'
 import {
   filterRange,
   groupFor,
   type KeyFilters,
   maybeIn,
   parseFilters,
-  type RunDescription,
-  type RunIndex,
   readGroup,
   readRange,
-  readRunIndex,
+  readSortedFileIndex,
+  type SortedFileDescription,
+  type SortedFileIndex,
   weightOf,
 } from './index-footer.ts'
 import { SizedCache } from './sized-cache.ts'
 
 /*
- * A run: rows of a cold table in one immutable file, in key order, each key once. Any number of runs may hold versions
- * of a row; `mergeRows` says what they come to. A run is searched by its footer (the first key of every row group), then
+ * A sorted file: rows of a cold table in one immutable file, in key order, each key once. Any number of sorted files may hold versions
+ * of a row; `mergeRows` says what they come to. A sorted file is searched by its footer (the first key of every row group), then
  * a Bloom filter, then one row group: three range reads at most, none for what is cached.
  */
-export { mergeRuns, scanRun } from './merge-files.ts'
-export { encodeRun } from './write-file.ts'
+export { mergeSortedFiles, scanSortedFile } from './merge-files.ts'
+export { encodeSortedFile } from './write-file.ts'
 
-export interface RunReaderOptions {
+export interface SortedFileReaderOptions {
   /** For footers and Bloom filters, in bytes, half for each. A million rows take 2 to 3 MB, so this is enough for twenty million. */
   readonly indexBytes?: number
   /** Row groups kept decoded, a few MB each: only for look-ups that come in clusters. */
@@ -41,14 +41,14 @@ const READS_AT_ONCE = 4
 /** Reading a few filters too many is quicker than asking twice. */
 const FILTER_GAP_BYTES = 64 * 1024
 
-/** Finds rows by key in runs of one store. One reader serves all tables, and shares its memory among them. */
-export class RunReader {
+/** Finds rows by key in sorted files of one store. One reader serves all tables, and shares its memory among them. */
+export class SortedFileReader {
   readonly #store: ObjectStore
-  readonly #indexes: SizedCache<RunIndex>
+  readonly #indexes: SizedCache<SortedFileIndex>
   readonly #filterCache: SizedCache<KeyFilters>
   readonly #groups: SizedCache<BlockRows>
 
-  constructor(store: ObjectStore, options: RunReaderOptions = {}) {
+  constructor(store: ObjectStore, options: SortedFileReaderOptions = {}) {
     this.#store = store
     const half = (options.indexBytes ?? 64 * 1024 * 1024) / 2
     this.#indexes = new SizedCache(half)
@@ -57,7 +57,7 @@ export class RunReader {
   }
 
   /** The rows with these keys, each in the place of its key; undefined for those that are not there. */
-  async lookup(table: Table, ref: RunRef, keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
+  async lookup(table: Table, ref: SortedFileRef, keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
     for (const key of keys) checkKey(table, key)
     const rows = new Array<AnyRow | undefined>(keys.length).fill(undefined)
     if (keys.length === 0) return rows
@@ -86,8 +86,8 @@ export class RunReader {
     return rows
   }
 
-  /** The same in several runs at once: what all their versions of a row come to. */
-  async lookupMerged(table: Table, refs: readonly RunRef[], keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
+  /** The same in several sorted files at once: what all their versions of a row come to. */
+  async lookupMerged(table: Table, refs: readonly SortedFileRef[], keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
     const found = await Promise.all(refs.map((ref) => this.lookup(table, ref, keys)))
     return keys.map((_, i) => {
       let merged: AnyRow | undefined
@@ -100,25 +100,30 @@ export class RunReader {
   }
 
   /** The columns of all rows whose key begins so, or of some of their row groups. */
-  async *columns(table: Table, ref: RunRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncGenerator<BlockPart> {
-    yield* runColumns(this.#store, await this.#index(table, ref), first, isWanted)
+  async *columns(
+    table: Table,
+    ref: SortedFileRef,
+    first: KeyPart,
+    isWanted?: (group: number) => boolean,
+  ): AsyncGenerator<BlockPart> {
+    yield* sortedFileColumns(this.#store, await this.#index(table, ref), first, isWanted)
   }
 
-  /** What a run says of its row groups. */
-  describe(table: Table, ref: RunRef): Promise<RunDescription> {
+  /** What a sorted file says of its row groups. */
+  describe(table: Table, ref: SortedFileRef): Promise<SortedFileDescription> {
     return this.#index(table, ref)
   }
 
-  #index(table: Table, ref: RunRef): Promise<RunIndex> {
-    return this.#indexes.load(ref.path, () => readRunIndex(this.#store, table, ref), weightOf)
+  #index(table: Table, ref: SortedFileRef): Promise<SortedFileIndex> {
+    return this.#indexes.load(ref.path, () => readSortedFileIndex(this.#store, table, ref), weightOf)
   }
 
-  #group(index: RunIndex, at: number): Promise<BlockRows> {
+  #group(index: SortedFileIndex, at: number): Promise<BlockRows> {
     return this.#groups.load(`${index.ref.path}#${at}`, () => readGroup(this.#store, index, at), one)
   }
 
   /** The Bloom filters of some row groups. Those of a file lie side by side, so a batch of look-ups makes few reads. */
-  async #filters(index: RunIndex, groups: number[]): Promise<Map<number, KeyFilters>> {
+  async #filters(index: SortedFileIndex, groups: number[]): Promise<Map<number, KeyFilters>> {
     const filters = new Map<number, KeyFilters>()
     const reads: { start: number; end: number; groups: number[] }[] = []
     for (const at of groups.sort((a, b) => a - b)) {

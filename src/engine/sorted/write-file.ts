@@ -7,21 +7,21 @@ import type { FileShape } from '../parquet/schema.ts'
 import { type FileIndex, type TableWriter, tableWriter } from '../parquet/write.ts'
 import type { Scope } from '../paths.ts'
 import { bloomOf } from './bloom-filter.ts'
-import { type Digest, describeRun, type GroupEntry } from './index-footer.ts'
+import { type Digest, describeSortedFile, type GroupEntry } from './index-footer.ts'
 
-/** A whole run at once, of rows in key order. */
-export function encodeRun(table: FileShape, rows: readonly AnyRow[], scope: Scope): Uint8Array {
-  const writer = runWriter(table, scope)
+/** A whole sorted file at once, of rows in key order. */
+export function encodeSortedFile(table: FileShape, rows: readonly AnyRow[], scope: Scope): Uint8Array {
+  const writer = sortedFileWriter(table, scope)
   writer.write(rows)
   return writer.finish()
 }
 
-export function runWriter(table: FileShape, scope: Scope): TableWriter {
-  return tableWriter(table, scope, { codec: 'zstd', index: runFileIndex(table) })
+export function sortedFileWriter(table: FileShape, scope: Scope): TableWriter {
+  return tableWriter(table, scope, { codec: 'zstd', index: keyIndex(table) })
 }
 
-/** Sees to the order of rows, and notes by what the run will be searched and checked. */
-export function runFileIndex(table: FileShape): FileIndex {
+/** Sees to the order of rows, and notes by what the file will be searched and checked. */
+export function keyIndex(table: FileShape): FileIndex {
   const groups: GroupEntry[] = []
   let last: KeyTuple | null = null
   return {
@@ -46,7 +46,7 @@ export function runFileIndex(table: FileShape): FileIndex {
       })
       return new Map(filters)
     },
-    metadata: () => describeRun({ last_key: last, groups }),
+    metadata: () => describeSortedFile({ last_key: last, groups }),
   }
 }
 
@@ -67,8 +67,13 @@ function digestOf(columns: ReadonlyMap<string, readonly unknown[]>, names: reado
 }
 
 function notSorted(table: FileShape, last: KeyTuple, key: KeyTuple): ServoError {
-  return new ServoError('bug', 'run_not_sorted', `a run of ${table.name} cannot have ${keyText(key)} after ${keyText(last)}`, {
-    hint: 'Rows of a run come in key order, each key once. Sort and merge them first.',
-    facts: { table: table.name, last, key },
-  })
+  return new ServoError(
+    'bug',
+    'run_not_sorted',
+    `a sorted file of ${table.name} cannot have ${keyText(key)} after ${keyText(last)}`,
+    {
+      hint: 'Rows of a sorted file come in key order, each key once. Sort and merge them first.',
+      facts: { table: table.name, last, key },
+    },
+  )
 }

@@ -4,7 +4,7 @@ import { allTables } from '../fold/state.ts'
 import { emptyLayer, layersOf, READ_OPTIONS, type Relations, type SqlLayer, tableQuery } from './tables.ts'
 import { quoteName, quoteText } from './text.ts'
 
-/** Pages that lead to pages that lead to entries: with 16 to a page, more history than anybody has. */
+/** Pages that lead to pages that lead to entries: with 16 to a page, more history than any workspace has. */
 const PAGE_LEVELS = 7
 
 /** Relative to the folder of the workspace, in which the script is run. */

@@ -9,7 +9,7 @@ import { toIso } from '../../lib/time.ts'
 import { type Column, type ColumnKind, type Columns, col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type MergeGroup, type Table } from '../../model/table.ts'
 import { sortedByKey } from '../fold/row-merge.ts'
-import { encodeRows } from '../parquet/parquet.ts'
+import { encodeTableRows } from '../parquet/parquet.ts'
 import { fileList, layerQuery, tableQuery } from './tables.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
@@ -139,7 +139,7 @@ test('SQL and JavaScript merge any rows by any rule to the same rows', { timeout
       const files = contents.map((rows, i) => {
         const file = path.join(folder, `${count}-${i}.parquet`)
         // A file has each key once, whatever came to it.
-        fs.writeFileSync(file, encodeRows(table, sortedByKey(table, rows), scope))
+        fs.writeFileSync(file, encodeTableRows(table, sortedByKey(table, rows), scope))
         return file
       })
       count += 1
@@ -164,7 +164,7 @@ test.each(kinds)('of any two values of kind %s, SQL and JavaScript call the same
   const file = (name: string, pick: (i: number, j: number) => unknown): { path: string; rows: AnyRow[] } => {
     const rows = values.flatMap((_, i) => values.map((_, j) => ({ id: String(i), part: j, c: pick(i, j), row_version: '' })))
     const target = path.join(folder, `${kind}-${name}.parquet`)
-    fs.writeFileSync(target, encodeRows(table, rows, scope))
+    fs.writeFileSync(target, encodeTableRows(table, rows, scope))
     return { path: target, rows }
   }
   const [left, right] = [file('left', (i) => values[i]), file('right', (_, j) => values[j])]

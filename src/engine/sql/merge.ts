@@ -1,5 +1,5 @@
-import type { Column } from '../../model/column.ts'
 import type { MergeGroup, Table } from '../../model/table.ts'
+import { firstOfKey } from '../fold/row-merge.ts'
 import { columnList, onKeys, quoteName, quoteText } from './text.ts'
 
 /*
@@ -16,7 +16,7 @@ export function mergedQuery(table: Table, versions: string): string {
   const columns = columnList(Object.keys(table.stored), 's')
   const keys = columnList(table.key)
   const repeated = `(SELECT ${keys} FROM ${versions} GROUP BY ALL HAVING count(*) > 1)`
-  const single = `SELECT ${columns} FROM ${versions} AS s LEFT JOIN ${repeated} AS n ON ${onKeys(table)} WHERE n.${quoteName(table.key[0] as string)} IS NULL`
+  const single = `SELECT ${columns} FROM ${versions} AS s LEFT JOIN ${repeated} AS n ON ${onKeys(table)} WHERE n.${quoteName(firstOfKey(table))} IS NULL`
   const several = `(SELECT ${columns} FROM ${versions} AS s JOIN ${repeated} AS n ON ${onKeys(table)})`
   return `${single}\nUNION ALL\n${groupedQuery(table, several)}`
 }
@@ -69,7 +69,7 @@ function rankKey(table: Table, group: MergeGroup): string {
 /** What to compare, one after the other, to compare a column as JavaScript does. */
 function orderTerms(table: Table, name: string): string[] {
   const column = quoteName(name)
-  switch ((table.stored[name] as Column).kind) {
+  switch (table.stored[name]?.kind) {
     case 'string':
       return [inUtf16Order(column)]
     case 'strings':

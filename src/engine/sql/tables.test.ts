@@ -7,8 +7,8 @@ import { query } from '../../adapters/duckdb/query.ts'
 import { col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
 import { sortedByKey } from '../fold/row-merge.ts'
-import { encodeRows } from '../parquet/parquet.ts'
-import { removedKeysOf } from '../publish/draft.ts'
+import { encodeTableRows } from '../parquet/parquet.ts'
+import { removedKeysOf } from '../publish/removed-keys.ts'
 import { escapePattern, fileList, layerQuery, type Relations, type SqlLayer, tableQuery } from './tables.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
@@ -45,7 +45,7 @@ async function ask(table: Table, files: Files, sql = 'FROM things ORDER BY ALL')
 function write(dir: string, layer: string, publish: number, table: Table, rows: AnyRow[]): string {
   const target = path.join(dir, layer, `${String(publish).padStart(12, '0')}-1.parquet`)
   fs.mkdirSync(path.dirname(target), { recursive: true })
-  fs.writeFileSync(target, encodeRows(table, sortedByKey(table, rows), scope))
+  fs.writeFileSync(target, encodeTableRows(table, sortedByKey(table, rows), scope))
   return target
 }
 

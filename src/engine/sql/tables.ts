@@ -1,5 +1,6 @@
 import type { ColumnKind } from '../../model/column.ts'
 import type { Table } from '../../model/table.ts'
+import { firstOfKey } from '../fold/row-merge.ts'
 import { mergedQuery } from './merge.ts'
 import { cast, columnList, onKeys, quoteName, quoteText } from './text.ts'
 
@@ -33,7 +34,7 @@ const emptyQuery = (table: Table): string => `SELECT ${typedNulls(table, Object.
 
 function typedNulls(table: Table, names: readonly string[]): string[] {
   const types = sqlTypes(table)
-  return names.map((name) => cast('NULL', types[name] as string, name))
+  return names.map((name) => cast('NULL', types[name] ?? 'VARCHAR', name))
 }
 
 /**
@@ -71,7 +72,7 @@ function layeredParts(table: Table, { base, l0, removed, history }: Relations): 
   const parts: string[] = []
   if (base !== undefined && newest === undefined) parts.push(`SELECT ${columns} FROM ${base} AS s`)
   if (base !== undefined && newest !== undefined) {
-    const key = quoteName(table.key[0] as string)
+    const key = quoteName(firstOfKey(table))
     parts.push(`SELECT ${columns} FROM ${base} AS s LEFT JOIN ${newest} AS n ON ${onKeys(table)} WHERE n.${key} IS NULL`)
   }
   if (l0 !== undefined) {

@@ -51,7 +51,7 @@ export async function leadBriefly<T>(
     )
     return await work(api)
   } finally {
-    await loop.settled()
+    await loop.idle()
     // The ledger has it, so what it was asked is done even if this fails; but nobody else will write tables for a while.
     await loop.compactor.publish().catch(() => undefined)
     await loop.close()

@@ -1,7 +1,7 @@
 import { orchestration } from '../../domain/index.ts'
 import type { State } from '../../engine/fold/state.ts'
 import { View } from '../../engine/loop/view.ts'
-import type { ColdRowsToRead } from '../../engine/sorted/cold-rows.ts'
+import type { ColdRowsToRead } from '../../engine/sorted/cold-store.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { Table } from '../../model/table.ts'
 import type { Components } from '../components.ts'

@@ -101,7 +101,7 @@ export class ForeignDispatch implements TaskCallbacks {
 
   async claim({ queues, capacity }: ClaimRequest): Promise<readonly DispatchEnvelope[]> {
     while (!this.#closed) {
-      const taken = await this.#queue.claim(queues, capacity)
+      const taken = await this.#queue.take(queues, capacity)
       if (taken.length === 0) break
       const open = taken.filter((offer) => this.#isOpen(offer) || this.#drop(offer))
       const envelopes = await Promise.all(open.map((offer) => this.#envelopeOf(offer)))
@@ -181,8 +181,8 @@ export class ForeignDispatch implements TaskCallbacks {
     const task = this.#rows.hot(tasks).get(run_id, task_key)
     if (status !== 'PENDING' || task?.state !== 'DISPATCHED' || task.attempt !== attempt) return
     const place = { run_id, task_key, attempt, attempt_id, queue, number: dispatch.offer ?? 1 }
-    const leaseMs = task.heartbeat_timeout_sec * SECOND_MS
-    const offer: QueuedTask = { ...place, priority: task.priority, since: dispatch.created_at, leaseMs }
+    const startWithinMs = task.heartbeat_timeout_sec * SECOND_MS
+    const offer: QueuedTask = { ...place, priority: task.priority, since: dispatch.created_at, startWithinMs }
     if (pushes) this.#pusher.push(offer)
     else if (this.#isCancelled(run_id)) this.#inBackground(this.#endUnlessTaken(offer))
     else this.#inBackground(this.#queue.enqueue(offer))

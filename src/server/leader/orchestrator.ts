@@ -182,7 +182,7 @@ export class Orchestrator {
   /** Resolves when all that is in memory now is in the ledger. Fails when it cannot be written. */
   async durable(): Promise<void> {
     if (this.#phase !== 'leading') return
-    this.loop.seal()
+    this.loop.closeSegment()
     await this.#inTime(this.loop.durable())
   }
 
@@ -242,7 +242,7 @@ export class Orchestrator {
   /** Resolves when no run that is carried here is unfinished. */
   async idle(): Promise<void> {
     while (this.#phase !== 'stopped' && this.#hasWork()) await this.#options.components.clock.sleep(100)
-    await this.loop.settled()
+    await this.loop.idle()
   }
 
   /** Begins no attempt any more, and waits for those under way to end, but not for ever. */
@@ -252,7 +252,7 @@ export class Orchestrator {
     const until = clock.monotonic() + graceMs
     for (;;) {
       // What was decided before is begun once it is durable, and counts from then on.
-      await this.loop.settled()
+      await this.loop.idle()
       if (this.running === 0 || clock.monotonic() >= until) return
       await clock.sleep(20)
     }
@@ -278,7 +278,7 @@ export class Orchestrator {
     this.#end()
     await this.#recovery
     if (wasLeading) {
-      await this.#loop?.settled()
+      await this.#loop?.idle()
       // Not needed, but the next start and whoever reads the tables meanwhile are spared the tail of the ledger.
       const enough = new Promise<void>((resolve) => this.#options.components.clock.after(MAX_LAST_PUBLISH_MS, resolve))
       await Promise.race([this.#publisher?.flush(), enough])

@@ -1,7 +1,7 @@
 import type { State } from '../../engine/fold/state.ts'
 import type { Submitted } from '../../engine/loop/loop.ts'
 import type { Scope } from '../../engine/paths.ts'
-import type { ColdRowsToRead } from '../../engine/sorted/cold-rows.ts'
+import type { ColdRowsToRead } from '../../engine/sorted/cold-store.ts'
 import type { Columns } from '../../model/column.ts'
 import type { NewEvent } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'

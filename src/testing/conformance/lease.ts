@@ -64,9 +64,9 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       const { lease } = opened.join()
       const who = candidate('brief')
       const held = (await lease.claim(who)) as HeldLease
-      expect(held).toMatchObject({ held: true, isHeld: true, epoch: 1 })
+      expect(held).toMatchObject({ held: true, isHeld: true, number: 1 })
       expect(await held.confirm()).toBe(true)
-      const leader = { ...who, epoch: 1, address: null, pid: process.pid, host: expect.any(String) }
+      const leader = { ...who, number: 1, address: null, pid: process.pid, host: expect.any(String) }
       expect(await lease.leader()).toEqual(leader)
       expect(await opened.join().lease.leader()).toEqual(leader)
     })
@@ -77,7 +77,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       const other = opened.join()
       for (let i = 0; i < 3; i++) {
         const answer = await during(other.lease.claim(candidate()))
-        expect(answer).toMatchObject({ held: false, leader: { epoch: 1, address: 'http://127.0.0.1:4400' } })
+        expect(answer).toMatchObject({ held: false, leader: { number: 1, address: 'http://127.0.0.1:4400' } })
       }
       expect(held.isHeld).toBe(true)
     })
@@ -91,12 +91,12 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await held.confirm()).toBe(false)
       const { lease } = opened.join()
       expect(await lease.leader()).toBeUndefined()
-      expect(await lease.claim(candidate())).toMatchObject({ held: true, isHeld: true, epoch: 2 })
+      expect(await lease.claim(candidate())).toMatchObject({ held: true, isHeld: true, number: 2 })
       await opened.pass(opened.periodMs)
       expect(losses).toBe(0)
       // A second release, or one that comes late, does not release what is another's.
       await held.release()
-      expect(await lease.leader()).toMatchObject({ epoch: 2 })
+      expect(await lease.leader()).toMatchObject({ number: 2 })
     })
 
     it('of many that claim at once one succeeds, and the others are told of it', async () => {
@@ -104,8 +104,8 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
         const answers = await during(Promise.all(Array.from({ length: 8 }, () => opened.join().lease.claim(candidate()))))
         const winners = answers.filter((answer) => answer.held)
         expect(winners).toHaveLength(1)
-        expect(winners[0]).toMatchObject({ epoch: round, isHeld: true })
-        for (const answer of answers) if (!answer.held) expect(answer.leader.epoch).toBe(round)
+        expect(winners[0]).toMatchObject({ number: round, isHeld: true })
+        for (const answer of answers) if (!answer.held) expect(answer.leader.number).toBe(round)
         await winners[0]?.release()
       }
     })
@@ -118,9 +118,9 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       sleeper.pause()
       const claim = opened.join().lease.claim(candidate())
       await opened.pass(opened.periodMs * 0.7)
-      expect(await opened.join().lease.leader()).toMatchObject({ epoch: 1 })
+      expect(await opened.join().lease.leader()).toMatchObject({ number: 1 })
       const next = (await during(claim)) as HeldLease
-      expect(next).toMatchObject({ held: true, isHeld: true, epoch: 2 })
+      expect(next).toMatchObject({ held: true, isHeld: true, number: 2 })
       // Asked before anything was awaited, and before any timer or watch of the sleeper's has been called.
       expect(held.isHeld).toBe(false)
       expect(losses).toBe(0)
@@ -135,7 +135,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       // What it says now is not heard any more.
       await held.announce('http://127.0.0.1:1')
       await held.release()
-      expect(await opened.join().lease.leader()).toMatchObject({ epoch: 2, address: null })
+      expect(await opened.join().lease.leader()).toMatchObject({ number: 2, address: null })
     })
 
     it('a holder hears by itself that it was replaced', async () => {
@@ -176,7 +176,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       const claim = opened.join().lease.claim(candidate())
       await opened.pass(opened.periodMs * 0.4)
       sleeper.resume()
-      expect(await during(claim)).toMatchObject({ held: false, leader: { epoch: 1 } })
+      expect(await during(claim)).toMatchObject({ held: false, leader: { number: 1 } })
       expect(await held.confirm()).toBe(true)
     })
 
@@ -187,16 +187,16 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await held.confirm()).toBe(true)
     })
 
-    it('epochs only grow, whoever had them and however they ended', async () => {
-      const epochs: number[] = []
+    it('numbers only grow, whoever had them and however they ended', async () => {
+      const numbers: number[] = []
       for (let i = 0; i < 6; i++) {
         const one = opened.join()
         const held = await heldBy(one)
-        epochs.push(held.epoch)
+        numbers.push(held.number)
         if (i % 3 === 0) one.pause()
         else await held.release()
       }
-      expect(epochs).toEqual([1, 2, 3, 4, 5, 6])
+      expect(numbers).toEqual([1, 2, 3, 4, 5, 6])
     })
   })
 }

@@ -1,19 +1,13 @@
-import { zstdDecompressSync } from 'node:zlib'
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
+import { decompressors, textOf } from '../../parquet/codecs.ts'
 import type { Row } from '../../sdk/attempt/values.ts'
 import type { Column } from '../../sdk/columns.ts'
 import { COLUMNS_KEY, NO_COLUMNS } from './rows-write.ts'
 
-const compressors = {
-  ZSTD: (page: Uint8Array, length: number): Uint8Array => zstdDecompressSync(page, { maxOutputLength: Math.max(1, length) }),
-}
-
-// hyparquet's own decoder drops a byte order mark at the beginning of a text.
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const parsers = {
-  stringFromBytes: (bytes: Uint8Array): string => decoder.decode(bytes),
-  jsonFromBytes: (bytes: Uint8Array): unknown => JSON.parse(decoder.decode(bytes)),
+  stringFromBytes: textOf,
+  jsonFromBytes: (bytes: Uint8Array): unknown => JSON.parse(textOf(bytes)),
 }
 
 /**
@@ -27,7 +21,7 @@ export async function* readRows(file: AsyncBuffer, columns: readonly Column[] | 
     let rowStart = 0
     for (const group of metadata.row_groups) {
       const rowEnd = rowStart + Number(group.num_rows)
-      const rows = await parquetReadObjects({ file, metadata, rowStart, rowEnd, compressors, parsers })
+      const rows = await parquetReadObjects({ file, metadata, rowStart, rowEnd, compressors: decompressors, parsers })
       for (const row of rows) yield look(row)
       rowStart = rowEnd
     }

@@ -1,7 +1,8 @@
-import { constants, zstdCompressSync } from 'node:zlib'
 import type { SchemaElement } from 'hyparquet'
-import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import { canonicalJson } from '../../lib/json.ts'
+import { kindOfText } from '../../parquet/codecs.ts'
+import { JSON_TEXT, MOMENT, TEXT } from '../../parquet/elements.ts'
+import { FileWriter } from '../../parquet/file-writer.ts'
 import type { Row } from '../../sdk/attempt/values.ts'
 import { type Column, type ColumnType, inferColumns } from '../../sdk/columns.ts'
 import { invalid } from '../../sdk/invalid.ts'
@@ -15,10 +16,6 @@ export const COLUMNS_KEY = 'servo.columns'
 
 /** Parquet has no file without columns. This one is left out again when the file is read. */
 export const NO_COLUMNS: Column = { name: 'servo_no_columns', type: 'boolean', empty: 'undefined' }
-
-// zstd's own default. A fixed level, because equal rows should give equal bytes.
-const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 3 } }
-const compressors = { ZSTD: (page: Uint8Array): Uint8Array => zstdCompressSync(page, ZSTD) }
 
 export interface EncodedRows {
   readonly bytes: Uint8Array
@@ -53,8 +50,7 @@ class RowFile {
   readonly #columns: readonly ColumnBuffer[]
   readonly #declared: readonly Column[]
   readonly #known: ReadonlySet<string> | undefined
-  readonly #output = new ByteWriter()
-  readonly #parquet: ParquetWriter
+  readonly #file: FileWriter
   #rows = 0
   #held = 0
   #characters = 0
@@ -63,12 +59,7 @@ class RowFile {
     this.#known = known
     this.#declared = columns.length > 0 ? columns : [NO_COLUMNS]
     this.#columns = this.#declared.map((column) => new ColumnBuffer(column))
-    this.#parquet = new ParquetWriter({
-      writer: this.#output,
-      schema: schemaOf(this.#declared, 'plain'),
-      codec: 'ZSTD',
-      compressors,
-    })
+    this.#file = new FileWriter({ schema: schemaOf(this.#declared), codec: 'ZSTD' })
   }
 
   add(row: Row): void {
@@ -86,21 +77,18 @@ class RowFile {
 
   finish(): EncodedRows {
     if (this.#held > 0) this.#flush()
-    this.#parquet.kvMetadata = [{ key: COLUMNS_KEY, value: JSON.stringify(this.#declared) }]
-    // The writer would serialize JSON by its own lights, so it was given text; the footer must say JSON all the same.
-    this.#parquet.schema = schemaOf(this.#declared, 'annotated')
-    this.#parquet.finish()
-    return { bytes: this.#output.getBytes(), rows: this.#rows }
+    return { bytes: this.#file.finish({ [COLUMNS_KEY]: JSON.stringify(this.#declared) }), rows: this.#rows }
   }
 
   #flush(): void {
-    this.#parquet.write({
-      columnData: this.#columns.map(({ column, values }) => ({ name: column.name, data: values, offsetIndex: false })),
-      rowGroupSize: this.#held,
-    })
-    const misleading = new Set(this.#columns.filter(({ unordered }) => unordered).map(({ column }) => column.name))
-    for (const { meta_data } of this.#parquet.row_groups.at(-1)?.columns ?? [])
-      if (meta_data?.statistics && misleading.has(meta_data.path_in_schema[0] ?? '')) delete meta_data.statistics
+    this.#file.write(
+      this.#columns.map(({ column, values, unordered }) => ({
+        name: column.name,
+        values,
+        ...(unordered && { statistics: 'none' as const }),
+      })),
+      this.#held,
+    )
     for (const column of this.#columns) column.reset()
     this.#held = 0
     this.#characters = 0
@@ -111,7 +99,7 @@ class RowFile {
 class ColumnBuffer {
   readonly column: Column
   values: unknown[] = []
-  /** Smallest and largest would be wrong: the writer orders text by UTF-16 and readers by UTF-8, and NaN has no order. */
+  /** Smallest and largest would be wrong: text may have another order for readers, and NaN has none. */
   unordered = false
 
   constructor(column: Column) {
@@ -149,7 +137,7 @@ class ColumnBuffer {
         // The writer's dictionary takes -0 for 0 or 0 for -0, whichever came first.
         return typeof value === 'number' ? value + 0 : undefined
       case 'integer':
-        return Number.isSafeInteger(value) ? BigInt(value as number) : undefined
+        return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined
       case 'bigint':
         return typeof value === 'bigint' && BigInt.asIntN(64, value) === value ? value : undefined
       case 'boolean':
@@ -162,9 +150,10 @@ class ColumnBuffer {
   }
 
   #text(value: string | undefined): string | undefined {
-    if (value === undefined || !/[\uD800-\uDFFF]/.test(value)) return value
-    this.unordered = true
-    return value.isWellFormed() ? value : undefined
+    if (value === undefined) return undefined
+    const kind = kindOfText(value)
+    if (kind !== 'plain') this.unordered = true
+    return kind === 'broken' ? undefined : value
   }
 }
 
@@ -200,11 +189,6 @@ function described(value: unknown): string {
   return value instanceof Date ? 'a Date' : `an ${Array.isArray(value) ? 'array' : 'object'}`
 }
 
-const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
-const JSON_TEXT = { type: 'BYTE_ARRAY', converted_type: 'JSON', logical_type: { type: 'JSON' } } as const
-// The writer's own shorthand writes local time; spelled out, DuckDB reads a TIMESTAMP WITH TIME ZONE.
-const MOMENT = { type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } } as const
-
 const elements: Readonly<Record<ColumnType, Omit<SchemaElement, 'name'>>> = {
   text: TEXT,
   double: { type: 'DOUBLE' },
@@ -215,10 +199,9 @@ const elements: Readonly<Record<ColumnType, Omit<SchemaElement, 'name'>>> = {
   json: JSON_TEXT,
 }
 
-function schemaOf(columns: readonly Column[], json: 'plain' | 'annotated'): SchemaElement[] {
+function schemaOf(columns: readonly Column[]): SchemaElement[] {
   const own = columns.map(({ name, type, empty }): SchemaElement => {
-    const element = type === 'json' && json === 'plain' ? ({ type: 'BYTE_ARRAY' } as const) : elements[type]
-    return { name, repetition_type: empty === 'never' ? 'REQUIRED' : 'OPTIONAL', ...element }
+    return { name, repetition_type: empty === 'never' ? 'REQUIRED' : 'OPTIONAL', ...elements[type] }
   })
   return [{ name: 'servo', num_children: columns.length }, ...own]
 }

@@ -30,7 +30,7 @@ const commands: Record<string, () => Promise<void> | void> = {
     if (!answer.held) return say({ held: false, pid: answer.leader.pid })
     held = answer
     held.onLost(() => say({ lost: true }))
-    say({ held: true, epoch: held.epoch, isAlone: testify() })
+    say({ held: true, number: held.number, isAlone: testify() })
   },
   async release() {
     rmSync(witness)
@@ -44,7 +44,7 @@ const commands: Record<string, () => Promise<void> | void> = {
       if (!answer.held) continue
       const isAlone = testify()
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 3))
-      say({ led: answer.epoch, isAlone: isAlone && answer.isHeld })
+      say({ led: answer.number, isAlone: isAlone && answer.isHeld })
       rmSync(witness)
       await answer.release()
       terms += 1

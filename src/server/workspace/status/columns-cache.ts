@@ -1,7 +1,7 @@
 import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import { StatusColumns, type Times } from '../../../domain/partitions/status-columns.ts'
-import type { RunRef } from '../../../engine/publish/manifest.ts'
-import type { ColdRowsToRead } from '../../../engine/sorted/cold-rows.ts'
+import type { SortedFileRef } from '../../../engine/publish/manifest.ts'
+import type { ColdRowsToRead } from '../../../engine/sorted/cold-store.ts'
 import { groupsWith, wholeGroups } from '../../../engine/sorted/file-columns.ts'
 import { Mutex } from '../../../lib/mutex.ts'
 import type { Row } from '../../../model/table.ts'
@@ -27,7 +27,7 @@ interface Kept {
   columns: StatusColumns
   readonly keys: readonly string[]
   /** Files that were read. */
-  runs: ReadonlySet<string>
+  files: ReadonlySet<string>
   changes: number
 }
 
@@ -55,13 +55,13 @@ export class ColumnsCache {
       const reading = {
         rows,
         recent: this.#recentOf(rows),
-        runs: new Set(rows.runs.map(({ path }) => path)),
+        files: new Set(rows.files.map(({ path }) => path)),
       }
       const found = new Map<string, StatusColumns>()
       const behind: { asset: AssetToLoad; kept: Kept }[] = []
       for (const asset of assets) {
         const kept = this.#keptOf(asset)
-        if (kept.changes !== rows.changes || !reading.runs.isSubsetOf(kept.runs)) behind.push({ asset, kept })
+        if (kept.changes !== rows.changes || !reading.files.isSubsetOf(kept.files)) behind.push({ asset, kept })
       }
       await readWholes(
         behind.filter(({ asset }) => asset.set.definition === undefined),
@@ -69,7 +69,7 @@ export class ColumnsCache {
       )
       const parts = behind.filter(({ asset }) => asset.set.definition !== undefined)
       // All of them are going to be asked for, and together they are there sooner.
-      if (parts.length > 0) await Promise.all(rows.runs.map((run) => rows.describe(run)))
+      if (parts.length > 0) await Promise.all(rows.files.map((file) => rows.describe(file)))
       for (const each of parts) await readParts(each, reading)
       for (const { key } of assets) found.set(key, (this.#kept.get(key) as Kept).columns)
       this.#forget(found)
@@ -116,13 +116,13 @@ interface Reading {
   readonly rows: ColdRowsToRead
   readonly recent: ReadonlyMap<string, readonly StatusRow[]>
   /** All files there are. */
-  readonly runs: ReadonlySet<string>
+  readonly files: ReadonlySet<string>
 }
 
 type Behind = { readonly asset: AssetToLoad; readonly kept: Kept }
 
 /** Assets that are made as a whole have a row each, which are looked up together. */
-async function readWholes(behind: readonly Behind[], { rows, runs }: Reading): Promise<void> {
+async function readWholes(behind: readonly Behind[], { rows, files }: Reading): Promise<void> {
   const keys = behind.flatMap(({ asset }) => asset.keys.map((key) => [key, '']))
   const found = (await rows.lookup(keys)) as (StatusRow | undefined)[]
   let at = 0
@@ -132,21 +132,21 @@ async function readWholes(behind: readonly Behind[], { rows, runs }: Reading): P
       if (row !== undefined) takeRow(kept.columns, row)
     }
     kept.columns.ties.clear()
-    kept.runs = runs
+    kept.files = files
     kept.changes = rows.changes
   }
 }
 
 /** Files that were not read yet, and what is in memory. What left memory since is in one of those files. */
 async function readParts({ asset, kept }: Behind, reading: Reading): Promise<void> {
-  const { rows, recent, runs } = reading
+  const { rows, recent, files } = reading
   const { columns } = kept
   const positions = keyPositions(asset.set, asset.onlyItsKeys)
   const isUndecided = (): boolean => columns.wantsMade && !columns.times.made
   // The newest are small, and show early whether it matters after all when partitions were made.
-  for (const run of columns.times.made ? rows.runs : rows.runs.toReversed()) {
-    if (kept.runs.has(run.path)) continue
-    for (const key of asset.keys) if (!isUndecided()) await readRun(run, key, columns, positions, rows)
+  for (const file of columns.times.made ? rows.files : rows.files.toReversed()) {
+    if (kept.files.has(file.path)) continue
+    for (const key of asset.keys) if (!isUndecided()) await readFile(file, key, columns, positions, rows)
   }
   for (const key of asset.keys) for (const row of recent.get(key) ?? []) takeRow(columns, row)
   if (isUndecided()) {
@@ -160,20 +160,20 @@ async function readParts({ asset, kept }: Behind, reading: Reading): Promise<voi
     for (const row of await rows.lookup(tied)) if (row !== undefined) settleTie(columns, row as StatusRow)
     columns.ties.clear()
   }
-  kept.runs = runs
+  kept.files = files
   kept.changes = rows.changes
 }
 
 /** Reads of the blocks of one file what they do not say of themselves. */
-async function readRun(
-  run: RunRef,
+async function readFile(
+  file: SortedFileRef,
   key: string,
   columns: StatusColumns,
   positions: KeyPositions,
   rows: ColdRowsToRead,
 ): Promise<void> {
   const { made, inputs } = columns.times
-  const description = await rows.describe(run)
+  const description = await rows.describe(file)
   const alike = new Map<number, Alike>()
   for (const { at, ends, digest } of wholeGroups(description, key)) {
     const found = digest && alikeIn(digest, ends, positions)
@@ -186,14 +186,14 @@ async function readRun(
   if (!made && !inputs) for (const each of alike.values()) takeAlike(columns, each)
   const isWanted = (at: number): boolean => made || inputs || !alike.has(at)
   if (!groupsWith(description, key).some(isWanted)) return
-  for await (const part of rows.columns(run, key, isWanted)) {
+  for await (const part of rows.columns(file, key, isWanted)) {
     const one = alike.get(part.at)
     if (one === undefined || !takeAlike(columns, one, part.block)) takeBlock(columns, part, positions)
   }
 }
 
 function nothingOf(set: PartitionSet, times: Times, keys: readonly string[]): Kept {
-  return { columns: new StatusColumns(set, times), keys, runs: new Set(), changes: -1 }
+  return { columns: new StatusColumns(set, times), keys, files: new Set(), changes: -1 }
 }
 
 const hasTimes = ({ times }: StatusColumns, wanted: Times): boolean =>

@@ -4,7 +4,7 @@ import type { RecordedGraph } from '../../../domain/assets/definitions.ts'
 import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts'
 import { ancestry, type StaleAsset, Staleness, type StatusCounts } from '../../../domain/partitions/staleness.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
-import type { ColdRowsToRead } from '../../../engine/sorted/cold-rows.ts'
+import type { ColdRowsToRead } from '../../../engine/sorted/cold-store.ts'
 import type { Row } from '../../../model/table.ts'
 import { ColumnsCache } from './columns-cache.ts'
 

@@ -14,7 +14,7 @@ import type { partitionStatus } from '../../../domain/partitions/partition-statu
 import { positionsOf } from '../../../domain/partitions/stale-links.ts'
 import { CAUSES, type Cause, type StaleAsset } from '../../../domain/partitions/staleness.ts'
 import { askedPartitions } from '../../../domain/planning/asked-partitions.ts'
-import type { ColdRowsToRead } from '../../../engine/sorted/cold-rows.ts'
+import type { ColdRowsToRead } from '../../../engine/sorted/cold-store.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { countWhile } from '../../../lib/search.ts'
 import { toIso } from '../../../lib/time.ts'

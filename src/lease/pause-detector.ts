@@ -1,4 +1,4 @@
-import type { AlarmClock } from './clock.ts'
+import type { AlarmClock } from '../ports/clock.ts'
 
 /**
  * Notices that this process did not run for a while: stopped by a signal, blocked by its own work, or on a machine that slept.
@@ -31,7 +31,7 @@ export class PauseDetector {
     return this.#wasPaused
   }
 
-  /** Whoever asked has made sure that nothing happened during the pause. */
+  /** The holder has made sure that nothing happened during the pause. */
   forgive(): void {
     this.#note()
     this.#wasPaused = false

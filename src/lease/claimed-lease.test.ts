@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { MemoryClaims } from '../adapters/memory/lease.ts'
+import type { HeldByAnother, HeldLease } from '../ports/lease.ts'
 import { PausableProcess } from '../testing/pausable-process.ts'
 import { VirtualClock } from '../testing/virtual-clock.ts'
-import type { HeldByAnother, HeldLease } from './lease.ts'
-import { type ClaimPlace, claimedLease } from './lease-claims.ts'
+import type { ClaimPlace } from './claim-place.ts'
+import { claimedLease } from './claimed-lease.ts'
 
 const PERIOD_MS = 10_000
 const someone = { name: 'someone', term: 'standing' } as const
@@ -33,21 +34,21 @@ class Scene {
 test('[E1] whoever comes late with the number of a claim that was removed since has claimed nothing', async () => {
   const scene = new Scene()
   const late = scene.join((place) => ({
-    async create(epoch, candidate) {
-      if (epoch > 1) return await place.create(epoch, candidate)
+    async create(number, candidate) {
+      if (number > 1) return await place.create(number, candidate)
       // It found nobody, and was stopped before it could create the first claim.
       for (let i = 0; i < 3; i++) {
         const held = (await scene.join().claim()) as HeldLease
         if (i < 2) await held.release()
       }
       expect(place.look(3).newest).toBe(3)
-      return await place.create(epoch, candidate)
+      return await place.create(number, candidate)
     },
   }))
-  expect(await scene.during(late.claim())).toMatchObject({ held: false, leader: { epoch: 3 } })
+  expect(await scene.during(late.claim())).toMatchObject({ held: false, leader: { number: 3 } })
   const place = scene.claims.seenBy(scene.clock)
   expect(place.heard(1)).toBeUndefined()
-  expect(place.newest()?.epoch).toBe(3)
+  expect(place.newest()?.number).toBe(3)
 })
 
 test('[E5] a holder that comes back between the last look and the claim has stopped before the challenger begins', async () => {
@@ -57,15 +58,15 @@ test('[E5] a holder that comes back between the last look and the claim has stop
   sleeper.process.pause()
   let confirmed: boolean | undefined
   const challenger = scene.join((place) => ({
-    async create(epoch, candidate) {
+    async create(number, candidate) {
       // It answers the challenge, finds no higher claim, believes that it still leads, and is stopped again.
       confirmed = await old.confirm()
-      return await place.create(epoch, candidate)
+      return await place.create(number, candidate)
     },
   }))
   const next = (await scene.during(challenger.claim())) as HeldLease
   expect(confirmed).toBe(true)
-  expect(next).toMatchObject({ epoch: 2, isHeld: true })
+  expect(next).toMatchObject({ number: 2, isHeld: true })
   expect(old.isHeld).toBe(false)
   sleeper.process.resume()
   expect(await old.confirm()).toBe(false)

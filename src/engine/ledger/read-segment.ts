@@ -1,0 +1,39 @@
+import { isServoError } from '../../lib/error.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import type { Paths, Scope } from '../paths.ts'
+import { decodeSegment, type Segment } from './segment.ts'
+
+/** Where a ledger is, and whose. */
+export interface LedgerPlace {
+  readonly store: ObjectStore
+  readonly paths: Paths
+  readonly scope: Scope
+}
+
+/** Something stored that cannot be read, for people. */
+export interface Damage {
+  readonly path: string
+  readonly message: string
+}
+
+/** A segment of the ledger; undefined when there is none of that name. Throws `corrupt` for one that is damaged. */
+export async function readSegment({ store, paths, scope }: LedgerPlace, ulid: string): Promise<Segment | undefined> {
+  const path = paths.segment(ulid)
+  const bytes = await store.get(path)
+  return bytes === undefined ? undefined : { ulid, events: decodeSegment(bytes, path, scope) }
+}
+
+/** The same for a reader that goes on without what is damaged, and says so: one such segment must not stop the others. */
+export async function readUndamaged(
+  ledger: LedgerPlace,
+  ulid: string,
+  onDamage: (damage: Damage) => void,
+): Promise<Segment | undefined> {
+  try {
+    return await readSegment(ledger, ulid)
+  } catch (error) {
+    if (!isServoError(error, 'corrupt')) throw error
+    onDamage({ path: ledger.paths.segment(ulid), message: error.message })
+    return undefined
+  }
+}

@@ -1,0 +1,53 @@
+import { SECOND_MS } from '../../lib/time.ts'
+import { type Controller, mustWait, type Observed } from '../../model/controller.ts'
+import type { NewEvent } from '../../model/event.ts'
+import type { AnyRow, Table } from '../../model/table.ts'
+
+/** While events may be unread, how long a controller that acts on what did not happen waits before it is asked again. */
+const ASK_AGAIN_MS = 10 * SECOND_MS
+
+/** The controllers of a loop: shows them rows, and asks them what follows. */
+export class Controllers {
+  readonly #controllers: readonly Controller[]
+
+  constructor(controllers: readonly Controller[]) {
+    this.#controllers = controllers
+  }
+
+  get tables(): Table[] {
+    return this.#controllers.flatMap(({ watches }) => watches)
+  }
+
+  /** Shows rows that changed to every controller that watches their table. */
+  observe(table: Table, rows: Iterable<AnyRow>): void {
+    for (const controller of this.#controllers) {
+      if (controller.watches.includes(table)) for (const row of rows) controller.observe(table, row)
+    }
+  }
+
+  /** Shows every row of each table to every controller that watches it. */
+  observeAll(rowsOf: (table: Table) => Iterable<AnyRow>): void {
+    for (const controller of this.#controllers) {
+      for (const table of controller.watches) for (const row of rowsOf(table)) controller.observe(table, row)
+    }
+  }
+
+  /** What the controllers decide. One that acts on an absence is asked only if everything was read. */
+  *decide(observed: Observed, isCaughtUp: () => boolean): Iterable<NewEvent> {
+    for (const controller of this.#controllers) {
+      if (mustWait(controller, observed.now) && !isCaughtUp()) continue
+      yield* controller.decide(observed)
+    }
+  }
+
+  /** When to ask again although nothing happened. Infinity if no controller waits for anything. */
+  wakeAt(now: number): number {
+    let next = Number.POSITIVE_INFINITY
+    for (const controller of this.#controllers) {
+      // A controller that is due and was not asked waits for what may be unread.
+      const again = mustWait(controller, now) ? now + ASK_AGAIN_MS : controller.wakeAt?.()
+      next = Math.min(next, again ?? next)
+    }
+    return next
+  }
+}

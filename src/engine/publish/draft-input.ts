@@ -1,0 +1,28 @@
+import type { ObjectStore } from '../../ports/object-store.ts'
+import type { Retention } from '../fold/retention.ts'
+import type { State } from '../fold/state.ts'
+import type { Encoder } from '../parquet/encoder.ts'
+import type { Scope } from '../paths.ts'
+import type { RowsInTransit } from '../sorted/cold-store.ts'
+import type { Manifest } from './manifest.ts'
+
+/** What a publish is worked out from. */
+export interface DraftInput {
+  readonly store: ObjectStore
+  readonly scope: Scope
+  readonly state: State
+  /** The newest manifest; the draft follows it. */
+  readonly manifest: Manifest
+  readonly epoch: number
+  readonly compactor: string
+  readonly publishedAt: string
+  readonly nowMs: number
+  /** How many were folded since the last publish. */
+  readonly events: number
+  /** The days of the ledger as this publish leaves them. */
+  readonly days: Required<Pick<Manifest, 'closed_days' | 'settled_days'>>
+  readonly retention: Retention
+  /** Filled with the cold rows that a base takes out of memory. */
+  readonly inTransit: RowsInTransit
+  readonly encoder: Encoder
+}

@@ -1,0 +1,100 @@
+import { assert } from '../../lib/assert.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
+import { createOwn } from '../ledger/create-own.ts'
+import type { LedgerPlace } from '../ledger/read-segment.ts'
+import { type Manifest, newestManifest } from './manifest.ts'
+import { createManifest, takeoverOf } from './manifest-create.ts'
+
+type FenceState = 'reading' | 'writing' | 'broken'
+
+/** Where each state may lead. */
+const transitions: Record<FenceState, readonly FenceState[]> = {
+  reading: ['writing', 'broken'],
+  writing: ['broken'],
+  // A later reason may replace the first: a file that could not be read turns out to be gone because of a takeover.
+  broken: ['broken'],
+}
+
+/**
+ * Sees to it that one compactor writes at a time. Its states:
+ * - `reading`: it has taken no epoch yet. It may fold, and has written nothing.
+ * - `writing`: its epoch stands in a manifest, so that no manifest of a lower epoch can follow.
+ * - `broken`: another compactor has taken over, or memory does not follow from the ledger. It is of no use any more.
+ */
+export class Fence {
+  readonly #place: LedgerPlace
+  #state: FenceState = 'reading'
+  #reason: ServoError | undefined
+  /** Kept as it is for a second try, or we would take our own first one for another's. */
+  #takeover: Manifest | undefined
+
+  constructor(place: LedgerPlace) {
+    this.#place = place
+  }
+
+  /** Throws if this compactor is broken. */
+  check(): void {
+    if (this.#reason !== undefined) throw this.#reason
+  }
+
+  /** The epoch stands in a manifest already. */
+  taken(): void {
+    this.#enter('writing')
+  }
+
+  /** Takes the next epoch unless that was done before. Returns the manifest to follow. */
+  async takeEpoch(newest: Manifest, name: string, nowMs: number): Promise<Manifest> {
+    if (this.#state === 'writing') return newest
+    this.#takeover ??= takeoverOf(newest, name, nowMs)
+    await this.createManifest(this.#takeover)
+    this.#enter('writing')
+    return this.#takeover
+  }
+
+  async createManifest(manifest: Manifest): Promise<void> {
+    const { store, paths } = this.#place
+    const outcome = await createManifest(store, paths, manifest)
+    if (outcome === 'taken') throw this.#fenced(`another compactor has published manifest ${manifest.number}`)
+    if (outcome === 'passed') throw this.#fenced(`manifest ${manifest.number} is older than what is kept`)
+  }
+
+  async createFile(path: string, bytes: Uint8Array): Promise<void> {
+    if (await createOwn(this.#place.store, path, bytes)) return
+    throw this.break(
+      new ServoError('corrupt', 'file_taken', `${path} exists with other contents`, {
+        hint: 'Two compactors share an epoch; run `servo verify`.',
+        facts: { path },
+      }),
+    )
+  }
+
+  /** From now on everything that is asked of this compactor fails for this reason. */
+  break(reason: ServoError): ServoError {
+    this.#enter('broken')
+    this.#reason = reason
+    return reason
+  }
+
+  /**
+   * What a file that is gone means: a newer manifest does not name it, so that this compactor was overtaken. Undefined when the
+   * error means something else, such as damage.
+   */
+  async explain(error: unknown, held: Manifest): Promise<ServoError | undefined> {
+    if (!isServoError(error, 'corrupt') || error.code !== 'file_missing') return undefined
+    const { store, paths, scope } = this.#place
+    const newest = await newestManifest(store, paths, scope).catch(() => undefined)
+    if (newest === undefined || newest.number <= held.number) return undefined
+    return this.#fenced('another compactor has taken over, and the files of this one were collected', error)
+  }
+
+  #fenced(message: string, cause?: unknown): ServoError {
+    return this.break(
+      new ServoError('conflict', 'fenced', message, { hint: 'Open the state again; this one is out of date.', cause }),
+    )
+  }
+
+  #enter(next: FenceState): void {
+    assert(transitions[this.#state].includes(next), `a compactor that is ${this.#state} does not become ${next}`)
+    this.#state = next
+  }
+}

@@ -1,0 +1,59 @@
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { type FileRef, fileRef } from '../parquet/checked.ts'
+import type { Encoder } from '../parquet/encoder.ts'
+import { copyFile, type FileCopy, type FileToCopy } from '../parquet/file-copy.ts'
+import { sortedFileRef } from '../sorted/index-footer.ts'
+import type { SortedFileRef } from './manifest.ts'
+
+/** Files to be written; a file that a later step of the same draft makes needless is taken out again. */
+export class FileSet {
+  readonly list: { path: string; bytes: Uint8Array }[] = []
+  readonly #waiting: { path: string; copy: FileCopy; place: (ref: FileRef) => void }[] = []
+  readonly #encoder: Encoder
+
+  constructor(encoder: Encoder) {
+    this.#encoder = encoder
+  }
+
+  add(path: string, bytes: Uint8Array, rows: number): FileRef {
+    this.list.push({ path, bytes })
+    return fileRef(path, bytes, rows)
+  }
+
+  /** Copies rows for a file. `place` is told of it when it has been encoded. */
+  addRows(path: string, file: FileToCopy, place: (ref: FileRef) => void): void {
+    this.#waiting.push({ path, copy: copyFile(file), place })
+  }
+
+  /** Makes files of the rows that were added. */
+  async encode(): Promise<void> {
+    for (const { path, copy, place } of this.#waiting.splice(0)) {
+      place(this.add(path, await this.#encoder.encode(copy), copy.rows))
+    }
+  }
+
+  addSortedFile(path: string, bytes: Uint8Array, rows: number, level: number): SortedFileRef {
+    return sortedFileRef(this.add(path, bytes, rows), bytes, level)
+  }
+
+  discard(path: string): void {
+    const at = this.list.findIndex((file) => file.path === path)
+    if (at >= 0) this.list.splice(at, 1)
+  }
+
+  /** The store as it will be once these files are written. */
+  over(store: ObjectStore): ObjectStore {
+    const find = (path: string): Uint8Array | undefined => this.list.find((file) => file.path === path)?.bytes
+    return {
+      create: (path, bytes) => store.create(path, bytes),
+      put: (path, bytes) => store.put(path, bytes),
+      delete: (path) => store.delete(path),
+      list: (prefix, options) => store.list(prefix, options),
+      folders: (prefix) => store.folders(prefix),
+      get: async (path) => find(path) ?? (await store.get(path)),
+      getRange: async (path, start, length) =>
+        find(path)?.subarray(start, start + length) ?? (await store.getRange(path, start, length)),
+      size: async (path) => find(path)?.length ?? (await store.size(path)),
+    }
+  }
+}

@@ -1,0 +1,213 @@
+import { messageOf, ServoError } from '../../lib/error.ts'
+import type { Mutex } from '../../lib/mutex.ts'
+import type { Envelope } from '../../model/envelope.ts'
+import type { Registry, Verdict } from '../../model/event.ts'
+import { parkedEvents } from '../../model/system-tables.ts'
+import { Folder } from '../fold/fold.ts'
+import type { State } from '../fold/state.ts'
+import { type Consumed, segmentNamesSoFar } from '../ledger/consumed.ts'
+import type { DayClosing } from '../ledger/day-closing.ts'
+import { unsettledPaths } from '../ledger/days.ts'
+import type { CheckedEvent } from '../ledger/mint.ts'
+import { type Damage, type LedgerPlace, readUndamaged } from '../ledger/read-segment.ts'
+import type { Segment } from '../ledger/segment.ts'
+import { segmentUlid } from '../paths.ts'
+import type { ColdStore } from '../sorted/cold-store.ts'
+import type { Fence } from './fence.ts'
+import { FoldedSegments } from './folded-segments.ts'
+import type { Manifest } from './manifest.ts'
+
+/** Segments read ahead of the fold: enough to hide the store's latency, few enough to stay small. */
+const READ_AHEAD = 16
+/** Paths that are looked at together: a ledger that was never published may have millions. */
+const PATHS_TOGETHER = 1_000
+
+/** What was folded since the last publish. */
+export interface Unpublished {
+  readonly segments: Consumed[]
+  events: number
+}
+
+export interface LedgerFoldParts {
+  readonly ledger: LedgerPlace
+  readonly registry: Registry
+  readonly state: State
+  readonly cold: ColdStore
+  readonly days: DayClosing
+  readonly fence: Fence
+  /** Between fetching cold rows and folding with them, no publish may move rows from memory to files. */
+  readonly turn: Mutex
+  /** Called before a segment of another process is folded: what was folded ahead becomes a segment now. */
+  readonly beforeOthers: () => void
+}
+
+/** Folds segments of the ledger into memory, each once, and knows which were folded since the last publish. */
+export class LedgerFold {
+  /** Segments that cannot be read, by path: they stay unfolded, and are reported until they are repaired. */
+  readonly damaged = new Map<string, Damage>()
+  readonly #parts: LedgerFoldParts
+  readonly #folder: Folder
+  readonly #folded: FoldedSegments
+  #unpublished: Unpublished = { segments: [], events: 0 }
+  /** Segments of other processes folded so far; a publish begins `#unpublished` anew, perhaps while a caller counts. */
+  #applied = 0
+
+  constructor(parts: LedgerFoldParts, manifest: Manifest) {
+    this.#parts = parts
+    this.#folder = new Folder(parts.registry, parts.state)
+    this.#folded = new FoldedSegments(parts.ledger.store, manifest)
+  }
+
+  /** Segments folded and not published yet. */
+  get unpublished(): number {
+    return this.#unpublished.segments.length
+  }
+
+  /** Hands over what was folded since this was last asked. */
+  takeUnpublished(): Unpublished {
+    const taken = this.#unpublished
+    this.#unpublished = { segments: [], events: 0 }
+    return taken
+  }
+
+  /** True if a segment was folded here, or is being written by this process. */
+  has(ulid: string): boolean {
+    return this.#folded.has(ulid)
+  }
+
+  /** A base is published: what lies in settled days can be read again from its recorded order. */
+  forgetSettled(manifest: Manifest): void {
+    this.#folded.forgetSettled(manifest, segmentNamesSoFar(this.#unpublished.segments))
+  }
+
+  /** Tries again what an earlier version of Servo did not understand. */
+  async retryUnknown(): Promise<void> {
+    const { state, cold } = this.#parts
+    // There is rarely any, and looking for what it reads costs a cold start three more rounds.
+    for (const { reason } of state.hot(parkedEvents).all()) {
+      if (reason === 'waiting') continue
+      await cold.provide(state, this.#folder.reads([]))
+      this.#folder.retryUnknown()
+      return
+    }
+  }
+
+  /** Folds segments in the order given, those that were folded before excepted. Returns the verdict on each event by its id. */
+  async apply(segments: readonly Segment[]): Promise<Map<string, Verdict>> {
+    return await this.#parts.turn.run(() => this.#apply(segments))
+  }
+
+  async #apply(segments: readonly Segment[]): Promise<Map<string, Verdict>> {
+    const { state, cold, days, fence, beforeOthers } = this.#parts
+    fence.check()
+    const verdicts = new Map<string, Verdict>()
+    const fresh = new Set(await this.#folded.fresh(segments.map((segment) => segment.ulid)))
+    const batch = segments.filter((segment) => fresh.delete(segment.ulid))
+    await cold.provide(state, this.#folder.reads(batch.flatMap((segment) => segment.events)))
+    if (batch.length > 0) beforeOthers()
+    for (const segment of batch) {
+      for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
+      this.#folded.add(segment.ulid)
+      days.add(segment.ulid)
+      this.record({ ulid: segment.ulid }, segment.events.length)
+      this.#applied += 1
+    }
+    return verdicts
+  }
+
+  /**
+   * Folds events that have no segment yet. `also` may add to them by what they changed, in the same turn, so that nothing
+   * comes between. The caller hands in their segment by `record` when it is complete, and publishing waits for it.
+   */
+  async foldAhead(
+    events: readonly CheckedEvent[],
+    also: (verdicts: Map<string, Verdict>) => readonly CheckedEvent[],
+  ): Promise<void> {
+    const { state, cold, fence, turn } = this.#parts
+    await turn.run(async () => {
+      fence.check()
+      for (let next = events; ; ) {
+        for (const { event, definition } of next) this.#folder.trust(event, definition)
+        const reads = this.#folder.reads(next.map(({ event }) => event))
+        if (reads.length > 0) await cold.provide(state, reads)
+        const verdicts = new Map<string, Verdict>()
+        for (const { event } of next) verdicts.set(event.event_id, this.#fold(event))
+        this.#folder.forgetTrusted()
+        next = also(verdicts)
+        if (next.length === 0) return
+      }
+    })
+  }
+
+  /** What was folded since the last segment is this segment, and has its place in the order from now on. */
+  record(consumed: Consumed, events: number): void {
+    this.#unpublished.segments.push(consumed)
+    this.#unpublished.events += events
+  }
+
+  /** A segment that is about to be written gets its name, or another one. A listing of the ledger from now on finds it folded. */
+  name(consumed: Consumed, ulid: string): void {
+    // What may still turn up under the name before is a segment like any other: folded again, it changes nothing.
+    if (consumed.ulid !== undefined) this.#folded.remove(consumed.ulid)
+    consumed.ulid = ulid
+    this.#folded.add(ulid)
+    this.#parts.days.add(ulid)
+  }
+
+  /** Folds the segments among these paths. */
+  async applyPaths(paths: readonly string[]): Promise<void> {
+    const fresh = await this.#folded.fresh(ulidsOf(paths))
+    for (let start = 0; start < fresh.length; start += READ_AHEAD) {
+      const segments = await Promise.all(fresh.slice(start, start + READ_AHEAD).map((ulid) => this.#read(ulid)))
+      await this.apply(segments.filter((segment) => segment !== undefined))
+    }
+  }
+
+  /** Looks for segments outside of the days that this manifest has settled. Returns how many were folded. */
+  async catchUp(manifest: Manifest, maxSegments = Number.POSITIVE_INFINITY): Promise<number> {
+    const { ledger, days, fence } = this.#parts
+    fence.check()
+    const before = this.#applied
+    let found: string[] = []
+    for await (const path of unsettledPaths(ledger.store, ledger.paths, manifest, days.known)) {
+      found.push(path)
+      if (found.length >= PATHS_TOGETHER) {
+        await this.applyPaths(found)
+        found = []
+        if (this.#applied - before >= maxSegments) break
+      }
+    }
+    await this.applyPaths(found)
+    return this.#applied - before
+  }
+
+  /** Folds the segments among these paths; true if there is none left that is not folded. */
+  async foldAll(paths: readonly string[]): Promise<boolean> {
+    await this.applyPaths(paths)
+    return await this.#folded.haveAll(ulidsOf(paths))
+  }
+
+  #fold(event: Envelope): Verdict {
+    try {
+      return this.#folder.fold(event)
+    } catch (error) {
+      // Half a segment is in memory now. Publishing it would give tables that no replay of the ledger makes.
+      const message = `${event.event_type} ${event.event_id} could not be folded: ${messageOf(error)}`
+      throw this.#parts.fence.break(
+        new ServoError('bug', 'fold_failed', message, {
+          hint: 'Nothing is lost; upgrade Servo and open the state again.',
+          cause: error,
+        }),
+      )
+    }
+  }
+
+  async #read(ulid: string): Promise<Segment | undefined> {
+    const { ledger } = this.#parts
+    const segment = await readUndamaged(ledger, ulid, (damage) => this.damaged.set(damage.path, damage))
+    if (segment !== undefined) this.damaged.delete(ledger.paths.segment(ulid))
+    return segment
+  }
+}
+
+const ulidsOf = (paths: readonly string[]): string[] => paths.flatMap((path) => segmentUlid(path) ?? [])

@@ -1,0 +1,82 @@
+import { utcDay } from '../../lib/time.ts'
+import { ulidTime } from '../../lib/ulid.ts'
+import { checksummedJson } from '../ledger/checksummed-json.ts'
+import { type DayRange, includesDay } from '../ledger/days.ts'
+import { Paths } from '../paths.ts'
+import type { DraftInput } from './draft-input.ts'
+import type { FileSet } from './file-set.ts'
+import type { Manifest, OrderEntry, OrderedPublish } from './manifest.ts'
+import { appendEntry, type PageList } from './page-list.ts'
+
+/** The next manifest with everything but the files. */
+export function nextManifest(
+  { manifest, epoch, compactor, publishedAt, events, scope, days }: DraftInput,
+  segments: readonly string[],
+): Manifest {
+  const { watermarks } = manifest
+  const newest = segments.reduce(
+    (largest, ulid) => (ulid > largest ? ulid : largest),
+    watermarks.events_processed_through ?? '',
+  )
+  const last = segments.at(-1)
+  return {
+    ...manifest,
+    number: manifest.number + 1,
+    epoch,
+    compactor,
+    published_at: publishedAt,
+    publish: manifest.publish + 1,
+    ...days,
+    ...(manifest.first_publishes && { first_publishes: firstPublishes(manifest, days.settled_days, segments) }),
+    watermarks: {
+      events_processed_through: newest === '' ? null : newest,
+      last_processed_file: last === undefined ? watermarks.last_processed_file : new Paths(scope).segment(last),
+      last_processed_at: publishedAt,
+      segments: watermarks.segments + segments.length,
+      events: watermarks.events + events,
+    },
+  }
+}
+
+function firstPublishes(
+  { first_publishes, publish }: Manifest,
+  settled: readonly DayRange[],
+  segments: readonly string[],
+): Record<string, number> {
+  const first = Object.fromEntries(Object.entries(first_publishes ?? {}).filter(([day]) => !includesDay(settled, day)))
+  for (const ulid of segments) {
+    const day = utcDay(ulidTime(ulid))
+    if (!includesDay(settled, day)) first[day] ??= publish + 1
+  }
+  return first
+}
+
+/** The list of recorded orders with that of this base, and the deltas since the one before. Its file and pages go into the set. */
+export function recordOrder(input: DraftInput, segments: readonly string[], files: FileSet): PageList<OrderEntry> {
+  const { manifest, epoch, publishedAt } = input
+  const paths = new Paths(input.scope)
+  const publish = manifest.publish + 1
+  const publishes: OrderedPublish[] = manifest.l0.map((delta) => ({
+    publish: delta.publish,
+    epoch: delta.epoch,
+    kind: 'delta',
+    published_at: delta.published_at,
+    segments: delta.segments,
+  }))
+  publishes.push({
+    publish,
+    epoch,
+    kind: 'base',
+    published_at: publishedAt,
+    segments,
+    retention: input.retention,
+  })
+  const count = publishes.reduce((sum, entry) => sum + entry.segments.length, 0)
+  const entry: OrderEntry = {
+    ...files.add(paths.order(publish, epoch), checksummedJson('order', publishes), count),
+    publish,
+  }
+  const { list, pages } = appendEntry(manifest.order, entry, (at, level) => paths.page('order', at, epoch, level))
+  for (const page of pages) files.list.push(page)
+  return list
+}

@@ -1,0 +1,107 @@
+import type { Columns } from '../../model/column.ts'
+import type { Read } from '../../model/event.ts'
+import type { KeyPart } from '../../model/rows.ts'
+import type { AnyRow, RowOf, Table } from '../../model/table.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { coldKey } from '../fold/added-rows.ts'
+import { provideRows } from '../fold/provide-rows.ts'
+import { mergeRows } from '../fold/row-merge.ts'
+import type { State } from '../fold/state.ts'
+import type { SortedFileRef } from '../publish/manifest.ts'
+import type { BlockPart } from './file-columns.ts'
+import type { SortedFileDescription } from './index-footer.ts'
+import { SortedFileReader } from './sorted-file.ts'
+
+/** Cold rows that have left memory for a base that no manifest names yet: by table, then by key. */
+export type RowsInTransit = Map<Table, ReadonlyMap<string, AnyRow>>
+
+/** A cold table at one moment: sorted files that hold most of it, and what is in memory. A row is what all its versions come to. */
+export interface ColdRowsToRead {
+  readonly files: readonly SortedFileRef[]
+  /** Grows whenever a row in memory is added or changed. */
+  readonly changes: number
+  /** Rows in memory: those that no file has yet, and perhaps some that one has. */
+  recent(): Iterable<AnyRow>
+  /** The columns of all rows of a sorted file whose key begins so. */
+  columns(ref: SortedFileRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncIterable<BlockPart>
+  /** What a sorted file says of its row groups. */
+  describe(ref: SortedFileRef): Promise<SortedFileDescription>
+  /** Rows by key, each in the place of its key. */
+  lookup(keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]>
+}
+
+export interface ColdStoreOptions {
+  readonly store: ObjectStore
+  /** The sorted files of a table as the newest manifest has them. */
+  readonly filesOf: (table: Table) => readonly SortedFileRef[]
+  /** Says what a failed read means to the owner; without it, the error is thrown as it is. */
+  readonly explain?: (error: unknown) => Promise<unknown>
+}
+
+/** Finds cold rows wherever they are: in sorted files, on the way to one, or in memory. */
+export class ColdStore {
+  /** Filled by a base, and emptied when its manifest stands. */
+  readonly inTransit: RowsInTransit = new Map()
+  readonly #options: ColdStoreOptions
+  readonly #reader: SortedFileReader
+
+  constructor(options: ColdStoreOptions) {
+    this.#options = options
+    this.#reader = new SortedFileReader(options.store)
+  }
+
+  /** A cold table for a reader that goes through many of its rows. */
+  rows(table: Table, state: State): ColdRowsToRead {
+    const memory = state.coldTable(table)
+    const inTransit = this.inTransit.get(table)
+    return {
+      files: this.#options.filesOf(table),
+      changes: memory.changes,
+      *recent() {
+        if (inTransit !== undefined) yield* inTransit.values()
+        yield* memory.rows()
+      },
+      columns: (ref, first, isWanted) => this.#reader.columns(table, ref, first, isWanted),
+      describe: (ref) => this.#reader.describe(table, ref),
+      lookup: (keys) => this.lookup(table, state, keys),
+    }
+  }
+
+  /** Rows by key, each in the place of its key, with what is in memory. */
+  async lookup<C extends Columns>(
+    table: Table<C>,
+    state: State,
+    keys: readonly KeyPart[][],
+  ): Promise<(RowOf<C> | undefined)[]> {
+    const stored = await this.#stored(table, keys)
+    const memory = state.coldTable(table)
+    const rows = keys.map((key, i) => memory.over(coldKey(key), stored[i]))
+    // Files and memory hold rows of every shape; those of a table have its columns.
+    return rows as (RowOf<C> | undefined)[]
+  }
+
+  /** Gives the next folds the stored rows that they announced, so that the fold itself does no IO. */
+  async provide(state: State, reads: readonly Read[]): Promise<void> {
+    await provideRows(state, reads, (table, keys) => this.#stored(table, keys))
+  }
+
+  /** What sorted files hold of these keys, and what is on the way to one. */
+  async #stored(table: Table, keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]> {
+    // Both are taken now: a publish that ends meanwhile moves rows from one to the other.
+    const [files, inTransit] = [this.#options.filesOf(table), this.inTransit.get(table)]
+    const rows = await this.#read(table, files, keys)
+    if (inTransit === undefined) return rows
+    return keys.map((key, i) => {
+      const [older, moving] = [rows[i], inTransit.get(coldKey(key))]
+      return older && moving ? mergeRows(table, older, moving) : (older ?? moving)
+    })
+  }
+
+  async #read(table: Table, files: readonly SortedFileRef[], keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]> {
+    try {
+      return await this.#reader.lookupMerged(table, files, keys)
+    } catch (error) {
+      throw (await this.#options.explain?.(error)) ?? error
+    }
+  }
+}

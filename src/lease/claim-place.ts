@@ -1,0 +1,54 @@
+import type { Candidate, Leader } from '../ports/lease.ts'
+
+/**
+ * Where the claims of a lease stand, one for each number, each created once and never changed. What a place cannot know of
+ * another process, such as whether it lives, `Standing` says. Everything but `create` takes no time worth waiting for.
+ */
+export interface ClaimPlace {
+  /** Creates the claim of this number unless there is one. It is durable, and whole as soon as others can see it. */
+  create(number: number, candidate: Candidate): Promise<'written' | 'exists'>
+  /** The claim with the highest number; undefined when there never was one. */
+  newest(): Standing | undefined
+  /** The highest number, 0 when there is none, and the open challenges to the holder of the claim `number`. */
+  look(number: number): { newest: number; challenges: readonly string[] }
+  /** True when this is no longer the place in which we created the claim of this number: moved, replaced or gone. Costs next to nothing. */
+  moved(number: number): boolean
+  /** For a holder that is none any more, and will not ask again whether the place was moved. */
+  leave(number: number): void
+  /** What the holder of a claim says of itself; replaced as a whole. */
+  say(number: number, sign: Sign): void
+  /** What the holder of a claim last said; undefined when it said nothing, or its claim is gone. */
+  heard(number: number): Sign | undefined
+  /** Asks the holder of a claim for a sign of life, until what it returns is called. */
+  challenge(number: number): () => void
+  /** Removes challenges that were answered. */
+  answered(number: number, challenges: readonly string[]): void
+  /** Removes one claim, and everything that belongs to it. */
+  remove(number: number): void
+  /** Removes every claim below this number. The newest claim is never removed, so no number is ever used twice. */
+  removeBelow(number: number): void
+  /**
+   * Calls when something may have changed, until what it returns is called. Returns undefined when this place cannot tell; calls
+   * `deaf` when it no longer can. The holder then looks at regular intervals.
+   */
+  watch(changed: () => void, deaf: () => void): (() => void) | undefined
+}
+
+/** What a holder says of itself beside its claim. */
+export interface Sign {
+  /** One more for every challenge it answered. */
+  readonly renewals: number
+  readonly address: string | null
+  readonly released: boolean
+}
+
+export const FIRST_SIGN: Sign = { renewals: 0, address: null, released: false }
+
+/** The newest claim, and what can be told of its holder without asking it. */
+export interface Standing {
+  readonly number: number
+  readonly leader: Leader
+  readonly sign: Sign
+  /** True when it has no holder: released, copied here from another folder, or its process is proven dead. */
+  readonly isVacant: boolean
+}

@@ -1,0 +1,100 @@
+import type { CompressionCodec, Encoding, KeyValue, RowGroup, SchemaElement } from 'hyparquet'
+import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
+import { compressors } from './codecs.ts'
+
+/*
+ * All that we know of the inside of hyparquet-writer is here, so that an upgrade breaks one file. Three things are done to the
+ * footer while it is unfinished, because the writer has no other way: statistics that would mislead readers are taken out, Bloom
+ * filters of our own are put in, and the schema is replaced by one that says JSON.
+ */
+
+/** The values of one column for one row group. */
+export interface ColumnOfGroup {
+  readonly name: string
+  readonly values: readonly unknown[]
+  /** What the footer says of the smallest and largest value, and of how many are null; without this, all of it. */
+  readonly statistics?: 'nulls' | 'none'
+  readonly encoding?: Encoding
+  readonly codec?: CompressionCodec
+}
+
+export interface FileWriterOptions {
+  /** As readers shall see it. */
+  readonly schema: readonly SchemaElement[]
+  readonly codec: 'SNAPPY' | 'ZSTD'
+}
+
+/** Writes a Parquet file into memory, row group by row group. */
+export class FileWriter {
+  readonly #schema: readonly SchemaElement[]
+  readonly #output = new ByteWriter()
+  readonly #parquet: ParquetWriter
+
+  constructor({ schema, codec }: FileWriterOptions) {
+    this.#schema = schema
+    this.#parquet = new ParquetWriter({ writer: this.#output, schema: schema.map(withoutJson), codec, compressors })
+  }
+
+  /** Writes a row group, and returns its bytes, which are good until the next one is written. */
+  write(columns: readonly ColumnOfGroup[], rows: number, options: { readonly pageSize?: number } = {}): Uint8Array {
+    const start = this.#output.offset
+    this.#parquet.write({
+      columnData: columns.map(({ name, values, encoding, codec }) => ({
+        name,
+        // The writer reads it only.
+        data: values as unknown[],
+        offsetIndex: false,
+        ...(encoding && { encoding }),
+        ...(codec && { codec }),
+      })),
+      rowGroupSize: rows,
+      ...options,
+    })
+    const misleading = columns.filter(({ statistics }) => statistics !== undefined)
+    if (misleading.length > 0)
+      dropStatistics(this.#lastGroup, new Map(misleading.map((column) => [column.name, column.statistics])))
+    return this.#output.getBytes().subarray(start)
+  }
+
+  /**
+   * Gives columns of the last row group these Bloom filters. The writer can make them itself, but hashes with BigInt: four
+   * microseconds a value against less than one.
+   */
+  addBloomFilters(filters: ReadonlyMap<string, Uint32Array>): void {
+    for (const chunk of this.#lastGroup.columns) {
+      const filter = filters.get(chunk.meta_data?.path_in_schema[0] ?? '')
+      const pending = filter && this.#parquet.pendingIndexes.find((index) => index.chunk === chunk)
+      if (pending) pending.bloomFilter = filter
+    }
+  }
+
+  /** The file. Nothing can be written afterwards. */
+  finish(metadata: Readonly<Record<string, string>>): Uint8Array<ArrayBuffer> {
+    this.#parquet.kvMetadata = Object.entries(metadata).map(([key, value]): KeyValue => ({ key, value }))
+    this.#parquet.schema = [...this.#schema]
+    this.#parquet.finish()
+    return new Uint8Array(this.#output.getBuffer())
+  }
+
+  get #lastGroup(): RowGroup {
+    return this.#parquet.row_groups.at(-1)!
+  }
+}
+
+/** The writer would serialize JSON by its own lights, so it gets our canonical text as bytes of no kind. */
+function withoutJson(element: SchemaElement): SchemaElement {
+  if (element.converted_type !== 'JSON') return element
+  const { converted_type: _, logical_type: __, ...plain } = element
+  return plain
+}
+
+/** The writer has one switch for all statistics; taking the wrong ones out of the unfinished footer spares the others. */
+function dropStatistics(group: RowGroup, columns: ReadonlyMap<string, ColumnOfGroup['statistics']>): void {
+  for (const { meta_data } of group.columns) {
+    const kept = columns.get(meta_data?.path_in_schema[0] ?? '')
+    if (meta_data?.statistics === undefined || kept === undefined) continue
+    const { null_count } = meta_data.statistics
+    if (kept === 'none') delete meta_data.statistics
+    else if (null_count !== undefined) meta_data.statistics = { null_count }
+  }
+}
