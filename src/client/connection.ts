@@ -29,8 +29,10 @@ export class Connection {
     this.#options = options
   }
 
-  async json(method: string, path: string, options: Asked = {}): Promise<unknown> {
-    return await (await this.#fetch(method, path, { ...options, signal: AbortSignal.timeout(ANSWER_MS) })).json()
+  /** `T` is what the contract says of this route; the server is of our own kind, so its answers are not checked again. */
+  async json<T>(method: string, path: string, options: Asked = {}): Promise<T> {
+    const response = await this.#fetch(method, path, { ...options, signal: AbortSignal.timeout(ANSWER_MS) })
+    return (await response.json()) as T
   }
 
   async isThere(instance: string): Promise<boolean> {
@@ -42,7 +44,8 @@ export class Connection {
     }
   }
 
-  async *lines(path: string, signal?: AbortSignal): AsyncGenerator<unknown> {
+  /** One answer per line, as they come; `T` as for `json`. */
+  async *lines<T>(path: string, signal?: AbortSignal): AsyncGenerator<T> {
     const response = await this.#fetch('GET', path, signal === undefined ? {} : { signal })
     let rest = ''
     const decoder = new TextDecoder()
@@ -64,10 +67,12 @@ export class Connection {
     { body, user, traceparent, signal }: Asked & { signal?: AbortSignal },
   ): Promise<Response> {
     const { url, token } = this.#options
-    const headers: Record<string, string> = { authorization: `Bearer ${token}` }
-    if (body !== undefined) headers['content-type'] = 'application/json'
-    if (user !== undefined) headers['x-servo-user'] = user
-    if (traceparent !== undefined) headers['traceparent'] = traceparent
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(user !== undefined && { 'x-servo-user': user }),
+      ...(traceparent !== undefined && { traceparent }),
+    }
     const response = await fetch(`${url}/api/v1/orchestration${path}`, {
       method,
       headers,

@@ -14,7 +14,7 @@ import { Orchestrator, type OrchestratorOptions, type OrchestratorSettings } fro
 import type { Post } from './leader/push.ts'
 import { endedAttempt, WorkerDoor } from './leader/worker-door.ts'
 import { declarations } from './workspace/declare.ts'
-import type { Knowledge } from './workspace/knowledge.ts'
+import { knowledgeOf } from './workspace/knowledge.ts'
 import { RunReader } from './workspace/run-reader.ts'
 import { type WorkspaceApi, workspaceApi } from './workspace/workspace.ts'
 
@@ -66,7 +66,7 @@ export class Server {
     this.orchestrator = parts.orchestrator
     this.feed = parts.feed
     const { logs, foreign } = parts.orchestrator
-    this.api = workspaceApi(knownTo(parts.orchestrator, components), {
+    this.api = workspaceApi(knowledgeOf(components, parts.orchestrator), {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
     })
@@ -144,19 +144,3 @@ export class Server {
 
 const leaving = (): ServoError =>
   new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Nothing was done. Try again.' })
-
-/** What the process that folds knows. */
-export function knownTo(orchestrator: Orchestrator, components: Components): Knowledge {
-  const { scope, store, sql, clock, ulid } = components
-  return {
-    scope,
-    store,
-    sql,
-    graph: orchestrator.graph,
-    rows: () => orchestrator.readable.state,
-    coldRows: (table) => orchestrator.readable.coldRows(table),
-    now: () => clock.now(),
-    mintId: ulid,
-    submit: (events) => orchestrator.submit(events),
-  }
-}

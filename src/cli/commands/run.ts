@@ -1,4 +1,4 @@
-import type { AcceptedRun, RunEvent, RunsApi, WireRow } from '../../api/run-contract.ts'
+import type { AcceptedRun, RunEvent, RunsApi, WireRun } from '../../api/run-contract.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import type { Components } from '../../server/components.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
@@ -165,7 +165,7 @@ function cancelOnSignal(runs: RunsApi, runId: string): () => void {
 
 /** A run as it is shown on this terminal: each piece of news once, whoever tells it. */
 class ShownRun {
-  last: WireRow | undefined
+  last: WireRun | undefined
   readonly #runId: string
   readonly #flags: WatchFlags
   readonly #printer = new RunPrinter()
@@ -177,7 +177,7 @@ class ShownRun {
   }
 
   get isOver(): boolean {
-    return this.last !== undefined && this.last['finished_at'] !== null
+    return this.last !== undefined && this.last.finished_at !== null
   }
 
   async follow(runs: RunsApi, signal: AbortSignal): Promise<void> {
@@ -192,24 +192,23 @@ class ShownRun {
       if (!json && (event.type === 'task' || !quiet)) this.#printer.show(event)
       return
     }
-    if (this.last === undefined && !json)
-      print(`${colours.bold(shortId(this.#runId))}  ${tasksText(Number(event.run['tasks_total']))}`)
+    if (this.last === undefined && !json) print(`${colours.bold(shortId(this.#runId))}  ${tasksText(event.run.tasks_total)}`)
     this.last = event.run
   }
 }
 
-function report(run: WireRow | undefined, flags: WatchFlags): void {
-  if (run === undefined || run['finished_at'] === null) {
+function report(run: WireRun | undefined, flags: WatchFlags): void {
+  if (run === undefined || run.finished_at === null) {
     throw new ServoError('unavailable', 'connection_lost', 'the server went away before the run was over', {
       hint: 'The run goes on when the project is started again: servo dev',
     })
   }
   if (flags.json) printJson(run)
   else print(summary(run))
-  if (run['state'] === 'SUCCEEDED') return
+  if (run.state === 'SUCCEEDED') return
   process.exitCode = 1
   if (flags.json) return
-  const id = shortId(run['run_id'])
-  if (run['state'] === 'FAILED' && Number(run['tasks_failed']) > 0)
+  const id = shortId(run.run_id)
+  if (run.state === 'FAILED' && run.tasks_failed > 0)
     print(colours.dim(`  what was printed: servo runs logs ${id}\n  run the rest:     servo runs rerun ${id}`))
 }

@@ -1,4 +1,4 @@
-import type { LogQuery, RunLogEntry, RunsApi, WireRow } from '../../api/run-contract.ts'
+import type { LogQuery, RunLogEntry, RunsApi, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
 import { followRun } from '../follow-run.ts'
@@ -24,13 +24,13 @@ const LIST_HEAD: readonly Cell[] = ['run', 'state', 'requested', 'tasks', 'took'
 }))
 const MAX_SELECTION = 60
 
-function listed(run: WireRow): Cell[] {
-  const selection = (run['asset_selection'] as string[]).join(' ')
+function listed(run: WireRun): Cell[] {
+  const selection = run.asset_selection.join(' ')
   return [
-    { text: shortId(run['run_id']) },
-    stateCell(run['state']),
-    { text: localTime(run['requested_at']) },
-    { text: `${run['tasks_succeeded']}/${run['tasks_total']}`, right: true },
+    { text: shortId(run.run_id) },
+    stateCell(run.state),
+    { text: localTime(run.requested_at) },
+    { text: `${run.tasks_succeeded}/${run.tasks_total}`, right: true },
     runTimeCell(run),
     { text: printable(selection.length > MAX_SELECTION ? `${selection.slice(0, MAX_SELECTION)}…` : selection) },
   ]
@@ -45,21 +45,21 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
   const { run, tasks, attempts } = detail
   print(summary(run))
   const about: Cell[][] = [
-    [{ text: 'id' }, { text: String(run['run_id']) }],
-    [{ text: 'selection' }, { text: printable((run['asset_selection'] as string[]).join(' ')) }],
-    [{ text: 'requested' }, { text: `${localTime(run['requested_at'])} (${run['trigger_type']})` }],
+    [{ text: 'id' }, { text: run.run_id }],
+    [{ text: 'selection' }, { text: printable(run.asset_selection.join(' ')) }],
+    [{ text: 'requested' }, { text: `${localTime(run.requested_at)} (${run.trigger_type})` }],
   ]
-  const labels = Object.entries((run['labels'] ?? {}) as Record<string, string>).map(([name, value]) => `${name}=${value}`)
+  const labels = Object.entries(run.labels).map(([name, value]) => `${name}=${value}`)
   if (labels.length > 0) about.push([{ text: 'labels' }, { text: printable(labels.join(' ')) }])
   for (const text of aligned(about)) print(colours.dim(`  ${text}`))
-  const last = new Map(attempts.map((attempt) => [attempt['task_key'], attempt]))
-  for (const text of aligned(tasks.map((task) => shownTask(task, last.get(task['task_key']))))) print(`  ${text}`)
+  const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
+  for (const text of aligned(tasks.map((task) => shownTask(task, last.get(task.task_key))))) print(`  ${text}`)
 }
 
-const shownTask = (task: WireRow, attempt: WireRow | undefined): Cell[] => [
-  stateCell(task['state']),
-  timeCell(attempt?.['started_at'], attempt?.['finished_at']),
-  { text: printable(String(task['task_key'])) },
+const shownTask = (task: WireTask, attempt: WireAttempt | undefined): Cell[] => [
+  stateCell(task.state),
+  timeCell(attempt?.started_at, attempt?.finished_at),
+  { text: printable(task.task_key) },
   notesCell(task),
 ]
 

@@ -15,13 +15,14 @@ import type { Reactor, Submitted } from '../../engine/loop/loop.ts'
 import { SECOND_MS, toIso } from '../../lib/time.ts'
 import { applied, duplicate, ignored, type NewEvent, newEvent, type Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
-import type { AnyRow, Row } from '../../model/table.ts'
+import type { Row } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { QueuedTask, TaskQueue } from '../../ports/task-queue.ts'
-import { isSameResult, notBegun, taskFinished } from './attempt-end.ts'
+import { isSameResult, notBegun, type RecordedEnd, taskFinished } from './attempt-end.ts'
 import { Heartbeats } from './heartbeats.ts'
 import type { Speaker } from './logs.ts'
 import { type Post, Pusher, postJson } from './push.ts'
+import { reactor } from './reactor.ts'
 
 type Dispatch = Readonly<Row<typeof dispatchOutbox>>
 
@@ -35,7 +36,7 @@ export interface ForeignDispatchOptions {
   /** Whether a run has ended so long ago that its rows are history. */
   readonly isSealed: (runId: string) => Promise<boolean>
   /** An attempt of such a run, as it ended. */
-  readonly history?: (attempt: Speaker) => Promise<Readonly<AnyRow> | undefined>
+  readonly history?: (attempt: Speaker) => Promise<RecordedEnd | undefined>
   readonly post?: Post
   /** Where work waits for workers that ask. */
   readonly queue: TaskQueue
@@ -75,9 +76,9 @@ export class ForeignDispatch implements TaskCallbacks {
 
   get reactors(): readonly Reactor[] {
     return [
-      { watches: dispatchOutbox, react: (row) => this.#offer(row as Dispatch) },
-      { watches: runs, react: (row) => this.#cancelRun(row as RunRow) },
-      { watches: taskAttempts, react: (row) => row['outcome'] !== null && this.#heartbeats.forget(row['attempt_id']) },
+      reactor(dispatchOutbox, (dispatch) => this.#offer(dispatch)),
+      reactor(runs, (run) => this.#cancelRun(run)),
+      reactor(taskAttempts, ({ outcome, attempt_id }) => outcome !== null && this.#heartbeats.forget(attempt_id)),
     ]
   }
 

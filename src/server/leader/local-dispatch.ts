@@ -16,6 +16,7 @@ import type { AlarmClock } from '../../ports/clock.ts'
 import { notBegun, notRecorded, taskFinished } from './attempt-end.ts'
 import type { AttemptLogs } from './logs.ts'
 import { Lookahead } from './lookahead.ts'
+import { reactor } from './reactor.ts'
 import type { Workers } from './workers.ts'
 
 type Dispatch = Row<typeof dispatchOutbox>
@@ -68,10 +69,7 @@ export class LocalDispatch {
   }
 
   get reactors(): readonly Reactor[] {
-    return [
-      { watches: dispatchOutbox, react: (row) => this.#dispatch(row as Dispatch) },
-      { watches: runs, react: (row) => this.#cancelRun(row as Row<typeof runs>) },
-    ]
+    return [reactor(dispatchOutbox, (dispatch) => this.#dispatch(dispatch)), reactor(runs, (run) => this.#cancelRun(run))]
   }
 
   /** Attempts that workers have now. */

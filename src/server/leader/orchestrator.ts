@@ -8,7 +8,6 @@ import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
 import { deposed } from '../../engine/ledger/leading.ts'
 import { Loop, type LoopOptions, type Reactor, type Submitted } from '../../engine/loop/loop.ts'
 import { Paths } from '../../engine/paths.ts'
-import type { Compactor } from '../../engine/publish/compactor.ts'
 import { collectGarbage } from '../../engine/publish/garbage.ts'
 import { Publisher } from '../../engine/publish/publisher.ts'
 import { assert } from '../../lib/assert.ts'
@@ -19,6 +18,7 @@ import { historyIndex } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
+import type { Readable } from '../workspace/knowledge.ts'
 import { controllersOf } from './controllers.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { durableState } from './durable-state.ts'
@@ -28,9 +28,6 @@ import { leads } from './leads.ts'
 import { LocalDispatch } from './local-dispatch.ts'
 import { AttemptLogs } from './logs.ts'
 import type { Workers } from './workers.ts'
-
-/** Rows of unfinished work, and cold tables. */
-export type Readable = Pick<Compactor, 'state' | 'coldRows'>
 
 export type OrchestratorSettings = Partial<Pick<ProjectManifest, 'concurrency' | 'queues' | 'timing'>>
 

@@ -6,10 +6,10 @@ import { workerRoutes } from '../../api/worker-routes.ts'
 import type { ProjectManifest } from '../../contract/definition.ts'
 import type { Scope } from '../../engine/paths.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
-import type { AnyRow } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { WorkspaceSecrets } from '../../ports/secrets.ts'
 import type { RunReader } from '../workspace/run-reader.ts'
+import type { RecordedEnd } from './attempt-end.ts'
 import type { ForeignDispatch } from './foreign-dispatch.ts'
 import type { Speaker } from './logs.ts'
 
@@ -57,10 +57,10 @@ export class WorkerDoor {
 }
 
 /** How an attempt ended, by the tables that were published. */
-export async function endedAttempt(reader: RunReader, { run_id, attempt_id }: Speaker): Promise<AnyRow | undefined> {
+export async function endedAttempt(reader: RunReader, { run_id, attempt_id }: Speaker): Promise<RecordedEnd | undefined> {
   try {
     const { attempts } = await reader.get(run_id)
-    return attempts.find((row) => row['attempt_id'] === attempt_id)
+    return attempts.find((row) => row.attempt_id === attempt_id)
   } catch (error) {
     if (!isServoError(error, 'not_found')) throw error
     // Neither in memory nor in a table: on its way from one to the other.

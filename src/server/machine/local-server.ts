@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { isDeepStrictEqual } from 'node:util'
 import { serve } from '@hono/node-server'
 import { type ProjectManifest, type ProjectProblem, projectManifest } from '../../contract/definition.ts'
+import { LOCAL_QUEUE } from '../../domain/dispatch/queue.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import { type Loaded, type LoadFailed, WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
@@ -197,7 +198,7 @@ export class LocalServer {
     const settings = { concurrency, queues, timing }
     const isNews = !isDeepStrictEqual(settings, this.#size.settings)
     this.#size.settings = settings
-    const here = queues['default']?.limit ?? concurrency ?? this.#size.machine
+    const here = queues[LOCAL_QUEUE]?.limit ?? concurrency ?? this.#size.machine
     this.#size.now = Math.min(here, concurrency ?? here)
     this.#pool.resize(this.#size.now)
     if (isNews) this.#server.orchestrator.settingsChanged()

@@ -7,6 +7,7 @@ import type { NewEvent } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { RowOf, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { Components } from '../components.ts'
 import type { CurrentGraph } from '../leader/current-graph.ts'
 import type { Sql } from './sql-rows.ts'
 
@@ -23,8 +24,35 @@ export interface Knowledge {
   now(): number
   /** A new id for a request that has none of its own. */
   mintId(): string
-  /** Writes facts. Whoever only reads refuses. */
+  /** Writes facts. A reader refuses. */
   submit(events: readonly NewEvent[]): Promise<Submitted>
+}
+
+/** The rows of a process that folds, or of one that has read what others folded. */
+export interface Readable {
+  readonly state: State
+  coldRows(table: Table): ColdRowsToRead
+}
+
+/** Where knowledge comes from. `readable` is asked for anew each time: a leader that recovers has other rows. */
+export interface KnowledgeSource {
+  readonly graph: CurrentGraph
+  readonly readable: Readable
+  submit(events: readonly NewEvent[]): Promise<Submitted>
+}
+
+export function knowledgeOf({ scope, store, sql, clock, ulid }: Components, source: KnowledgeSource): Knowledge {
+  return {
+    scope,
+    store,
+    sql,
+    graph: source.graph,
+    rows: () => source.readable.state,
+    coldRows: (table) => source.readable.coldRows(table),
+    now: () => clock.now(),
+    mintId: ulid,
+    submit: (events) => source.submit(events),
+  }
 }
 
 /** One cold row by its key. */
@@ -33,7 +61,7 @@ export async function lookup<C extends Columns>(
   table: Table<C>,
   ...key: KeyPart[]
 ): Promise<RowOf<C> | undefined> {
-  const [row] = await known.coldRows(table as unknown as Table).lookup([key])
+  const [row] = await known.coldRows(table).lookup([key])
   return row as RowOf<C> | undefined
 }
 

@@ -5,6 +5,7 @@ import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts
 import { ancestry, type StaleAsset, Staleness, type StatusCounts } from '../../../domain/partitions/staleness.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
 import type { ColdRowsToRead } from '../../../engine/sorted/cold-rows.ts'
+import { assert } from '../../../lib/assert.ts'
 import type { Row } from '../../../model/table.ts'
 import { ColumnsCache } from './columns-cache.ts'
 
@@ -21,14 +22,14 @@ export interface StatusSource {
 }
 
 /** What can be said of partitions at one moment. */
-export interface Moment {
+export interface StatusMoment {
   readonly graph: RecordedGraph
   readonly partitions: GraphPartitions
   readonly staleness: Staleness
   readonly rows: ColdRowsToRead
 }
 
-interface Kept extends Moment {
+interface Kept extends StatusMoment {
   /** What it was worked out from. */
   readonly mark: string
   readonly columns: ReadonlyMap<string, StatusColumns>
@@ -61,7 +62,7 @@ export class CurrentStaleness {
       needed.map((key) => ({
         key,
         times: {
-          made: above.has(key) || graph.graph.assets.get(key)?.policies['freshness'] !== undefined,
+          made: above.has(key) || ageMatters(graph, key),
           inputs: partitions.links(key).length > 0,
         },
         keys: this.#source.keysOf(key),
@@ -74,7 +75,12 @@ export class CurrentStaleness {
     const known = this.#kept.get(asked)
     // Columns that were made anew may have come to the same number of changes, at other positions.
     if (known?.mark === mark && [...columns].every(([key, own]) => known.columns.get(key) === own)) return known
-    const staleness = new Staleness({ graph, partitions, columns: (key) => columns.get(key) as StatusColumns, nowMs })
+    const loaded = (key: string): StatusColumns => {
+      const own = columns.get(key)
+      assert(own !== undefined, `the status of ${key} was not loaded`)
+      return own
+    }
+    const staleness = new Staleness({ graph, partitions, columns: loaded, nowMs })
     staleness.prepare(assets)
     const kept = { graph, partitions, staleness, rows: this.#source.rows(), mark, columns, counts: new Map() }
     this.#kept.delete(asked)
@@ -89,13 +95,19 @@ export class CurrentStaleness {
 
 const MOST_QUESTIONS = 8
 
+/** True if a partition of this asset becomes stale with time. */
+function ageMatters({ graph }: RecordedGraph, assetKey: string): boolean {
+  const { freshness } = graph.assets.get(assetKey)?.policies ?? {}
+  return freshness !== undefined
+}
+
 /** The same as long as nothing changed that an answer depends on. */
-function markOf({ version, graph }: RecordedGraph, columns: ReadonlyMap<string, StatusColumns>, nowMs: number): string {
-  let mark = version
+function markOf(graph: RecordedGraph, columns: ReadonlyMap<string, StatusColumns>, nowMs: number): string {
+  let mark = graph.version
   let ages = false
   for (const [key, { version: columnsVersion, set }] of columns) {
     mark += `\0${key}\0${columnsVersion}\0${set.count}`
-    ages ||= graph.assets.get(key)?.policies['freshness'] !== undefined
+    ages ||= ageMatters(graph, key)
   }
   return ages ? `${mark}\0${nowMs}` : mark
 }

@@ -24,7 +24,7 @@ import { allOf } from '../../../partitions/key-range.ts'
 import { positionIn } from '../../../partitions/partition-set.ts'
 import { spans } from '../../../partitions/spans.ts'
 import { joinedStatus } from '../status-row.ts'
-import { CurrentStaleness, inTurns, type Moment, type StatusSource } from './current-staleness.ts'
+import { CurrentStaleness, inTurns, type StatusMoment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
 
 type StatusRow = Row<typeof partitionStatus>
@@ -128,7 +128,7 @@ export class Statuses implements StatusApi {
   async #page(
     keys: readonly string[],
     { limit, cursor }: { limit: number; cursor?: string | undefined },
-    moment: Moment,
+    moment: StatusMoment,
     walk: Walk,
   ): Promise<PartitionPage> {
     const after = cursor === undefined ? undefined : readCursor(cursor)
@@ -162,7 +162,7 @@ export class Statuses implements StatusApi {
     return names.map((each) => joinedStatus(each.map(() => found[at++])))
   }
 
-  async #shown({ staleness, rows }: Moment, places: readonly Place[]): Promise<PartitionStatus[]> {
+  async #shown({ staleness, rows }: StatusMoment, places: readonly Place[]): Promise<PartitionStatus[]> {
     const found = await this.#rowsOf(rows, places)
     return places.map(({ asset, position }, i) => {
       const row = found[i]
