@@ -39,7 +39,7 @@ export const keysBody = z.object({ add: keys.optional(), remove: keys.optional()
 export type KeysBody = z.infer<typeof keysBody>
 
 /** The partitions of an asset, or those that were meant. */
-export interface PartitionSummary {
+export interface PartitionExtent {
   readonly count: number
   /** Null when there is none. */
   readonly first: string | null
@@ -52,7 +52,7 @@ export interface AssetSummary {
   readonly group: string
   readonly description: string | null
   /** Null for an asset that is made as a whole. */
-  readonly partitions: (PartitionSummary & { readonly words: string }) | null
+  readonly partitions: (PartitionExtent & { readonly words: string }) | null
   readonly upstream: number
   readonly downstream: number
 }
@@ -103,7 +103,7 @@ export interface GraphView {
 /** What was recorded of an asset. */
 export interface AcceptedFacts {
   readonly asset_key: string
-  readonly partitions: PartitionSummary
+  readonly partitions: PartitionExtent
   readonly request_id: string
   /** Null when nothing was written: the same request had been made before, or only the question was asked. */
   readonly accepted_event_id: string | null

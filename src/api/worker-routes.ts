@@ -30,7 +30,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   const tasks = '/api/v1/orchestration/tasks/:task_id'
 
   app.post(`${tasks}/started`, async (c) => {
-    const claims = speaker(c, options)
+    const claims = attemptOf(c, options)
     const { worker_id } = echoing(claims, await readBody(c.req.raw, startedBody))
     const answer = await callbacks.started(claims, { worker_id }, traceparentOf(c.req.header('traceparent')))
     refuseIgnored(answer.verdict)
@@ -39,7 +39,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   })
 
   app.post(`${tasks}/heartbeat`, async (c) => {
-    const claims = speaker(c, options)
+    const claims = attemptOf(c, options)
     const { worker_id } = echoing(claims, await readBody(c.req.raw, heartbeatBody))
     const { verdict, should_cancel, reason } = await callbacks.heartbeat(claims, { worker_id })
     // A heartbeat claims nothing that could be dropped: whoever speaks for something that is over is told to stop.
@@ -53,7 +53,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   })
 
   app.post(`${tasks}/completed`, async (c) => {
-    const claims = speaker(c, options)
+    const claims = attemptOf(c, options)
     const { attempt_id: _, ...result } = echoing(claims, await readBody(c.req.raw, completedBody))
     const verdict = await callbacks.completed(claims, result, traceparentOf(c.req.header('traceparent')))
     refuseIgnored(verdict)
@@ -74,7 +74,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
 }
 
 /** The attempt that the caller may speak for, if it is the one that the path names. */
-function speaker(c: Context, { tokens, scope }: WorkerRoutesOptions): VerifiedClaims {
+function attemptOf(c: Context, { tokens, scope }: WorkerRoutesOptions): VerifiedClaims {
   const verified = tokens.verify(bearer(c))
   if (!verified.ok) throw refusal(verified.reason)
   const { claims } = verified

@@ -19,7 +19,7 @@ const MAX_GAP_MS = 3_000
 /** How long a request whose answer got lost is sent again, at most. */
 const UNKNOWN_MS = 30_000
 
-export interface Waiting {
+export interface LeaderWait {
   /** How long to wait for a leader that does not answer yet. */
   readonly maxWaitMs?: number
   /** Another command leads for a moment and answers nobody: wait for its end too. */
@@ -29,7 +29,7 @@ export interface Waiting {
 }
 
 /** The leader of a project, once it answers; undefined when nobody leads. */
-export async function findLeader(components: Components, waiting: Waiting = {}): Promise<ServoClient | undefined> {
+export async function findLeader(components: Components, waiting: LeaderWait = {}): Promise<ServoClient | undefined> {
   const { lease, clock } = components
   const { maxWaitMs = MAX_WAIT_MS, forCommands = false, say = sayOnce() } = waiting
   for (const began = clock.monotonic(); ; ) {

@@ -55,8 +55,8 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
 
 /** What the code says now; undefined, with a word about it, when it cannot be loaded. */
 async function codeOf(projectDir: string, components: LocalComponents): Promise<ProjectManifest | undefined> {
-  const { loadProject } = await import('../server/machine/load-project.ts')
-  const loaded = await loadProject(projectDir, components)
+  const { loadManifest } = await import('../server/machine/load-manifest.ts')
+  const loaded = await loadManifest(projectDir, components)
   if (loaded.ok) return loaded.manifest
   note('the project cannot be loaded, so this is as of the last time it could; servo dev says why')
   return undefined

@@ -2,17 +2,16 @@ import type { Hono } from 'hono'
 import { localApp } from '../api/app.ts'
 import { problemResponse } from '../api/problem.ts'
 import type { ProjectManifest } from '../contract/definition.ts'
-import { deposed } from '../engine/ledger/leading.ts'
+import { deposed, leads } from '../engine/ledger/leading.ts'
 import { ServoError } from '../lib/error.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
 import { Feed } from './leader/feed.ts'
+import { endedAttempt, ForeignWorkers } from './leader/foreign-workers.ts'
 import { HeldWorkers } from './leader/held-workers.ts'
-import { leads } from './leader/leads.ts'
 import { Orchestrator, type OrchestratorOptions, type OrchestratorSettings } from './leader/orchestrator.ts'
 import type { Post } from './leader/push.ts'
-import { endedAttempt, WorkerDoor } from './leader/worker-door.ts'
 import { declarations } from './workspace/declare.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
 import { RunReader } from './workspace/run-reader.ts'
@@ -47,7 +46,7 @@ export class Server {
   readonly #components: Components
   readonly #lease: HeldLease
   readonly #workers: HeldWorkers
-  readonly #door: WorkerDoor
+  readonly #foreignWorkers: ForeignWorkers
   readonly #app: Hono
   #answering = 0
   #isLeaving = false
@@ -70,14 +69,14 @@ export class Server {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
     })
-    this.#door = new WorkerDoor({ foreign, secrets, scope: components.scope, clock: components.clock })
+    this.#foreignWorkers = new ForeignWorkers({ foreign, secrets, scope: components.scope, clock: components.clock })
     this.#app = localApp({
       ...this.api,
       token: secrets.api_token,
       instance,
       hosts: LOOPBACK,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
-      workers: this.#door.routes,
+      workers: this.#foreignWorkers.routes,
     })
   }
 
@@ -124,7 +123,7 @@ export class Server {
 
   /** Workers that are not ours, and whoever they answer to, find this server here from now on. */
   reachableAt(url: string): void {
-    this.#door.open(url)
+    this.#foreignWorkers.reachableAt(url)
   }
 
   /** Writes down what changed in the graph, and begins to run it. Returns how many assets changed. */
@@ -132,7 +131,7 @@ export class Server {
     const events = declarations(this.orchestrator.readable.state, manifest, this.#components.ulid)
     if (events.length > 0) await this.orchestrator.submit(events)
     this.#workers.release()
-    this.#door.tell(manifest.queues)
+    this.#foreignWorkers.useQueues(manifest.queues)
     return events.reduce((sum, { payload }) => sum + (payload as { assets: readonly unknown[] }).assets.length, 0)
   }
 

@@ -1,4 +1,4 @@
-import type { AcceptedFacts, PartitionSummary } from '../../api/asset-contract.ts'
+import type { AcceptedFacts, PartitionExtent } from '../../api/asset-contract.ts'
 import { confirmed, refuseUnattended } from '../confirm.ts'
 import { labelsFlag, momentFlag } from '../flags.ts'
 import { print, printable, printJson } from '../output.ts'
@@ -68,7 +68,7 @@ const told = ({ asset_key, partitions, created, request_id }: AcceptedFacts, don
     created ? `${partitionsOf(asset_key, partitions)}: ${done}` : `nothing changed: the request ${request_id} was made before`,
   )
 
-function partitionsOf(assetKey: string, { count, first, last }: PartitionSummary): string {
+function partitionsOf(assetKey: string, { count, first, last }: PartitionExtent): string {
   if (!first) return assetKey
   return count === 1 ? `${assetKey}[${first}]` : `${count} partitions of ${assetKey} (${first} to ${last})`
 }

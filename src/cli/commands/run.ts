@@ -4,7 +4,7 @@ import type { Components } from '../../server/components.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
-import { followRun, type Heard } from '../follow-run.ts'
+import { followWithLogs, type Heard } from '../follow-with-logs.ts'
 import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
@@ -27,7 +27,7 @@ export interface RunFlags extends RequestFlags {
 }
 
 /** Asks the leader for a run; without one, runs it here and stays until it is over. */
-export async function runCommand(selection: string[], flags: RunFlags): Promise<void> {
+export async function runAssets(selection: string[], flags: RunFlags): Promise<void> {
   const body = {
     selection,
     ...(flags.partition !== undefined && { partitions: flags.partition }),
@@ -182,7 +182,7 @@ class ShownRun {
 
   async follow(runs: RunsApi, signal: AbortSignal): Promise<void> {
     const isQuiet = this.#flags.quiet || this.#flags.json
-    const events = isQuiet ? runs.follow(this.#runId, signal) : followRun(runs, this.#runId, signal, {}, this.#heard)
+    const events = isQuiet ? runs.follow(this.#runId, signal) : followWithLogs(runs, this.#runId, signal, {}, this.#heard)
     for await (const event of events) this.#show(event)
   }
 

@@ -1,7 +1,7 @@
 import type { LogQuery, RunLogEntry, RunsApi, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
-import { followRun } from '../follow-run.ts'
+import { followWithLogs } from '../follow-with-logs.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
@@ -109,7 +109,7 @@ export async function showLogs(runId: string, flags: LogFlags): Promise<void> {
 async function followLogs(service: RunsApi, runId: string, query: LogQuery, flags: LogFlags): Promise<void> {
   const leave = new AbortController()
   process.once('SIGINT', () => leave.abort())
-  for await (const event of followRun(service, runId, leave.signal, query)) {
+  for await (const event of followWithLogs(service, runId, leave.signal, query)) {
     if (event.type !== 'log') continue
     const { task_key, attempt } = event
     for (const entry of event.entries) printEntry({ ...entry, task_key, attempt }, flags)

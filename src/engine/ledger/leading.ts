@@ -4,10 +4,18 @@ import type { HeldLease } from '../../ports/lease.ts'
 /** What a leader asks before it acts. */
 export type Leading = Pick<HeldLease, 'isHeld' | 'confirm'>
 
-/** Throws `deposed` if somebody else leads now. Costs nothing while the lease is held for sure. */
+/**
+ * True while this process leads. Asked right before every act: a process may have been paused for any time, at any place, also
+ * while it asked. Costs nothing while the lease is held for sure.
+ */
+export async function leads(lease: Leading): Promise<boolean> {
+  while (!lease.isHeld) if (!(await lease.confirm())) return false
+  return true
+}
+
+/** Throws `deposed` if another process leads now. Without a lease there is nobody to ask. */
 export async function checkLeads(lease: Leading | undefined): Promise<void> {
-  if (lease === undefined || lease.isHeld || (await lease.confirm())) return
-  throw deposed()
+  if (lease !== undefined && !(await leads(lease))) throw deposed()
 }
 
 export function deposed(): ServoError {

@@ -10,9 +10,9 @@ import { toIso } from '../../lib/time.ts'
 import { type EventContext, type NewEvent, newEvent } from '../../model/event.ts'
 import type { Row } from '../../model/table.ts'
 import { placeOf } from './inputs.ts'
-import type { Speaker } from './logs.ts'
+import type { AttemptRef } from './logs.ts'
 
-export interface Ended {
+export interface AttemptEnd {
   /** Which task it was an attempt at, if that is still known: it may only tell of what it made itself. */
   readonly task: Readonly<Pick<TaskRow, 'asset_key' | 'task_key' | 'partition_key'>> | undefined
   readonly workerId: string | null
@@ -26,9 +26,9 @@ const MAX_MESSAGE = 16_384
 
 /** What a worker reports of an attempt, as the fact that it ended. Refuses what it cannot have made. */
 export function taskFinished(
-  of: Speaker,
+  of: AttemptRef,
   result: AttemptResultInput,
-  { task, workerId, startedAt, now, context }: Ended,
+  { task, workerId, startedAt, now, context }: AttemptEnd,
 ): NewEvent {
   const { run_id, task_key, attempt, attempt_id } = of
   checkPath(result, task)
@@ -59,7 +59,7 @@ export function taskFinished(
 }
 
 /** Whoever makes something of this asset opens what lies there: a path that leads elsewhere would show them another's data. */
-function checkPath({ output, materialization_id: id }: AttemptResultInput, task: Ended['task']): void {
+function checkPath({ output, materialization_id: id }: AttemptResultInput, task: AttemptEnd['task']): void {
   const path = output?.path
   if (path === null || path === undefined) return
   const place = task && placeOf(task)

@@ -20,7 +20,7 @@ import type { AlarmClock } from '../../ports/clock.ts'
 import type { QueuedTask, TaskQueue } from '../../ports/task-queue.ts'
 import { isSameResult, notBegun, type RecordedEnd, taskFinished } from './attempt-end.ts'
 import { Heartbeats } from './heartbeats.ts'
-import type { Speaker } from './logs.ts'
+import type { AttemptRef } from './logs.ts'
 import { type Post, Pusher, postJson } from './push.ts'
 import { reactor } from './reactor.ts'
 
@@ -36,7 +36,7 @@ export interface ForeignDispatchOptions {
   /** Whether a run has ended so long ago that its rows are history. */
   readonly isSealed: (runId: string) => Promise<boolean>
   /** An attempt of such a run, as it ended. */
-  readonly history?: (attempt: Speaker) => Promise<RecordedEnd | undefined>
+  readonly history?: (attempt: AttemptRef) => Promise<RecordedEnd | undefined>
   readonly post?: Post
   /** Where work waits for workers that ask. */
   readonly queue: TaskQueue
@@ -68,7 +68,7 @@ export class ForeignDispatch implements TaskCallbacks {
     this.#pusher = new Pusher({
       clock: options.clock,
       post: options.post ?? postJson,
-      letterFor: (offer) => this.#letterFor(offer),
+      deliveryOf: (offer) => this.#deliveryOf(offer),
       acknowledge: (offer, status) => this.#acknowledge(offer, status),
       onTrouble: options.onTrouble,
     })
@@ -232,7 +232,7 @@ export class ForeignDispatch implements TaskCallbacks {
     }
   }
 
-  async #letterFor(offer: QueuedTask): Promise<{ url: string; envelope: DispatchEnvelope } | undefined> {
+  async #deliveryOf(offer: QueuedTask): Promise<{ url: string; envelope: DispatchEnvelope } | undefined> {
     const envelope = await this.#envelopeOf(offer)
     const url = this.#urlOf(offer.queue)
     if (url === undefined || this.#routes === undefined || envelope === undefined) return undefined

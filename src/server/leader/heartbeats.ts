@@ -2,7 +2,7 @@ import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
 import { SECOND_MS, toIso } from '../../lib/time.ts'
 import { type EventContext, type NewEvent, newEvent } from '../../model/event.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
-import type { Speaker } from './logs.ts'
+import type { AttemptRef } from './logs.ts'
 
 export interface HeartbeatsOptions {
   readonly clock: AlarmClock
@@ -40,7 +40,7 @@ export class Heartbeats {
     this.#since = options.clock.now()
   }
 
-  heard(of: Speaker, { timeoutMs, writtenAt, context }: HeardOf): void {
+  heard(of: AttemptRef, { timeoutMs, writtenAt, context }: HeardOf): void {
     const now = this.#options.clock.now()
     const known = this.#heard.get(of.attempt_id) ?? { at: now, writtenAt }
     this.#heard.set(of.attempt_id, known)

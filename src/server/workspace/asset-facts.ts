@@ -11,12 +11,7 @@ import { readKey } from '../../partitions/key.ts'
 import { type Knowledge, record } from './knowledge.ts'
 
 /** That something was made elsewhere. */
-export async function reportMaterializations(
-  known: Knowledge,
-  assetKey: string,
-  body: ReportBody,
-  user: string,
-): Promise<AcceptedFacts> {
+export async function recordReport(known: Knowledge, assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts> {
   if (body.partition !== undefined && body.partitions !== undefined) throw twice()
   const asked = body.partitions ?? (body.partition === undefined ? undefined : [body.partition])
   const keys = keysMeant(known, assetKey, asked)
@@ -40,7 +35,7 @@ export async function reportMaterializations(
 }
 
 /** That what was made does not count any more. */
-export async function wipePartitions(known: Knowledge, assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts> {
+export async function recordWipe(known: Knowledge, assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts> {
   const keys = keysMeant(known, assetKey, body.partitions)
   const request_id = body.request_id ?? known.mintId()
   const events = keys.map((partition_key) => {

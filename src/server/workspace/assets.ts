@@ -24,7 +24,7 @@ import { assert } from '../../lib/assert.ts'
 import { toIso } from '../../lib/time.ts'
 import { mappingInWords, partitionsInWords } from '../../partitions/in-words.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
-import { reportMaterializations, wipePartitions } from './asset-facts.ts'
+import { recordReport, recordWipe } from './asset-facts.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { lastRunOf } from './last-run.ts'
 import { pageOf } from './page.ts'
@@ -82,11 +82,11 @@ export class Assets implements AssetsApi {
   }
 
   report(assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts> {
-    return reportMaterializations(this.#known, assetKey, body, user)
+    return recordReport(this.#known, assetKey, body, user)
   }
 
   wipe(assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts> {
-    return wipePartitions(this.#known, assetKey, body, user)
+    return recordWipe(this.#known, assetKey, body, user)
   }
 
   changeKeys(setName: string, body: KeysBody, user: string): Promise<AcceptedKeys> {

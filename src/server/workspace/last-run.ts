@@ -7,7 +7,7 @@ import { toIso, toMs } from '../../lib/time.ts'
 import { historyIndex } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
-import { storedRows } from './stored-rows.ts'
+import { publishedRows } from './published-rows.ts'
 
 interface Touched {
   readonly run_id: string
@@ -47,7 +47,7 @@ const attemptIn = ({ last_attempt_run_id: run_id, last_attempt_at: at }: Row<typ
 async function lastAttempt({ sql }: Knowledge, assetKey: string): Promise<Touched | undefined> {
   const ofAsset = `where asset_key = ${quoteText(assetKey)} and last_attempt_run_id is not null`
   const newest = `${ofAsset} order by last_attempt_at desc limit 1`
-  const [row] = await storedRows(sql, partitionStatus, newest, ['last_attempt_run_id', 'last_attempt_at'])
+  const [row] = await publishedRows(sql, partitionStatus, newest, ['last_attempt_run_id', 'last_attempt_at'])
   if (row === undefined || row.last_attempt_run_id === null || row.last_attempt_at === null) return undefined
   return { run_id: row.last_attempt_run_id, at: toMs(row.last_attempt_at) }
 }

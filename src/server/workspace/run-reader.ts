@@ -6,8 +6,8 @@ import { tasks } from '../../domain/tasks/tasks.table.ts'
 import { quoteText } from '../../engine/sql/text.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { Rows } from '../../model/rows.ts'
+import { publishedRows } from './published-rows.ts'
 import type { Sql } from './sql-rows.ts'
-import { storedRows } from './stored-rows.ts'
 
 const RUN_ID = /^run_[a-z2-7]{1,26}$/
 
@@ -27,7 +27,7 @@ export class RunReader {
     const known = new Set(hot.map((run) => run.run_id))
     const where = state === undefined ? '' : `where state = ${quoteText(state)}`
     const most = Math.trunc(limit) + hot.length
-    const stored = await storedRows(this.#sql, runs, `${where} order by requested_at desc limit ${most}`)
+    const stored = await publishedRows(this.#sql, runs, `${where} order by requested_at desc limit ${most}`)
     const all = [
       ...hot.filter((run) => state === undefined || run.state === state),
       ...stored.filter((run) => !known.has(run.run_id)),
@@ -49,9 +49,9 @@ export class RunReader {
     }
     const where = `where run_id = ${quoteText(runId)}`
     const [[run], itsTasks, attempts] = await Promise.all([
-      storedRows(this.#sql, runs, where),
-      storedRows(this.#sql, tasks, `${where} order by task_key`),
-      storedRows(this.#sql, taskAttempts, `${where} order by task_key, attempt`),
+      publishedRows(this.#sql, runs, where),
+      publishedRows(this.#sql, tasks, `${where} order by task_key`),
+      publishedRows(this.#sql, taskAttempts, `${where} order by task_key, attempt`),
     ])
     if (run === undefined) throw unknownRun(idOrStart)
     return { run, tasks: itsTasks, attempts }
@@ -64,7 +64,7 @@ export class RunReader {
     const found = new Set<string>()
     for (const { run_id } of hot.all()) if (run_id.startsWith(idOrStart)) found.add(run_id)
     const stored = `where starts_with(run_id, ${quoteText(idOrStart)}) limit 5`
-    for (const { run_id } of await storedRows(this.#sql, runs, stored, ['run_id'])) found.add(run_id)
+    for (const { run_id } of await publishedRows(this.#sql, runs, stored, ['run_id'])) found.add(run_id)
     const [first, ...others] = found
     if (first === undefined) throw unknownRun(idOrStart)
     if (others.length > 0) {

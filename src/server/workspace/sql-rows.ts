@@ -26,7 +26,7 @@ export async function queryNewest(dir: string, store: ObjectStore, scope: Scope,
   }
 }
 
-/** Answers SQL over the published tables, with rows as JSON. `storedRows` gives them the types of their table. */
+/** Answers SQL over the published tables, with rows as JSON. `publishedRows` gives them the types of their table. */
 export type Sql = (sql: string) => Promise<Record<string, unknown>[]>
 
 /** The same, with all rows at once. */

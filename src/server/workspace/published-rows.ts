@@ -6,7 +6,7 @@ import type { Sql } from './sql-rows.ts'
 type Selected<T> = keyof WireRow<T> & string
 
 /** Rows of a published table, as far as these columns go. `rest` is what follows the name of the table. */
-export async function storedRows<C extends Columns, N extends Selected<Table<C>> = Selected<Table<C>>>(
+export async function publishedRows<C extends Columns, N extends Selected<Table<C>> = Selected<Table<C>>>(
   sql: Sql,
   table: Table<C>,
   rest: string,
