@@ -11,6 +11,12 @@ import type { Components } from '../components.ts'
 import type { CurrentGraph } from '../leader/current-graph.ts'
 import type { Sql } from './sql-rows.ts'
 
+/** A cold table with the type of its rows. */
+export interface ColdRowsOf<R> extends Omit<ColdRowsToRead, 'recent' | 'lookup'> {
+  recent(): Iterable<R>
+  lookup(keys: readonly KeyPart[][]): Promise<(R | undefined)[]>
+}
+
 /** What every question about a workspace is answered from, and where commands go: a leader has all of it, a reader only asks. */
 export interface Knowledge {
   readonly scope: Scope
@@ -19,7 +25,7 @@ export interface Knowledge {
   /** Rows of unfinished work. */
   rows(): State
   /** A cold table, with what is not published yet. */
-  coldRows(table: Table): ColdRowsToRead
+  coldRows<C extends Columns>(table: Table<C>): ColdRowsOf<RowOf<C>>
   readonly sql: Sql
   now(): number
   /** A new id for a request that has none of its own. */
@@ -48,12 +54,16 @@ export function knowledgeOf({ scope, store, sql, clock, ulid }: Components, sour
     sql,
     graph: source.graph,
     rows: () => source.readable.state,
-    coldRows: (table) => source.readable.coldRows(table),
+    coldRows: (table) => coldRowsOf(source.readable, table),
     now: () => clock.now(),
     mintId: ulid,
     submit: (events) => source.submit(events),
   }
 }
+
+/** A cold table of a process that folds. The engine keeps rows of any table; those of this one have its columns. */
+export const coldRowsOf = <C extends Columns>(from: Pick<Readable, 'coldRows'>, table: Table<C>): ColdRowsOf<RowOf<C>> =>
+  from.coldRows(table) as ColdRowsOf<RowOf<C>>
 
 /** One cold row by its key. */
 export async function lookup<C extends Columns>(
@@ -62,7 +72,7 @@ export async function lookup<C extends Columns>(
   ...key: KeyPart[]
 ): Promise<RowOf<C> | undefined> {
   const [row] = await known.coldRows(table).lookup([key])
-  return row as RowOf<C> | undefined
+  return row
 }
 
 /** What became of facts that were handed in. */

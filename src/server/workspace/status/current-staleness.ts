@@ -2,18 +2,19 @@ import { setImmediate as pause } from 'node:timers/promises'
 import type { assetDefinitions } from '../../../domain/assets/asset-definitions.table.ts'
 import type { RecordedGraph } from '../../../domain/assets/definitions.ts'
 import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts'
+import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import { ancestry, type StaleAsset, Staleness, type StatusCounts } from '../../../domain/partitions/staleness.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
-import type { ColdRowsToRead } from '../../../engine/sorted/cold-rows.ts'
 import { assert } from '../../../lib/assert.ts'
 import type { Row } from '../../../model/table.ts'
+import type { ColdRowsOf } from '../knowledge.ts'
 import { ColumnsCache } from './columns-cache.ts'
 
 export interface StatusSource {
   readonly graph: () => RecordedGraph
   /** Which partitions there are now. */
   readonly partitions: () => GraphPartitions
-  readonly rows: () => ColdRowsToRead
+  readonly rows: () => ColdRowsOf<Row<typeof partitionStatus>>
   readonly now: () => number
   /** The key of an asset, and those it had before. */
   readonly keysOf: (assetKey: string) => readonly string[]
@@ -26,7 +27,7 @@ export interface StatusMoment {
   readonly graph: RecordedGraph
   readonly partitions: GraphPartitions
   readonly staleness: Staleness
-  readonly rows: ColdRowsToRead
+  readonly rows: ColdRowsOf<Row<typeof partitionStatus>>
 }
 
 interface Kept extends StatusMoment {
