@@ -5,8 +5,9 @@ import type { Components } from '../server/components.ts'
 import { note } from './output.ts'
 
 /** A wait that is over sooner than this is not worth a word. */
-const SAY_AFTER_MS = 300
-const LOOK_EVERY_MS = 50
+export const SAY_AFTER_MS = 300
+/** How often a command that waits for a leader looks at the lease: no person notices such a wait. */
+export const LOOK_AT_LEASE_MS = 50
 /** Projects may take long to load, but not this long. */
 const MAX_WAIT_MS = 5 * 60_000
 /** A leader that does not answer for this long is asked for a sign of life: it may be starting, stopped or gone. */
@@ -40,7 +41,7 @@ export async function findLeader(components: Components, waiting: LeaderWait = {
     const waited = clock.monotonic() - began
     if (waited > (client === undefined ? maxWaitMs : Math.min(maxWaitMs, SILENT_MS))) throw noAnswerYet(leader)
     if (waited > SAY_AFTER_MS) say(leader)
-    await clock.sleep(LOOK_EVERY_MS)
+    await clock.sleep(LOOK_AT_LEASE_MS)
   }
 }
 
@@ -65,7 +66,7 @@ export async function withLeader<T>(
         const isUnknown = error.code === 'no_answer' && isRepeatable && clock.monotonic() - began < UNKNOWN_MS
         if (!isUndone && !isUnknown) throw error
       }
-      await clock.sleep(LOOK_EVERY_MS)
+      await clock.sleep(LOOK_AT_LEASE_MS)
       continue
     }
     // Nobody leads, or nobody answers: then whoever leads is asked for a sign of life, and keeps the lease if it gives one.
@@ -85,7 +86,7 @@ export async function nextLeader(components: Components): Promise<ServoClient | 
   for (const began = clock.monotonic(); clock.monotonic() - began < MAX_GAP_MS; ) {
     const leader = await findLeader(components, { forCommands: true }).catch(unlessSilent)
     if (leader !== undefined) return leader
-    await clock.sleep(LOOK_EVERY_MS)
+    await clock.sleep(LOOK_AT_LEASE_MS)
   }
   return undefined
 }
