@@ -15,7 +15,8 @@ export async function leads(lease: Leading): Promise<boolean> {
 
 /** Throws `deposed` if another process leads now. Without a lease there is nobody to ask. */
 export async function checkLeads(lease: Leading | undefined): Promise<void> {
-  if (lease !== undefined && !(await leads(lease))) throw deposed()
+  if (lease === undefined || lease.isHeld || (await leads(lease))) return
+  throw deposed()
 }
 
 export function deposed(): ServoError {

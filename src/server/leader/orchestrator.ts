@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
-import type { ProjectManifest } from '../../contract/definition.ts'
 import type { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
 import type { Limits } from '../../domain/dispatch/room.ts'
 import { orchestration } from '../../domain/index.ts'
@@ -10,9 +8,8 @@ import { Loop, type LoopOptions, type Reactor, type Submitted } from '../../engi
 import { Paths } from '../../engine/paths.ts'
 import { collectGarbage } from '../../engine/publish/garbage.ts'
 import { Publisher } from '../../engine/publish/publisher.ts'
-import { assert } from '../../lib/assert.ts'
-import { isServoError, ServoError } from '../../lib/error.ts'
-import { MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
+import { isServoError } from '../../lib/error.ts'
+import { SECOND_MS } from '../../lib/time.ts'
 import type { NewEvent } from '../../model/event.ts'
 import { historyIndex } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
@@ -26,9 +23,10 @@ import { ForeignDispatch, type ForeignDispatchOptions } from './foreign-dispatch
 import { envelopeFor } from './inputs.ts'
 import { LocalDispatch } from './local-dispatch.ts'
 import { AttemptLogs } from './logs.ts'
+import { nextPhase, type Phase, unavailableIn } from './phase.ts'
+import { type LeaderTiming, type OrchestratorSettings, timingOf } from './settings.ts'
+import { Sweeps } from './sweeps.ts'
 import type { Workers } from './workers.ts'
-
-export type OrchestratorSettings = Partial<Pick<ProjectManifest, 'concurrency' | 'queues' | 'timing'>>
 
 export interface OrchestratorOptions {
   readonly components: Components
@@ -53,33 +51,12 @@ export interface OrchestratorOptions {
   readonly compaction?: Pick<LoopOptions, 'limits' | 'retention'>
 }
 
-const CANCEL_GRACE_MS = 10 * SECOND_MS
-/** How often every row is looked at again, while there is anything unfinished. */
-const SWEEP_MS = 5 * MINUTE_MS
-/** Long enough for a machine to be started for the work; an attempt that is offered too often is still begun only once. */
-const STUCK_DISPATCH_MS = 10 * MINUTE_MS
-/** Whoever stops a server waits for it to end. */
+/** The person or program that stops a server waits for it to end. */
 const MAX_LAST_PUBLISH_MS = 400
 /** A store that cannot be written is tried again this often, at most. */
 const MAX_RECOVERY_PAUSE_MS = 5 * SECOND_MS
-/** Whoever waits for an answer is told after this long that there is none; what they asked for may still be written. */
+/** A caller is told after this long that there is no answer; what it asked for may still be written. */
 const PATIENCE_MS = 10 * SECOND_MS
-
-/**
- * - `opening`: the state is read and folded; nothing is decided yet.
- * - `leading`: facts are taken, decided upon and acted upon.
- * - `recovering`: the ledger could not be written, so memory is worth nothing. Questions and requests are refused as
- *   unavailable, attempts that run go on, and the state is opened again and again until that works.
- * - `stopped`: closed by its owner, deposed, or the state is damaged. Final.
- */
-type Phase = 'opening' | 'leading' | 'recovering' | 'stopped'
-
-const NEXT: Readonly<Record<Phase, readonly Phase[]>> = {
-  opening: ['leading', 'stopped'],
-  leading: ['recovering', 'stopped'],
-  recovering: ['leading', 'stopped'],
-  stopped: [],
-}
 
 /** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
 export class Orchestrator {
@@ -95,9 +72,8 @@ export class Orchestrator {
   #recovery: Promise<void> | undefined
   /** While recovering, what the store holds: nothing is added to it meanwhile. */
   #durable: Readable | undefined
-  #cancelSweep: (() => void) | undefined
+  readonly #sweeps: Sweeps
   #isDraining = false
-  #sweptWith: ProjectManifest['timing'] = {}
 
   private constructor(options: OrchestratorOptions) {
     this.#options = options
@@ -132,7 +108,7 @@ export class Orchestrator {
       workers,
       instance,
       logs: this.logs,
-      cancelGraceMs: () => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS,
+      cancelGraceMs: () => this.#timing.cancelGraceMs,
     })
     this.foreign = new ForeignDispatch({
       ...state,
@@ -143,6 +119,7 @@ export class Orchestrator {
       isSealed: async (runId) => (await this.loop.compactor.lookup(historyIndex, runs.name, runId)) !== undefined,
       onTrouble: (error) => options.onTrouble?.(error),
     })
+    this.#sweeps = new Sweeps({ clock, timing: () => this.#timing, sweep: () => this.#sweep() })
     lease.onLost(() => this.#stop(deposed()))
   }
 
@@ -160,7 +137,7 @@ export class Orchestrator {
   /** What questions are answered from: memory, or what is durable while memory may hold what was never written. */
   get readable(): Readable {
     if (this.#phase === 'leading') return this.loop.compactor
-    if (this.#phase !== 'recovering' || this.#durable === undefined) throw this.#unavailable()
+    if (this.#phase !== 'recovering' || this.#durable === undefined) throw unavailableIn(this.#phase)
     return this.#durable
   }
 
@@ -186,14 +163,14 @@ export class Orchestrator {
 
   async #inTime<T>(work: Promise<T>): Promise<T> {
     const patience = Promise.withResolvers<never>()
-    const cancel = this.#options.components.clock.after(PATIENCE_MS, () => patience.reject(this.#unavailable()))
+    const cancel = this.#options.components.clock.after(PATIENCE_MS, () => patience.reject(unavailableIn(this.#phase)))
     return await Promise.race([work, patience.promise]).finally(cancel)
   }
 
   /** The same for those who have nobody to tell that it did not work. */
   async #submitPatiently(events: readonly NewEvent[]): Promise<Submitted> {
     for (;;) {
-      if (this.#phase === 'stopped') throw this.#unavailable()
+      if (this.#phase === 'stopped') throw unavailableIn(this.#phase)
       try {
         return await this.loop.submit(events)
       } catch (error) {
@@ -231,9 +208,9 @@ export class Orchestrator {
   settingsChanged(): void {
     if (this.#phase !== 'leading') return
     // Controllers that wait for a time to pass have counted it from the rows: they are shown them again. Others need only be asked.
-    if (isDeepStrictEqual(this.#timing, this.#sweptWith)) this.loop.nudge()
-    else this.loop.sweep()
-    this.#scheduleSweep()
+    if (this.#sweeps.isOutdated) this.loop.sweep()
+    else this.loop.nudge()
+    this.#sweeps.schedule()
   }
 
   /** Stops: nothing begins any more, what was submitted is durable. Workers are ended by whoever owns them. */
@@ -264,8 +241,8 @@ export class Orchestrator {
       controllers: controllersOf({
         instance,
         limits: () => this.#limits(),
-        cancelGraceMs: () => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS,
-        stuckDispatchMs: () => this.#timing.stuck_dispatch_ms ?? STUCK_DISPATCH_MS,
+        cancelGraceMs: () => this.#timing.cancelGraceMs,
+        stuckDispatchMs: () => this.#timing.stuckDispatchMs,
         lastSign: (attemptId) => this.foreign.lastSign(attemptId),
       }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
@@ -290,21 +267,16 @@ export class Orchestrator {
     this.#enter('leading')
     loop.sweep()
     this.#publisher.noticed()
-    this.#scheduleSweep()
+    this.#sweeps.schedule()
   }
 
-  #scheduleSweep(): void {
-    this.#sweptWith = this.#timing
-    this.#cancelSweep?.()
-    this.#cancelSweep = this.#options.components.clock.after(this.#timing.sweep_ms ?? SWEEP_MS, () => {
-      // Nothing unfinished, nothing to repair: an idle process stays idle.
-      if (this.#phase === 'leading' && this.#hasWork()) this.#loop?.sweep()
-      this.#scheduleSweep()
-    })
+  /** Nothing unfinished, nothing to repair: an idle process stays idle. */
+  #sweep(): void {
+    if (this.#phase === 'leading' && this.#hasWork()) this.#loop?.sweep()
   }
 
-  get #timing(): ProjectManifest['timing'] {
-    return this.#options.settings?.().timing ?? {}
+  get #timing(): LeaderTiming {
+    return timingOf(this.#options.settings?.() ?? {})
   }
 
   #limits(): Limits {
@@ -353,15 +325,6 @@ export class Orchestrator {
     }
   }
 
-  #unavailable(): ServoError {
-    if (this.#phase === 'stopped') {
-      return new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Try again.' })
-    }
-    return new ServoError('unavailable', 'storage_unavailable', 'the state of the project cannot be written now', {
-      hint: 'The server says why and goes on when that works again. What was asked may or may not be recorded; ask again.',
-    })
-  }
-
   #stop(error: unknown): void {
     if (this.#phase === 'stopped') return
     this.#end()
@@ -371,13 +334,12 @@ export class Orchestrator {
 
   #end(): void {
     if (this.#phase !== 'stopped') this.#enter('stopped')
-    this.#cancelSweep?.()
+    this.#sweeps.stop()
     this.#dispatch.close()
     this.foreign.close()
   }
 
   #enter(next: Phase): void {
-    assert(NEXT[this.#phase].includes(next), `the orchestrator cannot go from ${this.#phase} to ${next}`)
-    this.#phase = next
+    this.#phase = nextPhase(this.#phase, next)
   }
 }

@@ -1,0 +1,35 @@
+import { assert } from '../../lib/assert.ts'
+import { ServoError } from '../../lib/error.ts'
+
+/**
+ * What an orchestrator is doing.
+ * - `opening`: the state is read and folded; nothing is decided yet.
+ * - `leading`: facts are taken, decided upon and acted upon.
+ * - `recovering`: the ledger could not be written, so memory is worth nothing. Questions and requests are refused as
+ *   unavailable, attempts that run go on, and the state is opened again and again until that works.
+ * - `stopped`: closed by its owner, deposed, or the state is damaged. Final.
+ */
+export type Phase = 'opening' | 'leading' | 'recovering' | 'stopped'
+
+const NEXT: Readonly<Record<Phase, readonly Phase[]>> = {
+  opening: ['leading', 'stopped'],
+  leading: ['recovering', 'stopped'],
+  recovering: ['leading', 'stopped'],
+  stopped: [],
+}
+
+/** The phase that follows, which must be one that may. */
+export function nextPhase(from: Phase, to: Phase): Phase {
+  assert(NEXT[from].includes(to), `the orchestrator cannot go from ${from} to ${to}`)
+  return to
+}
+
+/** Why an orchestrator in this phase takes nothing. */
+export function unavailableIn(phase: Phase): ServoError {
+  if (phase === 'stopped') {
+    return new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Try again.' })
+  }
+  return new ServoError('unavailable', 'storage_unavailable', 'the state of the project cannot be written now', {
+    hint: 'The server says why and goes on when that works again. What was asked may or may not be recorded; ask again.',
+  })
+}
