@@ -5,7 +5,7 @@ import type { ClaimRequest, TaskCallbacks } from './worker-contract.ts'
 export interface ClaimWait {
   readonly waitMs: number
   readonly clock: AlarmClock
-  /** Whoever hangs up must not be given work that nobody would do. */
+  /** A worker that hangs up must not be given work, which nobody would do. */
   readonly hungUp: AbortSignal
 }
 

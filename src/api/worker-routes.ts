@@ -42,7 +42,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
     const claims = attemptOf(c, options)
     const { worker_id } = echoing(claims, await readBody(c.req.raw, heartbeatBody))
     const { verdict, should_cancel, reason } = await callbacks.heartbeat(claims, { worker_id })
-    // A heartbeat claims nothing that could be dropped: whoever speaks for something that is over is told to stop.
+    // A heartbeat claims nothing that could be dropped: a worker whose attempt is over is told to stop.
     const over = verdict.kind === 'ignored' ? verdict.reason : undefined
     const why = over ?? reason
     return c.json({
@@ -90,9 +90,9 @@ function echoing<B extends { attempt_id?: string | undefined }>(claims: AttemptC
 }
 
 function bearer(c: Context): string {
-  const found = /^Bearer +(\S+)$/i.exec(c.req.header('authorization') ?? '')
-  if (found === null) throw unauthenticated('the request has no token')
-  return found[1] as string
+  const [, token] = /^Bearer +(\S+)$/i.exec(c.req.header('authorization') ?? '') ?? []
+  if (token === undefined) throw unauthenticated('the request has no token')
+  return token
 }
 
 function refuseIgnored(verdict: Verdict): void {

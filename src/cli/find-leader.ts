@@ -12,7 +12,7 @@ export const LOOK_AT_LEASE_MS = 50
 const MAX_WAIT_MS = 5 * 60_000
 /** A leader that does not answer for this long is asked for a sign of life: it may be starting, stopped or gone. */
 const ASK_FOR_SIGN_MS = 1_000
-/** A leader that answered before and does not answer now is waited for only this long by whoever could do without it. */
+/** A command that could do without the leader waits only this long for one that answered before and does not answer now. */
 const SILENT_MS = 3_000
 /** Between the end of one leader and the beginning of the next: one that waits for the lease claims it within a moment. */
 const MAX_GAP_MS = 3_000
@@ -45,13 +45,13 @@ export async function findLeader(components: Components, waiting: LeaderWait = {
   }
 }
 
-/** Asks the leader; when nobody leads, takes the lease and does it here. Undefined when it was done here. */
-export async function withLeader<T>(
+/** Asks the leader; when nobody leads, takes the lease and does it here. */
+export async function withLeader<T, H>(
   components: Components,
   ask: (leader: ServoClient) => Promise<T>,
-  here: (lease: HeldLease, name: string) => Promise<void>,
+  here: (lease: HeldLease, name: string) => Promise<H>,
   { isRepeatable = false }: { isRepeatable?: boolean } = {},
-): Promise<{ leader: ServoClient; answer: T } | undefined> {
+): Promise<{ leader: ServoClient; answer: T } | { doneHere: H }> {
   const { clock, lease, ulid } = components
   const say = sayOnce()
   for (const began = clock.monotonic(); ; ) {
@@ -69,18 +69,15 @@ export async function withLeader<T>(
       await clock.sleep(LOOK_AT_LEASE_MS)
       continue
     }
-    // Nobody leads, or nobody answers: then whoever leads is asked for a sign of life, and keeps the lease if it gives one.
+    // Nobody leads, or nobody answers: then the leader is asked for a sign of life, and keeps the lease if it gives one.
     const name = ulid()
     const held = await lease.claim({ name, term: 'brief' })
-    if (held.held) {
-      await here(held, name)
-      return undefined
-    }
+    if (held.held) return { doneHere: await here(held, name) }
     if (clock.monotonic() - began > MAX_WAIT_MS) throw noAnswerYet(held.leader)
   }
 }
 
-/** Whoever leads after the leader that was spoken to before; undefined when nobody does for a while. */
+/** The leader after the one that was asked before; undefined when nobody leads for a while. */
 export async function nextLeader(components: Components): Promise<ServoClient | undefined> {
   const { clock } = components
   for (const began = clock.monotonic(); clock.monotonic() - began < MAX_GAP_MS; ) {

@@ -4,7 +4,7 @@ import type { LogQuery, RunEvent, RunsApi } from '../api/run-contract.ts'
 export type Heard = Map<string, number>
 
 /**
- * Everything that happens in a run until it is over, and before that what was said before anybody listened. Listening begins
+ * Everything that happens in a run until it is over, and before that what was said before this command listened. Listening begins
  * before reading, so the same words may come both ways; each comes out once, also when a run is followed from one server to the
  * next with the same `heard`.
  */

@@ -59,7 +59,7 @@ export function notesCell(task: WireTask): Cell {
   return { text: printable([attempt, why, cause].filter(Boolean).join('  ')), paint: colours.dim }
 }
 
-const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
+export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
 /** Prints what happens in a run, a line each: states of tasks as they change, and what they say. */
 export class RunPrinter {

@@ -38,19 +38,18 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
   refuseEmpty(projectDir)
   const components = await componentsOf(projectDir)
   const { leadBriefly } = await import('../server/leader/brief.ts')
-  let done: { value: T } | undefined
   const asked = await withLeader(
     components,
     (leader) => command(leader.api, true),
     async (lease, name) => {
       try {
-        done = { value: await leadBriefly(components, lease, name, (api) => command(api, false), warn) }
+        return await leadBriefly(components, lease, name, (api) => command(api, false), warn)
       } finally {
         await lease.release()
       }
     },
   )
-  return asked === undefined ? (done as { value: T }).value : asked.answer
+  return 'doneHere' in asked ? asked.doneHere : asked.answer
 }
 
 /** What the code says now; undefined, with a word about it, when it cannot be loaded. */

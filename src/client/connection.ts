@@ -16,7 +16,7 @@ const kindOfStatus: Readonly<Record<number, ErrorKind>> = { 404: 'not_found', 40
 
 const TRY_AGAIN = 'The server goes on trying. Ask again in a moment; if it stays so, look at what it prints.'
 
-/** Whoever lives answers this at once, unless its machine is very busy. */
+/** A server that lives answers this at once, unless its machine is very busy. */
 const ALIVE_MS = 2_000
 /** Longer than a server waits for its storage, and than it takes to go through a million partitions. */
 const ANSWER_MS = 120_000
@@ -80,9 +80,11 @@ export class Connection {
       ...(signal !== undefined && { signal }),
     }).catch((error: unknown) => {
       // `fetch` says only that it failed; what stopped it is the cause.
-      const why = messageOf((error as { cause?: unknown }).cause ?? '') || messageOf(error)
+      const cause = error instanceof Error ? error.cause : undefined
+      const why = messageOf(cause ?? '') || messageOf(error)
       const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
-      const code = (error as { cause?: NodeJS.ErrnoException }).cause?.code === 'ECONNREFUSED' ? 'not_reached' : 'no_answer'
+      const isRefused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED'
+      const code = isRefused ? 'not_reached' : 'no_answer'
       throw new ServoError('unavailable', code, `${url} does not answer: ${why}`, { hint, cause: error })
     })
     if (response.ok) return response

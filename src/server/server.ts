@@ -2,8 +2,10 @@ import type { Hono } from 'hono'
 import { localApp } from '../api/app.ts'
 import { problemResponse } from '../api/problem.ts'
 import type { ProjectManifest } from '../contract/definition.ts'
+import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
 import { deposed, leads } from '../engine/ledger/leading.ts'
 import { ServoError } from '../lib/error.ts'
+import { newEvent } from '../model/event.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
@@ -13,7 +15,7 @@ import { HeldWorkers } from './leader/held-workers.ts'
 import { Orchestrator, type OrchestratorOptions } from './leader/orchestrator.ts'
 import type { Post } from './leader/push.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
-import { declarations } from './workspace/declare.ts'
+import { declaredParts } from './workspace/declare.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
 import { RunReader } from './workspace/run-reader.ts'
 import { type WorkspaceApi, workspaceApi } from './workspace/workspace.ts'
@@ -24,7 +26,7 @@ export interface ServerOptions
     'components' | 'lease' | 'instance' | 'workers' | 'compaction' | 'onTrouble' | 'onStopped'
   > {
   readonly secrets: WorkspaceSecrets
-  /** Somebody who stays wants to lead. Absent for a server that stays itself. */
+  /** A server that stays wants to lead. Absent for one that stays itself. */
   readonly onHandOver?: () => void
   /** How many attempts may run here at a time. */
   readonly concurrency: () => number
@@ -37,7 +39,7 @@ export interface ServerOptions
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 
 /**
- * Everything of a server but the machine it runs on: whoever leads, what answers questions and takes commands, and the routes for
+ * Everything of a server but the machine it runs on: the leader, what answers questions and takes commands, and the routes for
  * both. It opens no port, starts no process and sets no timer but by its clock, so a test can play it on virtual time.
  */
 export class Server {
@@ -57,7 +59,6 @@ export class Server {
     orchestrator: Orchestrator
     feed: Feed
     workers: HeldWorkers
-    reader: RunReader
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -96,7 +97,7 @@ export class Server {
       reactors: feed.reactors,
       foreign: { history: (attempt) => endedAttempt(reader, attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers, reader })
+    return new Server({ options, orchestrator, feed, workers })
   }
 
   /** Answers a request. A process that no longer leads answers nobody, whatever it has worked out meanwhile. */
@@ -105,7 +106,7 @@ export class Server {
     this.#answering += 1
     try {
       const answer = await this.#app.fetch(request, env as object)
-      // Memory is ahead of the ledger. Whoever told something waited for it already; whoever asks waits for what they are shown.
+      // Memory is ahead of the ledger. A command has waited for what it told; a question waits for what it is shown.
       if (request.method === 'GET' && new URL(request.url).pathname.startsWith('/api/')) await this.orchestrator.durable()
       return (await leads(this.#lease)) ? answer : problemResponse(deposed())
     } catch (error) {
@@ -122,21 +123,21 @@ export class Server {
     for (const began = clock.monotonic(); this.#answering > 0 && clock.monotonic() - began < graceMs; ) await clock.sleep(5)
   }
 
-  /** Workers that are not ours, and whoever they answer to, find this server here from now on. */
+  /** Workers that are not ours find this server here from now on. */
   reachableAt(url: string): void {
     this.#foreignWorkers.reachableAt(url)
   }
 
   /** Writes down what changed in the graph, and begins to run it. Returns how many assets changed. */
   async define(manifest: ProjectManifest): Promise<number> {
-    const events = declarations(this.orchestrator.readable.state, manifest, this.#components.ulid)
-    if (events.length > 0) await this.orchestrator.submit(events)
+    const parts = declaredParts(this.orchestrator.readable.state, manifest, this.#components.ulid)
+    if (parts.length > 0) await this.orchestrator.submit(parts.map((part) => newEvent(AssetsDefined, part)))
     this.#workers.release()
     this.#foreignWorkers.useQueues(manifest.queues)
-    return events.reduce((sum, { payload }) => sum + (payload as { assets: readonly unknown[] }).assets.length, 0)
+    return parts.reduce((sum, { assets }) => sum + assets.length, 0)
   }
 
-  /** Stops: nothing begins any more, and everything accepted is durable. Workers are ended by whoever owns them. */
+  /** Stops: nothing begins any more, and everything accepted is durable. The owner of the workers ends them. */
   close(): Promise<void> {
     return this.orchestrator.close()
   }

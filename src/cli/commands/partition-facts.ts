@@ -39,7 +39,7 @@ export interface WipeFlags extends FactFlags {
   yes?: boolean
 }
 
-/** What was made counts as never made from now on. Somebody has to say so twice. */
+/** What was made counts as never made from now on. A person has to say so twice. */
 export async function wipePartitions(assetKey: string, flags: WipeFlags): Promise<void> {
   const terminal = { input: process.stdin, output: process.stderr }
   if (!flags.yes) refuseUnattended(terminal)

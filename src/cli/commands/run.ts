@@ -38,7 +38,7 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
   await requestRun(flags, (runs, request_id) => runs.request({ ...body, request_id }, currentUser(), currentTrace()))
 }
 
-/** Hands a request for a run to whoever leads; when nobody does, leads until the run is over. */
+/** Hands a request for a run to the leader; when nobody leads, leads until the run is over. */
 export async function requestRun(
   flags: RequestFlags,
   ask: (runs: RunsApi, request_id: string) => Promise<AcceptedRun>,
@@ -55,7 +55,7 @@ export async function requestRun(
     (lease, name) => runHere({ projectDir, components, lease, instance: name, ...size }, flags, request),
     { isRepeatable: true },
   )
-  if (accepted === undefined) return
+  if ('doneHere' in accepted) return
   if (flags.wait) await watchRun(components, accepted.leader, accepted.answer.run_id, flags)
   else if (flags.json) printJson(accepted.answer)
   else printAccepted(accepted.answer)
@@ -92,7 +92,7 @@ async function watchRun(components: Components, first: RunsApi, runId: string, f
   }
 }
 
-/** How long attempts under way may take when somebody else wants to lead. What takes longer is run again by the other. */
+/** How long attempts under way may take when a server wants to lead. What takes longer is run again by that server. */
 const HAND_OVER_GRACE_MS = 30_000
 
 type Here = Pick<LocalServerOptions, 'projectDir' | 'components' | 'lease' | 'instance' | 'concurrency'>
@@ -163,7 +163,7 @@ function cancelOnSignal(runs: RunsApi, runId: string): () => void {
   }
 }
 
-/** A run as it is shown on this terminal: each piece of news once, whoever tells it. */
+/** A run as it is shown on this terminal: each piece of news once, whichever server tells it. */
 class ShownRun {
   last: WireRun | undefined
   readonly #runId: string

@@ -58,7 +58,7 @@ export function taskFinished(
   )
 }
 
-/** Whoever makes something of this asset opens what lies there: a path that leads elsewhere would show them another's data. */
+/** A task that is made from this asset opens what lies there: a path that leads elsewhere would show it another asset's data. */
 function checkPath({ output, materialization_id: id }: AttemptResultInput, task: AttemptEnd['task']): void {
   const path = output?.path
   if (path === null || path === undefined) return

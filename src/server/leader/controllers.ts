@@ -20,7 +20,7 @@ export interface Deciding {
   readonly lastSign: (attemptId: string) => number
 }
 
-/** Everybody who decides, in the order in which they are asked. */
+/** All controllers, in the order in which they are asked. */
 export function controllersOf({ instance, limits, cancelGraceMs, stuckDispatchMs, lastSign }: Deciding): readonly Controller[] {
   return [
     planController(),

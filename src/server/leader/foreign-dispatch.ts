@@ -12,6 +12,7 @@ import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
 import { type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
 import type { Reactor, Submitted } from '../../engine/loop/loop.ts'
+import { assert } from '../../lib/assert.ts'
 import { SECOND_MS, toIso } from '../../lib/time.ts'
 import { applied, duplicate, ignored, type NewEvent, newEvent, type Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
@@ -161,8 +162,9 @@ export class ForeignDispatch implements TaskCallbacks {
   }
 
   async #submit(event: NewEvent): Promise<Verdict> {
-    const { verdicts } = await this.#options.submit([event])
-    return verdicts[0] as Verdict
+    const [verdict] = (await this.#options.submit([event])).verdicts
+    assert(verdict !== undefined, `${event.definition.type} was submitted and not judged`)
+    return verdict
   }
 
   #urlOf(queue: string): string | undefined {
@@ -247,7 +249,7 @@ export class ForeignDispatch implements TaskCallbacks {
     await this.#options.submit([newEvent(DispatchEnqueued, ack, aboutRun(this.#rows, run_id))])
   }
 
-  /** What no worker was given ends at once; whoever has something is told when it speaks next. */
+  /** What no worker was given ends at once; a worker that has something is told when it speaks next. */
   #cancelRun({ run_id, cancel_requested_at, state }: Readonly<RunRow>): void {
     if (this.#closed || cancel_requested_at === null || isRunOver(state)) return
     this.#inBackground(this.#endWaiting(run_id))

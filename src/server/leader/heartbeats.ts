@@ -24,7 +24,7 @@ interface Heard {
 
 /** Those that are to be written wait this long for others, and share one write with them. */
 const TOGETHER_MS = SECOND_MS
-/** Written this often within its timeout, an attempt that is alive looks alive to whoever reads the tables. */
+/** Written this often within its timeout, an attempt that is alive looks alive to readers of the tables. */
 const WRITES_PER_TIMEOUT = 3
 
 /** When each attempt was last heard of: in memory, and now and then on record. */

@@ -3,7 +3,7 @@ import type { LocalAttemptOptions, Workers } from './workers.ts'
 
 /**
  * Holds attempts back until there is code to run them with. A project that cannot be loaded when its server starts must not
- * make the runs fail that were under way: they wait until somebody has repaired it.
+ * make the runs fail that were under way: they wait until it is repaired.
  */
 export class HeldWorkers implements Workers {
   readonly #inner: Workers

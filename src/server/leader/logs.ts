@@ -36,7 +36,7 @@ interface Writing {
 const FLUSH_AFTER_MS = SECOND_MS
 const FLUSH_AT_BYTES = 256 << 10
 
-/** The output of attempts, stored as chunks of lines in the object store and told to whoever follows. */
+/** The output of attempts, stored as chunks of lines in the object store and told to those who follow. */
 export class AttemptLogs {
   readonly #options: AttemptLogsOptions
   readonly #writing = new Map<string, Writing>()

@@ -155,7 +155,7 @@ export class Orchestrator {
 
   /**
    * Writes facts. Tried again on a new loop if the old one broke: every fact has a key that makes it the same fact. Refused as
-   * unavailable when the store cannot be written for so long that whoever asks should know.
+   * unavailable when the store cannot be written for so long that the caller should know.
    */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
     return await this.#inTime(this.#submitPatiently(events))
@@ -213,14 +213,14 @@ export class Orchestrator {
     this.#sweeps.schedule()
   }
 
-  /** Stops: nothing begins any more, what was submitted is durable. Workers are ended by whoever owns them. */
+  /** Stops: nothing begins any more, what was submitted is durable. The owner of the workers ends them. */
   async close(): Promise<void> {
     const wasLeading = this.#phase === 'leading'
     this.#end()
     await this.#recovery
     if (wasLeading) {
       await this.#loop?.settled()
-      // Not needed, but the next start and whoever reads the tables meanwhile are spared the tail of the ledger.
+      // Not needed, but the next start and readers of the tables are spared the tail of the ledger.
       const enough = new Promise<void>((resolve) => this.#options.components.clock.after(MAX_LAST_PUBLISH_MS, resolve))
       await Promise.race([this.#publisher?.flush(), enough])
     }

@@ -4,7 +4,7 @@ import { SECOND_MS } from '../../lib/time.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { QueuedTask } from '../../ports/task-queue.ts'
 
-/** Hands an envelope to whoever takes work at this address. Rejects when it was not taken. */
+/** Hands an envelope to the queue at this address. Rejects when it was not taken. */
 export type Post = (url: string, envelope: DispatchEnvelope) => Promise<void>
 
 export interface PusherOptions {

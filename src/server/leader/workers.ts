@@ -1,7 +1,7 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
 
-/** Whoever runs attempts on this machine. The pool of worker processes is one, a test has another. */
+/** What runs attempts on this machine: the pool of worker processes, or what a test has in its place. */
 export interface Workers {
   /** Runs one attempt. Never rejects: whatever happens to the worker is a result. */
   run(envelope: DispatchEnvelope, options: LocalAttemptOptions): Promise<AttemptResultInput>

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { serve } from '@hono/node-server'
 import { type ProjectManifest, type ProjectProblem, projectManifest } from '../../contract/definition.ts'
 import { LOCAL_QUEUE } from '../../domain/dispatch/queue.ts'
+import { assert } from '../../lib/assert.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import { type Loaded, type LoadFailed, WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
@@ -29,7 +30,7 @@ export interface LocalServerOptions {
   readonly watch?: boolean
   /** Listens for the command line and for workers: at the first of these that is free, 0 for any. */
   readonly port: number | readonly number[]
-  /** Somebody who stays wants to lead. Absent for a server that stays itself. */
+  /** A server that stays wants to lead. Absent for one that stays itself. */
   readonly onHandOver?: () => void
   readonly onLoaded?: (loaded: Reload) => void
   readonly onTrouble?: (error: unknown) => void
@@ -58,7 +59,6 @@ const LEAVE_GRACE_MS = 200
 
 /** A server and the machine it runs on: worker processes, a port, and an eye on the code. */
 export class LocalServer {
-  url: string | undefined
   readonly #options: LocalServerOptions
   readonly #size: Size
   readonly #pool: WorkerPool
@@ -66,6 +66,7 @@ export class LocalServer {
   readonly #server: Server
   #watcher: CodeWatcher | undefined
   #http: ReturnType<typeof serve> | undefined
+  #url: string | undefined
   #loading: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | undefined
 
@@ -75,6 +76,12 @@ export class LocalServer {
     this.#pool = parts.pool
     this.#marker = parts.marker
     this.#server = parts.server
+  }
+
+  /** Where it listens. */
+  get url(): string {
+    assert(this.#url !== undefined, 'the server does not listen yet')
+    return this.#url
   }
 
   get feed(): Feed {
@@ -141,7 +148,7 @@ export class LocalServer {
   async #close(): Promise<void> {
     this.#watcher?.close()
     this.#http?.close()
-    // What was accepted is answered; whoever follows a run is cut off, and finds the next server.
+    // What was accepted is answered; a command that follows a run is cut off, and finds the next server.
     await this.#server.leave(LEAVE_GRACE_MS)
     if (this.#http !== undefined && 'closeAllConnections' in this.#http) this.#http.closeAllConnections()
     const closing = this.#server.close()
@@ -163,7 +170,7 @@ export class LocalServer {
       await this.#listen(others)
       return
     }
-    this.url = `http://127.0.0.1:${address.port}`
+    this.#url = `http://127.0.0.1:${address.port}`
     this.#server.reachableAt(this.url)
     await this.#options.lease.announce(this.url)
   }

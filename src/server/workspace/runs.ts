@@ -38,7 +38,7 @@ export class Runs extends RunReader implements RunsApi {
     const asked = { asset_selection: selection, partition_selection: partitions ?? null }
     const { graph } = this.#known
     const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
-    // A run that can make nothing would only be a failure to read about later; here somebody is listening.
+    // A run that can make nothing would only be a failure to read about later; here the caller is listening.
     if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
     const request_id = key ?? body.request_id ?? this.#known.mintId()
     return await this.#submit({
