@@ -22,6 +22,6 @@ export function addressed(envelope: DispatchEnvelope, { tokens, scope, baseUrl }
   }
 }
 
-/** W3C trace context: a run is a trace and an attempt a span of it. Derived, so that whoever tells of them names the same. */
+/** W3C trace context: a run is a trace and an attempt a span of it. Derived, so that every process names them the same. */
 const traceparent = (runId: string, attemptId: string): string =>
   `00-${sha256(`trace:${runId}`).slice(0, 32)}-${sha256(`span:${attemptId}`).slice(0, 16)}-01`

@@ -16,7 +16,7 @@ export interface AppOptions {
   readonly runs: RunsApi
   readonly statuses: StatusApi
   readonly assets: AssetsApi
-  /** Whoever knows it may do everything. */
+  /** A caller that knows it may do everything. */
   readonly token: string
   /** Names that this server goes by. */
   readonly hosts: readonly string[]
@@ -63,7 +63,7 @@ export function localApp({ runs, assets, statuses, token, hosts, instance, handO
   return app
 }
 
-/** Who asks, for the record. On one machine everybody who has the token is believed. */
+/** Who asks, for the record. On one machine a caller that has the token is believed. */
 const userOf = (request: Request): string => request.headers.get('x-servo-user')?.slice(0, 200) || 'local'
 
 function isToken(header: string | undefined, token: string): boolean {

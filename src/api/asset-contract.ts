@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { AssetDefinition } from '../contract/definition.ts'
 import { dynamicKey } from '../contract/partition-keys.ts'
+import type { partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { id, timestamp } from '../model/envelope.ts'
-import type { WireRow } from './run-contract.ts'
+import type { WireRow } from './wire-row.ts'
 
 /** Short enough to be made longer by the name of a partition. */
 const requestId = id.max(200)
@@ -38,7 +39,7 @@ export const keysBody = z.object({ add: keys.optional(), remove: keys.optional()
 export type KeysBody = z.infer<typeof keysBody>
 
 /** The partitions of an asset, or those that were meant. */
-export interface PartitionSummary {
+export interface PartitionExtent {
   readonly count: number
   /** Null when there is none. */
   readonly first: string | null
@@ -51,7 +52,7 @@ export interface AssetSummary {
   readonly group: string
   readonly description: string | null
   /** Null for an asset that is made as a whole. */
-  readonly partitions: (PartitionSummary & { readonly words: string }) | null
+  readonly partitions: (PartitionExtent & { readonly words: string }) | null
   readonly upstream: number
   readonly downstream: number
 }
@@ -73,6 +74,8 @@ export interface AssetLink {
   readonly words: string | null
 }
 
+export type WireStatus = WireRow<typeof partitionStatus>
+
 export interface AssetDetail {
   readonly asset: AssetSummary
   readonly definition: AssetDefinition
@@ -82,8 +85,8 @@ export interface AssetDetail {
   readonly graph_version: string
   readonly upstream: readonly AssetLink[]
   readonly downstream: readonly string[]
-  /** Row of `partition_status`, for an asset that is made as a whole. */
-  readonly status: WireRow | null
+  /** Of an asset that is made as a whole. */
+  readonly status: WireStatus | null
   /** Whether what was made of it does not count any more. */
   readonly wiped: boolean
   /** The last run that made or tried it, as far as runs are on record. */
@@ -100,7 +103,7 @@ export interface GraphView {
 /** What was recorded of an asset. */
 export interface AcceptedFacts {
   readonly asset_key: string
-  readonly partitions: PartitionSummary
+  readonly partitions: PartitionExtent
   readonly request_id: string
   /** Null when nothing was written: the same request had been made before, or only the question was asked. */
   readonly accepted_event_id: string | null
@@ -130,7 +133,7 @@ export interface PageQuery {
   readonly cursor?: string | undefined
 }
 
-/** What the API asks of whoever folds about assets and their partitions, and answers with. */
+/** What can be asked of assets and their partitions, and told of them. */
 export interface AssetsApi {
   list(query: PageQuery & { select: readonly string[] }): Promise<AssetPage>
   get(assetKey: string): Promise<AssetDetail>

@@ -2,10 +2,10 @@ import type { DispatchEnvelope } from '../contract/dispatch.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import type { ClaimRequest, TaskCallbacks } from './worker-contract.ts'
 
-export interface Waiting {
+export interface ClaimWait {
   readonly waitMs: number
   readonly clock: AlarmClock
-  /** Whoever hangs up must not be given work that nobody would do. */
+  /** A worker that hangs up must not be given work, which nobody would do. */
   readonly hungUp: AbortSignal
 }
 
@@ -13,7 +13,7 @@ export interface Waiting {
 export async function claimWork(
   callbacks: Pick<TaskCallbacks, 'claim' | 'onWork'>,
   request: ClaimRequest,
-  { waitMs, clock, hungUp }: Waiting,
+  { waitMs, clock, hungUp }: ClaimWait,
 ): Promise<readonly DispatchEnvelope[]> {
   const until = clock.now() + waitMs
   let news = Promise.withResolvers<void>()

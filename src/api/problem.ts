@@ -34,6 +34,8 @@ const statusOfCode: Readonly<Record<string, number>> = {
   unsupported_media_type: 415,
 }
 
+const OUR_FAULT = 'Something is wrong with Servo'
+
 const titles: Readonly<Record<number, string>> = {
   400: 'The request is not valid',
   401: 'Who are you?',
@@ -42,7 +44,7 @@ const titles: Readonly<Record<number, string>> = {
   409: 'Not any more, or not now',
   413: 'The request is too large',
   415: 'The request is in a form we do not read',
-  500: 'Something is wrong with Servo',
+  500: OUR_FAULT,
   503: 'Something that Servo needs cannot be reached',
 }
 
@@ -52,7 +54,7 @@ export function problemOf(error: unknown): Problem {
   const { field, should_cancel } = known.facts
   return {
     type: `urn:servo:problem:${known.code}`,
-    title: titles[status] as string,
+    title: titles[status] ?? OUR_FAULT,
     status,
     detail: known.message,
     code: known.code,
@@ -65,7 +67,7 @@ export function problemOf(error: unknown): Problem {
 export function problemResponse(error: unknown): Response {
   const problem = problemOf(error)
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
-  // Storage that fails is tried again all the time: whoever asks again in a moment learns of it soon enough.
+  // Storage that fails is tried again all the time: a caller that asks again in a moment learns of it soon enough.
   if (problem.status === 503) headers.set('retry-after', '1')
   if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
   return new Response(JSON.stringify(problem), { status: problem.status, headers })

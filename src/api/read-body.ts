@@ -44,7 +44,7 @@ function checkMediaType(request: Request): void {
   )
 }
 
-/** Counts while reading: whoever says nothing about the length, or something wrong, gets no further either. */
+/** Counts while reading: a caller that says nothing about the length, or something wrong, gets no further either. */
 async function readBytes(request: Request): Promise<Uint8Array> {
   if (Number(request.headers.get('content-length') ?? 0) > MAX_BYTES) throw tooLarge()
   const chunks: Uint8Array[] = []

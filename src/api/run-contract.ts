@@ -1,6 +1,10 @@
 import { z } from 'zod'
 import type { LogEntry } from '../contract/pipe.ts'
+import type { RunState, runs } from '../domain/runs/runs.table.ts'
+import type { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
+import type { tasks } from '../domain/tasks/tasks.table.ts'
 import { id, textMap } from '../model/envelope.ts'
+import type { WireRow } from './wire-row.ts'
 
 export const newRunBody = z.object({
   /** Asset keys or selection expressions: all that any of them means. */
@@ -27,25 +31,27 @@ export const rerunBody = z.object({
 })
 export type RerunBody = z.infer<typeof rerunBody>
 
-/** Rows of tables as JSON. */
-export type WireRow = Record<string, unknown>
+export type WireRun = WireRow<typeof runs>
+export type WireTask = WireRow<typeof tasks>
+export type WireAttempt = WireRow<typeof taskAttempts>
 
 export interface AcceptedRun {
   readonly run_id: string
   readonly accepted_event_id: string
+  /** False when the same request had been made before. */
   readonly created: boolean
 }
 
 export interface RunDetail {
-  readonly run: WireRow
-  readonly tasks: readonly WireRow[]
-  readonly attempts: readonly WireRow[]
+  readonly run: WireRun
+  readonly tasks: readonly WireTask[]
+  readonly attempts: readonly WireAttempt[]
 }
 
 /** What happens in a run, as it happens. */
 export type RunEvent =
-  | { readonly type: 'run'; readonly run: WireRow }
-  | { readonly type: 'task'; readonly task: WireRow; readonly attempt?: WireRow | undefined }
+  | { readonly type: 'run'; readonly run: WireRun }
+  | { readonly type: 'task'; readonly task: WireTask; readonly attempt?: WireAttempt | undefined }
   | {
       readonly type: 'log'
       readonly task_key: string
@@ -54,6 +60,12 @@ export type RunEvent =
       readonly first: number
       readonly entries: readonly LogEntry[]
     }
+
+export interface RunQuery {
+  readonly limit: number
+  /** Only runs in this state. */
+  readonly state?: RunState | undefined
+}
 
 export interface LogQuery {
   readonly task?: string | undefined
@@ -66,13 +78,14 @@ export interface RunLogEntry extends LogEntry {
   readonly attempt: number
 }
 
-/** What the API asks of whoever folds, and answers with. */
+/** What can be asked of runs and told to them. */
 export interface RunsApi {
   /** `traceparent` is the trace that asks; what happens in the run belongs to it. */
   request(run: NewRunBody, user: string, traceparent?: string): Promise<AcceptedRun>
   cancel(runId: string, user: string, reason: string | undefined): Promise<{ run_id: string; accepted_event_id: string }>
   rerun(runId: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun>
-  list(query: { limit: number; state?: string | undefined }): Promise<readonly WireRow[]>
+  /** The newest first. */
+  list(query: RunQuery): Promise<readonly WireRun[]>
   get(runId: string): Promise<RunDetail>
   logs(runId: string, query: LogQuery): AsyncIterable<RunLogEntry>
   /** Everything from now until the run is over; the run as it is comes first. */

@@ -12,7 +12,7 @@ const listQuery = z.object({
 })
 const logQuery = z.object({ task: z.string().max(512).optional(), attempt: z.coerce.number().int().min(1).optional() })
 
-/** Runs: ask for one, look at it, follow it, stop it, run it again. Whoever calls is known by now. */
+/** Runs: ask for one, look at it, follow it, stop it, run it again. The caller is known by now. */
 export function runRoutes(service: RunsApi, userOf: (request: Request) => string): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))

@@ -14,7 +14,7 @@ export function refuseStrangers(headers: Headers, hosts: readonly string[]): voi
   if (origin !== null && !hosts.some((own) => origin === `http://${own}${port && `:${port}`}`))
     throw forbidden(`pages of ${origin.slice(0, 100)} may not speak to this server`)
   const site = headers.get('sec-fetch-site')
-  // `none`: somebody typed the address.
+  // `none`: a person typed the address.
   if (site !== null && site !== 'same-origin' && site !== 'none')
     throw forbidden('pages of other sites may not speak to this server')
 }

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { assert } from '../lib/assert.ts'
 import { ServoError } from '../lib/error.ts'
@@ -91,8 +92,7 @@ export class TaskTokens {
     const claims = readClaims(body)
     if (claims === undefined) return refused('malformed')
     if (claims.expires_at <= this.#clock.now()) return refused('expired')
-    const names = Object.keys(about) as (keyof AttemptClaims)[]
-    return names.every((name) => about[name] === claims[name]) ? { ok: true, claims } : refused('wrong_attempt')
+    return isDeepStrictEqual({ ...claims, ...about }, claims) ? { ok: true, claims } : refused('wrong_attempt')
   }
 
   /** A token to go on with, once the one at hand has less than half of its life left. */

@@ -12,7 +12,7 @@ interface NodeRequest {
 }
 
 /**
- * Answers without reading the rest of a body that nobody wants: of somebody who was refused, or that is too large. Node would
+ * Answers without reading the rest of a body that nobody wants: its caller was refused, or it is too large. Node would
  * read it to its end, however long it is, to use the connection again.
  */
 export const leaveUnread: MiddlewareHandler = async (c, next) => {

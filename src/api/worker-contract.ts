@@ -44,7 +44,7 @@ export interface HeartbeatAnswer {
   readonly reason?: string
 }
 
-/** What the API asks of whoever folds. Claims are verified before; verdicts are those of the fold, of facts that are durable. */
+/** What the API asks of the leader. Claims are verified before; verdicts are those of the fold, of facts that are durable. */
 export interface TaskCallbacks {
   /** `traceparent` is the trace that the worker is in, if it says so. */
   started(claims: AttemptClaims, body: { readonly worker_id: string }, traceparent?: string): Promise<StartAnswer>

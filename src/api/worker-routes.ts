@@ -30,7 +30,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   const tasks = '/api/v1/orchestration/tasks/:task_id'
 
   app.post(`${tasks}/started`, async (c) => {
-    const claims = speaker(c, options)
+    const claims = attemptOf(c, options)
     const { worker_id } = echoing(claims, await readBody(c.req.raw, startedBody))
     const answer = await callbacks.started(claims, { worker_id }, traceparentOf(c.req.header('traceparent')))
     refuseIgnored(answer.verdict)
@@ -39,10 +39,10 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   })
 
   app.post(`${tasks}/heartbeat`, async (c) => {
-    const claims = speaker(c, options)
+    const claims = attemptOf(c, options)
     const { worker_id } = echoing(claims, await readBody(c.req.raw, heartbeatBody))
     const { verdict, should_cancel, reason } = await callbacks.heartbeat(claims, { worker_id })
-    // A heartbeat claims nothing that could be dropped: whoever speaks for something that is over is told to stop.
+    // A heartbeat claims nothing that could be dropped: a worker whose attempt is over is told to stop.
     const over = verdict.kind === 'ignored' ? verdict.reason : undefined
     const why = over ?? reason
     return c.json({
@@ -53,7 +53,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   })
 
   app.post(`${tasks}/completed`, async (c) => {
-    const claims = speaker(c, options)
+    const claims = attemptOf(c, options)
     const { attempt_id: _, ...result } = echoing(claims, await readBody(c.req.raw, completedBody))
     const verdict = await callbacks.completed(claims, result, traceparentOf(c.req.header('traceparent')))
     refuseIgnored(verdict)
@@ -74,7 +74,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
 }
 
 /** The attempt that the caller may speak for, if it is the one that the path names. */
-function speaker(c: Context, { tokens, scope }: WorkerRoutesOptions): VerifiedClaims {
+function attemptOf(c: Context, { tokens, scope }: WorkerRoutesOptions): VerifiedClaims {
   const verified = tokens.verify(bearer(c))
   if (!verified.ok) throw refusal(verified.reason)
   const { claims } = verified
@@ -90,9 +90,9 @@ function echoing<B extends { attempt_id?: string | undefined }>(claims: AttemptC
 }
 
 function bearer(c: Context): string {
-  const found = /^Bearer +(\S+)$/i.exec(c.req.header('authorization') ?? '')
-  if (found === null) throw unauthenticated('the request has no token')
-  return found[1] as string
+  const [, token] = /^Bearer +(\S+)$/i.exec(c.req.header('authorization') ?? '') ?? []
+  if (token === undefined) throw unauthenticated('the request has no token')
+  return token
 }
 
 function refuseIgnored(verdict: Verdict): void {

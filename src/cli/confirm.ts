@@ -6,7 +6,7 @@ interface Terminal {
   readonly output: NodeJS.WriteStream
 }
 
-/** Refuses to go on without a word from whoever sits here; where nobody does, the flag must be that word. */
+/** Refuses to go on without a word from the person at the terminal; where nobody sits, the flag must be that word. */
 export function refuseUnattended({ input, output }: Terminal, flag = '--yes'): void {
   if (input.isTTY && output.isTTY) return
   throw new ServoError('invalid', 'confirmation_needed', 'this needs a confirmation, and there is no terminal to ask for one', {

@@ -5,13 +5,14 @@ import type { Components } from '../server/components.ts'
 import { note } from './output.ts'
 
 /** A wait that is over sooner than this is not worth a word. */
-const SAY_AFTER_MS = 300
-const LOOK_EVERY_MS = 50
+export const SAY_AFTER_MS = 300
+/** How often a command that waits for a leader looks at the lease: no person notices such a wait. */
+export const LOOK_AT_LEASE_MS = 50
 /** Projects may take long to load, but not this long. */
 const MAX_WAIT_MS = 5 * 60_000
 /** A leader that does not answer for this long is asked for a sign of life: it may be starting, stopped or gone. */
 const ASK_FOR_SIGN_MS = 1_000
-/** A leader that answered before and does not answer now is waited for only this long by whoever could do without it. */
+/** A command that could do without the leader waits only this long for one that answered before and does not answer now. */
 const SILENT_MS = 3_000
 /** A leader that gives signs of life and has not answered at its address for this long cannot be reached from here. */
 const UNREACHABLE_MS = 10_000
@@ -21,7 +22,7 @@ const MAX_GAP_MS = 3_000
 /** How long a request whose answer got lost is sent again, at most. */
 const UNKNOWN_MS = 30_000
 
-export interface Waiting {
+export interface LeaderWait {
   /** How long to wait for a leader that does not answer yet. */
   readonly maxWaitMs?: number
   /** Another command leads for a moment and answers nobody: wait for its end too. */
@@ -31,7 +32,7 @@ export interface Waiting {
 }
 
 /** The leader of a project, once it answers; undefined when nobody leads. */
-export async function findLeader(components: Components, waiting: Waiting = {}): Promise<ServoClient | undefined> {
+export async function findLeader(components: Components, waiting: LeaderWait = {}): Promise<ServoClient | undefined> {
   const { lease, clock } = components
   const { maxWaitMs = MAX_WAIT_MS, forCommands = false, say = sayOnce() } = waiting
   for (const began = clock.monotonic(); ; ) {
@@ -42,17 +43,17 @@ export async function findLeader(components: Components, waiting: Waiting = {}):
     const waited = clock.monotonic() - began
     if (waited > SAY_AFTER_MS) say(leader)
     if (waited > (client === undefined ? maxWaitMs : Math.min(maxWaitMs, SILENT_MS))) throw noAnswerYet(leader)
-    await clock.sleep(LOOK_EVERY_MS)
+    await clock.sleep(LOOK_AT_LEASE_MS)
   }
 }
 
-/** Asks the leader; when nobody leads, takes the lease and does it here. Undefined when it was done here. */
-export async function withLeader<T>(
+/** Asks the leader; when nobody leads, takes the lease and does it here. */
+export async function withLeader<T, H>(
   components: Components,
   ask: (leader: ServoClient) => Promise<T>,
-  here: (lease: HeldLease, name: string) => Promise<void>,
+  here: (lease: HeldLease, name: string) => Promise<H>,
   { isRepeatable = false }: { isRepeatable?: boolean } = {},
-): Promise<{ leader: ServoClient; answer: T } | undefined> {
+): Promise<{ leader: ServoClient; answer: T } | { doneHere: H }> {
   const { clock, lease, ulid } = components
   const say = sayOnce()
   for (const began = clock.monotonic(); ; ) {
@@ -67,29 +68,26 @@ export async function withLeader<T>(
         const isUnknown = error.code === 'no_answer' && isRepeatable && clock.monotonic() - began < UNKNOWN_MS
         if (!isUndone && !isUnknown) throw error
       }
-      await clock.sleep(LOOK_EVERY_MS)
+      await clock.sleep(LOOK_AT_LEASE_MS)
       continue
     }
-    // Nobody leads, or nobody answers: then whoever leads is asked for a sign of life, and keeps the lease if it gives one.
+    // Nobody leads, or nobody answers: then the leader is asked for a sign of life, and keeps the lease if it gives one.
     const name = ulid()
     const held = await lease.claim({ name, term: 'brief' })
-    if (held.held) {
-      await here(held, name)
-      return undefined
-    }
+    if (held.held) return { doneHere: await here(held, name) }
     const waited = clock.monotonic() - began
     if (held.leader.address !== null && waited > UNREACHABLE_MS) throw unreachable(held.leader)
     if (waited > MAX_WAIT_MS) throw noAnswerYet(held.leader)
   }
 }
 
-/** Whoever leads after the leader that was spoken to before; undefined when nobody does for a while. */
+/** The leader after the one that was asked before; undefined when nobody leads for a while. */
 export async function nextLeader(components: Components): Promise<ServoClient | undefined> {
   const { clock } = components
   for (const began = clock.monotonic(); clock.monotonic() - began < MAX_GAP_MS; ) {
     const leader = await findLeader(components, { forCommands: true }).catch(unlessSilent)
     if (leader !== undefined) return leader
-    await clock.sleep(LOOK_EVERY_MS)
+    await clock.sleep(LOOK_AT_LEASE_MS)
   }
   return undefined
 }

@@ -1,3 +1,4 @@
+import type { RunState } from '../domain/runs/runs.table.ts'
 import { ServoError } from '../lib/error.ts'
 
 /** What a flag was given, as a number that makes sense there. */
@@ -34,10 +35,12 @@ export function momentFlag(flag: string, text: string): string {
   })
 }
 
-const RUN_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled']
+const RUN_STATES = ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const satisfies readonly RunState[]
 
 /** A state as people write it, as it is stored. */
-export function stateFlag(text: string): string {
-  if (RUN_STATES.includes(text.toLowerCase())) return text.toUpperCase()
-  throw new ServoError('invalid', 'bad_flag', `no run is ever ${text}`, { hint: `States are: ${RUN_STATES.join(', ')}` })
+export function stateFlag(text: string): RunState {
+  const state = RUN_STATES.find((each) => each === text.toUpperCase())
+  if (state !== undefined) return state
+  const hint = `States are: ${RUN_STATES.join(', ').toLowerCase()}`
+  throw new ServoError('invalid', 'bad_flag', `no run is ever ${text}`, { hint })
 }

@@ -85,7 +85,7 @@ ${examples(
   "servo run '*' --wait                    everything, until the end",
 )}`,
   )
-  .action(async (selection: string[], flags) => (await import('./commands/run.ts')).runCommand(selection, flags))
+  .action(async (selection: string[], flags) => (await import('./commands/run.ts')).runAssets(selection, flags))
 
 const runs = program.command('runs').description('look at runs, stop them, run them again').helpCommand(false)
 
@@ -209,7 +209,7 @@ for (const change of ['add', 'remove'] as const) {
   projectCommand(partitions, `${change} <set> <key...>`, description)
     .option('--key <key>', 'name of the request: the same key asked for again is the same request')
     .action(async (set: string, keys: string[], flags) =>
-      (await import('./commands/partition-keys.ts')).changeKeys(change, set, keys, flags),
+      (await import('./commands/partition-keys.ts')).changeSetKeys(change, set, keys, flags),
     )
 }
 

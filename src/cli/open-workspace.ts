@@ -33,7 +33,7 @@ export async function openWorkspace(dir: string, flags: WorkspaceFlags): Promise
   return { store, scope }
 }
 
-/** A look at the folder before all below it is listed: it may be somebody's home. */
+/** A look at the folder before all below it is listed: it may be a person's home. */
 async function checkFolder(dir: string): Promise<void> {
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw unreadable(dir, error)

@@ -47,14 +47,15 @@ const SYSTEM_HINTS: Readonly<Record<string, string>> = {
 
 /** What the system refused is neither a bug nor for us to repair. */
 function ofTheSystem(error: unknown): unknown {
-  const { code = '', path, message } = (error ?? {}) as NodeJS.ErrnoException
-  const hint = SYSTEM_HINTS[code]
-  if (!(error instanceof Error) || isServoError(error) || hint === undefined) return error
-  const what = path === undefined ? message : `${path} cannot be written: ${message.split(',', 1)[0]}`
+  if (!(error instanceof Error) || isServoError(error) || !('code' in error)) return error
+  const hint = SYSTEM_HINTS[String(error.code)]
+  if (hint === undefined) return error
+  const path = 'path' in error ? error.path : undefined
+  const what = path === undefined ? error.message : `${path} cannot be written: ${error.message.split(',', 1)[0]}`
   return new ServoError('unavailable', 'system_refused', what, { hint, cause: error })
 }
 
-/** Something that stops nobody, but that somebody should know. */
+/** Something that stops nothing, but that a person should know. */
 export function warn(error: unknown): void {
   const text = json
     ? JSON.stringify({ warning: { message: messageOf(error) } })

@@ -45,7 +45,7 @@ export function currentUser(): string {
   }
 }
 
-/** The trace that this command is called in, as whoever called it says by the environment. */
+/** The trace that this command is called in, as its caller says by the environment. */
 export const currentTrace = (): string | undefined => traceparentOf(process.env['TRACEPARENT'])
 
 /** What the project's folder is made of. Loaded when it is needed: `servo --help` shall not wait for it. */

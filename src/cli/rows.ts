@@ -3,7 +3,7 @@ import type { QueryResult } from '../adapters/duckdb/query.ts'
 import type { Plain } from '../adapters/duckdb/values.ts'
 import { colours, errorColours, printable } from './output.ts'
 
-/** Waits when whoever reads our output is slower than we are, so that a large answer is never held in memory. */
+/** Waits when the reader of our output is slower than we are, so that a large answer is never held in memory. */
 async function write(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')
 }
@@ -37,25 +37,20 @@ function csvCell(value: Plain | undefined): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Widths are taken from the first batch; a later row may overhang rather than make everybody wait for the last one. */
+/** Widths are taken from the first batch; a later row may overhang rather than make the reader wait for the last one. */
 export async function writeTable({ columns, rows }: QueryResult): Promise<void> {
   const numeric = columns.map(({ type }) => NUMERIC.test(type))
+  const names = columns.map(({ name }) => tableCell(name))
   let widths: number[] | undefined
   let count = 0
   for await (const batch of rows()) {
-    const cells = batch.map((row) => row.map(tableCell))
-    widths ??= await header(
-      columns.map(({ name }) => tableCell(name)),
-      cells,
-    )
-    await write(cells.map((row, at) => tableLine(row, widths as number[], numeric, batch[at] as Plain[])).join(''))
+    const lines = batch.map((row) => ({ row, cells: row.map(tableCell) }))
+    const shown = widths ?? (await header(names, lines))
+    widths = shown
+    await write(lines.map(({ row, cells }) => tableLine(cells, shown, numeric, row)).join(''))
     count += batch.length
   }
-  if (widths === undefined)
-    await header(
-      columns.map(({ name }) => tableCell(name)),
-      [],
-    )
+  if (widths === undefined) await header(names, [])
   process.stderr.write(errorColours.dim(`${count === 1 ? '1 row' : `${count} rows`}\n`))
 }
 
@@ -63,8 +58,10 @@ const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/
 /** On a screen, a cell that is wider is cut; `--json` has it whole. Elsewhere nothing is cut. */
 const MAX_WIDTH = 60
 
-async function header(names: readonly string[], cells: readonly string[][]): Promise<number[]> {
-  const widths = names.map((name, i) => cells.reduce((widest, row) => Math.max(widest, widthOf(row[i] ?? '')), widthOf(name)))
+async function header(names: readonly string[], lines: readonly { cells: readonly string[] }[]): Promise<number[]> {
+  const widths = names.map((name, i) =>
+    lines.reduce((widest, { cells }) => Math.max(widest, widthOf(cells[i] ?? '')), widthOf(name)),
+  )
   await write(
     `${colours.bold(
       names

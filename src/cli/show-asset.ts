@@ -1,5 +1,4 @@
-import type { AssetDetail, AssetSummary } from '../api/asset-contract.ts'
-import type { WireRow } from '../api/run-contract.ts'
+import type { AssetDetail, AssetSummary, WireStatus } from '../api/asset-contract.ts'
 import { aligned, type Cell } from './columns.ts'
 import { colours, printable } from './output.ts'
 import { localTime, shortId, stateCell } from './show-run.ts'
@@ -93,22 +92,22 @@ function policies(all: Readonly<Record<string, unknown>>): Fact[] {
 
 /** What came of it: for an asset without partitions all of it, otherwise the run that last touched any of them. */
 function happened({ asset, status, wiped, last_run }: AssetDetail): Fact[] {
-  const facts = asset.partitions === null ? statusFacts(status ?? {}, wiped) : []
+  const facts = asset.partitions === null ? statusFacts(status, wiped) : []
   if (last_run === null) return facts
   return [...facts, ['last run', `${shortId(last_run.run_id)} ${stateCell(last_run.state).text}, ${localTime(last_run.at)}`]]
 }
 
-function statusFacts(status: WireRow, wiped: boolean): Fact[] {
-  const { last_materialization_at: at, last_materialization_run_id: run, last_attempt_at: triedAt } = status
+function statusFacts(status: WireStatus | null, wiped: boolean): Fact[] {
+  if (status === null) return [['materialized', 'never']]
+  const { last_materialization_at: at, last_materialization_run_id: run } = status
+  const { last_attempt_at: triedAt, last_attempt_outcome: outcome, last_attempt_run_id: triedBy } = status
   const facts: Fact[] = [['materialized', at ? `${localTime(at)} ${run ? `by ${shortId(run)}` : 'outside Servo'}` : 'never']]
-  if (wiped) {
-    const why = status['wiped_reason'] ? `: ${status['wiped_reason']}` : ''
-    facts.push(['wiped', `${localTime(status['wiped_at'])} by ${status['wiped_by'] ?? 'somebody'}${why}`])
+  if (wiped && status.wiped_at !== null) {
+    const why = status.wiped_reason ? `: ${status.wiped_reason}` : ''
+    facts.push(['wiped', `${localTime(status.wiped_at)} by ${status.wiped_by ?? 'somebody'}${why}`])
   }
-  if (triedAt) {
-    const { text } = stateCell(status['last_attempt_outcome'])
-    facts.push(['last attempt', `${text}, ${localTime(triedAt)} by ${shortId(status['last_attempt_run_id'])}`])
-  }
+  if (triedAt && outcome && triedBy)
+    facts.push(['last attempt', `${stateCell(outcome).text}, ${localTime(triedAt)} by ${shortId(triedBy)}`])
   return facts
 }
 

@@ -1,4 +1,4 @@
-import type { RunEvent, WireRow } from '../api/run-contract.ts'
+import type { RunEvent, WireAttempt, WireRun, WireTask } from '../api/run-contract.ts'
 import { type Cell, line } from './columns.ts'
 import { colours, print, printable } from './output.ts'
 
@@ -12,13 +12,16 @@ const paint: Readonly<Record<string, (text: string) => string>> = {
 /** States whose stored names are not what one would say. */
 const words: Readonly<Record<string, string>> = { RETRY_WAIT: 'retrying' }
 
-export const stateCell = (state: unknown): Cell => ({
-  text: words[String(state)] ?? String(state).toLowerCase(),
-  paint: paint[String(state)] ?? colours.dim,
+export const stateCell = (state: string): Cell => ({
+  text: words[state] ?? state.toLowerCase(),
+  paint: paint[state] ?? colours.dim,
 })
 
+/** When something happened, if it did. */
+type Moment = string | null | undefined
+
 /** How long something took, in the unit a person would choose; nothing while it is not over. */
-function took(from: unknown, to: unknown): string {
+function took(from: Moment, to: Moment): string {
   if (typeof from !== 'string' || typeof to !== 'string') return ''
   const ms = Math.max(0, Date.parse(to) - Date.parse(from))
   if (ms < 1_000) return `${ms} ms`
@@ -29,34 +32,34 @@ function took(from: unknown, to: unknown): string {
   return `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`
 }
 
-export const timeCell = (from: unknown, to: unknown): Cell => ({ text: took(from, to), paint: colours.dim, right: true })
+export const timeCell = (from: Moment, to: Moment): Cell => ({ text: took(from, to), paint: colours.dim, right: true })
 
 /** As the clock on the wall shows it, in the one order that sorts: 2025-01-15 10:00:00. */
-export const localTime = (moment: unknown): string => new Date(String(moment)).toLocaleString('sv-SE')
+export const localTime = (moment: string | null): string => (moment === null ? '' : new Date(moment).toLocaleString('sv-SE'))
 
-export const shortId = (runId: unknown): string => String(runId).slice(0, 12)
+export const shortId = (runId: string): string => runId.slice(0, 12)
 
 /** As wide as the longest state and the longest time, so that lines stand under each other as they come. */
 const TASK_WIDTHS = [9, 7]
 /** What waits is no news. */
-const isNews = (state: unknown): boolean => !['PLANNED', 'BLOCKED', 'READY', 'DISPATCHED'].includes(String(state))
+const isNews = (state: string): boolean => !['PLANNED', 'BLOCKED', 'READY', 'DISPATCHED'].includes(state)
 
 /** One line about a task that is doing something: state, time, name, and why; undefined when it waits. */
-export function taskLine(task: WireRow, attempt: WireRow | undefined): string | undefined {
-  if (!isNews(task['state'])) return undefined
-  const time = timeCell(attempt?.['started_at'], attempt?.['finished_at'])
-  return line([stateCell(task['state']), time, { text: printable(String(task['task_key'])) }, notesCell(task)], TASK_WIDTHS)
+export function taskLine(task: WireTask, attempt: WireAttempt | undefined): string | undefined {
+  if (!isNews(task.state)) return undefined
+  const time = timeCell(attempt?.started_at, attempt?.finished_at)
+  return line([stateCell(task.state), time, { text: printable(task.task_key) }, notesCell(task)], TASK_WIDTHS)
 }
 
 /** Which attempt it was, and why it is as it is. */
-export function notesCell(task: WireRow): Cell {
-  const attempt = Number(task['attempt']) > 1 ? `attempt ${task['attempt']}` : ''
-  const why = task['error_message'] && task['state'] !== 'SUCCEEDED' ? firstLine(String(task['error_message'])) : ''
-  const cause = task['cause_task_key'] ? `because of ${task['cause_task_key']}` : ''
+export function notesCell(task: WireTask): Cell {
+  const attempt = task.attempt > 1 ? `attempt ${task.attempt}` : ''
+  const why = task.error_message && task.state !== 'SUCCEEDED' ? firstLine(task.error_message) : ''
+  const cause = task.cause_task_key ? `because of ${task.cause_task_key}` : ''
   return { text: printable([attempt, why, cause].filter(Boolean).join('  ')), paint: colours.dim }
 }
 
-const firstLine = (text: string): string => text.split('\n', 1)[0] as string
+export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
 /** Prints what happens in a run, a line each: states of tasks as they change, and what they say. */
 export class RunPrinter {
@@ -67,11 +70,10 @@ export class RunPrinter {
     else for (const { text } of event.entries) this.#say(event.task_key, text)
   }
 
-  #showTask(task: WireRow, attempt: WireRow | undefined): void {
-    const key = String(task['task_key'])
-    const now = `${task['state']} ${task['attempt']}`
-    if (this.#seen.get(key) === now) return
-    this.#seen.set(key, now)
+  #showTask(task: WireTask, attempt: WireAttempt | undefined): void {
+    const now = `${task.state} ${task.attempt}`
+    if (this.#seen.get(task.task_key) === now) return
+    this.#seen.set(task.task_key, now)
     const text = taskLine(task, attempt)
     if (text !== undefined) print(`  ${text}`)
   }
@@ -83,25 +85,25 @@ export class RunPrinter {
 }
 
 /** The end of a run as one line more below those of its tasks. */
-export function runEndLine(run: WireRow): string {
-  const why = { text: printable(firstLine(String(run['error'] ?? ''))) }
-  return line([stateCell(run['state']), runTimeCell(run), { text: counts(run), paint: colours.bold }, why], TASK_WIDTHS)
+export function runEndLine(run: WireRun): string {
+  const why = { text: printable(firstLine(run.error ?? '')) }
+  return line([stateCell(run.state), runTimeCell(run), { text: counts(run), paint: colours.bold }, why], TASK_WIDTHS)
 }
 
-export const runTimeCell = (run: WireRow): Cell => timeCell(run['started_at'] ?? run['requested_at'], run['finished_at'])
+export const runTimeCell = (run: WireRun): Cell => timeCell(run.started_at ?? run.requested_at, run.finished_at)
 
 /** How far a run is, or how it ended, in one line. */
-export function summary(run: WireRow): string {
-  const { text, paint: colour } = stateCell(run['state'])
+export function summary(run: WireRun): string {
+  const { text, paint: colour } = stateCell(run.state)
   const { text: time } = runTimeCell(run)
-  const error = run['error'] ? `\n  ${printable(String(run['error']))}` : ''
-  return `${colour?.(text)}  ${shortId(run['run_id'])}  ${counts(run)}${time ? colours.dim(` in ${time}`) : ''}${error}`
+  const error = run.error ? `\n  ${printable(run.error)}` : ''
+  return `${colour?.(text)}  ${shortId(run.run_id)}  ${counts(run)}${time ? colours.dim(` in ${time}`) : ''}${error}`
 }
 
-function counts(run: WireRow): string {
-  const total = Number(run['tasks_total'] ?? 0)
+function counts(run: WireRun): string {
+  const total = run.tasks_total
   const parts = (['succeeded', 'failed', 'skipped', 'cancelled'] as const)
-    .map((name) => [name, Number(run[`tasks_${name}`] ?? 0)] as const)
+    .map((name) => [name, run[`tasks_${name}`]] as const)
     .filter(([, count]) => count > 0)
   if (parts.length === 1 && parts[0]?.[1] === total) return tasksText(total)
   if (parts.length === 0) return tasksText(total)

@@ -1,12 +1,9 @@
 import { ServoError } from '../lib/error.ts'
 import type { HeldLease, Leader } from '../ports/lease.ts'
 import type { Components } from '../server/components.ts'
-import { clientOf } from './find-leader.ts'
+import { clientOf, LOOK_AT_LEASE_MS, SAY_AFTER_MS } from './find-leader.ts'
 import { note } from './output.ts'
 
-const LOOK_EVERY_MS = 50
-/** A command that takes no longer than this is not worth a word. */
-const SAY_AFTER_MS = 300
 /** A leader that lives answers a challenge within milliseconds. */
 const SAY_SILENT_AFTER_MS = 1_000
 /** Commands that lead for a moment, such as `servo rebuild`, are asked for a sign of life now and then: they may have been stopped. */
@@ -36,7 +33,7 @@ export async function takeLease(components: Components, name: string): Promise<H
         said = true
         note(`taking over from the command that leads this project (process ${leader.pid})`)
       }
-      await clock.sleep(LOOK_EVERY_MS)
+      await clock.sleep(LOOK_AT_LEASE_MS)
     }
   }
 }

@@ -38,25 +38,24 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
   refuseEmpty(projectDir)
   const components = await componentsOf(projectDir)
   const { leadBriefly } = await import('../server/leader/brief.ts')
-  let done: { value: T } | undefined
   const asked = await withLeader(
     components,
     (leader) => command(leader.api, true),
     async (lease, name) => {
       try {
-        done = { value: await leadBriefly(components, lease, name, (api) => command(api, false), warn) }
+        return await leadBriefly(components, lease, name, (api) => command(api, false), warn)
       } finally {
         await lease.release()
       }
     },
   )
-  return asked === undefined ? (done as { value: T }).value : asked.answer
+  return 'doneHere' in asked ? asked.doneHere : asked.answer
 }
 
 /** What the code says now; undefined, with a word about it, when it cannot be loaded. */
 async function codeOf(projectDir: string, components: LocalComponents): Promise<ProjectManifest | undefined> {
-  const { loadProject } = await import('../server/machine/load-project.ts')
-  const loaded = await loadProject(projectDir, components)
+  const { loadManifest } = await import('../server/machine/load-manifest.ts')
+  const loaded = await loadManifest(projectDir, components)
   if (loaded.ok) return loaded.manifest
   const [{ file, line, message } = { file: undefined, line: undefined, message: '' }] = loaded.problems
   const place = [file, line].filter((part) => part != null).join(':')

@@ -23,31 +23,31 @@ export class AssetsClient implements AssetsApi {
 
   async list({ select, limit, cursor }: PageQuery & { select: readonly string[] }): Promise<AssetPage> {
     const query = queryText({ select, limit: String(limit), cursor })
-    return (await this.#server.json('GET', `/assets${query}`)) as AssetPage
+    return await this.#server.json('GET', `/assets${query}`)
   }
 
   async get(assetKey: string): Promise<AssetDetail> {
-    return (await this.#server.json('GET', pathOf(assetKey))) as AssetDetail
+    return await this.#server.json('GET', pathOf(assetKey))
   }
 
   async graph(select: readonly string[]): Promise<GraphView> {
-    return (await this.#server.json('GET', `/assets/graph${queryText({ select })}`)) as GraphView
+    return await this.#server.json('GET', `/assets/graph${queryText({ select })}`)
   }
 
   async report(assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts> {
-    return (await this.#server.json('POST', `${pathOf(assetKey)}/materializations`, { body, user })) as AcceptedFacts
+    return await this.#server.json('POST', `${pathOf(assetKey)}/materializations`, { body, user })
   }
 
   async wipe(assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts> {
-    return (await this.#server.json('POST', `${pathOf(assetKey)}/wipe`, { body, user })) as AcceptedFacts
+    return await this.#server.json('POST', `${pathOf(assetKey)}/wipe`, { body, user })
   }
 
   async changeKeys(setName: string, body: KeysBody, user: string): Promise<AcceptedKeys> {
-    return (await this.#server.json('POST', keysPath(setName), { body, user })) as AcceptedKeys
+    return await this.#server.json('POST', keysPath(setName), { body, user })
   }
 
   async keys(setName: string, { limit, cursor }: PageQuery): Promise<KeyPage> {
-    return (await this.#server.json('GET', keysPath(setName) + queryText({ limit: String(limit), cursor }))) as KeyPage
+    return await this.#server.json('GET', keysPath(setName) + queryText({ limit: String(limit), cursor }))
   }
 }
 

@@ -7,8 +7,9 @@ import type {
   RunDetail,
   RunEvent,
   RunLogEntry,
+  RunQuery,
   RunsApi,
-  WireRow,
+  WireRun,
 } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
 import { AssetsClient } from './assets-client.ts'
@@ -26,12 +27,12 @@ export class ServoClient implements RunsApi {
   constructor(options: ClientOptions) {
     this.#server = new Connection(options)
     this.assets = new AssetsClient(this.#server)
-    this.statuses = statusClient((path) => this.#server.json('GET', path))
+    this.statuses = statusClient(this.#server)
     this.api = { runs: this, assets: this.assets, statuses: this.statuses }
   }
 
   async request(run: NewRunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
-    return (await this.#server.json('POST', '/runs', { body: run, user, traceparent })) as AcceptedRun
+    return await this.#server.json('POST', '/runs', { body: run, user, traceparent })
   }
 
   async cancel(
@@ -40,29 +41,29 @@ export class ServoClient implements RunsApi {
     reason: string | undefined,
   ): Promise<{ run_id: string; accepted_event_id: string }> {
     const body = reason === undefined ? {} : { reason }
-    return (await this.#server.json('POST', `/runs/${encodeURIComponent(runId)}/cancel`, { body, user })) as AcceptedRun
+    return await this.#server.json('POST', `/runs/${encodeURIComponent(runId)}/cancel`, { body, user })
   }
 
   async rerun(runId: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
-    return (await this.#server.json('POST', `/runs/${encodeURIComponent(runId)}/rerun`, {
+    return await this.#server.json('POST', `/runs/${encodeURIComponent(runId)}/rerun`, {
       body,
       user,
       traceparent,
-    })) as AcceptedRun
+    })
   }
 
-  async list({ limit, state }: { limit: number; state?: string | undefined }): Promise<readonly WireRow[]> {
+  async list({ limit, state }: RunQuery): Promise<readonly WireRun[]> {
     const query = queryText({ limit, state })
-    return ((await this.#server.json('GET', `/runs${query}`)) as { runs: WireRow[] }).runs
+    return (await this.#server.json<{ runs: WireRun[] }>('GET', `/runs${query}`)).runs
   }
 
   async get(runId: string): Promise<RunDetail> {
-    return (await this.#server.json('GET', `/runs/${encodeURIComponent(runId)}`)) as RunDetail
+    return await this.#server.json('GET', `/runs/${encodeURIComponent(runId)}`)
   }
 
   logs(runId: string, { task, attempt }: LogQuery): AsyncIterable<RunLogEntry> {
     const query = queryText({ task, attempt })
-    return this.#server.lines(`/runs/${encodeURIComponent(runId)}/logs${query}`) as AsyncIterable<RunLogEntry>
+    return this.#server.lines(`/runs/${encodeURIComponent(runId)}/logs${query}`)
   }
 
   /** True when the server of this name answers here. Nothing secret is sent: another program may have its port by now. */
@@ -76,6 +77,6 @@ export class ServoClient implements RunsApi {
   }
 
   follow(runId: string, signal: AbortSignal): AsyncIterable<RunEvent> {
-    return this.#server.lines(`/runs/${encodeURIComponent(runId)}/follow`, signal) as AsyncIterable<RunEvent>
+    return this.#server.lines(`/runs/${encodeURIComponent(runId)}/follow`, signal)
   }
 }

@@ -16,7 +16,7 @@ const kindOfStatus: Readonly<Record<number, ErrorKind>> = { 404: 'not_found', 40
 
 const TRY_AGAIN = 'The server goes on trying. Ask again in a moment; if it stays so, look at what it prints.'
 
-/** Whoever lives answers this at once, unless its machine is very busy. */
+/** A server that lives answers this at once, unless its machine is very busy. */
 const ALIVE_MS = 2_000
 /** Longer than a server waits for its storage, and than it takes to go through a million partitions. */
 const ANSWER_MS = 120_000
@@ -29,8 +29,10 @@ export class Connection {
     this.#options = options
   }
 
-  async json(method: string, path: string, options: Asked = {}): Promise<unknown> {
-    return await (await this.#fetch(method, path, { ...options, signal: AbortSignal.timeout(ANSWER_MS) })).json()
+  /** `T` is what the contract says of this route; the server is of our own kind, so its answers are not checked again. */
+  async json<T>(method: string, path: string, options: Asked = {}): Promise<T> {
+    const response = await this.#fetch(method, path, { ...options, signal: AbortSignal.timeout(ANSWER_MS) })
+    return (await response.json()) as T
   }
 
   async isThere(instance: string): Promise<boolean> {
@@ -42,7 +44,8 @@ export class Connection {
     }
   }
 
-  async *lines(path: string, signal?: AbortSignal): AsyncGenerator<unknown> {
+  /** One answer per line, as they come; `T` as for `json`. */
+  async *lines<T>(path: string, signal?: AbortSignal): AsyncGenerator<T> {
     const response = await this.#fetch('GET', path, signal === undefined ? {} : { signal })
     let rest = ''
     const decoder = new TextDecoder()
@@ -64,10 +67,12 @@ export class Connection {
     { body, user, traceparent, signal }: Asked & { signal?: AbortSignal },
   ): Promise<Response> {
     const { url, token } = this.#options
-    const headers: Record<string, string> = { authorization: `Bearer ${token}` }
-    if (body !== undefined) headers['content-type'] = 'application/json'
-    if (user !== undefined) headers['x-servo-user'] = user
-    if (traceparent !== undefined) headers['traceparent'] = traceparent
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(user !== undefined && { 'x-servo-user': user }),
+      ...(traceparent !== undefined && { traceparent }),
+    }
     const response = await fetch(`${url}/api/v1/orchestration${path}`, {
       method,
       headers,
@@ -75,9 +80,11 @@ export class Connection {
       ...(signal !== undefined && { signal }),
     }).catch((error: unknown) => {
       // `fetch` says only that it failed; what stopped it is the cause.
-      const why = messageOf((error as { cause?: unknown }).cause ?? '') || messageOf(error)
+      const cause = error instanceof Error ? error.cause : undefined
+      const why = messageOf(cause ?? '') || messageOf(error)
       const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
-      const code = (error as { cause?: NodeJS.ErrnoException }).cause?.code === 'ECONNREFUSED' ? 'not_reached' : 'no_answer'
+      const isRefused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED'
+      const code = isRefused ? 'not_reached' : 'no_answer'
       throw new ServoError('unavailable', code, `${url} does not answer: ${why}`, { hint, cause: error })
     })
     if (response.ok) return response

@@ -1,14 +1,15 @@
-import type { PartitionPage, PartitionSummary, StatusApi, Why } from '../api/status-contract.ts'
-import { queryText } from './connection.ts'
+import type { PartitionSummary, StatusApi } from '../api/status-contract.ts'
+import { type Connection, queryText } from './connection.ts'
 
 /** Asks a server about the status of partitions. */
-export function statusClient(get: (path: string) => Promise<unknown>): StatusApi {
+export function statusClient(server: Connection): StatusApi {
   return {
-    list: async (query) => (await get(`/partitions${queryText(query)}`)) as PartitionPage,
-    stale: async (query) => (await get(`/partitions/stale${queryText(query)}`)) as PartitionPage,
-    summaries: async (select) =>
-      ((await get(`/partitions/summary${queryText({ select })}`)) as { assets: PartitionSummary[] }).assets,
-    why: async (assetKey, partition) =>
-      (await get(`/assets/${encodeURIComponent(assetKey)}/why${queryText({ partition })}`)) as Why,
+    list: (query) => server.json('GET', `/partitions${queryText(query)}`),
+    stale: (query) => server.json('GET', `/partitions/stale${queryText(query)}`),
+    async summaries(select) {
+      const path = `/partitions/summary${queryText({ select })}`
+      return (await server.json<{ assets: PartitionSummary[] }>('GET', path)).assets
+    },
+    why: (assetKey, partition) => server.json('GET', `/assets/${encodeURIComponent(assetKey)}/why${queryText({ partition })}`),
   }
 }

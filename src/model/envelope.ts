@@ -51,7 +51,7 @@ export const envelopeSchema = z.object({
 
 export type Envelope = z.infer<typeof envelopeSchema>
 
-/** Whoever makes envelopes chooses these; the rest comes from the ledger or was checked with the payload. */
+/** The caller chooses these; the rest comes from the ledger or was checked with the payload. */
 export type FreeText = Pick<
   Envelope,
   'source' | 'correlation_id' | 'causation_id' | 'traceparent' | 'actor' | 'idempotency_key'

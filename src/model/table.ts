@@ -1,5 +1,5 @@
 import { assert } from '../lib/assert.ts'
-import { type Column, type Columns, type ColumnValues, col } from './column.ts'
+import { type Columns, type ColumnValues, col } from './column.ts'
 
 /**
  * How two versions of a cold row become one, as data, so that JavaScript and SQL can both carry it out. Each group is
@@ -62,8 +62,9 @@ export function defineTable<const C extends Columns>(spec: TableSpec<C>): Table<
   assert(NAME.test(spec.name), `table name ${spec.name} is not snake_case`)
   assert(spec.key.length >= 1 && spec.key.length <= 3, `${spec.name}: a key has one to three columns`)
   for (const name of Object.keys(spec.columns)) assert(NAME.test(name), `${spec.name}.${name} is not snake_case`)
+  const columns: Columns = spec.columns
   for (const name of spec.key) {
-    const column = spec.columns[name] as Column | undefined
+    const column = columns[name]
     assert(column !== undefined && !column.nullable, `${spec.name}: key column ${name} must exist and not be nullable`)
     assert(column.kind === 'string' || column.kind === 'int', `${spec.name}: key column ${name} must be text or int`)
   }

@@ -20,7 +20,7 @@ import type { Secrets } from '../ports/secrets.ts'
 import type { TaskQueue } from '../ports/task-queue.ts'
 import { type Sql, sqlOver } from './workspace/sql-rows.ts'
 
-/** Everything of the outside world that a server is made of. Whoever needs one of them takes it from here and from nowhere else. */
+/** Everything of the outside world that a server is made of. A part that needs one of them takes it from here and from nowhere else. */
 export interface Components {
   readonly scope: Scope
   readonly store: ObjectStore

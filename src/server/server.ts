@@ -2,19 +2,22 @@ import type { Hono } from 'hono'
 import { localApp } from '../api/app.ts'
 import { problemResponse } from '../api/problem.ts'
 import type { ProjectManifest } from '../contract/definition.ts'
-import { deposed } from '../engine/ledger/leading.ts'
+import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
+import { deposed, leads } from '../engine/ledger/leading.ts'
 import { ServoError } from '../lib/error.ts'
+import { newEvent } from '../model/event.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
 import { Feed } from './leader/feed.ts'
+import { endedAttempt, ForeignWorkers } from './leader/foreign-workers.ts'
 import { HeldWorkers } from './leader/held-workers.ts'
-import { leads } from './leader/leads.ts'
-import { Orchestrator, type OrchestratorOptions, type OrchestratorSettings } from './leader/orchestrator.ts'
+import { Orchestrator } from './leader/orchestrator.ts'
+import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
 import type { Post } from './leader/push.ts'
-import { endedAttempt, WorkerDoor } from './leader/worker-door.ts'
-import { declarations } from './workspace/declare.ts'
-import type { Knowledge } from './workspace/knowledge.ts'
+import type { OrchestratorSettings } from './leader/settings.ts'
+import { declaredParts } from './workspace/declare.ts'
+import { knowledgeOf } from './workspace/knowledge.ts'
 import { RunReader } from './workspace/run-reader.ts'
 import { type WorkspaceApi, workspaceApi } from './workspace/workspace.ts'
 
@@ -24,7 +27,7 @@ export interface ServerOptions
     'components' | 'lease' | 'instance' | 'workers' | 'compaction' | 'onTrouble' | 'onStopped'
   > {
   readonly secrets: WorkspaceSecrets
-  /** Somebody who stays wants to lead. Absent for a server that stays itself. */
+  /** A server that stays wants to lead. Absent for one that stays itself. */
   readonly onHandOver?: () => void
   /** How many attempts may run here at a time. */
   readonly concurrency: () => number
@@ -37,7 +40,7 @@ export interface ServerOptions
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 
 /**
- * Everything of a server but the machine it runs on: whoever leads, what answers questions and takes commands, and the routes for
+ * Everything of a server but the machine it runs on: the leader, what answers questions and takes commands, and the routes for
  * both. It opens no port, starts no process and sets no timer but by its clock, so a test can play it on virtual time.
  */
 export class Server {
@@ -47,7 +50,7 @@ export class Server {
   readonly #components: Components
   readonly #lease: HeldLease
   readonly #workers: HeldWorkers
-  readonly #door: WorkerDoor
+  readonly #foreignWorkers: ForeignWorkers
   readonly #app: Hono
   #answering = 0
   #isLeaving = false
@@ -57,7 +60,6 @@ export class Server {
     orchestrator: Orchestrator
     feed: Feed
     workers: HeldWorkers
-    reader: RunReader
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -66,18 +68,18 @@ export class Server {
     this.orchestrator = parts.orchestrator
     this.feed = parts.feed
     const { logs, foreign } = parts.orchestrator
-    this.api = workspaceApi(knownTo(parts.orchestrator, components), {
+    this.api = workspaceApi(knowledgeOf(components, parts.orchestrator), {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
     })
-    this.#door = new WorkerDoor({ foreign, secrets, scope: components.scope, clock: components.clock })
+    this.#foreignWorkers = new ForeignWorkers({ foreign, secrets, scope: components.scope, clock: components.clock })
     this.#app = localApp({
       ...this.api,
       token: secrets.api_token,
       instance,
       hosts: LOOPBACK,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
-      workers: this.#door.routes,
+      workers: this.#foreignWorkers.routes,
     })
   }
 
@@ -98,7 +100,7 @@ export class Server {
       onOpened: (rows) => feed.opened(rows),
       foreign: { history: (attempt) => endedAttempt(reader, attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers, reader })
+    return new Server({ options, orchestrator, feed, workers })
   }
 
   /** Answers a request. A process that no longer leads answers nobody, whatever it has worked out meanwhile. */
@@ -107,7 +109,7 @@ export class Server {
     this.#answering += 1
     try {
       const answer = await this.#app.fetch(request, env as object)
-      // Memory is ahead of the ledger. Whoever told something waited for it already; whoever asks waits for what they are shown.
+      // Memory is ahead of the ledger. A command has waited for what it told; a question waits for what it is shown.
       if (request.method === 'GET' && new URL(request.url).pathname.startsWith('/api/')) await this.orchestrator.durable()
       return (await leads(this.#lease)) ? answer : problemResponse(deposed())
     } catch (error) {
@@ -124,21 +126,21 @@ export class Server {
     for (const began = clock.monotonic(); this.#answering > 0 && clock.monotonic() - began < graceMs; ) await clock.sleep(5)
   }
 
-  /** Workers that are not ours, and whoever they answer to, find this server here from now on. */
+  /** Workers that are not ours find this server here from now on. */
   reachableAt(url: string): void {
-    this.#door.open(url)
+    this.#foreignWorkers.reachableAt(url)
   }
 
   /** Writes down what changed in the graph, and begins to run it. Returns how many assets changed. */
   async define(manifest: ProjectManifest): Promise<number> {
-    const events = declarations(this.orchestrator.readable.state, manifest, this.#components.ulid)
-    if (events.length > 0) await this.orchestrator.submit(events)
+    const parts = declaredParts(this.orchestrator.readable.state, manifest, this.#components.ulid)
+    if (parts.length > 0) await this.orchestrator.submit(parts.map((part) => newEvent(AssetsDefined, part)))
     this.#workers.release()
-    this.#door.tell(manifest.queues)
-    return events.reduce((sum, { payload }) => sum + (payload as { assets: readonly unknown[] }).assets.length, 0)
+    this.#foreignWorkers.useQueues(manifest.queues)
+    return parts.reduce((sum, { assets }) => sum + assets.length, 0)
   }
 
-  /** Stops: nothing begins any more, and everything accepted is durable. Workers are ended by whoever owns them. */
+  /** Stops: nothing begins any more, and everything accepted is durable. The owner of the workers ends them. */
   close(): Promise<void> {
     return this.orchestrator.close()
   }
@@ -146,19 +148,3 @@ export class Server {
 
 const leaving = (): ServoError =>
   new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Nothing was done. Try again.' })
-
-/** What the process that folds knows. */
-export function knownTo(orchestrator: Orchestrator, components: Components): Knowledge {
-  const { scope, store, sql, clock, ulid } = components
-  return {
-    scope,
-    store,
-    sql,
-    graph: orchestrator.graph,
-    rows: () => orchestrator.readable.state,
-    coldRows: (table) => orchestrator.readable.coldRows(table),
-    now: () => clock.now(),
-    mintId: ulid,
-    submit: (events) => orchestrator.submit(events),
-  }
-}

@@ -1,6 +1,6 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../contract/dispatch.ts'
 import type { AlarmClock } from '../ports/clock.ts'
-import type { RunOptions, Workers } from '../server/leader/workers.ts'
+import type { LocalAttemptOptions, Workers } from '../server/leader/workers.ts'
 
 export interface Scripted {
   /** How long the attempt takes. */
@@ -34,7 +34,7 @@ export class ScriptedWorkers implements Workers {
     this.#size = size
   }
 
-  run(envelope: DispatchEnvelope, { onStart }: RunOptions): Promise<AttemptResultInput> {
+  run(envelope: DispatchEnvelope, { onStart }: LocalAttemptOptions): Promise<AttemptResultInput> {
     return new Promise((resolve) => {
       const end = (result: AttemptResultInput): void => {
         this.#waiting.delete(envelope.attempt_id)

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { type ProcessStat, processStat } from '../lib/process-stat.ts'
 
 /**
  * Signals every process of a group. The leader of a worker's group is the worker itself, whose number the group bears for as
@@ -26,26 +27,18 @@ function fromProc(leader: number, marked: string | undefined): number[] {
   const members: number[] = []
   const isMarked = (pid: number): boolean => marked !== undefined && readIfThere(`/proc/${pid}/environ`).includes(marked)
   // What the leader started began after it did: only few processes are asked for their environment.
-  const since = Number(statOf(leader)[BEGAN_AT])
+  const since = Number(statOf(leader)?.beganAt)
   for (const name of readdirSync('/proc')) {
     const pid = Number(name)
     if (!Number.isInteger(pid)) continue
     const stat = statOf(pid)
-    const [state, , group] = stat
-    if (state === undefined || state === 'Z') continue
-    if (Number(group) === leader || (Number(stat[BEGAN_AT]) >= since && isMarked(pid))) members.push(pid)
+    if (stat === undefined || stat.state === 'Z') continue
+    if (stat.group === leader || (Number(stat.beganAt) >= since && isMarked(pid))) members.push(pid)
   }
   return members
 }
 
-const BEGAN_AT = 19
-
-/** State, parent, group and so on of a process; nothing when it is gone. */
-function statOf(pid: number): string[] {
-  const stat = readIfThere(`/proc/${pid}/stat`)
-  // The second field is the program's name in brackets, which may hold anything, brackets and blanks included.
-  return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ', BEGAN_AT + 1)
-}
+const statOf = (pid: number): ProcessStat | undefined => processStat(readIfThere(`/proc/${pid}/stat`))
 
 function readIfThere(file: string): string {
   try {

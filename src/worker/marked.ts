@@ -19,7 +19,8 @@ export interface Marked {
  * meanwhile is found by the next. Without /proc, and for processes that wiped their environment or belong to others, it
  * finds nothing.
  *
- * It needs nothing but itself, because the watchdog runs the text of it in a thread without modules.
+ * It needs nothing but itself, because the watchdog runs the text of it in a thread without modules: hence a reading of
+ * /proc/{pid}/stat of its own, beside lib/process-stat.ts.
  */
 export function endMarked(name: string, { prefix, unless, except = [] }: Marked): number[] {
   const { readdirSync, readFileSync } = process.getBuiltinModule('node:fs')

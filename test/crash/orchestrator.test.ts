@@ -4,7 +4,6 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
-import type { WireRow } from '../../src/api/run-contract.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { verify } from '../../src/engine/check/verify.ts'
 import { Paths } from '../../src/engine/paths.ts'
@@ -91,28 +90,26 @@ describe('a run whose processes are killed at any moment', { timeout: 120_000 + 
     const { runs } = await readWorkspace(components)
     const [listed] = await runs.list({ limit: 5 })
     const { run, tasks, attempts } = await runs.get(String(listed?.['run_id']))
-    const failed = attempts.filter(
-      ({ task_key }) => tasks.find((task) => task['task_key'] === task_key)?.['state'] === 'FAILED',
-    )
+    const failed = attempts.filter(({ task_key }) => tasks.find((task) => task.task_key === task_key)?.state === 'FAILED')
     expect(failed).toEqual([])
     expect(child.exitCode, errors.join('')).toBe(0)
     expect(run).toMatchObject({ state: 'SUCCEEDED', tasks_total: project.tasks, tasks_succeeded: project.tasks })
     const counts = expectedCounts(project)
     for (const task of tasks) {
-      const own = attempts.filter((attempt) => attempt['task_key'] === task['task_key'])
-      const key = String(task['task_key'])
+      const own = attempts.filter((attempt) => attempt.task_key === task.task_key)
+      const key = task.task_key
       expect(
-        own.map((attempt) => attempt['attempt']).sort((a, b) => Number(a) - Number(b)),
+        own.map((attempt) => attempt.attempt).sort((a, b) => a - b),
         key,
       ).toEqual(own.map((_, i) => i + 1))
-      const succeeded = own.filter((attempt) => attempt['outcome'] === 'SUCCEEDED')
+      const succeeded = own.filter((attempt) => attempt.outcome === 'SUCCEEDED')
       expect(succeeded, key).toHaveLength(1)
-      expect(succeeded[0]?.['attempt'], key).toBe(task['attempt'])
-      expect(succeeded[0]?.['materialization_id'], key).toBe(task['materialization_id'])
-      const { path: file } = (succeeded[0] as WireRow)['output'] as { path: string }
+      expect(succeeded[0]?.attempt, key).toBe(task.attempt)
+      expect(succeeded[0]?.materialization_id, key).toBe(task.materialization_id)
+      const { path: file } = (succeeded[0]?.output ?? {}) as { path?: string }
       const bytes = await store.get(`${new Paths(scope).root}${file}`)
       const value = JSON.parse(new TextDecoder().decode(bytes)) as { attempt: number; count: number }
-      expect(value, key).toEqual({ attempt: task['attempt'], count: counts[Number(key.slice(2))] })
+      expect(value, key).toEqual({ attempt: task.attempt, count: counts[Number(key.slice(2))] })
     }
     const { problems } = await verify({ store, scope, registry: orchestration, scratch: memoryStore() })
     expect(problems).toEqual([])

@@ -18,7 +18,10 @@ function lease() {
   const it = {
     isHeld: true,
     isLost: false,
-    confirm: async () => !it.isLost,
+    confirm: async () => {
+      it.isHeld = !it.isLost
+      return it.isHeld
+    },
     lose: () => Object.assign(it, { isHeld: false, isLost: true }),
   }
   return it

@@ -24,8 +24,7 @@ import { timerSlot, timerSubject, timers } from '../../src/domain/timers/timers.
 import { sha256Bytes } from '../../src/lib/hash.ts'
 import type { EventDefinition } from '../../src/model/event.ts'
 import { rangeKey, writeKey } from '../../src/partitions/key.ts'
-import { knownTo } from '../../src/server/server.ts'
-import { RunReader } from '../../src/server/workspace/run-reader.ts'
+import { knowledgeOf } from '../../src/server/workspace/knowledge.ts'
 import { Runs } from '../../src/server/workspace/runs.ts'
 import { RunStory, Story } from '../../src/testing/histories/story.ts'
 import { World } from '../server/world.ts'
@@ -165,14 +164,12 @@ describe('what is on record keeps its name', () => {
   test('run keys of what people ask for say who asked', async () => {
     const world = await World.open()
     await world.define({ a: [] })
-    const known = knownTo(world.orchestrator, world.components)
-    const reader = new RunReader(() => known.rows(), known.sql)
-    const scope = { tenant_id: 'acme', workspace_id: 'analytics' }
-    const asked = new Runs({ known, reader, scope, secret: () => secret, mintId: () => '01K00000000000000000000000' })
-    const named = await asked.request({ selection: ['*'], key: 'nightly', user: 'ada' })
-    const unnamed = await asked.request({ selection: ['*'], user: 'ada' })
+    const components = { ...world.components, ulid: () => '01K00000000000000000000000' }
+    const asked = new Runs(knowledgeOf(components, world.orchestrator), { runIds: () => secret })
+    const named = await asked.request({ selection: ['*'], key: 'nightly' }, 'ada')
+    const unnamed = await asked.request({ selection: ['*'] }, 'ada')
     await world.clock.advance(1_000)
-    const again = await asked.rerun(named.run_id, { mode: 'all', key: 'again', user: 'ada' })
+    const again = await asked.rerun(named.run_id, { mode: 'all', key: 'again' }, 'ada')
     const keys = [named, unnamed, again].map(({ run_id }) => [run_id, world.run(run_id)?.run_key])
     expect(keys).toEqual([
       [golden.ids['run of a key that a person chose'], 'user:nightly'],

@@ -4,8 +4,8 @@ import type { AssetDefinitionInput } from '../../src/contract/definition.ts'
 import { dynamicPartitions } from '../../src/domain/partitions/dynamic-partitions.table.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { SECOND_MS, toIso } from '../../src/lib/time.ts'
-import { knownTo } from '../../src/server/server.ts'
-import { assetsApi } from '../../src/server/workspace/assets-api.ts'
+import { Assets } from '../../src/server/workspace/assets.ts'
+import { knowledgeOf } from '../../src/server/workspace/knowledge.ts'
 import { World, type WorldOptions } from './world.ts'
 
 const source = { kind: 'source', io: 'parquet' } as const
@@ -33,7 +33,7 @@ async function opened(given: WorldOptions = {}, graph = GRAPH) {
   // No published tables to ask: everything these tests look for is in memory.
   const components = { ...world.components, ulid: () => `minted-${ids++}` }
   const call = async (method: string, path: string, body?: unknown) => {
-    const app = assetRoutes(assetsApi(knownTo(world.orchestrator, components)), () => 'ada')
+    const app = assetRoutes(new Assets(knowledgeOf(components, world.orchestrator)), () => 'ada')
     const response = await app.request(`/api/v1/orchestration${path}`, {
       method,
       ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),

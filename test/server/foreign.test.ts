@@ -193,7 +193,8 @@ describe('a result', () => {
   })
 
   test('of a run that is history is compared with what history says', async () => {
-    const history = { outcome: 'SUCCEEDED', materialization_id: 'm1', error_message: null }
+    const nothingElse = { error_category: null, error_message: null, code_version: null, output: null, metrics: null }
+    const history = { ...nothingElse, outcome: 'SUCCEEDED' as const, materialization_id: 'm1' }
     const { world, remote } = await elsewhere({
       options: { foreign: { history: async () => history }, compaction: { limits: { max_age_ms: 1_000 } } },
     })

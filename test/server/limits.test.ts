@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
-import type { OrchestratorSettings } from '../../src/server/leader/orchestrator.ts'
+import type { OrchestratorSettings } from '../../src/server/leader/settings.ts'
 import { Remote } from './remote.ts'
 import { type Graph, World, type WorldOptions } from './world.ts'
 

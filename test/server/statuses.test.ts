@@ -24,6 +24,7 @@ import { type NewEvent, newEvent } from '../../src/model/event.ts'
 import { partitionDefinition } from '../../src/partitions/definition.ts'
 import { partitionSet } from '../../src/partitions/partition-set.ts'
 import { CurrentGraph } from '../../src/server/leader/current-graph.ts'
+import { coldRowsOf } from '../../src/server/workspace/knowledge.ts'
 import { Statuses } from '../../src/server/workspace/status/statuses.ts'
 
 const seed = Number(process.env['SEED'] ?? Date.now())
@@ -47,7 +48,7 @@ async function workspace() {
         return graph.get()
       },
       partitions: () => graph.partitions(),
-      rows,
+      rows: () => coldRowsOf({ coldRows: rows }, partitionStatus),
       now: clock.now,
       keysOf: (key) => keysOfAsset(state(), key),
       recorded: (key) => state().hot(assetDefinitions).get(key),

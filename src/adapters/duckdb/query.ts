@@ -1,4 +1,4 @@
-import { type DuckDBConnection, DuckDBInstance, type DuckDBType } from '@duckdb/node-api'
+import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/duckdb.ts'
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { inspectStatement } from './statement.ts'
 import { type Plain, plain } from './values.ts'
@@ -25,35 +25,22 @@ export interface QueryResult {
   rows(): AsyncGenerator<Plain[][]>
 }
 
-/** Nothing is fetched from the network, and nothing is written: no extensions, no secrets, no spilling into the folder we stand in. */
-const SETTINGS = {
-  autoinstall_known_extensions: 'false',
-  autoload_known_extensions: 'false',
-  allow_community_extensions: 'false',
-  allow_persistent_secrets: 'false',
-  temp_directory: '',
-}
-
-/** A view names its files several times; without the cache each mention reads every footer again. */
-const SESSION = ["SET TimeZone = 'UTC'", 'SET parquet_metadata_cache = true']
+/** Nothing is written either: DuckDB would spill into the folder we stand in. */
+const SETTINGS = { ...OFFLINE, temp_directory: '' }
 
 /**
  * Runs one query over some tables in a database of its own, in memory. The query can read the files of the tables it
  * names and nothing else, and write nothing. Only those tables are opened: each costs a look into every file it has.
  */
 export async function query(sql: string, source: TableSource): Promise<QueryResult> {
-  const instance = await DuckDBInstance.create(':memory:', SETTINGS)
-  const connection = await instance.connect()
-  const close = (): void => {
-    connection.closeSync()
-    instance.closeSync()
-  }
+  const { connection, close } = await openDuckDb(SETTINGS)
   try {
-    for (const setting of SESSION) await connection.run(setting)
+    // A view names its files several times; without the cache each mention reads every footer again.
+    await connection.run('SET parquet_metadata_cache = true')
     const { names, wantsCatalog } = await inspectStatement(connection, sql)
     const tables = await source.open(wantsCatalog ? source.names : source.names.filter((name) => names.has(name)))
     for (const table of tables) await connection.run(`CREATE VIEW "${table.name}" AS ${table.sql}`)
-    await lock(
+    await lockDuckDb(
       connection,
       [...new Set(tables.flatMap((table) => table.files))].flatMap((file) => [file, source.spell(file)]),
     )
@@ -63,8 +50,7 @@ export async function query(sql: string, source: TableSource): Promise<QueryResu
       columns: result.deduplicatedColumnNames().map((name, i) => ({ name, type: types[i]?.alias ?? String(types[i]) })),
       async *rows() {
         try {
-          for await (const rows of result.yieldRows())
-            yield rows.map((row) => row.map((value, i) => plain(value, types[i] as DuckDBType)))
+          for await (const rows of result.yieldRows()) yield rows.map((row) => row.map((value, i) => plain(value, types[i])))
         } catch (error) {
           throw explained(error, source)
         } finally {
@@ -77,15 +63,6 @@ export async function query(sql: string, source: TableSource): Promise<QueryResu
     throw explained(error, source)
   }
 }
-
-/** From here on nothing but these files can be opened, and no setting can be changed back. */
-async function lock(connection: DuckDBConnection, files: readonly string[]): Promise<void> {
-  await connection.run(`SET allowed_paths = [${files.map(quoted).join(', ')}]`)
-  await connection.run('SET enable_external_access = false')
-  await connection.run('SET lock_configuration = true')
-}
-
-const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 const REPAIR = 'Run `servo verify` to see what is damaged, then `servo rebuild`.'
 

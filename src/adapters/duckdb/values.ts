@@ -18,7 +18,8 @@ export type Plain = null | boolean | number | string | Plain[] | { [key: string]
 
 /**
  * A value of DuckDB as plain data. Nothing is lost: whole numbers that JavaScript cannot hold and decimals that are not
- * exact become text, moments ISO 8601, maps with text keys and structs objects, and JSON what it says.
+ * exact become text, moments ISO 8601, maps with text keys and structs objects, and JSON what it says. The values that assets
+ * get are another matter: they are JavaScript's own (src/sdk/attempt/duckdb-values.ts).
  */
 export function plain(value: DuckDBValue, type?: DuckDBType): Plain {
   if (typeof value === 'string') return type?.alias === 'JSON' ? parsed(value) : value

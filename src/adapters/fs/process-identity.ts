@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { type ProcessStat, processStat } from '../../lib/process-stat.ts'
 
 /** What tells a process from every other that ever had its number, on this machine or another one. Null is what a system does not tell. */
 export interface ProcessIdentity {
@@ -17,7 +18,7 @@ export interface ProcessIdentity {
 export function ownIdentity(): ProcessIdentity {
   return {
     pid: process.pid,
-    since: startOf(process.pid)?.since ?? null,
+    since: statOf(process.pid)?.beganAt ?? null,
     boot_id: textOf('/proc/sys/kernel/random/boot_id'),
     pid_namespace: namespaceOf(),
     machine_id: textOf('/etc/machine-id'),
@@ -25,7 +26,7 @@ export function ownIdentity(): ProcessIdentity {
   }
 }
 
-/** The namespace in which a machine starts has the same name everywhere: whoever is in it is in no container. */
+/** The namespace in which a machine starts has the same name everywhere: a process in it is in no container. */
 const OUTSIDE_CONTAINERS = 'pid:[4026531836]'
 
 /** True only if the process cannot be running any more. Everything that cannot be known is false. */
@@ -44,10 +45,11 @@ export function isProvenDead(other: ProcessIdentity, own: ProcessIdentity): bool
 
 function isGone({ pid, since }: ProcessIdentity): boolean {
   if (!exists(pid)) return true
-  const start = startOf(pid)
-  // What exists and cannot be read belongs to somebody else, on a system that hides it.
-  if (start === undefined) return false
-  return start.hasEnded || start.since !== since
+  const stat = statOf(pid)
+  // What exists and cannot be read belongs to another user, on a system that hides it.
+  if (stat === undefined) return false
+  // A process that has ended is listed for as long as its parent has not asked how: in containers often for ever.
+  return stat.state === 'Z' || stat.state === 'X' || stat.beganAt !== since
 }
 
 function exists(pid: number): boolean {
@@ -59,16 +61,7 @@ function exists(pid: number): boolean {
   }
 }
 
-/**
- * The third and the 22nd field of the process's line in /proc. A process that has ended is listed for as long as whoever
- * started it has not asked how: in containers often for ever.
- */
-function startOf(pid: number): { since: string | null; hasEnded: boolean } | undefined {
-  const stat = textOf(`/proc/${pid}/stat`)
-  if (stat === null) return undefined
-  const [state = '', ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return { since: fields[18] ?? null, hasEnded: state === 'Z' || state === 'X' }
-}
+const statOf = (pid: number): ProcessStat | undefined => processStat(textOf(`/proc/${pid}/stat`) ?? undefined)
 
 function namespaceOf(): string | null {
   try {

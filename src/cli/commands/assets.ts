@@ -4,6 +4,7 @@ import { aligned, type Cell } from '../columns.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { partitionsText, shownAsset } from '../show-asset.ts'
+import { firstLine } from '../show-run.ts'
 import { ask } from '../workspace.ts'
 
 /** As many as are asked for at a time. */
@@ -44,8 +45,6 @@ function listed(asset: AssetSummary): Cell[] {
     { text: printable(firstLine(asset.description ?? '')), paint: colours.dim },
   ]
 }
-
-const firstLine = (text: string): string => text.split('\n', 1)[0] as string
 
 /** Less than this of a description says nothing: then the terminal may fold the line. */
 const LEAST = 20

@@ -22,7 +22,7 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   const voice = flags.json ? jsonLines : screen
   const began = performance.now()
   const stopped = Promise.withResolvers<unknown>()
-  // Heard from the beginning: whoever changes their mind while it starts leaves nothing behind either.
+  // Heard from the beginning: a start that is interrupted leaves nothing behind either.
   const signalled = nextSignal()
   const starting = startServer(projectDir, flags, voice, stopped.resolve)
   const started = await Promise.race([starting, signalled])
@@ -34,7 +34,7 @@ export async function devCommand(flags: DevFlags): Promise<void> {
     process.exit()
   }
   const { server, loaded } = started
-  voice.ready(server.url as string, loaded, performance.now() - began)
+  voice.ready(server.url, loaded, performance.now() - began)
   server.feed.listen(voice.changed)
   if (loaded.ok && flags.run !== undefined) await server.api.runs.request({ selection: flags.run }, currentUser()).catch(fail)
 

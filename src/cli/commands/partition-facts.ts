@@ -1,4 +1,4 @@
-import type { AcceptedFacts, PartitionSummary } from '../../api/asset-contract.ts'
+import type { AcceptedFacts, PartitionExtent } from '../../api/asset-contract.ts'
 import { confirmed, refuseUnattended } from '../confirm.ts'
 import { labelsFlag, momentFlag } from '../flags.ts'
 import { print, printable, printJson } from '../output.ts'
@@ -39,7 +39,7 @@ export interface WipeFlags extends FactFlags {
   yes?: boolean
 }
 
-/** What was made counts as never made from now on. Somebody has to say so twice. */
+/** What was made counts as never made from now on. A person has to say so twice. */
 export async function wipePartitions(assetKey: string, flags: WipeFlags): Promise<void> {
   const terminal = { input: process.stdin, output: process.stderr }
   if (!flags.yes) refuseUnattended(terminal)
@@ -68,7 +68,7 @@ const told = ({ asset_key, partitions, created, request_id }: AcceptedFacts, don
     created ? `${partitionsOf(asset_key, partitions)}: ${done}` : `nothing changed: the request ${request_id} was made before`,
   )
 
-function partitionsOf(assetKey: string, { count, first, last }: PartitionSummary): string {
+function partitionsOf(assetKey: string, { count, first, last }: PartitionExtent): string {
   if (!first) return assetKey
   return count === 1 ? `${assetKey}[${first}]` : `${count} partitions of ${assetKey} (${first} to ${last})`
 }

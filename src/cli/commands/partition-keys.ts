@@ -9,7 +9,7 @@ export interface KeyFlags extends ProjectFlags {
 }
 
 /** Adds keys to a dynamic set, or takes them away. */
-export async function changeKeys(
+export async function changeSetKeys(
   change: 'add' | 'remove',
   setName: string,
   keys: readonly string[],

@@ -1,11 +1,11 @@
-import type { AcceptedRun, RunEvent, RunsApi, WireRow } from '../../api/run-contract.ts'
+import type { AcceptedRun, RunEvent, RunsApi, WireRun } from '../../api/run-contract.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import type { LocalComponents } from '../../server/components.ts'
 import type { Orchestrator } from '../../server/leader/orchestrator.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
-import { followRun, type Heard } from '../follow-run.ts'
+import { followWithLogs, type Heard } from '../follow-with-logs.ts'
 import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
@@ -28,7 +28,7 @@ export interface RunFlags extends RequestFlags {
 }
 
 /** Asks the leader for a run; without one, runs it here and stays until it is over. */
-export async function runCommand(selection: string[], flags: RunFlags): Promise<void> {
+export async function runAssets(selection: string[], flags: RunFlags): Promise<void> {
   const body = {
     selection,
     ...(flags.partition !== undefined && { partitions: flags.partition }),
@@ -60,7 +60,7 @@ export async function requestRun(
       },
       { isRepeatable: true },
     )
-    if (accepted !== undefined) {
+    if ('leader' in accepted) {
       const { leader, answer } = accepted
       if (flags.wait || shown !== undefined)
         await watchRun(components, leader, shown ?? new ShownRun(answer.run_id, flags), flags)
@@ -115,7 +115,7 @@ async function watchRun(components: LocalComponents, first: RunsApi, shown: Show
   }
 }
 
-/** How long attempts under way may take when somebody else wants to lead. What takes longer is run again by the other. */
+/** How long attempts under way may take when a server wants to lead. What takes longer is run again by that server. */
 const HAND_OVER_GRACE_MS = 30_000
 
 type Here = Pick<LocalServerOptions, 'projectDir' | 'components' | 'lease' | 'instance' | 'concurrency'>
@@ -185,7 +185,8 @@ async function finishOthers(orchestrator: Orchestrator, ends: readonly Promise<v
   }
 }
 
-const runsText = (ids: readonly string[]): string => (ids.length === 1 ? `${shortId(ids[0])} is` : `${ids.length} runs are`)
+const runsText = ([first = '', ...more]: readonly string[]): string =>
+  more.length === 0 ? `${shortId(first)} is` : `${more.length + 1} runs are`
 
 function unlessDeposed(error: unknown): void {
   if (!isServoError(error, 'conflict') || error.code !== 'deposed') throw error
@@ -208,9 +209,9 @@ function cancelOnSignal(runs: RunsApi, runId: string): () => void {
   }
 }
 
-/** A run as it is shown on this terminal: each piece of news once, whoever tells it. */
+/** A run as it is shown on this terminal: each piece of news once, whichever server tells it. */
 class ShownRun {
-  last: WireRow | undefined
+  last: WireRun | undefined
   readonly runId: string
   readonly #flags: WatchFlags
   readonly #printer = new RunPrinter()
@@ -223,12 +224,12 @@ class ShownRun {
   }
 
   get isOver(): boolean {
-    return this.last !== undefined && this.last['finished_at'] !== null
+    return this.last !== undefined && this.last.finished_at !== null
   }
 
   async follow(runs: RunsApi, signal: AbortSignal): Promise<void> {
     const isQuiet = this.#flags.quiet || this.#flags.json
-    const events = isQuiet ? runs.follow(this.runId, signal) : followRun(runs, this.runId, signal, {}, this.#heard)
+    const events = isQuiet ? runs.follow(this.runId, signal) : followWithLogs(runs, this.runId, signal, {}, this.#heard)
     for await (const event of events) this.#show(event)
   }
 
@@ -252,11 +253,11 @@ class ShownRun {
     const { json } = this.#flags
     if (json) printJson(run)
     else print(summary(run))
-    if (run['state'] === 'SUCCEEDED') return
+    if (run.state === 'SUCCEEDED') return
     process.exitCode = 1
     if (json) return
     const id = shortId(this.runId)
-    if (run['state'] === 'FAILED' && Number(run['tasks_failed']) > 0)
+    if (run.state === 'FAILED' && run.tasks_failed > 0)
       print(colours.dim(`  what was printed: servo runs logs ${id}\n  run the rest:     servo runs rerun ${id}`))
   }
 
@@ -266,8 +267,7 @@ class ShownRun {
       if (!json && (event.type === 'task' || !quiet)) this.#printer.show(event)
       return
     }
-    if (this.last === undefined && !json)
-      print(`${colours.bold(shortId(this.runId))}  ${tasksText(Number(event.run['tasks_total']))}`)
+    if (this.last === undefined && !json) print(`${colours.bold(shortId(this.runId))}  ${tasksText(event.run.tasks_total)}`)
     this.last = event.run
   }
 }

@@ -1,8 +1,8 @@
-import type { LogQuery, RunLogEntry, RunsApi, WireRow } from '../../api/run-contract.ts'
+import type { LogQuery, RunLogEntry, RunsApi, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
 import { ServoError } from '../../lib/error.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
-import { followRun } from '../follow-run.ts'
+import { followWithLogs } from '../follow-with-logs.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
@@ -19,7 +19,7 @@ export async function listRuns(flags: ProjectFlags & { limit: string; state?: st
 }
 
 /** Without a server nothing goes on, which no state of a run says. */
-function sayWaiting(found: readonly WireRow[], isLive: boolean): readonly WireRow[] {
+function sayWaiting(found: readonly WireRun[], isLive: boolean): readonly WireRun[] {
   if (!isLive && found.some(({ finished_at }) => finished_at === null))
     note('no server is running: what has not ended goes on when one is started (servo dev)')
   return found
@@ -32,13 +32,13 @@ const LIST_HEAD: readonly Cell[] = ['run', 'state', 'requested', 'tasks', 'took'
 }))
 const MAX_SELECTION = 60
 
-function listed(run: WireRow): Cell[] {
-  const selection = (run['asset_selection'] as string[]).join(' ')
+function listed(run: WireRun): Cell[] {
+  const selection = run.asset_selection.join(' ')
   return [
-    { text: shortId(run['run_id']) },
-    stateCell(run['state']),
-    { text: localTime(run['requested_at']) },
-    { text: `${run['tasks_succeeded']}/${run['tasks_total']}`, right: true },
+    { text: shortId(run.run_id) },
+    stateCell(run.state),
+    { text: localTime(run.requested_at) },
+    { text: `${run.tasks_succeeded}/${run.tasks_total}`, right: true },
     runTimeCell(run),
     { text: printable(selection.length > MAX_SELECTION ? `${selection.slice(0, MAX_SELECTION)}…` : selection) },
   ]
@@ -57,21 +57,21 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
   const { run, tasks, attempts } = detail
   print(summary(run))
   const about: Cell[][] = [
-    [{ text: 'id' }, { text: String(run['run_id']) }],
-    [{ text: 'selection' }, { text: printable((run['asset_selection'] as string[]).join(' ')) }],
-    [{ text: 'requested' }, { text: `${localTime(run['requested_at'])} (${run['trigger_type']})` }],
+    [{ text: 'id' }, { text: run.run_id }],
+    [{ text: 'selection' }, { text: printable(run.asset_selection.join(' ')) }],
+    [{ text: 'requested' }, { text: `${localTime(run.requested_at)} (${run.trigger_type})` }],
   ]
-  const labels = Object.entries((run['labels'] ?? {}) as Record<string, string>).map(([name, value]) => `${name}=${value}`)
+  const labels = Object.entries(run.labels).map(([name, value]) => `${name}=${value}`)
   if (labels.length > 0) about.push([{ text: 'labels' }, { text: printable(labels.join(' ')) }])
   for (const text of aligned(about)) print(colours.dim(`  ${text}`))
-  const last = new Map(attempts.map((attempt) => [attempt['task_key'], attempt]))
-  for (const text of aligned(tasks.map((task) => shownTask(task, last.get(task['task_key']))))) print(`  ${text}`)
+  const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
+  for (const text of aligned(tasks.map((task) => shownTask(task, last.get(task.task_key))))) print(`  ${text}`)
 }
 
-const shownTask = (task: WireRow, attempt: WireRow | undefined): Cell[] => [
-  stateCell(task['state']),
-  timeCell(attempt?.['started_at'], attempt?.['finished_at']),
-  { text: printable(String(task['task_key'])) },
+const shownTask = (task: WireTask, attempt: WireAttempt | undefined): Cell[] => [
+  stateCell(task.state),
+  timeCell(attempt?.started_at, attempt?.finished_at),
+  { text: printable(task.task_key) },
   notesCell(task),
 ]
 
@@ -114,7 +114,7 @@ export async function showLogs(runId: string, flags: LogFlags): Promise<void> {
   await ask(flags, async ({ runs }, isLive) => {
     if (flags.follow && isLive) return await followLogs(runs, runId, query, flags)
     for await (const entry of runs.logs(runId, query)) printEntry(entry, flags)
-    if (flags.follow && (await runs.get(runId)).run['finished_at'] === null) throw nobodyRunsIt(runId)
+    if (flags.follow && (await runs.get(runId)).run.finished_at === null) throw nobodyRunsIt(runId)
   })
 }
 
@@ -132,7 +132,7 @@ const nobodyRunsIt = (runId: string): ServoError =>
 async function followLogs(service: RunsApi, runId: string, query: LogQuery, flags: LogFlags): Promise<void> {
   const leave = new AbortController()
   process.once('SIGINT', () => leave.abort())
-  for await (const event of followRun(service, runId, leave.signal, query)) {
+  for await (const event of followWithLogs(service, runId, leave.signal, query)) {
     if (event.type !== 'log') continue
     const { task_key, attempt } = event
     for (const entry of event.entries) printEntry({ ...entry, task_key, attempt }, flags)

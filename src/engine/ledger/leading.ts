@@ -5,9 +5,18 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 /** What a leader asks before it acts. */
 export type Leading = Pick<HeldLease, 'isHeld' | 'confirm'>
 
-/** Throws `deposed` if another process leads now. Costs nothing while the lease is held for sure. */
+/**
+ * True while this process leads. Asked right before every act: a process may have been paused for any time, at any place, also
+ * while it asked. Costs nothing while the lease is held for sure.
+ */
+export async function leads(lease: Leading): Promise<boolean> {
+  while (!lease.isHeld) if (!(await lease.confirm())) return false
+  return true
+}
+
+/** Throws `deposed` if another process leads now. Without a lease there is nobody to ask. */
 export async function checkLeads(lease: Leading | undefined): Promise<void> {
-  if (lease === undefined || lease.isHeld || (await lease.confirm())) return
+  if (lease === undefined || lease.isHeld || (await leads(lease))) return
   throw deposed()
 }
 

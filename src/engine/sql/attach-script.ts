@@ -1,8 +1,8 @@
+import { quoteName, quoteText } from '../../lib/sql-text.ts'
 import type { Registry } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
 import { allTables } from '../fold/state.ts'
 import { emptyLayer, layersOf, READ_OPTIONS, type Relations, type SqlLayer, tableQuery } from './tables.ts'
-import { quoteName, quoteText } from './text.ts'
 
 /** Pages that lead to pages that lead to entries: with 16 to a page, more history than any workspace has. */
 const PAGE_LEVELS = 7

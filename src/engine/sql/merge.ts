@@ -1,6 +1,7 @@
+import { quoteName, quoteText } from '../../lib/sql-text.ts'
 import type { MergeGroup, Table } from '../../model/table.ts'
 import { firstOfKey } from '../fold/row-merge.ts'
-import { columnList, onKeys, quoteName, quoteText } from './text.ts'
+import { columnList, onKeys } from './text.ts'
 
 /*
  * The merge of cold rows by rule, as in row-merge.ts and to the same result: `sql-merge.test.ts` compares the two. The

@@ -1,8 +1,9 @@
+import { quoteName, quoteText } from '../../lib/sql-text.ts'
 import type { ColumnKind } from '../../model/column.ts'
 import type { Table } from '../../model/table.ts'
 import { firstOfKey } from '../fold/row-merge.ts'
 import { mergedQuery } from './merge.ts'
-import { cast, columnList, onKeys, quoteName, quoteText } from './text.ts'
+import { cast, columnList, onKeys } from './text.ts'
 
 /** The files of one table as SQL reads them: the first four are those of a hot table, `versions` all of a cold one. */
 export type SqlLayer = 'base' | 'l0' | 'removed' | 'history' | 'versions'

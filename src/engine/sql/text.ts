@@ -1,7 +1,5 @@
+import { quoteName } from '../../lib/sql-text.ts'
 import type { Table } from '../../model/table.ts'
-
-export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`
-export const quoteText = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 export const cast = (expression: string, type: string, name: string): string => `${expression}::${type} AS ${quoteName(name)}`
 

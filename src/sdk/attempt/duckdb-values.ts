@@ -72,7 +72,10 @@ function append(appender: Appender, { name, type }: Column, value: unknown): voi
     )
 }
 
-/** A value as code has it. `column`, if known, says more than the type of the database does. */
+/**
+ * A value as code has it: dates, big integers and bytes are what JavaScript has for them, unlike in src/adapters/duckdb, where
+ * values become JSON that loses nothing. `column`, if known, says more than the type of the database does.
+ */
 export function fromDuckDb(value: DuckDBValue, type?: DuckDBType, column?: Column): unknown {
   if (value === null) return column?.empty === 'undefined' ? undefined : null
   if (typeof value === 'string') return type?.alias === 'JSON' || column?.type === 'json' ? parsed(value) : value

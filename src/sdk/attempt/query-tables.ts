@@ -1,8 +1,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
+import { openDuckDb } from '../../lib/duckdb.ts'
 import { messageOf, ServoError } from '../../lib/error.ts'
+import { quoteName } from '../../lib/sql-text.ts'
 import { type Column, inferColumns } from '../columns.ts'
 import { compileQuery, type Query } from '../sql.ts'
-import { appendRows, columnTypes, fromDuckDb, toDuckDb } from './duckdb-values.ts'
+import { queriedRows, viewOfFiles } from './duckdb-query.ts'
+import { appendRows, columnTypes } from './duckdb-values.ts'
 import { type Row, sourceOfTable, type Table } from './values.ts'
 
 /**
@@ -14,51 +17,30 @@ export async function* queryTables(
   named: Readonly<Record<string, Table<Row>>>,
   columns?: readonly Column[],
 ): AsyncGenerator<Row> {
-  // Loaded when first used: most projects' assets never ask a query, and it takes a tenth of a second.
-  const { DuckDBInstance } = await import('@duckdb/node-api')
   const { text, parameters, tables } = compileQuery(query)
-  const instance = await DuckDBInstance.create(':memory:')
-  const connection = await instance.connect()
+  const { connection, close } = await openDuckDb()
   try {
-    await connection.run("SET TimeZone = 'UTC'")
     const wanted = Object.entries(named).filter(([name]) => text.toLowerCase().includes(name.toLowerCase()))
     for (const [name, table] of [...wanted, ...Object.entries(tables)]) await openRelation(connection, name, table)
-    const result = await connection.stream(text, parameters.map(toDuckDb))
-    const names = result.deduplicatedColumnNames()
-    const types = result.columnTypes()
-    const expected = names.map((name) => columns?.find((column) => column.name === name))
-    for await (const batch of result.yieldRows()) {
-      for (const values of batch) {
-        const members = names.map((name, i) => [name, fromDuckDb(values[i] ?? null, types[i], expected[i])] as const)
-        yield Object.fromEntries(members.filter(([, value]) => value !== undefined))
-      }
-    }
+    yield* queriedRows(connection, text, parameters, columns)
   } catch (error) {
     throw explained(error, Object.keys(named))
   } finally {
-    connection.closeSync()
-    instance.closeSync()
+    close()
   }
 }
 
-const quotedName = (name: string): string => `"${name.replaceAll('"', '""')}"`
-const quotedText = (text: string): string => `'${text.replaceAll("'", "''")}'`
-
 async function openRelation(connection: DuckDBConnection, name: string, table: Table<Row>): Promise<void> {
   if (table.files.length > 0) {
-    const files = `[${table.files.map(quotedText).join(', ')}]`
-    // Partitions may have been written before a column was added.
-    await connection.run(
-      `CREATE VIEW ${quotedName(name)} AS SELECT * FROM read_parquet(${files}, union_by_name = true, hive_partitioning = false)`,
-    )
+    await connection.run(viewOfFiles(name, table.files))
     return
   }
   const rows = await table.rows()
   const columns = sourceOfTable(table)?.columns ?? inferColumns(rows)
   // DuckDB has no table without columns; a query over it can only count rows, of which there are none that say more.
   const list =
-    columns.length > 0 ? columns.map(({ name: it, type }) => `${quotedName(it)} ${columnTypes[type]}`) : ['empty BOOLEAN']
-  await connection.run(`CREATE TABLE ${quotedName(name)} (${list.join(', ')})`)
+    columns.length > 0 ? columns.map(({ name: it, type }) => `${quoteName(it)} ${columnTypes[type]}`) : ['empty BOOLEAN']
+  await connection.run(`CREATE TABLE ${quoteName(name)} (${list.join(', ')})`)
   await appendRows(connection, name, rows, columns)
 }
 

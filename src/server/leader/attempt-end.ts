@@ -1,17 +1,18 @@
 import type { AttemptResultInput } from '../../contract/dispatch.ts'
 import { isOutputPath, isOwnPath, outputFolder } from '../../contract/output-path.ts'
 import type { CarriedKeys } from '../../contract/partition-keys.ts'
+import type { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
 import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
 import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { toIso } from '../../lib/time.ts'
 import { type EventContext, type NewEvent, newEvent } from '../../model/event.ts'
-import type { AnyRow } from '../../model/table.ts'
+import type { Row } from '../../model/table.ts'
 import { placeOf } from './inputs.ts'
-import type { Speaker } from './logs.ts'
+import type { AttemptRef } from './logs.ts'
 
-export interface Ended {
+export interface AttemptEnd {
   /** Which task it was an attempt at, if that is still known: it may only tell of what it made itself. */
   readonly task: Readonly<Pick<TaskRow, 'asset_key' | 'task_key' | 'partition_key'>> | undefined
   readonly workerId: string | null
@@ -25,9 +26,9 @@ const MAX_MESSAGE = 16_384
 
 /** What a worker reports of an attempt, as the fact that it ended. Refuses what it cannot have made. */
 export function taskFinished(
-  of: Speaker,
+  of: AttemptRef,
   result: AttemptResultInput,
-  { task, workerId, startedAt, now, context }: Ended,
+  { task, workerId, startedAt, now, context }: AttemptEnd,
 ): NewEvent {
   const { run_id, task_key, attempt, attempt_id } = of
   checkPath(result, task)
@@ -57,8 +58,8 @@ export function taskFinished(
   )
 }
 
-/** Whoever makes something of this asset opens what lies there: a path that leads elsewhere would show them another's data. */
-function checkPath({ output, materialization_id: id }: AttemptResultInput, task: Ended['task']): void {
+/** A task that is made from this asset opens what lies there: a path that leads elsewhere would show it another asset's data. */
+function checkPath({ output, materialization_id: id }: AttemptResultInput, task: AttemptEnd['task']): void {
   const path = output?.path
   if (path === null || path === undefined) return
   const place = task && placeOf(task)
@@ -96,10 +97,23 @@ export function notRecorded(error: unknown): AttemptResultInput {
 const toldBy = (error: unknown): string =>
   [messageOf(error), isServoError(error) ? error.hint : undefined].filter(Boolean).join('\n')
 
-/** Whether this is the end that is on record: then its worker only never heard that we know. */
-export function isSameResult(recorded: Readonly<AnyRow>, result: AttemptResultInput): boolean {
+const REPORTED = [
+  'outcome',
+  'error_category',
+  'error_message',
+  'materialization_id',
+  'code_version',
+  'output',
+  'metrics',
+] as const
+
+/** What of an attempt's row its worker reported. */
+export type RecordedEnd = Readonly<Pick<Row<typeof taskAttempts>, (typeof REPORTED)[number]>>
+
+/** True if this is the end that is on record: then its worker only never heard that we know. */
+export function isSameResult(recorded: RecordedEnd, result: AttemptResultInput): boolean {
   const { error } = result
-  const said: AnyRow = {
+  const said: RecordedEnd = {
     outcome: result.outcome,
     error_category: error?.category ?? null,
     error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
@@ -108,5 +122,5 @@ export function isSameResult(recorded: Readonly<AnyRow>, result: AttemptResultIn
     output: result.output ?? null,
     metrics: result.metrics ?? null,
   }
-  return Object.keys(said).every((name) => canonicalJson(recorded[name] ?? null) === canonicalJson(said[name]))
+  return REPORTED.every((name) => canonicalJson(recorded[name] ?? null) === canonicalJson(said[name]))
 }

@@ -2,6 +2,7 @@ import { orchestration } from '../../domain/index.ts'
 import { Loop } from '../../engine/loop/loop.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
+import { knowledgeOf } from '../workspace/knowledge.ts'
 import { type WorkspaceApi, workspaceApi } from '../workspace/workspace.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { loadSecrets, secretsReplaced } from './load-secrets.ts'
@@ -17,7 +18,7 @@ export async function leadBriefly<T>(
   work: (api: WorkspaceApi) => Promise<T>,
   onTrouble?: (error: unknown) => void,
 ): Promise<T> {
-  const { scope, store, clock, ulid, sql } = components
+  const { clock } = components
   const graph: CurrentGraph = new CurrentGraph(
     () => loop.compactor.state,
     () => clock.now(),
@@ -35,21 +36,12 @@ export async function leadBriefly<T>(
     const { secrets, made } = await loadSecrets(components)
     if (made === 'new') onTrouble?.(secretsReplaced())
     const { run_ids } = secrets
-    const api = workspaceApi(
-      {
-        scope,
-        store,
-        sql,
-        graph,
-        rows: () => loop.compactor.state,
-        coldRows: (table) => loop.compactor.coldRows(table),
-        now: () => clock.now(),
-        mintId: ulid,
-        submit: (events) => loop.submit(events),
-      },
-      { runIds: () => run_ids },
-    )
-    return await work(api)
+    const known = knowledgeOf(components, {
+      graph,
+      readable: loop.compactor,
+      submit: (events) => loop.submit(events),
+    })
+    return await work(workspaceApi(known, { runIds: () => run_ids }))
   } finally {
     await loop.idle()
     // The ledger has it, so what it was asked is done even if this fails; but nobody else will write tables for a while.

@@ -5,7 +5,7 @@ import { dynamicKeysOf } from '../../domain/partitions/dynamic-keys.ts'
 import type { Reactor } from '../../engine/loop/loop.ts'
 import type { Rows } from '../../model/rows.ts'
 
-/** The graph on record, worked out again when it has changed and somebody asks. */
+/** The graph on record, worked out again when it has changed and is asked for. */
 export class CurrentGraph {
   #known: RecordedGraph | undefined
   readonly #rows: () => Rows

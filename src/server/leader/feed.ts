@@ -4,6 +4,7 @@ import { isTaskOver, type TaskRow, tasks } from '../../domain/tasks/tasks.table.
 import type { Reactor } from '../../engine/loop/loop.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { AnyRow, Row } from '../../model/table.ts'
+import { reactor } from './reactor.ts'
 
 export type Change =
   | { readonly type: 'run'; readonly run: Readonly<RunRow>; readonly isNew: boolean }
@@ -21,7 +22,7 @@ export interface FeedSource {
   durable(): Promise<void>
 }
 
-/** Tells whoever listens that a run or a task came into another state, once that is durable. */
+/** Tells its listeners that a run or a task came into another state, once that is durable. */
 export class Feed {
   readonly #listeners = new Set<Listener>()
   /** What was last told of a row: rows change in place, and more often than their state does. */
@@ -36,10 +37,7 @@ export class Feed {
   }
 
   get reactors(): readonly Reactor[] {
-    return [
-      { watches: runs, react: (row) => this.#runChanged(row as RunRow) },
-      { watches: tasks, react: (row) => this.#taskChanged(row as TaskRow) },
-    ]
+    return [reactor(runs, (run) => this.#runChanged(run)), reactor(tasks, (task) => this.#taskChanged(task))]
   }
 
   listen(listener: Listener): () => void {

@@ -12,16 +12,18 @@ import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
 import { type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
 import type { Reactor, Submitted } from '../../engine/loop/loop.ts'
+import { assert } from '../../lib/assert.ts'
 import { SECOND_MS, toIso } from '../../lib/time.ts'
 import { applied, duplicate, ignored, type NewEvent, newEvent, type Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
-import type { AnyRow, Row } from '../../model/table.ts'
+import type { Row } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { QueuedTask, TaskQueue } from '../../ports/task-queue.ts'
-import { isSameResult, notBegun, taskFinished } from './attempt-end.ts'
+import { isSameResult, notBegun, type RecordedEnd, taskFinished } from './attempt-end.ts'
 import { Heartbeats } from './heartbeats.ts'
-import type { Speaker } from './logs.ts'
+import type { AttemptRef } from './logs.ts'
 import { type Post, Pusher, postJson } from './push.ts'
+import { reactor } from './reactor.ts'
 
 type Dispatch = Readonly<Row<typeof dispatchOutbox>>
 
@@ -37,7 +39,7 @@ export interface ForeignDispatchOptions {
   /** Whether a run has ended so long ago that its rows are history. */
   readonly isSealed: (runId: string) => Promise<boolean>
   /** An attempt of such a run, as it ended. */
-  readonly history?: (attempt: Speaker) => Promise<Readonly<AnyRow> | undefined>
+  readonly history?: (attempt: AttemptRef) => Promise<RecordedEnd | undefined>
   readonly post?: Post
   /** Where work waits for workers that ask. */
   readonly queue: TaskQueue
@@ -69,7 +71,7 @@ export class ForeignDispatch implements TaskCallbacks {
     this.#pusher = new Pusher({
       clock: options.clock,
       post: options.post ?? postJson,
-      letterFor: (offer) => this.#letterFor(offer),
+      deliveryOf: (offer) => this.#deliveryOf(offer),
       acknowledge: (offer, status) => this.#acknowledge(offer, status),
       onTrouble: options.onTrouble,
     })
@@ -77,9 +79,9 @@ export class ForeignDispatch implements TaskCallbacks {
 
   get reactors(): readonly Reactor[] {
     return [
-      { watches: dispatchOutbox, react: (row) => this.#offer(row as Dispatch) },
-      { watches: runs, react: (row) => this.#cancelRun(row as RunRow) },
-      { watches: taskAttempts, react: (row) => row['outcome'] !== null && this.#heartbeats.forget(row['attempt_id']) },
+      reactor(dispatchOutbox, (dispatch) => this.#offer(dispatch)),
+      reactor(runs, (run) => this.#cancelRun(run)),
+      reactor(taskAttempts, ({ outcome, attempt_id }) => outcome !== null && this.#heartbeats.forget(attempt_id)),
     ]
   }
 
@@ -162,8 +164,9 @@ export class ForeignDispatch implements TaskCallbacks {
   }
 
   async #submit(event: NewEvent): Promise<Verdict> {
-    const { verdicts } = await this.#options.submit([event])
-    return verdicts[0] as Verdict
+    const [verdict] = (await this.#options.submit([event])).verdicts
+    assert(verdict !== undefined, `${event.definition.type} was submitted and not judged`)
+    return verdict
   }
 
   #urlOf(queue: string): string | undefined {
@@ -234,7 +237,7 @@ export class ForeignDispatch implements TaskCallbacks {
     }
   }
 
-  async #letterFor(offer: QueuedTask): Promise<{ url: string; envelope: DispatchEnvelope } | undefined> {
+  async #deliveryOf(offer: QueuedTask): Promise<{ url: string; envelope: DispatchEnvelope } | undefined> {
     const envelope = await this.#envelopeOf(offer)
     const url = this.#urlOf(offer.queue)
     if (url === undefined || this.#routes === undefined || envelope === undefined) return undefined
@@ -249,7 +252,7 @@ export class ForeignDispatch implements TaskCallbacks {
     await this.#options.submit([newEvent(DispatchEnqueued, ack, aboutRun(this.#rows, run_id))])
   }
 
-  /** What no worker was given ends at once; whoever has something is told when it speaks next. */
+  /** What no worker was given ends at once; a worker that has something is told when it speaks next. */
   #cancelRun({ run_id, cancel_requested_at, state }: Readonly<RunRow>): void {
     if (this.#closed || cancel_requested_at === null || isRunOver(state)) return
     this.#inBackground(this.#endWaiting(run_id))

@@ -2,7 +2,7 @@ import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
 import { SECOND_MS, toIso } from '../../lib/time.ts'
 import { type EventContext, type NewEvent, newEvent } from '../../model/event.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
-import type { Speaker } from './logs.ts'
+import type { AttemptRef } from './logs.ts'
 
 export interface HeartbeatsOptions {
   readonly clock: AlarmClock
@@ -24,7 +24,7 @@ interface Heard {
 
 /** Those that are to be written wait this long for others, and share one write with them. */
 const TOGETHER_MS = SECOND_MS
-/** Written this often within its timeout, an attempt that is alive looks alive to whoever reads the tables. */
+/** Written this often within its timeout, an attempt that is alive looks alive to readers of the tables. */
 const WRITES_PER_TIMEOUT = 3
 
 /** When each attempt was last heard of: in memory, and now and then on record. */
@@ -40,7 +40,7 @@ export class Heartbeats {
     this.#since = options.clock.now()
   }
 
-  heard(of: Speaker, { timeoutMs, writtenAt, context }: HeardOf): void {
+  heard(of: AttemptRef, { timeoutMs, writtenAt, context }: HeardOf): void {
     const now = this.#options.clock.now()
     const known = this.#heard.get(of.attempt_id) ?? { at: now, writtenAt }
     this.#heard.set(of.attempt_id, known)

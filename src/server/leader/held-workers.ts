@@ -1,9 +1,9 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
-import type { RunOptions, Workers } from './workers.ts'
+import type { LocalAttemptOptions, Workers } from './workers.ts'
 
 /**
  * Holds attempts back until there is code to run them with. A project that cannot be loaded when its server starts must not
- * make the runs fail that were under way: they wait until somebody has repaired it.
+ * make the runs fail that were under way: they wait until it is repaired.
  */
 export class HeldWorkers implements Workers {
   readonly #inner: Workers
@@ -21,7 +21,7 @@ export class HeldWorkers implements Workers {
     for (const decide of [...this.#held.values()]) decide(true)
   }
 
-  async run(envelope: DispatchEnvelope, options: RunOptions): Promise<AttemptResultInput> {
+  async run(envelope: DispatchEnvelope, options: LocalAttemptOptions): Promise<AttemptResultInput> {
     if (!this.#open) {
       const begins = await new Promise<boolean>((resolve) => this.#held.set(envelope.attempt_id, resolve))
       this.#held.delete(envelope.attempt_id)

@@ -87,10 +87,11 @@ async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string
     const values = definition.partitions ? [...keysOf(keys)].map((key) => ({ partition_key: key, materialization_id: '' })) : []
     return { ...ref, values }
   }
-  const values = await lastValues(state, task, upstream, [...keysOf(keys)])
-  const absent = values.flatMap((value, i) => (value === undefined ? [keys.at(i)] : []))
-  if (absent.length > 0) throw neverMade(task, name, upstream, absent)
-  return { ...ref, values: values as StoredValue[] }
+  const found = await lastValues(state, task, upstream, [...keysOf(keys)])
+  const values = found.filter((value) => value !== undefined)
+  if (values.length === found.length) return { ...ref, values }
+  const absent = found.flatMap((value, i) => (value === undefined ? [keys.at(i)] : []))
+  throw neverMade(task, name, upstream, absent)
 }
 
 /** A worker is told all of them in one message. */
@@ -135,7 +136,7 @@ function upstreamOf(
   return { keys: once(found.flatMap(({ ranges }) => ranges)), missing: once(found.map(({ missing }) => missing)) }
 }
 
-/** What this run made of upstream partitions if it did, otherwise the last that anybody made. */
+/** What this run made of upstream partitions if it did, otherwise the last that was made. */
 async function lastValues(
   state: KnownState,
   task: Readonly<TaskRow>,

@@ -36,7 +36,7 @@ export async function loadSecrets(options: LoadSecretsOptions): Promise<LoadedSe
       return { secrets: found, made }
     }
     const used = await usedNumbers(options)
-    // Somebody else may have been quicker; then theirs are read.
+    // Another process may have been quicker; then its secrets are read.
     const outcome = await secrets.create(newSecrets(`local-${Math.max(0, ...used) + 1}`, options.random))
     if (outcome === 'written') made = used.length === 0 ? 'first' : 'new'
   }

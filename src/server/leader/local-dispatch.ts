@@ -16,6 +16,7 @@ import type { AlarmClock } from '../../ports/clock.ts'
 import { notBegun, notRecorded, taskFinished } from './attempt-end.ts'
 import type { AttemptLogs } from './logs.ts'
 import { Lookahead } from './lookahead.ts'
+import { reactor } from './reactor.ts'
 import type { Workers } from './workers.ts'
 
 type Dispatch = Row<typeof dispatchOutbox>
@@ -70,10 +71,7 @@ export class LocalDispatch {
   }
 
   get reactors(): readonly Reactor[] {
-    return [
-      { watches: dispatchOutbox, react: (row) => this.#dispatch(row as Dispatch) },
-      { watches: runs, react: (row) => this.#cancelRun(row as Row<typeof runs>) },
-    ]
+    return [reactor(dispatchOutbox, (dispatch) => this.#dispatch(dispatch)), reactor(runs, (run) => this.#cancelRun(run))]
   }
 
   /** Attempts that workers have now. */
@@ -86,7 +84,7 @@ export class LocalDispatch {
     return this.#lookahead.for(workers)
   }
 
-  /** From now on nothing begins; what runs is cut off by whoever ends the workers, and found lost after a restart. */
+  /** From now on nothing begins; what runs is cut off when the workers are ended, and found lost after a restart. */
   close(): void {
     this.#closed = true
   }
@@ -140,7 +138,7 @@ export class LocalDispatch {
       } catch (error) {
         if (!isServoError(error, 'unavailable') || error.code !== 'ledger_busy' || this.#closed) throw error
       }
-      // If that fails, whoever is asked next says what to think of it.
+      // If that fails, the next try says what to think of it.
       await durable().catch(() => undefined)
       await clock.sleep(BUSY_MS)
     }
@@ -176,8 +174,8 @@ export class LocalDispatch {
     const later: Running[] = []
     for (const running of this.#unreported) {
       const { run_id, task_key, attempt, attempt_id } = running.dispatch
-      if (this.#running.get(attempt_id) !== running) continue
-      const startedAt = running.startedAt as number
+      const { startedAt } = running
+      if (startedAt === undefined || this.#running.get(attempt_id) !== running) continue
       if (now - startedAt < REPORT_START_AFTER_MS) {
         later.push(running)
         continue

@@ -14,8 +14,8 @@ export interface AttemptLogsOptions {
 /** `first` is how many entries of the attempt came before these. */
 type Listener = (said: { task_key: string; attempt: number; first: number; entries: readonly LogEntry[] }) => void
 
-/** Which attempt speaks. */
-export interface Speaker {
+/** What names one attempt. */
+export interface AttemptRef {
   readonly run_id: string
   readonly task_key: string
   readonly attempt: number
@@ -36,7 +36,7 @@ interface Writing {
 const FLUSH_AFTER_MS = SECOND_MS
 const FLUSH_AT_BYTES = 256 << 10
 
-/** The output of attempts, stored as chunks of lines in the object store and told to whoever follows. */
+/** The output of attempts, stored as chunks of lines in the object store and told to those who follow. */
 export class AttemptLogs {
   readonly #options: AttemptLogsOptions
   readonly #writing = new Map<string, Writing>()
@@ -48,7 +48,7 @@ export class AttemptLogs {
     this.#options = options
   }
 
-  add({ run_id: runId, task_key, attempt, attempt_id: attemptId }: Speaker, entries: readonly LogEntry[]): void {
+  add({ run_id: runId, task_key, attempt, attempt_id: attemptId }: AttemptRef, entries: readonly LogEntry[]): void {
     let log = this.#writing.get(attemptId)
     if (log === undefined) {
       log = { runId, sinceMs: this.#options.clock.now(), lines: [], bytes: 0, entries: 0, chunk: 0, last: Promise.resolve() }

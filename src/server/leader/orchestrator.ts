@@ -1,95 +1,38 @@
-import { isDeepStrictEqual } from 'node:util'
-import type { ProjectManifest } from '../../contract/definition.ts'
 import type { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
 import type { Limits } from '../../domain/dispatch/room.ts'
 import { orchestration } from '../../domain/index.ts'
-import { RunRequested } from '../../domain/runs/run-requested.event.ts'
-import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
+import { runs } from '../../domain/runs/runs.table.ts'
 import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
-import { deposed } from '../../engine/ledger/leading.ts'
-import { Loop, type LoopOptions, type Reactor, type Submitted } from '../../engine/loop/loop.ts'
+import { deposed, leads } from '../../engine/ledger/leading.ts'
+import { Loop, type Submitted } from '../../engine/loop/loop.ts'
 import { Paths } from '../../engine/paths.ts'
-import type { Compactor } from '../../engine/publish/compactor.ts'
 import { collectGarbage } from '../../engine/publish/garbage.ts'
 import { Publisher } from '../../engine/publish/publisher.ts'
-import { assert } from '../../lib/assert.ts'
-import { isServoError, ServoError } from '../../lib/error.ts'
-import { MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
+import { isServoError } from '../../lib/error.ts'
+import { SECOND_MS } from '../../lib/time.ts'
 import type { NewEvent } from '../../model/event.ts'
-import type { Rows } from '../../model/rows.ts'
 import { historyIndex } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
-import type { HeldLease } from '../../ports/lease.ts'
-import type { Components } from '../components.ts'
+import type { Readable } from '../workspace/knowledge.ts'
+import { CarriedRuns } from './carried-runs.ts'
 import { controllersOf } from './controllers.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { durableState } from './durable-state.ts'
-import { ForeignDispatch, type ForeignDispatchOptions } from './foreign-dispatch.ts'
+import { ForeignDispatch } from './foreign-dispatch.ts'
 import { envelopeFor } from './inputs.ts'
-import { leads } from './leads.ts'
 import { LocalDispatch } from './local-dispatch.ts'
 import { AttemptLogs } from './logs.ts'
-import type { Workers } from './workers.ts'
+import type { OrchestratorOptions } from './orchestrator-options.ts'
+import { nextPhase, type Phase, unavailableIn } from './phase.ts'
+import { type LeaderTiming, timingOf } from './settings.ts'
+import { Sweeps } from './sweeps.ts'
 
-/** Rows of unfinished work, and cold tables. */
-export type Readable = Pick<Compactor, 'state' | 'coldRows'>
-
-export type OrchestratorSettings = Partial<Pick<ProjectManifest, 'concurrency' | 'queues' | 'timing'>>
-
-export interface OrchestratorOptions {
-  readonly components: Components
-  /** What makes this process the leader. It stops deciding and acting when the lease is lost. */
-  readonly lease: HeldLease
-  /** Names this process: in manifests, and in front of its workers. New for every start. */
-  readonly instance: string
-  readonly workers: Workers
-  /** How many attempts may run here at a time. */
-  readonly concurrency: () => number
-  /** A command that leads for a while begins only what it is asked for: the runs it accepts, and those it is told to `carry`. */
-  readonly carries?: 'everything' | 'what it is asked for'
-  /** What the project says of limits and patience now. Read whenever it matters; `settingsChanged` makes a change count at once. */
-  readonly settings?: () => OrchestratorSettings
-  /** How workers that are not ours are told of work, and where to look for what they did long ago. */
-  readonly foreign?: Pick<ForeignDispatchOptions, 'history' | 'post'>
-  /** Besides running tasks, what else shall follow from rows once they are durable. */
-  readonly reactors?: readonly Reactor[]
-  readonly publishDelayMs?: number
-  /** The state was read, for the first time or again after an outage, and nobody has been shown a row of it yet. */
-  readonly onOpened?: (rows: Rows) => void
-  /** Another process leads now, or the state is damaged: this one is of no use any more. */
-  readonly onStopped?: (error: unknown) => void
-  /** Trouble that did not stop anything. */
-  readonly onTrouble?: (error: unknown) => void
-  readonly compaction?: Pick<LoopOptions, 'limits' | 'retention'>
-}
-
-const CANCEL_GRACE_MS = 10 * SECOND_MS
-/** How often every row is looked at again, while there is anything unfinished. */
-const SWEEP_MS = 5 * MINUTE_MS
-/** Long enough for a machine to be started for the work; an attempt that is offered too often is still begun only once. */
-const STUCK_DISPATCH_MS = 10 * MINUTE_MS
-/** Whoever stops a server waits for it to end. */
+/** The person or program that stops a server waits for it to end. */
 const MAX_LAST_PUBLISH_MS = 400
 /** A store that cannot be written is tried again this often, at most. */
 const MAX_RECOVERY_PAUSE_MS = 5 * SECOND_MS
-/** Whoever waits for an answer is told after this long that there is none; what they asked for may still be written. */
+/** A caller is told after this long that there is no answer; what it asked for may still be written. */
 const PATIENCE_MS = 10 * SECOND_MS
-
-/**
- * - `opening`: the state is read and folded; nothing is decided yet.
- * - `leading`: facts are taken, decided upon and acted upon.
- * - `recovering`: the ledger could not be written, so memory is worth nothing. Questions and requests are refused as
- *   unavailable, attempts that run go on, and the state is opened again and again until that works.
- * - `stopped`: closed by its owner, deposed, or the state is damaged. Final.
- */
-type Phase = 'opening' | 'leading' | 'recovering' | 'stopped'
-
-const NEXT: Readonly<Record<Phase, readonly Phase[]>> = {
-  opening: ['leading', 'stopped'],
-  leading: ['recovering', 'stopped'],
-  recovering: ['leading', 'stopped'],
-  stopped: [],
-}
 
 /** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
 export class Orchestrator {
@@ -105,16 +48,14 @@ export class Orchestrator {
   #recovery: Promise<void> | undefined
   /** While recovering, what the store holds: nothing is added to it meanwhile. */
   #durable: Readable | undefined
-  #cancelSweep: (() => void) | undefined
+  readonly #sweeps: Sweeps
   #isDraining = false
-  /** The runs whose tasks are begun here; undefined when all are. */
-  readonly #carried: Set<string> | undefined
+  readonly #carried: CarriedRuns
   #brokenBy: unknown
-  #sweptWith: ProjectManifest['timing'] = {}
 
   private constructor(options: OrchestratorOptions) {
     this.#options = options
-    this.#carried = options.carries === 'what it is asked for' ? new Set() : undefined
+    this.#carried = new CarriedRuns(options.carries ?? 'everything')
     const { components, lease, instance, workers } = options
     const { store, scope, clock } = components
     this.graph = new CurrentGraph(
@@ -123,7 +64,7 @@ export class Orchestrator {
     )
     const state = {
       clock,
-      carries: (runId: string) => this.#carries(runId),
+      carries: (runId: string) => this.#carried.has(runId),
       rows: () => this.loop.compactor.state,
       envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Row<typeof dispatchOutbox>>) => {
         const { compactor } = this.loop
@@ -147,7 +88,7 @@ export class Orchestrator {
       workers,
       instance,
       logs: this.logs,
-      cancelGraceMs: () => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS,
+      cancelGraceMs: () => this.#timing.cancelGraceMs,
     })
     this.foreign = new ForeignDispatch({
       ...state,
@@ -158,6 +99,7 @@ export class Orchestrator {
       isSealed: async (runId) => (await this.loop.compactor.lookup(historyIndex, runs.name, runId)) !== undefined,
       onTrouble: (error) => options.onTrouble?.(error),
     })
+    this.#sweeps = new Sweeps({ clock, timing: () => this.#timing, sweep: () => this.#sweep() })
     lease.onLost(() => this.#stop(deposed()))
   }
 
@@ -175,7 +117,7 @@ export class Orchestrator {
   /** What questions are answered from: memory, or what is durable while memory may hold what was never written. */
   get readable(): Readable {
     if (this.#phase === 'leading') return this.loop.compactor
-    if (this.#phase !== 'recovering' || this.#durable === undefined) throw this.#unavailable()
+    if (this.#phase !== 'recovering' || this.#durable === undefined) throw unavailableIn(this.#phase, this.#brokenBy)
     return this.#durable
   }
 
@@ -193,24 +135,25 @@ export class Orchestrator {
 
   /**
    * Writes facts. Tried again on a new loop if the old one broke: every fact has a key that makes it the same fact. Refused as
-   * unavailable when the store cannot be written for so long that whoever asks should know.
+   * unavailable when the store cannot be written for so long that the caller should know.
    */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
-    for (const { definition, payload } of events)
-      if (definition === RunRequested) this.#carried?.add((payload as { run_id: string }).run_id)
+    this.#carried.addRequested(events)
     return await this.#inTime(this.#submitPatiently(events))
   }
 
   async #inTime<T>(work: Promise<T>): Promise<T> {
     const patience = Promise.withResolvers<never>()
-    const cancel = this.#options.components.clock.after(PATIENCE_MS, () => patience.reject(this.#unavailable()))
+    const cancel = this.#options.components.clock.after(PATIENCE_MS, () =>
+      patience.reject(unavailableIn(this.#phase, this.#brokenBy)),
+    )
     return await Promise.race([work, patience.promise]).finally(cancel)
   }
 
   /** The same for those who have nobody to tell that it did not work. */
   async #submitPatiently(events: readonly NewEvent[]): Promise<Submitted> {
     for (;;) {
-      if (this.#phase === 'stopped') throw this.#unavailable()
+      if (this.#phase === 'stopped') throw unavailableIn(this.#phase, this.#brokenBy)
       try {
         return await this.loop.submit(events)
       } catch (error) {
@@ -222,21 +165,13 @@ export class Orchestrator {
 
   /** Begins the tasks of this run too, which may have been asked for before this process led. */
   carry(runId: string): void {
-    this.#carried?.add(runId)
+    this.#carried.add(runId)
     if (this.#phase === 'leading') this.loop.sweep()
   }
 
-  /** The runs that have not ended: those whose tasks are begun here, and those that wait for a server. */
+  /** The runs that have not ended: those that are carried here, and those that wait for a server. */
   unfinished(): { carried: string[]; others: string[] } {
-    const all = [...this.loop.compactor.state.hot(runs).all()]
-      .filter(({ state }) => !isRunOver(state))
-      .map(({ run_id }) => run_id)
-    const { carried = [], others = [] } = Object.groupBy(all, (runId) => (this.#carries(runId) ? 'carried' : 'others'))
-    return { carried, others }
-  }
-
-  #carries(runId: string): boolean {
-    return this.#carried === undefined || this.#carried.has(runId)
+    return this.#carried.unfinished(this.loop.compactor.state)
   }
 
   /** Resolves when no run that is carried here is unfinished. */
@@ -267,19 +202,19 @@ export class Orchestrator {
   settingsChanged(): void {
     if (this.#phase !== 'leading') return
     // Controllers that wait for a time to pass have counted it from the rows: they are shown them again. Others need only be asked.
-    if (isDeepStrictEqual(this.#timing, this.#sweptWith)) this.loop.nudge()
-    else this.loop.sweep()
-    this.#scheduleSweep()
+    if (this.#sweeps.isOutdated) this.loop.sweep()
+    else this.loop.nudge()
+    this.#sweeps.schedule()
   }
 
-  /** Stops: nothing begins any more, what was submitted is durable. Workers are ended by whoever owns them. */
+  /** Stops: nothing begins any more, what was submitted is durable. The owner of the workers ends them. */
   async close(): Promise<void> {
     const wasLeading = this.#phase === 'leading'
     this.#end()
     await this.#recovery
     if (wasLeading) {
       await this.#loop?.idle()
-      // Not needed, but the next start and whoever reads the tables meanwhile are spared the tail of the ledger.
+      // Not needed, but the next start and readers of the tables are spared the tail of the ledger.
       const enough = new Promise<void>((resolve) => this.#options.components.clock.after(MAX_LAST_PUBLISH_MS, resolve))
       await Promise.race([this.#publisher?.flush(), enough])
     }
@@ -300,10 +235,10 @@ export class Orchestrator {
       controllers: controllersOf({
         instance,
         limits: () => this.#limits(),
-        cancelGraceMs: () => this.#timing.cancel_grace_ms ?? CANCEL_GRACE_MS,
-        stuckDispatchMs: () => this.#timing.stuck_dispatch_ms ?? STUCK_DISPATCH_MS,
+        cancelGraceMs: () => this.#timing.cancelGraceMs,
+        stuckDispatchMs: () => this.#timing.stuckDispatchMs,
         lastSign: (attemptId) => this.foreign.lastSign(attemptId),
-        carries: (runId) => this.#carries(runId),
+        carries: (runId) => this.#carried.has(runId),
       }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),
@@ -328,21 +263,16 @@ export class Orchestrator {
     this.#enter('leading')
     loop.sweep()
     this.#publisher.noticed()
-    this.#scheduleSweep()
+    this.#sweeps.schedule()
   }
 
-  #scheduleSweep(): void {
-    this.#sweptWith = this.#timing
-    this.#cancelSweep?.()
-    this.#cancelSweep = this.#options.components.clock.after(this.#timing.sweep_ms ?? SWEEP_MS, () => {
-      // Nothing unfinished, nothing to repair: an idle process stays idle.
-      if (this.#phase === 'leading' && this.#hasWork()) this.#loop?.sweep()
-      this.#scheduleSweep()
-    })
+  /** Nothing unfinished, nothing to repair: an idle process stays idle. */
+  #sweep(): void {
+    if (this.#phase === 'leading' && this.#hasWork()) this.#loop?.sweep()
   }
 
-  get #timing(): ProjectManifest['timing'] {
-    return this.#options.settings?.().timing ?? {}
+  get #timing(): LeaderTiming {
+    return timingOf(this.#options.settings?.() ?? {})
   }
 
   #limits(): Limits {
@@ -352,9 +282,7 @@ export class Orchestrator {
   }
 
   #hasWork(): boolean {
-    for (const { run_id, state } of this.loop.compactor.state.hot(runs).all())
-      if (!isRunOver(state) && this.#carries(run_id)) return true
-    return false
+    return this.#carried.hasUnfinished(this.loop.compactor.state)
   }
 
   #publishFailed(error: unknown): void {
@@ -393,16 +321,6 @@ export class Orchestrator {
     }
   }
 
-  #unavailable(): ServoError {
-    if (this.#phase === 'stopped') {
-      return new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Try again.' })
-    }
-    const why = this.#phase === 'recovering' && this.#brokenBy instanceof Error ? `: ${this.#brokenBy.message}` : ''
-    return new ServoError('unavailable', 'storage_unavailable', `the state of the project cannot be written now${why}`, {
-      hint: 'The server goes on by itself once that works. The request may have been recorded: look before you repeat it, or repeat it with the same key.',
-    })
-  }
-
   #stop(error: unknown): void {
     if (this.#phase === 'stopped') return
     this.#end()
@@ -412,13 +330,12 @@ export class Orchestrator {
 
   #end(): void {
     if (this.#phase !== 'stopped') this.#enter('stopped')
-    this.#cancelSweep?.()
+    this.#sweeps.stop()
     this.#dispatch.close()
     this.foreign.close()
   }
 
   #enter(next: Phase): void {
-    assert(NEXT[this.#phase].includes(next), `the orchestrator cannot go from ${this.#phase} to ${next}`)
-    this.#phase = next
+    this.#phase = nextPhase(this.#phase, next)
   }
 }

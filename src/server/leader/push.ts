@@ -4,14 +4,14 @@ import { SECOND_MS } from '../../lib/time.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { QueuedTask } from '../../ports/task-queue.ts'
 
-/** Hands an envelope to whoever takes work at this address. Rejects when it was not taken. */
+/** Hands an envelope to the queue at this address. Rejects when it was not taken. */
 export type Post = (url: string, envelope: DispatchEnvelope) => Promise<void>
 
 export interface PusherOptions {
   readonly clock: AlarmClock
   readonly post: Post
   /** Where a queue is, and what to tell it; undefined when there is nothing to tell any more. */
-  readonly letterFor: (offer: QueuedTask) => Promise<{ url: string; envelope: DispatchEnvelope } | undefined>
+  readonly deliveryOf: (offer: QueuedTask) => Promise<{ url: string; envelope: DispatchEnvelope } | undefined>
   /** Writes down whether the queue took it. */
   readonly acknowledge: (offer: QueuedTask, status: 'CREATED' | 'FAILED') => Promise<void>
   readonly onTrouble: (error: unknown) => void
@@ -39,16 +39,16 @@ export class Pusher {
   }
 
   async #deliver(offer: QueuedTask): Promise<void> {
-    const { clock, post, letterFor, acknowledge, onTrouble } = this.#options
+    const { clock, post, deliveryOf, acknowledge, onTrouble } = this.#options
     for (let attempt = 1; ; attempt++) {
-      const letter = await letterFor(offer)
-      if (letter === undefined) return
+      const delivery = await deliveryOf(offer)
+      if (delivery === undefined) return
       try {
-        await post(letter.url, letter.envelope)
+        await post(delivery.url, delivery.envelope)
         return await acknowledge(offer, 'CREATED')
       } catch (cause) {
         if (attempt === TRIES) {
-          onTrouble(notTaken(offer, letter.url, cause))
+          onTrouble(notTaken(offer, delivery.url, cause))
           return await acknowledge(offer, 'FAILED')
         }
       }

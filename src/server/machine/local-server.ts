@@ -2,12 +2,15 @@ import { availableParallelism } from 'node:os'
 import { isDeepStrictEqual } from 'node:util'
 import { serve } from '@hono/node-server'
 import { type ProjectManifest, type ProjectProblem, projectManifest } from '../../contract/definition.ts'
+import { LOCAL_QUEUE } from '../../domain/dispatch/queue.ts'
+import { assert } from '../../lib/assert.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import { type Loaded, type LoadFailed, WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
 import type { Feed } from '../leader/feed.ts'
 import { loadSecrets, secretsReplaced } from '../leader/load-secrets.ts'
-import type { Orchestrator, OrchestratorSettings } from '../leader/orchestrator.ts'
+import type { Orchestrator } from '../leader/orchestrator.ts'
+import type { OrchestratorSettings } from '../leader/settings.ts'
 import { Server } from '../server.ts'
 import type { WorkspaceApi } from '../workspace/workspace.ts'
 import { endOrphans } from './orphans.ts'
@@ -27,7 +30,7 @@ export interface LocalServerOptions {
   readonly watch?: boolean
   /** Listens for the command line and for workers: at the first of these that is free, 0 for any. */
   readonly port: number | readonly number[]
-  /** Somebody who stays wants to lead. Absent for a server that stays itself. */
+  /** A server that stays wants to lead. Absent for one that stays itself. */
   readonly onHandOver?: () => void
   readonly onLoaded?: (loaded: Reload) => void
   readonly onTrouble?: (error: unknown) => void
@@ -66,7 +69,6 @@ const LEAVE_GRACE_MS = 200
 
 /** A server and the machine it runs on: worker processes, a port, and an eye on the code. */
 export class LocalServer {
-  url: string | undefined
   readonly #options: LocalServerOptions
   readonly #size: Size
   readonly #pool: WorkerPool
@@ -74,6 +76,7 @@ export class LocalServer {
   readonly #server: Server
   #watcher: CodeWatcher | undefined
   #http: ReturnType<typeof serve> | undefined
+  #url: string | undefined
   #loading: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | undefined
 
@@ -83,6 +86,12 @@ export class LocalServer {
     this.#pool = parts.pool
     this.#marker = parts.marker
     this.#server = parts.server
+  }
+
+  /** Where it listens. */
+  get url(): string {
+    assert(this.#url !== undefined, 'the server does not listen yet')
+    return this.#url
   }
 
   get feed(): Feed {
@@ -152,7 +161,7 @@ export class LocalServer {
   async #close(): Promise<void> {
     this.#watcher?.close()
     this.#http?.close()
-    // What was accepted is answered; whoever follows a run is cut off, and finds the next server.
+    // What was accepted is answered; a command that follows a run is cut off, and finds the next server.
     await this.#server.leave(LEAVE_GRACE_MS)
     if (this.#http !== undefined && 'closeAllConnections' in this.#http) this.#http.closeAllConnections()
     const closing = this.#server.close()
@@ -174,7 +183,7 @@ export class LocalServer {
       await this.#listen(others)
       return
     }
-    this.url = `http://127.0.0.1:${address.port}`
+    this.#url = `http://127.0.0.1:${address.port}`
     this.#server.reachableAt(this.url)
     await this.#options.lease.announce(this.url)
   }
@@ -211,7 +220,7 @@ export class LocalServer {
     const isFirst = this.#size.settings === NOT_LOADED
     const isNews = !isDeepStrictEqual(settings, this.#size.settings)
     this.#size.settings = settings
-    const here = queues['default']?.limit ?? concurrency ?? this.#size.machine
+    const here = queues[LOCAL_QUEUE]?.limit ?? concurrency ?? this.#size.machine
     this.#size.now = Math.min(here, concurrency ?? here)
     this.#pool.resize(this.#size.now)
     if (isNews) this.#server.orchestrator.settingsChanged()

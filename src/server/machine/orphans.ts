@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { sha256 } from '../../lib/hash.ts'
+import { processStat } from '../../lib/process-stat.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import { endMarked, MARKER } from '../../worker/marked.ts'
 
@@ -10,8 +11,8 @@ const MOST_LOOKS = 50
 const PAUSE_MS = 20
 
 /**
- * Ends whatever attempts of earlier starts of this folder left running, and returns the marker for the workers of this one.
- * Earlier servers must be gone by then, or deposed: called by whoever holds the folder, before anything is dispatched.
+ * Ends what attempts of earlier starts of this folder left running, and returns the marker for the workers of this one.
+ * Earlier servers must be gone by then, or deposed: the leader calls this before anything is dispatched.
  */
 export async function endOrphans(servoDir: string, clock: Pick<AlarmClock, 'sleep'>): Promise<string> {
   const folder = await folderId(servoDir)
@@ -35,7 +36,7 @@ async function folderId(servoDir: string): Promise<string> {
   return sha256(`${dev}:${ino}:${birthtimeNs}`).slice(0, 16)
 }
 
-/** This process, whoever started it, and so on up. */
+/** This process, its parent, and so on up. */
 function withAncestors(pid: number): number[] {
   const all = [pid]
   for (let parent = parentOf(pid); parent > 1; parent = parentOf(parent)) all.push(parent)
@@ -44,8 +45,7 @@ function withAncestors(pid: number): number[] {
 
 function parentOf(pid: number): number {
   try {
-    const line = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return Number(line.slice(line.lastIndexOf(')') + 2).split(' ', 2)[1])
+    return processStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.parent ?? 0
   } catch {
     return 0
   }

@@ -11,7 +11,7 @@ import { loadProject } from '../../sdk/project/project.ts'
 import { serveAttempts } from '../../worker/process/child.ts'
 import { projectExecution } from '../../worker/process/execution.ts'
 
-/** Later than the first attempt, which somebody may be waiting for. */
+/** Later than the first attempt, which a person may be waiting for. */
 const CACHE_FLUSH_MS = 500
 
 const [, , projectDir = '.', dataDir = '.servo'] = process.argv

@@ -10,63 +10,57 @@ import { type NewEvent, newEvent } from '../../model/event.ts'
 import { readKey } from '../../partitions/key.ts'
 import { type Knowledge, record } from './knowledge.ts'
 
-/** What people and other systems tell of assets: that something was made elsewhere, or that what was made does not count. */
-export class AssetFacts {
-  readonly #known: Knowledge
+/** That something was made elsewhere. */
+export async function recordReport(known: Knowledge, assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts> {
+  if (body.partition !== undefined && body.partitions !== undefined) throw twice()
+  const asked = body.partitions ?? (body.partition === undefined ? undefined : [body.partition])
+  const keys = keysMeant(known, assetKey, asked)
+  const { code_version, metadata, materialization_id } = body
+  const request_id = body.report_id ?? known.mintId()
+  const materialized_at = toIso(pastMoment(body.materialized_at, known.now()))
+  const several = known.graph.partitions().of(assetKey).dimensions.length > 0
+  const events = keys.map((partition_key) => {
+    const report_id = idFor(request_id, partition_key)
+    const fact = { report_id, asset_key: assetKey, partition_key, materialized_at, reported_by: user }
+    const more = {
+      // What is materialized has a name; one that nobody gave is that of its report.
+      materialization_id: materialization_id ?? report_id,
+      ...(several && { partition_values: { ...readKey(partition_key) } }),
+      ...(code_version !== undefined && { code_version }),
+      ...(metadata !== undefined && { metadata }),
+    }
+    return newEvent(MaterializationReported, { ...fact, ...more }, { actor: user })
+  })
+  return await accepted(known, assetKey, keys, request_id, events)
+}
 
-  constructor(known: Knowledge) {
-    this.#known = known
-  }
+/** That what was made does not count any more. */
+export async function recordWipe(known: Knowledge, assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts> {
+  const keys = keysMeant(known, assetKey, body.partitions)
+  const request_id = body.request_id ?? known.mintId()
+  const events = keys.map((partition_key) => {
+    const fact = { request_id: idFor(request_id, partition_key), asset_key: assetKey, partition_key, wiped_by: user }
+    return newEvent(PartitionWiped, { ...fact, reason: body.reason ?? null }, { actor: user })
+  })
+  return await accepted(known, assetKey, keys, request_id, body.dry_run ? [] : events)
+}
 
-  async report(assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts> {
-    if (body.partition !== undefined && body.partitions !== undefined) throw twice()
-    const asked = body.partitions ?? (body.partition === undefined ? undefined : [body.partition])
-    const keys = this.#named(assetKey, asked)
-    const { code_version, metadata, materialization_id } = body
-    const request_id = body.report_id ?? this.#known.mintId()
-    const materialized_at = toIso(pastMoment(body.materialized_at, this.#known.now()))
-    const several = this.#known.graph.partitions().of(assetKey).dimensions.length > 0
-    const events = keys.map((partition_key) => {
-      const report_id = idFor(request_id, partition_key)
-      const fact = { report_id, asset_key: assetKey, partition_key, materialized_at, reported_by: user }
-      const more = {
-        // What is materialized has a name; one that nobody gave is that of its report.
-        materialization_id: materialization_id ?? report_id,
-        ...(several && { partition_values: { ...readKey(partition_key) } }),
-        ...(code_version !== undefined && { code_version }),
-        ...(metadata !== undefined && { metadata }),
-      }
-      return newEvent(MaterializationReported, { ...fact, ...more }, { actor: user })
-    })
-    return await this.#record(assetKey, keys, request_id, events)
-  }
+function keysMeant(known: Knowledge, assetKey: string, asked: readonly string[] | undefined): string[] {
+  const { graph } = known
+  knownAsset(graph.get().graph, assetKey)
+  return namedPartitions(assetKey, asked, graph.partitions())
+}
 
-  async wipe(assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts> {
-    const keys = this.#named(assetKey, body.partitions)
-    const request_id = body.request_id ?? this.#known.mintId()
-    const events = keys.map((partition_key) => {
-      const fact = { request_id: idFor(request_id, partition_key), asset_key: assetKey, partition_key, wiped_by: user }
-      return newEvent(PartitionWiped, { ...fact, reason: body.reason ?? null }, { actor: user })
-    })
-    return await this.#record(assetKey, keys, request_id, body.dry_run ? [] : events)
-  }
-
-  #named(assetKey: string, asked: readonly string[] | undefined): string[] {
-    const { graph } = this.#known
-    knownAsset(graph.get().graph, assetKey)
-    return namedPartitions(assetKey, asked, graph.partitions())
-  }
-
-  async #record(
-    assetKey: string,
-    keys: readonly string[],
-    request_id: string,
-    events: readonly NewEvent[],
-  ): Promise<AcceptedFacts> {
-    const { event_id, news } = events.length === 0 ? { event_id: null, news: 0 } : await record(this.#known, events)
-    const partitions = { count: keys.length, first: keys[0] ?? null, last: keys.at(-1) ?? null }
-    return { asset_key: assetKey, partitions, request_id, accepted_event_id: event_id, created: news > 0 }
-  }
+async function accepted(
+  known: Knowledge,
+  assetKey: string,
+  keys: readonly string[],
+  request_id: string,
+  events: readonly NewEvent[],
+): Promise<AcceptedFacts> {
+  const { event_id, news } = events.length === 0 ? { event_id: null, news: 0 } : await record(known, events)
+  const partitions = { count: keys.length, first: keys[0] ?? null, last: keys.at(-1) ?? null }
+  return { asset_key: assetKey, partitions, request_id, accepted_event_id: event_id, created: news > 0 }
 }
 
 /** Room for the name of a request in front of it. */

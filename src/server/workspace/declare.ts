@@ -7,24 +7,23 @@ import { orchestration } from '../../domain/index.ts'
 import { Folder } from '../../engine/fold/fold.ts'
 import type { State } from '../../engine/fold/state.ts'
 import { mintEvents, sizeLimits } from '../../engine/ledger/mint.ts'
-import { type NewEvent, newEvent } from '../../model/event.ts'
+import { newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { Components } from '../components.ts'
 
-/** What a project declares that is not on record: one event for every so many assets, none when nothing changed. */
-export function declarations(rows: Rows, manifest: ProjectManifest, mintId: () => string): NewEvent[] {
-  const parts = assetsDefined({
+/** What a project declares that is not on record: one part for every so many assets, none when nothing changed. */
+export function declaredParts(rows: Rows, manifest: ProjectManifest, mintId: () => string) {
+  return assetsDefined({
     manifest,
     known: rows.hot(assetDefinitions).all(),
     knownPools: rows.hot(pools).all(),
     mintId,
   })
-  return parts.map((part) => newEvent(AssetsDefined, part))
 }
 
 /** Folds what a project declares into a state that is nobody's record. */
 export function declare({ scope, clock, ulid }: Components, state: State, manifest: ProjectManifest): void {
-  const events = declarations(state, manifest, ulid)
+  const events = declaredParts(state, manifest, ulid).map((part) => newEvent(AssetsDefined, part))
   if (events.length === 0) return
   const folder = new Folder(orchestration, state)
   for (const event of mintEvents({ scope, clock, ulid, source: 'servo/cli' }, sizeLimits, events).events) folder.fold(event)

@@ -7,8 +7,15 @@ import type { NewEvent } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { RowOf, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { Components } from '../components.ts'
 import type { CurrentGraph } from '../leader/current-graph.ts'
 import type { Sql } from './sql-rows.ts'
+
+/** A cold table with the type of its rows. */
+export interface ColdRowsOf<R> extends Omit<ColdRowsToRead, 'recent' | 'lookup'> {
+  recent(): Iterable<R>
+  lookup(keys: readonly KeyPart[][]): Promise<(R | undefined)[]>
+}
 
 /** What every question about a workspace is answered from, and where commands go: a leader has all of it, a reader only asks. */
 export interface Knowledge {
@@ -18,14 +25,45 @@ export interface Knowledge {
   /** Rows of unfinished work. */
   rows(): State
   /** A cold table, with what is not published yet. */
-  coldRows(table: Table): ColdRowsToRead
+  coldRows<C extends Columns>(table: Table<C>): ColdRowsOf<RowOf<C>>
   readonly sql: Sql
   now(): number
   /** A new id for a request that has none of its own. */
   mintId(): string
-  /** Writes facts. Whoever only reads refuses. */
+  /** Writes facts. A reader refuses. */
   submit(events: readonly NewEvent[]): Promise<Submitted>
 }
+
+/** The rows of a process that folds, or of one that has read what others folded. */
+export interface Readable {
+  readonly state: State
+  coldRows(table: Table): ColdRowsToRead
+}
+
+/** Where knowledge comes from. `readable` is asked for anew each time: a leader that recovers has other rows. */
+export interface KnowledgeSource {
+  readonly graph: CurrentGraph
+  readonly readable: Readable
+  submit(events: readonly NewEvent[]): Promise<Submitted>
+}
+
+export function knowledgeOf({ scope, store, sql, clock, ulid }: Components, source: KnowledgeSource): Knowledge {
+  return {
+    scope,
+    store,
+    sql,
+    graph: source.graph,
+    rows: () => source.readable.state,
+    coldRows: (table) => coldRowsOf(source.readable, table),
+    now: () => clock.now(),
+    mintId: ulid,
+    submit: (events) => source.submit(events),
+  }
+}
+
+/** A cold table of a process that folds. The engine keeps rows of any table; those of this one have its columns. */
+export const coldRowsOf = <C extends Columns>(from: Pick<Readable, 'coldRows'>, table: Table<C>): ColdRowsOf<RowOf<C>> =>
+  from.coldRows(table) as ColdRowsOf<RowOf<C>>
 
 /** One cold row by its key. */
 export async function lookup<C extends Columns>(
@@ -33,8 +71,8 @@ export async function lookup<C extends Columns>(
   table: Table<C>,
   ...key: KeyPart[]
 ): Promise<RowOf<C> | undefined> {
-  const [row] = await known.coldRows(table as unknown as Table).lookup([key])
-  return row as RowOf<C> | undefined
+  const [row] = await known.coldRows(table).lookup([key])
+  return row
 }
 
 /** What became of facts that were handed in. */

@@ -1,11 +1,13 @@
 import type { AssetDetail } from '../../api/asset-contract.ts'
-import type { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { runs } from '../../domain/runs/runs.table.ts'
 import { tasks } from '../../domain/tasks/tasks.table.ts'
+import { quoteText } from '../../lib/sql-text.ts'
 import { toIso, toMs } from '../../lib/time.ts'
 import { historyIndex } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
+import { publishedRows } from './published-rows.ts'
 
 interface Touched {
   readonly run_id: string
@@ -43,12 +45,11 @@ const attemptIn = ({ last_attempt_run_id: run_id, last_attempt_at: at }: Row<typ
   run_id === null || at === null ? undefined : { run_id, at }
 
 async function lastAttempt({ sql }: Knowledge, assetKey: string): Promise<Touched | undefined> {
-  const [row] = await sql(
-    `select last_attempt_run_id as run_id, last_attempt_at as at from partition_status
-     where asset_key = '${assetKey.replaceAll("'", "''")}' and last_attempt_run_id is not null
-     order by last_attempt_at desc limit 1`,
-  )
-  return row === undefined ? undefined : { run_id: String(row['run_id']), at: toMs(String(row['at'])) }
+  const ofAsset = `where asset_key = ${quoteText(assetKey)} and last_attempt_run_id is not null`
+  const newest = `${ofAsset} order by last_attempt_at desc limit 1`
+  const [row] = await publishedRows(sql, partitionStatus, newest, ['last_attempt_run_id', 'last_attempt_at'])
+  if (row === undefined || row.last_attempt_run_id === null || row.last_attempt_at === null) return undefined
+  return { run_id: row.last_attempt_run_id, at: toMs(row.last_attempt_at) }
 }
 
 function later(a: Touched | undefined, b: Touched | undefined): Touched | undefined {

@@ -8,7 +8,7 @@ export function pageOf(
   { limit, cursor }: PageQuery,
 ): { names: string[]; next_cursor: string | null } {
   const after = cursor === undefined ? undefined : nameIn(cursor)
-  const from = after === undefined ? 0 : countWhile(names.length, (i) => (names[i] as string) <= after)
+  const from = after === undefined ? 0 : countWhile(names.length, (i) => (names[i] ?? '') <= after)
   const page = names.slice(from, from + limit)
   const last = page.at(-1)
   const isEnd = last === undefined || from + limit >= names.length

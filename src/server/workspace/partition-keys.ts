@@ -13,58 +13,56 @@ import { idempotencyKeys } from '../../model/system-tables.ts'
 import { type Knowledge, lookup, record } from './knowledge.ts'
 import { pageOf } from './page.ts'
 
-/** The keys of dynamic sets: which there are, and that some come or go. */
-export class PartitionKeys {
-  readonly #known: Knowledge
+/** The keys that a dynamic set has now. */
+export function partitionKeysPage(known: Knowledge, setName: string, query: PageQuery): KeyPage {
+  refuseUnknownSet(known.graph.get(), setName)
+  const all = dynamicKeysOf(known.rows())(setName)
+  const { names, next_cursor } = pageOf(all, query)
+  const rows = known.rows().hot(dynamicPartitions)
+  const keys = names.flatMap((partition_key) => {
+    const row = rows.get(setName, partition_key)
+    return row === undefined ? [] : [{ partition_key, changed_at: toIso(row.changed_at), changed_by: row.changed_by }]
+  })
+  return { set_name: setName, keys, total: all.length, next_cursor }
+}
 
-  constructor(known: Knowledge) {
-    this.#known = known
-  }
+/** Adds keys to a dynamic set and removes others, as far as they are not as asked already. */
+export async function changePartitionKeys(
+  known: Knowledge,
+  setName: string,
+  { add = [], remove = [], request_id }: KeysBody,
+  user: string,
+): Promise<AcceptedKeys> {
+  refuseUnknownSet(known.graph.get(), setName)
+  const [wanted, unwanted] = [new Set(add), new Set(remove)]
+  refuseNonsense(wanted, unwanted)
+  const id = request_id ?? known.mintId()
+  const total = wanted.size + unwanted.size
+  const nothing = { set_name: setName, request_id: id, added: 0, removed: 0, accepted_event_id: null, created: false }
+  // Not left to the fold alone: keys that changed since may be cut into other parts than they were then.
+  if (request_id !== undefined && (await wasMade(known, request_id))) return { ...nothing, unchanged: total }
+  const rows = known.rows().hot(dynamicPartitions)
+  const isPresent = (key: string): boolean => rows.get(setName, key)?.present === true
+  const added = [...wanted].filter((key) => !isPresent(key))
+  const removed = [...unwanted].filter(isPresent)
+  const unchanged = total - added.length - removed.length
+  const said = { set_name: setName, changed_by: user }
+  const events = [
+    ...partsOf(added, id).map((part) => newEvent(PartitionKeysAdded, { ...said, ...part }, { actor: user })),
+    ...partsOf(removed, id).map((part) => newEvent(PartitionKeysRemoved, { ...said, ...part }, { actor: user })),
+  ] satisfies NewEvent[]
+  if (events.length === 0) return { ...nothing, unchanged }
+  const { event_id, news } = await record(known, events)
+  if (news === 0) return { ...nothing, unchanged: total }
+  const changed = { added: added.length, removed: removed.length, unchanged }
+  return { ...nothing, ...changed, accepted_event_id: event_id, created: true }
+}
 
-  list(setName: string, query: PageQuery): KeyPage {
-    refuseUnknownSet(this.#known.graph.get(), setName)
-    const all = dynamicKeysOf(this.#known.rows())(setName)
-    const { names, next_cursor } = pageOf(all, query)
-    const rows = this.#known.rows().hot(dynamicPartitions)
-    const keys = names.flatMap((partition_key) => {
-      const row = rows.get(setName, partition_key)
-      return row === undefined ? [] : [{ partition_key, changed_at: toIso(row.changed_at), changed_by: row.changed_by }]
-    })
-    return { set_name: setName, keys, total: all.length, next_cursor }
-  }
-
-  async change(setName: string, { add = [], remove = [], request_id }: KeysBody, user: string): Promise<AcceptedKeys> {
-    refuseUnknownSet(this.#known.graph.get(), setName)
-    const [wanted, unwanted] = [new Set(add), new Set(remove)]
-    refuseNonsense(wanted, unwanted)
-    const id = request_id ?? this.#known.mintId()
-    const total = wanted.size + unwanted.size
-    const nothing = { set_name: setName, request_id: id, added: 0, removed: 0, accepted_event_id: null, created: false }
-    // Not left to the fold alone: keys that changed since may be cut into other parts than they were then.
-    if (request_id !== undefined && (await this.#wasMade(request_id))) return { ...nothing, unchanged: total }
-    const rows = this.#known.rows().hot(dynamicPartitions)
-    const isPresent = (key: string): boolean => rows.get(setName, key)?.present === true
-    const added = [...wanted].filter((key) => !isPresent(key))
-    const removed = [...unwanted].filter(isPresent)
-    const unchanged = total - added.length - removed.length
-    const said = { set_name: setName, changed_by: user }
-    const events = [
-      ...partsOf(added, id).map((part) => newEvent(PartitionKeysAdded, { ...said, ...part }, { actor: user })),
-      ...partsOf(removed, id).map((part) => newEvent(PartitionKeysRemoved, { ...said, ...part }, { actor: user })),
-    ] satisfies NewEvent[]
-    if (events.length === 0) return { ...nothing, unchanged }
-    const { event_id, news } = await record(this.#known, events)
-    if (news === 0) return { ...nothing, unchanged: total }
-    const changed = { added: added.length, removed: removed.length, unchanged }
-    return { ...nothing, ...changed, accepted_event_id: event_id, created: true }
-  }
-
-  async #wasMade(requestId: string): Promise<boolean> {
-    const first = { request_id: requestId, set_name: '', keys: [], changed_by: '' }
-    for (const { idempotencyKey } of [PartitionKeysAdded, PartitionKeysRemoved])
-      if ((await lookup(this.#known, idempotencyKeys, idempotencyKey(first))) !== undefined) return true
-    return false
-  }
+async function wasMade(known: Knowledge, requestId: string): Promise<boolean> {
+  const first = { request_id: requestId, set_name: '', keys: [], changed_by: '' }
+  for (const { idempotencyKey } of [PartitionKeysAdded, PartitionKeysRemoved])
+    if ((await lookup(known, idempotencyKeys, idempotencyKey(first))) !== undefined) return true
+  return false
 }
 
 /** As many keys as one event holds, each part with an id of its own: the first has that of the request. */

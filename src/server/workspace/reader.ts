@@ -4,6 +4,7 @@ import type { Components } from '../components.ts'
 import { CurrentGraph } from '../leader/current-graph.ts'
 import { durableState } from '../leader/durable-state.ts'
 import { declare } from './declare.ts'
+import { knowledgeOf } from './knowledge.ts'
 import { type WorkspaceApi, workspaceApi } from './workspace.ts'
 
 /**
@@ -11,30 +12,20 @@ import { type WorkspaceApi, workspaceApi } from './workspace.ts'
  * a project, questions about its code are answered as if it had been loaded by a server; that is not written down.
  */
 export async function readWorkspace(components: Components, project?: ProjectManifest): Promise<WorkspaceApi> {
-  const { scope, store, clock, ulid, sql } = components
-  const { state, coldRows } = await durableState(components)
+  const { clock } = components
+  const readable = await durableState(components)
+  const { state } = readable
   if (project !== undefined) declare(components, state, project)
-  return workspaceApi(
-    {
-      scope,
-      store,
-      sql,
-      graph: new CurrentGraph(
-        () => state,
-        () => clock.now(),
-      ),
-      rows: () => state,
-      coldRows,
-      now: () => clock.now(),
-      mintId: ulid,
-      submit: () => Promise.reject(needsLeader()),
-    },
-    {
-      runIds: () => {
-        throw needsLeader()
-      },
-    },
+  const graph = new CurrentGraph(
+    () => state,
+    () => clock.now(),
   )
+  const known = knowledgeOf(components, { graph, readable, submit: () => Promise.reject(needsLeader()) })
+  return workspaceApi(known, {
+    runIds: () => {
+      throw needsLeader()
+    },
+  })
 }
 
 const needsLeader = (): ServoError =>

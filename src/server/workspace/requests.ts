@@ -4,7 +4,7 @@ import type { SourceRef } from '../../domain/runs/trigger.ts'
 import type { Scope } from '../../engine/paths.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 
-export interface RunRequest extends RequestedWork {
+export interface NewRun extends RequestedWork {
   readonly run_key: string
   readonly source: SourceRef
   readonly priority?: number
@@ -12,8 +12,8 @@ export interface RunRequest extends RequestedWork {
   readonly traceparent?: string | undefined
 }
 
-/** The fact that somebody asked for a run, and the id the run will have. */
-export function runRequested(scope: Scope, secret: TenantSecret, request: RunRequest): { run_id: string; event: NewEvent } {
+/** The fact that a run was asked for, and the id the run will have. */
+export function runRequested(scope: Scope, secret: TenantSecret, request: NewRun): { run_id: string; event: NewEvent } {
   const run_id = runIdFromRunKey(scope.tenant_id, scope.workspace_id, request.run_key, secret)
   const event = newEvent(
     RunRequested,

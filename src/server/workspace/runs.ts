@@ -1,70 +1,46 @@
+import type { AcceptedRun, LogQuery, NewRunBody, RerunBody, RunEvent, RunLogEntry, RunsApi } from '../../api/run-contract.ts'
 import { chooseWork } from '../../domain/planning/plan-choice.ts'
-import { rerunSelection, workFor } from '../../domain/planning/rerun.ts'
+import { type RerunMode, rerunSelection, workFor } from '../../domain/planning/rerun.ts'
 import type { TenantSecret } from '../../domain/runs/identity.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
 import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'
-import { isRunOver, type RunState } from '../../domain/runs/runs.table.ts'
-import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
-import type { Scope } from '../../engine/paths.ts'
+import { isRunOver } from '../../domain/runs/runs.table.ts'
+import { Paths } from '../../engine/paths.ts'
+import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
+import type { Envelope } from '../../model/envelope.ts'
 import { newEvent } from '../../model/event.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
-import { type RunRequest, runRequested } from './requests.ts'
-import type { RunReader } from './run-reader.ts'
+import { type NewRun, runRequested } from './requests.ts'
+import { RunReader } from './run-reader.ts'
+import { type Live, runEvents, storedLogs } from './run-stream.ts'
 
 export interface RunsOptions {
-  readonly known: Pick<Knowledge, 'graph' | 'coldRows' | 'submit'>
-  readonly reader: RunReader
-  readonly scope: Scope
-  readonly secret: () => TenantSecret
-  /** A new id for a request that has no key of its own. */
-  readonly mintId: () => string
+  /** Makes the ids of runs. */
+  readonly runIds: () => TenantSecret
+  /** Absent where nothing happens. */
+  readonly live?: Live | undefined
 }
 
-export interface NewRun {
-  readonly selection: readonly string[]
-  readonly partitions?: readonly string[] | undefined
-  /** Names the request: the same key asked for again is the same run. */
-  readonly key?: string | undefined
-  readonly request_id?: string | undefined
-  readonly labels?: Readonly<Record<string, string>> | undefined
-  readonly priority?: number | undefined
-  readonly user: string
-  readonly traceparent?: string | undefined
-}
-
-export interface Accepted {
-  readonly run_id: string
-  readonly accepted_event_id: string
-  /** False when the same request had been made before. */
-  readonly created: boolean
-}
-
-export interface Rerun {
-  readonly mode: 'from_failure' | 'all' | 'subset'
-  readonly selection?: string | undefined
-  readonly key?: string | undefined
-  readonly request_id?: string | undefined
-  readonly user: string
-  readonly traceparent?: string | undefined
-}
-
-/** What people and programs ask of runs. */
-export class Runs {
+/** Everything that can be asked of runs, as routes and commands ask it. */
+export class Runs extends RunReader implements RunsApi {
+  readonly #known: Knowledge
   readonly #options: RunsOptions
 
-  constructor(options: RunsOptions) {
+  constructor(known: Knowledge, options: RunsOptions) {
+    super(() => known.rows(), known.sql)
+    this.#known = known
     this.#options = options
   }
 
-  async request(run: NewRun): Promise<Accepted> {
-    const { selection, partitions, key, labels, priority, user, traceparent } = run
+  async request(body: NewRunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
+    const { selection, partitions, key, labels, priority } = body
     const asked = { asset_selection: selection, partition_selection: partitions ?? null }
-    const { graph } = this.#options.known
+    const { graph } = this.#known
     const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
-    // A run that can make nothing would only be a failure to read about later; here somebody is listening.
+    // A run that can make nothing would only be a failure to read about later; here the caller is listening.
     if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
-    const request_id = key ?? run.request_id ?? this.#options.mintId()
+    const request_id = key ?? body.request_id ?? this.#known.mintId()
     return await this.#submit({
       run_key: key === undefined ? `manual:${request_id}` : `user:${key}`,
       ...asked,
@@ -77,11 +53,14 @@ export class Runs {
   }
 
   /** Asks a run to stop. Asking twice is asking once. */
-  async cancel(idOrStart: string, user: string, reason?: string): Promise<{ run_id: string; accepted_event_id: string }> {
-    const { run } = await this.#options.reader.get(idOrStart)
-    const run_id = String(run['run_id'])
-    if (isRunOver(run['state'] as RunState)) {
-      throw new ServoError('conflict', 'run_over', `${run_id} is over: ${String(run['state']).toLowerCase()}`, {
+  async cancel(
+    idOrStart: string,
+    user: string,
+    reason: string | undefined,
+  ): Promise<{ run_id: string; accepted_event_id: string }> {
+    const { run_id, state } = (await this.get(idOrStart)).run
+    if (isRunOver(state)) {
+      throw new ServoError('conflict', 'run_over', `${run_id} is over: ${state.toLowerCase()}`, {
         hint: 'There is nothing left to cancel.',
       })
     }
@@ -90,51 +69,62 @@ export class Runs {
       { run_id, requested_by: user, reason: reason ?? null },
       { correlation_id: run_id, actor: user },
     )
-    const { events } = await this.#options.known.submit([event])
-    return { run_id, accepted_event_id: events[0]?.event_id as string }
+    const { events } = await this.#known.submit([event])
+    return { run_id, accepted_event_id: idOfFirst(events) }
   }
 
   /** Makes again what an earlier run did not, or all of it, or a part. */
-  async rerun(idOrStart: string, { mode, selection, key, request_id: given, user, traceparent }: Rerun): Promise<Accepted> {
-    const { run, tasks } = await this.#options.reader.get(idOrStart)
-    const run_id = String(run['run_id'])
-    if (!isRunOver(run['state'] as RunState)) {
+  async rerun(idOrStart: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
+    const { mode, selection, key } = body
+    const { run, tasks } = await this.get(idOrStart)
+    const { run_id } = run
+    if (!isRunOver(run.state)) {
       throw new ServoError('conflict', 'run_not_over', `${run_id} has not ended yet`, {
         hint: `Wait for it, or cancel it first: servo runs cancel ${run_id}`,
       })
     }
-    const pairs = rerunSelection(tasks as unknown as TaskRow[], this.#mode(mode, selection))
+    const pairs = rerunSelection(tasks, this.#mode(mode, selection))
     if (pairs.length === 0) {
       throw new ServoError('invalid', 'nothing_to_rerun', `nothing of ${run_id} is to be run again`, {
         hint: mode === 'from_failure' ? 'All of it succeeded; use --all to run everything again.' : 'Check the selection.',
       })
     }
-    const request_id = key ?? given ?? this.#options.mintId()
+    const request_id = key ?? body.request_id ?? this.#known.mintId()
     return await this.#submit({
       run_key: `rerun:${run_id}:${request_id}`,
       ...workFor(pairs),
-      labels: (run['labels'] ?? {}) as Record<string, string>,
+      labels: run.labels,
       source: { type: 'rerun', run_id, request_id, mode },
-      priority: Number(run['priority'] ?? 0),
+      priority: run.priority,
       actor: user,
       traceparent,
     })
   }
 
-  #mode(mode: Rerun['mode'], selection: string | undefined) {
+  async *logs(idOrStart: string, query: LogQuery): AsyncGenerator<RunLogEntry> {
+    const { store, scope } = this.#known
+    const { live } = this.#options
+    if (live !== undefined) await live.logs.stored(await this.resolve(idOrStart))
+    yield* storedLogs(this, store, new Paths(scope), idOrStart, query)
+  }
+
+  follow(idOrStart: string, signal: AbortSignal): AsyncIterable<RunEvent> {
+    return runEvents(this, this.#options.live, idOrStart, signal)
+  }
+
+  #mode(mode: RerunBody['mode'], selection: string | undefined): RerunMode {
     if (mode !== 'subset') return { mode }
     if (selection === undefined || selection === '') {
       throw new ServoError('invalid', 'selection_missing', 'a subset needs a selection', {
         hint: 'e.g. --select "mart/revenue+"',
       })
     }
-    return { mode, selection, graph: this.#options.known.graph.get().graph }
+    return { mode, selection, graph: this.#known.graph.get().graph }
   }
 
-  async #submit(request: RunRequest): Promise<Accepted> {
-    const { known, scope, secret } = this.#options
-    const { run_id: derived, event } = runRequested(scope, secret(), request)
-    const { events, verdicts } = await known.submit([event])
+  async #submit(request: NewRun): Promise<AcceptedRun> {
+    const { run_id: derived, event } = runRequested(this.#known.scope, this.#options.runIds(), request)
+    const { events, verdicts } = await this.#known.submit([event])
     const [verdict] = verdicts
     const created = verdict?.kind === 'applied'
     const run_id = created ? derived : await this.#madeBy(request.run_key, derived)
@@ -149,12 +139,17 @@ export class Runs {
         },
       )
     }
-    return { run_id, accepted_event_id: events[0]?.event_id as string, created }
+    return { run_id, accepted_event_id: idOfFirst(events), created }
   }
 
   /** The run of a key that was used before. Its id may have been derived with another secret than the one we have now. */
   async #madeBy(runKey: string, otherwise: string): Promise<string> {
-    const known = await lookup(this.#options.known, runKeyIndex, runKey)
+    const known = await lookup(this.#known, runKeyIndex, runKey)
     return known?.run_id ?? otherwise
   }
+}
+
+function idOfFirst([event]: readonly Envelope[]): string {
+  assert(event !== undefined, 'what was submitted was not written')
+  return event.event_id
 }

@@ -5,7 +5,6 @@ import { Paths, type Scope } from '../../engine/paths.ts'
 import { newestManifest } from '../../engine/publish/manifest.ts'
 import { sqlState } from '../../engine/sql/files.ts'
 import { isServoError } from '../../lib/error.ts'
-import type { AnyRow } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 
 /** Asks the newest published tables of a folder. DuckDB is loaded when the first question comes. */
@@ -27,16 +26,17 @@ export async function queryNewest(dir: string, store: ObjectStore, scope: Scope,
   }
 }
 
-/** Answers SQL over the published tables, with rows as JSON. */
-export type Sql = (sql: string) => Promise<AnyRow[]>
+/** Answers SQL over the published tables, with rows as JSON. `publishedRows` gives them the types of their table. */
+export type Sql = (sql: string) => Promise<Record<string, unknown>[]>
 
 /** The same, with all rows at once. */
 export function sqlOver(dir: string, store: ObjectStore, scope: Scope): Sql {
   return async (sql) => {
     const { columns, rows } = await queryNewest(dir, store, scope, sql)
-    const found: AnyRow[] = []
+    const names = columns.map(({ name }) => name)
+    const found: Record<string, unknown>[] = []
     for await (const batch of rows()) {
-      for (const row of batch) found.push(Object.fromEntries(row.map((value, i) => [columns[i]?.name as string, value])))
+      for (const row of batch) found.push(Object.fromEntries(names.map((name, i) => [name, row[i]])))
     }
     return found
   }

@@ -4,13 +4,9 @@ import type { StatusApi } from '../../api/status-contract.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
-import type { TenantSecret } from '../../domain/runs/identity.ts'
-import { Paths } from '../../engine/paths.ts'
-import { assetsApi } from './assets-api.ts'
+import { Assets } from './assets.ts'
 import type { Knowledge } from './knowledge.ts'
-import { RunReader } from './run-reader.ts'
-import { Runs } from './runs.ts'
-import { type Live, runsApi } from './runs-api.ts'
+import { Runs, type RunsOptions } from './runs.ts'
 import type { StatusSource } from './status/current-staleness.ts'
 import { Statuses } from './status/statuses.ts'
 
@@ -21,19 +17,10 @@ export interface WorkspaceApi {
   readonly statuses: StatusApi
 }
 
-export interface WorkspaceOptions {
-  /** Makes the ids of runs. */
-  readonly runIds: () => TenantSecret
-  readonly live?: Live
-}
-
-export function workspaceApi(known: Knowledge, { runIds, live }: WorkspaceOptions): WorkspaceApi {
-  const reader = new RunReader(() => known.rows(), known.sql)
-  const { scope, store, mintId } = known
-  const runs = new Runs({ known, reader, scope, secret: runIds, mintId })
+export function workspaceApi(known: Knowledge, options: RunsOptions): WorkspaceApi {
   return {
-    runs: runsApi({ runs, reader, live, store, paths: new Paths(scope) }),
-    assets: assetsApi(known),
+    runs: new Runs(known, options),
+    assets: new Assets(known),
     statuses: new Statuses(statusSource(known)),
   }
 }

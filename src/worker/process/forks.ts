@@ -1,4 +1,5 @@
 import { openSync, readSync } from 'node:fs'
+import { processStat } from '../../lib/process-stat.ts'
 import { groupMembers } from '../group.ts'
 import { MARKER } from '../marked.ts'
 
@@ -22,8 +23,7 @@ export function forkWatch(marker: string | undefined): () => boolean {
 
   /** Page faults of all children that were waited for; undefined where the system does not tell. */
   function childFaults(): string | undefined {
-    const text = stat()
-    return text?.slice(text.lastIndexOf(')') + 2).split(' ', 9)[8]
+    return processStat(stat())?.childFaults
   }
 
   /** Without this module no JavaScript can start a process. */

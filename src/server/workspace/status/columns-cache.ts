@@ -1,15 +1,15 @@
 import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import { StatusColumns, type Times } from '../../../domain/partitions/status-columns.ts'
 import type { SortedFileRef } from '../../../engine/publish/manifest.ts'
-import type { ColdRowsToRead } from '../../../engine/sorted/cold-store.ts'
 import { groupsWith, wholeGroups } from '../../../engine/sorted/file-columns.ts'
 import { Mutex } from '../../../lib/mutex.ts'
 import type { Row } from '../../../model/table.ts'
 import { sameDefinition } from '../../../partitions/definition.ts'
+import { type KeyPositions, keyPositions } from '../../../partitions/key-positions.ts'
 import { partsOf } from '../../../partitions/key-range.ts'
 import type { PartitionSet } from '../../../partitions/partition-set.ts'
-import { type KeyPositions, keyPositions } from './key-positions.ts'
-import { type Alike, alikeIn, settleTie, takeAlike, takeBlock, takeRow } from './load-columns.ts'
+import type { ColdRowsOf } from '../knowledge.ts'
+import { type AlikeRows, alikeRows, applyAlike, applyBlock, applyRow, settleTie } from './load-columns.ts'
 
 type StatusRow = Row<typeof partitionStatus>
 
@@ -19,7 +19,7 @@ export interface AssetToLoad {
   readonly keys: readonly string[]
   readonly set: PartitionSet
   readonly times: Times
-  /** Whether no key was ever recorded that the set does not have. */
+  /** True if every key that was ever recorded is in the set. */
   readonly onlyItsKeys: boolean
 }
 
@@ -34,16 +34,16 @@ interface Kept {
 /** Some seven million partitions. */
 const MOST_BYTES = 256 * 1024 * 1024
 
-/** Statuses of whole assets that somebody asked for lately, brought up to date when asked for again. */
+/** Statuses of whole assets that were asked for lately, brought up to date when asked for again. */
 export class ColumnsCache {
-  readonly #rows: () => ColdRowsToRead
+  readonly #rows: () => ColdRowsOf<StatusRow>
   readonly #mostBytes: number
   /** The last asked for is the last. */
   readonly #kept = new Map<string, Kept>()
   readonly #turn = new Mutex()
   #recent: { readonly changes: number; readonly byAsset: ReadonlyMap<string, readonly StatusRow[]> } | undefined
 
-  constructor(rows: () => ColdRowsToRead, mostBytes = MOST_BYTES) {
+  constructor(rows: () => ColdRowsOf<StatusRow>, mostBytes = MOST_BYTES) {
     this.#rows = rows
     this.#mostBytes = mostBytes
   }
@@ -57,10 +57,11 @@ export class ColumnsCache {
         recent: this.#recentOf(rows),
         files: new Set(rows.files.map(({ path }) => path)),
       }
-      const found = new Map<string, StatusColumns>()
+      const keptOf = new Map<string, Kept>()
       const behind: { asset: AssetToLoad; kept: Kept }[] = []
       for (const asset of assets) {
         const kept = this.#keptOf(asset)
+        keptOf.set(asset.key, kept)
         if (kept.changes !== rows.changes || !reading.files.isSubsetOf(kept.files)) behind.push({ asset, kept })
       }
       await readWholes(
@@ -71,9 +72,9 @@ export class ColumnsCache {
       // All of them are going to be asked for, and together they are there sooner.
       if (parts.length > 0) await Promise.all(rows.files.map((file) => rows.describe(file)))
       for (const each of parts) await readParts(each, reading)
-      for (const { key } of assets) found.set(key, (this.#kept.get(key) as Kept).columns)
-      this.#forget(found)
-      return found
+      this.#forget(keptOf)
+      // Reading may have made columns anew.
+      return new Map([...keptOf].map(([key, { columns }]) => [key, columns]))
     })
   }
 
@@ -88,10 +89,10 @@ export class ColumnsCache {
     return kept
   }
 
-  #recentOf(rows: ColdRowsToRead): ReadonlyMap<string, readonly StatusRow[]> {
+  #recentOf(rows: ColdRowsOf<StatusRow>): ReadonlyMap<string, readonly StatusRow[]> {
     if (this.#recent?.changes === rows.changes) return this.#recent.byAsset
     const byAsset = new Map<string, StatusRow[]>()
-    for (const row of rows.recent() as Iterable<StatusRow>) {
+    for (const row of rows.recent()) {
       const known = byAsset.get(row.asset_key)
       if (known === undefined) byAsset.set(row.asset_key, [row])
       else known.push(row)
@@ -113,7 +114,7 @@ export class ColumnsCache {
 }
 
 interface Reading {
-  readonly rows: ColdRowsToRead
+  readonly rows: ColdRowsOf<StatusRow>
   readonly recent: ReadonlyMap<string, readonly StatusRow[]>
   /** All files there are. */
   readonly files: ReadonlySet<string>
@@ -124,12 +125,12 @@ type Behind = { readonly asset: AssetToLoad; readonly kept: Kept }
 /** Assets that are made as a whole have a row each, which are looked up together. */
 async function readWholes(behind: readonly Behind[], { rows, files }: Reading): Promise<void> {
   const keys = behind.flatMap(({ asset }) => asset.keys.map((key) => [key, '']))
-  const found = (await rows.lookup(keys)) as (StatusRow | undefined)[]
+  const found = await rows.lookup(keys)
   let at = 0
   for (const { asset, kept } of behind) {
     for (const _ of asset.keys) {
       const row = found[at++]
-      if (row !== undefined) takeRow(kept.columns, row)
+      if (row !== undefined) applyRow(kept.columns, row)
     }
     kept.columns.ties.clear()
     kept.files = files
@@ -148,7 +149,7 @@ async function readParts({ asset, kept }: Behind, reading: Reading): Promise<voi
     if (kept.files.has(file.path)) continue
     for (const key of asset.keys) if (!isUndecided()) await readFile(file, key, columns, positions, rows)
   }
-  for (const key of asset.keys) for (const row of recent.get(key) ?? []) takeRow(columns, row)
+  for (const key of asset.keys) for (const row of recent.get(key) ?? []) applyRow(columns, row)
   if (isUndecided()) {
     // Once: from now on it is known of all.
     Object.assign(kept, nothingOf(asset.set, { ...asset.times, made: true }, asset.keys))
@@ -157,7 +158,7 @@ async function readParts({ asset, kept }: Behind, reading: Reading): Promise<voi
   }
   if (columns.ties.size > 0) {
     const tied = [...columns.ties].map((position) => [asset.key, asset.set.at(position)])
-    for (const row of await rows.lookup(tied)) if (row !== undefined) settleTie(columns, row as StatusRow)
+    for (const row of await rows.lookup(tied)) if (row !== undefined) settleTie(columns, row)
     columns.ties.clear()
   }
   kept.files = files
@@ -170,25 +171,25 @@ async function readFile(
   key: string,
   columns: StatusColumns,
   positions: KeyPositions,
-  rows: ColdRowsToRead,
+  rows: ColdRowsOf<StatusRow>,
 ): Promise<void> {
   const { made, inputs } = columns.times
   const description = await rows.describe(file)
-  const alike = new Map<number, Alike>()
+  const alike = new Map<number, AlikeRows>()
   for (const { at, ends, digest } of wholeGroups(description, key)) {
-    const found = digest && alikeIn(digest, ends, positions)
+    const found = digest && alikeRows(digest, ends, positions)
     if (found !== undefined) alike.set(at, found)
   }
   if (!made && [...alike.values()].some(({ first, count }) => !columns.isUntold(first, count))) {
     columns.wantsMade = true
     return
   }
-  if (!made && !inputs) for (const each of alike.values()) takeAlike(columns, each)
+  if (!made && !inputs) for (const each of alike.values()) applyAlike(columns, each)
   const isWanted = (at: number): boolean => made || inputs || !alike.has(at)
   if (!groupsWith(description, key).some(isWanted)) return
   for await (const part of rows.columns(file, key, isWanted)) {
     const one = alike.get(part.at)
-    if (one === undefined || !takeAlike(columns, one, part.block)) takeBlock(columns, part, positions)
+    if (one === undefined || !applyAlike(columns, one, part.block)) applyBlock(columns, part, positions)
   }
 }
 
@@ -205,7 +206,8 @@ function follows(before: PartitionSet, now: PartitionSet): boolean {
   if (!sameDefinition(before.definition, now.definition)) return false
   const parts = partsOf(now)
   return partsOf(before).every((part, i) => {
-    const other = parts[i] as PartitionSet
+    const other = parts[i]
+    if (other === undefined) return false
     // Windows follow each other; only those of the dimension that varies slowest may become more without moving others.
     if (part.axis !== undefined) return part.count === other.count || (i === 0 && part.count < other.count)
     if (part.definition?.type === 'keys') return true

@@ -2,17 +2,19 @@ import { setImmediate as pause } from 'node:timers/promises'
 import type { assetDefinitions } from '../../../domain/assets/asset-definitions.table.ts'
 import type { RecordedGraph } from '../../../domain/assets/definitions.ts'
 import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts'
+import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import { ancestry, type StaleAsset, Staleness, type StatusCounts } from '../../../domain/partitions/staleness.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
-import type { ColdRowsToRead } from '../../../engine/sorted/cold-store.ts'
+import { assert } from '../../../lib/assert.ts'
 import type { Row } from '../../../model/table.ts'
+import type { ColdRowsOf } from '../knowledge.ts'
 import { ColumnsCache } from './columns-cache.ts'
 
 export interface StatusSource {
   readonly graph: () => RecordedGraph
   /** Which partitions there are now. */
   readonly partitions: () => GraphPartitions
-  readonly rows: () => ColdRowsToRead
+  readonly rows: () => ColdRowsOf<Row<typeof partitionStatus>>
   readonly now: () => number
   /** The key of an asset, and those it had before. */
   readonly keysOf: (assetKey: string) => readonly string[]
@@ -21,14 +23,14 @@ export interface StatusSource {
 }
 
 /** What can be said of partitions at one moment. */
-export interface Moment {
+export interface StatusMoment {
   readonly graph: RecordedGraph
   readonly partitions: GraphPartitions
   readonly staleness: Staleness
-  readonly rows: ColdRowsToRead
+  readonly rows: ColdRowsOf<Row<typeof partitionStatus>>
 }
 
-interface Kept extends Moment {
+interface Kept extends StatusMoment {
   /** What it was worked out from. */
   readonly mark: string
   readonly columns: ReadonlyMap<string, StatusColumns>
@@ -61,7 +63,7 @@ export class CurrentStaleness {
       needed.map((key) => ({
         key,
         times: {
-          made: above.has(key) || graph.graph.assets.get(key)?.policies['freshness'] !== undefined,
+          made: above.has(key) || ageMatters(graph, key),
           inputs: partitions.links(key).length > 0,
         },
         keys: this.#source.keysOf(key),
@@ -74,7 +76,12 @@ export class CurrentStaleness {
     const known = this.#kept.get(asked)
     // Columns that were made anew may have come to the same number of changes, at other positions.
     if (known?.mark === mark && [...columns].every(([key, own]) => known.columns.get(key) === own)) return known
-    const staleness = new Staleness({ graph, partitions, columns: (key) => columns.get(key) as StatusColumns, nowMs })
+    const loaded = (key: string): StatusColumns => {
+      const own = columns.get(key)
+      assert(own !== undefined, `the status of ${key} was not loaded`)
+      return own
+    }
+    const staleness = new Staleness({ graph, partitions, columns: loaded, nowMs })
     staleness.prepare(assets)
     const kept = { graph, partitions, staleness, rows: this.#source.rows(), mark, columns, counts: new Map() }
     this.#kept.delete(asked)
@@ -89,13 +96,19 @@ export class CurrentStaleness {
 
 const MOST_QUESTIONS = 8
 
+/** True if a partition of this asset becomes stale with time. */
+function ageMatters({ graph }: RecordedGraph, assetKey: string): boolean {
+  const { freshness } = graph.assets.get(assetKey)?.policies ?? {}
+  return freshness !== undefined
+}
+
 /** The same as long as nothing changed that an answer depends on. */
-function markOf({ version, graph }: RecordedGraph, columns: ReadonlyMap<string, StatusColumns>, nowMs: number): string {
-  let mark = version
+function markOf(graph: RecordedGraph, columns: ReadonlyMap<string, StatusColumns>, nowMs: number): string {
+  let mark = graph.version
   let ages = false
   for (const [key, { version: columnsVersion, set }] of columns) {
     mark += `\0${key}\0${columnsVersion}\0${set.count}`
-    ages ||= graph.assets.get(key)?.policies['freshness'] !== undefined
+    ages ||= ageMatters(graph, key)
   }
   return ages ? `${mark}\0${nowMs}` : mark
 }

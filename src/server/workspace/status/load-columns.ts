@@ -1,10 +1,11 @@
 import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
+import type { KeyTuple } from '../../../engine/fold/row-merge.ts'
 import type { ColumnBlock } from '../../../engine/parquet/column-block.ts'
 import type { BlockPart } from '../../../engine/sorted/file-columns.ts'
 import type { Digest } from '../../../engine/sorted/index-footer.ts'
 import type { Row } from '../../../model/table.ts'
-import type { KeyPositions } from './key-positions.ts'
+import type { KeyEnds, KeyPositions } from '../../../partitions/key-positions.ts'
 
 type StatusRow = Row<typeof partitionStatus>
 
@@ -19,35 +20,34 @@ const ATTEMPT_AT = named('last_attempt_at')
 const WIPED_AT = named('wiped_at')
 
 /** Neighbours in a file that are neighbours in the set, all made with the same code, none of them wiped or failed since. */
-export interface Alike {
+export interface AlikeRows {
   readonly first: number
   readonly count: number
   readonly code: string
 }
 
-/** What a block says of itself, if but for moments that is all there is to know: what is most of most assets. */
-export function alikeIn({ rows, columns: of }: Digest, ends: BlockPart['ends'], keys: KeyPositions): Alike | undefined {
+/** What the digest of a block says, if but for moments that is all there is to know. Most blocks of most assets are like that. */
+export function alikeRows({ rows, columns: of }: Digest, ends: BlockPart['ends'], keys: KeyPositions): AlikeRows | undefined {
   const [made, code, outcome, wiped] = [of[MADE_AT], of[CODE], of[OUTCOME], of[WIPED_AT]]
   if (made?.nulls !== 0 || wiped?.nulls !== rows || code?.nulls !== 0 || code.only === undefined) return undefined
   if (outcome?.nulls !== rows && !(outcome?.nulls === 0 && outcome.only === 'SUCCEEDED')) return undefined
-  const whole = keys.ofWhole(rows, ends)
+  const whole = keys.ofWhole(rows, partitionEnds(ends))
   return whole && { first: whole.first, count: rows, code: code.only }
 }
 
-/** Takes over what a block said of itself, with the moments that matter. */
-export function takeAlike(columns: StatusColumns, { first, count, code }: Alike, block?: ColumnBlock): boolean {
+/** Takes over what the digest of a block said, with the moments that matter. False when the rows have to be read. */
+export function applyAlike(columns: StatusColumns, { first, count, code }: AlikeRows, block?: ColumnBlock): boolean {
   return columns.madeAlike(first, count, columns.codeOf(code), (what, into) => {
     block?.times(what === 'made' ? MADE_AT : INPUTS_AT, into)
     // NaN stands for what is not there, and is no number to compare with.
-    for (let i = 0; i < into.length; i++) if (!((into[i] as number) > 0)) return false
-    return true
+    return into.every((moment) => moment > 0)
   })
 }
 
 /** Takes over what a part of a file says. Keys that the set does not have stay on record, and have no place here. */
-export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPositions): void {
+export function applyBlock(columns: StatusColumns, part: BlockPart, keys: KeyPositions): void {
   const { block, from, to } = part
-  const whole = keys.ofWhole(block.rows, part.ends)
+  const whole = keys.ofWhole(block.rows, partitionEnds(part.ends))
   const positions = whole === undefined ? keys.of(block.texts(KEY), from, to) : countedFrom(whole.first, block.rows)
   const madeAt = block.times(MADE_AT)
   const inputsAt = block.times(INPUTS_AT)
@@ -55,17 +55,28 @@ export function takeBlock(columns: StatusColumns, part: BlockPart, keys: KeyPosi
   const { codes, values } = block.words(CODE)
   const codeOf = values.map((version) => columns.codeOf(version))
   for (let row = from; row < to; row++) {
-    const position = positions[row - from] as number
+    const position = positions[row - from] ?? -1
     if (position < 0) continue
-    const made = madeAt[row] as number
+    const made = madeAt[row] ?? Number.NaN
     if (made > 0) {
       // Rows from before inputs were noted: what was there when it was made is all it can have read.
-      columns.made(position, made, (inputsAt[row] as number) || made, codeOf[codes[row] as number] ?? -1)
+      columns.made(position, made, inputsAt[row] || made, codeOf[codes[row] ?? -1] ?? -1)
     }
-    if ((wipedAt[row] as number) > 0) columns.wiped(position, wipedAt[row] as number)
+    const wiped = wipedAt[row] ?? Number.NaN
+    if (wiped > 0) columns.wiped(position, wiped)
   }
-  takeAttempts(columns, part, positions)
+  applyAttempts(columns, part, positions)
 }
+
+/** Of the two columns of a key, that of the partition. */
+const partitionIn = (key: KeyTuple): string => String(key.at(-1))
+
+const partitionEnds = (ends: BlockPart['ends']): KeyEnds | undefined =>
+  ends && {
+    first: partitionIn(ends.first),
+    last: ends.last && partitionIn(ends.last),
+    next: ends.next && partitionIn(ends.next),
+  }
 
 function countedFrom(first: number, count: number): Int32Array {
   const positions = new Int32Array(count)
@@ -74,19 +85,19 @@ function countedFrom(first: number, count: number): Int32Array {
 }
 
 /** An attempt that succeeded is as old as what it made: only the others have to be looked at. */
-function takeAttempts(columns: StatusColumns, { block, from, to }: BlockPart, positions: Int32Array): void {
+function applyAttempts(columns: StatusColumns, { block, from, to }: BlockPart, positions: Int32Array): void {
   const { codes, values } = block.words(OUTCOME)
   if (values.every((outcome) => outcome === 'SUCCEEDED')) return
   const at = block.times(ATTEMPT_AT)
   for (let row = from; row < to; row++) {
-    const position = positions[row - from] as number
-    const outcome = values[codes[row] as number]
-    if (position >= 0 && outcome !== undefined) columns.attempted(position, at[row] as number, outcome === 'FAILED')
+    const position = positions[row - from] ?? -1
+    const outcome = values[codes[row] ?? -1]
+    if (position >= 0 && outcome !== undefined) columns.attempted(position, at[row] ?? Number.NaN, outcome === 'FAILED')
   }
 }
 
 /** The same for a row in memory. */
-export function takeRow(columns: StatusColumns, row: StatusRow): void {
+export function applyRow(columns: StatusColumns, row: StatusRow): void {
   const position = columns.set.positionOf(row.partition_key)
   if (position === undefined) return
   const made = row.last_materialization_at

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { badCursor } from '../page.ts'
 
 /** Where a page ended: an asset, and the key of the partition that came last. */
@@ -6,13 +7,16 @@ export interface Cursor {
   readonly partition: string
 }
 
+const written = z.tuple([z.string(), z.string()])
+
 export const writeCursor = ({ asset, partition }: Cursor): string =>
   Buffer.from(JSON.stringify([asset, partition])).toString('base64url')
 
 export function readCursor(text: string): Cursor {
   try {
-    const [asset, partition, ...rest] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
-    if (typeof asset === 'string' && typeof partition === 'string' && rest.length === 0) return { asset, partition }
-  } catch {}
-  throw badCursor()
+    const [asset, partition] = written.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
+    return { asset, partition }
+  } catch {
+    throw badCursor()
+  }
 }

@@ -1,20 +1,21 @@
 import { setImmediate as pause } from 'node:timers/promises'
-import type {
-  PartitionPage,
-  PartitionQuery,
-  PartitionStatus,
-  PartitionSummary,
-  StaleQuery,
-  StatusApi,
-  Why,
+import {
+  causes as causeNames,
+  type PartitionPage,
+  type PartitionQuery,
+  type PartitionStatus,
+  type PartitionSummary,
+  type StaleQuery,
+  type StatusApi,
+  type Why,
 } from '../../../api/status-contract.ts'
 import { knownAsset, selectedAssets } from '../../../domain/assets/known-assets.ts'
 import { explain } from '../../../domain/partitions/explain.ts'
 import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import { positionsOf } from '../../../domain/partitions/stale-links.ts'
-import { CAUSES, type Cause, type StaleAsset } from '../../../domain/partitions/staleness.ts'
+import { CAUSES, type StaleAsset } from '../../../domain/partitions/staleness.ts'
 import { askedPartitions } from '../../../domain/planning/asked-partitions.ts'
-import type { ColdRowsToRead } from '../../../engine/sorted/cold-store.ts'
+import { assert } from '../../../lib/assert.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { countWhile } from '../../../lib/search.ts'
 import { toIso } from '../../../lib/time.ts'
@@ -23,8 +24,9 @@ import { canonicalKey } from '../../../partitions/definition.ts'
 import { allOf } from '../../../partitions/key-range.ts'
 import { positionIn } from '../../../partitions/partition-set.ts'
 import { spans } from '../../../partitions/spans.ts'
+import type { ColdRowsOf } from '../knowledge.ts'
 import { joinedStatus } from '../status-row.ts'
-import { CurrentStaleness, inTurns, type Moment, type StatusSource } from './current-staleness.ts'
+import { CurrentStaleness, inTurns, type StatusMoment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
 
 type StatusRow = Row<typeof partitionStatus>
@@ -114,9 +116,10 @@ export class Statuses implements StatusApi {
     const asset = moment.staleness.asset(key)
     const position = positionOf(asset, partition)
     const [status] = await this.#shown(moment, [{ asset, position }])
+    assert(status !== undefined, 'what was asked for is shown')
     const because = explain(key, position, { ...moment, definedAt: (of) => this.#options.recorded(of)?.defined_at ?? null })
     return {
-      ...(status as PartitionStatus),
+      ...status,
       because: because.map((each) => ({ ...each, since: each.since === null ? null : toIso(each.since) })),
     }
   }
@@ -128,7 +131,7 @@ export class Statuses implements StatusApi {
   async #page(
     keys: readonly string[],
     { limit, cursor }: { limit: number; cursor?: string | undefined },
-    moment: Moment,
+    moment: StatusMoment,
     walk: Walk,
   ): Promise<PartitionPage> {
     const after = cursor === undefined ? undefined : readCursor(cursor)
@@ -152,17 +155,15 @@ export class Statuses implements StatusApi {
   }
 
   /** The row of each, with what is on record under earlier names of its asset. */
-  async #rowsOf(rows: ColdRowsToRead, places: readonly Place[]): Promise<(StatusRow | undefined)[]> {
-    const names = places.map(({ asset }) => this.#options.keysOf(asset.key))
-    const keys = places.flatMap(({ asset, position }, i) =>
-      (names[i] as readonly string[]).map((name) => [name, asset.set.at(position)]),
+  async #rowsOf(rows: ColdRowsOf<StatusRow>, places: readonly Place[]): Promise<(StatusRow | undefined)[]> {
+    const keys = places.map(({ asset, position }) =>
+      this.#options.keysOf(asset.key).map((name) => [name, asset.set.at(position)]),
     )
-    const found = await rows.lookup(keys)
-    let at = 0
-    return names.map((each) => joinedStatus(each.map(() => found[at++])))
+    const found = (await rows.lookup(keys.flat())).values()
+    return keys.map((each) => joinedStatus([...found.take(each.length)]))
   }
 
-  async #shown({ staleness, rows }: Moment, places: readonly Place[]): Promise<PartitionStatus[]> {
+  async #shown({ staleness, rows }: StatusMoment, places: readonly Place[]): Promise<PartitionStatus[]> {
     const found = await this.#rowsOf(rows, places)
     return places.map(({ asset, position }, i) => {
       const row = found[i]
@@ -172,7 +173,7 @@ export class Statuses implements StatusApi {
         partition_key: asset.set.at(position),
         status: staleness.display(asset, position),
         is_stale: staleness.isStale(asset, position),
-        causes: (Object.keys(CAUSES) as Cause[]).filter((cause) => causes & CAUSES[cause]),
+        causes: causeNames.filter((cause) => causes & CAUSES[cause]),
         last_materialization_at: iso(row?.last_materialization_at),
         last_materialization_run_id: row?.last_materialization_run_id ?? null,
         last_materialization_code_version: row?.last_materialization_code_version ?? null,

@@ -6,29 +6,29 @@ import { workerRoutes } from '../../api/worker-routes.ts'
 import type { ProjectManifest } from '../../contract/definition.ts'
 import type { Scope } from '../../engine/paths.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
-import type { AnyRow } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { WorkspaceSecrets } from '../../ports/secrets.ts'
 import type { RunReader } from '../workspace/run-reader.ts'
+import type { RecordedEnd } from './attempt-end.ts'
 import type { ForeignDispatch } from './foreign-dispatch.ts'
-import type { Speaker } from './logs.ts'
+import type { AttemptRef } from './logs.ts'
 
-export interface WorkerDoorOptions {
+export interface ForeignWorkersOptions {
   readonly foreign: ForeignDispatch
   readonly secrets: Pick<WorkspaceSecrets, 'task_tokens' | 'api_token'>
   readonly scope: Scope
   readonly clock: AlarmClock
 }
 
-/** Where workers that are not ours come in, and what leads them there. */
-export class WorkerDoor {
+/** The routes that workers elsewhere call, and the address that dispatches give them. */
+export class ForeignWorkers {
   readonly routes: Hono
   readonly #foreign: ForeignDispatch
   readonly #address: ReturnAddress
   #url: string | undefined
   #queues: ProjectManifest['queues'] | undefined
 
-  constructor({ foreign, secrets, scope, clock }: WorkerDoorOptions) {
+  constructor({ foreign, secrets, scope, clock }: ForeignWorkersOptions) {
     const { id, value } = secrets.task_tokens
     const tokens = new TaskTokens({ keys: [{ id, secret: Buffer.from(value) }], clock })
     this.#foreign = foreign
@@ -37,14 +37,14 @@ export class WorkerDoor {
     this.routes = workerRoutes({ ...this.#address, callbacks: foreign, clock, mayClaim })
   }
 
-  /** It is found here from now on. */
-  open(url: string): void {
+  /** Workers find this server here from now on. */
+  reachableAt(url: string): void {
     this.#url = url
     this.#route()
   }
 
   /** What the project says of its queues. */
-  tell(queues: ProjectManifest['queues']): void {
+  useQueues(queues: ProjectManifest['queues']): void {
     this.#queues = queues
     this.#route()
   }
@@ -57,10 +57,10 @@ export class WorkerDoor {
 }
 
 /** How an attempt ended, by the tables that were published. */
-export async function endedAttempt(reader: RunReader, { run_id, attempt_id }: Speaker): Promise<AnyRow | undefined> {
+export async function endedAttempt(reader: RunReader, { run_id, attempt_id }: AttemptRef): Promise<RecordedEnd | undefined> {
   try {
     const { attempts } = await reader.get(run_id)
-    return attempts.find((row) => row['attempt_id'] === attempt_id)
+    return attempts.find((row) => row.attempt_id === attempt_id)
   } catch (error) {
     if (!isServoError(error, 'not_found')) throw error
     // Neither in memory nor in a table: on its way from one to the other.

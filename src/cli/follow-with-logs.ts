@@ -4,11 +4,11 @@ import type { LogQuery, RunEvent, RunsApi } from '../api/run-contract.ts'
 export type Heard = Map<string, number>
 
 /**
- * Everything that happens in a run until it is over, and before that what was said before anybody listened. Listening begins
+ * Everything that happens in a run until it is over, and before that what was said before this command listened. Listening begins
  * before reading, so the same words may come both ways; each comes out once, also when a run is followed from one server to the
  * next with the same `heard`.
  */
-export async function* followRun(
+export async function* followWithLogs(
   service: RunsApi,
   runId: string,
   signal: AbortSignal,
@@ -19,9 +19,9 @@ export async function* followRun(
   for await (const event of service.follow(runId, signal)) {
     if (event.type !== 'log') yield event
     else if (isWanted(query, event)) {
-      const known = Math.max(0, (heard.get(speaker(event)) ?? 0) - event.first)
+      const known = Math.max(0, (heard.get(nameOf(event)) ?? 0) - event.first)
       if (known < event.entries.length) {
-        heard.set(speaker(event), event.first + event.entries.length)
+        heard.set(nameOf(event), event.first + event.entries.length)
         yield { ...event, first: event.first + known, entries: event.entries.slice(known) }
       }
     }
@@ -29,7 +29,7 @@ export async function* followRun(
     isFirst = false
     const read = new Map<string, number>()
     for await (const { task_key, attempt, ...entry } of service.logs(runId, query)) {
-      const name = speaker({ task_key, attempt })
+      const name = nameOf({ task_key, attempt })
       const first = read.get(name) ?? 0
       read.set(name, first + 1)
       if (first < (heard.get(name) ?? 0)) continue
@@ -39,12 +39,12 @@ export async function* followRun(
   }
 }
 
-interface Speaker {
+interface AttemptOfTask {
   readonly task_key: string
   readonly attempt: number
 }
 
-const speaker = ({ task_key, attempt }: Speaker): string => `${attempt} ${task_key}`
+const nameOf = ({ task_key, attempt }: AttemptOfTask): string => `${attempt} ${task_key}`
 
-const isWanted = ({ task, attempt }: LogQuery, of: Speaker): boolean =>
+const isWanted = ({ task, attempt }: LogQuery, of: AttemptOfTask): boolean =>
   (task === undefined || task === of.task_key) && (attempt === undefined || attempt === of.attempt)

@@ -5,7 +5,7 @@ import type { LocalComponents } from '../components.ts'
 import { workerCommand } from './worker-command.ts'
 
 /** Loads a project once, in a process of its own, to see what it declares. */
-export async function loadProject(
+export async function loadManifest(
   projectDir: string,
   { dataDir, clock }: LocalComponents,
 ): Promise<{ ok: true; manifest: ProjectManifest } | { ok: false; problems: readonly ProjectProblem[] }> {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Texts } from '../../../engine/parquet/column-block.ts'
-import { partitionDefinition } from '../../../partitions/definition.ts'
-import { type PartitionSet, partitionSet } from '../../../partitions/partition-set.ts'
-import { keyPositions } from './key-positions.ts'
+import { partitionDefinition } from './definition.ts'
+import { type KeyTexts, keyPositions } from './key-positions.ts'
+import { type PartitionSet, partitionSet } from './partition-set.ts'
 
 const setOf = (definition: object, dynamic: string[] = []): PartitionSet =>
   partitionSet(partitionDefinition.parse(definition), {
@@ -11,7 +10,7 @@ const setOf = (definition: object, dynamic: string[] = []): PartitionSet =>
   })
 
 /** As a file has them: one after the other, each after its length. */
-function texts(keys: readonly string[]): Texts {
+function texts(keys: readonly string[]): KeyTexts {
   const bytes = Buffer.concat(keys.flatMap((key) => [Buffer.alloc(4), Buffer.from(key)]))
   const starts = new Uint32Array(keys.length + 1)
   let at = 4

@@ -1,49 +1,23 @@
-import type { LogQuery, NewRunBody, RerunBody, RunEvent, RunLogEntry, RunsApi } from '../../api/run-contract.ts'
-import { isRunOver, type RunState, runs } from '../../domain/runs/runs.table.ts'
+import type { LogQuery, RunEvent, RunLogEntry, WireAttempt } from '../../api/run-contract.ts'
+import { wireRow } from '../../api/wire-row.ts'
+import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../domain/tasks/tasks.table.ts'
 import type { Paths } from '../../engine/paths.ts'
 import { Channel } from '../../lib/channel.ts'
-import type { AnyRow } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Change, Feed } from '../leader/feed.ts'
 import { type AttemptLogs, readAttemptLog } from '../leader/logs.ts'
 import type { RunReader } from './run-reader.ts'
-import type { Runs } from './runs.ts'
-import { wireRow } from './wire.ts'
 
-export interface RunsApiOptions {
-  readonly runs: Runs
-  readonly reader: RunReader
-  readonly store: ObjectStore
-  readonly paths: Paths
-  /** What happens, as it happens; absent where nothing does. */
-  readonly live?: Live | undefined
-}
-
+/** What happens in this process, as it happens. */
 export interface Live {
   readonly feed: Feed
   readonly logs: AttemptLogs
 }
 
-/** Everything that can be asked of runs, as the API and the commands ask it. */
-export function runsApi({ runs: commands, reader, live, store, paths }: RunsApiOptions): RunsApi {
-  return {
-    request: (body: NewRunBody, user, traceparent) => commands.request({ ...body, user, traceparent }),
-    cancel: (runId, user, reason) => commands.cancel(runId, user, reason),
-    rerun: (runId, body: RerunBody, user, traceparent) => commands.rerun(runId, { ...body, user, traceparent }),
-    list: ({ limit, state }) => reader.list({ limit, ...(state !== undefined && { state }) }),
-    get: (runId) => reader.get(runId),
-    async *logs(runId, query) {
-      await live?.logs.stored(await reader.resolve(runId))
-      yield* storedLogs(reader, store, paths, runId, query)
-    },
-    follow: (runId, signal) => followed(reader, live, runId, signal),
-  }
-}
-
-/** What the attempts of a run have said, attempt after attempt. */
-async function* storedLogs(
+/** What the attempts of a run have printed, attempt after attempt. */
+export async function* storedLogs(
   reader: RunReader,
   store: ObjectStore,
   paths: Paths,
@@ -51,19 +25,19 @@ async function* storedLogs(
   { task, attempt }: LogQuery,
 ): AsyncGenerator<RunLogEntry> {
   const { run, attempts } = await reader.get(runId)
-  for (const each of [...attempts].sort(byStart)) {
-    const task_key = String(each['task_key'])
-    const number = Number(each['attempt'])
+  for (const each of [...attempts].sort(byDispatch)) {
+    const { task_key, attempt: number } = each
     if ((task !== undefined && task !== task_key) || (attempt !== undefined && attempt !== number)) continue
-    for await (const entry of readAttemptLog(store, paths, String(run['run_id']), String(each['attempt_id']))) {
+    for await (const entry of readAttemptLog(store, paths, run.run_id, each.attempt_id)) {
       yield { ...entry, task_key, attempt: number }
     }
   }
 }
 
-const byStart = (a: AnyRow, b: AnyRow): number => (String(a['dispatched_at']) < String(b['dispatched_at']) ? -1 : 1)
+const byDispatch = (a: WireAttempt, b: WireAttempt): number => (a.dispatched_at < b.dispatched_at ? -1 : 1)
 
-async function* followed(
+/** A run as it is, then what happens in it until it is over; without `live` only the first. */
+export async function* runEvents(
   reader: RunReader,
   live: Live | undefined,
   idOrStart: string,
@@ -84,9 +58,9 @@ async function* followed(
   try {
     const { run, tasks: known, attempts } = await reader.get(runId)
     yield { type: 'run', run }
-    const last = new Map(attempts.map((attempt) => [attempt['task_key'], attempt]))
-    for (const task of known) yield { type: 'task', task, attempt: last.get(task['task_key']) }
-    if (live === undefined || isRunOver(run['state'] as RunState)) return
+    const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
+    for (const task of known) yield { type: 'task', task, attempt: last.get(task.task_key) }
+    if (live === undefined || isRunOver(run.state)) return
     yield* channel
   } finally {
     signal.removeEventListener('abort', hangUp)

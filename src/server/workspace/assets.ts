@@ -1,4 +1,19 @@
-import type { AssetDetail, AssetLink, AssetPage, AssetSummary, GraphView, PageQuery } from '../../api/asset-contract.ts'
+import type {
+  AcceptedFacts,
+  AcceptedKeys,
+  AssetDetail,
+  AssetLink,
+  AssetPage,
+  AssetSummary,
+  AssetsApi,
+  GraphView,
+  KeyPage,
+  KeysBody,
+  PageQuery,
+  ReportBody,
+  WipeBody,
+} from '../../api/asset-contract.ts'
+import { wireRow } from '../../api/wire-row.ts'
 import type { AssetDefinition } from '../../contract/definition.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../domain/assets/former-keys.ts'
@@ -9,21 +24,22 @@ import { assert } from '../../lib/assert.ts'
 import { toIso } from '../../lib/time.ts'
 import { mappingInWords, partitionsInWords } from '../../partitions/in-words.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
+import { recordReport, recordWipe } from './asset-facts.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { lastRunOf } from './last-run.ts'
 import { pageOf } from './page.ts'
+import { changePartitionKeys, partitionKeysPage } from './partition-keys.ts'
 import { joinedStatus } from './status-row.ts'
-import { wireRow } from './wire.ts'
 
-/** Assets as the newest graph declares them, with what is known of each now. */
-export class AssetReader {
+/** Assets as the newest graph declares them, what is known of each now, and what people and other systems tell of them. */
+export class Assets implements AssetsApi {
   readonly #known: Knowledge
 
   constructor(known: Knowledge) {
     this.#known = known
   }
 
-  list({ select, ...query }: PageQuery & { select: readonly string[] }): AssetPage {
+  async list({ select, ...query }: PageQuery & { select: readonly string[] }): Promise<AssetPage> {
     const { graph } = this.#known.graph.get()
     const selected = selectedAssets(graph, select)
     const { names, next_cursor } = pageOf(selected, query)
@@ -31,7 +47,7 @@ export class AssetReader {
     return { assets: names.map(summary), total: selected.length, next_cursor }
   }
 
-  graph(select: readonly string[]): GraphView {
+  async graph(select: readonly string[]): Promise<GraphView> {
     const { graph, version } = this.#known.graph.get()
     const selected = new Set(selectedAssets(graph, select))
     const summary = this.#summaries()
@@ -65,7 +81,23 @@ export class AssetReader {
     }
   }
 
-  /** Of an asset that is made as a whole, under whatever key. */
+  report(assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts> {
+    return recordReport(this.#known, assetKey, body, user)
+  }
+
+  wipe(assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts> {
+    return recordWipe(this.#known, assetKey, body, user)
+  }
+
+  changeKeys(setName: string, body: KeysBody, user: string): Promise<AcceptedKeys> {
+    return changePartitionKeys(this.#known, setName, body, user)
+  }
+
+  async keys(setName: string, query: PageQuery): Promise<KeyPage> {
+    return partitionKeysPage(this.#known, setName, query)
+  }
+
+  /** Of an asset that is made as a whole, under every key it has had. */
   async #statusOf(assetKey: string) {
     const keys = keysOfAsset(this.#known.rows(), assetKey)
     return joinedStatus(await Promise.all(keys.map((key) => lookup(this.#known, partitionStatus, key, ''))))
@@ -77,7 +109,7 @@ export class AssetReader {
     const partitions = this.#known.graph.partitions()
     const known = new Map<PartitionSet, AssetSummary['partitions']>()
     return (assetKey) => {
-      const { kind, group, description } = graph.assets.get(assetKey) as AssetDefinition
+      const { kind, group, description } = knownAsset(graph, assetKey)
       const set = partitions.of(assetKey)
       let summary = known.get(set)
       if (summary === undefined) {

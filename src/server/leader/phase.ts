@@ -1,0 +1,36 @@
+import { assert } from '../../lib/assert.ts'
+import { ServoError } from '../../lib/error.ts'
+
+/**
+ * What an orchestrator is doing.
+ * - `opening`: the state is read and folded; nothing is decided yet.
+ * - `leading`: facts are taken, decided upon and acted upon.
+ * - `recovering`: the ledger could not be written, so memory is worth nothing. Questions and requests are refused as
+ *   unavailable, attempts that run go on, and the state is opened again and again until that works.
+ * - `stopped`: closed by its owner, deposed, or the state is damaged. Final.
+ */
+export type Phase = 'opening' | 'leading' | 'recovering' | 'stopped'
+
+const NEXT: Readonly<Record<Phase, readonly Phase[]>> = {
+  opening: ['leading', 'stopped'],
+  leading: ['recovering', 'stopped'],
+  recovering: ['leading', 'stopped'],
+  stopped: [],
+}
+
+/** The phase that follows, which must be one that may. */
+export function nextPhase(from: Phase, to: Phase): Phase {
+  assert(NEXT[from].includes(to), `the orchestrator cannot go from ${from} to ${to}`)
+  return to
+}
+
+/** Why an orchestrator in this phase takes nothing; `brokenBy` is what made it recover. */
+export function unavailableIn(phase: Phase, brokenBy?: unknown): ServoError {
+  if (phase === 'stopped') {
+    return new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Try again.' })
+  }
+  const why = phase === 'recovering' && brokenBy instanceof Error ? `: ${brokenBy.message}` : ''
+  return new ServoError('unavailable', 'storage_unavailable', `the state of the project cannot be written now${why}`, {
+    hint: 'The server goes on by itself once that works. The request may have been recorded: look before you repeat it, or repeat it with the same key.',
+  })
+}
