@@ -33,13 +33,13 @@ export class Inbox {
   }
 
   /** Lets facts in, or refuses them when too much waits. Resolves when they are answered. */
-  async add(minted: Minted, onAdded: () => void): Promise<Submitted> {
+  add(minted: Minted, onAdded: () => void): Promise<Submitted> {
     if (this.#unansweredBytes + minted.bytes > MAX_WAITING_BYTES) {
       throw new ServoError('unavailable', 'ledger_busy', `${this.#unansweredBytes} bytes are waiting to be written`, {
         hint: 'Slow down and try again.',
       })
     }
-    return await new Promise((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.#unansweredBytes += minted.bytes
       this.#waiting.push({ minted, verdicts: [], resolve, reject })
       onAdded()

@@ -147,16 +147,13 @@ export class Compactor {
    * Folds segments in the order given: those whose durable write is known, e.g. from this process's own ledger or a
    * notification. Segments that were folded before are passed over. Returns the verdict on each event by its id.
    */
-  async apply(segments: readonly Segment[]): Promise<Map<string, Verdict>> {
-    return await this.#fold.apply(segments)
+  apply(segments: readonly Segment[]): Promise<Map<string, Verdict>> {
+    return this.#fold.apply(segments)
   }
 
-  /** Folds events that have no segment yet: see `LedgerFold`. */
-  async foldAhead(
-    events: readonly CheckedEvent[],
-    also: (verdicts: Map<string, Verdict>) => readonly CheckedEvent[],
-  ): Promise<void> {
-    await this.#fold.foldAhead(events, also)
+  /** Folds events that have no segment yet: see `LedgerFold`. Handed on as it is, because every fact goes this way. */
+  foldAhead(events: readonly CheckedEvent[], also: (verdicts: Map<string, Verdict>) => readonly CheckedEvent[]): Promise<void> {
+    return this.#fold.foldAhead(events, also)
   }
 
   /** What was folded since the last segment is this segment, and has its place in the order from now on. */
@@ -180,14 +177,14 @@ export class Compactor {
   }
 
   /** Folds segments that were announced by path. */
-  async applyPaths(paths: readonly string[]): Promise<void> {
-    await this.#fold.applyPaths(paths)
+  applyPaths(paths: readonly string[]): Promise<void> {
+    return this.#fold.applyPaths(paths)
   }
 
   /** Looks for segments that were not announced. Returns how many were folded. */
-  async catchUp(options: { settledToo?: boolean; maxSegments?: number } = {}): Promise<number> {
+  catchUp(options: { settledToo?: boolean; maxSegments?: number } = {}): Promise<number> {
     const looked = options.settledToo ? { ...this.#manifest, settled_days: [] } : this.#manifest
-    return await this.#fold.catchUp(looked, options.maxSegments)
+    return this.#fold.catchUp(looked, options.maxSegments)
   }
 
   /** A cold row by its key, with what is not published yet. */
@@ -197,8 +194,8 @@ export class Compactor {
   }
 
   /** The same for many keys, each row in the place of its key. */
-  async lookupAll<C extends Columns>(table: Table<C>, keys: readonly KeyPart[][]): Promise<(RowOf<C> | undefined)[]> {
-    return await this.#cold.lookup(table, this.state, keys)
+  lookupAll<C extends Columns>(table: Table<C>, keys: readonly KeyPart[][]): Promise<(RowOf<C> | undefined)[]> {
+    return this.#cold.lookup(table, this.state, keys)
   }
 
   /** A cold table for a reader that goes through many of its rows. */
