@@ -30,7 +30,8 @@ export class ServoError extends Error {
 }
 
 export function isServoError(error: unknown, kind?: ErrorKind): error is ServoError {
-  return error instanceof Error && error.name === 'ServoError' && (kind === undefined || (error as ServoError).kind === kind)
+  if (!(error instanceof Error) || error.name !== 'ServoError') return false
+  return kind === undefined || ('kind' in error && error.kind === kind)
 }
 
 /** The text of anything that was thrown. */

@@ -81,8 +81,8 @@ interface Shape {
 function sortedKeys(value: object): readonly string[] {
   const keys = Object.keys(value)
   const { length } = keys
-  if (length < 2) return keys
-  const first = keys[0] as string
+  const first = keys[0]
+  if (first === undefined || length < 2) return keys
   const known = shapes.get(first)?.[length]
   if (known?.keys.every((key, i) => key === keys[i])) return known.sorted
   const sorted = keys.toSorted()
