@@ -1,7 +1,8 @@
 import { assert } from '../lib/assert.ts'
+import { lastAtMost } from '../lib/search.ts'
 import { DAY_MS } from '../lib/time.ts'
 import type { Cron } from './parse-cron.ts'
-import { FIRST_YEAR, LAST_YEAR, lastAtMost, WallTimes } from './wall-times.ts'
+import { FIRST_YEAR, LAST_YEAR, WallTimes } from './wall-times.ts'
 import { type Stretch, type Zone, zoneNamed } from './zone.ts'
 
 /** No clock is further from UTC than 26 hours, nor was one ever put by more than 24. */

@@ -1,4 +1,5 @@
 import { daysInMonth, firstDayOf, isLeapYear, weekdayOf } from '../lib/calendar.ts'
+import { lastAtMost } from '../lib/search.ts'
 import { DAY_MS, SECOND_MS } from '../lib/time.ts'
 import { type Cron, matchesDay } from './parse-cron.ts'
 
@@ -132,26 +133,16 @@ export class WallTimes {
   }
 }
 
-// Both are `countWhile`, written out: a call for every step would take a fifth longer, and all that counts windows ends here.
-
-/** How many of the ascending numbers are less than a limit. */
+/**
+ * How many of the ascending numbers are less than a limit. This is `countWhile`, written out: a call for every step would take a
+ * fifth longer, and all that counts windows ends here.
+ */
 function countBelow(numbers: Int32Array, limit: number): number {
   let [low, high] = [0, numbers.length]
   while (low < high) {
     const middle = (low + high) >>> 1
     if ((numbers[middle] ?? 0) < limit) low = middle + 1
     else high = middle
-  }
-  return low
-}
-
-/** The last index whose number is at most n; the numbers ascend and the first is 0. */
-export function lastAtMost(numbers: ArrayLike<number>, n: number): number {
-  let [low, high] = [0, numbers.length - 1]
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1
-    if ((numbers[middle] ?? 0) <= n) low = middle
-    else high = middle - 1
   }
   return low
 }

@@ -10,7 +10,7 @@ export type PartitionValues = Readonly<Record<string, string>>
 export function writeKey(values: PartitionValues): string {
   return Object.keys(values)
     .sort()
-    .map((name) => `${encode(name)}=${encode(values[name] as string)}`)
+    .map((name) => `${encode(name)}=${encode(values[name] ?? '')}`)
     .join(',')
 }
 

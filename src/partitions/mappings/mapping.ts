@@ -86,7 +86,7 @@ const kinds: { [Type in SimpleMapping['type']]: Kind<Extract<SimpleMapping, { ty
   static: staticMap,
   specific,
 }
-const kindOf = (mapping: SimpleMapping): Kind<SimpleMapping> => kinds[mapping.type] as unknown as Kind<SimpleMapping>
+const kindOf = (mapping: SimpleMapping): Kind<SimpleMapping> => kinds[mapping.type]
 const simpleUpstream = (mapping: SimpleMapping, sets: MappedSets, position: number): Upstream =>
   kindOf(mapping).upstream(mapping, sets, position)
 const simpleDownstream = (mapping: SimpleMapping, sets: MappedSets, position: number): readonly KeyRange[] =>
