@@ -1,4 +1,5 @@
 import { type AssetDefinition, assetDefinition, type ProjectManifest } from '../../contract/definition.ts'
+import { assert } from '../../lib/assert.ts'
 import { base32 } from '../../lib/base32.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
@@ -32,7 +33,8 @@ export function assetsDefined({ manifest, known, knownPools, mintId }: LoadedPro
   const changed: DeclaredAsset[] = []
   for (const [asset_key, asset] of declared) {
     const row = recorded.get(asset_key)
-    const asset_id = ids.get(asset_key) as string
+    const asset_id = ids.get(asset_key)
+    assert(asset_id !== undefined, 'every declared asset is given an id')
     if (row && !row.removed && row.asset_id === asset_id && isSame(row.definition, asset)) continue
     changed.push({ asset_key, asset_id, code_version: asset.code_version, definition: asset, renamed_from: asset.renamed_from })
   }

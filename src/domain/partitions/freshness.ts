@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Cron, parseCron } from '../../cron/parse-cron.ts'
 import { nextTick, previousTick } from '../../cron/ticks.ts'
+import { itemAt } from '../../lib/item-at.ts'
 import { positionsIn } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 
@@ -61,5 +62,5 @@ function windowEnds(set: PartitionSet): ((position: number) => number) | undefin
   if (axis !== undefined) return (position) => axis.at(position).endMs
   const place = set.dimensions.findIndex((dimension) => dimension.set.axis !== undefined)
   const inner = set.dimensions[place]?.set.axis
-  return inner && ((position) => inner.at(positionsIn(set, position)[place] as number).endMs)
+  return inner && ((position) => inner.at(itemAt(positionsIn(set, position), place)).endMs)
 }

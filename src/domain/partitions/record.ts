@@ -51,6 +51,6 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Ended,
 
 /** Workers say where they left what they made; what else they say of it is theirs. */
 function pathOf(output: unknown): string | null {
-  const { path } = (output ?? {}) as { path?: unknown }
+  const path = typeof output === 'object' && output !== null && 'path' in output ? output.path : undefined
   return typeof path === 'string' ? path : null
 }

@@ -100,7 +100,7 @@ export class StatusColumns {
   made(position: number, madeAt: number, inputsAt: number, code: number): void {
     if (this.#isUndated(position)) this.wantsMade = true
     this.#madeAt ??= new Float64Array(this.#room)
-    const known = this.#madeAt[position] as number
+    const known = this.#madeAt[position] ?? 0
     if (madeAt < known) return
     if (this.times.inputs) this.#inputsAt ??= new Float64Array(this.#room)
     if (madeAt === known) {
@@ -160,7 +160,7 @@ export class StatusColumns {
     if (this.#isUndated(position)) this.wantsMade = true
     this.#attemptAt ??= new Float64Array(this.#room)
     this.#failed ??= new Uint8Array(this.#room)
-    if (at < (this.#attemptAt[position] as number)) return
+    if (at < (this.#attemptAt[position] ?? 0)) return
     const changes = at !== this.#attemptAt[position] || Number(failed) !== this.#failed[position]
     this.#attemptAt[position] = at
     this.#failed[position] = Number(failed)
@@ -170,7 +170,7 @@ export class StatusColumns {
   wiped(position: number, at: number): void {
     if (this.#isUndated(position)) this.wantsMade = true
     this.#wipedAt ??= new Float64Array(this.#room)
-    if (at <= (this.#wipedAt[position] as number)) return
+    if (at <= (this.#wipedAt[position] ?? 0)) return
     this.#wipedAt[position] = at
     this.#blockMissing[(position / BLOCK) | 0] = -1
     this.version++
@@ -180,24 +180,22 @@ export class StatusColumns {
   isMade(position: number): boolean {
     if (this.#code[position] === NOT_MADE) return false
     return (
-      this.#wipedAt === undefined ||
-      this.#wipedAt[position] === 0 ||
-      this.madeAt(position) > (this.#wipedAt[position] as number)
+      this.#wipedAt === undefined || this.#wipedAt[position] === 0 || this.madeAt(position) > (this.#wipedAt[position] ?? 0)
     )
   }
 
   /** 0 for what was not made, or where it does not matter when. */
   madeAt(position: number): number {
-    return this.#madeAt === undefined ? 0 : (this.#madeAt[position] as number)
+    return this.#madeAt?.[position] ?? 0
   }
 
   inputsAt(position: number): number {
-    return this.#inputsAt === undefined ? 0 : (this.#inputsAt[position] as number)
+    return this.#inputsAt?.[position] ?? 0
   }
 
   /** Negative for none. */
   code(position: number): number {
-    return (this.#code[position] as number) - CODES_FROM
+    return (this.#code[position] ?? NOT_MADE) - CODES_FROM
   }
 
   /** Whether somebody tried again after the last materialization, and failed. */
@@ -215,8 +213,8 @@ export class StatusColumns {
       if (at % BLOCK === 0 && at + BLOCK <= to + 1) {
         const block = at / BLOCK
         if (this.#blockMissing[block] === -1) this.#count(block)
-        madeAt = Math.max(madeAt, this.#blockMadeAt[block] as number)
-        missing += this.#blockMissing[block] as number
+        madeAt = Math.max(madeAt, this.#blockMadeAt[block] ?? 0)
+        missing += this.#blockMissing[block] ?? 0
         at += BLOCK
         continue
       }
@@ -262,7 +260,7 @@ export class StatusColumns {
     const [theirs, own] = [above.#madeAt, this.#inputsAt]
     if (theirs === undefined || own === undefined) return
     for (let at = from; at <= to; at++) {
-      if ((theirs[at] as number) > (own[at] as number) && this.isMade(at) && above.isMade(at)) marks[at] = mark
+      if ((theirs[at] ?? 0) > (own[at] ?? 0) && this.isMade(at) && above.isMade(at)) marks[at] = mark
     }
   }
 }

@@ -27,7 +27,7 @@ function exactly(set: PartitionSet, asked: string): string | undefined {
 
 function byDimension(set: PartitionSet, asked: string): KeySelection {
   if (asked === '*') return 'all'
-  const selection: Record<string, KeySelection> = {}
+  const selection: Record<string, ReturnType<typeof piecesOf>> = {}
   for (const [name, value] of Object.entries(readKey(asked))) {
     const dimension = set.dimensions.find((one) => one.name === name)
     if (dimension === undefined) {
@@ -37,7 +37,7 @@ function byDimension(set: PartitionSet, asked: string): KeySelection {
     }
     selection[name] = piecesOf(dimension.set, value)
   }
-  return selection as KeySelection
+  return selection
 }
 
 const RANGE = /^(.*?)\.\.(.*)$/s

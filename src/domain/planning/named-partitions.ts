@@ -1,5 +1,6 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { keysOf } from '../../partitions/key-list.ts'
+import { positionIn } from '../../partitions/partition-set.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { askedPartitions } from './asked-partitions.ts'
 import { partitionsWanted } from './chosen-partitions.ts'
@@ -8,7 +9,7 @@ import { partitionsWanted } from './chosen-partitions.ts'
 const MOST = 10_000
 
 /**
- * The partitions of one asset that somebody means, by key or range, each once and in the order of the asset. For an asset
+ * The partitions of one asset that a request names, by key or range, each once and in the order of the asset. For an asset
  * without partitions that is its one part, whose key is the empty text, and nothing may be named.
  */
 export function namedPartitions(assetKey: string, asked: readonly string[] | undefined, partitions: GraphPartitions): string[] {
@@ -24,7 +25,7 @@ export function namedPartitions(assetKey: string, asked: readonly string[] | und
   for (const entry of asked) {
     for (const range of rangesOf(assetKey, () => askedPartitions(set, entry))) {
       if (positions.size + range.count > MOST) throw tooMany(assetKey, positions.size + range.count)
-      for (const key of keysOf(range)) positions.add(set.positionOf(key) as number)
+      for (const key of keysOf(range)) positions.add(positionIn(set, key))
     }
   }
   if (positions.size === 0) throw nothingNamed(assetKey, asked)

@@ -6,11 +6,11 @@ import { select } from '../selection/selection.ts'
 import { askedPartitions } from './asked-partitions.ts'
 import { addAll, sharePartitions } from './chosen-partitions.ts'
 
-/** What a run shall make: each asset with its partitions, null for the asset as a whole. */
+/** What a run shall make: each asset with its partitions. The empty text stands for an asset as a whole. */
 export interface Chosen {
   /** Every chosen asset after those it is made from. */
   readonly order: readonly string[]
-  readonly partitions: ReadonlyMap<string, ReadonlySet<string | null>>
+  readonly partitions: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 export interface WorkAskedFor {
@@ -45,7 +45,7 @@ export function chooseWork(asked: WorkAskedFor, graph: AssetGraph, partitions: G
     asked.partition_selection,
     partitions,
   )
-  const chosen = new Map<string, ReadonlySet<string | null>>()
+  const chosen = new Map<string, ReadonlySet<string>>()
   for (const key of order) {
     const named = single.get(key)
     const given = shared.get(key)

@@ -59,7 +59,7 @@ export const ScheduleTicked = defineEvent({
     const state = stateOf(rows, tick.schedule_id, event.event_id)
     const newer = state.last_scheduled_for === null || scheduledFor > state.last_scheduled_for
     const sameTickRecordedEarlier =
-      scheduledFor === state.last_scheduled_for && event.event_id < (state.last_tick_event_id as string)
+      scheduledFor === state.last_scheduled_for && event.event_id < (state.last_tick_event_id ?? '')
     if (newer || sameTickRecordedEarlier) {
       state.last_scheduled_for = scheduledFor
       state.last_tick_id = tick.tick_id

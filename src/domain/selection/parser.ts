@@ -1,3 +1,4 @@
+import { itemAt } from '../../lib/item-at.ts'
 import { badSelection, foreignAttributes, isReserved, type Token, tokensOf } from './tokens.ts'
 
 /** Which assets are meant, as a tree. Depths are `Infinity` when no number was given. */
@@ -71,9 +72,10 @@ class Parser {
 
   /** Operands joined by one operator, as one node: a thousand keys joined by `or` are wide, not deep. */
   #chain(op: 'and' | 'or', operand: () => Selection): Selection {
-    const of = [operand()]
-    while (this.#takeKeyword(op, op.toUpperCase())) of.push(operand())
-    return of.length === 1 ? (of[0] as Selection) : { op, of }
+    const first = operand()
+    const others: Selection[] = []
+    while (this.#takeKeyword(op, op.toUpperCase())) others.push(operand())
+    return others.length === 0 ? first : { op, of: [first, ...others] }
   }
 
   #negation(): Selection {
@@ -173,7 +175,7 @@ class Parser {
   }
 
   get #peek(): Token {
-    return this.#tokens[this.#next] as Token
+    return itemAt(this.#tokens, this.#next)
   }
 
   #takeKind(kind: Token['kind']): string | undefined {

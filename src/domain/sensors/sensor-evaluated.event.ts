@@ -62,7 +62,7 @@ export const SensorEvaluated = defineEvent({
     const { sensor_id: sensorId, trigger_source: source, expected_state_version: expected } = evaluation
     const known = rows.hot(sensorState).get(sensorId)
     const version = known?.state_version ?? 0
-    if (source.source === 'poll' && (expected as number) > version) return waitFor(sensorSubject(sensorId))
+    if (source.source === 'poll' && (expected ?? 0) > version) return waitFor(sensorSubject(sensorId))
     const stale =
       source.source === 'poll' && (expected !== version || (evaluation.cursor_before ?? null) !== (known?.cursor ?? null))
 

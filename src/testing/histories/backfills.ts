@@ -3,7 +3,8 @@ import { BackfillChunkPlanned } from '../../domain/backfills/backfill-chunk-plan
 import { BackfillCreated } from '../../domain/backfills/backfill-created.event.ts'
 import { BackfillStateChanged } from '../../domain/backfills/backfill-state-changed.event.ts'
 import type { BackfillState } from '../../domain/backfills/backfills.table.ts'
-import type { BackfillPlan, RunPlan } from './plan.ts'
+import { itemAt } from '../../lib/item-at.ts'
+import type { BackfillPlan } from './plan.ts'
 import { runLife, SimulatedRun } from './runs.ts'
 import { type Actor, pause, type World } from './world.ts'
 import type { Writer } from './writers.ts'
@@ -56,7 +57,7 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     const source = { type: 'backfill', backfill_id, chunk_id: `${backfill_id}:${chunk_index}`, chunk_index } as const
     const run = new SimulatedRun(
       world,
-      plan.chunks[chunk_index] as RunPlan,
+      itemAt(plan.chunks, chunk_index),
       `backfill:${backfill_id}:chunk:${chunk_index}`,
       source,
     )

@@ -17,6 +17,7 @@ import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
 import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../../domain/timers/timer-requested.event.ts'
+import { itemAt } from '../../lib/item-at.ts'
 import { toIso } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { StrayPlan } from './plan.ts'
@@ -40,16 +41,9 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
   const partition_key = `2025-01-${10 + (variant % 3)}`
   switch (kind) {
     case 'unknown type':
-      return [
-        {
-          ...(world.write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })[0] as Envelope),
-          event_type: 'MoonRose',
-        },
-      ]
+      return [{ ...cancelNobody(world), event_type: 'MoonRose' }]
     case 'unknown version':
-      return [
-        { ...(world.write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })[0] as Envelope), event_version: 99 },
-      ]
+      return [{ ...cancelNobody(world), event_version: 99 }]
     case 'invalid payload':
       return world.write(TaskFinished, { run_id: run?.runId ?? nobody, task_key: 't0', attempt: -1 })
     case 'materialization': {
@@ -155,6 +149,9 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
   }
 }
 
+const cancelNobody = (world: World): Envelope =>
+  world.writer().write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })
+
 const emptyRun = {
   tasks: [],
   parts: 1,
@@ -196,7 +193,7 @@ function factAbout(world: World, fact: Fact, variant: number, isRunUnknown = fal
       ? [PlanCreated, { run_id: fact.run_id, plan_id: 'p', part: 0, parts: 1, tasks: [] }]
       : [TimerFired, { ...place, timer_type: 'RETRY', fire_at: moment }],
   ]
-  return [...authenticated, ...others][variant % 8] as Parameters<World['write']>
+  return itemAt([...authenticated, ...others], variant % 8)
 }
 
 /** A controller with an old view asks for a dispatch before its time; it takes effect when the task is ready. */
@@ -209,13 +206,7 @@ function earlyDispatch(world: World, run: SimulatedRun, task: SimulatedTask): En
 /** An alarm that nobody asked for, or asked for too early. It may ring, but wakes nobody that is not waiting for it. */
 function alarm(world: World, run: SimulatedRun, task: SimulatedTask, variant: number): Envelope[] {
   const { attempt_id: _, ...place } = run.attemptFact(task)
-  const [definition, timer_type] = (
-    [
-      [TimerFired, 'HEARTBEAT_CHECK'],
-      [TimerFired, 'SLA_CHECK'],
-      [TimerRequested, 'HEARTBEAT_CHECK'],
-      [TimerRequested, 'SLA_CHECK'],
-    ] as const
-  )[variant % 4] as readonly [typeof TimerFired, string]
+  const definition = variant % 4 < 2 ? TimerFired : TimerRequested
+  const timer_type = variant % 2 === 0 ? 'HEARTBEAT_CHECK' : 'SLA_CHECK'
   return world.write(definition, { ...place, timer_type, fire_at: toIso(world.now + 600_000) })
 }

@@ -1,3 +1,4 @@
+import { itemAt } from '../../lib/item-at.ts'
 import { toMs } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { EventDefinition } from '../../model/event.ts'
@@ -45,11 +46,11 @@ export class World {
     if (this.#choices.length === 0 || sides <= 1) return 0
     const at = this.#rolls++
     const lap = Math.floor(at / this.#choices.length)
-    return ((this.#choices[at % this.#choices.length] as number) + lap * 7) % sides
+    return (itemAt(this.#choices, at % this.#choices.length) + lap * 7) % sides
   }
 
   writer(): Writer {
-    return this.#writers[this.roll(this.#writers.length)] as Writer
+    return itemAt(this.#writers, this.roll(this.#writers.length))
   }
 
   /** A segment of one event, by any of the writers. */
@@ -69,7 +70,7 @@ export class World {
       const first = this.roll(this.#actors.length)
       let acted = false
       for (let offset = 0; offset < this.#actors.length && !acted; offset++) {
-        const actor = this.#actors[(first + offset) % this.#actors.length] as Actor
+        const actor = itemAt(this.#actors, (first + offset) % this.#actors.length)
         const step = actor.next()
         if (step.done) this.#actors.splice(this.#actors.indexOf(actor), 1)
         else if (step.value !== undefined) this.events.push(...step.value)
@@ -89,5 +90,5 @@ export function* pause(steps: number): Actor {
 export function keysFound(world: World): object {
   const added = { partition_keys_added: [{ set_name: 'customers', keys: ['acme', 'initech'] }] }
   const removed = { partition_keys_removed: [{ set_name: 'customers', keys: ['acme'] }] }
-  return [{}, added, removed, { ...added, ...removed }][world.roll(4)] as object
+  return itemAt<object>([{}, added, removed, { ...added, ...removed }], world.roll(4))
 }
