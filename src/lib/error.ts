@@ -34,6 +34,11 @@ export function isServoError(error: unknown, kind?: ErrorKind): error is ServoEr
   return kind === undefined || ('kind' in error && error.kind === kind)
 }
 
+/** True for an error of Node or of the system with this code, such as `ENOENT`. */
+export function hasErrorCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
+
 /** The text of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

@@ -27,10 +27,12 @@ const definitionIn = (schema: unknown): ZodDefinition =>
   (schema as { _zod?: { def?: ZodDefinition } } | undefined)?._zod?.def ?? {}
 
 /** The columns that a schema promises, or undefined when it does not tell (another library, a union). */
-export function columnsOf(schema: StandardSchemaV1): readonly Column[] | undefined {
+export const columnsOf = (schema: StandardSchemaV1): readonly Column[] | undefined => columnsIn(schema)
+
+function columnsIn(schema: unknown): readonly Column[] | undefined {
   const { type, shape, out, innerType } = definitionIn(schema)
-  if (type === 'pipe') return columnsOf(out as StandardSchemaV1)
-  if (type === 'readonly') return columnsOf(innerType as StandardSchemaV1)
+  if (type === 'pipe') return columnsIn(out)
+  if (type === 'readonly') return columnsIn(innerType)
   if (type !== 'object' || shape === undefined) return undefined
   return Object.entries(shape).map(([name, member]) => ({ name, ...columnOf(member) }))
 }

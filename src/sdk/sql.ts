@@ -15,8 +15,8 @@ export function sql(strings: TemplateStringsArray, ...values: readonly SqlValue[
 }
 
 export function isQuery(value: unknown): value is Query {
-  const { strings, values } = (value ?? {}) as Partial<Query>
-  return Array.isArray(strings) && Array.isArray(values)
+  if (typeof value !== 'object' || value === null || !('strings' in value && 'values' in value)) return false
+  return Array.isArray(value.strings) && Array.isArray(value.values)
 }
 
 export type Parameter = string | number | bigint | boolean | Date | null

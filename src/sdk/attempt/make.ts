@@ -6,7 +6,6 @@ import type { AssetOptions, TableOptions } from '../asset-options.ts'
 import { type Column, columnsOf } from '../columns.ts'
 import { invalid, show } from '../invalid.ts'
 import type { PartitionText } from '../partition-key.ts'
-import type { AnyPartitions } from '../partitions.ts'
 import { optionsOf } from '../project/definition.ts'
 import { isQuery } from '../sql.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
@@ -33,7 +32,7 @@ export async function makeValue(asset: AnyAsset, given: object, { store, signal 
   const value = await run(given as never)
   signal.throwIfAborted()
   if (value === undefined) return { value, written: undefined }
-  if (isRanges(partitions as AnyPartitions | undefined))
+  if (isRanges(partitions))
     throw invalid(
       'range_value',
       `${asset.key} is made in ranges and returned ${show(value)}, which could not be read partition by partition`,

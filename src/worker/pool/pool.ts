@@ -29,7 +29,7 @@ type Completed = Extract<FromWorker, { type: 'completed' }>
 
 let compiled: typeof attemptResult | undefined
 
-/** Compiled by the first result: worth it for whoever has a second. */
+/** Compiled by the first result: a second one makes up for it. */
 function checkResult(result: unknown): ReturnType<typeof attemptResult.safeParse> {
   compiled ??= z.compile(attemptResult) as typeof attemptResult
   return compiled.safeParse(result)

@@ -76,6 +76,6 @@ function outputOf({ metadata, checks, dataVersion }: PipesReport): NonNullable<A
     metadata,
     checks,
     ...(dataVersion === undefined ? {} : { data_version: dataVersion }),
-    ...(Number.isSafeInteger(rows) && (rows as number) >= 0 ? { rows: rows as number } : {}),
+    ...(typeof rows === 'number' && Number.isSafeInteger(rows) && rows >= 0 ? { rows } : {}),
   }
 }

@@ -65,7 +65,7 @@ export function attemptValues(storage: ValueStorage, making: Making): ValueStore
         )
       return write('json', bytes)
     },
-    readJson: async (value) => JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(await read(value))) as unknown,
+    readJson: async (value) => JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(await read(value))),
     writeBytes: (bytes) => write('bin', bytes),
     readBytes: read,
     async writeRows(rows, columns) {
