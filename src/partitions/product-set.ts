@@ -1,6 +1,6 @@
 import { isServoError, ServoError } from '../lib/error.ts'
 import type { MultiDefinition } from './definition.ts'
-import { type PartitionValues, valuesOf } from './key.ts'
+import { type PartitionValues, valuesByDimension } from './key.ts'
 import { keysOf, product } from './key-list.ts'
 import type { Dimension, KeyProblem, PartitionSet } from './partition-set.ts'
 
@@ -54,7 +54,7 @@ export function productSet(definition: MultiDefinition, unsorted: readonly Dimen
 /** A key that cannot be read is a problem to report here, not one to throw. */
 function read(names: readonly string[], key: string): PartitionValues | ServoError {
   try {
-    return valuesOf(names, key)
+    return valuesByDimension(names, key)
   } catch (error) {
     if (isServoError(error, 'invalid')) return error
     throw error

@@ -5,7 +5,7 @@ import { sha256Bytes } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { EventDefinition } from '../../model/event.ts'
 import type { Row } from '../../model/table.ts'
-import { inParts } from '../planning/parts.ts'
+import { inParts } from '../event-parts.ts'
 import type { assetDefinitions } from './asset-definitions.table.ts'
 import type { AssetsDefined } from './assets-defined.event.ts'
 import { AssetGraph } from './graph.ts'
@@ -17,7 +17,7 @@ type DeclaredAsset = GraphPart['assets'][number]
 type KnownAsset = Pick<Row<typeof assetDefinitions>, 'asset_key' | 'asset_id' | 'definition' | 'renamed_from' | 'removed'>
 type KnownPool = Pick<Row<typeof pools>, 'pool' | 'slots'>
 
-export interface LoadedProject {
+export interface ProjectToRecord {
   readonly manifest: Pick<ProjectManifest, 'assets' | 'pools'>
   /** Every row of `asset_definitions`, those of removed assets too: their ids are not given away. */
   readonly known: Iterable<KnownAsset>
@@ -26,7 +26,7 @@ export interface LoadedProject {
 }
 
 /** What has changed since the graph on record; nothing when nothing has. */
-export function assetsDefined({ manifest, known, knownPools, mintId }: LoadedProject): GraphPart[] {
+export function assetsDefined({ manifest, known, knownPools, mintId }: ProjectToRecord): GraphPart[] {
   const recorded = new Map([...known].map((row) => [row.asset_key, row]))
   const declared = new Map(manifest.assets.map((asset) => [asset.asset_key, asset]))
   const ids = assetIds(declared, recorded, mintId)

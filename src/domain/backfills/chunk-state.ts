@@ -22,7 +22,7 @@ const counterOf: Partial<Record<ChunkState, ChunkCounter>> = {
 }
 
 /** The run of a chunk changed: the chunk is what its run is, and its backfill counts it when it ends. */
-export function followRun(rows: Rows, run: Readonly<RunRow>, wake: (subject: string) => void): void {
+export function moveChunkOfRun(rows: Rows, run: Readonly<RunRow>, wake: (subject: string) => void): void {
   const source = run.trigger_source_ref as SourceRef
   if (source.type !== 'backfill') return
   moveChunk(rows, source.backfill_id, source.chunk_index, run.run_id, run.state, run.row_version)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
-import { followRun } from '../backfills/chunk-state.ts'
+import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { liveRun, touchRun } from '../runs/run-progress.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { taskAttempts } from '../tasks/task-attempts.table.ts'
@@ -80,7 +80,7 @@ export const DispatchRequested = defineEvent({
     run.started_at = Math.min(run.started_at ?? at, at)
     if (run.state === 'PENDING') {
       run.state = 'RUNNING'
-      followRun(rows, run, wake)
+      moveChunkOfRun(rows, run, wake)
     }
     wake(taskSubject(run_id, task_key))
     return applied

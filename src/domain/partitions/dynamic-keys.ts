@@ -30,7 +30,7 @@ interface Said {
   readonly changed_by: string
 }
 
-export function changeKeys(context: FoldContext<z.infer<typeof keysChanged>>, present: boolean): Verdict {
+export function foldKeyChange(context: FoldContext<z.infer<typeof keysChanged>>, present: boolean): Verdict {
   const { event, at, payload, rows } = context
   const said = { at, event_id: event.event_id, changed_by: payload.changed_by }
   believe(rows, payload, present, said)

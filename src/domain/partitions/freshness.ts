@@ -11,7 +11,7 @@ const policy = z.discriminatedUnion('type', [
 ])
 
 /** Since when a partition is not fresh any more; undefined while it is. */
-export interface Freshness {
+export interface FreshnessRule {
   /** `madeAt` is 0 for what was never made. */
   staleSince(position: number, madeAt: number): number | undefined
 }
@@ -20,7 +20,7 @@ export interface Freshness {
  * How old is too old. Windows of time are made once, after they closed: they do not age, they can only be late, when they are
  * not there so long after their end, or by the next such time of day. Anything else must be made again and again.
  */
-export function freshnessOf(said: unknown, set: PartitionSet, nowMs: number): Freshness | undefined {
+export function freshnessOf(said: unknown, set: PartitionSet, nowMs: number): FreshnessRule | undefined {
   const { success, data } = policy.safeParse(said)
   if (!success) return undefined
   const deadline = data.type === 'within' ? (ms: number) => ms + data.within_ms : nextTime(data.by, data.timezone)

@@ -5,7 +5,7 @@ import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { Span } from '../../partitions/spans.ts'
 import type { RecordedGraph } from '../assets/definitions.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
-import { type Freshness, freshnessOf } from './freshness.ts'
+import { type FreshnessRule, freshnessOf } from './freshness.ts'
 import { type StaleLink, staleLink } from './stale-links.ts'
 import type { StatusColumns } from './status-columns.ts'
 
@@ -55,7 +55,7 @@ export interface StaleAsset {
   /** Its partitions at this moment; columns may follow more later. */
   readonly set: PartitionSet
   readonly links: readonly UpstreamLink[]
-  readonly freshness: Freshness | undefined
+  readonly freshness: FreshnessRule | undefined
   /** Data that is made elsewhere: it may exist although nobody ever reported it. */
   readonly isSource: boolean
   /** The number of the code it has now; -1 when it has no version. */

@@ -120,9 +120,14 @@ export class StatusColumns {
    * that matter where it is told to, and says whether all of them have one. False when nothing was taken over: some do not, or something
    * was known of one already.
    */
-  madeAlike(from: number, count: number, code: number, read: (what: keyof Times, into: Float64Array) => boolean): boolean {
+  madeWithSameCode(
+    from: number,
+    count: number,
+    code: number,
+    read: (what: keyof Times, into: Float64Array) => boolean,
+  ): boolean {
     const to = from + count
-    if (!this.isUntold(from, count)) return false
+    if (!this.isUnknown(from, count)) return false
     if (this.times.made) this.#madeAt ??= new Float64Array(this.#room)
     if (this.times.inputs) this.#inputsAt ??= new Float64Array(this.#room)
     const madeAt = this.times.made ? this.#madeAt?.subarray(from, to) : undefined
@@ -139,7 +144,7 @@ export class StatusColumns {
   }
 
   /** Whether nothing was told yet of so many neighbours. */
-  isUntold(from: number, count: number): boolean {
+  isUnknown(from: number, count: number): boolean {
     const to = from + count
     return [this.#code, this.#attemptAt, this.#wipedAt].every((column) => column === undefined || isAll(column, 0, from, to))
   }

@@ -3,8 +3,8 @@ import type { AssetGraph } from '../assets/graph.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { parseSelection, plainKey } from '../selection/parser.ts'
 import { select } from '../selection/selection.ts'
-import { askedPartitions } from './asked-partitions.ts'
-import { addAll, sharePartitions } from './chosen-partitions.ts'
+import { parsePartitions } from './parse-partitions.ts'
+import { addAll, partitionsOfRun } from './partitions-of-run.ts'
 
 /** What a run shall make: each asset with its partitions. The empty text stands for an asset as a whole. */
 export interface Chosen {
@@ -31,7 +31,7 @@ export function chooseWork(asked: WorkAskedFor, graph: AssetGraph, partitions: G
       if (partition === undefined) whole.add(key)
       else if (partitions.of(key).definition === undefined)
         return { error: `${key} has no partitions. Ask for ${key} without a partition.` }
-      else single.set(key, addAll(single.get(key) ?? new Set<string>(), askedPartitions(partitions.of(key), partition)))
+      else single.set(key, addAll(single.get(key) ?? new Set<string>(), parsePartitions(partitions.of(key), partition)))
       continue
     }
     if (partition !== undefined || plainKey(entry) !== undefined) return { error: unknownAsset(key, graph) }
@@ -40,7 +40,7 @@ export function chooseWork(asked: WorkAskedFor, graph: AssetGraph, partitions: G
   const order = graph.order.filter((key) => (whole.has(key) || single.has(key)) && graph.canBeMade(key))
   if (order.length === 0) return { error: nothingToMake(asked, graph, whole) }
 
-  const shared = sharePartitions(
+  const shared = partitionsOfRun(
     order.filter((key) => whole.has(key)),
     asked.partition_selection,
     partitions,

@@ -1,6 +1,6 @@
 import { assert } from '../../lib/assert.ts'
 import type { Rows } from '../../model/rows.ts'
-import { followRun } from '../backfills/chunk-state.ts'
+import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { runSubject } from '../subjects.ts'
 import { type TaskState, tasks } from '../tasks/tasks.table.ts'
 import { timers } from '../timers/timers.table.ts'
@@ -45,7 +45,7 @@ export function settleRun(rows: Rows, run: RunRow, at: number, wake: (subject: s
     for (const timer of [...rows.hot(timers).under(runSubject(run.run_id))]) rows.hot(timers).remove(timer.subject, timer.slot)
     wake(runSubject(run.run_id))
   }
-  followRun(rows, run, wake)
+  moveChunkOfRun(rows, run, wake)
 }
 
 function endState(run: RunRow): RunRow['state'] {

@@ -2,15 +2,15 @@ import { itemAt } from '../../lib/item-at.ts'
 import { badSelection, foreignAttributes, isReserved, type Token, tokensOf } from './tokens.ts'
 
 /** Which assets are meant, as a tree. Depths are `Infinity` when no number was given. */
-export type Selection =
+export type SelectionTree =
   | { readonly op: 'all' }
   | { readonly op: 'key'; readonly pattern: string }
   | { readonly op: 'owner' | 'group' | 'kind'; readonly value: string | null }
   | { readonly op: 'is'; readonly value: 'external' | 'materializable' }
   | { readonly op: 'tag'; readonly name: string | null; readonly value: string }
-  | { readonly op: 'and' | 'or'; readonly of: readonly Selection[] }
-  | { readonly op: 'not' | 'roots' | 'sinks'; readonly of: Selection }
-  | { readonly op: 'around'; readonly of: Selection; readonly up: number; readonly down: number }
+  | { readonly op: 'and' | 'or'; readonly of: readonly SelectionTree[] }
+  | { readonly op: 'not' | 'roots' | 'sinks'; readonly of: SelectionTree }
+  | { readonly op: 'around'; readonly of: SelectionTree; readonly up: number; readonly down: number }
 
 /** More than any person writes, few enough that reading and evaluating never exhausts the stack. */
 const MAX_NESTING = 200
@@ -22,7 +22,7 @@ const bareKey = /^\s*(?:(\d*)\+)?([A-Za-z0-9_*][A-Za-z0-9_.*-]*(?:\/[A-Za-z0-9_*
  * Reads Dagster's asset selection language. As a convenience of ours a text that is nothing but an asset key, such as
  * `mart/revenue`, `mart/*` or `mart/revenue+`, selects by that key.
  */
-export function parseSelection(text: string): Selection {
+export function parseSelection(text: string): SelectionTree {
   return readBareKey(text) ?? new Parser(text).whole()
 }
 
@@ -32,7 +32,7 @@ export function plainKey(text: string): string | undefined {
   return selection?.op === 'key' && !selection.pattern.includes('*') ? selection.pattern : undefined
 }
 
-function readBareKey(text: string): Selection | undefined {
+function readBareKey(text: string): SelectionTree | undefined {
   const found = bareKey.exec(text)
   if (found === null) return undefined
   const [, up, word = '', down] = found
@@ -45,7 +45,7 @@ const depth = (digits: string | undefined): number => {
   return digits === '' ? Number.POSITIVE_INFINITY : Math.min(Number(digits), Number.MAX_SAFE_INTEGER)
 }
 
-function around(of: Selection, up: number, down: number): Selection {
+function around(of: SelectionTree, up: number, down: number): SelectionTree {
   return up === 0 && down === 0 ? of : { op: 'around', of, up, down }
 }
 
@@ -60,30 +60,30 @@ class Parser {
     this.#tokens = tokensOf(text)
   }
 
-  whole(): Selection {
+  whole(): SelectionTree {
     const selection = this.#either()
     if (this.#peek.kind !== 'end') throw this.#unexpected('and, or, + or the end')
     return selection
   }
 
-  #either(): Selection {
+  #either(): SelectionTree {
     return this.#chain('or', () => this.#chain('and', () => this.#negation()))
   }
 
   /** Operands joined by one operator, as one node: a thousand keys joined by `or` are wide, not deep. */
-  #chain(op: 'and' | 'or', operand: () => Selection): Selection {
+  #chain(op: 'and' | 'or', operand: () => SelectionTree): SelectionTree {
     const first = operand()
-    const others: Selection[] = []
+    const others: SelectionTree[] = []
     while (this.#takeKeyword(op, op.toUpperCase())) others.push(operand())
     return others.length === 0 ? first : { op, of: [first, ...others] }
   }
 
-  #negation(): Selection {
+  #negation(): SelectionTree {
     if (!this.#takeKeyword('not', 'NOT')) return this.#traversal()
     return { op: 'not', of: this.#nested(() => this.#negation()) }
   }
 
-  #traversal(): Selection {
+  #traversal(): SelectionTree {
     // `*` is everything already: the language allows no steps around it.
     if (this.#takeSign('*')) return { op: 'all' }
     const digits = this.#takeKind('digits')
@@ -95,7 +95,7 @@ class Parser {
     return around(of, depth(up), depth(down))
   }
 
-  #operand(): Selection {
+  #operand(): SelectionTree {
     if (this.#takeSign('(')) return this.#inParentheses()
     const token = this.#peek
     if (token.kind !== 'keyword') throw this.#unexpected('key:, tag:, owner:, group:, kind:, is:, roots(, sinks( or (')
@@ -127,13 +127,13 @@ class Parser {
     }
   }
 
-  #inParentheses(): Selection {
+  #inParentheses(): SelectionTree {
     const selection = this.#nested(() => this.#either())
     if (!this.#takeSign(')')) throw this.#unexpected(') or an operator')
     return selection
   }
 
-  #nested(read: () => Selection): Selection {
+  #nested(read: () => SelectionTree): SelectionTree {
     this.#nesting += 1
     if (this.#nesting > MAX_NESTING) throw this.#unexpected(`at most ${MAX_NESTING} levels of nesting`)
     const selection = read()

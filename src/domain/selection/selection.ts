@@ -1,9 +1,9 @@
 import type { AssetDefinition } from '../../contract/definition.ts'
 import type { AssetGraph } from '../assets/graph.ts'
-import type { Selection } from './parser.ts'
+import type { SelectionTree } from './parser.ts'
 
 /** The keys of the assets that a selection means in this graph. Sources are selected like any other asset. */
-export function select(selection: Selection, graph: AssetGraph): Set<string> {
+export function select(selection: SelectionTree, graph: AssetGraph): Set<string> {
   switch (selection.op) {
     case 'all':
       return new Set(graph.assets.keys())

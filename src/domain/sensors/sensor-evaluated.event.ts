@@ -7,7 +7,7 @@ import { changeCarriedKeys } from '../partitions/dynamic-keys.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
 import { sensorEvals } from './sensor-evals.table.ts'
 import { sensorState } from './sensor-state.table.ts'
-import { stateOf } from './state.ts'
+import { editSensorState } from './state.ts'
 
 const triggerSource = z.discriminatedUnion('source', [
   z.object({ source: z.literal('push'), message_id: id }),
@@ -87,7 +87,7 @@ export const SensorEvaluated = defineEvent({
     if (evaluation.status !== 'error')
       changeCarriedKeys(rows, evaluation, { at, event_id: event.event_id, changed_by: sensorSubject(sensorId) })
 
-    const state = stateOf(rows, sensorId, event.event_id)
+    const state = editSensorState(rows, sensorId, event.event_id)
     if (state.last_eval_event_id === null || event.event_id > state.last_eval_event_id) {
       state.last_evaluation_at = at
       state.last_eval_id = evaluation.eval_id

@@ -5,10 +5,10 @@ import { allOf, type KeyRange, keyRange, partsOf, positionsIn } from '../key-ran
 import type { PartitionSet } from '../partition-set.ts'
 import { intersection, type Spans, union } from '../spans.ts'
 import { linksOf } from './dimensions.ts'
-import type { MappedSets, Upstream } from './kind.ts'
+import type { MappedSets, UpstreamRanges } from './kind.ts'
 import type { LinkedMapping, SimpleMapping } from './mapping.ts'
 
-type SimpleUpstream = (mapping: SimpleMapping, sets: MappedSets, position: number) => Upstream
+type SimpleUpstream = (mapping: SimpleMapping, sets: MappedSets, position: number) => UpstreamRanges
 type SimpleDownstream = (mapping: SimpleMapping, sets: MappedSets, position: number) => readonly KeyRange[]
 
 export function linkedUpstream(
@@ -16,7 +16,7 @@ export function linkedUpstream(
   { downstream, upstream }: MappedSets,
   position: number,
   simple: SimpleUpstream,
-): Upstream {
+): UpstreamRanges {
   const links = placesOf(mapping, downstream, upstream)
   const positions = positionsIn(downstream, position)
   const found = partsOf(upstream).map((part, i) => {

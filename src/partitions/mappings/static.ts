@@ -1,12 +1,12 @@
 import { someOf } from '../key-range.ts'
 import type { Kind } from './kind.ts'
-import { listed } from './listed.ts'
+import { rangesOfKeys } from './ranges-of-keys.ts'
 
 type KeyTable = Readonly<Record<string, string | readonly string[]>>
 
 export const staticMap: Kind<{ readonly keys: KeyTable }> = {
   upstream({ keys }, { downstream, upstream }, position) {
-    return listed(upstream, inverseOf(keys).get(downstream.at(position)) ?? [])
+    return rangesOfKeys(upstream, inverseOf(keys).get(downstream.at(position)) ?? [])
   },
   downstream({ keys }, { downstream, upstream }, position) {
     const positions = downstreamKeys(keys, upstream.at(position)).map((key) => downstream.positionOf(key))

@@ -1,9 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { messageOf, ServoError } from '../../lib/error.ts'
-import { type Column, inferColumns } from '../columns.ts'
+import { type DataColumn, inferColumns } from '../columns.ts'
 import { compileQuery, type Query } from '../sql.ts'
 import { appendRows, columnTypes, fromDuckDb, toDuckDb } from './duckdb-values.ts'
-import { type Row, sourceOfTable, type Table } from './values.ts'
+import { type DataRow, type DataTable, sourceOfTable } from './values.ts'
 
 /**
  * The answer to a query over tables, by a DuckDB of its own in memory. Tables that consist of files are read from there, the
@@ -11,9 +11,9 @@ import { type Row, sourceOfTable, type Table } from './values.ts'
  */
 export async function* queryTables(
   query: Query,
-  named: Readonly<Record<string, Table<Row>>>,
-  columns?: readonly Column[],
-): AsyncGenerator<Row> {
+  named: Readonly<Record<string, DataTable<DataRow>>>,
+  columns?: readonly DataColumn[],
+): AsyncGenerator<DataRow> {
   // Loaded when first used: most projects' assets never ask a query, and it takes a tenth of a second.
   const { DuckDBInstance } = await import('@duckdb/node-api')
   const { text, parameters, tables } = compileQuery(query)
@@ -44,7 +44,7 @@ export async function* queryTables(
 const quotedName = (name: string): string => `"${name.replaceAll('"', '""')}"`
 const quotedText = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-async function openRelation(connection: DuckDBConnection, name: string, table: Table<Row>): Promise<void> {
+async function openRelation(connection: DuckDBConnection, name: string, table: DataTable<DataRow>): Promise<void> {
   if (table.files.length > 0) {
     const files = `[${table.files.map(quotedText).join(', ')}]`
     // Partitions may have been written before a column was added.

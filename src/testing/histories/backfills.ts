@@ -7,7 +7,7 @@ import { itemAt } from '../../lib/item-at.ts'
 import type { BackfillPlan } from './plan.ts'
 import { runLife, SimulatedRun } from './runs.ts'
 import { type Actor, pause, type World } from './world.ts'
-import type { Writer } from './writers.ts'
+import type { SimulatedWriter } from './writers.ts'
 
 /** What should have become of a backfill. */
 export interface ExpectedBackfill {
@@ -63,7 +63,7 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     )
     world.runs.push(run)
     world.spawn(runLife(run))
-    const segment = (writer: Writer) => [
+    const segment = (writer: SimulatedWriter) => [
       writer.write(BackfillChunkPlanned, {
         backfill_id,
         chunk_index,

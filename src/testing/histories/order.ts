@@ -3,7 +3,7 @@ import { orchestration } from '../../domain/index.ts'
 import { itemAt } from '../../lib/item-at.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { EventDefinition } from '../../model/event.ts'
-import { Writer } from './writers.ts'
+import { SimulatedWriter } from './writers.ts'
 
 const definitions = new Map<string, EventDefinition>(orchestration.events.map((definition) => [definition.type, definition]))
 
@@ -122,6 +122,6 @@ export function withCopies(
 /** The same fact as another process would have written it, its clock ahead or behind. */
 function remint(original: Envelope, index: number): Envelope {
   const skew = index % 2 === 0 ? -600_000 : 600_000
-  const writer = new Writer(8 + (index % 16), skew + index, () => Date.parse(original.timestamp))
+  const writer = new SimulatedWriter(8 + (index % 16), skew + index, () => Date.parse(original.timestamp))
   return { ...original, ...writer.stamp() }
 }

@@ -18,13 +18,13 @@ import type { EventDefinition, Verdict } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { RowOf, Table } from '../../model/table.ts'
 import { Bench } from './fold.ts'
-import { TENANT, WORKSPACE, Writer } from './writers.ts'
+import { SimulatedWriter, TENANT, WORKSPACE } from './writers.ts'
 
 /** A few facts told one after the other, a second apart, and the rows they make. For examples that read like a manual. */
 export class Story {
   readonly bench = new Bench()
   #now = toMs('2025-01-15T10:00:00.000Z')
-  readonly #writer = new Writer(1, 0, () => this.#now)
+  readonly #writer = new SimulatedWriter(1, 0, () => this.#now)
 
   /** Now, as text; `in` seconds later with an argument. */
   time(inSeconds = 0): string {

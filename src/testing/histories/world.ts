@@ -5,7 +5,7 @@ import type { EventDefinition } from '../../model/event.ts'
 import type { ExpectedBackfill } from './backfills.ts'
 import type { SimulatedRun } from './runs.ts'
 import type { ExpectedSensor } from './sensors.ts'
-import { Writer } from './writers.ts'
+import { SimulatedWriter } from './writers.ts'
 
 /** Somebody who does one thing after another: each step is a segment to append, or nothing while it waits. */
 export type Actor = Generator<Envelope[] | undefined, void>
@@ -27,14 +27,14 @@ export class World {
   /** Run keys whose requests must not have made a run. */
   readonly refused = new Set<string>()
   readonly #choices: readonly number[]
-  readonly #writers: readonly Writer[]
+  readonly #writers: readonly SimulatedWriter[]
   readonly #actors: Actor[] = []
   #rolls = 0
   #now = START_MS
 
   constructor(choices: readonly number[], skewsMs: readonly number[]) {
     this.#choices = choices
-    this.#writers = [0, ...skewsMs].map((skew, index) => new Writer(index, skew, () => this.#now))
+    this.#writers = [0, ...skewsMs].map((skew, index) => new SimulatedWriter(index, skew, () => this.#now))
   }
 
   get now(): number {
@@ -49,7 +49,7 @@ export class World {
     return (itemAt(this.#choices, at % this.#choices.length) + lap * 7) % sides
   }
 
-  writer(): Writer {
+  writer(): SimulatedWriter {
     return itemAt(this.#writers, this.roll(this.#writers.length))
   }
 

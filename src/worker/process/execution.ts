@@ -76,8 +76,8 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
     try {
       const partition = partitions && envelope.partition ? openPartition(partitions, envelope.partition) : undefined
       // Loaded when first used: most workers run no programs.
-      const { runCommand } = await import('./command.ts')
-      return await runCommand({
+      const { executeCommand } = await import('./command.ts')
+      return await executeCommand({
         assetKey: asset.key,
         words: words.map((word) => (typeof word === 'string' ? word : String(word((partition ?? {}) as never)))),
         cwd: path.resolve(options.projectDir, cwd),

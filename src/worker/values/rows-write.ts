@@ -2,8 +2,8 @@ import { constants, zstdCompressSync } from 'node:zlib'
 import type { SchemaElement } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import { canonicalJson } from '../../lib/json.ts'
-import type { Row } from '../../sdk/attempt/values.ts'
-import { type Column, type ColumnType, inferColumns } from '../../sdk/columns.ts'
+import type { DataRow as Row } from '../../sdk/attempt/values.ts'
+import { type DataColumn as Column, type ColumnType, inferColumns } from '../../sdk/columns.ts'
 import { invalid } from '../../sdk/invalid.ts'
 
 /** What is held of the rows at a time. Fewer would compress worse, more would need more memory. */

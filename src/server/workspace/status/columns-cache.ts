@@ -179,7 +179,7 @@ async function readRun(
     const found = digest && alikeIn(digest, ends, positions)
     if (found !== undefined) alike.set(at, found)
   }
-  if (!made && [...alike.values()].some(({ first, count }) => !columns.isUntold(first, count))) {
+  if (!made && [...alike.values()].some(({ first, count }) => !columns.isUnknown(first, count))) {
     columns.wantsMade = true
     return
   }

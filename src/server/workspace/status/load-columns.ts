@@ -36,7 +36,7 @@ export function alikeIn({ rows, columns: of }: Digest, ends: BlockPart['ends'], 
 
 /** Takes over what a block said of itself, with the moments that matter. */
 export function takeAlike(columns: StatusColumns, { first, count, code }: Alike, block?: ColumnBlock): boolean {
-  return columns.madeAlike(first, count, columns.codeOf(code), (what, into) => {
+  return columns.madeWithSameCode(first, count, columns.codeOf(code), (what, into) => {
     block?.times(what === 'made' ? MADE_AT : INPUTS_AT, into)
     // NaN stands for what is not there, and is no number to compare with.
     for (let i = 0; i < into.length; i++) if (!((into[i] as number) > 0)) return false

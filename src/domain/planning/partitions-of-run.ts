@@ -4,7 +4,7 @@ import type { KeyRange } from '../../partitions/key-range.ts'
 import { takesSame } from '../../partitions/mappings/takes-many.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
-import { askedPartitions } from './asked-partitions.ts'
+import { parsePartitions } from './parse-partitions.ts'
 
 /** An asset without partitions has one part, whose key is the empty text. */
 type Keys = ReadonlySet<string>
@@ -19,7 +19,7 @@ const MOST = 1_000_000
  * the partitions asked for makes those. One that is made in other parts makes what belongs to them: days that a month is made
  * of, the month that a day is part of.
  */
-export function sharePartitions(
+export function partitionsOfRun(
   assets: readonly string[],
   asked: readonly string[] | null,
   partitions: GraphPartitions,
@@ -79,7 +79,7 @@ function askDirectly(
 function keysAsked(set: PartitionSet, asked: readonly string[]): Keys | ServoError {
   const keys = new Set<string>()
   try {
-    for (const entry of asked) addAll(keys, askedPartitions(set, entry))
+    for (const entry of asked) addAll(keys, parsePartitions(set, entry))
     return keys
   } catch (error) {
     if (isServoError(error) && error.code !== 'too_many_partitions') return error
