@@ -13,7 +13,7 @@ export const outputFolder = (assetKey: string, partitionKey: string | null | und
   `data/${assetKey}/${partitionSegment(partitionKey)}/`
 
 /**
- * Segments that mean themselves and nothing else, whoever reads them: no `..` and no leading slash, no backslash, no
+ * Segments that mean themselves and nothing else to every reader: no `..` and no leading slash, no backslash, no
  * character of a glob, no scheme of a URL, and no `=`, which DuckDB would take for a column.
  */
 const SEGMENT = '[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}'

@@ -5,7 +5,7 @@ const MAX_DEPTH = 64
 
 /**
  * Canonical JSON: keys sorted by UTF-16 code unit, no white space, `undefined` members left out. The same value always
- * gives the same bytes, whoever wrote it and in whatever order its members were set.
+ * gives the same bytes, in whatever order its members were set.
  */
 export function canonicalJson(value: unknown): string {
   return write(value, 0)

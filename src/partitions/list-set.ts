@@ -7,7 +7,7 @@ import type { KeyProblem, PartitionSet } from './partition-set.ts'
 /** As many keys as one reads in a message before looking elsewhere. */
 const SHOWN = 5
 
-/** Keys that somebody listed, in that order. */
+/** The keys of a list, in its order. */
 export function listSet(definition: PartitionDefinition, list: readonly string[], owner: string): PartitionSet {
   let index: Map<string, number> | undefined
   const positionOf = (key: string): number | undefined => {

@@ -56,7 +56,7 @@ export function assetsDefined({ manifest, known, knownPools, mintId }: ProjectTo
 
 /**
  * An asset keeps its id for as long as its key is declared, gets it back when the key returns, and inherits that of the key
- * it was renamed from. No two assets of a graph share one: whoever has it and was there before keeps it.
+ * it was renamed from. No two assets of a graph share one: the asset that had it before keeps it.
  */
 function assetIds(
   declared: ReadonlyMap<string, AssetDefinition>,
@@ -119,7 +119,7 @@ export function graphOf(rows: Iterable<Pick<KnownAsset, 'definition' | 'removed'
   let version: string | undefined
   return {
     graph,
-    // Worked out when somebody asks: who only looks at ten thousand assets need not hash them.
+    // Worked out at the first question: a reader that only looks at ten thousand assets need not hash them.
     get version() {
       version ??= graphVersion(assets)
       return version

@@ -34,7 +34,7 @@ export function foldKeyChange(context: FoldContext<z.infer<typeof keysChanged>>,
   const { event, at, payload, rows } = context
   const said = { at, event_id: event.event_id, changed_by: payload.changed_by }
   believe(rows, payload, present, said)
-  // Also when somebody spoke later about all of them: it counts as heard, or its repetition under a newer id would win.
+  // Also when a later fact about all of them was folded before: otherwise its repetition under a newer id would win.
   return applied
 }
 

@@ -10,7 +10,7 @@ export interface SpanFacts {
   readonly missing: number
 }
 
-/** Which moments matter to whoever asks. For the rest it is enough to know that a partition was made. */
+/** Which moments the question needs. For the rest it is enough to know that a partition was made. */
 export interface Times {
   /** When each was made. */
   readonly made: boolean
@@ -143,13 +143,13 @@ export class StatusColumns {
     return true
   }
 
-  /** Whether nothing was told yet of so many neighbours. */
+  /** True if nothing is known yet of so many neighbours. */
   isUnknown(from: number, count: number): boolean {
     const to = from + count
     return [this.#code, this.#attemptAt, this.#wipedAt].every((column) => column === undefined || isAll(column, 0, from, to))
   }
 
-  /** Whether it was made, and not said when. */
+  /** True if it was made, and nobody said when. */
   #isUndated(position: number): boolean {
     return this.#code[position] !== NOT_MADE && !this.#madeAt?.[position]
   }
@@ -181,7 +181,7 @@ export class StatusColumns {
     this.version++
   }
 
-  /** Whether there is a materialization that counts. */
+  /** True if there is a materialization that counts. */
   isMade(position: number): boolean {
     if (this.#code[position] === NOT_MADE) return false
     return (
@@ -203,7 +203,7 @@ export class StatusColumns {
     return (this.#code[position] ?? NOT_MADE) - CODES_FROM
   }
 
-  /** Whether somebody tried again after the last materialization, and failed. */
+  /** True if an attempt after the last materialization failed. */
   isFailed(position: number): boolean {
     if (this.#failed === undefined || this.#failed[position] !== 1) return false
     return (this.#attemptAt?.[position] ?? 0) > this.madeAt(position)
@@ -242,7 +242,7 @@ export class StatusColumns {
     this.#blockMissing[block] = missing
   }
 
-  /** How many of the first so many are made, but somebody tried again and failed. */
+  /** How many of the first so many are made, and failed when they were tried again. */
   failures(count: number): number {
     let failures = 0
     for (let at = 0; this.#failed !== undefined && at < count; at++) if (this.isMade(at) && this.isFailed(at)) failures++

@@ -7,13 +7,13 @@ import { parsePartitions } from './parse-partitions.ts'
 import { addAll, partitionsOfRun } from './partitions-of-run.ts'
 
 /** What a run shall make: each asset with its partitions. The empty text stands for an asset as a whole. */
-export interface Chosen {
+export interface ChosenWork {
   /** Every chosen asset after those it is made from. */
   readonly order: readonly string[]
   readonly partitions: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-export interface WorkAskedFor {
+export interface RequestedWork {
   /** Asset keys, `asset[partition]`, or selection expressions: all that any of them means. */
   readonly asset_selection: readonly string[]
   readonly partition_selection: readonly string[] | null
@@ -22,7 +22,11 @@ export interface WorkAskedFor {
 /** One partition of one asset, as tasks are named: how a rerun asks for exactly what failed. */
 const assetAndPartition = /^([^[\]]+)\[(.+)\]$/s
 
-export function chooseWork(asked: WorkAskedFor, graph: AssetGraph, partitions: GraphPartitions): Chosen | { error: string } {
+export function chooseWork(
+  asked: RequestedWork,
+  graph: AssetGraph,
+  partitions: GraphPartitions,
+): ChosenWork | { error: string } {
   const whole = new Set<string>()
   const single = new Map<string, Set<string>>()
   for (const entry of asked.asset_selection) {
@@ -60,7 +64,7 @@ function unknownAsset(key: string, graph: AssetGraph): string {
   return `there is no asset ${key}. ${suggestion}`
 }
 
-function nothingToMake({ asset_selection }: WorkAskedFor, graph: AssetGraph, selected: ReadonlySet<string>): string {
+function nothingToMake({ asset_selection }: RequestedWork, graph: AssetGraph, selected: ReadonlySet<string>): string {
   const [source] = selected
   if (source !== undefined) {
     const only = selected.size === 1 ? `${source} is a source, which is` : `${list([...selected])} are sources, which are`

@@ -6,11 +6,11 @@ import type { KeyRange } from '../../partitions/key-range.ts'
 import { takesSame } from '../../partitions/mappings/takes-many.ts'
 import type { AssetGraph } from '../assets/graph.ts'
 import { type GraphPartitions, taskKey } from '../assets/graph-partitions.ts'
-import { type Chosen, chooseWork, type WorkAskedFor } from './plan-choice.ts'
+import { type ChosenWork, chooseWork, type RequestedWork } from './plan-choice.ts'
 import { type PlannedTask, type PlanPart, planParts } from './plan-parts.ts'
 import { MOST_PER_TASK, type TaskRange, taskRanges } from './task-ranges.ts'
 
-export interface RunToPlan extends WorkAskedFor {
+export interface RunToPlan extends RequestedWork {
   readonly run_id: string
   readonly priority: number
 }
@@ -51,7 +51,7 @@ export function planRun({ run, graph, graphVersion, partitions }: PlanRequest): 
 }
 
 interface Work {
-  readonly chosen: Chosen
+  readonly chosen: ChosenWork
   readonly partitions: GraphPartitions
   /** Of assets that are made in ranges. */
   readonly ranges: ReadonlyMap<string, Ranges>
@@ -63,7 +63,7 @@ interface Ranges {
   readonly taskOf: ReadonlyMap<string, string>
 }
 
-function rangesOf(chosen: Chosen, graph: AssetGraph, partitions: GraphPartitions): ReadonlyMap<string, Ranges> {
+function rangesOf(chosen: ChosenWork, graph: AssetGraph, partitions: GraphPartitions): ReadonlyMap<string, Ranges> {
   const ranges = new Map<string, Ranges>()
   for (const key of chosen.order) {
     const { ranges: said } = graph.definition(key)

@@ -160,7 +160,7 @@ class Parser {
     return value
   }
 
-  /** Whether somebody else makes it, or we do. */
+  /** Whether it is made elsewhere, or by us. */
   #nature(): 'external' | 'materializable' {
     const { text } = this.#peek
     if (text !== 'external' && text !== 'materializable') throw this.#unexpected('external or materializable')

@@ -57,7 +57,7 @@ export const onDeadline: OnAlarm = ({ run_id, task_key, fire_at }, observed) => 
   if (task === undefined || attempt === undefined || !runsElsewhere(attempt)) return []
   const deadline = deadlineOf(task, attempt)
   if (deadline === undefined) return []
-  // Its result may be on the way since before anybody was here to take it.
+  // Its result may have been on the way since before this process was there to take it.
   const endsAt = now - fire_at > GRACE_MS ? now + GRACE_MS : deadline + GRACE_MS
   if (now < endsAt) return [checkAt(rows, attempt, endsAt)]
   const error_message = `it ran for more than ${task.timeout_sec} s, and did not stop when it was told to`

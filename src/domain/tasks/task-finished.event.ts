@@ -66,7 +66,7 @@ export const TaskFinished = defineEvent({
     closeAttempt(rows, finish, at, event.event_id)
     recordAttempt(rows, task, finish, at, event.event_id)
     if (finish.outcome === 'SUCCEEDED') {
-      // Changes of keys are compared by when we heard of them, whoever told us.
+      // Changes of keys are compared by when we received them, whatever the source.
       const said = { at: receivedAt, event_id: event.event_id, changed_by: taskSubject(finish.run_id, finish.task_key) }
       changeCarriedKeys(rows, finish, said)
     }

@@ -15,8 +15,8 @@ export type TimerRow = Row<typeof timers>
 export type OnAlarm = (timer: Readonly<TimerRow>, observed: Observed) => readonly NewEvent[]
 
 /**
- * Lets alarms go off when they are due. Due times come from rows, so one that was lost by whatever rang it is found the next
- * time anybody looks. An alarm acts because something did not happen, so it waits while facts may be unread.
+ * Lets alarms go off when they are due. Due times come from rows, so an alarm that was lost is found at the next
+ * look. An alarm acts because something did not happen, so it waits while facts may be unread.
  */
 export function alarmController(following: Partial<Record<TimerType, OnAlarm>> = {}): Controller {
   const due = new Heap<{ at: number; timer: Readonly<TimerRow> }>((a, b) => a.at < b.at)

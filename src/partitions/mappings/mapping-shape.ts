@@ -66,7 +66,7 @@ function timeProblems(
     ]
   }
   const problems: MappingProblem[] = []
-  // Overlap could be computed, but a day in Paris is no day in New York: whoever writes this expects one and would get two.
+  // Overlap could be computed, but a day in Paris is no day in New York: the author expects one and would get two.
   if (!sameZone(downstream.timezone, upstream.timezone))
     problems.push({
       code: 'mapping_zones',

@@ -23,7 +23,7 @@ export type StoredValue = InputRef['values'][number]
 
 /** What was written and where, for the report of the attempt. */
 export interface Written {
-  /** Names it for whoever loads it later; relative to the data store. */
+  /** Later attempts load it by this path, relative to the data store. */
   readonly path: string
   readonly bytes?: number
   readonly rows?: number

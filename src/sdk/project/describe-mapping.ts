@@ -31,7 +31,7 @@ function alongTime(
   below: PartitionDefinition,
 ): PartitionMapping {
   const [own, dimension] = [timeOf(below, said), timeOf(above, said)]
-  // The dimension of time is not one: whoever checks the mapping says what to do.
+  // There is not one dimension of time: the check of the mapping says what to do.
   if (own === undefined || dimension === undefined) return mapping
   if (above.type !== 'multi') return { type: 'dimension', dimension: own, mapping }
   if (below.type !== 'multi') return { type: 'dimension', dimension, mapping }

@@ -42,7 +42,7 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     ...(index > 0 && { parent_backfill_id: 'backfill-0' }),
   }
   yield world.write(BackfillCreated, created)
-  // Whoever asked did not get the answer, and asks again.
+  // The client did not get the answer, and asks again.
   if (world.roll(3) === 1) yield world.write(BackfillCreated, { ...created, backfill_id: `${backfill_id}-again` })
   world.backfills.push(backfill)
   if (plan.cancelAfter !== null) world.spawn(cancellation(world, backfill, plan.cancelAfter))
@@ -101,7 +101,7 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     yield world.write(BackfillStateChanged, { ...early, planned_chunks: seen })
     yield* settled()
   }
-  // Somebody pauses it at the same moment; of the two changes of one version the first counts.
+  // A person pauses it at the same moment; of the two changes of one version the first counts.
   const pauseRace = world.roll(4)
   const paused = { backfill_id, from_state: backfill.state, to_state: 'PAUSED', state_version: backfill.version + 1 }
   const failed = backfill.chunks.some((run) => run.state !== 'SUCCEEDED')

@@ -57,7 +57,7 @@ export function* scheduleLife(world: World, index: number, plan: SchedulePlan): 
         world.spawn(runLife(run))
       }
       yield segment(world.writer())
-      // Two controllers evaluated the same hour; whoever was second only repeats the first.
+      // Two controllers evaluated the same hour; the second only repeats the first.
       if (twice) yield segment(world.writer())
     }
   }

@@ -28,7 +28,7 @@ import { type Actor, pause, type World } from './world.ts'
 const NEVER = 9
 const nobody = 'run_aaaaaaaaaaaaaaaaaaaaaaaaaa'
 
-/** A fact that belongs to nothing that goes on, or comes from somebody who is mistaken. */
+/** A fact that belongs to nothing that goes on, or comes from a writer that is mistaken. */
 export function* stray(world: World, index: number, plan: StrayPlan): Actor {
   yield* pause(plan.wait)
   const segment = straySegment(world, index, plan)
@@ -129,7 +129,7 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
       // There is no way back from an end.
       const impossible = { from_state: 'SUCCEEDED', to_state: 'RUNNING', state_version: backfill.version + 1 }
       if (variant % 2 === 0) return world.write(BackfillStateChanged, { backfill_id: backfill.id, ...impossible })
-      // From the version before: somebody else was faster.
+      // From the version before: another change was faster.
       const change = { backfill_id: backfill.id, from_state: 'RUNNING', to_state: 'PAUSED', state_version: backfill.version }
       return backfill.version < 2 ? undefined : world.write(BackfillStateChanged, change)
     }

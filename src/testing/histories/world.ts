@@ -7,7 +7,7 @@ import type { SimulatedRun } from './runs.ts'
 import type { ExpectedSensor } from './sensors.ts'
 import { SimulatedWriter } from './writers.ts'
 
-/** Somebody who does one thing after another: each step is a segment to append, or nothing while it waits. */
+/** A participant that does one thing after another: each step is a segment to append, or nothing while it waits. */
 export type Actor = Generator<Envelope[] | undefined, void>
 
 const START_MS = toMs('2025-01-15T10:00:00.000Z')

@@ -103,7 +103,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     if (envelope !== undefined) void run(envelope)
   }
 
-  /** The one whose turn is next stays: whoever heard of the end before it counts it as begun. */
+  /** The attempt whose turn is next stays: the pool counts it as begun once it has heard of the end before it. */
   function giveBack(): void {
     const returned = waiting.splice(turn === undefined ? 0 : 1)
     send({ type: 'returned', attempt_ids: returned.map(({ attempt_id }) => attempt_id) })

@@ -17,7 +17,7 @@ export interface QueryWorld {
   filesOf(table: DataTable<DataRow>): Promise<readonly string[]>
 }
 
-/** Nothing is fetched from the network behind the back of whoever wrote the query. */
+/** A query fetches nothing from the network that its author did not ask for. */
 const SETTINGS = {
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',
