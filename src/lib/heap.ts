@@ -34,11 +34,12 @@ export class Heap<T> {
     const first = items[0]
     const last = items.pop()
     if (items.length === 0 || last === undefined) return first
+    const { length } = items
     let at = 0
     for (;;) {
       let below = 2 * at + 1
-      let child = items[below]
-      const sibling = items[below + 1]
+      let child = below < length ? items[below] : undefined
+      const sibling = below + 1 < length ? items[below + 1] : undefined
       if (child !== undefined && sibling !== undefined && this.#comesBefore(sibling, child)) {
         child = sibling
         below += 1

@@ -142,7 +142,12 @@ export class Staleness {
     if (isMade && !isSource && code >= 0 && madeWith >= 0 && madeWith !== code) causes |= CAUSES.code_changed
     if (freshness?.staleSince(position, isMade ? columns.madeAt(position) : 0) !== undefined) causes |= CAUSES.freshness
     const inputsAt = isMade ? columns.inputsAt(position) : Number.POSITIVE_INFINITY
-    for (const link of asset.links) causes |= causesOf(link, position, inputsAt)
+    const { links } = asset
+    // By index: an iterator for each of a million partitions would be felt.
+    for (let i = 0; i < links.length; i++) {
+      const link = links[i]
+      if (link !== undefined) causes |= causesOf(link, link.above, position, inputsAt)
+    }
     return causes
   }
 
@@ -244,16 +249,15 @@ export class Staleness {
     for (let position = span.from; position <= span.to; position++) {
       if (known[position] !== UNKNOWN) continue
       let isStale = this.causes(asset, position) !== 0
-      for (const link of links) {
-        if (isStale) break
-        isStale = this.#isAnyStale(link, position)
+      for (let i = 0; i < links.length && !isStale; i++) {
+        const link = links[i]
+        isStale = link !== undefined && this.#isAnyStale(link, link.above.known, position)
       }
       known[position] = isStale ? STALE : FRESH
     }
   }
 
-  #isAnyStale(link: UpstreamLink, position: number): boolean {
-    const { known } = link.above
+  #isAnyStale(link: StaleLink, known: Uint8Array, position: number): boolean {
     if (link.isSame) return known[position] === STALE
     const { spans } = link.needed(position)
     const last = this.#answers.get(link)
@@ -272,8 +276,7 @@ function* staleOf(known: Uint8Array, { from, to }: Span): Iterable<number> {
   }
 }
 
-function causesOf(link: UpstreamLink, position: number, inputsAt: number): number {
-  const { columns, isSource } = link.above
+function causesOf(link: StaleLink, { columns, isSource }: StaleAsset, position: number, inputsAt: number): number {
   if (link.isSame) {
     if (columns.isMade(position)) return columns.madeAt(position) > inputsAt ? CAUSES.upstream_changed : 0
     return isSource ? 0 : CAUSES.upstream_missing

@@ -71,16 +71,9 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
         keys: variant % 3 === 0 ? ['acme', 'hooli'] : ['initech'],
         changed_by: 'ada',
       })
-    case 'assets': {
-      const assets = [0, 1].map((n) => ({
-        asset_key: `asset${(variant + n) % 4}`,
-        asset_id: `id-${(variant + n) % 4}`,
-        definition: { index },
-        removed: variant === 3,
-      }))
-      const pools = variant % 2 === 0 ? null : [{ pool: 'db', slots: variant === 3 ? null : index + 1 }]
-      return world.write(AssetsDefined, { graph_version: `graph-${index}`, assets, pools })
-    }
+    case 'assets':
+      // Two projects are loaded at the same moment, and differ.
+      return [...assetsDefined(world, index, variant), ...assetsDefined(world, index + 100, variant + 1)]
     case 'unknown run':
       return world.write(
         ...factAbout(
@@ -147,6 +140,18 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
         state_version: 2,
       })
   }
+}
+
+function assetsDefined(world: World, index: number, variant: number): Envelope[] {
+  const removed = variant % 4 === 3
+  const assets = [0, 1].map((n) => ({
+    asset_key: `asset${(variant + n) % 4}`,
+    asset_id: `id-${(variant + n) % 4}`,
+    definition: { index },
+    removed,
+  }))
+  const pools = variant % 2 === 0 ? null : [{ pool: 'db', slots: removed ? null : index + 1 }]
+  return world.write(AssetsDefined, { graph_version: `graph-${index}`, assets, pools })
 }
 
 const cancelNobody = (world: World): Envelope =>
