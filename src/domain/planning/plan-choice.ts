@@ -13,7 +13,7 @@ export interface ChosenWork {
   readonly partitions: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-export interface RequestedWork {
+export interface WorkSelection {
   /** Asset keys, `asset[partition]`, or selection expressions: all that any of them means. */
   readonly asset_selection: readonly string[]
   readonly partition_selection: readonly string[] | null
@@ -23,7 +23,7 @@ export interface RequestedWork {
 const assetAndPartition = /^([^[\]]+)\[(.+)\]$/s
 
 export function chooseWork(
-  asked: RequestedWork,
+  asked: WorkSelection,
   graph: AssetGraph,
   partitions: GraphPartitions,
 ): ChosenWork | { error: string } {
@@ -64,7 +64,7 @@ function unknownAsset(key: string, graph: AssetGraph): string {
   return `there is no asset ${key}. ${suggestion}`
 }
 
-function nothingToMake({ asset_selection }: RequestedWork, graph: AssetGraph, selected: ReadonlySet<string>): string {
+function nothingToMake({ asset_selection }: WorkSelection, graph: AssetGraph, selected: ReadonlySet<string>): string {
   const [source] = selected
   if (source !== undefined) {
     const only = selected.size === 1 ? `${source} is a source, which is` : `${list([...selected])} are sources, which are`

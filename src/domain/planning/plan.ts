@@ -6,11 +6,11 @@ import type { KeyRange } from '../../partitions/key-range.ts'
 import { takesSame } from '../../partitions/mappings/takes-many.ts'
 import type { AssetGraph } from '../assets/graph.ts'
 import { type GraphPartitions, taskKey } from '../assets/graph-partitions.ts'
-import { type ChosenWork, chooseWork, type RequestedWork } from './plan-choice.ts'
+import { type ChosenWork, chooseWork, type WorkSelection } from './plan-choice.ts'
 import { type PlannedTask, type PlanPart, planParts } from './plan-parts.ts'
 import { MOST_PER_TASK, type TaskRange, taskRanges } from './task-ranges.ts'
 
-export interface RunToPlan extends RequestedWork {
+export interface RunToPlan extends WorkSelection {
   readonly run_id: string
   readonly priority: number
 }
