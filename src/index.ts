@@ -24,7 +24,7 @@ export { Fatal, RetryAfter } from './sdk/attempt/failure.ts'
 export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/attempt/input-value.ts'
 export type { ChangeKeys, KeysOfSet } from './sdk/attempt/key-changes.ts'
 export { type Ranges, type RangesData, ranges } from './sdk/attempt/ranges.ts'
-export type { MaybePromise, Rows, Table } from './sdk/attempt/values.ts'
+export type { DataTable as Table, MaybePromise, ReturnedRows as Rows } from './sdk/attempt/values.ts'
 export { type Check, type CheckFunction, type Checks, type CheckVerdict, check } from './sdk/check.ts'
 export {
   type Alert,
@@ -38,7 +38,7 @@ export {
   local,
   postgres,
   type Queue,
-  type Storage,
+  type StorageConfig as Storage,
   s3,
 } from './sdk/config.ts'
 export type { Duration } from './sdk/duration.ts'

@@ -71,7 +71,7 @@ export type ErrorCategory = (typeof errorCategories)[number]
 const MOST = 1e15
 const count = z.number().int().min(0).max(MOST)
 
-/** Longer than anybody waits, and a moment in time that can be written. */
+/** Longer than any caller waits, and a moment in time that can be written. */
 const LONGEST_WAIT_MS = 100 * 366 * DAY_MS
 
 /** How an attempt ended, as its worker reports it. */

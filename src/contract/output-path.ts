@@ -1,7 +1,7 @@
 import { sha256 } from '../lib/hash.ts'
 
 /** What is being made, and by which execution. */
-export interface Place {
+export interface OutputPlace {
   readonly assetKey: string
   readonly partitionKey: string | null | undefined
   /** Of this execution and no other, so that two of one attempt never write to the same place. */
@@ -13,7 +13,7 @@ export const outputFolder = (assetKey: string, partitionKey: string | null | und
   `data/${assetKey}/${partitionSegment(partitionKey)}/`
 
 /**
- * Segments that mean themselves and nothing else, whoever reads them: no `..` and no leading slash, no backslash, no
+ * Segments that mean themselves and nothing else to every reader: no `..` and no leading slash, no backslash, no
  * character of a glob, no scheme of a URL, and no `=`, which DuckDB would take for a column.
  */
 const SEGMENT = '[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}'
@@ -26,7 +26,7 @@ const MAX_PATH = 1_024
 export const isOutputPath = (path: string): boolean => path.length <= MAX_PATH && pathPattern.test(path)
 
 /** True if the execution may write there: a file that bears its name, where the partition lies. */
-export function isOwnPath(path: string, { assetKey, partitionKey, materializationId }: Place): boolean {
+export function isOwnPath(path: string, { assetKey, partitionKey, materializationId }: OutputPlace): boolean {
   return isOutputPath(path) && bears(path, outputFolder(assetKey, partitionKey), materializationId)
 }
 

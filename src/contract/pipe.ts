@@ -7,8 +7,8 @@ import type { AttemptResultInput, DispatchEnvelope } from './dispatch.ts'
  */
 export type ToWorker =
   /**
-   * Attempts run one at a time, in the order in which they came. The end of one is told before the next begins, so whoever
-   * listens knows which was running when a process ends: the first that has no result.
+   * Attempts run one at a time, in the order in which they came. The end of one is told before the next begins, so the
+   * pool knows which was running when a process ends: the first that has no result.
    */
   | { readonly type: 'run'; readonly envelope: DispatchEnvelope }
   /** Asks for the attempts that wait behind another. The answer, `returned`, names them: they have not begun and never will. */

@@ -124,7 +124,7 @@ function nthWeekdays(item: string, text: string): number[] | undefined {
   return days.map((day) => (day % 7) * 8 + n)
 }
 
-/** 30 February is not, and whoever writes it with a weekday means something else; 29 February is. */
+/** 30 February is not, and an author who writes it with a weekday means something else; 29 February is. */
 function isPossible({ days, months }: Cron): boolean {
   if (days === undefined || days.last) return true
   const smallest = Math.min(...days.numbers)

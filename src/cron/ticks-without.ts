@@ -29,12 +29,12 @@ export class TicksWithout implements CountedTicks {
 
   at(rank: number): number | undefined {
     // Of those that are left out, each moves all that come after it by one.
-    const passed = countWhile(this.ranks.length, (i) => (this.ranks[i] as number) - i <= rank)
+    const passed = countWhile(this.ranks.length, (i) => (this.ranks[i] ?? 0) - i <= rank)
     return this.ticks.at(rank + passed)
   }
 
   /** How many that are left out come before an instant. */
   private before(ms: number): number {
-    return countWhile(this.left.length, (i) => (this.left[i] as number) < ms)
+    return countWhile(this.left.length, (i) => (this.left[i] ?? 0) < ms)
   }
 }

@@ -1,13 +1,15 @@
+import { assert } from '../lib/assert.ts'
+import { lastAtMost } from '../lib/search.ts'
 import { DAY_MS } from '../lib/time.ts'
 import type { Cron } from './parse-cron.ts'
-import { FIRST_YEAR, LAST_YEAR, lastAtMost, WallTimes } from './wall-times.ts'
+import { FIRST_YEAR, LAST_YEAR, WallTimes } from './wall-times.ts'
 import { type Stretch, type Zone, zoneNamed } from './zone.ts'
 
 /** No clock is further from UTC than 26 hours, nor was one ever put by more than 24. */
 const SLACK_MS = 2 * DAY_MS
 const FIRST_MS = Date.UTC(FIRST_YEAR, 1, 1)
 const LAST_MS = Date.UTC(LAST_YEAR + 1, 0, 1)
-const within = (ms: number) => Math.min(Math.max(ms, FIRST_MS), LAST_MS)
+const clamped = (ms: number) => Math.min(Math.max(ms, FIRST_MS), LAST_MS)
 
 /** A stretch as the clock shows it: from where to where, how many times are before it, and how many ticks it has. */
 interface Counts {
@@ -40,13 +42,13 @@ export class Ticks {
     this.zone = zone
     this.walls = walls
     this.everyHour = cron.everyHour
-    this.sinceMs = within(sinceMs)
+    this.sinceMs = clamped(sinceMs)
   }
 
   /** The first tick at or after an instant; undefined when there is none in the years we know. */
   next(ms: number): number | undefined {
     if (ms > LAST_MS) return undefined
-    let from = Math.ceil(within(ms))
+    let from = Math.ceil(clamped(ms))
     for (;;) {
       const stretch = this.zone.stretch(from)
       const index = this.countIn(stretch, from)
@@ -62,7 +64,7 @@ export class Ticks {
   /** The last tick at or before an instant. */
   previous(ms: number): number | undefined {
     if (ms < FIRST_MS) return undefined
-    let until = Math.floor(within(ms))
+    let until = Math.floor(clamped(ms))
     for (;;) {
       const stretch = this.zone.stretch(until)
       const count = this.countIn(stretch, until + 1)
@@ -76,7 +78,7 @@ export class Ticks {
 
   /** How many ticks there are before an instant, from the base year on; negative before that. */
   rank(ms: number): number {
-    const instant = within(ms)
+    const instant = clamped(ms)
     const year = this.zone.yearOf(instant)
     const inYear = this.countUntil(year, instant)
     if (year >= this.baseYear) return this.before(year) + inYear
@@ -88,10 +90,10 @@ export class Ticks {
   /** The tick of a rank from 0 on. */
   at(rank: number): number | undefined {
     let last = this.baseYear + this.beforeYear.length - 1
-    while ((this.beforeYear.at(-1) as number) <= rank && last <= LAST_YEAR) this.before(++last)
-    if ((this.beforeYear.at(-1) as number) <= rank) return undefined
+    while (this.counted <= rank && last <= LAST_YEAR) this.before(++last)
+    if (this.counted <= rank) return undefined
     const index = lastAtMost(this.beforeYear, rank)
-    let left = rank - (this.beforeYear[index] as number)
+    let left = rank - (this.beforeYear[index] ?? 0)
     for (const stretch of this.zone.year(this.baseYear + index).stretches) {
       const count = this.countIn(stretch, stretch.toMs)
       if (left < count) return this.tickIn(stretch, left)
@@ -105,19 +107,24 @@ export class Ticks {
     const stretch = this.zone.stretch(tickMs)
     const wall = tickMs + stretch.offsetMs
     const moved = tickMs === stretch.fromMs && this.isMoved(stretch)
-    return moved ? (this.walls.at(this.walls.before(wall) - 1) as number) : wall
+    return moved ? (this.walls.at(this.walls.before(wall) - 1) ?? wall) : wall
   }
 
   private get baseYear(): number {
     return this.zone.yearOf(this.sinceMs)
   }
 
+  /** How many ticks are before the last year that was counted. */
+  private get counted(): number {
+    return this.beforeYear.at(-1) ?? 0
+  }
+
   private before(year: number): number {
     const { beforeYear, baseYear } = this
     for (let known = beforeYear.length; known <= year - baseYear; known++) {
-      beforeYear.push((beforeYear[known - 1] as number) + this.countUntil(baseYear + known - 1, Number.POSITIVE_INFINITY))
+      beforeYear.push(this.counted + this.countUntil(baseYear + known - 1, Number.POSITIVE_INFINITY))
     }
-    return beforeYear[year - baseYear] as number
+    return beforeYear[year - baseYear] ?? 0
   }
 
   /** Ticks of a year that are before an instant. */
@@ -142,7 +149,9 @@ export class Ticks {
   private tickIn(stretch: Stretch, index: number): number {
     const { before, moved } = this.countsOf(stretch)
     if (moved === 1 && index === 0) return stretch.fromMs
-    return (this.walls.at(before + index - moved) as number) - stretch.offsetMs
+    const wall = this.walls.at(before + index - moved)
+    assert(wall !== undefined, 'a stretch has as many ticks as were counted in it')
+    return wall - stretch.offsetMs
   }
 
   /** What is the same for every question about a stretch. */

@@ -1,4 +1,5 @@
 import { daysInMonth, firstDayOf, isLeapYear, weekdayOf } from '../lib/calendar.ts'
+import { lastAtMost } from '../lib/search.ts'
 import { DAY_MS, SECOND_MS } from '../lib/time.ts'
 import { type Cron, matchesDay } from './parse-cron.ts'
 
@@ -15,8 +16,10 @@ const YEARS = LAST_YEAR - FIRST_YEAR + 1
 interface YearKind {
   /** Which list of times each day has. */
   readonly times: readonly Int32Array[]
-  /** How many ticks there are before each day, and before the next year. */
+  /** How many ticks there are before each day. */
   readonly before: Int32Array
+  /** How many ticks the whole year has. */
+  readonly total: number
 }
 
 const NO_TIMES = new Int32Array()
@@ -33,17 +36,20 @@ export class WallTimes {
   private readonly namesWeekdays: boolean
   private readonly kinds = new Map<number, YearKind>()
   private readonly timesOf = new Map<string, Int32Array>()
-  private readonly beforeYear: Float64Array
+  /** How many ticks there are before each year. */
+  private readonly beforeYear = new Float64Array(YEARS)
+  private readonly total: number
 
   constructor(cron: Cron, without: readonly Cron[] = []) {
     this.cron = cron
     this.without = without
     this.namesWeekdays = [cron, ...without].some(({ weekdays }) => weekdays !== undefined)
-    this.beforeYear = new Float64Array(YEARS + 1)
+    let total = 0
     for (let index = 0; index < YEARS; index++) {
-      const { before } = this.kindOf(FIRST_YEAR + index)
-      this.beforeYear[index + 1] = (this.beforeYear[index] as number) + (before.at(-1) as number)
+      this.beforeYear[index] = total
+      total += this.kindOf(FIRST_YEAR + index).total
     }
+    this.total = total
   }
 
   /** How many ticks there are before a moment. */
@@ -51,22 +57,22 @@ export class WallTimes {
     const day = Math.floor(wallMs / DAY_MS)
     const year = new Date(wallMs).getUTCFullYear()
     if (!(year >= FIRST_YEAR)) return 0
-    if (year > LAST_YEAR) return this.beforeYear[YEARS] as number
+    if (year > LAST_YEAR) return this.total
     const kind = this.kindOf(year)
     const index = day - firstDayOf(year)
-    const times = kind.times[index] as Int32Array
-    const inDay = countBelow(times, (wallMs - day * DAY_MS) / SECOND_MS)
-    return (this.beforeYear[year - FIRST_YEAR] as number) + (kind.before[index] as number) + inDay
+    const inDay = countBelow(kind.times[index] ?? NO_TIMES, (wallMs - day * DAY_MS) / SECOND_MS)
+    return (this.beforeYear[year - FIRST_YEAR] ?? 0) + (kind.before[index] ?? 0) + inDay
   }
 
   /** The tick that has n before it; undefined outside of the years we know. */
   at(n: number): number | undefined {
-    if (n < 0 || n >= (this.beforeYear[YEARS] as number)) return undefined
+    if (n < 0 || n >= this.total) return undefined
     const yearIndex = lastAtMost(this.beforeYear, n)
     const kind = this.kindOf(FIRST_YEAR + yearIndex)
-    const inYear = n - (this.beforeYear[yearIndex] as number)
+    const inYear = n - (this.beforeYear[yearIndex] ?? 0)
     const index = lastAtMost(kind.before, inYear)
-    const second = (kind.times[index] as Int32Array)[inYear - (kind.before[index] as number)] as number
+    const times = kind.times[index] ?? NO_TIMES
+    const second = times[inYear - (kind.before[index] ?? 0)] ?? 0
     return (firstDayOf(FIRST_YEAR + yearIndex) + index) * DAY_MS + second * SECOND_MS
   }
 
@@ -94,9 +100,13 @@ export class WallTimes {
         weekday = (weekday + 1) % 7
       }
     }
-    const before = new Int32Array(times.length + 1)
-    for (const [index, { length }] of times.entries()) before[index + 1] = (before[index] as number) + length
-    return { times, before }
+    const before = new Int32Array(times.length)
+    let total = 0
+    for (const [index, { length }] of times.entries()) {
+      before[index] = total
+      total += length
+    }
+    return { times, before, total }
   }
 
   /** Seconds of the day, for days on which these of the expressions to leave out have ticks. */
@@ -123,26 +133,16 @@ export class WallTimes {
   }
 }
 
-// Both are `countWhile`, written out: a call for every step would take a fifth longer, and all that counts windows ends here.
-
-/** How many of the ascending numbers are less than a limit. */
+/**
+ * How many of the ascending numbers are less than a limit. This is `countWhile`, written out: a call for every step would take a
+ * fifth longer, and all that counts windows ends here.
+ */
 function countBelow(numbers: Int32Array, limit: number): number {
   let [low, high] = [0, numbers.length]
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((numbers[middle] as number) < limit) low = middle + 1
+    if ((numbers[middle] ?? 0) < limit) low = middle + 1
     else high = middle
-  }
-  return low
-}
-
-/** The last index whose number is at most n; the numbers ascend and the first is 0. */
-export function lastAtMost(numbers: ArrayLike<number>, n: number): number {
-  let [low, high] = [0, numbers.length - 1]
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1
-    if ((numbers[middle] as number) <= n) low = middle
-    else high = middle - 1
   }
   return low
 }

@@ -1,3 +1,4 @@
+import { assert } from '../lib/assert.ts'
 import { ServoError } from '../lib/error.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../lib/time.ts'
 
@@ -43,7 +44,8 @@ export class Zone {
   stretch(ms: number): Stretch {
     const { latest } = this
     if (latest !== undefined && ms >= latest.fromMs && ms < latest.toMs) return latest
-    const stretch = this.year(this.yearOf(ms)).stretches.find((it) => ms < it.toMs) as Stretch
+    const stretch = this.year(this.yearOf(ms)).stretches.find((it) => ms < it.toMs)
+    assert(stretch !== undefined, 'the stretches of a year fill it')
     this.latest = stretch
     return stretch
   }
@@ -128,7 +130,8 @@ export function zoneNamed(name: string): Zone {
   const known = zones.get(name)
   if (known !== undefined) return known
   const zone = new Zone(name, offsetsOf(name))
-  if (zones.size >= KEPT_ZONES) zones.delete(zones.keys().next().value as string)
+  const [oldest] = zones.keys()
+  if (oldest !== undefined && zones.size >= KEPT_ZONES) zones.delete(oldest)
   zones.set(name, zone)
   return zone
 }

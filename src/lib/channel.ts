@@ -18,7 +18,7 @@ export class Channel<T> implements AsyncIterable<T> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T> {
     for (;;) {
-      while (this.#values.length > 0) yield this.#values.shift() as T
+      while (this.#values.length > 0) yield* this.#values.splice(0, 1)
       if (this.#closed) return
       await new Promise<void>((resolve) => {
         this.#wake = resolve

@@ -30,7 +30,13 @@ export class ServoError extends Error {
 }
 
 export function isServoError(error: unknown, kind?: ErrorKind): error is ServoError {
-  return error instanceof Error && error.name === 'ServoError' && (kind === undefined || (error as ServoError).kind === kind)
+  if (!(error instanceof Error) || error.name !== 'ServoError') return false
+  return kind === undefined || ('kind' in error && error.kind === kind)
+}
+
+/** True for an error of Node or of the system with this code, such as `ENOENT`. */
+export function hasErrorCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
 }
 
 /** The text of anything that was thrown. */

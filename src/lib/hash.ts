@@ -36,7 +36,7 @@ export function hmacSha256(secret: string | Uint8Array, data: string): Uint8Arra
 }
 
 function padsOf(secret: string | Uint8Array): Pads {
-  const bytes = Buffer.from(secret as string)
+  const bytes = typeof secret === 'string' ? Buffer.from(secret) : secret
   const key = bytes.length > BLOCK_BYTES ? sha256Bytes(bytes) : bytes
   const inner = Buffer.alloc(BLOCK_BYTES, 0x36)
   const outer = Buffer.alloc(BLOCK_BYTES + DIGEST_BYTES, 0x5c)

@@ -21,8 +21,9 @@ export class Heap<T> {
     items.push(item)
     while (at > 0) {
       const above = (at - 1) >> 1
-      if (!this.#comesBefore(item, items[above] as T)) break
-      items[at] = items[above] as T
+      const parent = items[above]
+      if (parent === undefined || !this.#comesBefore(item, parent)) break
+      items[at] = parent
       at = above
     }
     items[at] = item
@@ -33,13 +34,18 @@ export class Heap<T> {
     const first = items[0]
     const last = items.pop()
     if (items.length === 0 || last === undefined) return first
+    const { length } = items
     let at = 0
     for (;;) {
       let below = 2 * at + 1
-      if (below >= items.length) break
-      if (below + 1 < items.length && this.#comesBefore(items[below + 1] as T, items[below] as T)) below += 1
-      if (!this.#comesBefore(items[below] as T, last)) break
-      items[at] = items[below] as T
+      let child = below < length ? items[below] : undefined
+      const sibling = below + 1 < length ? items[below + 1] : undefined
+      if (child !== undefined && sibling !== undefined && this.#comesBefore(sibling, child)) {
+        child = sibling
+        below += 1
+      }
+      if (child === undefined || !this.#comesBefore(child, last)) break
+      items[at] = child
       at = below
     }
     items[at] = last

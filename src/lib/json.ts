@@ -5,7 +5,7 @@ const MAX_DEPTH = 64
 
 /**
  * Canonical JSON: keys sorted by UTF-16 code unit, no white space, `undefined` members left out. The same value always
- * gives the same bytes, whoever wrote it and in whatever order its members were set.
+ * gives the same bytes, in whatever order its members were set.
  */
 export function canonicalJson(value: unknown): string {
   return write(value, 0)
@@ -81,8 +81,8 @@ interface Shape {
 function sortedKeys(value: object): readonly string[] {
   const keys = Object.keys(value)
   const { length } = keys
-  if (length < 2) return keys
-  const first = keys[0] as string
+  const first = keys[0]
+  if (first === undefined || length < 2) return keys
   const known = shapes.get(first)?.[length]
   if (known?.keys.every((key, i) => key === keys[i])) return known.sorted
   const sorted = keys.toSorted()

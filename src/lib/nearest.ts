@@ -2,8 +2,8 @@
 const MAX_EDITS = 2
 
 /**
- * The candidate that a misspelt word was probably meant to be: the same but for case, or the fewest edits away. Who writes
- * `orders` and means `raw/orders` is one step away.
+ * The candidate that a misspelt word was probably meant to be: the same but for case, or the fewest edits away. `orders`
+ * is one step away from `raw/orders`.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined
@@ -26,18 +26,19 @@ function stepsBetween(a: string, b: string, most: number): number {
 /** Letters to insert, delete or replace; anything above `most` when it is more than that. */
 function editsBetween(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1
-  let above = Array.from({ length: b.length + 1 }, (_, column) => column)
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row]
-    let least = row
-    for (let column = 1; column <= b.length; column++) {
-      const replaced = (above[column - 1] as number) + (a[row - 1] === b[column - 1] ? 0 : 1)
-      const edits = Math.min(replaced, (above[column] as number) + 1, (current[column - 1] as number) + 1)
-      current.push(edits)
-      least = Math.min(least, edits)
-    }
+  // A row of the table of Levenshtein: the edits that turn what was read of `a` into each beginning of `b`.
+  let above = Array.from({ length: b.length }, (_, column) => column + 1)
+  for (let row = 0; row < a.length; row++) {
+    let [left, diagonal] = [row + 1, row]
+    let least = left
+    above = above.map((up, column) => {
+      const replaced = diagonal + (a[row] === b[column] ? 0 : 1)
+      diagonal = up
+      left = Math.min(replaced, up + 1, left + 1)
+      least = Math.min(least, left)
+      return left
+    })
     if (least > most) return most + 1
-    above = current
   }
-  return above[b.length] as number
+  return above.at(-1) ?? a.length
 }

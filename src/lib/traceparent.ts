@@ -11,6 +11,6 @@ export function isTraceparent(text: string): boolean {
 
 const isZero = (id: string | undefined): boolean => /^0*$/.test(id ?? '')
 
-/** What somebody sent, if it is one. The standard wants another to be passed over: a broken trace is no broken request. */
+/** What a client sent, if it is one. The standard wants another to be passed over: a broken trace is no broken request. */
 export const traceparentOf = (text: string | null | undefined): string | undefined =>
   text != null && isTraceparent(text) ? text : undefined

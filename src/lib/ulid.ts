@@ -2,7 +2,6 @@ import { ServoError } from './error.ts'
 
 /** Crockford's base32: sorts like the number it encodes. */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
-const ALPHABET_BYTES = Buffer.from(ALPHABET)
 const PATTERN = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
 const TIME_LENGTH = 10
 const MAX_TIME = 2 ** 48 - 1
@@ -15,7 +14,7 @@ export function isUlid(text: string): boolean {
 export function ulidTime(ulid: string): number {
   if (!isUlid(ulid)) throw new ServoError('invalid', 'bad_ulid', `${JSON.stringify(ulid.slice(0, 40))} is not a ULID`)
   let time = 0
-  for (let i = 0; i < TIME_LENGTH; i++) time = time * 32 + ALPHABET.indexOf(ulid[i] as string)
+  for (let i = 0; i < TIME_LENGTH; i++) time = time * 32 + ALPHABET.indexOf(ulid.charAt(i))
   return time
 }
 
@@ -32,7 +31,7 @@ export function ulidAt(timeMs: number, ulid: string): string {
 /** The next larger ULID. */
 export function ulidAfter(ulid: string): string {
   for (let i = ulid.length - 1; i >= 0; i--) {
-    const digit = ALPHABET.indexOf(ulid[i] as string)
+    const digit = ALPHABET.indexOf(ulid.charAt(i))
     if (digit < 31) return ulid.slice(0, i) + ALPHABET[digit + 1] + '0'.repeat(ulid.length - 1 - i)
   }
   throw new ServoError('bug', 'no_next_ulid', `there is no ULID after ${ulid}`)
@@ -74,19 +73,19 @@ export function ulidSource(now: () => number, random: (length: number) => Uint8A
         drawn = Uint8Array.from(random(RANDOM_BYTES))
         used = 0
       }
-      for (let i = 0; i < 16; i++) digits[i] = (drawn[used++] as number) & 31
+      for (let i = 0; i < 16; i++) digits[i] = (drawn[used++] ?? 0) & 31
     } else {
       increment()
     }
     if (writtenTime !== lastTime) text.write(encodeTime(lastTime), 'latin1')
     writtenTime = lastTime
-    for (let i = 0; i < digits.length; i++) text[TIME_LENGTH + i] = ALPHABET_BYTES[digits[i] as number] as number
+    for (let i = 0; i < digits.length; i++) text[TIME_LENGTH + i] = ALPHABET.charCodeAt(digits[i] ?? 0)
     return text.toString('latin1')
   }
 
   function increment(): void {
     for (let i = 15; i >= 0; i--) {
-      const digit = digits[i] as number
+      const digit = digits[i] ?? 0
       if (digit < 31) {
         digits[i] = digit + 1
         return

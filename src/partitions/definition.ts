@@ -73,8 +73,13 @@ export function timeDefinition(of: TimePartitions): TimeDefinition {
 }
 
 /** In the order in which positions count: sorted, the last varying fastest. None when there is one dimension without a name. */
-export function namesOf(definition: PartitionDefinition): readonly string[] {
+export function dimensionNames(definition: PartitionDefinition): readonly string[] {
   return definition.type === 'multi' ? Object.keys(definition.dimensions).sort() : []
+}
+
+/** The dimensions with their names, in the same order. */
+export function dimensionsOf({ dimensions }: MultiDefinition): readonly (readonly [string, DimensionDefinition])[] {
+  return Object.entries(dimensions).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
 /** A definition with one dimension is that dimension, by whatever name. */
@@ -85,7 +90,7 @@ export function dimensionOf(definition: PartitionDefinition, name: string): Dime
 
 /** One identity however a partition was asked for. Whether it exists is for its `PartitionSet` to say. */
 export function canonicalKey(definition: PartitionDefinition, asked: string | PartitionValues): string {
-  if (definition.type === 'multi') return keyOfDimensions(namesOf(definition), asked)
+  if (definition.type === 'multi') return keyOfDimensions(dimensionNames(definition), asked)
   if (typeof asked === 'string') return asked
   throw new ServoError('invalid', 'bad_partition_key', `the dimensions ${Object.keys(asked).join(', ')} are no partition key`, {
     hint: `These partitions (${definition.type}) have one dimension without a name: write the key alone.`,

@@ -1,4 +1,4 @@
-import { type DimensionDefinition, isTime, namesOf, type PartitionDefinition } from './definition.ts'
+import { type DimensionDefinition, dimensionsOf, isTime, type PartitionDefinition } from './definition.ts'
 import type { PartitionMapping, SimpleMapping } from './mappings/mapping.ts'
 
 /** As many keys as one reads in passing. */
@@ -7,8 +7,8 @@ const SHOWN = 4
 /** What an asset is made in, as one would say it: `daily from 2025-01-01`. */
 export function partitionsInWords(definition: PartitionDefinition): string {
   if (definition.type !== 'multi') return dimensionInWords(definition)
-  return namesOf(definition)
-    .map((name) => `${name}: ${dimensionInWords(definition.dimensions[name] as DimensionDefinition)}`)
+  return dimensionsOf(definition)
+    .map(([name, dimension]) => `${name}: ${dimensionInWords(dimension)}`)
     .join(' × ')
 }
 

@@ -1,4 +1,5 @@
-import { countWhile } from '../lib/search.ts'
+import { itemAt } from '../lib/item-at.ts'
+import { lastAtMost } from '../lib/search.ts'
 import { writeKey } from './key.ts'
 
 /** Keys that can be counted and picked without being listed. */
@@ -10,13 +11,14 @@ export interface KeyList {
 export const noKeys: KeyList = listOf([])
 
 export function listOf(keys: readonly string[]): KeyList {
-  return { count: keys.length, at: (index) => keys[within(index, keys.length)] as string }
+  return { count: keys.length, at: (index) => itemAt(keys, index) }
 }
 
 /** One list after the other, without the empty ones. Ranges in it must not overlap, or a key is counted twice. */
 export function concat(lists: readonly KeyList[]): KeyList {
   const filled = lists.filter(({ count }) => count > 0)
-  if (filled.length === 1) return filled[0] as KeyList
+  const [first, second] = filled
+  if (first !== undefined && second === undefined) return first
   const before: number[] = []
   let count = 0
   for (const list of filled) {
@@ -26,21 +28,26 @@ export function concat(lists: readonly KeyList[]): KeyList {
   return {
     count,
     at(index) {
-      const wanted = within(index, count)
-      const list = countWhile(before.length, (i) => (before[i] as number) <= wanted) - 1
-      return (filled[list] as KeyList).at(index - (before[list] as number))
+      const list = lastAtMost(before, within(index, count))
+      return itemAt(filled, list).at(index - itemAt(before, list))
     },
   }
 }
 
+/** The keys of one dimension. */
+export interface NamedKeys {
+  readonly name: string
+  readonly keys: KeyList
+}
+
 /** Every combination of the values of several dimensions; the last varies fastest. */
-export function product(names: readonly string[], lists: readonly KeyList[]): KeyList {
-  const counts = lists.map(({ count }) => count)
+export function product(dimensions: readonly NamedKeys[]): KeyList {
+  const counts = dimensions.map(({ keys }) => keys.count)
   return {
     count: counts.reduce((all, count) => all * count, 1),
     at(index) {
       const digits = digitsOf(index, counts)
-      return writeKey(Object.fromEntries(names.map((name, i) => [name, (lists[i] as KeyList).at(digits[i] as number)])))
+      return writeKey(Object.fromEntries(dimensions.map(({ name, keys }, i) => [name, keys.at(itemAt(digits, i))])))
     },
   }
 }
@@ -55,7 +62,7 @@ export function digitsOf(number: number, radices: readonly number[]): number[] {
   const digits: number[] = []
   let rest = number
   for (let i = radices.length - 1; i >= 0; i--) {
-    const radix = radices[i] as number
+    const radix = itemAt(radices, i)
     digits[i] = rest % radix
     rest = Math.floor(rest / radix)
   }

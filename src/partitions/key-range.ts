@@ -1,3 +1,4 @@
+import { itemAt } from '../lib/item-at.ts'
 import { digitsOf, type KeyList, product } from './key-list.ts'
 import type { PartitionSet } from './partition-set.ts'
 import { points, type Spans, span } from './spans.ts'
@@ -11,9 +12,8 @@ export interface KeyRange extends KeyList {
 }
 
 export function keyRange(set: PartitionSet, spans: readonly Spans[]): KeyRange {
-  const lists = partsOf(set).map((part, i) => chosen(part, spans[i] as Spans))
-  const names = set.dimensions.map(({ name }) => name)
-  const keys = names.length === 0 ? (lists[0] as KeyList) : product(names, lists)
+  const dimensions = set.dimensions.map(({ name, set }, i) => ({ name, keys: keysWithin(set, itemAt(spans, i)) }))
+  const keys = dimensions.length === 0 ? keysWithin(set, itemAt(spans, 0)) : product(dimensions)
   return {
     set,
     spans,
@@ -21,12 +21,15 @@ export function keyRange(set: PartitionSet, spans: readonly Spans[]): KeyRange {
     at: keys.at,
     has(key) {
       const position = set.positionOf(key)
-      return position !== undefined && positionsIn(set, position).every((digit, i) => (spans[i] as Spans).has(digit))
+      return position !== undefined && positionsIn(set, position).every((digit, i) => itemAt(spans, i).has(digit))
     },
   }
 }
 
-const chosen = (set: PartitionSet, spans: Spans): KeyList => ({ count: spans.count, at: (index) => set.at(spans.at(index)) })
+const keysWithin = (set: PartitionSet, spans: Spans): KeyList => ({
+  count: spans.count,
+  at: (index) => set.at(spans.at(index)),
+})
 
 /** The sets of the dimensions, or the set itself when it has one. */
 export function partsOf(set: PartitionSet): readonly PartitionSet[] {

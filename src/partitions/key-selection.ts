@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
+import { itemAt } from '../lib/item-at.ts'
 import { allOf, type KeyRange, keyRange, partsOf, someOf } from './key-range.ts'
 import { type PartitionSet, positionIn } from './partition-set.ts'
 import { type Spans, span, union } from './spans.ts'
@@ -10,7 +11,7 @@ const piece = z.union([key, z.strictObject({ from: key.optional(), to: key.optio
 const pieces = z.union([z.literal('all'), z.array(piece)])
 
 /**
- * Which partitions somebody asks for, small however many they are: `all`, a list of keys and ranges, or for several
+ * Which partitions a request is about, small however many they are: `all`, a list of keys and ranges, or for several
  * dimensions the product of such lists: `{ date: [{ from: '2025-01-01', to: '2025-12-31' }], region: ['eu'] }`. A dimension
  * that is left out is taken whole.
  */
@@ -36,10 +37,9 @@ export function rangesOf(set: PartitionSet, selection: KeySelection): readonly K
  * only added after the last.
  */
 export function selectionOf(range: KeyRange): KeySelection {
-  const lists = range.spans.map(({ list }, i) => {
-    const set = partsOf(range.set)[i] as PartitionSet
-    return list.map(({ from, to }) => (from === to ? set.at(from) : { from: set.at(from), to: set.at(to) }))
-  })
+  const lists = partsOf(range.set).map((set, i) =>
+    itemAt(range.spans, i).list.map(({ from, to }) => (from === to ? set.at(from) : { from: set.at(from), to: set.at(to) })),
+  )
   if (range.set.dimensions.length === 0) return lists[0] ?? []
   return Object.fromEntries(range.set.dimensions.map(({ name }, i) => [name, lists[i] ?? []]))
 }
@@ -52,9 +52,8 @@ function spansByName(set: PartitionSet, selection: Readonly<Record<string, Piece
       `there is no dimension ${unknown}`,
       `Select by ${names.join(', ')}, or leave a dimension out for all of it.`,
     )
-  return set.dimensions.map(({ name, set }) =>
-    spansOf(set, Object.hasOwn(selection, name) ? (selection[name] as Pieces) : 'all'),
-  )
+  const selected = new Map(Object.entries(selection))
+  return set.dimensions.map(({ name, set }) => spansOf(set, selected.get(name) ?? 'all'))
 }
 
 function spansOf(set: PartitionSet, selected: Pieces): Spans {

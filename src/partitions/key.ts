@@ -10,7 +10,7 @@ export type PartitionValues = Readonly<Record<string, string>>
 export function writeKey(values: PartitionValues): string {
   return Object.keys(values)
     .sort()
-    .map((name) => `${encode(name)}=${encode(values[name] as string)}`)
+    .map((name) => `${encode(name)}=${encode(values[name] ?? '')}`)
     .join(',')
 }
 
@@ -44,11 +44,11 @@ export function rangeKey(first: string, last: string, several: boolean): string 
 
 /** The canonical text of a partition of these dimensions, whichever way it was asked for. */
 export function keyOfDimensions(names: readonly string[], asked: string | PartitionValues): string {
-  return writeKey(valuesOf(names, asked))
+  return writeKey(valuesByDimension(names, asked))
 }
 
 /** The values of exactly these dimensions. */
-export function valuesOf(names: readonly string[], asked: string | PartitionValues): PartitionValues {
+export function valuesByDimension(names: readonly string[], asked: string | PartitionValues): PartitionValues {
   const text = typeof asked === 'string' ? asked : Object.keys(asked).join(', ')
   if (typeof asked === 'string' && !asked.includes('='))
     throw badKey(asked, `it is a single key, but the partitions have the dimensions ${names.join(', ')}`, names)

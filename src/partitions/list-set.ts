@@ -1,12 +1,13 @@
+import { itemAt } from '../lib/item-at.ts'
 import { nearest } from '../lib/nearest.ts'
 import type { PartitionDefinition } from './definition.ts'
-import { keysOf, within } from './key-list.ts'
+import { keysOf } from './key-list.ts'
 import type { KeyProblem, PartitionSet } from './partition-set.ts'
 
 /** As many keys as one reads in a message before looking elsewhere. */
 const SHOWN = 5
 
-/** Keys that somebody listed, in that order. */
+/** The keys of a list, in its order. */
 export function listSet(definition: PartitionDefinition, list: readonly string[], owner: string): PartitionSet {
   let index: Map<string, number> | undefined
   const positionOf = (key: string): number | undefined => {
@@ -16,7 +17,7 @@ export function listSet(definition: PartitionDefinition, list: readonly string[]
   const set: PartitionSet = {
     definition,
     count: list.length,
-    at: (position) => list[within(position, list.length)] as string,
+    at: (position) => itemAt(list, position),
     positionOf,
     has: (key) => positionOf(key) !== undefined,
     keys: (from, to) => keysOf(set, from, to),

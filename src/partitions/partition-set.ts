@@ -43,7 +43,7 @@ export interface SetOptions {
   readonly nowMs: number
   /** The keys of a dynamic set, in the order in which they were added. */
   readonly dynamicKeys: (name: string) => readonly string[]
-  /** Whoever asks often keeps the windows of a definition. */
+  /** Gives the windows of a definition; a caller that asks often keeps them. */
   readonly windows?: (definition: TimeDefinition) => TimeWindows
 }
 

@@ -1,6 +1,6 @@
 import { isServoError, ServoError } from '../lib/error.ts'
 import type { MultiDefinition } from './definition.ts'
-import { type PartitionValues, valuesOf } from './key.ts'
+import { type PartitionValues, valuesByDimension } from './key.ts'
 import { keysOf, product } from './key-list.ts'
 import type { Dimension, KeyProblem, PartitionSet } from './partition-set.ts'
 
@@ -8,10 +8,7 @@ import type { Dimension, KeyProblem, PartitionSet } from './partition-set.ts'
 export function productSet(definition: MultiDefinition, unsorted: readonly Dimension[]): PartitionSet {
   const dimensions = [...unsorted].sort((a, b) => (a.name < b.name ? -1 : 1))
   const names = dimensions.map(({ name }) => name)
-  const keys = product(
-    names,
-    dimensions.map(({ set }) => set),
-  )
+  const keys = product(dimensions.map(({ name, set }) => ({ name, keys: set })))
   const { count } = keys
   if (!Number.isSafeInteger(count))
     throw new ServoError('invalid', 'too_many_partitions', `${names.join(' × ')} are ${count} partitions`, {
@@ -24,7 +21,7 @@ export function productSet(definition: MultiDefinition, unsorted: readonly Dimen
     if (isServoError(values)) return undefined
     let position = 0
     for (const { name, set } of dimensions) {
-      const digit = set.positionOf(values[name] as string)
+      const digit = set.positionOf(values[name] ?? '')
       if (digit === undefined) return undefined
       position = position * set.count + digit
     }
@@ -35,7 +32,7 @@ export function productSet(definition: MultiDefinition, unsorted: readonly Dimen
     const values = read(names, key)
     if (isServoError(values)) return { code: 'other_kind', message: `${values.message}. ${values.hint}` }
     for (const { name, set } of dimensions) {
-      const problem = set.problemOf(values[name] as string)
+      const problem = set.problemOf(values[name] ?? '')
       if (problem !== undefined) return { code: problem.code, message: `Dimension ${name}: ${problem.message}` }
     }
     return undefined
@@ -57,7 +54,7 @@ export function productSet(definition: MultiDefinition, unsorted: readonly Dimen
 /** A key that cannot be read is a problem to report here, not one to throw. */
 function read(names: readonly string[], key: string): PartitionValues | ServoError {
   try {
-    return valuesOf(names, key)
+    return valuesByDimension(names, key)
   } catch (error) {
     if (isServoError(error, 'invalid')) return error
     throw error

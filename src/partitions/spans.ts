@@ -1,4 +1,5 @@
-import { countWhile } from '../lib/search.ts'
+import { itemAt } from '../lib/item-at.ts'
+import { countWhile, lastAtMost } from '../lib/search.ts'
 
 /** Positions from one up to and with another. */
 export interface Span {
@@ -7,8 +8,8 @@ export interface Span {
 }
 
 /**
- * Some of the positions of a sequence: sorted, disjoint spans. A hundred thousand neighbours are one span, so whoever
- * carries a set of partitions carries its edges only.
+ * Some of the positions of a sequence: sorted, disjoint spans. A hundred thousand neighbours are one span, so a set
+ * of partitions is as small as its edges.
  */
 export interface Spans {
   readonly list: readonly Span[]
@@ -40,12 +41,12 @@ export function spans(list: readonly Span[]): Spans {
     count,
     at(index) {
       if (!(index >= 0 && index < count)) throw new RangeError(`there is no index ${index} among ${count} positions`)
-      const span = countWhile(before.length, (i) => (before[i] as number) <= index) - 1
-      return (merged[span] as Span).from + index - (before[span] as number)
+      const at = lastAtMost(before, index)
+      return itemAt(merged, at).from + index - itemAt(before, at)
     },
     has(position) {
-      const span = countWhile(merged.length, (i) => (merged[i] as Span).from <= position) - 1
-      return span >= 0 && position <= (merged[span] as Span).to
+      const span = merged[countWhile(merged.length, (i) => itemAt(merged, i).from <= position) - 1]
+      return span !== undefined && position <= span.to
     },
   }
 }
@@ -55,16 +56,18 @@ export const span = (from: number, to: number): Spans => spans([{ from, to }])
 export const points = (positions: readonly number[]): Spans =>
   spans(positions.map((position) => ({ from: position, to: position })))
 
-export const union = (all: readonly Spans[]): Spans =>
-  all.length === 1 ? (all[0] as Spans) : spans(all.flatMap(({ list }) => list))
+export function union(all: readonly Spans[]): Spans {
+  const [first, second] = all
+  return first !== undefined && second === undefined ? first : spans(all.flatMap(({ list }) => list))
+}
 
 export function intersection(a: Spans, b: Spans): Spans {
   const both: Span[] = []
-  for (let i = 0, j = 0; i < a.list.length && j < b.list.length; ) {
-    const [left, right] = [a.list[i] as Span, b.list[j] as Span]
+  for (let i = 0, j = 0; ; ) {
+    const [left, right] = [a.list[i], b.list[j]]
+    if (left === undefined || right === undefined) return spans(both)
     both.push({ from: Math.max(left.from, right.from), to: Math.min(left.to, right.to) })
     if (left.to < right.to) i++
     else j++
   }
-  return spans(both)
 }

@@ -13,13 +13,18 @@ export interface AnyAsset {
   readonly [carries]?: { readonly value: unknown; readonly partitions?: unknown; readonly metadata?: unknown }
 }
 
-export type AssetKind = 'asset' | 'table' | 'command' | 'source'
+const assetKinds = ['asset', 'table', 'command', 'source'] as const
+export type AssetKind = (typeof assetKinds)[number]
 
 export type PartitionsOf<A> = A extends { readonly [carries]?: { readonly partitions?: infer P } } ? P : never
 export type ValueOf<A> = A extends { readonly [carries]?: { readonly value: infer Value } } ? Value : never
 
-const kinds: readonly string[] = ['asset', 'table', 'command', 'source'] satisfies AssetKind[]
+/** Which kind of asset a value is; undefined for one that is none. */
+export function assetKindOf(value: unknown): AssetKind | undefined {
+  const kind = definitionOf(value)?.kind
+  return assetKinds.find((each) => each === kind)
+}
 
 export function isAsset(value: unknown): value is AnyAsset {
-  return kinds.includes(definitionOf(value)?.kind ?? '')
+  return assetKindOf(value) !== undefined
 }

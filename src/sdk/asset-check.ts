@@ -1,12 +1,11 @@
 import { type AssetKind, isAsset } from './any-asset.ts'
-import type { Freshness, Retry } from './asset-options.ts'
 import { contextNames } from './attempt/context.ts'
 import { isRanges } from './attempt/ranges.ts'
-import { type Duration, durationMs, durationWithin, heartbeatBounds } from './duration.ts'
+import { durationMs, durationWithin, heartbeatBounds } from './duration.ts'
 import { checkedAssetKey, checkedName, invalid, show } from './invalid.ts'
 import { isIo } from './io.ts'
 import { checkOwn, isMapped, isOwn } from './mapped.ts'
-import { type AnyPartitions, isPartitions } from './partitions.ts'
+import { isPartitions } from './partitions.ts'
 import { definitionOf } from './project/definition.ts'
 import { isSchema } from './standard-schema.ts'
 import { isCondition } from './when.ts'
@@ -40,7 +39,7 @@ const known: Record<AssetKind, readonly string[]> = {
 
 type Options = Readonly<Record<string, unknown>>
 
-/** The compiler finds most of these. They are for those who have none, and for values that are computed. */
+/** The compiler finds most of these mistakes; these checks are for JavaScript, and for values that are computed. */
 export function checkedOptions(kind: AssetKind, key: string, given: object): void {
   if (typeof given !== 'object' || given === null)
     throw invalid('bad_options', `${kind} ${key} has no options`, `Write ${kind}('${key}', { … }).`)
@@ -59,24 +58,33 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
   checkBody(kind, key, options)
   checkReferences(key, options)
   checkTexts(key, options, refuse)
-  if (options['timeout'] !== undefined) durationMs(options['timeout'] as Duration, `timeout of ${key}`)
+  if (options['timeout'] !== undefined) durationMs(options['timeout'], `timeout of ${key}`)
   if (options['heartbeatTimeout'] !== undefined) checkHeartbeat(key, options)
-  if (options['retry'] !== undefined) checkRetry(key, options['retry'] as Retry)
-  if (options['freshness'] !== undefined) checkFreshness(key, options['freshness'] as Freshness)
+  if (options['retry'] !== undefined) checkRetry(key, options['retry'])
+  if (options['freshness'] !== undefined) checkFreshness(key, options['freshness'])
   const { priority, overlap, backfill, automation, partitions } = options
-  if (priority !== undefined && !(Number.isInteger(priority) && Math.abs(priority as number) <= 1_000))
+  if (priority !== undefined && !isWhole(priority, -1_000, 1_000))
     refuse('priority', 'Write a whole number from -1000 to 1000.')
-  if (overlap !== undefined && !['queue', 'skip', 'replace'].includes(overlap as string))
+  if (overlap !== undefined && !(typeof overlap === 'string' && ['queue', 'skip', 'replace'].includes(overlap)))
     refuse('overlap', "Write 'queue', 'skip' or 'replace'.")
-  const chunk = (backfill as { chunk?: unknown } | undefined)?.chunk
-  if (backfill !== undefined && !(Number.isInteger(chunk) && (chunk as number) >= 1)) refuse('backfill', 'Write { chunk: 10 }.')
+  if (backfill !== undefined && !isWhole(membersOf(backfill)['chunk'], 1)) refuse('backfill', 'Write { chunk: 10 }.')
   if (automation !== undefined && !isCondition(automation)) refuse('automation', 'Write automation: when.eager().')
   if (partitions !== undefined && !isPartitions(partitions))
     refuse('partitions', "Write partitions: daily({ start: '2025-01-01' }).")
-  if (isRanges(partitions as AnyPartitions | undefined)) checkRanges(kind, key, options)
-  for (const one of [...Object.values(options['inputs'] ?? {}), ...((options['deps'] ?? []) as unknown[])])
-    if (isOwn(one)) checkOwn(key, one, partitions as AnyPartitions | undefined)
+  if (isRanges(partitions)) checkRanges(kind, key, options)
+  for (const one of [...Object.values(options['inputs'] ?? {}), ...listOf(options['deps'])])
+    if (isOwn(one)) checkOwn(key, one, isPartitions(partitions) ? partitions : undefined)
 }
+
+const isWhole = (value: unknown, least: number, most = Number.POSITIVE_INFINITY): boolean =>
+  typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most
+
+/** The members of what should be an object; none of anything else. */
+const membersOf = (value: unknown): Options =>
+  typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {}
+
+/** The items of what should be a list; none of anything else. */
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** What a range makes is one thing, from which no partition could be read alone: so it is kept elsewhere. */
 function checkRanges(kind: AssetKind, key: string, { io }: Options): void {
@@ -120,7 +128,7 @@ function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, me
 
 function checkReferences(key: string, { inputs, deps, resources, checks, renamedFrom }: Options): void {
   for (const [name, input] of Object.entries(inputs ?? {})) {
-    if (contextNames.includes(name as never))
+    if (contextNames.some((taken) => taken === name))
       throw invalid(
         'input_name_taken',
         `${key} has an input called ${name}`,
@@ -139,7 +147,7 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
   }
   if (deps !== undefined && !Array.isArray(deps))
     throw invalid('bad_deps', `deps of ${key} is ${show(deps)}`, "Write a list: deps: [orders, 'raw/customers'].")
-  for (const dep of (deps ?? []) as unknown[]) {
+  for (const dep of listOf(deps)) {
     if (isAsset(dep) || isMapped(dep) || isOwn(dep)) continue
     checkedAssetKey(dep, `an asset or the key of one, in deps of ${key}`)
   }
@@ -148,7 +156,7 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
       throw invalid('bad_resource', `resource ${name} of ${key} is ${show(resource)}`, 'Write a value made by resource().')
   }
   for (const [name, check] of Object.entries(checks ?? {})) {
-    const test = typeof check === 'function' ? check : (check as { test?: unknown } | undefined)?.test
+    const test = typeof check === 'function' ? check : membersOf(check)['test']
     if (typeof test !== 'function' || name === '')
       throw invalid(
         'bad_check',
@@ -181,7 +189,7 @@ function checkTexts(key: string, options: Options, refuse: (name: string, hint: 
 }
 
 function checkHeartbeat(key: string, { heartbeatTimeout, queue }: Options): void {
-  durationWithin(heartbeatTimeout as Duration, heartbeatBounds, `heartbeatTimeout of ${key}`)
+  durationWithin(heartbeatTimeout, heartbeatBounds, `heartbeatTimeout of ${key}`)
   if (queue !== undefined && queue !== 'default') return
   throw invalid(
     'bad_heartbeat_timeout',
@@ -190,9 +198,9 @@ function checkHeartbeat(key: string, { heartbeatTimeout, queue }: Options): void
   )
 }
 
-function checkRetry(key: string, retry: Retry): void {
-  const { attempts, initial, max, backoff } = typeof retry === 'number' ? { attempts: retry } : (retry ?? {})
-  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 1_000)
+function checkRetry(key: string, retry: unknown): void {
+  const { attempts, initial, max, backoff } = typeof retry === 'number' ? membersOf({ attempts: retry }) : membersOf(retry)
+  if (!isWhole(attempts, 1, 1_000))
     throw invalid(
       'bad_retry',
       `retry of ${key} is ${show(retry)}`,
@@ -204,13 +212,14 @@ function checkRetry(key: string, retry: Retry): void {
   if (max !== undefined) durationMs(max, `retry.max of ${key}`)
 }
 
-function checkFreshness(key: string, freshness: Freshness): void {
-  if (freshness !== null && typeof freshness === 'object' && 'within' in freshness) {
-    durationMs(freshness.within, `freshness.within of ${key}`)
-    if (freshness.warn !== undefined) durationMs(freshness.warn, `freshness.warn of ${key}`)
+function checkFreshness(key: string, freshness: unknown): void {
+  const said = membersOf(freshness)
+  if ('within' in said) {
+    durationMs(said['within'], `freshness.within of ${key}`)
+    if (said['warn'] !== undefined) durationMs(said['warn'], `freshness.warn of ${key}`)
     return
   }
-  const { by, timezone = 'UTC' } = (freshness ?? {}) as { by?: unknown; timezone?: unknown }
+  const { by, timezone = 'UTC' } = said
   if (typeof by !== 'string' || !/^([01]\d|2[0-3]):[0-5]\d$/.test(by) || !isZone(timezone))
     throw invalid(
       'bad_freshness',

@@ -1,7 +1,7 @@
 import type { carries, NoValue, ValueOf } from './any-asset.ts'
 import type { Context, PartitionOf } from './attempt/context.ts'
 import type { InputValue, InRanges } from './attempt/input-value.ts'
-import type { MaybePromise, Rows, Table } from './attempt/values.ts'
+import type { DataTable, MaybePromise, ReturnedRows } from './attempt/values.ts'
 import type { Checks } from './check.ts'
 import type { Duration } from './duration.ts'
 import type { Io } from './io.ts'
@@ -112,16 +112,22 @@ export interface AssetOptions<Value, Inputs, P, Resources, Metadata> extends Bod
   io?: Io<NoInfer<Value>>
 }
 
-export type TableOptions<Row, Inputs, P, Resources, Metadata> = BodySettings<Inputs, P, Resources, Metadata, Table<unknown>> & {
+export type TableOptions<Row, Inputs, P, Resources, Metadata> = BodySettings<
+  Inputs,
+  P,
+  Resources,
+  Metadata,
+  DataTable<unknown>
+> & {
   schema: StandardSchemaV1<unknown, Row>
-  checks?: Checks<Table<NoInfer<Row>>>
+  checks?: Checks<DataTable<NoInfer<Row>>>
 } & (
     | {
-        run(args: Arguments<Inputs, P, Resources, Metadata, Table<NoInfer<Row>>>): MaybePromise<Rows<NoInfer<Row>>>
+        run(args: Arguments<Inputs, P, Resources, Metadata, DataTable<NoInfer<Row>>>): MaybePromise<ReturnedRows<NoInfer<Row>>>
         sql?: never
       }
     /** Inputs that are tables can be named in the query, too. */
-    | { sql(args: Arguments<Inputs, P, Resources, Metadata, Table<NoInfer<Row>>>): MaybePromise<Query>; run?: never }
+    | { sql(args: Arguments<Inputs, P, Resources, Metadata, DataTable<NoInfer<Row>>>): MaybePromise<Query>; run?: never }
   )
 
 /** A word of a command line, or how to make it from the partition. */

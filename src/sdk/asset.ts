@@ -2,7 +2,7 @@ import type { AnyAsset, AssetKind, carries, NoValue } from './any-asset.ts'
 import { checkedOptions } from './asset-check.ts'
 import type { AssetOptions, CommandOptions, Nothing, Returnable, SourceOptions, TableOptions } from './asset-options.ts'
 import type { DimensionOf } from './attempt/input-value.ts'
-import type { Table } from './attempt/values.ts'
+import type { DataTable } from './attempt/values.ts'
 import { checkedAssetKey } from './invalid.ts'
 import { type Mapped, wordsOf } from './mapped.ts'
 import type { KeyOf } from './partitions.ts'
@@ -56,7 +56,7 @@ export function table<
   P = undefined,
   Resources = Nothing,
   Metadata = undefined,
->(key: Key, options: TableOptions<Row, Inputs, P, Resources, Metadata>): Asset<Key, Table<Row>, P, Metadata> {
+>(key: Key, options: TableOptions<Row, Inputs, P, Resources, Metadata>): Asset<Key, DataTable<Row>, P, Metadata> {
   return define('table', key, options, table)
 }
 
@@ -69,7 +69,7 @@ export function command<const Key extends string, P = undefined>(key: Key, optio
 export function source<const Key extends string, Row, P = undefined>(
   key: Key,
   options: SourceOptions<Row, P>,
-): Asset<Key, Table<Row>, P> {
+): Asset<Key, DataTable<Row>, P> {
   return define('source', key, options, source)
 }
 

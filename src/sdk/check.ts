@@ -1,4 +1,4 @@
-import type { MaybePromise, Table } from './attempt/values.ts'
+import type { DataTable, MaybePromise } from './attempt/values.ts'
 import { invalid, show } from './invalid.ts'
 
 /** Whether it holds, or that with facts to show: `{ ok: false, missing: 3 }`. */
@@ -16,7 +16,7 @@ export interface Check<Value> {
 /** Checks by the names people read. */
 export type Checks<Value> = Readonly<Record<string, Check<Value> | CheckFunction<Value>>>
 
-type Columns<Names extends string> = Table<{ readonly [Name in Names]: unknown }>
+type Columns<Names extends string> = DataTable<{ readonly [Name in Names]: unknown }>
 
 const error = <Value>(test: CheckFunction<Value>): Check<Value> => ({ test, severity: 'error' })
 
@@ -33,7 +33,7 @@ function named(columns: readonly string[], of: string): void {
 
 export const check = {
   /** The number of rows lies within these bounds, both allowed. */
-  rowCount({ min = 0, max = Number.POSITIVE_INFINITY }: { min?: number; max?: number }): Check<Table<unknown>> {
+  rowCount({ min = 0, max = Number.POSITIVE_INFINITY }: { min?: number; max?: number }): Check<DataTable<unknown>> {
     if (!(min >= 0 && max >= min))
       throw invalid('bad_check', `no number of rows lies between ${min} and ${max}`, 'Write check.rowCount({ min: 1 }).')
     return error(async (table) => {

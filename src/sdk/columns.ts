@@ -4,7 +4,7 @@ import type { StandardSchemaV1 } from './standard-schema.ts'
 export type ColumnType = 'text' | 'double' | 'integer' | 'bigint' | 'boolean' | 'timestamp' | 'json'
 
 /** A column of a table: how it is stored, and how a stored value looks in a row. */
-export interface Column {
+export interface DataColumn {
   readonly name: string
   readonly type: ColumnType
   /** How a row says that there is no value; `never` when there always is one. */
@@ -27,10 +27,12 @@ const definitionIn = (schema: unknown): ZodDefinition =>
   (schema as { _zod?: { def?: ZodDefinition } } | undefined)?._zod?.def ?? {}
 
 /** The columns that a schema promises, or undefined when it does not tell (another library, a union). */
-export function columnsOf(schema: StandardSchemaV1): readonly Column[] | undefined {
+export const columnsOf = (schema: StandardSchemaV1): readonly DataColumn[] | undefined => columnsIn(schema)
+
+function columnsIn(schema: unknown): readonly DataColumn[] | undefined {
   const { type, shape, out, innerType } = definitionIn(schema)
-  if (type === 'pipe') return columnsOf(out as StandardSchemaV1)
-  if (type === 'readonly') return columnsOf(innerType as StandardSchemaV1)
+  if (type === 'pipe') return columnsIn(out)
+  if (type === 'readonly') return columnsIn(innerType)
   if (type !== 'object' || shape === undefined) return undefined
   return Object.entries(shape).map(([name, member]) => ({ name, ...columnOf(member) }))
 }
@@ -38,7 +40,7 @@ export function columnsOf(schema: StandardSchemaV1): readonly Column[] | undefin
 /** What stands around a type without changing how it is stored. */
 const wrappers = new Set(['default', 'prefault', 'catch', 'readonly', 'nonoptional'])
 
-function columnOf(schema: unknown): Omit<Column, 'name'> {
+function columnOf(schema: unknown): Omit<DataColumn, 'name'> {
   const { type, innerType, out, format, values, entries } = definitionIn(schema)
   if (type === 'optional' || type === 'nullable') {
     const inner = columnOf(innerType)
@@ -77,8 +79,8 @@ function typeOfValue(value: unknown): ColumnType {
 }
 
 /** The columns that rows have, for schemas that do not tell. A column of which no row has a value is text. */
-export function inferColumns(rows: Iterable<Readonly<Record<string, unknown>>>): readonly Column[] {
-  const columns = new Map<string, { type: ColumnType | undefined; empty: Column['empty'] }>()
+export function inferColumns(rows: Iterable<Readonly<Record<string, unknown>>>): readonly DataColumn[] {
+  const columns = new Map<string, { type: ColumnType | undefined; empty: DataColumn['empty'] }>()
   let count = 0
   for (const row of rows) {
     for (const [name, value] of Object.entries(row)) {

@@ -3,7 +3,9 @@ import { checkedName, invalid, show } from './invalid.ts'
 import { callerOf } from './project/caller.ts'
 import { withDefinition } from './project/definition.ts'
 
-export type Storage = { readonly type: 'local'; readonly dir: string } | { readonly type: 's3' | 'gcs'; readonly uri: string }
+export type StorageConfig =
+  | { readonly type: 'local'; readonly dir: string }
+  | { readonly type: 's3' | 'gcs'; readonly uri: string }
 
 export type Queue =
   | { readonly type: 'in_process'; readonly concurrency?: number }
@@ -18,7 +20,7 @@ export interface CloudTasksOptions {
 }
 
 export interface Environment {
-  storage: Storage
+  storage: StorageConfig
   queue: Queue
 }
 
@@ -62,17 +64,17 @@ export interface Config {
   alerts?: readonly Alert[]
 }
 
-export function local(dir: string): Storage {
+export function local(dir: string): StorageConfig {
   if (typeof dir !== 'string' || dir === '')
     throw invalid('bad_storage', `local(${show(dir)}) names no folder`, "Write local('.servo').")
   return { type: 'local', dir }
 }
 
-export function s3(uri: string): Storage {
+export function s3(uri: string): StorageConfig {
   return { type: 's3', uri: bucket('s3', 's3://', uri) }
 }
 
-export function gcs(uri: string): Storage {
+export function gcs(uri: string): StorageConfig {
   return { type: 'gcs', uri: bucket('gcs', 'gs://', uri) }
 }
 
@@ -115,7 +117,7 @@ export function defineConfig(config: Config): Config {
   )
 }
 
-const isBesideConfig = (storage: Storage): boolean => storage.type === 'local' && /^(\.\/)?\.servo\/?$/.test(storage.dir)
+const isBesideConfig = (storage: StorageConfig): boolean => storage.type === 'local' && /^(\.\/)?\.servo\/?$/.test(storage.dir)
 
 const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'timing', 'alerts']
 

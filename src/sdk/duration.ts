@@ -6,8 +6,8 @@ export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
 
-/** Milliseconds of a duration; `of` names the option, for the error. */
-export function durationMs(duration: Duration, of: string): number {
+/** Milliseconds of a duration, which is checked; `of` names the option, for the error. */
+export function durationMs(duration: unknown, of: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(String(duration))
   if (!match)
     throw new ServoError('invalid', 'bad_duration', `${of} is ${JSON.stringify(duration)}, which is not a duration`, {
@@ -25,7 +25,7 @@ export interface Bounds {
 export const heartbeatBounds: Bounds = { least: '1s', most: '1d' }
 
 /** Milliseconds of a duration that makes sense for this option only between the bounds. */
-export function durationWithin(duration: Duration, { least, most }: Bounds, of: string): number {
+export function durationWithin(duration: unknown, { least, most }: Bounds, of: string): number {
   const ms = durationMs(duration, of)
   if (ms >= durationMs(least, of) && ms <= durationMs(most, of)) return ms
   throw new ServoError('invalid', 'bad_duration', `${of} is ${JSON.stringify(duration)}`, {

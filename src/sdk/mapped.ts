@@ -168,11 +168,11 @@ function checkedKey(of: AnyAsset, key: unknown): string {
 }
 
 export function isMapped(value: unknown): value is Mapped {
-  return typeof value === 'object' && value !== null && 'mapping' in value && isAsset((value as Mapped).asset)
+  return typeof value === 'object' && value !== null && 'mapping' in value && 'asset' in value && isAsset(value.asset)
 }
 
 export function isOwn(value: unknown): value is Own<unknown> {
-  return typeof value === 'object' && value !== null && (value as { own?: unknown }).own === true && 'mapping' in value
+  return typeof value === 'object' && value !== null && 'own' in value && value.own === true && 'mapping' in value
 }
 
 export type Upstream = AnyAsset | Mapped | Own<unknown>
@@ -180,5 +180,5 @@ export type Upstream = AnyAsset | Mapped | Own<unknown>
 /** The asset that an input or a dependency of `self` means, and which partitions of it. */
 export function upstream(of: Upstream, self: AnyAsset): { asset: AnyAsset; mapping?: MappingData; many?: boolean | undefined } {
   if (isOwn(of)) return { asset: self, mapping: of.mapping, many: false }
-  return isMapped(of) ? of : { asset: of as AnyAsset }
+  return isMapped(of) ? of : { asset: of }
 }

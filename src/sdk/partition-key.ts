@@ -19,8 +19,11 @@ export interface OpenPartition {
   readonly key: unknown
   /** Of an asset that is made in ranges. */
   readonly keys?: readonly unknown[]
-  readonly window: unknown
+  readonly window: Windows
 }
+
+/** The window of a partition; of several dimensions, the window in each that is time. */
+export type Windows = Window | Readonly<Record<string, Window | undefined>> | undefined
 
 /** The canonical text of a key as code has it: `2025-01-15`, or `day=2025-01-15,region=eu`. */
 export function partitionText(key: unknown): PartitionText {
@@ -30,7 +33,7 @@ export function partitionText(key: unknown): PartitionText {
 }
 
 /** The values of the dimensions in a canonical text. */
-export const dimensionsOf = readKey
+export const valuesOfDimensions = readKey
 
 /** The same of a range, as code has its keys. */
 export function rangeText(keys: readonly unknown[]): PartitionText {
@@ -42,23 +45,23 @@ export function rangeText(keys: readonly unknown[]): PartitionText {
 export function openPartition(of: AnyPartitions, text: PartitionText): OpenPartition {
   if (!isRanges(of)) return openOne(of, text)
   const all = (text.keys ?? [text.key]).map((key) => openOne(of, { key }))
-  const [first, last] = [all[0]?.window, all.at(-1)?.window] as (Spanned | undefined)[]
-  return { key: text.key, keys: all.map(({ key }) => key), window: spanning(first, last) }
+  return { key: text.key, keys: all.map(({ key }) => key), window: spanning(all[0]?.window, all.at(-1)?.window) }
 }
-
-type Spanned = Window | Readonly<Record<string, Window | undefined>>
 
 /** From the start of one window to the end of another; of several dimensions, in each. */
-function spanning(first: Spanned | undefined, last: Spanned | undefined): Spanned | undefined {
+function spanning(first: Windows, last: Windows): Windows {
   if (first === undefined || last === undefined) return undefined
-  if (first.start instanceof Date) return { start: first.start, end: (last as Window).end }
-  const names = Object.keys(first)
-  const between = (name: string) => spanning((first as never)[name], (last as never)[name]) as Window | undefined
-  return Object.fromEntries(names.map((name) => [name, between(name)]))
+  if (isWindow(first) || isWindow(last)) return isWindow(first) && isWindow(last) ? spanOf(first, last) : undefined
+  return Object.fromEntries(Object.entries(first).map(([name, window]) => [name, spanOf(window, last[name])]))
 }
 
+const isWindow = (windows: NonNullable<Windows>): windows is Window => windows.start instanceof Date
+
+const spanOf = (first: Window | undefined, last: Window | undefined): Window | undefined =>
+  first && last && { start: first.start, end: last.end }
+
 function openOne(of: AnyPartitions, text: PartitionText): OpenPartition {
-  const key = of.data.type === 'multi' ? (text.values ?? dimensionsOf(text.key)) : text.key
+  const key = of.data.type === 'multi' ? (text.values ?? valuesOfDimensions(text.key)) : text.key
   const result = of.key.safeParse(key)
   if (!result.success)
     throw new ServoError('invalid', 'bad_partition', `${text.key} is no partition: ${issuesText(result.error.issues)}`, {
@@ -67,9 +70,9 @@ function openOne(of: AnyPartitions, text: PartitionText): OpenPartition {
   return { key, window: windowsOf(of.data, key) }
 }
 
-function windowsOf(data: PartitionData, key: string | Readonly<Record<string, string>>): Window | object | undefined {
-  if (data.type !== 'multi') return windowOf(data, key as string)
-  const values = key as Readonly<Record<string, string>>
+function windowsOf(data: PartitionData, key: string | Readonly<Record<string, string>>): Windows {
+  if (data.type !== 'multi') return typeof key === 'string' ? windowOf(data, key) : undefined
+  const values = typeof key === 'string' ? readKey(key) : key
   return Object.fromEntries(
     Object.entries(data.dimensions).map(([name, dimension]) => [name, windowOf(dimension, values[name] ?? '')]),
   )
@@ -84,6 +87,8 @@ function windowOf(definition: DimensionDefinition, key: string): Window | undefi
     windows = timeWindows(timeDefinition(definition))
     known.set(definition, windows)
   }
-  const { startMs, endMs } = windows.at(windows.positionOf(key) as number)
+  const position = windows.positionOf(key)
+  if (position === undefined) return undefined
+  const { startMs, endMs } = windows.at(position)
   return { start: new Date(startMs), end: new Date(endMs) }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { dimensionsOf, openPartition, partitionText } from './partition-key.ts'
+import { openPartition, partitionText, valuesOfDimensions } from './partition-key.ts'
 import {
   type AnyPartitions,
   cronWindows,
@@ -46,7 +46,7 @@ describe('the key of a partition', () => {
     const { key } = partitionText(values)
     expect(key).toBe('%25=%C3%BC,day=2025-01-15,region=a%3Db%2Cc')
     expect(partitionText({ day: '2025-01-15', '%': 'ü', region: 'a=b,c' }).key).toBe(key)
-    expect(dimensionsOf(key)).toEqual(values)
+    expect(valuesOfDimensions(key)).toEqual(values)
   })
 
   test('that the definition does not have is refused where it is opened', () => {

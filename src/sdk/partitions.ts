@@ -40,7 +40,7 @@ export interface Partitions<Key, Span = undefined, Kind = unknown> {
   readonly [carries]?: { readonly key: Key; readonly span: Span; readonly kind: Kind }
 }
 
-/** Keys that come and go while the project runs: whoever has this value may say which. */
+/** Keys that come and go while the project runs. Code that holds this value may add and remove them. */
 export interface DynamicPartitions extends Partitions<string, undefined, 'dynamic'> {
   readonly data: Extract<PartitionData, { type: 'dynamic' }>
 }
@@ -238,7 +238,7 @@ function timePartitions(type: TimeUnit, options: TimeOptions<string> & UnitOptio
   }
 }
 
-/** What the definition itself cannot say is said by whoever counts its windows. */
+/** Counting the windows finds the mistakes that the shape of a definition does not show. */
 function windowsOf(data: TimePartitions, name: string): TimeWindows {
   try {
     return timeWindows(timeDefinition(data))

@@ -1,8 +1,8 @@
 import { ServoError } from '../lib/error.ts'
-import { isTable, type Row, type Table } from './attempt/values.ts'
+import { type DataRow, type DataTable, isTable } from './attempt/values.ts'
 
 /** What may stand in the `${}` of a query: a table, a part of a query, or a value that becomes a parameter. */
-export type SqlValue = Table<unknown> | Query | string | number | bigint | boolean | Date | null
+export type SqlValue = DataTable<unknown> | Query | string | number | bigint | boolean | Date | null
 
 /** A query as it was written. Values are never pasted into its text. */
 export interface Query {
@@ -15,8 +15,8 @@ export function sql(strings: TemplateStringsArray, ...values: readonly SqlValue[
 }
 
 export function isQuery(value: unknown): value is Query {
-  const { strings, values } = (value ?? {}) as Partial<Query>
-  return Array.isArray(strings) && Array.isArray(values)
+  if (typeof value !== 'object' || value === null || !('strings' in value && 'values' in value)) return false
+  return Array.isArray(value.strings) && Array.isArray(value.values)
 }
 
 export type Parameter = string | number | bigint | boolean | Date | null
@@ -26,12 +26,12 @@ export interface CompiledQuery {
   readonly text: string
   readonly parameters: readonly Parameter[]
   /** The tables that stood in `${}`, by the name they got. */
-  readonly tables: Readonly<Record<string, Table<Row>>>
+  readonly tables: Readonly<Record<string, DataTable<DataRow>>>
 }
 
 export function compileQuery(query: Query): CompiledQuery {
   const parameters: Parameter[] = []
-  const names = new Map<Table<Row>, string>()
+  const names = new Map<DataTable<DataRow>, string>()
   const write = ({ strings, values }: Query): string =>
     strings.map((part, i) => (i < values.length ? part + placeholder(values[i]) : part)).join('')
   const placeholder = (value: unknown): string => {

@@ -20,7 +20,8 @@ export interface SchemaIssue {
 export function isSchema(value: unknown): value is StandardSchemaV1 {
   // arktype's schemas are functions.
   const holder = typeof value === 'function' || (typeof value === 'object' && value !== null)
-  return holder && typeof (value as StandardSchemaV1)['~standard']?.validate === 'function'
+  const standard = holder && '~standard' in value ? value['~standard'] : undefined
+  return typeof standard === 'object' && standard !== null && 'validate' in standard && typeof standard.validate === 'function'
 }
 
 /** `amount: expected number, received string; at: required` */

@@ -106,7 +106,7 @@ function plan(name: string, run_id: string, keys: readonly string[]): NewEvent {
   return newEvent(PlanCreated, { run_id, plan_id: `plan-${name}`, graph_version: 'g1', part: 0, parts: 1, tasks })
 }
 
-/** A materialization that somebody else made: one cold row, and one key that is remembered for a while. */
+/** A materialization that was made elsewhere: one cold row, and one key that is remembered for a while. */
 export function reportFact(reportId: string, shape: { asset?: string; partition?: string; atMs?: number } = {}): NewEvent {
   return newEvent(MaterializationReported, {
     report_id: reportId,

@@ -6,7 +6,7 @@ import type { StoreMethod, StoreRequest } from './counting-store.ts'
 interface Fault {
   /** The request takes this long to reach the store. */
   delayMs?: number
-  /** The answer takes this long to come back; the effect is there before anybody knows. */
+  /** The answer takes this long to come back; the effect is there before the caller knows. */
   answerDelayMs?: number
   /**
    * - `lost`: the request does not reach the store, and the caller gets an error.

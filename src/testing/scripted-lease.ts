@@ -16,7 +16,7 @@ export class ScriptedLease implements HeldLease {
     return this.#isHeld
   }
 
-  /** Somebody else leads. The holder is told, unless it was only paused and must find out by itself. */
+  /** Another process leads. The holder is told, unless it was only paused and must find out by itself. */
   lose({ tells = true } = {}): void {
     this.#isHeld = false
     if (tells) this.#onLost?.()

@@ -6,7 +6,7 @@ import type { Envelope } from '../../src/model/envelope.ts'
 import { foldAll } from '../../src/testing/histories/fold.ts'
 import { deliveries, effort, histories } from '../../src/testing/histories/histories.ts'
 import { isUnderstood, moves, withCopies } from '../../src/testing/histories/order.ts'
-import { Writer } from '../../src/testing/histories/writers.ts'
+import { SimulatedWriter } from '../../src/testing/histories/writers.ts'
 
 const ofType = (events: readonly Envelope[], type: string) =>
   events.filter((event) => event.event_type === type && isUnderstood(event))
@@ -43,7 +43,7 @@ describe('schedules', () => {
   test('[L2-INV-11] a tick keeps the definition it was made with, whatever is declared before or after', () => {
     const places = fc.array(fc.nat({ max: 999 }), { minLength: 1, maxLength: 5 })
     const property = fc.property(deliveries(), places, ({ events }, at) => {
-      const writer = new Writer(9, 0, () => Date.parse('2025-01-15T10:00:00.000Z'))
+      const writer = new SimulatedWriter(9, 0, () => Date.parse('2025-01-15T10:00:00.000Z'))
       const redeclared = [...events]
       for (const [index, place] of at.entries()) {
         const declaration = {

@@ -9,7 +9,7 @@ import { controllersOf, type Deciding } from '../../src/server/leader/controller
 import { Bench } from '../../src/testing/histories/fold.ts'
 import { effort, histories } from '../../src/testing/histories/histories.ts'
 import { legalPermutation, mayBeReminted, moves, withCopies } from '../../src/testing/histories/order.ts'
-import { Writer } from '../../src/testing/histories/writers.ts'
+import { SimulatedWriter } from '../../src/testing/histories/writers.ts'
 
 /** Few, so that some tasks have to wait. */
 const limits = { total: 6, local: 3, ahead: 1, queues: { gpu: { limit: 4 } } }
@@ -162,7 +162,7 @@ describe('every controller', () => {
   test('[INV-3] [O3] decides nothing twice: once its decisions are folded, looking at every row again finds only what follows from them', () => {
     const property = fc.property(moments, ({ events, now }) => {
       const bench = folded(events)
-      const writer = new Writer(9, 0, () => now)
+      const writer = new SimulatedWriter(9, 0, () => now)
       const controllers = controllersOf(deciding)
       const before = new Map<string, string>()
       let rounds = 0

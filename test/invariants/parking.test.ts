@@ -10,7 +10,7 @@ import { parkedEvents } from '../../src/model/system-tables.ts'
 import { Bench, foldAll } from '../../src/testing/histories/fold.ts'
 import { deliveries, effort, histories } from '../../src/testing/histories/histories.ts'
 import { isUnderstood } from '../../src/testing/histories/order.ts'
-import { Writer } from '../../src/testing/histories/writers.ts'
+import { SimulatedWriter } from '../../src/testing/histories/writers.ts'
 
 describe('parked facts', () => {
   test('what Servo does not understand is kept, each event once, and never dropped', () => {
@@ -88,7 +88,7 @@ describe('parked facts', () => {
       status: 'triggered',
     })
     const now = () => Date.parse('2025-01-15T10:00:00.000Z')
-    const [punctual, ahead] = [new Writer(1, 0, now), new Writer(2, 3_600_000, now)]
+    const [punctual, ahead] = [new SimulatedWriter(1, 0, now), new SimulatedWriter(2, 3_600_000, now)]
     const [stays, restarts] = [new Bench(), new Bench()]
     for (const bench of [stays, restarts]) {
       bench.fold([ahead.write(SensorEvaluated, poll(1))])

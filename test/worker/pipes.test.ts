@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { inflateSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type CommandRun, runCommand } from '../../src/worker/process/command.ts'
+import { type CommandRun, executeCommand } from '../../src/worker/process/command.ts'
 import { encodeParameter, type PipesContext } from '../../src/worker/process/pipes.ts'
 
 interface Transcript {
@@ -57,7 +57,7 @@ function running(script: string, context: PipesContext, more: Partial<CommandRun
     log: ({ level, text }) => void logs.push(`${level}: ${text}`),
     ...more,
   }
-  return { run, logs, result: runCommand(run) }
+  return { run, logs, result: executeCommand(run) }
 }
 
 const given: PipesContext = {

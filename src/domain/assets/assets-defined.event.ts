@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { canonicalJson } from '../../lib/json.ts'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
+import { editKnown } from '../typed-rows.ts'
 import { assetDefinitions } from './asset-definitions.table.ts'
 import { pools } from './pools.table.ts'
 
@@ -43,7 +44,7 @@ export const AssetsDefined = defineEvent({
       if (known !== undefined && !isNews(known)) {
         // Older news, which tell only that things were different once.
         if (varied === known.partitions_varied) continue
-        Object.assign(rows.hot(assetDefinitions).edit(asset.asset_key) as object, { partitions_varied: varied })
+        editKnown(rows.hot(assetDefinitions), asset.asset_key).partitions_varied = varied
         changed = true
         continue
       }
@@ -71,7 +72,11 @@ export const AssetsDefined = defineEvent({
 })
 
 function isSamePartitions(known: { readonly definition: unknown }, asset: { readonly definition?: unknown }): boolean {
-  const partitionsOf = (definition: unknown): string =>
-    canonicalJson((definition as { partitions?: unknown } | null | undefined)?.partitions ?? null)
-  return partitionsOf(known.definition) === partitionsOf(asset.definition)
+  return canonicalJson(partitionsIn(known.definition)) === canonicalJson(partitionsIn(asset.definition))
+}
+
+/** Definitions are stored as any version of Servo wrote them. */
+function partitionsIn(definition: unknown): unknown {
+  const isObject = typeof definition === 'object' && definition !== null
+  return isObject && 'partitions' in definition ? (definition.partitions ?? null) : null
 }

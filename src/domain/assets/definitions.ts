@@ -1,10 +1,11 @@
 import { type AssetDefinition, assetDefinition, type ProjectManifest } from '../../contract/definition.ts'
+import { assert } from '../../lib/assert.ts'
 import { base32 } from '../../lib/base32.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { EventDefinition } from '../../model/event.ts'
 import type { Row } from '../../model/table.ts'
-import { inParts } from '../planning/parts.ts'
+import { inParts } from '../event-parts.ts'
 import type { assetDefinitions } from './asset-definitions.table.ts'
 import type { AssetsDefined } from './assets-defined.event.ts'
 import { AssetGraph } from './graph.ts'
@@ -16,7 +17,7 @@ type DeclaredAsset = GraphPart['assets'][number]
 type KnownAsset = Pick<Row<typeof assetDefinitions>, 'asset_key' | 'asset_id' | 'definition' | 'renamed_from' | 'removed'>
 type KnownPool = Pick<Row<typeof pools>, 'pool' | 'slots'>
 
-export interface LoadedProject {
+export interface ProjectToRecord {
   readonly manifest: Pick<ProjectManifest, 'assets' | 'pools'>
   /** Every row of `asset_definitions`, those of removed assets too: their ids are not given away. */
   readonly known: Iterable<KnownAsset>
@@ -25,14 +26,15 @@ export interface LoadedProject {
 }
 
 /** What has changed since the graph on record; nothing when nothing has. */
-export function assetsDefined({ manifest, known, knownPools, mintId }: LoadedProject): GraphPart[] {
+export function assetsDefined({ manifest, known, knownPools, mintId }: ProjectToRecord): GraphPart[] {
   const recorded = new Map([...known].map((row) => [row.asset_key, row]))
   const declared = new Map(manifest.assets.map((asset) => [asset.asset_key, asset]))
   const ids = assetIds(declared, recorded, mintId)
   const changed: DeclaredAsset[] = []
   for (const [asset_key, asset] of declared) {
     const row = recorded.get(asset_key)
-    const asset_id = ids.get(asset_key) as string
+    const asset_id = ids.get(asset_key)
+    assert(asset_id !== undefined, 'every declared asset is given an id')
     if (row && !row.removed && row.asset_id === asset_id && isSame(row.definition, asset)) continue
     changed.push({ asset_key, asset_id, code_version: asset.code_version, definition: asset, renamed_from: asset.renamed_from })
   }
@@ -54,7 +56,7 @@ export function assetsDefined({ manifest, known, knownPools, mintId }: LoadedPro
 
 /**
  * An asset keeps its id for as long as its key is declared, gets it back when the key returns, and inherits that of the key
- * it was renamed from. No two assets of a graph share one: whoever has it and was there before keeps it.
+ * it was renamed from. No two assets of a graph share one: the asset that had it before keeps it.
  */
 function assetIds(
   declared: ReadonlyMap<string, AssetDefinition>,
@@ -117,7 +119,7 @@ export function graphOf(rows: Iterable<Pick<KnownAsset, 'definition' | 'removed'
   let version: string | undefined
   return {
     graph,
-    // Worked out when somebody asks: who only looks at ten thousand assets need not hash them.
+    // Worked out at the first question: a reader that only looks at ten thousand assets need not hash them.
     get version() {
       version ??= graphVersion(assets)
       return version

@@ -12,7 +12,7 @@ export interface Link {
   readonly mapping: PartitionMapping
 }
 
-/** How the partitions of the assets of a graph belong together, whatever the moment: worked out once, when somebody asks. */
+/** How the partitions of the assets of a graph belong together, whatever the moment. Each is worked out once, at the first question. */
 export class GraphMappings {
   readonly #graph: AssetGraph
   readonly #definitions = new Map<string, PartitionDefinition | undefined>()

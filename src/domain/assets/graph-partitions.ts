@@ -2,12 +2,12 @@ import { ServoError } from '../../lib/error.ts'
 import type { PartitionDefinition } from '../../partitions/definition.ts'
 import type { KeyList } from '../../partitions/key-list.ts'
 import type { KeyRange } from '../../partitions/key-range.ts'
-import type { Upstream } from '../../partitions/mappings/kind.ts'
+import type { UpstreamRanges } from '../../partitions/mappings/kind.ts'
 import { downstreamOf, type PartitionMapping, upstreamAt, upstreamOf } from '../../partitions/mappings/mapping.ts'
 import { type PartitionSet, partitionSet, type SetOptions } from '../../partitions/partition-set.ts'
 import type { GraphMappings, Link } from './graph-mappings.ts'
 
-export type Moment = Pick<SetOptions, 'nowMs' | 'dynamicKeys'>
+export type PartitionsAsOf = Pick<SetOptions, 'nowMs' | 'dynamicKeys'>
 
 /** The partitions of every asset of a graph at one moment, and how they depend on each other. */
 export class GraphPartitions {
@@ -15,7 +15,7 @@ export class GraphPartitions {
   readonly #options: SetOptions
   readonly #sets = new Map<PartitionDefinition | undefined, PartitionSet>()
 
-  constructor(mappings: GraphMappings, moment: Moment) {
+  constructor(mappings: GraphMappings, moment: PartitionsAsOf) {
     this.#mappings = mappings
     this.#options = { ...moment, windows: mappings.windows }
   }
@@ -39,12 +39,12 @@ export class GraphPartitions {
   }
 
   /** Which partitions of its upstream a partition is made from; the empty text is the key of what has none. */
-  upstreamOf(assetKey: string, { upstream, mapping }: Link, key: string): Upstream {
+  upstreamOf(assetKey: string, { upstream, mapping }: Link, key: string): UpstreamRanges {
     return upstreamOf(mapping, { downstream: this.of(assetKey), upstream: this.of(upstream) }, key)
   }
 
   /** The same by position. */
-  upstreamAt(assetKey: string, { upstream, mapping }: Link, position: number): Upstream {
+  upstreamAt(assetKey: string, { upstream, mapping }: Link, position: number): UpstreamRanges {
     return upstreamAt(mapping, { downstream: this.of(assetKey), upstream: this.of(upstream) }, position)
   }
 

@@ -1,4 +1,5 @@
 import type { AssetDefinition, ProjectProblem } from '../../contract/definition.ts'
+import { assert } from '../../lib/assert.ts'
 
 /** Something that keeps a graph from being one: said as any problem of a project, with the assets on the way to it. */
 export interface GraphProblem extends ProjectProblem {
@@ -37,6 +38,13 @@ export class AssetGraph {
     for (const asset of assets.values()) this.#upstream.set(asset.asset_key, this.#edgesInto(asset, problems))
     this.order = this.#sortOut(problems)
     this.problems = problems
+  }
+
+  /** The definition of an asset that the graph has. */
+  definition(key: string): AssetDefinition {
+    const definition = this.assets.get(key)
+    assert(definition !== undefined, `the graph has the asset ${key}`)
+    return definition
   }
 
   /** What the asset is made from, as far as the graph has it; itself never. */

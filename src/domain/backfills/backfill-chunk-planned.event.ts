@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { count, fingerprint, id, partitionKey, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
 import { historyIndex } from '../../model/system-tables.ts'
-import { type RunState, runs } from '../runs/runs.table.ts'
+import { runStates, runs } from '../runs/runs.table.ts'
 import { backfillSubject } from '../subjects.ts'
+import { editKnown } from '../typed-rows.ts'
 import { backfillChunks } from './backfill-chunks.table.ts'
-import { type BackfillRow, backfills, isBackfillOver } from './backfills.table.ts'
+import { backfills, isBackfillOver } from './backfills.table.ts'
 import { moveChunk } from './chunk-state.ts'
 
 export const BackfillChunkPlanned = defineEvent({
@@ -31,7 +32,7 @@ export const BackfillChunkPlanned = defineEvent({
     if (isBackfillOver(known.state)) return ignored('backfill_over')
     if (chunk.chunk_index >= known.total_chunks) return ignored('no_such_chunk')
 
-    const backfill = rows.hot(backfills).edit(chunk.backfill_id) as BackfillRow
+    const backfill = editKnown(rows.hot(backfills), chunk.backfill_id)
     backfill.planned_chunks += 1
     if (event.event_id > backfill.row_version) backfill.row_version = event.event_id
     rows.hot(backfillChunks).insert({
@@ -48,7 +49,7 @@ export const BackfillChunkPlanned = defineEvent({
     // The run may have been requested, or may even be over, before its chunk is heard of.
     const run = rows.hot(runs).get(chunk.run_id)
     const sealed = run === undefined ? rows.cold(historyIndex).lookup('runs', chunk.run_id) : undefined
-    const state = run?.state ?? (sealed?.state as RunState | undefined)
+    const state = run?.state ?? runStates.find((state) => state === sealed?.state)
     const version = run?.row_version ?? sealed?.row_version
     if (state !== undefined && version !== undefined)
       moveChunk(rows, chunk.backfill_id, chunk.chunk_index, chunk.run_id, state, version)

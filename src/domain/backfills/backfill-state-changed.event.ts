@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { count, id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
 import { backfillSubject } from '../subjects.ts'
+import { editKnown } from '../typed-rows.ts'
 import { type BackfillRow, backfillStates, backfills, canMove, chunksOver, isBackfillOver } from './backfills.table.ts'
 
 export const BackfillStateChanged = defineEvent({
@@ -41,13 +42,13 @@ export const BackfillStateChanged = defineEvent({
     if (isBackfillOver(known.state)) return ignored('backfill_over')
     if (change.state_version > known.state_version + 1) return waitFor(backfillSubject(change.backfill_id))
     if (change.from_state !== known.state || !canMove(known.state, change.to_state)) return ignored('impossible_transition')
-    // Whoever decided this end had not seen all chunks, and decides again when they are over.
+    // The end was decided before all chunks were seen; it is decided again when they are over.
     if (isBackfillOver(change.to_state) && known.planned_chunks > (change.planned_chunks ?? known.planned_chunks))
       return ignored('chunk_not_seen')
     if (isBackfillOver(change.to_state) && !isSettled(known, change.planned_chunks ?? 0))
       return waitFor(backfillSubject(change.backfill_id))
 
-    const backfill = rows.hot(backfills).edit(change.backfill_id) as BackfillRow
+    const backfill = editKnown(rows.hot(backfills), change.backfill_id)
     backfill.state = change.to_state
     backfill.state_version = change.state_version
     backfill.state_changed_by = change.changed_by ?? null

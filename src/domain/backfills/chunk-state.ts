@@ -13,10 +13,16 @@ export const chunkStateOf: Record<RunState, ChunkState> = {
   CANCELLED: 'CANCELLED',
 }
 
-const counterOf = { SUCCEEDED: 'succeeded_chunks', FAILED: 'failed_chunks', CANCELLED: 'cancelled_chunks' } as const
+type ChunkCounter = 'succeeded_chunks' | 'failed_chunks' | 'cancelled_chunks'
+
+const counterOf: Partial<Record<ChunkState, ChunkCounter>> = {
+  SUCCEEDED: 'succeeded_chunks',
+  FAILED: 'failed_chunks',
+  CANCELLED: 'cancelled_chunks',
+}
 
 /** The run of a chunk changed: the chunk is what its run is, and its backfill counts it when it ends. */
-export function followRun(rows: Rows, run: Readonly<RunRow>, wake: (subject: string) => void): void {
+export function moveChunkOfRun(rows: Rows, run: Readonly<RunRow>, wake: (subject: string) => void): void {
   const source = run.trigger_source_ref as SourceRef
   if (source.type !== 'backfill') return
   moveChunk(rows, source.backfill_id, source.chunk_index, run.run_id, run.state, run.row_version)
@@ -39,9 +45,10 @@ export function moveChunk(
   const backfill = rows.hot(backfills).edit(backfillId)
   if (chunk === undefined || backfill === undefined) return
   chunk.state = state
-  if (state in counterOf) {
+  const counter = counterOf[state]
+  if (counter !== undefined) {
     if (version > chunk.row_version) chunk.row_version = version
-    backfill[counterOf[state as keyof typeof counterOf]] += 1
+    backfill[counter] += 1
     if (version > backfill.row_version) backfill.row_version = version
   }
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
-import { followRun } from '../backfills/chunk-state.ts'
+import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { liveRun, touchRun } from '../runs/run-progress.ts'
-import type { RunRow } from '../runs/runs.table.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { taskAttempts } from '../tasks/task-attempts.table.ts'
-import { isTaskOver, type TaskRow, taskRank, tasks } from '../tasks/tasks.table.ts'
+import { isTaskOver, taskRank, tasks } from '../tasks/tasks.table.ts'
+import { editKnown } from '../typed-rows.ts'
 import { dispatchOutbox } from './dispatch-outbox.table.ts'
 import { attemptId, dispatchId, queueSafeId } from './identity.ts'
 
@@ -37,7 +37,7 @@ export const DispatchRequested = defineEvent({
     // Dispatching before every edge is SUCCESS, or before the attempt before it ended, would run a task too early.
     if (attempt > task.attempt || task.state !== 'READY') return waitFor(taskSubject(run_id, task_key))
 
-    const dispatched = rows.hot(tasks).edit(run_id, task_key) as TaskRow
+    const dispatched = editKnown(rows.hot(tasks), run_id, task_key)
     dispatched.state = 'DISPATCHED'
     dispatched.attempt_id = dispatch.attempt_id
     dispatched.row_version = event.event_id
@@ -76,11 +76,11 @@ export const DispatchRequested = defineEvent({
       created_at: at,
       row_version: event.event_id,
     })
-    const run = touchRun(rows, run_id, event.event_id) as RunRow
+    const run = touchRun(rows, run_id, event.event_id)
     run.started_at = Math.min(run.started_at ?? at, at)
     if (run.state === 'PENDING') {
       run.state = 'RUNNING'
-      followRun(rows, run, wake)
+      moveChunkOfRun(rows, run, wake)
     }
     wake(taskSubject(run_id, task_key))
     return applied

@@ -2,10 +2,11 @@ import { Heap } from '../../lib/heap.ts'
 import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
-import type { AnyRow, Row } from '../../model/table.ts'
+import type { Row } from '../../model/table.ts'
 import { pools } from '../assets/pools.table.ts'
 import { becauseOf } from '../runs/event-context.ts'
 import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
+import { isRowOf } from '../typed-rows.ts'
 import { DispatchRequested } from './dispatch-requested.event.ts'
 import { attemptId } from './identity.ts'
 import { LOCAL_QUEUE, queueOf } from './queue.ts'
@@ -13,7 +14,7 @@ import { hasRoomElsewhere, hasRoomHere, type Limits } from './room.ts'
 
 type Ready = Readonly<TaskRow>
 
-/** Larger priorities first; then whoever has waited longest. The planner has added the priority of the run. */
+/** Larger priorities first; then the one that has waited longest. The planner has added the priority of the run. */
 function comesBefore(a: Ready, b: Ready): boolean {
   if (a.priority !== b.priority) return a.priority > b.priority
   const waited = (a.ready_at ?? 0) - (b.ready_at ?? 0)
@@ -34,6 +35,11 @@ interface Lane {
   readonly queue: Queue
   readonly pool: string | null
   readonly ready: Heap<Ready>
+}
+
+interface Next {
+  readonly lane: Lane
+  readonly task: Ready
 }
 
 /**
@@ -95,16 +101,16 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
     laneOf(task).ready.push(task)
   }
 
-  /** The lane whose first task is the most urgent of those that may start. */
-  function next(now: Limits): Lane | undefined {
-    let best: Lane | undefined
+  /** The most urgent task of those that may start, and the lane it is first in. */
+  function next(now: Limits): Next | undefined {
+    let best: Next | undefined
     for (const { name, lanes, inFlight: offered } of queues.values()) {
       if (!(name === LOCAL_QUEUE ? hasRoomHere(now, out) : hasRoomElsewhere(now, out, name, offered))) continue
       for (const lane of lanes.values()) {
         dropStale(lane)
-        const first = lane.ready.peek()
-        if (first === undefined || isFull(lane)) continue
-        if (best === undefined || comesBefore(first, best.ready.peek() as Ready)) best = lane
+        const task = lane.ready.peek()
+        if (task === undefined || isFull(lane)) continue
+        if (best === undefined || comesBefore(task, best.task)) best = { lane, task }
       }
     }
     return best
@@ -125,17 +131,18 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
     name: 'dispatch',
     doc: 'Hands ready tasks to workers, within the limits, the most urgent first.',
     watches: [tasks, pools],
-    observe: (table, row: AnyRow) => {
-      if (table === pools) limitPool(row as Row<typeof pools>)
-      else observe(row as TaskRow)
+    observe: (table, row) => {
+      if (isRowOf(pools, table, row)) limitPool(row)
+      if (isRowOf(tasks, table, row)) observe(row)
     },
     decide({ rows }): readonly NewEvent[] {
       const events: NewEvent[] = []
       if (queued.size === 0) return events
       const chosen: Lane[] = []
       const now = limits()
-      for (let lane = next(now); lane !== undefined; lane = next(now)) {
-        const task = lane.ready.pop() as Ready
+      for (let best = next(now); best !== undefined; best = next(now)) {
+        const { lane, task } = best
+        lane.ready.pop()
         queued.delete(task)
         chosen.push(lane)
         count(lane, 1)

@@ -5,6 +5,7 @@ import type { Rows } from '../../model/rows.ts'
 import type { Row } from '../../model/table.ts'
 import { becauseOf } from '../runs/event-context.ts'
 import { runs } from '../runs/runs.table.ts'
+import { isRowOf } from '../typed-rows.ts'
 import { dispatchOutbox } from './dispatch-outbox.table.ts'
 import { DispatchRepeated } from './dispatch-repeated.event.ts'
 import { LOCAL_QUEUE } from './queue.ts'
@@ -35,10 +36,10 @@ export function stuckDispatchController(stuckAfterMs: () => number): Controller 
     doc: 'Offers dispatches again that a queue lost.',
     watches: [dispatchOutbox],
     actsOnAbsence: true,
-    observe: (_, row) => {
-      const dispatch = row as Dispatch
-      if (isWithQueue(dispatch)) waitUntil(stuckAt(dispatch), dispatch)
-      else known.delete(dispatch)
+    observe: (table, row) => {
+      if (!isRowOf(dispatchOutbox, table, row)) return
+      if (isWithQueue(row)) waitUntil(stuckAt(row), row)
+      else known.delete(row)
     },
     decide({ rows, now }): readonly NewEvent[] {
       const events: NewEvent[] = []

@@ -3,6 +3,7 @@ import type { CarriedKeys } from '../../contract/partition-keys.ts'
 import { id } from '../../model/envelope.ts'
 import { applied, type FoldContext, type Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
+import { editKnown } from '../typed-rows.ts'
 import { dynamicPartitions } from './dynamic-partitions.table.ts'
 
 /** The keys a dynamic set has, sorted: their order does not depend on when each was added. */
@@ -22,18 +23,18 @@ export const keysChanged = z.object({
   changed_by: id,
 })
 
-/** Who said something about keys, and when. */
+/** Who changed keys, and when. */
 interface Said {
   readonly at: number
   readonly event_id: string
   readonly changed_by: string
 }
 
-export function changeKeys(context: FoldContext<z.infer<typeof keysChanged>>, present: boolean): Verdict {
+export function foldKeyChange(context: FoldContext<z.infer<typeof keysChanged>>, present: boolean): Verdict {
   const { event, at, payload, rows } = context
   const said = { at, event_id: event.event_id, changed_by: payload.changed_by }
   believe(rows, payload, present, said)
-  // Also when somebody spoke later about all of them: it counts as heard, or its repetition under a newer id would win.
+  // Also when a later fact about all of them was folded before: otherwise its repetition under a newer id would win.
   return applied
 }
 
@@ -43,7 +44,7 @@ export function changeCarriedKeys(rows: Rows, carried: CarriedKeys, said: Said):
   for (const set of carried.partition_keys_removed ?? []) believe(rows, set, false, said)
 }
 
-/** Whoever spoke last about a key is believed, in whatever order it is heard. */
+/** The last fact about a key counts, in whatever order the facts are folded. */
 function believe(
   rows: Rows,
   { set_name, keys }: { readonly set_name: string; readonly keys: readonly string[] },
@@ -55,7 +56,7 @@ function believe(
     if (known !== undefined && !isLater(at, event_id, known)) continue
     const row = { set_name, partition_key, present, changed_at: at, changed_by, row_version: event_id }
     if (known === undefined) rows.hot(dynamicPartitions).insert(row)
-    else Object.assign(rows.hot(dynamicPartitions).edit(set_name, partition_key) as object, row)
+    else Object.assign(editKnown(rows.hot(dynamicPartitions), set_name, partition_key), row)
   }
 }
 

@@ -2,7 +2,7 @@ import type { KeyList } from '../../partitions/key-list.ts'
 import type { RecordedGraph } from '../assets/definitions.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { taskKey } from '../assets/graph-partitions.ts'
-import { ancestry, CAUSES, type Cause, type StaleAsset, type Staleness } from './staleness.ts'
+import { ancestry, CAUSES, type Cause, causeNames, type StaleAsset, type Staleness, type UpstreamLink } from './staleness.ts'
 
 /** One reason why a partition is stale, and how it gets there. */
 export interface Explanation {
@@ -51,7 +51,7 @@ export function explain(assetKey: string, position: number, options: ExplainOpti
     const asset = staleness.asset(key)
     // Of an asset that is made from its own past, more are found on the way.
     for (const at of here.positions) goUp(asset, at, reached, staleness)
-    for (const cause of Object.keys(CAUSES) as Cause[]) {
+    for (const cause of causeNames) {
       // That it was never made is said where it is missing.
       if (cause === 'never_materialized' && key !== assetKey) continue
       const having = here.positions.filter((at) => staleness.causes(asset, at) & CAUSES[cause])
@@ -67,8 +67,8 @@ function reachedAt(asset: StaleAsset, position: number): Reached {
 
 /** Only what is stale above makes what is below it stale. */
 function goUp(asset: StaleAsset, position: number, reached: Map<string, Reached>, staleness: Staleness): void {
-  for (const [i, link] of asset.links.entries()) {
-    const upstream = asset.upstream[i] as StaleAsset
+  for (const link of asset.links) {
+    const upstream = link.above
     for (const { from, to } of link.needed(position).spans) {
       for (let at = from; at <= to; at++) {
         if (!staleness.isStale(upstream, at)) continue
@@ -95,7 +95,8 @@ function explained(
   options: ExplainOptions,
 ): Explanation[] {
   const { set } = asset
-  const [first] = positions as [number]
+  const [first] = positions
+  if (first === undefined) return []
   const path = pathFrom(asset.key, first, reached, options.staleness)
   const common = {
     cause,
@@ -110,14 +111,13 @@ function explained(
     return [{ ...common, upstream: null, since: asset.freshness?.staleSince(first, madeAt) ?? null, path }]
   }
   const blamed: Explanation[] = []
-  for (const [i, link] of asset.links.entries()) {
-    const upstream = asset.upstream[i] as StaleAsset
-    const { keys, count, since, having } = blame(asset, positions, i, cause, options)
+  for (const link of asset.links) {
+    const { keys, count, since, having } = blame(asset, positions, link, cause, options)
     if (having === 0) continue
     blamed.push({
       ...common,
       count: having,
-      upstream: { asset_key: upstream.key, partition_keys: keys, count },
+      upstream: { asset_key: link.upstream, partition_keys: keys, count },
       since,
       path: [taskKey(link.upstream, keys[0] ?? ''), ...path],
     })
@@ -126,9 +126,14 @@ function explained(
 }
 
 /** Which partitions of one upstream are missing, or newer than what was made from them. */
-function blame(asset: StaleAsset, positions: readonly number[], linkAt: number, cause: Cause, { partitions }: ExplainOptions) {
-  const link = asset.links[linkAt] as StaleAsset['links'][number]
-  const upstream = asset.upstream[linkAt] as StaleAsset
+function blame(
+  asset: StaleAsset,
+  positions: readonly number[],
+  link: UpstreamLink,
+  cause: Cause,
+  { partitions }: ExplainOptions,
+) {
+  const upstream = link.above
   const keys: string[] = []
   let count = 0
   let having = 0
@@ -163,7 +168,7 @@ function pathFrom(key: string, position: number, reached: ReadonlyMap<string, Re
     path.push(taskKey(asset, staleness.asset(asset).set.at(at)))
     const here: Reached | undefined = reached.get(asset)
     asset = here?.belowAsset[at]
-    at = ((here?.below[at] as number | undefined) ?? 0) - 1
+    at = (here?.below[at] ?? 0) - 1
   }
   return path
 }

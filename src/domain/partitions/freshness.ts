@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Cron, parseCron } from '../../cron/parse-cron.ts'
 import { nextTick, previousTick } from '../../cron/ticks.ts'
+import { itemAt } from '../../lib/item-at.ts'
 import { positionsIn } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 
@@ -10,7 +11,7 @@ const policy = z.discriminatedUnion('type', [
 ])
 
 /** Since when a partition is not fresh any more; undefined while it is. */
-export interface Freshness {
+export interface FreshnessRule {
   /** `madeAt` is 0 for what was never made. */
   staleSince(position: number, madeAt: number): number | undefined
 }
@@ -19,7 +20,7 @@ export interface Freshness {
  * How old is too old. Windows of time are made once, after they closed: they do not age, they can only be late, when they are
  * not there so long after their end, or by the next such time of day. Anything else must be made again and again.
  */
-export function freshnessOf(said: unknown, set: PartitionSet, nowMs: number): Freshness | undefined {
+export function freshnessOf(said: unknown, set: PartitionSet, nowMs: number): FreshnessRule | undefined {
   const { success, data } = policy.safeParse(said)
   if (!success) return undefined
   const deadline = data.type === 'within' ? (ms: number) => ms + data.within_ms : nextTime(data.by, data.timezone)
@@ -61,5 +62,5 @@ function windowEnds(set: PartitionSet): ((position: number) => number) | undefin
   if (axis !== undefined) return (position) => axis.at(position).endMs
   const place = set.dimensions.findIndex((dimension) => dimension.set.axis !== undefined)
   const inner = set.dimensions[place]?.set.axis
-  return inner && ((position) => inner.at(positionsIn(set, position)[place] as number).endMs)
+  return inner && ((position) => inner.at(itemAt(positionsIn(set, position), place)).endMs)
 }

@@ -1,5 +1,5 @@
 import { defineEvent } from '../../model/event.ts'
-import { changeKeys, keysChanged } from './dynamic-keys.ts'
+import { foldKeyChange, keysChanged } from './dynamic-keys.ts'
 
 export const PartitionKeysAdded = defineEvent({
   type: 'PartitionKeysAdded',
@@ -8,5 +8,5 @@ export const PartitionKeysAdded = defineEvent({
   payload: keysChanged,
   idempotencyKey: (added) => `partition_keys_added:${added.request_id}`,
   dedup: 'key',
-  fold: (context) => changeKeys(context, true),
+  fold: (context) => foldKeyChange(context, true),
 })

@@ -1,5 +1,5 @@
 import { defineEvent } from '../../model/event.ts'
-import { changeKeys, keysChanged } from './dynamic-keys.ts'
+import { foldKeyChange, keysChanged } from './dynamic-keys.ts'
 
 export const PartitionKeysRemoved = defineEvent({
   type: 'PartitionKeysRemoved',
@@ -8,5 +8,5 @@ export const PartitionKeysRemoved = defineEvent({
   payload: keysChanged,
   idempotencyKey: (removed) => `partition_keys_removed:${removed.request_id}`,
   dedup: 'key',
-  fold: (context) => changeKeys(context, false),
+  fold: (context) => foldKeyChange(context, false),
 })

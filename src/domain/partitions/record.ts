@@ -1,11 +1,11 @@
 import type { Rows } from '../../model/rows.ts'
 import { readKey } from '../../partitions/key.ts'
-import { type Outcome, taskAttempts } from '../tasks/task-attempts.table.ts'
+import { type TaskOutcome, taskAttempts } from '../tasks/task-attempts.table.ts'
 import type { TaskRow } from '../tasks/tasks.table.ts'
 import { partitionStatus } from './partition-status.table.ts'
 
-export interface Ended {
-  readonly outcome: Outcome
+export interface RecordedAttempt {
+  readonly outcome: TaskOutcome
   /** Which attempt of the task. */
   readonly attempt: number
   readonly materialization_id?: string | null | undefined
@@ -17,7 +17,7 @@ export interface Ended {
  * Notes an attempt at a partition, or at every one of a range, and its materialization if it succeeded. A failure leaves the
  * last success alone.
  */
-export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Ended, at: number, eventId: string): void {
+export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: RecordedAttempt, at: number, eventId: string): void {
   if (task.asset_key === null) return
   const succeeded = ended.outcome === 'SUCCEEDED'
   const noted = {
@@ -51,6 +51,6 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Ended,
 
 /** Workers say where they left what they made; what else they say of it is theirs. */
 function pathOf(output: unknown): string | null {
-  const { path } = (output ?? {}) as { path?: unknown }
+  const path = typeof output === 'object' && output !== null && 'path' in output ? output.path : undefined
   return typeof path === 'string' ? path : null
 }

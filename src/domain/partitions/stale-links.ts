@@ -1,3 +1,4 @@
+import { itemAt } from '../../lib/item-at.ts'
 import { partsOf } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { Span } from '../../partitions/spans.ts'
@@ -74,7 +75,7 @@ export function* positionsOf(
   base = 0,
 ): Iterable<Span> {
   const counts = partsOf(set).map(({ count }) => count)
-  const { list } = spans[depth] as { readonly list: readonly Span[] }
+  const { list } = itemAt(spans, depth)
   if (depth === counts.length - 1) {
     for (const { from, to } of list) yield { from: base + from, to: base + to }
     return

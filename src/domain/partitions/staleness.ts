@@ -1,12 +1,16 @@
 import type { AssetDefinition } from '../../contract/definition.ts'
+import { assert } from '../../lib/assert.ts'
 import { Heap } from '../../lib/heap.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { Span } from '../../partitions/spans.ts'
 import type { RecordedGraph } from '../assets/definitions.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
-import { type Freshness, freshnessOf } from './freshness.ts'
+import { type FreshnessRule, freshnessOf } from './freshness.ts'
 import { type StaleLink, staleLink } from './stale-links.ts'
 import type { StatusColumns } from './status-columns.ts'
+
+export const causeNames = ['never_materialized', 'code_changed', 'upstream_missing', 'upstream_changed', 'freshness'] as const
+export type Cause = (typeof causeNames)[number]
 
 /** Why a partition is not what it should be, in a number: several may hold. */
 export const CAUSES = {
@@ -15,8 +19,7 @@ export const CAUSES = {
   upstream_missing: 4,
   upstream_changed: 8,
   freshness: 16,
-} as const
-export type Cause = keyof typeof CAUSES
+} as const satisfies Record<Cause, number>
 
 export const displayStatuses = ['NEVER_MATERIALIZED', 'MATERIALIZED_BUT_LAST_ATTEMPT_FAILED', 'STALE', 'MATERIALIZED'] as const
 export type DisplayStatus = (typeof displayStatuses)[number]
@@ -37,6 +40,11 @@ export interface StalenessOptions {
   readonly nowMs: number
 }
 
+/** A dependency, and the asset that it leads to. */
+export interface UpstreamLink extends StaleLink {
+  readonly above: StaleAsset
+}
+
 /** An asset as staleness sees it. */
 export interface StaleAsset {
   readonly key: string
@@ -46,16 +54,21 @@ export interface StaleAsset {
   readonly columns: StatusColumns
   /** Its partitions at this moment; columns may follow more later. */
   readonly set: PartitionSet
-  readonly links: readonly StaleLink[]
-  /** What each link leads to. */
-  readonly upstream: readonly StaleAsset[]
-  readonly freshness: Freshness | undefined
-  /** Data that others make: whoever never told us of it may have made it all the same. */
+  readonly links: readonly UpstreamLink[]
+  readonly freshness: FreshnessRule | undefined
+  /** Data that is made elsewhere: it may exist although nobody ever reported it. */
   readonly isSource: boolean
   /** The number of the code it has now; -1 when it has no version. */
   readonly code: number
   /** 0 not known yet, 1 fresh, 2 stale: by itself or because of what it is made from. */
   readonly known: Uint8Array
+}
+
+/** The positions of an asset that have to be worked out. */
+interface Need {
+  readonly asset: StaleAsset
+  from: number
+  to: number
 }
 
 const UNKNOWN = 0
@@ -80,7 +93,13 @@ export class Staleness {
     const known = this.#assets.get(key)
     if (known !== undefined) return known
     this.prepare([key])
-    return this.#assets.get(key) as StaleAsset
+    return this.#prepared(key)
+  }
+
+  #prepared(key: string): StaleAsset {
+    const asset = this.#assets.get(key)
+    assert(asset !== undefined, `${key} is prepared before what is made from it`)
+    return asset
   }
 
   /** Makes assets ready to be asked about, quicker together than one by one. */
@@ -91,10 +110,10 @@ export class Staleness {
   /** After everything it is made from. */
   #prepare(key: string): void {
     const { graph, partitions, columns: columnsOf, nowMs } = this.#options
-    const definition = graph.graph.assets.get(key) as AssetDefinition
+    const definition = graph.graph.definition(key)
     const columns = columnsOf(key)
     const { set } = columns
-    const upstream: StaleAsset[] = []
+    const links: UpstreamLink[] = []
     const asset: StaleAsset = {
       key,
       // Prepared in the order of the graph, at least as far as one depends on the other.
@@ -102,15 +121,15 @@ export class Staleness {
       definition,
       columns,
       set,
-      links: partitions.links(key).map((link) => staleLink(key, link, partitions)),
-      upstream,
+      links,
       freshness: freshnessOf(definition.policies['freshness'], set, nowMs),
       isSource: definition.kind === 'source',
       code: columns.codeOf(definition.code_version ?? null),
       known: new Uint8Array(set.count),
     }
     this.#assets.set(key, asset)
-    for (const link of asset.links) upstream.push(this.#assets.get(link.upstream) as StaleAsset)
+    for (const link of partitions.links(key))
+      links.push({ ...staleLink(key, link, partitions), above: this.#prepared(link.upstream) })
   }
 
   /** The causes that lie with the partition itself and with what it is made from directly. */
@@ -123,8 +142,11 @@ export class Staleness {
     if (isMade && !isSource && code >= 0 && madeWith >= 0 && madeWith !== code) causes |= CAUSES.code_changed
     if (freshness?.staleSince(position, isMade ? columns.madeAt(position) : 0) !== undefined) causes |= CAUSES.freshness
     const inputsAt = isMade ? columns.inputsAt(position) : Number.POSITIVE_INFINITY
-    for (let i = 0; i < asset.links.length; i++) {
-      causes |= causesOf(asset.links[i] as StaleLink, asset.upstream[i] as StaleAsset, position, inputsAt)
+    const { links } = asset
+    // By index: an iterator for each of a million partitions would be felt.
+    for (let i = 0; i < links.length; i++) {
+      const link = links[i]
+      if (link !== undefined) causes |= causesOf(link, link.above, position, inputsAt)
     }
     return causes
   }
@@ -159,9 +181,14 @@ export class Staleness {
       byCauses[this.causes(asset, position)]!++
       if (columns.isMade(position) && !columns.isFailed(position)) stale++
     }
-    const causes = Object.fromEntries(
-      Object.entries(CAUSES).map(([cause, bit]) => [cause, byCauses.reduce((sum, n, mask) => sum + (mask & bit ? n : 0), 0)]),
-    ) as Record<Cause, number>
+    const having = (bit: number): number => byCauses.reduce((sum, n, mask) => sum + (mask & bit ? n : 0), 0)
+    const causes = {
+      never_materialized: having(CAUSES.never_materialized),
+      code_changed: having(CAUSES.code_changed),
+      upstream_missing: having(CAUSES.upstream_missing),
+      upstream_changed: having(CAUSES.upstream_changed),
+      freshness: having(CAUSES.freshness),
+    }
     const never = asset.isSource ? columns.span(0, count - 1).missing : causes.never_materialized
     const failed = columns.failures(count)
     return {
@@ -172,7 +199,7 @@ export class Staleness {
         MATERIALIZED: count - never - failed - stale,
       },
       causes,
-      staleByUpstream: byCauses[0] as number,
+      staleByUpstream: byCauses[0] ?? 0,
     }
   }
 
@@ -181,35 +208,39 @@ export class Staleness {
    * first, so that each is asked once for all that anything below it needs, and then down again: nothing recurs.
    */
   workOut(asset: StaleAsset, span: Span): void {
-    const needs = new Map<StaleAsset, Span>()
-    const open = new Heap<StaleAsset>((a, b) => a.order > b.order)
-    const order: StaleAsset[] = []
+    const needs = new Map<StaleAsset, Need>()
+    const open = new Heap<Need>((a, b) => a.asset.order > b.asset.order)
+    const order: Need[] = []
     const need = (of: StaleAsset, { from, to }: Span): void => {
       if (!of.known.subarray(from, to + 1).includes(UNKNOWN)) return
       const known = needs.get(of)
-      if (known === undefined) open.push(of)
-      needs.set(of, known === undefined ? { from, to } : { from: Math.min(known.from, from), to: Math.max(known.to, to) })
+      if (known !== undefined) {
+        known.from = Math.min(known.from, from)
+        known.to = Math.max(known.to, to)
+        return
+      }
+      const fresh = { asset: of, from, to }
+      needs.set(of, fresh)
+      open.push(fresh)
     }
     need(asset, span)
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       order.push(next)
-      const { links, upstream } = next
+      const { links } = next.asset
       // Its own past first: that too has to be made from something.
-      for (const [i, link] of links.entries()) if (upstream[i] === next) need(next, link.hull(needs.get(next) as Span))
-      for (const [i, link] of links.entries()) {
-        if (upstream[i] !== next) need(upstream[i] as StaleAsset, link.hull(needs.get(next) as Span))
-      }
+      for (const link of links) if (link.above === next.asset) need(link.above, link.hull(next))
+      for (const link of links) if (link.above !== next.asset) need(link.above, link.hull(next))
     }
-    for (const each of order.reverse()) this.#fill(each, needs.get(each) as Span)
+    for (const each of order.reverse()) this.#fill(each.asset, each)
   }
 
   #fill(asset: StaleAsset, span: Span): void {
-    const { columns, known, links, upstream, freshness } = asset
+    const { columns, known, links, freshness } = asset
     if (freshness === undefined && links.every(({ isSame }) => isSame)) {
       // So it is for most assets, and then what `causes` says is worked out column by column.
       known.fill(FRESH, span.from, span.to + 1)
       if (!asset.isSource) columns.markOther(asset.code, span, known, STALE)
-      for (const above of upstream) {
+      for (const { above } of links) {
         columns.markOlder(above.columns, span, known, STALE)
         for (const position of staleOf(above.known, span)) known[position] = STALE
       }
@@ -219,7 +250,8 @@ export class Staleness {
       if (known[position] !== UNKNOWN) continue
       let isStale = this.causes(asset, position) !== 0
       for (let i = 0; i < links.length && !isStale; i++) {
-        isStale = this.#isAnyStale(links[i] as StaleLink, (upstream[i] as StaleAsset).known, position)
+        const link = links[i]
+        isStale = link !== undefined && this.#isAnyStale(link, link.above.known, position)
       }
       known[position] = isStale ? STALE : FRESH
     }

@@ -10,7 +10,7 @@ export interface SpanFacts {
   readonly missing: number
 }
 
-/** Which moments matter to whoever asks. For the rest it is enough to know that a partition was made. */
+/** Which moments the question needs. For the rest it is enough to know that a partition was made. */
 export interface Times {
   /** When each was made. */
   readonly made: boolean
@@ -100,7 +100,7 @@ export class StatusColumns {
   made(position: number, madeAt: number, inputsAt: number, code: number): void {
     if (this.#isUndated(position)) this.wantsMade = true
     this.#madeAt ??= new Float64Array(this.#room)
-    const known = this.#madeAt[position] as number
+    const known = this.#madeAt[position] ?? 0
     if (madeAt < known) return
     if (this.times.inputs) this.#inputsAt ??= new Float64Array(this.#room)
     if (madeAt === known) {
@@ -120,9 +120,14 @@ export class StatusColumns {
    * that matter where it is told to, and says whether all of them have one. False when nothing was taken over: some do not, or something
    * was known of one already.
    */
-  madeAlike(from: number, count: number, code: number, read: (what: keyof Times, into: Float64Array) => boolean): boolean {
+  madeWithSameCode(
+    from: number,
+    count: number,
+    code: number,
+    read: (what: keyof Times, into: Float64Array) => boolean,
+  ): boolean {
     const to = from + count
-    if (!this.isUntold(from, count)) return false
+    if (!this.isUnknown(from, count)) return false
     if (this.times.made) this.#madeAt ??= new Float64Array(this.#room)
     if (this.times.inputs) this.#inputsAt ??= new Float64Array(this.#room)
     const madeAt = this.times.made ? this.#madeAt?.subarray(from, to) : undefined
@@ -138,13 +143,13 @@ export class StatusColumns {
     return true
   }
 
-  /** Whether nothing was told yet of so many neighbours. */
-  isUntold(from: number, count: number): boolean {
+  /** True if nothing is known yet of so many neighbours. */
+  isUnknown(from: number, count: number): boolean {
     const to = from + count
     return [this.#code, this.#attemptAt, this.#wipedAt].every((column) => column === undefined || isAll(column, 0, from, to))
   }
 
-  /** Whether it was made, and not said when. */
+  /** True if it was made, and nobody said when. */
   #isUndated(position: number): boolean {
     return this.#code[position] !== NOT_MADE && !this.#madeAt?.[position]
   }
@@ -160,7 +165,7 @@ export class StatusColumns {
     if (this.#isUndated(position)) this.wantsMade = true
     this.#attemptAt ??= new Float64Array(this.#room)
     this.#failed ??= new Uint8Array(this.#room)
-    if (at < (this.#attemptAt[position] as number)) return
+    if (at < (this.#attemptAt[position] ?? 0)) return
     const changes = at !== this.#attemptAt[position] || Number(failed) !== this.#failed[position]
     this.#attemptAt[position] = at
     this.#failed[position] = Number(failed)
@@ -170,37 +175,35 @@ export class StatusColumns {
   wiped(position: number, at: number): void {
     if (this.#isUndated(position)) this.wantsMade = true
     this.#wipedAt ??= new Float64Array(this.#room)
-    if (at <= (this.#wipedAt[position] as number)) return
+    if (at <= (this.#wipedAt[position] ?? 0)) return
     this.#wipedAt[position] = at
     this.#blockMissing[(position / BLOCK) | 0] = -1
     this.version++
   }
 
-  /** Whether there is a materialization that counts. */
+  /** True if there is a materialization that counts. */
   isMade(position: number): boolean {
     if (this.#code[position] === NOT_MADE) return false
     return (
-      this.#wipedAt === undefined ||
-      this.#wipedAt[position] === 0 ||
-      this.madeAt(position) > (this.#wipedAt[position] as number)
+      this.#wipedAt === undefined || this.#wipedAt[position] === 0 || this.madeAt(position) > (this.#wipedAt[position] ?? 0)
     )
   }
 
   /** 0 for what was not made, or where it does not matter when. */
   madeAt(position: number): number {
-    return this.#madeAt === undefined ? 0 : (this.#madeAt[position] as number)
+    return this.#madeAt?.[position] ?? 0
   }
 
   inputsAt(position: number): number {
-    return this.#inputsAt === undefined ? 0 : (this.#inputsAt[position] as number)
+    return this.#inputsAt?.[position] ?? 0
   }
 
   /** Negative for none. */
   code(position: number): number {
-    return (this.#code[position] as number) - CODES_FROM
+    return (this.#code[position] ?? NOT_MADE) - CODES_FROM
   }
 
-  /** Whether somebody tried again after the last materialization, and failed. */
+  /** True if an attempt after the last materialization failed. */
   isFailed(position: number): boolean {
     if (this.#failed === undefined || this.#failed[position] !== 1) return false
     return (this.#attemptAt?.[position] ?? 0) > this.madeAt(position)
@@ -215,8 +218,8 @@ export class StatusColumns {
       if (at % BLOCK === 0 && at + BLOCK <= to + 1) {
         const block = at / BLOCK
         if (this.#blockMissing[block] === -1) this.#count(block)
-        madeAt = Math.max(madeAt, this.#blockMadeAt[block] as number)
-        missing += this.#blockMissing[block] as number
+        madeAt = Math.max(madeAt, this.#blockMadeAt[block] ?? 0)
+        missing += this.#blockMissing[block] ?? 0
         at += BLOCK
         continue
       }
@@ -239,7 +242,7 @@ export class StatusColumns {
     this.#blockMissing[block] = missing
   }
 
-  /** How many of the first so many are made, but somebody tried again and failed. */
+  /** How many of the first so many are made, and failed when they were tried again. */
   failures(count: number): number {
     let failures = 0
     for (let at = 0; this.#failed !== undefined && at < count; at++) if (this.isMade(at) && this.isFailed(at)) failures++
@@ -262,7 +265,7 @@ export class StatusColumns {
     const [theirs, own] = [above.#madeAt, this.#inputsAt]
     if (theirs === undefined || own === undefined) return
     for (let at = from; at <= to; at++) {
-      if ((theirs[at] as number) > (own[at] as number) && this.isMade(at) && above.isMade(at)) marks[at] = mark
+      if ((theirs[at] ?? 0) > (own[at] ?? 0) && this.isMade(at) && above.isMade(at)) marks[at] = mark
     }
   }
 }

@@ -3,17 +3,17 @@ import type { AssetGraph } from '../assets/graph.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { parseSelection, plainKey } from '../selection/parser.ts'
 import { select } from '../selection/selection.ts'
-import { askedPartitions } from './asked-partitions.ts'
-import { addAll, sharePartitions } from './chosen-partitions.ts'
+import { parsePartitions } from './parse-partitions.ts'
+import { addAll, partitionsOfRun } from './partitions-of-run.ts'
 
-/** What a run shall make: each asset with its partitions, null for the asset as a whole. */
-export interface Chosen {
+/** What a run shall make: each asset with its partitions. The empty text stands for an asset as a whole. */
+export interface ChosenWork {
   /** Every chosen asset after those it is made from. */
   readonly order: readonly string[]
-  readonly partitions: ReadonlyMap<string, ReadonlySet<string | null>>
+  readonly partitions: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-export interface WorkAskedFor {
+export interface WorkSelection {
   /** Asset keys, `asset[partition]`, or selection expressions: all that any of them means. */
   readonly asset_selection: readonly string[]
   readonly partition_selection: readonly string[] | null
@@ -22,7 +22,11 @@ export interface WorkAskedFor {
 /** One partition of one asset, as tasks are named: how a rerun asks for exactly what failed. */
 const assetAndPartition = /^([^[\]]+)\[(.+)\]$/s
 
-export function chooseWork(asked: WorkAskedFor, graph: AssetGraph, partitions: GraphPartitions): Chosen | { error: string } {
+export function chooseWork(
+  asked: WorkSelection,
+  graph: AssetGraph,
+  partitions: GraphPartitions,
+): ChosenWork | { error: string } {
   const whole = new Set<string>()
   const single = new Map<string, Set<string>>()
   for (const entry of asked.asset_selection) {
@@ -31,7 +35,7 @@ export function chooseWork(asked: WorkAskedFor, graph: AssetGraph, partitions: G
       if (partition === undefined) whole.add(key)
       else if (partitions.of(key).definition === undefined)
         return { error: `${key} has no partitions. Ask for ${key} without a partition.` }
-      else single.set(key, addAll(single.get(key) ?? new Set<string>(), askedPartitions(partitions.of(key), partition)))
+      else single.set(key, addAll(single.get(key) ?? new Set<string>(), parsePartitions(partitions.of(key), partition)))
       continue
     }
     if (partition !== undefined || plainKey(entry) !== undefined) return { error: unknownAsset(key, graph) }
@@ -40,12 +44,12 @@ export function chooseWork(asked: WorkAskedFor, graph: AssetGraph, partitions: G
   const order = graph.order.filter((key) => (whole.has(key) || single.has(key)) && graph.canBeMade(key))
   if (order.length === 0) return { error: nothingToMake(asked, graph, whole) }
 
-  const shared = sharePartitions(
+  const shared = partitionsOfRun(
     order.filter((key) => whole.has(key)),
     asked.partition_selection,
     partitions,
   )
-  const chosen = new Map<string, ReadonlySet<string | null>>()
+  const chosen = new Map<string, ReadonlySet<string>>()
   for (const key of order) {
     const named = single.get(key)
     const given = shared.get(key)
@@ -60,7 +64,7 @@ function unknownAsset(key: string, graph: AssetGraph): string {
   return `there is no asset ${key}. ${suggestion}`
 }
 
-function nothingToMake({ asset_selection }: WorkAskedFor, graph: AssetGraph, selected: ReadonlySet<string>): string {
+function nothingToMake({ asset_selection }: WorkSelection, graph: AssetGraph, selected: ReadonlySet<string>): string {
   const [source] = selected
   if (source !== undefined) {
     const only = selected.size === 1 ? `${source} is a source, which is` : `${list([...selected])} are sources, which are`

@@ -2,8 +2,8 @@ import { base32 } from '../../lib/base32.ts'
 import { Sha256 } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { EventDefinition } from '../../model/event.ts'
+import { Parts } from '../event-parts.ts'
 import type { PlanCreated } from '../tasks/plan-created.event.ts'
-import { Parts } from './parts.ts'
 
 export type PlanPart = typeof PlanCreated extends EventDefinition<infer _, infer I> ? I : never
 export type PlannedTask = PlanPart['tasks'][number]

@@ -6,11 +6,11 @@ import type { KeyRange } from '../../partitions/key-range.ts'
 import { takesSame } from '../../partitions/mappings/takes-many.ts'
 import type { AssetGraph } from '../assets/graph.ts'
 import { type GraphPartitions, taskKey } from '../assets/graph-partitions.ts'
-import { type Chosen, chooseWork, type WorkAskedFor } from './plan-choice.ts'
+import { type ChosenWork, chooseWork, type WorkSelection } from './plan-choice.ts'
 import { type PlannedTask, type PlanPart, planParts } from './plan-parts.ts'
 import { MOST_PER_TASK, type TaskRange, taskRanges } from './task-ranges.ts'
 
-export interface RunToPlan extends WorkAskedFor {
+export interface RunToPlan extends WorkSelection {
   readonly run_id: string
   readonly priority: number
 }
@@ -51,7 +51,7 @@ export function planRun({ run, graph, graphVersion, partitions }: PlanRequest): 
 }
 
 interface Work {
-  readonly chosen: Chosen
+  readonly chosen: ChosenWork
   readonly partitions: GraphPartitions
   /** Of assets that are made in ranges. */
   readonly ranges: ReadonlyMap<string, Ranges>
@@ -63,13 +63,13 @@ interface Ranges {
   readonly taskOf: ReadonlyMap<string, string>
 }
 
-function rangesOf(chosen: Chosen, graph: AssetGraph, partitions: GraphPartitions): ReadonlyMap<string, Ranges> {
+function rangesOf(chosen: ChosenWork, graph: AssetGraph, partitions: GraphPartitions): ReadonlyMap<string, Ranges> {
   const ranges = new Map<string, Ranges>()
   for (const key of chosen.order) {
-    const { ranges: said } = graph.assets.get(key) as AssetDefinition
+    const { ranges: said } = graph.definition(key)
     const set = partitions.of(key)
     if (!said || set.definition === undefined) continue
-    const list = taskRanges(set, chosen.partitions.get(key) as ReadonlySet<string>, said.at_most ?? MOST_PER_TASK)
+    const list = taskRanges(set, chosen.partitions.get(key) ?? [], said.at_most ?? MOST_PER_TASK)
     const taskOf = new Map(list.flatMap((range) => range.keys.map((each) => [each, taskKey(key, range.key)] as const)))
     ranges.set(key, { list, taskOf })
   }
@@ -77,14 +77,14 @@ function rangesOf(chosen: Chosen, graph: AssetGraph, partitions: GraphPartitions
 }
 
 function tasksOf(key: string, run: RunToPlan, graph: AssetGraph, work: Work): PlannedTask[] {
-  const settings = settingsOf(graph.assets.get(key) as AssetDefinition, run)
+  const settings = settingsOf(graph.definition(key), run)
   const ranges = work.ranges.get(key)
   if (ranges !== undefined) return ranges.list.map((range) => rangeTask(key, range, work, settings))
   const several = work.partitions.of(key).dimensions.length > 0
   return [...(work.chosen.partitions.get(key) ?? [])].map((partition) => ({
     task_key: taskKey(key, partition),
     asset_key: key,
-    ...(partition !== null && { partition_key: partition, ...(several && { partition_values: { ...readKey(partition) } }) }),
+    ...(partition !== '' && { partition_key: partition, ...(several && { partition_values: { ...readKey(partition) } }) }),
     depends_on: [...waitsFor(key, [partition], work)],
     ...settings,
   }))
@@ -107,31 +107,31 @@ function rangeTask(key: string, range: TaskRange, work: Work, settings: Omit<Pla
 }
 
 /** What a task waits for: those partitions it is made from that the same run makes. */
-function waitsFor(key: string, made: readonly (string | null)[], { chosen, partitions, ranges }: Work): Set<string> {
+function waitsFor(key: string, made: readonly string[], { chosen, partitions, ranges }: Work): Set<string> {
   const tasks = new Set<string>()
   for (const link of partitions.links(key)) {
     const above = chosen.partitions.get(link.upstream)
     const taskOf = ranges.get(link.upstream)?.taskOf
     for (const partition of takesSame(link.mapping) ? made.slice(0, 1) : made) {
-      const needed = partitions.neededBy(key, link, partition ?? '')
+      const needed = partitions.neededBy(key, link, partition)
       if (above === undefined) continue
-      for (const each of among(above, needed)) tasks.add(taskOf?.get(each as string) ?? taskKey(link.upstream, each))
+      for (const each of among(above, needed)) tasks.add(taskOf?.get(each) ?? taskKey(link.upstream, each))
     }
   }
   return tasks
 }
 
 /** The partitions that are made and in the ranges, by going through whichever are fewer. */
-function* among(made: ReadonlySet<string | null>, ranges: readonly KeyRange[]): Iterable<string | null> {
-  if (made.has(null)) {
-    yield null
+function* among(made: ReadonlySet<string>, ranges: readonly KeyRange[]): Iterable<string> {
+  if (made.has('')) {
+    yield ''
     return
   }
   const count = ranges.reduce((sum, range) => sum + range.count, 0)
   if (count <= made.size) {
     for (const range of ranges) for (const key of keysOf(range)) if (made.has(key)) yield key
   } else {
-    for (const key of made) if (ranges.some((range) => range.has(key as string))) yield key
+    for (const key of made) if (ranges.some((range) => range.has(key))) yield key
   }
 }
 

@@ -3,7 +3,7 @@ import { taskKey } from '../assets/graph-partitions.ts'
 import { parseSelection } from '../selection/parser.ts'
 import { select } from '../selection/selection.ts'
 import type { TaskRow } from '../tasks/tasks.table.ts'
-import type { WorkAskedFor } from './plan-choice.ts'
+import type { WorkSelection } from './plan-choice.ts'
 
 export interface AssetPartition {
   readonly asset_key: string
@@ -32,7 +32,7 @@ export function rerunSelection(tasks: Iterable<OldTask>, rerun: RerunMode): Asse
 }
 
 /** The same as a run asks for it. Exactly these pairs, and not every asset with every partition. */
-export function workFor(pairs: readonly AssetPartition[]): WorkAskedFor {
+export function workFor(pairs: readonly AssetPartition[]): WorkSelection {
   return {
     asset_selection: pairs.map(({ asset_key, partition_key }) => taskKey(asset_key, partition_key)).sort(),
     partition_selection: null,

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { partitionDefinition } from '../../partitions/definition.ts'
 import { partitionSet } from '../../partitions/partition-set.ts'
-import { askedPartitions } from './asked-partitions.ts'
-import { addAll } from './chosen-partitions.ts'
+import { parsePartitions } from './parse-partitions.ts'
+import { addAll } from './partitions-of-run.ts'
 import { MOST_PER_TASK, taskRanges } from './task-ranges.ts'
 
 const day = { type: 'daily', start: '2025-01-01', timezone: 'UTC' }
@@ -35,7 +35,7 @@ describe('partitions that one task makes', () => {
   })
 
   test('of several dimensions follow each other in time and are the same in the others', () => {
-    const asked = addAll(new Set(), askedPartitions(cube, 'day=2025-01-01..2025-01-03,region=eu'))
+    const asked = addAll(new Set(), parsePartitions(cube, 'day=2025-01-01..2025-01-03,region=eu'))
     expect(taskRanges(cube, asked, MOST_PER_TASK).map(({ key, values }) => [key, values])).toEqual([
       ['day=2025-01-01..2025-01-03,region=eu,zone=eu', { region: 'eu', zone: 'eu' }],
       ['day=2025-01-01..2025-01-03,region=eu,zone=us', { region: 'eu', zone: 'us' }],
@@ -52,7 +52,7 @@ describe('partitions that one task makes', () => {
         expect(ranges.flatMap((range) => range.keys).sort()).toEqual(keys.sort())
         for (const range of ranges) {
           expect(range.keys.length).toBeLessThanOrEqual(atMost)
-          expect([...addAll(new Set(), askedPartitions(set, range.key))]).toEqual(range.keys)
+          expect([...addAll(new Set(), parsePartitions(set, range.key))]).toEqual(range.keys)
         }
       }),
     )

@@ -46,8 +46,9 @@ export function taskRanges(set: PartitionSet, chosen: Iterable<string>, atMost: 
 }
 
 function named(keys: readonly string[], dimension: string | undefined): TaskRange {
-  const key = rangeKey(keys[0] as string, keys.at(-1) as string, dimension !== undefined)
+  const [first = '', last = first] = [keys[0], keys.at(-1)]
+  const key = rangeKey(first, last, dimension !== undefined)
   if (dimension === undefined) return { key, keys, values: null }
-  const { [dimension]: _, ...values } = readKey(keys[0] as string)
+  const { [dimension]: _, ...values } = readKey(first)
   return { key, keys, values }
 }

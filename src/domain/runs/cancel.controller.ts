@@ -6,6 +6,7 @@ import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
 import { LOCAL_QUEUE } from '../dispatch/queue.ts'
 import { type AttemptRow, givenUp } from '../tasks/given-up.ts'
 import { taskAttempts } from '../tasks/task-attempts.table.ts'
+import { isRowOf } from '../typed-rows.ts'
 import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
 /** A worker that stops at the last moment still has to say so. */
@@ -22,8 +23,8 @@ export function cancelController(graceMs: () => number): Controller {
     doc: 'Ends what other workers do for a cancelled run when they do not end it themselves.',
     watches: [runs],
     actsOnAbsence: true,
-    observe: (_, row) => {
-      const run = row as RunRow
+    observe: (table, run) => {
+      if (!isRowOf(runs, table, run)) return
       if (run.cancel_requested_at === null || isRunOver(run.state)) due.delete(run)
       else if (!due.has(run)) due.set(run, run.cancel_requested_at + graceMs() + REPORT_MS)
     },

@@ -2,7 +2,7 @@ import type { EventContext } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { runs } from './runs.table.ts'
 
-/** What a fact about a run says of where it belongs. Whoever reports it may be in a trace of its own; the run's counts otherwise. */
+/** What a fact about a run says of where it belongs. Its reporter may be in a trace of its own; otherwise the trace of the run counts. */
 export function aboutRun(rows: Rows, runId: string, told?: string): EventContext {
   const traceparent = told ?? rows.hot(runs).get(runId)?.traceparent
   return traceparent == null ? { correlation_id: runId } : { correlation_id: runId, traceparent }

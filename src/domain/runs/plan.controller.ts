@@ -8,6 +8,7 @@ import { GraphPartitions } from '../assets/graph-partitions.ts'
 import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
 import { planRun } from '../planning/plan.ts'
 import { PlanCreated } from '../tasks/plan-created.event.ts'
+import { isRowOf } from '../typed-rows.ts'
 import { becauseOf } from './event-context.ts'
 import { type RunRow, runs } from './runs.table.ts'
 
@@ -25,7 +26,7 @@ export function planController(): Controller {
     watches: [runs, assetDefinitions],
     observe: (table, row) => {
       if (table === assetDefinitions) graph = undefined
-      else if (isUnplanned(row as RunRow)) unplanned.add(row as RunRow)
+      if (isRowOf(runs, table, row) && isUnplanned(row)) unplanned.add(row)
     },
     decide({ rows, now }): readonly NewEvent[] {
       const events: NewEvent[] = []

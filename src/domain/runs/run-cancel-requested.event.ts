@@ -3,10 +3,10 @@ import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { depSatisfaction } from '../tasks/dep-satisfaction.table.ts'
-import { isTaskOver, type TaskRow, tasks } from '../tasks/tasks.table.ts'
+import { isTaskOver, tasks } from '../tasks/tasks.table.ts'
 import { clearTaskTimers } from '../timers/timers.table.ts'
+import { editKnown } from '../typed-rows.ts'
 import { countTaskEnd, liveRun, settleRun, touchRun } from './run-progress.ts'
-import type { RunRow } from './runs.table.ts'
 
 export const RunCancelRequested = defineEvent({
   type: 'RunCancelRequested',
@@ -29,13 +29,13 @@ export const RunCancelRequested = defineEvent({
     if (known === 'over') return ignored('run_over')
     if (known.cancel_requested_at !== null) return duplicate
 
-    const run = touchRun(rows, cancel.run_id, event.event_id) as RunRow
+    const run = touchRun(rows, cancel.run_id, event.event_id)
     run.cancel_requested_at = at
     run.cancel_requested_by = cancel.requested_by
     for (const { task_key, state } of [...rows.hot(tasks).under(run.run_id)]) {
       // A worker has it: it is asked to stop and its own report ends it.
       if (isTaskOver(state) || state === 'DISPATCHED' || state === 'RUNNING') continue
-      const task = rows.hot(tasks).edit(run.run_id, task_key) as TaskRow
+      const task = editKnown(rows.hot(tasks), run.run_id, task_key)
       if (state === 'BLOCKED' || state === 'PLANNED') task.ready_at = null
       task.state = 'CANCELLED'
       task.finished_at = at

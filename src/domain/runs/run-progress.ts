@@ -1,27 +1,32 @@
+import { assert } from '../../lib/assert.ts'
 import type { Rows } from '../../model/rows.ts'
-import { followRun } from '../backfills/chunk-state.ts'
+import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { runSubject } from '../subjects.ts'
 import { type TaskState, tasks } from '../tasks/tasks.table.ts'
 import { timers } from '../timers/timers.table.ts'
+import { editKnown } from '../typed-rows.ts'
 import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
-const counterOf = {
+type TaskCounter = 'tasks_succeeded' | 'tasks_failed' | 'tasks_skipped' | 'tasks_cancelled'
+
+const counterOf: Partial<Record<TaskState, TaskCounter>> = {
   SUCCEEDED: 'tasks_succeeded',
   FAILED: 'tasks_failed',
   SKIPPED: 'tasks_skipped',
   CANCELLED: 'tasks_cancelled',
-} as const
-type EndState = keyof typeof counterOf
+}
 
-/** The run for changing, with its version moved to the latest event that had a part in it. */
-export function touchRun(rows: Rows, runId: string, eventId: string): RunRow | undefined {
-  const run = rows.hot(runs).edit(runId)
-  if (run !== undefined && eventId > run.row_version) run.row_version = eventId
+/** A run that is known, for changing, with its version moved to the latest event that had a part in it. */
+export function touchRun(rows: Rows, runId: string, eventId: string): RunRow {
+  const run = editKnown(rows.hot(runs), runId)
+  if (eventId > run.row_version) run.row_version = eventId
   return run
 }
 
 export function countTaskEnd(run: RunRow, state: TaskState): void {
-  run[counterOf[state as EndState]] += 1
+  const counter = counterOf[state]
+  assert(counter !== undefined, `${state} is no end of a task`)
+  run[counter] += 1
 }
 
 const tasksOver = (run: RunRow): number => run.tasks_succeeded + run.tasks_failed + run.tasks_skipped + run.tasks_cancelled
@@ -40,7 +45,7 @@ export function settleRun(rows: Rows, run: RunRow, at: number, wake: (subject: s
     for (const timer of [...rows.hot(timers).under(runSubject(run.run_id))]) rows.hot(timers).remove(timer.subject, timer.slot)
     wake(runSubject(run.run_id))
   }
-  followRun(rows, run, wake)
+  moveChunkOfRun(rows, run, wake)
 }
 
 function endState(run: RunRow): RunRow['state'] {

@@ -3,7 +3,7 @@ import { sha256 } from '../../lib/hash.ts'
 import { fingerprint, id, runKey, textMap } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
 import { backfillChunks } from '../backfills/backfill-chunks.table.ts'
-import { followRun } from '../backfills/chunk-state.ts'
+import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { scheduleTicks } from '../schedules/schedule-ticks.table.ts'
 import { sensorEvals } from '../sensors/sensor-evals.table.ts'
 import { evalSubject, runSubject } from '../subjects.ts'
@@ -128,7 +128,7 @@ export const RunRequested = defineEvent({
       rows.cold(scheduleTicks).merge({ tick_id: source.tick_id, run_id: request.run_id, row_version: event.event_id })
     } else if (source.type === 'backfill') {
       const chunk = rows.hot(backfillChunks).get(source.backfill_id, source.chunk_index)
-      if (chunk !== undefined) followRun(rows, run, wake)
+      if (chunk !== undefined) moveChunkOfRun(rows, run, wake)
     }
     wake(runSubject(request.run_id))
     return applied

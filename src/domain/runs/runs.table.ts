@@ -1,7 +1,7 @@
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 
-const runStates = ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
+export const runStates = ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
 export type RunState = (typeof runStates)[number]
 
 export const isRunOver = (state: RunState): boolean => state === 'SUCCEEDED' || state === 'FAILED' || state === 'CANCELLED'

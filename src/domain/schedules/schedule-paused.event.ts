@@ -1,11 +1,11 @@
 import { defineEvent } from '../../model/event.ts'
-import { switchPayload, switchSchedule } from './state.ts'
+import { scheduleSwitch, switchSchedule } from './state.ts'
 
 export const SchedulePaused = defineEvent({
   type: 'SchedulePaused',
   version: 1,
   doc: 'A schedule was paused.',
-  payload: switchPayload,
+  payload: scheduleSwitch,
   idempotencyKey: (change) => `schedule_pause:${change.schedule_id}:${change.request_id}`,
   dedup: 'key',
   fold: (context) => switchSchedule(context, 'PAUSED'),

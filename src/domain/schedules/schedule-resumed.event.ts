@@ -1,11 +1,11 @@
 import { defineEvent } from '../../model/event.ts'
-import { switchPayload, switchSchedule } from './state.ts'
+import { scheduleSwitch, switchSchedule } from './state.ts'
 
 export const ScheduleResumed = defineEvent({
   type: 'ScheduleResumed',
   version: 1,
   doc: 'A schedule was resumed.',
-  payload: switchPayload,
+  payload: scheduleSwitch,
   idempotencyKey: (change) => `schedule_resume:${change.schedule_id}:${change.request_id}`,
   dedup: 'key',
   fold: (context) => switchSchedule(context, 'ACTIVE'),

@@ -3,7 +3,7 @@ import { toMs } from '../../lib/time.ts'
 import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { scheduleTicks, tickStatuses } from './schedule-ticks.table.ts'
-import { stateOf } from './state.ts'
+import { editScheduleState } from './state.ts'
 
 const payload = z
   .object({
@@ -56,10 +56,10 @@ export const ScheduleTicked = defineEvent({
     })
     if (tick.manual) return applied
     // Ticks arrive out of order after downtime; the state only moves forward.
-    const state = stateOf(rows, tick.schedule_id, event.event_id)
+    const state = editScheduleState(rows, tick.schedule_id, event.event_id)
     const newer = state.last_scheduled_for === null || scheduledFor > state.last_scheduled_for
     const sameTickRecordedEarlier =
-      scheduledFor === state.last_scheduled_for && event.event_id < (state.last_tick_event_id as string)
+      scheduledFor === state.last_scheduled_for && event.event_id < (state.last_tick_event_id ?? '')
     if (newer || sameTickRecordedEarlier) {
       state.last_scheduled_for = scheduledFor
       state.last_tick_id = tick.tick_id

@@ -1,15 +1,16 @@
+import { itemAt } from '../../lib/item-at.ts'
 import { badSelection, foreignAttributes, isReserved, type Token, tokensOf } from './tokens.ts'
 
 /** Which assets are meant, as a tree. Depths are `Infinity` when no number was given. */
-export type Selection =
+export type SelectionTree =
   | { readonly op: 'all' }
   | { readonly op: 'key'; readonly pattern: string }
   | { readonly op: 'owner' | 'group' | 'kind'; readonly value: string | null }
   | { readonly op: 'is'; readonly value: 'external' | 'materializable' }
   | { readonly op: 'tag'; readonly name: string | null; readonly value: string }
-  | { readonly op: 'and' | 'or'; readonly of: readonly Selection[] }
-  | { readonly op: 'not' | 'roots' | 'sinks'; readonly of: Selection }
-  | { readonly op: 'around'; readonly of: Selection; readonly up: number; readonly down: number }
+  | { readonly op: 'and' | 'or'; readonly of: readonly SelectionTree[] }
+  | { readonly op: 'not' | 'roots' | 'sinks'; readonly of: SelectionTree }
+  | { readonly op: 'around'; readonly of: SelectionTree; readonly up: number; readonly down: number }
 
 /** More than any person writes, few enough that reading and evaluating never exhausts the stack. */
 const MAX_NESTING = 200
@@ -21,7 +22,7 @@ const bareKey = /^\s*(?:(\d*)\+)?([A-Za-z0-9_*][A-Za-z0-9_.*-]*(?:\/[A-Za-z0-9_*
  * Reads Dagster's asset selection language. As a convenience of ours a text that is nothing but an asset key, such as
  * `mart/revenue`, `mart/*` or `mart/revenue+`, selects by that key.
  */
-export function parseSelection(text: string): Selection {
+export function parseSelection(text: string): SelectionTree {
   return readBareKey(text) ?? new Parser(text).whole()
 }
 
@@ -31,7 +32,7 @@ export function plainKey(text: string): string | undefined {
   return selection?.op === 'key' && !selection.pattern.includes('*') ? selection.pattern : undefined
 }
 
-function readBareKey(text: string): Selection | undefined {
+function readBareKey(text: string): SelectionTree | undefined {
   const found = bareKey.exec(text)
   if (found === null) return undefined
   const [, up, word = '', down] = found
@@ -44,7 +45,7 @@ const depth = (digits: string | undefined): number => {
   return digits === '' ? Number.POSITIVE_INFINITY : Math.min(Number(digits), Number.MAX_SAFE_INTEGER)
 }
 
-function around(of: Selection, up: number, down: number): Selection {
+function around(of: SelectionTree, up: number, down: number): SelectionTree {
   return up === 0 && down === 0 ? of : { op: 'around', of, up, down }
 }
 
@@ -59,29 +60,30 @@ class Parser {
     this.#tokens = tokensOf(text)
   }
 
-  whole(): Selection {
+  whole(): SelectionTree {
     const selection = this.#either()
     if (this.#peek.kind !== 'end') throw this.#unexpected('and, or, + or the end')
     return selection
   }
 
-  #either(): Selection {
+  #either(): SelectionTree {
     return this.#chain('or', () => this.#chain('and', () => this.#negation()))
   }
 
   /** Operands joined by one operator, as one node: a thousand keys joined by `or` are wide, not deep. */
-  #chain(op: 'and' | 'or', operand: () => Selection): Selection {
-    const of = [operand()]
-    while (this.#takeKeyword(op, op.toUpperCase())) of.push(operand())
-    return of.length === 1 ? (of[0] as Selection) : { op, of }
+  #chain(op: 'and' | 'or', operand: () => SelectionTree): SelectionTree {
+    const first = operand()
+    const others: SelectionTree[] = []
+    while (this.#takeKeyword(op, op.toUpperCase())) others.push(operand())
+    return others.length === 0 ? first : { op, of: [first, ...others] }
   }
 
-  #negation(): Selection {
+  #negation(): SelectionTree {
     if (!this.#takeKeyword('not', 'NOT')) return this.#traversal()
     return { op: 'not', of: this.#nested(() => this.#negation()) }
   }
 
-  #traversal(): Selection {
+  #traversal(): SelectionTree {
     // `*` is everything already: the language allows no steps around it.
     if (this.#takeSign('*')) return { op: 'all' }
     const digits = this.#takeKind('digits')
@@ -93,7 +95,7 @@ class Parser {
     return around(of, depth(up), depth(down))
   }
 
-  #operand(): Selection {
+  #operand(): SelectionTree {
     if (this.#takeSign('(')) return this.#inParentheses()
     const token = this.#peek
     if (token.kind !== 'keyword') throw this.#unexpected('key:, tag:, owner:, group:, kind:, is:, roots(, sinks( or (')
@@ -125,13 +127,13 @@ class Parser {
     }
   }
 
-  #inParentheses(): Selection {
+  #inParentheses(): SelectionTree {
     const selection = this.#nested(() => this.#either())
     if (!this.#takeSign(')')) throw this.#unexpected(') or an operator')
     return selection
   }
 
-  #nested(read: () => Selection): Selection {
+  #nested(read: () => SelectionTree): SelectionTree {
     this.#nesting += 1
     if (this.#nesting > MAX_NESTING) throw this.#unexpected(`at most ${MAX_NESTING} levels of nesting`)
     const selection = read()
@@ -158,7 +160,7 @@ class Parser {
     return value
   }
 
-  /** Whether somebody else makes it, or we do. */
+  /** Whether it is made elsewhere, or by us. */
   #nature(): 'external' | 'materializable' {
     const { text } = this.#peek
     if (text !== 'external' && text !== 'materializable') throw this.#unexpected('external or materializable')
@@ -173,7 +175,7 @@ class Parser {
   }
 
   get #peek(): Token {
-    return this.#tokens[this.#next] as Token
+    return itemAt(this.#tokens, this.#next)
   }
 
   #takeKind(kind: Token['kind']): string | undefined {

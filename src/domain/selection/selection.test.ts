@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type AssetDefinitionInput, assetDefinition } from '../../contract/definition.ts'
 import { AssetGraph } from '../assets/graph.ts'
-import { parseSelection, type Selection } from './parser.ts'
+import { parseSelection, type SelectionTree } from './parser.ts'
 import { select } from './selection.ts'
 
 interface Table {
@@ -176,8 +176,8 @@ describe('a selection', () => {
 const text = fc.stringMatching(/^[a-z*/ @.<>=+()-]{0,6}$/)
 const word = fc.constantFrom('orders', 'a', 'mart/revenue', 'x_1', 'And')
 const depth = fc.constantFrom(0, 1, 2, 7, Number.POSITIVE_INFINITY)
-const { tree } = fc.letrec<{ tree: Selection; inner: Selection }>((tie) => ({
-  tree: fc.oneof({ maxDepth: 4 }, tie('inner'), fc.constant<Selection>({ op: 'all' })),
+const { tree } = fc.letrec<{ tree: SelectionTree; inner: SelectionTree }>((tie) => ({
+  tree: fc.oneof({ maxDepth: 4 }, tie('inner'), fc.constant<SelectionTree>({ op: 'all' })),
   inner: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
     fc.record({ op: fc.constant('key' as const), pattern: fc.oneof(text, word) }),
@@ -197,7 +197,7 @@ const { tree } = fc.letrec<{ tree: Selection; inner: Selection }>((tie) => ({
 }))
 
 /** The tree as text, with parentheses around every operand. */
-function write(selection: Selection): string {
+function write(selection: SelectionTree): string {
   const quoted = (value: string | null) => (value === null ? '<null>' : /^(orders|a|x_1)$/.test(value) ? value : `"${value}"`)
   const steps = (depth: number) => (depth === Number.POSITIVE_INFINITY ? '' : depth)
   switch (selection.op) {
@@ -225,7 +225,7 @@ function write(selection: Selection): string {
 }
 
 /** No steps in either direction is the asset itself. */
-const plain = (selection: Selection): Selection => {
+const plain = (selection: SelectionTree): SelectionTree => {
   switch (selection.op) {
     case 'and':
     case 'or':
@@ -274,7 +274,7 @@ describe('for any selections', () => {
 
   test('steps add up: two steps are a step from the assets one step away', () => {
     const property = fc.property(someGraph, tree, (assets, of) => {
-      const once = (of: Selection): Selection => ({ op: 'around', of, up: 0, down: 1 })
+      const once = (of: SelectionTree): SelectionTree => ({ op: 'around', of, up: 0, down: 1 })
       expect(select({ op: 'around', of, up: 0, down: 2 }, assets)).toEqual(select(once(once(of)), assets))
     })
     fc.assert(property)

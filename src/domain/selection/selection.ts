@@ -1,9 +1,9 @@
 import type { AssetDefinition } from '../../contract/definition.ts'
 import type { AssetGraph } from '../assets/graph.ts'
-import type { Selection } from './parser.ts'
+import type { SelectionTree } from './parser.ts'
 
 /** The keys of the assets that a selection means in this graph. Sources are selected like any other asset. */
-export function select(selection: Selection, graph: AssetGraph): Set<string> {
+export function select(selection: SelectionTree, graph: AssetGraph): Set<string> {
   switch (selection.op) {
     case 'all':
       return new Set(graph.assets.keys())
@@ -67,9 +67,8 @@ function byGroup(value: string | null, graph: AssetGraph): Set<string> {
  * needs no going back: a regular expression with many stars would take for ever on a text made for that.
  */
 function matchesWildcard(pattern: string, text: string): boolean {
-  const parts = pattern.split('*')
-  const first = parts.shift() as string
-  const last = parts.pop() as string
+  const [first = '', ...parts] = pattern.split('*')
+  const last = parts.pop() ?? ''
   if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
   const end = text.length - last.length
   let at = first.length

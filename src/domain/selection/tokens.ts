@@ -74,7 +74,7 @@ function tokenAt(text: string, at: number): { token: Token; length: number } {
     const found = matchAt(shape, text, at)
     if (found !== '') return { token: { ...make(found), at }, length: found.length }
   }
-  const character = String.fromCodePoint(text.codePointAt(at) as number)
+  const [character = ''] = text.slice(at)
   if (character === '"') {
     throw badSelection(text, at, 'a text in quotes that ends on the same line and has no backslash', 'one that does not')
   }

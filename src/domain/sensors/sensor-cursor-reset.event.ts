@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
 import { sensorSubject } from '../subjects.ts'
-import { stateOf } from './state.ts'
+import { editSensorState } from './state.ts'
 
 export const SensorCursorReset = defineEvent({
   type: 'SensorCursorReset',
@@ -19,7 +19,7 @@ export const SensorCursorReset = defineEvent({
     },
   ],
   fold({ event, payload: reset, rows, wake }) {
-    const state = stateOf(rows, reset.sensor_id, event.event_id)
+    const state = editSensorState(rows, reset.sensor_id, event.event_id)
     state.cursor = reset.cursor
     state.state_version += 1
     wake(sensorSubject(reset.sensor_id))

@@ -7,7 +7,7 @@ import { changeCarriedKeys } from '../partitions/dynamic-keys.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
 import { sensorEvals } from './sensor-evals.table.ts'
 import { sensorState } from './sensor-state.table.ts'
-import { stateOf } from './state.ts'
+import { editSensorState } from './state.ts'
 
 const triggerSource = z.discriminatedUnion('source', [
   z.object({ source: z.literal('push'), message_id: id }),
@@ -62,7 +62,7 @@ export const SensorEvaluated = defineEvent({
     const { sensor_id: sensorId, trigger_source: source, expected_state_version: expected } = evaluation
     const known = rows.hot(sensorState).get(sensorId)
     const version = known?.state_version ?? 0
-    if (source.source === 'poll' && (expected as number) > version) return waitFor(sensorSubject(sensorId))
+    if (source.source === 'poll' && (expected ?? 0) > version) return waitFor(sensorSubject(sensorId))
     const stale =
       source.source === 'poll' && (expected !== version || (evaluation.cursor_before ?? null) !== (known?.cursor ?? null))
 
@@ -87,7 +87,7 @@ export const SensorEvaluated = defineEvent({
     if (evaluation.status !== 'error')
       changeCarriedKeys(rows, evaluation, { at, event_id: event.event_id, changed_by: sensorSubject(sensorId) })
 
-    const state = stateOf(rows, sensorId, event.event_id)
+    const state = editSensorState(rows, sensorId, event.event_id)
     if (state.last_eval_event_id === null || event.event_id > state.last_eval_event_id) {
       state.last_evaluation_at = at
       state.last_eval_id = evaluation.eval_id

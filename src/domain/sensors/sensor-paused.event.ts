@@ -1,11 +1,11 @@
 import { defineEvent } from '../../model/event.ts'
-import { switchPayload, switchSensor } from './state.ts'
+import { sensorSwitch, switchSensor } from './state.ts'
 
 export const SensorPaused = defineEvent({
   type: 'SensorPaused',
   version: 1,
   doc: 'A sensor was paused.',
-  payload: switchPayload,
+  payload: sensorSwitch,
   idempotencyKey: (change) => `sensor_pause:${change.sensor_id}:${change.request_id}`,
   dedup: 'key',
   fold: (context) => switchSensor(context, 'PAUSED'),

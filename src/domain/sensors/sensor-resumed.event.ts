@@ -1,11 +1,11 @@
 import { defineEvent } from '../../model/event.ts'
-import { switchPayload, switchSensor } from './state.ts'
+import { sensorSwitch, switchSensor } from './state.ts'
 
 export const SensorResumed = defineEvent({
   type: 'SensorResumed',
   version: 1,
   doc: 'A sensor was resumed.',
-  payload: switchPayload,
+  payload: sensorSwitch,
   idempotencyKey: (change) => `sensor_resume:${change.sensor_id}:${change.request_id}`,
   dedup: 'key',
   fold: (context) => switchSensor(context, 'ACTIVE'),

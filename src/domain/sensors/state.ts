@@ -8,7 +8,7 @@ import { sensorState } from './sensor-state.table.ts'
 export type SensorState = Row<typeof sensorState>
 
 /** The state of a sensor for changing, made if this is the first that is heard of it. */
-export function stateOf(rows: Rows, sensorId: string, eventId: string): SensorState {
+export function editSensorState(rows: Rows, sensorId: string, eventId: string): SensorState {
   const known = rows.hot(sensorState).edit(sensorId)
   if (known !== undefined) {
     if (eventId > known.row_version) known.row_version = eventId
@@ -29,17 +29,17 @@ export function stateOf(rows: Rows, sensorId: string, eventId: string): SensorSt
   })
 }
 
-export const switchPayload = z.object({ sensor_id: id, request_id: id, changed_by: id })
+export const sensorSwitch = z.object({ sensor_id: id, request_id: id, changed_by: id })
 
 /** Pausing and resuming: the latest by event id counts, in whatever order they arrive. */
 export function switchSensor(
-  { event, payload, rows }: FoldContext<z.infer<typeof switchPayload>>,
+  { event, payload, rows }: FoldContext<z.infer<typeof sensorSwitch>>,
   status: SensorState['status'],
 ): Verdict {
   const known = rows.hot(sensorState).get(payload.sensor_id)
   // A later one was folded before it. It counts as heard all the same: its repetition under a newer id must not win.
   if (known?.status_event_id != null && known.status_event_id >= event.event_id) return applied
-  const state = stateOf(rows, payload.sensor_id, event.event_id)
+  const state = editSensorState(rows, payload.sensor_id, event.event_id)
   state.status = status
   state.status_event_id = event.event_id
   return applied

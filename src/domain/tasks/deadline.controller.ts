@@ -7,6 +7,7 @@ import { runSubject } from '../subjects.ts'
 import type { OnAlarm } from '../timers/alarm.controller.ts'
 import { TimerRequested } from '../timers/timer-requested.event.ts'
 import { timerSlot, timers } from '../timers/timers.table.ts'
+import { isRowOf } from '../typed-rows.ts'
 import { type AttemptRow, givenUp } from './given-up.ts'
 import { taskAttempts } from './task-attempts.table.ts'
 import { type TaskRow, tasks } from './tasks.table.ts'
@@ -27,8 +28,8 @@ export function deadlineController(): Controller {
     name: 'deadline',
     doc: 'Bounds the time of attempts on workers that are not ours.',
     watches: [taskAttempts],
-    observe: (_, row) => {
-      if (runsElsewhere(row as AttemptRow)) begun.add(row as AttemptRow)
+    observe: (table, row) => {
+      if (isRowOf(taskAttempts, table, row) && runsElsewhere(row)) begun.add(row)
     },
     decide({ rows }): readonly NewEvent[] {
       const events: NewEvent[] = []
@@ -56,7 +57,7 @@ export const onDeadline: OnAlarm = ({ run_id, task_key, fire_at }, observed) => 
   if (task === undefined || attempt === undefined || !runsElsewhere(attempt)) return []
   const deadline = deadlineOf(task, attempt)
   if (deadline === undefined) return []
-  // Its result may be on the way since before anybody was here to take it.
+  // Its result may have been on the way since before this process was there to take it.
   const endsAt = now - fire_at > GRACE_MS ? now + GRACE_MS : deadline + GRACE_MS
   if (now < endsAt) return [checkAt(rows, attempt, endsAt)]
   const error_message = `it ran for more than ${task.timeout_sec} s, and did not stop when it was told to`

@@ -2,7 +2,7 @@ import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
 
 const resolutions = ['SUCCESS', 'FAILED', 'SKIPPED', 'CANCELLED'] as const
-export type Resolution = (typeof resolutions)[number]
+export type EdgeResolution = (typeof resolutions)[number]
 
 export const depSatisfaction = defineTable({
   name: 'dep_satisfaction',

@@ -3,13 +3,13 @@ import type { Observed } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Row } from '../../model/table.ts'
 import { becauseOf } from '../runs/event-context.ts'
-import type { Outcome, taskAttempts } from './task-attempts.table.ts'
+import type { TaskOutcome, taskAttempts } from './task-attempts.table.ts'
 import { TaskFinished } from './task-finished.event.ts'
 
 export type AttemptRow = Row<typeof taskAttempts>
 
 export interface GivingUp {
-  readonly outcome: Extract<Outcome, 'FAILED' | 'CANCELLED'>
+  readonly outcome: Extract<TaskOutcome, 'FAILED' | 'CANCELLED'>
   readonly error_category?: string
   readonly error_message: string
   /** The row on which that was decided, if it is not the attempt itself. */

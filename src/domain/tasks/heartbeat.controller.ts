@@ -7,6 +7,7 @@ import { runSubject } from '../subjects.ts'
 import type { OnAlarm } from '../timers/alarm.controller.ts'
 import { TimerRequested } from '../timers/timer-requested.event.ts'
 import { timerSlot, timers } from '../timers/timers.table.ts'
+import { isRowOf } from '../typed-rows.ts'
 import { type AttemptRow, givenUp } from './given-up.ts'
 import { taskAttempts } from './task-attempts.table.ts'
 import { LOST, tasks } from './tasks.table.ts'
@@ -26,8 +27,8 @@ export function heartbeatController(): Controller {
     name: 'heartbeat',
     doc: 'Watches over attempts on workers that are not ours.',
     watches: [taskAttempts],
-    observe: (_, row) => {
-      if (runsElsewhere(row as AttemptRow)) begun.add(row as AttemptRow)
+    observe: (table, row) => {
+      if (isRowOf(taskAttempts, table, row) && runsElsewhere(row)) begun.add(row)
     },
     decide({ rows, now }): readonly NewEvent[] {
       const events: NewEvent[] = []

@@ -1,5 +1,6 @@
 import type { Controller } from '../../model/controller.ts'
 import type { NewEvent } from '../../model/event.ts'
+import { isRowOf } from '../typed-rows.ts'
 import { type AttemptRow, givenUp } from './given-up.ts'
 import { taskAttempts } from './task-attempts.table.ts'
 import { LOST } from './tasks.table.ts'
@@ -7,7 +8,7 @@ import { isLocalWorker, localWorkerId } from './worker-id.ts'
 
 /**
  * Local workers live and die with the process that started them. What runs according to the state, on workers of a process
- * that is not this one, is lost: nobody will ever report it, and if somebody did, it would be too late.
+ * that is not this one, is lost: no report of it will come, and one that came would be too late.
  */
 export function lostWorkersController(instance: string): Controller {
   const orphans = new Set<Readonly<AttemptRow>>()
@@ -16,8 +17,8 @@ export function lostWorkersController(instance: string): Controller {
     name: 'lost workers',
     doc: 'Gives up attempts whose workers ended with the process that had started them.',
     watches: [taskAttempts],
-    observe: (_, row) => {
-      const attempt = row as AttemptRow
+    observe: (table, attempt) => {
+      if (!isRowOf(taskAttempts, table, attempt)) return
       const { state, worker_id } = attempt
       if (state === 'RUNNING' && worker_id !== null && isLocalWorker(worker_id) && worker_id !== own) orphans.add(attempt)
     },

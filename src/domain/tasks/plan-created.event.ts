@@ -76,7 +76,7 @@ export const PlanCreated = defineEvent({
         : (known.plan_parts_missing as number[] | null)
     if (!missing?.includes(plan.part)) return duplicate
 
-    const run = touchRun(rows, plan.run_id, event.event_id) as RunRow
+    const run = touchRun(rows, plan.run_id, event.event_id)
     run.plan_parts_missing = missing.length === 1 ? null : missing.filter((part) => part !== plan.part)
     run.plan_id = plan.plan_id
     run.graph_version = plan.graph_version ?? null

@@ -1,16 +1,17 @@
 import type { Rows } from '../../model/rows.ts'
 import { countTaskEnd, settleRun } from '../runs/run-progress.ts'
 import type { RunRow } from '../runs/runs.table.ts'
+import { editKnown } from '../typed-rows.ts'
 import { depSatisfaction } from './dep-satisfaction.table.ts'
-import { type TaskRow, tasks } from './tasks.table.ts'
+import { tasks } from './tasks.table.ts'
 
 /** All parts are here: roots are ready, the rest waits. A plan that could never finish ends the run at once instead. */
 export function startPlan(rows: Rows, run: RunRow, wake: (subject: string) => void): void {
   const { edges, loose } = countEdges(rows, run)
   run.error ??= loose ?? cycleOf(rows, run, edges)
-  const plannedAt = run.planned_at as number
+  const plannedAt = run.planned_at ?? run.requested_at
   for (const [task_key, count] of edges) {
-    const task = rows.hot(tasks).edit(run.run_id, task_key) as TaskRow
+    const task = editKnown(rows.hot(tasks), run.run_id, task_key)
     task.deps_total = count
     task.row_version = run.row_version
     if (run.error !== null) {
@@ -66,7 +67,7 @@ function cycleOf(rows: Rows, run: RunRow, edges: ReadonlyMap<string, number>): s
   for (let key = free.pop(); key !== undefined; key = free.pop()) {
     reached += 1
     for (const { downstream_task_key: downstream } of rows.hot(depSatisfaction).under(run.run_id, key)) {
-      const left = (waiting.get(downstream) as number) - 1
+      const left = (waiting.get(downstream) ?? 0) - 1
       waiting.set(downstream, left)
       if (left === 0) free.push(downstream)
     }

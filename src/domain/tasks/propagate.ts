@@ -3,12 +3,13 @@ import { countTaskEnd } from '../runs/run-progress.ts'
 import type { RunRow } from '../runs/runs.table.ts'
 import { taskSubject } from '../subjects.ts'
 import { clearTaskTimers } from '../timers/timers.table.ts'
-import { depSatisfaction, type Resolution } from './dep-satisfaction.table.ts'
-import { isTaskOver, type TaskRow, tasks } from './tasks.table.ts'
+import { editKnown } from '../typed-rows.ts'
+import { depSatisfaction, type EdgeResolution } from './dep-satisfaction.table.ts'
+import { isTaskOver, type TaskRow, type TaskState, tasks } from './tasks.table.ts'
 
 type Wake = (subject: string) => void
 
-/** The upstream task succeeded: its edges are satisfied, and whoever waited only for it is ready. */
+/** The upstream task succeeded: its edges are satisfied, and the tasks that waited only for it are ready. */
 export function satisfyDownstream(rows: Rows, upstream: Readonly<TaskRow>, at: number, eventId: string, wake: Wake): void {
   const edges = rows.hot(depSatisfaction)
   for (const { downstream_task_key: downstreamKey } of edges.under(upstream.run_id, upstream.task_key)) {
@@ -35,10 +36,11 @@ export function satisfyDownstream(rows: Rows, upstream: Readonly<TaskRow>, at: n
   }
 }
 
-const resolutionOf = { FAILED: 'FAILED', SKIPPED: 'SKIPPED', CANCELLED: 'CANCELLED' } as const satisfies Record<
-  string,
-  Resolution
->
+const resolutionOf: Partial<Record<TaskState, EdgeResolution>> = {
+  FAILED: 'FAILED',
+  SKIPPED: 'SKIPPED',
+  CANCELLED: 'CANCELLED',
+}
 
 /**
  * The task ended without success, so nothing downstream of it can start: everything below is skipped, or cancelled
@@ -49,7 +51,7 @@ export function endDownstream(rows: Rows, run: RunRow, first: TaskRow, wake: Wak
   const edges = rows.hot(depSatisfaction)
   const pending: TaskRow[] = [first]
   for (let upstream = pending.pop(); upstream !== undefined; upstream = pending.pop()) {
-    const resolution = resolutionOf[upstream.state as keyof typeof resolutionOf]
+    const resolution = resolutionOf[upstream.state] ?? null
     for (const { downstream_task_key: downstreamKey } of edges.under(run.run_id, upstream.task_key)) {
       const edge = edges.edit(run.run_id, upstream.task_key, downstreamKey)
       if (edge !== undefined) {
@@ -61,9 +63,9 @@ export function endDownstream(rows: Rows, run: RunRow, first: TaskRow, wake: Wak
       if (task === undefined) continue
       if (isTaskOver(task.state)) {
         // Ended by an earlier failure: only the attribution may still change, never the state.
-        if (task.cause_event_id === null || (upstream.cause_event_id as string) >= task.cause_event_id) continue
+        if (task.cause_event_id === null || (upstream.cause_event_id ?? '') >= task.cause_event_id) continue
       }
-      const ended = rows.hot(tasks).edit(run.run_id, downstreamKey) as TaskRow
+      const ended = editKnown(rows.hot(tasks), run.run_id, downstreamKey)
       if (!isTaskOver(ended.state)) {
         ended.state = resolution === 'CANCELLED' ? 'CANCELLED' : 'SKIPPED'
         clearTaskTimers(rows, ended)

@@ -2,7 +2,7 @@ import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
 
 export const outcomes = ['SUCCEEDED', 'FAILED', 'CANCELLED'] as const
-export type Outcome = (typeof outcomes)[number]
+export type TaskOutcome = (typeof outcomes)[number]
 
 export const taskAttempts = defineTable({
   name: 'task_attempts',

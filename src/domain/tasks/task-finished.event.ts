@@ -8,13 +8,13 @@ import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
 import { changeCarriedKeys } from '../partitions/dynamic-keys.ts'
 import { recordAttempt } from '../partitions/record.ts'
 import { countTaskEnd, settleRun, touchRun } from '../runs/run-progress.ts'
-import type { RunRow } from '../runs/runs.table.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { clearTaskTimers, timerSlot, timers } from '../timers/timers.table.ts'
+import { editKnown } from '../typed-rows.ts'
 import { attemptInFlight, isVerdict } from './attempt-phase.ts'
 import { endDownstream, satisfyDownstream } from './propagate.ts'
 import { outcomes, taskAttempts } from './task-attempts.table.ts'
-import { LOST, type TaskRow, tasks } from './tasks.table.ts'
+import { LOST, tasks } from './tasks.table.ts'
 
 const payload = z.object({
   run_id: id,
@@ -61,12 +61,12 @@ export const TaskFinished = defineEvent({
     const inFlight = attemptInFlight(rows, finish)
     if (isVerdict(inFlight)) return inFlight
     const at = toMs(finish.completed_at)
-    const run = touchRun(rows, finish.run_id, event.event_id) as RunRow
-    const task = rows.hot(tasks).edit(finish.run_id, finish.task_key) as TaskRow
+    const run = touchRun(rows, finish.run_id, event.event_id)
+    const task = editKnown(rows.hot(tasks), finish.run_id, finish.task_key)
     closeAttempt(rows, finish, at, event.event_id)
     recordAttempt(rows, task, finish, at, event.event_id)
     if (finish.outcome === 'SUCCEEDED') {
-      // Changes of keys are compared by when we heard of them, whoever told us.
+      // Changes of keys are compared by when we received them, whatever the source.
       const said = { at: receivedAt, event_id: event.event_id, changed_by: taskSubject(finish.run_id, finish.task_key) }
       changeCarriedKeys(rows, finish, said)
     }

@@ -3,9 +3,10 @@ import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { advanceDispatch } from '../dispatch/acknowledge.ts'
+import { editKnown } from '../typed-rows.ts'
 import { attemptInFlight, isVerdict } from './attempt-phase.ts'
 import { taskAttempts } from './task-attempts.table.ts'
-import { type TaskRow, tasks } from './tasks.table.ts'
+import { tasks } from './tasks.table.ts'
 
 export const TaskStarted = defineEvent({
   type: 'TaskStarted',
@@ -27,7 +28,7 @@ export const TaskStarted = defineEvent({
     if (isVerdict(inFlight)) return inFlight
     // Queues deliver twice: the first worker to start an attempt has it, the second is told to stop.
     if (inFlight.state === 'RUNNING') return duplicate
-    const task = rows.hot(tasks).edit(start.run_id, start.task_key) as TaskRow
+    const task = editKnown(rows.hot(tasks), start.run_id, start.task_key)
     task.state = 'RUNNING'
     task.row_version = event.event_id
     const attempt = rows.hot(taskAttempts).edit(start.run_id, start.task_key, start.attempt)

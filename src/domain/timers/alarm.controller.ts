@@ -5,6 +5,7 @@ import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { Row } from '../../model/table.ts'
 import { becauseOf } from '../runs/event-context.ts'
+import { isRowOf } from '../typed-rows.ts'
 import { TimerFired } from './timer-fired.event.ts'
 import { type TimerType, timers } from './timers.table.ts'
 
@@ -14,8 +15,8 @@ export type TimerRow = Row<typeof timers>
 export type OnAlarm = (timer: Readonly<TimerRow>, observed: Observed) => readonly NewEvent[]
 
 /**
- * Lets alarms go off when they are due. Due times come from rows, so one that was lost by whatever rang it is found the next
- * time anybody looks. An alarm acts because something did not happen, so it waits while facts may be unread.
+ * Lets alarms go off when they are due. Due times come from rows, so an alarm that was lost is found at the next
+ * look. An alarm acts because something did not happen, so it waits while facts may be unread.
  */
 export function alarmController(following: Partial<Record<TimerType, OnAlarm>> = {}): Controller {
   const due = new Heap<{ at: number; timer: Readonly<TimerRow> }>((a, b) => a.at < b.at)
@@ -25,9 +26,8 @@ export function alarmController(following: Partial<Record<TimerType, OnAlarm>> =
     doc: 'Lets alarms go off when they are due.',
     watches: [timers],
     actsOnAbsence: true,
-    observe: (_, row) => {
-      const timer = row as TimerRow
-      if (timer.state !== 'SCHEDULED') return
+    observe: (table, timer) => {
+      if (!isRowOf(timers, table, timer) || timer.state !== 'SCHEDULED') return
       if (known.get(timer) === timer.fire_at) return
       known.set(timer, timer.fire_at)
       due.push({ at: timer.fire_at, timer })

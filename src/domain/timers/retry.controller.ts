@@ -7,12 +7,13 @@ import { becauseOf } from '../runs/event-context.ts'
 import { runSubject } from '../subjects.ts'
 import { taskAttempts } from '../tasks/task-attempts.table.ts'
 import { LOST, type TaskRow, tasks } from '../tasks/tasks.table.ts'
+import { isRowOf } from '../typed-rows.ts'
 import { TimerRequested } from './timer-requested.event.ts'
 import { timerSlot, timers } from './timers.table.ts'
 
 const defaultPolicy: RetryPolicy = { max_attempts: 1, backoff: 'exponential', initial_ms: 1_000, max_ms: 300_000, jitter: true }
 
-/** How long to wait after an attempt failed. The same attempt always waits equally long, whoever works it out. */
+/** How long to wait after an attempt failed. The same attempt always waits equally long, in whichever process that is worked out. */
 export function retryDelayMs(policy: RetryPolicy, attemptId: string, failures: number): number {
   const full = policy.backoff === 'fixed' ? policy.initial_ms : policy.initial_ms * 2 ** Math.min(failures - 1, 30)
   const delay = Math.min(full, Math.max(policy.max_ms, policy.initial_ms))
@@ -29,8 +30,8 @@ export function retryController(): Controller {
     name: 'retry',
     doc: 'Sets the alarm for the next attempt of a task that failed.',
     watches: [tasks],
-    observe: (_, row) => {
-      if (row['state'] === 'RETRY_WAIT') waiting.add(row as TaskRow)
+    observe: (table, row) => {
+      if (isRowOf(tasks, table, row) && row.state === 'RETRY_WAIT') waiting.add(row)
     },
     decide({ rows }): readonly NewEvent[] {
       const events: NewEvent[] = []

@@ -2,7 +2,8 @@ import { toMs } from '../../lib/time.ts'
 import { applied, defineEvent, duplicate, type FoldContext, ignored, type Verdict, waitFor } from '../../model/event.ts'
 import { touchRun } from '../runs/run-progress.ts'
 import { taskSubject } from '../subjects.ts'
-import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
+import { tasks } from '../tasks/tasks.table.ts'
+import { editKnown } from '../typed-rows.ts'
 import { aboutTimer, type TimerPayload, timerId, timerPayload, wait } from './timer.ts'
 import { timerSlot, timerSubject, timers } from './timers.table.ts'
 
@@ -29,11 +30,11 @@ export const TimerFired = defineEvent({
     const { event, at, payload: timer, rows, wake } = context
     const phase = wait(rows, timer)
     if (phase !== 'now') return phase
-    if (timer.timer_type !== 'RETRY') return ring(context)
+    const { run_id: runId, task_key: taskKey } = timer
+    if (timer.timer_type !== 'RETRY' || !runId || !taskKey) return ring(context)
 
-    const [runId, taskKey] = [timer.run_id as string, timer.task_key as string]
     rows.hot(timers).remove(timerSubject(timer), timerSlot(timer))
-    const task = rows.hot(tasks).edit(runId, taskKey) as TaskRow
+    const task = editKnown(rows.hot(tasks), runId, taskKey)
     task.attempt += 1
     task.attempt_id = null
     task.state = 'READY'

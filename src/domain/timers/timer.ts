@@ -21,10 +21,11 @@ export const timerPayload = z
   })
   .superRefine((timer, context) => {
     const missing = requiredFor[timer.timer_type].filter((name) => timer[name] === undefined || timer[name] === null)
-    if (missing.length > 0)
+    const [first] = missing
+    if (first !== undefined)
       context.addIssue({
         code: 'custom',
-        path: [missing[0] as string],
+        path: [first],
         message: `a ${timer.timer_type} timer needs ${missing.join(', ')}`,
       })
   })
@@ -59,7 +60,7 @@ export function wait(rows: Rows, timer: TimerName): 'now' | Verdict {
   if (task === undefined || task.state === 'PLANNED') return waitFor(runSubject(timer.run_id))
   if (isTaskOver(task.state)) return ignored('task_over')
   if (timer.timer_type === 'SLA_CHECK') return 'now'
-  const attempt = timer.attempt as number
+  const attempt = timer.attempt ?? 0
   if (attempt < task.attempt) return ignored('stale_attempt')
   const later = waitFor(taskSubject(timer.run_id, timer.task_key))
   if (attempt > task.attempt) return later

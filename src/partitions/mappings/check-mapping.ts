@@ -1,8 +1,8 @@
 import {
   type DimensionDefinition,
+  dimensionNames,
   dimensionOf,
   isTime,
-  namesOf,
   type PartitionDefinition,
   timeDefinition,
 } from '../definition.ts'
@@ -10,7 +10,7 @@ import { readKey, writeKey } from '../key.ts'
 import { timeWindows } from '../time/windows.ts'
 import { isLinked, linksOf } from './dimensions.ts'
 import type { PartitionMapping, SimpleMapping } from './mapping.ts'
-import { type MappingProblem, shapeProblems, within } from './mapping-shape.ts'
+import { inDimension, type MappingProblem, shapeProblems } from './mapping-shape.ts'
 
 /** As many keys as one reads in a message before looking elsewhere. */
 const SHOWN = 5
@@ -23,9 +23,10 @@ export function checkMapping(
 ): MappingProblem[] {
   const problems = shapeProblems(mapping, downstream, upstream)
   if (problems.length > 0 || upstream === undefined) return problems
-  if (!isLinked(mapping) || downstream === undefined) return keyProblems(mapping as SimpleMapping, downstream, upstream)
+  if (!isLinked(mapping)) return keyProblems(mapping, downstream, upstream)
+  if (downstream === undefined) return []
   return linksOf(mapping, downstream, upstream).flatMap((link) =>
-    within(
+    inDimension(
       link.upstream,
       keyProblems(link.mapping, dimensionOf(downstream, link.downstream), dimensionOf(upstream, link.upstream)),
     ),
@@ -60,7 +61,7 @@ function strangers(keys: readonly string[], definition: PartitionDefinition | un
       message: `There are no partitions ${wrong.slice(0, SHOWN).join(', ')}${more} ${side}`,
       hint:
         definition.type === 'multi'
-          ? `Write ${namesOf(definition).join('=…,')}=…, in this order and percent-encoded.`
+          ? `Write ${dimensionNames(definition).join('=…,')}=…, in this order and percent-encoded.`
           : `Use keys that the ${definition.type} partitions ${side} can have.`,
     },
   ]
@@ -68,7 +69,7 @@ function strangers(keys: readonly string[], definition: PartitionDefinition | un
 
 function couldHave(definition: PartitionDefinition): (key: string) => boolean {
   if (definition.type !== 'multi') return couldHaveOne(definition)
-  const names = namesOf(definition)
+  const names = dimensionNames(definition)
   const could = new Map(Object.entries(definition.dimensions).map(([name, of]) => [name, couldHaveOne(of)]))
   return (key) => {
     try {

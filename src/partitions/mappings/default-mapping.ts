@@ -1,8 +1,9 @@
 import {
   type DimensionDefinition,
+  dimensionNames,
+  dimensionsOf,
   isTime,
   type MultiDefinition,
-  namesOf,
   type PartitionDefinition,
   sameDefinition,
 } from '../definition.ts'
@@ -21,8 +22,8 @@ const overlap: SimpleMapping = { type: 'time_window', start_offset: 0, end_offse
 export function defaultMapping(downstream: Definition, upstream: Definition): DefaultMapping {
   if (downstream === undefined || upstream === undefined) return { mapping: { type: 'all' } }
   if (sameDefinition(downstream, upstream)) return { mapping: { type: 'identity' } }
-  if (downstream.type === 'multi' && upstream.type === 'multi') return betweenDimensions(downstream, upstream)
-  if (upstream.type === 'multi') return byOneDimension(upstream, downstream as DimensionDefinition)
+  if (upstream.type === 'multi')
+    return downstream.type === 'multi' ? betweenDimensions(downstream, upstream) : byOneDimension(upstream, downstream)
   if (downstream.type === 'multi') return byOneDimension(downstream, upstream)
   if (isTime(downstream) && isTime(upstream))
     return sameZone(downstream.timezone, upstream.timezone)
@@ -34,8 +35,7 @@ export function defaultMapping(downstream: Definition, upstream: Definition): De
 /** Dimensions of the same name and kind belong together, all others are taken whole. */
 function betweenDimensions(downstream: MultiDefinition, upstream: MultiDefinition): DefaultMapping {
   const dimensions: Record<string, { dimension: string; mapping: SimpleMapping }> = {}
-  for (const name of namesOf(upstream)) {
-    const above = upstream.dimensions[name] as DimensionDefinition
+  for (const [name, above] of dimensionsOf(upstream)) {
     const below = Object.hasOwn(downstream.dimensions, name) ? downstream.dimensions[name] : undefined
     if (below === undefined) continue
     const mapping = betweenNamesakes(below, above)
@@ -44,7 +44,9 @@ function betweenDimensions(downstream: MultiDefinition, upstream: MultiDefinitio
   }
   if (Object.keys(dimensions).length > 0) return { mapping: { type: 'multi', dimensions } }
   // Every partition would need every other: rarely meant, and dear when it is not.
-  return { reason: `${namesOf(downstream).join(', ')} and ${namesOf(upstream).join(', ')} have no dimension in common` }
+  return {
+    reason: `${dimensionNames(downstream).join(', ')} and ${dimensionNames(upstream).join(', ')} have no dimension in common`,
+  }
 }
 
 function betweenNamesakes(below: DimensionDefinition, above: DimensionDefinition): SimpleMapping | 'zones' | undefined {
@@ -56,17 +58,17 @@ function betweenNamesakes(below: DimensionDefinition, above: DimensionDefinition
 
 /** The dimension that is defined as the single side is or, failing that, the one that is time as well. */
 function byOneDimension(several: MultiDefinition, single: DimensionDefinition): DefaultMapping {
-  const names = namesOf(several)
-  const definitionOf = (name: string) => several.dimensions[name] as DimensionDefinition
-  const same = names.filter((name) => sameDefinition(definitionOf(name), single))
-  if (same.length === 1) return { mapping: { type: 'dimension', dimension: same[0] as string, mapping: { type: 'identity' } } }
+  const dimensions = dimensionsOf(several)
+  const same = dimensions.filter(([, definition]) => sameDefinition(definition, single)).map(([name]) => name)
+  const [first] = same
   if (same.length > 1) return { reason: `${same.join(' and ')} are both defined like the ${single.type} partitions: say which` }
-  const time = isTime(single) ? names.filter((name) => isTime(definitionOf(name))) : []
-  const [only] = time
-  if (only === undefined || time.length > 1)
-    return { reason: `none of ${names.join(', ')} is defined like the ${single.type} partitions` }
-  const of = definitionOf(only)
-  return isTime(of) && isTime(single) && sameZone(of.timezone, single.timezone)
-    ? { mapping: { type: 'dimension', dimension: only, mapping: overlap } }
-    : { reason: `dimension ${only} is in another time zone than the ${single.type} partitions (mapping_zones)` }
+  if (first !== undefined) return { mapping: { type: 'dimension', dimension: first, mapping: { type: 'identity' } } }
+  const times = isTime(single) ? dimensions.filter(([, definition]) => isTime(definition)) : []
+  const [only] = times
+  if (only === undefined || times.length > 1)
+    return { reason: `none of ${dimensionNames(several).join(', ')} is defined like the ${single.type} partitions` }
+  const [name, definition] = only
+  return isTime(definition) && isTime(single) && sameZone(definition.timezone, single.timezone)
+    ? { mapping: { type: 'dimension', dimension: name, mapping: overlap } }
+    : { reason: `dimension ${name} is in another time zone than the ${single.type} partitions (mapping_zones)` }
 }

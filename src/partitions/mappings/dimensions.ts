@@ -2,7 +2,7 @@ import { type DimensionDefinition, dimensionOf, isTime, type PartitionDefinition
 import type { LinkedMapping, PartitionMapping, SimpleMapping } from './mapping.ts'
 
 /** One dimension of the upstream definition follows one of the downstream definition. A single dimension has any name. */
-export interface Link {
+export interface DimensionLink {
   readonly upstream: string
   readonly downstream: string
   readonly mapping: SimpleMapping
@@ -16,7 +16,7 @@ export function linksOf(
   mapping: LinkedMapping,
   downstream: PartitionDefinition,
   upstream: PartitionDefinition,
-): readonly Link[] {
+): readonly DimensionLink[] {
   const links =
     mapping.type === 'multi'
       ? Object.entries(mapping.dimensions).map(([name, { dimension, mapping }]) => ({

@@ -7,7 +7,7 @@ export interface MappedSets {
   readonly upstream: PartitionSet
 }
 
-export interface Upstream {
+export interface UpstreamRanges {
   /** Partitions that exist; the ranges do not overlap. */
   readonly ranges: readonly KeyRange[]
   /** Keys that are required and do not exist: too early, not closed yet, or never. */
@@ -16,6 +16,6 @@ export interface Upstream {
 
 /** A kind of mapping in both directions: `u` is in `upstream(d)` exactly when `d` is in `downstream(u)`. */
 export interface Kind<Mapping> {
-  upstream(mapping: Mapping, sets: MappedSets, downstreamPosition: number): Upstream
+  upstream(mapping: Mapping, sets: MappedSets, downstreamPosition: number): UpstreamRanges
   downstream(mapping: Mapping, sets: MappedSets, upstreamPosition: number): readonly KeyRange[]
 }

@@ -1,13 +1,14 @@
-import type { PartitionDefinition } from '../definition.ts'
+import { assert } from '../../lib/assert.ts'
+import { itemAt } from '../../lib/item-at.ts'
 import { concat, type KeyList, noKeys, product } from '../key-list.ts'
 import { allOf, type KeyRange, keyRange, partsOf, positionsIn } from '../key-range.ts'
 import type { PartitionSet } from '../partition-set.ts'
 import { intersection, type Spans, union } from '../spans.ts'
 import { linksOf } from './dimensions.ts'
-import type { MappedSets, Upstream } from './kind.ts'
+import type { MappedSets, UpstreamRanges } from './kind.ts'
 import type { LinkedMapping, SimpleMapping } from './mapping.ts'
 
-type SimpleUpstream = (mapping: SimpleMapping, sets: MappedSets, position: number) => Upstream
+type SimpleUpstream = (mapping: SimpleMapping, sets: MappedSets, position: number) => UpstreamRanges
 type SimpleDownstream = (mapping: SimpleMapping, sets: MappedSets, position: number) => readonly KeyRange[]
 
 export function linkedUpstream(
@@ -15,14 +16,14 @@ export function linkedUpstream(
   { downstream, upstream }: MappedSets,
   position: number,
   simple: SimpleUpstream,
-): Upstream {
+): UpstreamRanges {
   const links = placesOf(mapping, downstream, upstream)
   const positions = positionsIn(downstream, position)
   const found = partsOf(upstream).map((part, i) => {
     const link = links.find((it) => it.upstream === i)
     if (link === undefined) return { part, spans: spansOf([allOf(part)]), missing: noKeys }
-    const sets = { downstream: partsOf(downstream)[link.downstream] as PartitionSet, upstream: part }
-    const { ranges, missing } = simple(link.mapping, sets, positions[link.downstream] as number)
+    const sets = { downstream: itemAt(partsOf(downstream), link.downstream), upstream: part }
+    const { ranges, missing } = simple(link.mapping, sets, itemAt(positions, link.downstream))
     return { part, spans: spansOf(ranges), missing }
   })
   return {
@@ -48,8 +49,8 @@ export function linkedDownstream(
     links
       .filter((link) => link.downstream === i)
       .map((link) => {
-        const sets = { downstream: part, upstream: partsOf(upstream)[link.upstream] as PartitionSet }
-        return spansOf(simple(link.mapping, sets, positions[link.upstream] as number))
+        const sets = { downstream: part, upstream: itemAt(partsOf(upstream), link.upstream) }
+        return spansOf(simple(link.mapping, sets, itemAt(positions, link.upstream)))
       })
       .reduce(intersection, spansOf([allOf(part)])),
   )
@@ -58,8 +59,9 @@ export function linkedDownstream(
 
 /** The links, by the places of the dimensions in their sets. */
 function placesOf(mapping: LinkedMapping, downstream: PartitionSet, upstream: PartitionSet) {
-  const links = linksOf(mapping, downstream.definition as PartitionDefinition, upstream.definition as PartitionDefinition)
-  return links.map((link) => ({
+  const [below, above] = [downstream.definition, upstream.definition]
+  assert(below !== undefined && above !== undefined, 'a mapping by dimension is between two partitioned assets')
+  return linksOf(mapping, below, above).map((link) => ({
     upstream: placeOf(upstream, link.upstream),
     downstream: placeOf(downstream, link.downstream),
     mapping: link.mapping,
@@ -72,7 +74,7 @@ function placeOf(set: PartitionSet, name: string): number {
 }
 
 /** What was found in one dimension is one set of positions. */
-const spansOf = (ranges: readonly KeyRange[]): Spans => union(ranges.map((range) => range.spans[0] as Spans))
+const spansOf = (ranges: readonly KeyRange[]): Spans => union(ranges.map((range) => itemAt(range.spans, 0)))
 
 interface Found {
   readonly part: PartitionSet
@@ -85,17 +87,17 @@ interface Found {
  * missing: the dimensions before that have values that exist, those after have any.
  */
 function missingOf(upstream: PartitionSet, found: readonly Found[]): KeyList {
-  const names = upstream.dimensions.map(({ name }) => name)
-  if (names.length === 0) return (found[0] as Found).missing
-  const existing = found.map(({ part, spans }) => keyRange(part, [spans]))
+  if (upstream.dimensions.length === 0) return itemAt(found, 0).missing
+  const dimensions = upstream.dimensions.map(({ name }, i) => {
+    const { part, spans, missing } = itemAt(found, i)
+    return { name, missing, existing: keyRange(part, [spans]) }
+  })
   return concat(
-    found.map(({ missing }, first) =>
+    dimensions.map(({ missing }, first) =>
       product(
-        names,
-        found.map((other, i) => {
-          const there = existing[i] as KeyRange
-          if (i < first) return there
-          return i === first ? missing : concat([there, other.missing])
+        dimensions.map(({ name, existing, missing: alsoMissing }, i) => {
+          if (i < first) return { name, keys: existing }
+          return { name, keys: i === first ? missing : concat([existing, alsoMissing]) }
         }),
       ),
     ),

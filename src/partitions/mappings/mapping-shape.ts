@@ -1,4 +1,4 @@
-import { dimensionOf, isTime, namesOf, type PartitionDefinition, timeDefinition } from '../definition.ts'
+import { dimensionNames, dimensionOf, isTime, type PartitionDefinition, timeDefinition } from '../definition.ts'
 import { sameZone } from '../time/zone.ts'
 import { isLinked, linksOf } from './dimensions.ts'
 import type { LinkedMapping, PartitionMapping, SimpleMapping } from './mapping.ts'
@@ -33,7 +33,7 @@ function simpleProblems(mapping: SimpleMapping, downstream: Definition, upstream
 }
 
 function identityProblems(downstream: PartitionDefinition, upstream: PartitionDefinition): MappingProblem[] {
-  const [below, above] = [namesOf(downstream).join(', '), namesOf(upstream).join(', ')]
+  const [below, above] = [dimensionNames(downstream).join(', '), dimensionNames(upstream).join(', ')]
   if (below !== above)
     return [
       kinds(
@@ -66,7 +66,7 @@ function timeProblems(
     ]
   }
   const problems: MappingProblem[] = []
-  // Overlap could be computed, but a day in Paris is no day in New York: whoever writes this expects one and would get two.
+  // Overlap could be computed, but a day in Paris is no day in New York: the author expects one and would get two.
   if (!sameZone(downstream.timezone, upstream.timezone))
     problems.push({
       code: 'mapping_zones',
@@ -92,11 +92,11 @@ function linkedProblems(mapping: LinkedMapping, downstream: Definition, upstream
     const [below, above] = [dimensionOf(downstream, link.downstream), dimensionOf(upstream, link.upstream)]
     if (above === undefined) return [unknownDimension(link.upstream, 'upstream', upstream)]
     if (below === undefined) return [unknownDimension(link.downstream, 'downstream', downstream)]
-    return within(link.upstream, simpleProblems(link.mapping, below, above))
+    return inDimension(link.upstream, simpleProblems(link.mapping, below, above))
   })
 }
 
-export const within = (dimension: string, problems: readonly MappingProblem[]): MappingProblem[] =>
+export const inDimension = (dimension: string, problems: readonly MappingProblem[]): MappingProblem[] =>
   problems.map((problem) => ({ ...problem, message: `Dimension ${dimension}: ${problem.message}` }))
 
 const kinds = (message: string, hint: string): MappingProblem => ({ code: 'mapping_kinds', message, hint })
@@ -104,5 +104,5 @@ const kinds = (message: string, hint: string): MappingProblem => ({ code: 'mappi
 const unknownDimension = (name: string, side: string, definition: PartitionDefinition): MappingProblem => ({
   code: 'mapping_dimension',
   message: `There is no dimension ${name} ${side}`,
-  hint: `The dimensions ${side} are ${namesOf(definition).join(', ')}.`,
+  hint: `The dimensions ${side} are ${dimensionNames(definition).join(', ')}.`,
 })

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { toMs } from '../../lib/time.ts'
 import { partitionDefinition } from '../definition.ts'
-import { valuesOf, writeKey } from '../key.ts'
+import { valuesByDimension, writeKey } from '../key.ts'
 import { concat, keysOf } from '../key-list.ts'
 import { type PartitionSet, partitionSet } from '../partition-set.ts'
 import { defaultMapping } from './default-mapping.ts'
@@ -152,7 +152,7 @@ describe('a mapping of keys and dimensions', () => {
     names(set).length === 0
       ? key
       : names(set)
-          .map((name) => valuesOf(names(set), key)[name])
+          .map((name) => valuesByDimension(names(set), key)[name])
           .join('|')
 
   test.skipIf(rows === undefined)('[shared tables] takes the partitions that Dagster takes', () => {

@@ -6,7 +6,7 @@ import { positionIn } from '../partition-set.ts'
 import { all, last } from './all.ts'
 import { isLinked } from './dimensions.ts'
 import { identity } from './identity.ts'
-import type { Kind, MappedSets, Upstream } from './kind.ts'
+import type { Kind, MappedSets, UpstreamRanges } from './kind.ts'
 import { linkedDownstream, linkedUpstream } from './linked.ts'
 import { shapeProblems } from './mapping-shape.ts'
 import { specific } from './specific.ts'
@@ -56,12 +56,12 @@ export type PartitionMapping = z.infer<typeof partitionMapping>
 export type LinkedMapping = Exclude<PartitionMapping, SimpleMapping>
 
 /** What a downstream partition is made of: ranges of partitions that exist, and the keys of those that would have to. */
-export function upstreamOf(mapping: PartitionMapping, sets: MappedSets, downstreamKey: string): Upstream {
+export function upstreamOf(mapping: PartitionMapping, sets: MappedSets, downstreamKey: string): UpstreamRanges {
   return upstreamAt(mapping, sets, positionIn(sets.downstream, downstreamKey))
 }
 
 /** The same by position. */
-export function upstreamAt(mapping: PartitionMapping, sets: MappedSets, position: number): Upstream {
+export function upstreamAt(mapping: PartitionMapping, sets: MappedSets, position: number): UpstreamRanges {
   refuseUnfit(mapping, sets)
   // What has no partitions is one thing, required whole.
   if (sets.upstream.definition === undefined) return { ranges: [allOf(sets.upstream)], missing: noKeys }
@@ -86,14 +86,14 @@ const kinds: { [Type in SimpleMapping['type']]: Kind<Extract<SimpleMapping, { ty
   static: staticMap,
   specific,
 }
-const kindOf = (mapping: SimpleMapping): Kind<SimpleMapping> => kinds[mapping.type] as unknown as Kind<SimpleMapping>
-const simpleUpstream = (mapping: SimpleMapping, sets: MappedSets, position: number): Upstream =>
+const kindOf = (mapping: SimpleMapping): Kind<SimpleMapping> => kinds[mapping.type]
+const simpleUpstream = (mapping: SimpleMapping, sets: MappedSets, position: number): UpstreamRanges =>
   kindOf(mapping).upstream(mapping, sets, position)
 const simpleDownstream = (mapping: SimpleMapping, sets: MappedSets, position: number): readonly KeyRange[] =>
   kindOf(mapping).downstream(mapping, sets, position)
 
 const nonEmpty = (ranges: readonly KeyRange[]): readonly KeyRange[] => ranges.filter(({ count }) => count > 0)
-const filled = ({ ranges, missing }: Upstream): Upstream => ({ ranges: nonEmpty(ranges), missing })
+const filled = ({ ranges, missing }: UpstreamRanges): UpstreamRanges => ({ ranges: nonEmpty(ranges), missing })
 
 /** The definitions that a mapping was last found to fit: a plan asks for every partition, and they stay the same. */
 const fitting = new WeakMap<PartitionMapping, readonly [downstream: unknown, upstream: unknown]>()

@@ -1,12 +1,12 @@
 import { someOf } from '../key-range.ts'
 import type { Kind } from './kind.ts'
-import { listed } from './listed.ts'
+import { rangesOfKeys } from './ranges-of-keys.ts'
 
-type Table = Readonly<Record<string, string | readonly string[]>>
+type KeyTable = Readonly<Record<string, string | readonly string[]>>
 
-export const staticMap: Kind<{ readonly keys: Table }> = {
+export const staticMap: Kind<{ readonly keys: KeyTable }> = {
   upstream({ keys }, { downstream, upstream }, position) {
-    return listed(upstream, inverseOf(keys).get(downstream.at(position)) ?? [])
+    return rangesOfKeys(upstream, inverseOf(keys).get(downstream.at(position)) ?? [])
   },
   downstream({ keys }, { downstream, upstream }, position) {
     const positions = downstreamKeys(keys, upstream.at(position)).map((key) => downstream.positionOf(key))
@@ -17,22 +17,22 @@ export const staticMap: Kind<{ readonly keys: Table }> = {
   },
 }
 
-function downstreamKeys(table: Table, upstreamKey: string): readonly string[] {
-  if (!Object.hasOwn(table, upstreamKey)) return []
-  return [table[upstreamKey] as string | readonly string[]].flat()
+function downstreamKeys(table: KeyTable, upstreamKey: string): readonly string[] {
+  const keys = Object.hasOwn(table, upstreamKey) ? table[upstreamKey] : undefined
+  return keys === undefined ? [] : [keys].flat()
 }
 
 /** How many upstream partitions a downstream one is made from at most. */
-export function mostUpstream(table: Table): number {
+export function mostUpstream(table: KeyTable): number {
   let most = 0
   for (const upstreamKeys of inverseOf(table).values()) most = Math.max(most, upstreamKeys.length)
   return most
 }
 
-const inverses = new WeakMap<Table, ReadonlyMap<string, readonly string[]>>()
+const inverses = new WeakMap<KeyTable, ReadonlyMap<string, readonly string[]>>()
 
 /** Made once for a table, because every partition of a plan asks. */
-function inverseOf(table: Table): ReadonlyMap<string, readonly string[]> {
+function inverseOf(table: KeyTable): ReadonlyMap<string, readonly string[]> {
   const known = inverses.get(table)
   if (known !== undefined) return known
   const inverse = new Map<string, string[]>()

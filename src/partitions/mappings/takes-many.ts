@@ -1,5 +1,5 @@
 import { MINUTE_MS } from '../../lib/time.ts'
-import { isTime, namesOf, type PartitionDefinition, type TimePartitions } from '../definition.ts'
+import { dimensionNames, isTime, type PartitionDefinition, type TimePartitions } from '../definition.ts'
 import type { PartitionSet } from '../partition-set.ts'
 import { isLinked, linksOf } from './dimensions.ts'
 import type { MappedSets } from './kind.ts'
@@ -13,18 +13,18 @@ import { mostUpstream } from './static.ts'
  */
 export function takesMany(mapping: PartitionMapping, { downstream, upstream }: MappedSets): boolean {
   if (upstream.definition === undefined) return false
-  if (downstream.definition === undefined || !isLinked(mapping))
-    return simpleTakesMany(mapping as SimpleMapping, downstream, upstream)
+  if (!isLinked(mapping)) return simpleTakesMany(mapping, downstream, upstream)
+  if (downstream.definition === undefined) return true
   const links = linksOf(mapping, downstream.definition, upstream.definition)
   const linked = new Set(links.map((link) => link.upstream))
-  if (namesOf(upstream.definition).some((name) => !linked.has(name))) return true
+  if (dimensionNames(upstream.definition).some((name) => !linked.has(name))) return true
   return links.some((link) => {
     const [below, above] = [partOf(downstream, link.downstream), partOf(upstream, link.upstream)]
     return simpleTakesMany(link.mapping, below, above)
   })
 }
 
-/** Whether all partitions are made from the same ones: whoever asks for many of them need ask only once. */
+/** True if all partitions are made from the same ones, so that one question answers for all. */
 export const takesSame = ({ type }: PartitionMapping): boolean => type === 'all' || type === 'last' || type === 'specific'
 
 function simpleTakesMany(mapping: SimpleMapping, downstream: PartitionSet, upstream: PartitionSet): boolean {

@@ -1,3 +1,4 @@
+import { assert } from '../../lib/assert.ts'
 import { concat, type KeyList } from '../key-list.ts'
 import { keyRange } from '../key-range.ts'
 import type { PartitionSet } from '../partition-set.ts'
@@ -61,4 +62,7 @@ function windowsOf(set: PartitionSet, { from, to }: Span): KeyList {
   return { count: Math.max(0, to - from + 1), at: (index) => axisOf(set).at(from + index).key }
 }
 
-const axisOf = (set: PartitionSet): TimeAxis => set.axis as TimeAxis
+function axisOf({ axis }: PartitionSet): TimeAxis {
+  assert(axis !== undefined, 'only windows of time are mapped as such')
+  return axis
+}

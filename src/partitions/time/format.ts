@@ -1,5 +1,6 @@
 import { dateOf, dayNumber, firstDayOf, isoWeek, isoWeekStart, weekdayOf } from '../../lib/calendar.ts'
 import { ServoError } from '../../lib/error.ts'
+import { itemAt } from '../../lib/item-at.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
 
 /** What two moments must share to be written alike. */
@@ -28,7 +29,7 @@ const number = (digits: number, of: (wallMs: number) => number): Directive => ({
 })
 const name = (names: readonly string[], of: (wallMs: number) => number): Directive => ({
   pattern: names.join('|'),
-  write: (wallMs) => names[of(wallMs)] as string,
+  write: (wallMs) => itemAt(names, of(wallMs)),
 })
 const day = (wallMs: number) => Math.floor(wallMs / DAY_MS)
 const month = (wallMs: number) => dateOf(day(wallMs)).month

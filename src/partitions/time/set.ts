@@ -10,7 +10,7 @@ import type { TimeDefinition, TimeWindow, TimeWindows } from './windows.ts'
  */
 export interface TimeAxis {
   readonly zone: string
-  /** Beyond the centuries that are counted, the outermost window: whoever wants all that was before writes a large offset. */
+  /** Beyond the centuries that are counted, the outermost window: a mapping that takes all that was before has a large offset. */
   at(position: number): TimeWindow
   /** The last window that starts at or before an instant. */
   startingBefore(ms: number): number
@@ -86,7 +86,7 @@ function isOfAnotherTime(time: TimeDefinition, make: MakeWindows, key: string): 
 }
 
 function timeAxis(time: TimeDefinition, make: MakeWindows, windows: TimeWindows): TimeAxis {
-  /** Windows that begin before ours, and where our first is among them; made when somebody asks for one. */
+  /** Windows that begin before ours, and where our first is among them; made at the first question about one. */
   let early: { readonly windows: TimeWindows; readonly first: number; readonly startMs: number } | undefined
 
   /** Whether there is farther to reach. */

@@ -1,9 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { quoteName, quoteText } from '../../lib/sql-text.ts'
-import type { Column } from '../columns.ts'
+import type { DataColumn } from '../columns.ts'
 import type { Parameter } from '../sql.ts'
 import { fromDuckDb, toDuckDb } from './duckdb-values.ts'
-import type { Row } from './values.ts'
+import type { DataRow } from './values.ts'
 
 /**
  * Shows files as a table. Partitions may have been written before a column was added, so columns are matched by name. A folder
@@ -19,8 +19,8 @@ export async function* queriedRows(
   connection: DuckDBConnection,
   text: string,
   parameters: readonly Parameter[],
-  columns: readonly Column[] | undefined,
-): AsyncGenerator<Row> {
+  columns: readonly DataColumn[] | undefined,
+): AsyncGenerator<DataRow> {
   const result = await connection.stream(text, parameters.map(toDuckDb))
   const names = result.deduplicatedColumnNames()
   const types = result.columnTypes()

@@ -13,10 +13,10 @@ import {
   type DuckDBValue,
 } from '@duckdb/node-api'
 import { DAY_MS } from '../../lib/time.ts'
-import type { Column, ColumnType } from '../columns.ts'
+import type { ColumnType, DataColumn } from '../columns.ts'
 import { invalid, show } from '../invalid.ts'
 import type { Parameter } from '../sql.ts'
-import type { Row } from './values.ts'
+import type { DataRow } from './values.ts'
 
 /** How DuckDB holds a column. */
 export const columnTypes: Readonly<Record<ColumnType, string>> = {
@@ -39,8 +39,8 @@ const timestamp = (date: Date): DuckDBTimestampTZValue => new DuckDBTimestampTZV
 export async function appendRows(
   connection: DuckDBConnection,
   name: string,
-  rows: Iterable<Row> | AsyncIterable<Row>,
-  columns: readonly Column[],
+  rows: Iterable<DataRow> | AsyncIterable<DataRow>,
+  columns: readonly DataColumn[],
 ): Promise<void> {
   const appender = await connection.createAppender(name)
   for await (const row of rows) {
@@ -56,7 +56,7 @@ export async function appendRows(
 
 type Appender = Awaited<ReturnType<DuckDBConnection['createAppender']>>
 
-function append(appender: Appender, { name, type }: Column, value: unknown): void {
+function append(appender: Appender, { name, type }: DataColumn, value: unknown): void {
   if (type === 'json') appender.appendVarchar(JSON.stringify(value))
   else if (type === 'text' && typeof value === 'string') appender.appendVarchar(value)
   else if (type === 'double' && typeof value === 'number') appender.appendDouble(value)
@@ -76,7 +76,7 @@ function append(appender: Appender, { name, type }: Column, value: unknown): voi
  * A value as code has it: dates, big integers and bytes are what JavaScript has for them, unlike in src/adapters/duckdb, where
  * values become JSON that loses nothing. `column`, if known, says more than the type of the database does.
  */
-export function fromDuckDb(value: DuckDBValue, type?: DuckDBType, column?: Column): unknown {
+export function fromDuckDb(value: DuckDBValue, type?: DuckDBType, column?: DataColumn): unknown {
   if (value === null) return column?.empty === 'undefined' ? undefined : null
   if (typeof value === 'string') return type?.alias === 'JSON' || column?.type === 'json' ? parsed(value) : value
   if (typeof value === 'bigint') return column?.type === 'bigint' || !isSafe(value) ? value : Number(value)

@@ -32,7 +32,7 @@ export interface Attempt {
   readonly store: ValueStore
 }
 
-export interface Outcome {
+export interface ExecutedAttempt {
   /** For the report. Ids, code version and duration are for the caller to add. */
   readonly result: AttemptResultInput
   /** What was made: for a table, what can be read of it. */
@@ -47,7 +47,7 @@ type Options = BodySettings<Record<string, AnyAsset>, unknown, Record<string, An
 type Output = NonNullable<AttemptResultInput['output']>
 
 /** Runs the body of an asset or a table. Never throws: whatever happens is an outcome. Commands are run by the worker itself. */
-export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<Outcome> {
+export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<ExecutedAttempt> {
   const definition = definitionOf(asset)
   const options = definition?.options as Options
   const facts: Record<string, unknown> = {}

@@ -12,7 +12,7 @@ export function failureOf(
   retryOn: (error: unknown) => boolean,
   output: AttemptResultInput['output'],
 ): { result: AttemptResultInput; error: unknown } {
-  const timedOut = signal.aborted && (signal.reason as Error | undefined)?.name === 'TimeoutError'
+  const timedOut = signal.aborted && signal.reason instanceof Error && signal.reason.name === 'TimeoutError'
   const thrown = { message: messageWithHint(error), stack: error instanceof Error ? error.stack : undefined }
   if (signal.aborted && !timedOut)
     return { result: { outcome: 'CANCELLED', output, error: { category: 'user', ...thrown, retryable: false } }, error }

@@ -28,7 +28,10 @@ export function isFatal(error: unknown): boolean {
 
 export function retryAfterMs(error: unknown): number | undefined {
   const found = markOf(error)
-  return 'retryAfterMs' in found ? found.retryAfterMs : undefined
+  return 'retryAfterMs' in found && typeof found.retryAfterMs === 'number' ? found.retryAfterMs : undefined
 }
 
-const markOf = (error: unknown): Mark | Record<never, never> => (error as { [mark]?: Mark } | undefined)?.[mark] ?? {}
+function markOf(error: unknown): object {
+  const found = typeof error === 'object' && error !== null && mark in error ? error[mark] : undefined
+  return typeof found === 'object' && found !== null ? found : {}
+}

@@ -13,7 +13,7 @@ export async function checkedMetadata(
 ): Promise<Record<string, unknown>> {
   if (schema === undefined || Object.keys(facts).length === 0) return jsonOf(facts)
   const result = await schema['~standard'].validate(facts)
-  if (result.issues === undefined) return jsonOf(result.value as Record<string, unknown>)
+  if (result.issues === undefined) return jsonOf(result.value)
   throw invalid(
     'metadata_does_not_fit',
     `metadata of ${key} does not fit its schema: ${issuesText(result.issues)}`,
@@ -22,14 +22,15 @@ export async function checkedMetadata(
 }
 
 /** Facts are for people and must not fail an attempt: what JSON cannot hold is told as text. */
-export function jsonOf(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function jsonOf(facts: unknown): Record<string, unknown> {
+  if (typeof facts !== 'object' || facts === null) return {}
   return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, plain(value)]))
 }
 
 function plain(value: unknown): unknown {
   try {
     const text = JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member))
-    return text === undefined ? null : (JSON.parse(text) as unknown)
+    return text === undefined ? null : JSON.parse(text)
   } catch {
     return String(value)
   }

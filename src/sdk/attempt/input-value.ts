@@ -1,7 +1,7 @@
 import type { carries, PartitionsOf, ValueOf } from '../any-asset.ts'
 import type { Own, Takes } from '../mapped.ts'
 import type { KeyOf, KindOf } from '../partitions.ts'
-import type { Table } from './values.ts'
+import type { DataTable } from './values.ts'
 
 /**
  * What code gets for an input, worked out by the compiler as `takesMany` does it when the input is loaded: a table is one
@@ -17,7 +17,7 @@ export type InputValue<Input, P> =
       }[CountOf<TakesOf<Input>, P, PartitionsOf<Input>>]
 
 /** One table of all rows, or a Map by key. */
-type Several<Value, P, Along> = Value extends Table<unknown> ? Value : ReadonlyMap<KeyAlong<P, Along>, Value>
+type Several<Value, P, Along> = Value extends DataTable<unknown> ? Value : ReadonlyMap<KeyAlong<P, Along>, Value>
 
 export type DimensionOf<P> = KeyOf<P> extends string ? never : keyof KeyOf<P> & string
 

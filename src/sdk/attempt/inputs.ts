@@ -4,7 +4,7 @@ import { columnsOf } from '../columns.ts'
 import { invalid } from '../invalid.ts'
 import type { Io } from '../io.ts'
 import { isOwn, type Upstream, upstream } from '../mapped.ts'
-import { dimensionsOf } from '../partition-key.ts'
+import { valuesOfDimensions } from '../partition-key.ts'
 import { definitionOf } from '../project/definition.ts'
 import type { StandardSchemaV1 } from '../standard-schema.ts'
 import type { StoredValue, ValueStore } from './values.ts'
@@ -53,7 +53,7 @@ async function loadInput(input: Upstream, self: AnyAsset, ref: InputRef, store: 
   }
   if (many) {
     const dimension = mapping?.type === 'all' ? mapping.dimension : undefined
-    const keyOf = (text: string): string => (dimension === undefined ? text : (dimensionsOf(text)[dimension] ?? text))
+    const keyOf = (text: string): string => (dimension === undefined ? text : (valuesOfDimensions(text)[dimension] ?? text))
     return new Map(await Promise.all(ref.values.map(async (value) => [keyOf(value.partition_key), await read(value)] as const)))
   }
   const [value] = ref.values

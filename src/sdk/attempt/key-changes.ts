@@ -89,11 +89,15 @@ function nameOf(partitions: unknown): string {
 function checkedKeys(name: string, keys: unknown): readonly string[] {
   if (!Array.isArray(keys))
     throw invalid('bad_keys', `${show(keys)} is no list of keys of ${name}`, `Write partitions(${name}).add(['acme']).`)
+  const checked: string[] = []
   for (const key of keys) {
-    const { error } = dynamicKey.safeParse(key)
-    if (error === undefined) continue
+    const { data, error } = dynamicKey.safeParse(key)
+    if (error === undefined) {
+      checked.push(data)
+      continue
+    }
     const shown = show(key).slice(0, 60)
     throw invalid('bad_key', `${shown} is no key of ${name}: ${issuesText(error.issues)}`, 'Give text of one line.')
   }
-  return keys as string[]
+  return checked
 }

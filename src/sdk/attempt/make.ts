@@ -3,15 +3,14 @@ import { messageOf } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { AnyAsset } from '../any-asset.ts'
 import type { AssetOptions, TableOptions } from '../asset-options.ts'
-import { type Column, columnsOf } from '../columns.ts'
+import { columnsOf, type DataColumn } from '../columns.ts'
 import { invalid, show } from '../invalid.ts'
 import type { PartitionText } from '../partition-key.ts'
-import type { AnyPartitions } from '../partitions.ts'
 import { optionsOf } from '../project/definition.ts'
 import { isQuery } from '../sql.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
 import { isRanges } from './ranges.ts'
-import { isTable, type Row, type Table, type ValueStore, type Written } from './values.ts'
+import { type DataRow, type DataTable, isTable, type ValueStore, type Written } from './values.ts'
 
 interface Making {
   readonly partition?: PartitionText | null | undefined
@@ -20,20 +19,20 @@ interface Making {
 }
 
 /** What a body made, and what was written of it; nothing when it keeps its own data. */
-export interface Made {
+export interface MadeValue {
   readonly value: unknown
   readonly written: Written | undefined
 }
 
 type AnyAssetOptions = AssetOptions<unknown, unknown, unknown, unknown, unknown>
-type AnyTableOptions = TableOptions<Row, unknown, unknown, unknown, unknown>
+type AnyTableOptions = TableOptions<DataRow, unknown, unknown, unknown, unknown>
 
-export async function makeValue(asset: AnyAsset, given: object, { store, signal }: Making): Promise<Made> {
+export async function makeValue(asset: AnyAsset, given: object, { store, signal }: Making): Promise<MadeValue> {
   const { run, io, partitions } = optionsOf<AnyAssetOptions>(asset)
   const value = await run(given as never)
   signal.throwIfAborted()
   if (value === undefined) return { value, written: undefined }
-  if (isRanges(partitions as AnyPartitions | undefined))
+  if (isRanges(partitions))
     throw invalid(
       'range_value',
       `${asset.key} is made in ranges and returned ${show(value)}, which could not be read partition by partition`,
@@ -57,7 +56,7 @@ function jsonText(key: string, value: unknown): string {
   }
 }
 
-export async function makeTable(asset: AnyAsset, given: object, attempt: Making): Promise<Made> {
+export async function makeTable(asset: AnyAsset, given: object, attempt: Making): Promise<MadeValue> {
   const { store, signal } = attempt
   const options = optionsOf<AnyTableOptions>(asset)
   const rows = options.run ? await options.run(given as never) : await queryRows(asset.key, options, given, store)
@@ -75,23 +74,28 @@ export async function makeTable(asset: AnyAsset, given: object, attempt: Making)
   return { value: await store.openTable(ref, columns), written }
 }
 
-async function queryRows(key: string, options: AnyTableOptions, given: object, store: ValueStore): Promise<AsyncIterable<Row>> {
+async function queryRows(
+  key: string,
+  options: AnyTableOptions,
+  given: object,
+  store: ValueStore,
+): Promise<AsyncIterable<DataRow>> {
   const query = await options.sql?.(given as never)
   if (!isQuery(query)) throw invalid('not_a_query', `sql of ${key} returned ${show(query)}`, 'Return sql`select …`.')
-  const tables = Object.entries(given).filter((entry): entry is [string, Table<Row>] => isTable(entry[1]))
+  const tables = Object.entries(given).filter((entry): entry is [string, DataTable<DataRow>] => isTable(entry[1]))
   return store.runSql(query, Object.fromEntries(tables), columnsOf(options.schema))
 }
 
-const isIterable = (rows: unknown): rows is Iterable<Row> | AsyncIterable<Row> =>
+const isIterable = (rows: unknown): rows is Iterable<DataRow> | AsyncIterable<DataRow> =>
   typeof rows === 'object' && rows !== null && (Symbol.iterator in rows || Symbol.asyncIterator in rows)
 
 async function* validRows(
   key: string,
-  rows: Iterable<Row> | AsyncIterable<Row>,
-  schema: StandardSchemaV1<unknown, Row>,
-  columns: readonly Column[],
+  rows: Iterable<DataRow> | AsyncIterable<DataRow>,
+  schema: StandardSchemaV1<unknown, DataRow>,
+  columns: readonly DataColumn[],
   signal: AbortSignal,
-): AsyncGenerator<Row> {
+): AsyncGenerator<DataRow> {
   const asJson = columns.filter(({ type }) => type === 'json').map(({ name }) => name)
   let number = 0
   for await (const row of rows) {

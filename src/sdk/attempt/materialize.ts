@@ -12,7 +12,7 @@ import type { Log } from './context.ts'
 import { executeAsset } from './execute.ts'
 import type { InRanges } from './input-value.ts'
 import { MemoryValues } from './memory-values.ts'
-import type { Row, StoredValue } from './values.ts'
+import type { DataRow, StoredValue } from './values.ts'
 
 export interface MaterializeOptions<P> {
   /** The key of the partition to make; of an asset that is made in ranges, all their keys. */
@@ -133,7 +133,7 @@ async function storeInput(
   if (kind === 'table' || kind === 'source') {
     if (typeof given !== 'object' || given === null || !(Symbol.iterator in given || Symbol.asyncIterator in given))
       throw invalid('bad_input', `input ${name} is ${show(given)}`, `${asset.key} is a table: give a list of rows.`)
-    const { path } = await store.writeRows(given as Iterable<Row>)
+    const { path } = await store.writeRows(given as Iterable<DataRow>)
     return ref('parquet', [{ partition_key: '', materialization_id: name, path }])
   }
   const { io } = optionsOf<{ io?: Io<unknown> }>(asset)

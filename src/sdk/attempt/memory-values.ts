@@ -1,10 +1,10 @@
 import type { InputRef } from '../../contract/dispatch.ts'
 import { assert } from '../../lib/assert.ts'
-import { type Column, inferColumns } from '../columns.ts'
+import { type DataColumn, inferColumns } from '../columns.ts'
 import type { Query } from '../sql.ts'
-import { createTable, type Row, type StoredValue, type Table, type ValueStore, type Written } from './values.ts'
+import { createTable, type DataRow, type DataTable, type StoredValue, type ValueStore, type Written } from './values.ts'
 
-type Held = { readonly json: string } | { readonly bytes: Uint8Array } | { readonly rows: readonly Row[] }
+type Held = { readonly json: string } | { readonly bytes: Uint8Array } | { readonly rows: readonly DataRow[] }
 
 /** Values in memory, for tests. */
 export class MemoryValues implements ValueStore {
@@ -30,12 +30,12 @@ export class MemoryValues implements ValueStore {
     return held.bytes
   }
 
-  async writeRows(rows: AsyncIterable<Row> | Iterable<Row>): Promise<Written> {
+  async writeRows(rows: AsyncIterable<DataRow> | Iterable<DataRow>): Promise<Written> {
     const held = await Array.fromAsync(rows)
     return { ...this.#keep({ rows: held }), rows: held.length }
   }
 
-  openTable(ref: InputRef, columns: readonly Column[] | undefined): Table<Row> {
+  openTable(ref: InputRef, columns: readonly DataColumn[] | undefined): DataTable<DataRow> {
     const rows = ref.values.flatMap((value) => {
       const held = this.#find(value)
       assert('rows' in held, `${value.path} is no table`)
@@ -54,9 +54,9 @@ export class MemoryValues implements ValueStore {
 
   async *runSql(
     query: Query,
-    tables: Readonly<Record<string, Table<Row>>>,
-    columns: readonly Column[] | undefined,
-  ): AsyncIterable<Row> {
+    tables: Readonly<Record<string, DataTable<DataRow>>>,
+    columns: readonly DataColumn[] | undefined,
+  ): AsyncIterable<DataRow> {
     // Loaded when first used: it brings DuckDB with it.
     const { queryTables } = await import('./query-tables.ts')
     yield* queryTables(query, tables, columns)

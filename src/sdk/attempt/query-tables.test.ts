@@ -8,9 +8,9 @@ import { columnsOf, inferColumns } from '../columns.ts'
 import { type Query, type SqlValue, sql } from '../sql.ts'
 import { MemoryValues } from './memory-values.ts'
 import { queryTables } from './query-tables.ts'
-import { createTable, type Row, type Table } from './values.ts'
+import { createTable, type DataRow, type DataTable } from './values.ts'
 
-async function tableOf(rows: Row[], schema?: z.ZodType): Promise<Table<Row>> {
+async function tableOf(rows: DataRow[], schema?: z.ZodType): Promise<DataTable<DataRow>> {
   const store = new MemoryValues()
   const { path } = await store.writeRows(rows)
   const values = [{ partition_key: '', materialization_id: 'm', path }]

@@ -2,11 +2,11 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { openDuckDb } from '../../lib/duckdb.ts'
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { quoteName } from '../../lib/sql-text.ts'
-import { type Column, inferColumns } from '../columns.ts'
+import { type DataColumn, inferColumns } from '../columns.ts'
 import { compileQuery, type Query } from '../sql.ts'
 import { queriedRows, viewOfFiles } from './duckdb-query.ts'
 import { appendRows, columnTypes } from './duckdb-values.ts'
-import { type Row, sourceOfTable, type Table } from './values.ts'
+import { type DataRow, type DataTable, sourceOfTable } from './values.ts'
 
 /**
  * The answer to a query over tables, by a DuckDB of its own in memory. Tables that consist of files are read from there, the
@@ -14,9 +14,9 @@ import { type Row, sourceOfTable, type Table } from './values.ts'
  */
 export async function* queryTables(
   query: Query,
-  named: Readonly<Record<string, Table<Row>>>,
-  columns?: readonly Column[],
-): AsyncGenerator<Row> {
+  named: Readonly<Record<string, DataTable<DataRow>>>,
+  columns?: readonly DataColumn[],
+): AsyncGenerator<DataRow> {
   const { text, parameters, tables } = compileQuery(query)
   const { connection, close } = await openDuckDb()
   try {
@@ -30,7 +30,7 @@ export async function* queryTables(
   }
 }
 
-async function openRelation(connection: DuckDBConnection, name: string, table: Table<Row>): Promise<void> {
+async function openRelation(connection: DuckDBConnection, name: string, table: DataTable<DataRow>): Promise<void> {
   if (table.files.length > 0) {
     await connection.run(viewOfFiles(name, table.files))
     return

@@ -1,6 +1,6 @@
 import { isTime } from '../../partitions/definition.ts'
 import { invalid, show } from '../invalid.ts'
-import { type AnyPartitions, isPartitions, type Partitions } from '../partitions.ts'
+import { isPartitions, type Partitions } from '../partitions.ts'
 
 /** Partitions of which one task makes a whole range. */
 export interface Ranges<Key, Span = undefined, Kind = unknown> extends Partitions<Key, Span, Kind> {
@@ -39,6 +39,6 @@ export function ranges<Key, Span, Kind>(
   return { ...of, ranges: atMost === undefined ? {} : { at_most: atMost } }
 }
 
-export function isRanges(of: AnyPartitions | undefined): of is Ranges<unknown, unknown> {
-  return of !== undefined && 'ranges' in of
+export function isRanges(of: unknown): of is Ranges<unknown, unknown> {
+  return isPartitions(of) && 'ranges' in of
 }

@@ -1,11 +1,11 @@
 import type { InputRef } from '../../contract/dispatch.ts'
-import type { Column } from '../columns.ts'
+import type { DataColumn } from '../columns.ts'
 import type { Query, SqlValue } from '../sql.ts'
 
 export type MaybePromise<T> = T | Promise<T>
 
 /** Typed rows, wherever they lie. */
-export interface Table<Row> extends AsyncIterable<Row> {
+export interface DataTable<Row> extends AsyncIterable<Row> {
   /** The Parquet files it consists of; none when it lives in memory, as in tests. */
   readonly files: readonly string[]
   rows(): Promise<Row[]>
@@ -14,16 +14,16 @@ export interface Table<Row> extends AsyncIterable<Row> {
 }
 
 /** What the body of a table may return. Lists are named first, so that the compiler's complaints speak of rows and not of iterators. */
-export type Rows<Row> = readonly Row[] | Iterable<Row> | AsyncIterable<Row>
+export type ReturnedRows<Row> = readonly Row[] | Iterable<Row> | AsyncIterable<Row>
 
-export type Row = Readonly<Record<string, unknown>>
+export type DataRow = Readonly<Record<string, unknown>>
 
 /** One materialization, as a dispatch names it. */
 export type StoredValue = InputRef['values'][number]
 
 /** What was written and where, for the report of the attempt. */
 export interface Written {
-  /** Names it for whoever loads it later; relative to the data store. */
+  /** Later attempts load it by this path, relative to the data store. */
   readonly path: string
   readonly bytes?: number
   readonly rows?: number
@@ -46,25 +46,29 @@ export interface ValueStore {
    * Rows as Parquet. They come validated and may throw half way: then nothing may remain that looks complete. Without
    * columns (the schema does not tell them) they are those of the rows.
    */
-  writeRows(rows: AsyncIterable<Row>, columns: readonly Column[] | undefined): Promise<Written>
-  /** All the values of the reference as one table. `columns` say how stored values look in a row: see `Column`. */
-  openTable(ref: InputRef, columns: readonly Column[] | undefined): MaybePromise<Table<Row>>
+  writeRows(rows: AsyncIterable<DataRow>, columns: readonly DataColumn[] | undefined): Promise<Written>
+  /** All the values of the reference as one table. `columns` say how stored values look in a row: see `DataColumn`. */
+  openTable(ref: InputRef, columns: readonly DataColumn[] | undefined): MaybePromise<DataTable<DataRow>>
   /** The answer to a query. It may name these tables, besides those that stand in its `${}`; `columns` are those it should have. */
-  runSql(query: Query, tables: Readonly<Record<string, Table<Row>>>, columns: readonly Column[] | undefined): AsyncIterable<Row>
+  runSql(
+    query: Query,
+    tables: Readonly<Record<string, DataTable<DataRow>>>,
+    columns: readonly DataColumn[] | undefined,
+  ): AsyncIterable<DataRow>
 }
 
 const source = Symbol.for('servo.table')
 
 /** What a table is made of. */
-export interface TableSource {
+export interface TableContent {
   readonly files: readonly string[]
-  readonly columns: readonly Column[] | undefined
-  read(): AsyncIterable<Row>
-  query(query: Query, tables: Readonly<Record<string, Table<Row>>>): AsyncIterable<Row>
+  readonly columns: readonly DataColumn[] | undefined
+  read(): AsyncIterable<DataRow>
+  query(query: Query, tables: Readonly<Record<string, DataTable<DataRow>>>): AsyncIterable<DataRow>
 }
 
-export function createTable(of: TableSource): Table<Row> {
-  const table: Table<Row> = {
+export function createTable(of: TableContent): DataTable<DataRow> {
+  const table: DataTable<DataRow> = {
     files: of.files,
     rows: () => Array.fromAsync(of.read()),
     sql: <Result>(strings: TemplateStringsArray, ...values: readonly SqlValue[]) =>
@@ -75,11 +79,11 @@ export function createTable(of: TableSource): Table<Row> {
   return table
 }
 
-export function isTable(value: unknown): value is Table<Row> {
+export function isTable(value: unknown): value is DataTable<DataRow> {
   return sourceOfTable(value) !== undefined
 }
 
-export function sourceOfTable(value: unknown): TableSource | undefined {
+export function sourceOfTable(value: unknown): TableContent | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  return (value as { [source]?: TableSource })[source]
+  return (value as { [source]?: TableContent })[source]
 }

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 
-export interface Place {
+export interface SourcePlace {
   readonly file: string | undefined
   readonly line: number | undefined
 }
@@ -12,7 +12,7 @@ const FRAMES = 12
  * Where the author wrote a definition: the outermost place in their own code, so that an asset made by a function of theirs
  * is found where that function is called.
  */
-export function callerOf(ours: (...args: never[]) => unknown): Place {
+export function callerOf(ours: (...args: never[]) => unknown): SourcePlace {
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = FRAMES
   const holder: { stack?: string } = {}
@@ -20,7 +20,7 @@ export function callerOf(ours: (...args: never[]) => unknown): Place {
   // Text is only made of the frames when it is first read: read it before others get their limit back.
   const stack = holder.stack ?? ''
   Error.stackTraceLimit = limit
-  let found: Place = { file: undefined, line: undefined }
+  let found: SourcePlace = { file: undefined, line: undefined }
   for (const place of placesIn(stack)) {
     // What called the module is Node; above that, in CommonJS, stand the modules that required this one.
     if (place.file.startsWith('node:')) break

@@ -27,9 +27,14 @@ export function definitionOf(value: unknown): Definition | undefined {
   return (value as { [definition]?: Definition })[definition]
 }
 
-/** The options of a value that is known to be a definition. */
-export function optionsOf<Options>(value: object): Options {
+/** The definition in a value that is known to have one. */
+export function knownDefinition(value: object): Definition {
   const found = definitionOf(value)
   assert(found !== undefined, 'a value without a definition was taken for one')
-  return found.options as Options
+  return found
+}
+
+/** Its options. Their type follows from the kind of the definition, which the caller knows. */
+export function optionsOf<Options>(value: object): Options {
+  return knownDefinition(value).options as Options
 }

@@ -1,4 +1,4 @@
-import { dimensionOf, isTime, namesOf, type PartitionDefinition, sameDefinition } from '../../partitions/definition.ts'
+import { dimensionNames, dimensionOf, isTime, type PartitionDefinition, sameDefinition } from '../../partitions/definition.ts'
 import type { PartitionMapping, SimpleMapping } from '../../partitions/mappings/mapping.ts'
 import type { MappingData } from '../mapped.ts'
 
@@ -31,7 +31,7 @@ function alongTime(
   below: PartitionDefinition,
 ): PartitionMapping {
   const [own, dimension] = [timeOf(below, said), timeOf(above, said)]
-  // The dimension of time is not one: whoever checks the mapping says what to do.
+  // There is not one dimension of time: the check of the mapping says what to do.
   if (own === undefined || dimension === undefined) return mapping
   if (above.type !== 'multi') return { type: 'dimension', dimension: own, mapping }
   if (below.type !== 'multi') return { type: 'dimension', dimension, mapping }
@@ -41,7 +41,7 @@ function alongTime(
 /** The dimension of time of this name, or the only one. */
 function timeOf(definition: PartitionDefinition, name: string | undefined): string | undefined {
   if (definition.type !== 'multi') return ''
-  const time = namesOf(definition).filter((each) => isTime(definition.dimensions[each]))
+  const time = dimensionNames(definition).filter((each) => isTime(definition.dimensions[each]))
   if (name !== undefined && time.includes(name)) return name
   return time.length === 1 ? time[0] : undefined
 }
@@ -50,11 +50,11 @@ type Links = Extract<PartitionMapping, { type: 'multi' }>['dimensions']
 
 /** What is said of one dimension, and of the others that those of the same name belong together. */
 function besides(dimension: string, links: Links, above: PartitionDefinition, below: PartitionDefinition): PartitionMapping {
-  const others = namesOf(above).filter((name) => name !== dimension)
+  const others = dimensionNames(above).filter((name) => name !== dimension)
   const [only] = others
   if (below.type !== 'multi' && only !== undefined && others.length === 1)
     return { type: 'dimension', dimension: only, ...ifSame(dimensionOf(above, only), below) }
-  const namesakes = namesOf(below).filter((name) => others.includes(name))
+  const namesakes = dimensionNames(below).filter((name) => others.includes(name))
   const same = namesakes.map((name) => {
     return [name, { dimension: name, ...ifSame(dimensionOf(above, name), dimensionOf(below, name)) }]
   })

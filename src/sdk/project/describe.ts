@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { AssetDefinitionInput, ProjectManifestInput } from '../../contract/definition.ts'
 import type { PartitionMapping } from '../../partitions/mappings/mapping.ts'
-import type { AnyAsset, AssetKind } from '../any-asset.ts'
+import { type AnyAsset, assetKindOf, isAsset } from '../any-asset.ts'
 import type { Dependency, Freshness, Retry, Settings } from '../asset-options.ts'
 import { isRanges } from '../attempt/ranges.ts'
 import { asCheck, type Checks } from '../check.ts'
@@ -27,14 +27,14 @@ export interface Describing {
 export function describeProject(values: Iterable<unknown>, about: Describing): ProjectManifestInput {
   const found = [...new Set(values)].flatMap((value) => {
     const definition = definitionOf(value)
-    return definition === undefined ? [] : [{ ...definition, value: value as object }]
+    return definition === undefined ? [] : [{ definition, value }]
   })
-  const sorted = found.sort((a, b) => (a.name < b.name ? -1 : 1))
-  const every = <T>(kinds: readonly string[], describe: (definition: Found) => T): T[] =>
-    sorted.filter(({ kind }) => kinds.includes(kind)).map(describe)
+  const sorted = found.sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1))
+  const every = <T>(kinds: readonly string[], describe: (definition: Definition) => T): T[] =>
+    sorted.flatMap(({ definition }) => (kinds.includes(definition.kind) ? [describe(definition)] : []))
   return {
     project: about.config.project,
-    assets: every(['asset', 'table', 'command', 'source'], (definition) => describeAsset(definition, about)),
+    assets: sorted.flatMap(({ value, definition }) => (isAsset(value) ? [describeAsset(value, definition, about)] : [])),
     pools: { ...about.config.pools },
     ...(about.config.queues && { queues: { ...about.config.queues } }),
     ...concurrencyOf(about.config),
@@ -47,8 +47,6 @@ export function describeProject(values: Iterable<unknown>, about: Describing): P
   }
 }
 
-type Found = Definition & { readonly value: object }
-
 interface Options extends Settings<AnyPartitions> {
   readonly inputs?: Readonly<Record<string, Upstream>>
   readonly checks?: Checks<unknown>
@@ -56,22 +54,19 @@ interface Options extends Settings<AnyPartitions> {
   readonly uri?: string
 }
 
-function describeAsset(definition: Found, about: Describing): AssetDefinitionInput {
-  const options = definition.options as Options
-  const inputs = Object.entries(options.inputs ?? {}).map(([name, input]) => [
-    name,
-    describeDependency(input, definition.value as AnyAsset),
-  ])
+function describeAsset(asset: AnyAsset, definition: Definition, about: Describing): AssetDefinitionInput {
+  const options = optionsOf<Options>(asset)
+  const inputs = Object.entries(options.inputs ?? {}).map(([name, input]) => [name, describeDependency(input, asset)])
   return defined({
     asset_key: definition.name,
-    kind: definition.kind as AssetKind,
+    kind: assetKindOf(asset),
     description: options.description,
     group: options.group,
     tags: options.tags && { ...options.tags },
     owners: options.owners && [...options.owners],
     kinds: options.kinds && [...options.kinds],
     inputs: Object.fromEntries(inputs),
-    deps: (options.deps ?? []).map((of) => describeDependency(of, definition.value as AnyAsset)),
+    deps: (options.deps ?? []).map((of) => describeDependency(of, asset)),
     partitions: options.partitions?.data,
     ranges: isRanges(options.partitions) ? options.partitions.ranges : undefined,
     io: ioOf(definition.kind, options.io),
@@ -84,7 +79,7 @@ function describeAsset(definition: Found, about: Describing): AssetDefinitionInp
     pool: options.pool,
     queue: options.queue,
     priority: options.priority,
-    code_version: options.version ?? about.codeVersionOf?.(definition.value),
+    code_version: options.version ?? about.codeVersionOf?.(asset),
     renamed_from: options.renamedFrom,
     checks: Object.entries(options.checks ?? {}).map(([name, check]) => ({ name, severity: asCheck(check).severity })),
     policies: defined({

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { ProjectProblem } from '../../contract/definition.ts'
-import { isServoError, messageOf } from '../../lib/error.ts'
+import { hasErrorCode, isServoError, messageOf } from '../../lib/error.ts'
 import { pathOf, placesIn } from './caller.ts'
 import { relativePath } from './describe.ts'
 import { isInside, type Modules } from './modules.ts'
@@ -68,7 +68,7 @@ function syntaxProblem(error: unknown, imported: string, root: string, modules: 
       ...at(root, file, line),
     }
   }
-  if ((error as { code?: string }).code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
+  if (hasErrorCode(error, 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX')) {
     return {
       code: 'unsupported_typescript',
       message: error.message,

@@ -7,7 +7,7 @@ import type { AnyResource } from '../resource.ts'
 import type { Sensor } from '../sensor.ts'
 import { issuesText } from '../standard-schema.ts'
 import type { Schedule } from '../trigger.ts'
-import { type Definition, definitionOf } from './definition.ts'
+import { type Definition, definitionOf, knownDefinition, optionsOf } from './definition.ts'
 import { describeProject, relativePath } from './describe.ts'
 import { graphProblems, poolProblems } from './graph-problems.ts'
 import { loadProblem } from './load-problem.ts'
@@ -142,7 +142,7 @@ class Loading {
 
   async #import(file: string): Promise<Readonly<Record<string, unknown>> | undefined> {
     try {
-      return (await import(pathToFileURL(file).href)) as Record<string, unknown>
+      return await import(pathToFileURL(file).href)
     } catch (error) {
       if (this.#told.has(error)) return undefined
       this.#told.add(error)
@@ -162,7 +162,7 @@ class Loading {
   /** Resources and IOs need no export: what counts is that an asset or a sensor uses them. */
   #collectUnexported(): void {
     for (const [value, file] of [...this.#found]) {
-      const { resources = {}, io } = (definitionOf(value)?.options ?? {}) as { resources?: object; io?: unknown }
+      const { resources = {}, io } = optionsOf<{ resources?: object; io?: unknown }>(value)
       for (const used of [...Object.values(resources), io]) this.#collect(used, file, 4)
     }
   }
@@ -170,7 +170,7 @@ class Loading {
   #withoutDuplicates(): Map<string, object> {
     const unique = new Map<string, object>()
     for (const value of this.#found.keys()) {
-      const definition = definitionOf(value) as Definition
+      const definition = knownDefinition(value)
       const noun = isAsset(value) ? 'asset' : definition.kind.replace(/^(push|poll)_/, '')
       const id = `${noun} ${definition.name}`
       const first = unique.get(id)
@@ -178,7 +178,7 @@ class Loading {
       else {
         this.#tell({
           code: 'duplicate_key',
-          message: `there are two of ${id}: ${this.#spell(definitionOf(first) as Definition)} and ${this.#spell(definition)}`,
+          message: `there are two of ${id}: ${this.#spell(knownDefinition(first))} and ${this.#spell(definition)}`,
           hint: 'Give one of them another name.',
           ...this.#place(definition),
         })
@@ -189,7 +189,7 @@ class Loading {
 
   /** An asset that was made by a package has its code where it is exported. */
   #codeVersion(value: object): string | undefined {
-    const { file } = definitionOf(value) as Definition
+    const { file } = knownDefinition(value)
     const from = file !== undefined && isInside(this.#root, file) ? file : this.#found.get(value)
     return from === undefined ? undefined : this.#modules.codeVersion(from)
   }
@@ -227,4 +227,4 @@ const ofKind = (values: readonly object[], kind: string): { name: string }[] =>
   values.filter((value): value is { name: string } => definitionOf(value)?.kind === kind)
 
 const named = <T extends object>(values: readonly T[]): ReadonlyMap<string, T> =>
-  new Map(values.map((value) => [(definitionOf(value) as Definition).name, value]))
+  new Map(values.map((value) => [knownDefinition(value).name, value]))

@@ -1,8 +1,8 @@
 import type { AcceptedFacts, ReportBody, WipeBody } from '../../api/asset-contract.ts'
-import { knownAsset } from '../../domain/assets/known-assets.ts'
 import { MaterializationReported } from '../../domain/partitions/materialization-reported.event.ts'
 import { PartitionWiped } from '../../domain/partitions/partition-wiped.event.ts'
-import { namedPartitions } from '../../domain/planning/named-partitions.ts'
+import { partitionsOfAsset } from '../../domain/planning/partitions-of-asset.ts'
+import { knownAsset } from '../../domain/selection/selected-assets.ts'
 import { ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { MINUTE_MS, toIso, toMs } from '../../lib/time.ts'
@@ -48,7 +48,7 @@ export async function recordWipe(known: Knowledge, assetKey: string, body: WipeB
 function keysMeant(known: Knowledge, assetKey: string, asked: readonly string[] | undefined): string[] {
   const { graph } = known
   knownAsset(graph.get().graph, assetKey)
-  return namedPartitions(assetKey, asked, graph.partitions())
+  return partitionsOfAsset(assetKey, asked, graph.partitions())
 }
 
 async function accepted(

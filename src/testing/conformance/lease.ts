@@ -148,7 +148,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       sleeper.resume()
       await opened.pass(opened.periodMs)
       expect(losses).toBe(1)
-      // Whoever asks late is told as well.
+      // A listener that comes late is told as well.
       held.onLost(() => losses++)
       expect(losses).toBe(2)
     })

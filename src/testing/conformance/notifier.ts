@@ -5,7 +5,7 @@ import type { Listening, Notifier } from '../../ports/notifier.ts'
 export interface OpenedNotifier {
   /** The notifier of one more process. */
   readonly join: () => Notifier
-  /** Makes the segment durable, as any writer does; whoever wrote it announces it then. */
+  /** Makes the segment durable, as any writer does; the writer announces it then. */
   readonly write: (segment: string) => Promise<void>
   readonly close?: () => Promise<void>
 }

@@ -3,10 +3,11 @@ import { BackfillChunkPlanned } from '../../domain/backfills/backfill-chunk-plan
 import { BackfillCreated } from '../../domain/backfills/backfill-created.event.ts'
 import { BackfillStateChanged } from '../../domain/backfills/backfill-state-changed.event.ts'
 import type { BackfillState } from '../../domain/backfills/backfills.table.ts'
-import type { BackfillPlan, RunPlan } from './plan.ts'
+import { itemAt } from '../../lib/item-at.ts'
+import type { BackfillPlan } from './plan.ts'
 import { runLife, SimulatedRun } from './runs.ts'
 import { type Actor, pause, type World } from './world.ts'
-import type { Writer } from './writers.ts'
+import type { SimulatedWriter } from './writers.ts'
 
 /** What should have become of a backfill. */
 export interface ExpectedBackfill {
@@ -41,7 +42,7 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     ...(index > 0 && { parent_backfill_id: 'backfill-0' }),
   }
   yield world.write(BackfillCreated, created)
-  // Whoever asked did not get the answer, and asks again.
+  // The client did not get the answer, and asks again.
   if (world.roll(3) === 1) yield world.write(BackfillCreated, { ...created, backfill_id: `${backfill_id}-again` })
   world.backfills.push(backfill)
   if (plan.cancelAfter !== null) world.spawn(cancellation(world, backfill, plan.cancelAfter))
@@ -56,13 +57,13 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     const source = { type: 'backfill', backfill_id, chunk_id: `${backfill_id}:${chunk_index}`, chunk_index } as const
     const run = new SimulatedRun(
       world,
-      plan.chunks[chunk_index] as RunPlan,
+      itemAt(plan.chunks, chunk_index),
       `backfill:${backfill_id}:chunk:${chunk_index}`,
       source,
     )
     world.runs.push(run)
     world.spawn(runLife(run))
-    const segment = (writer: Writer) => [
+    const segment = (writer: SimulatedWriter) => [
       writer.write(BackfillChunkPlanned, {
         backfill_id,
         chunk_index,
@@ -100,7 +101,7 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     yield world.write(BackfillStateChanged, { ...early, planned_chunks: seen })
     yield* settled()
   }
-  // Somebody pauses it at the same moment; of the two changes of one version the first counts.
+  // A person pauses it at the same moment; of the two changes of one version the first counts.
   const pauseRace = world.roll(4)
   const paused = { backfill_id, from_state: backfill.state, to_state: 'PAUSED', state_version: backfill.version + 1 }
   const failed = backfill.chunks.some((run) => run.state !== 'SUCCEEDED')

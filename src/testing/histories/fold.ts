@@ -3,6 +3,7 @@ import { coldKey } from '../../engine/fold/added-rows.ts'
 import { Folder } from '../../engine/fold/fold.ts'
 import { mergeRows } from '../../engine/fold/row-merge.ts'
 import { State } from '../../engine/fold/state.ts'
+import { itemAt } from '../../lib/item-at.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { Verdict } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
@@ -50,18 +51,23 @@ export class Bench {
     }
   }
 
+  foldOne(event: Envelope): Verdict {
+    this.#fetch([event])
+    return this.#folder.fold(event)
+  }
+
   /** Everything that has ended leaves memory for history, and recent cold rows for the store. */
   seal(): void {
     this.#publishes += 1
     for (const { owner, row, state, at } of [...this.state.ended()]) {
-      const ownerId = row[owner.key[0] as string] as string
+      const ownerId: string = row[itemAt(owner.key, 0)]
       for (const table of this.state.sealed.get(owner.name) ?? []) {
         for (const sealed of [...this.state.hotTable(table).under(ownerId)]) {
           this.state.hotTable(table).unload(sealed)
           this.#history.set(table, [...(this.#history.get(table) ?? []), sealed])
         }
       }
-      const version = row['row_version'] as string
+      const version: string = row['row_version']
       this.state
         .cold(historyIndex)
         .merge({ owner: owner.name, owner_id: ownerId, state, ended_at: at, publish: this.#publishes, row_version: version })
@@ -93,7 +99,7 @@ export class Bench {
 
   /** Who waits for what since when: the same for every process that folds the same events in the same order. */
   parking(): unknown[] {
-    return sorted(parkedEvents as Table, [...this.state.hotTable(parkedEvents as Table).all()]).map((row) => [
+    return sorted(parkedEvents, [...this.state.hotTable(parkedEvents).all()]).map((row) => [
       row['subject'],
       row['event_id'],
       row['parked_at'],
@@ -115,7 +121,10 @@ export class Bench {
       // Where a thing was sealed depends on when; that it ended is in its own row.
       if (table.name === historyIndex.name) continue
       const rows = new Map(this.#stored.get(table))
-      for (const [key, row] of cold.recent) rows.set(key, rows.has(key) ? mergeRows(table, rows.get(key) as AnyRow, row) : row)
+      for (const [key, row] of cold.recent) {
+        const known = rows.get(key)
+        rows.set(key, known === undefined ? row : mergeRows(table, known, row))
+      }
       snapshot[table.name] = sorted(
         table,
         [...rows.values()].map((row) => ({ ...row })),
@@ -135,7 +144,10 @@ export function foldAll(events: readonly Envelope[]): Snapshot {
 function sorted(table: Table, rows: AnyRow[]): AnyRow[] {
   const key = (row: AnyRow): KeyPart[] => table.key.map((name) => row[name])
   const compare = (a: KeyPart[], b: KeyPart[]): number => {
-    for (const [i, part] of a.entries()) if (part !== b[i]) return part < (b[i] as KeyPart) ? -1 : 1
+    for (const [i, part] of a.entries()) {
+      const other = itemAt(b, i)
+      if (part !== other) return part < other ? -1 : 1
+    }
     return 0
   }
   return rows.sort((a, b) => compare(key(a), key(b)))

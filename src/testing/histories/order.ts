@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { orchestration } from '../../domain/index.ts'
+import { itemAt } from '../../lib/item-at.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { EventDefinition } from '../../model/event.ts'
-import { Writer } from './writers.ts'
+import { SimulatedWriter } from './writers.ts'
 
 const definitions = new Map<string, EventDefinition>(orchestration.events.map((definition) => [definition.type, definition]))
 
@@ -49,7 +50,7 @@ function predecessors(events: readonly Envelope[]): number[][] {
   const all = events.map(read)
   return all.map((fact, at) => {
     const before: number[] = []
-    for (let index = 0; index < at; index++) if (areOrdered(all[index] as Fact, fact)) before.push(index)
+    for (const [index, earlier] of all.slice(0, at).entries()) if (areOrdered(earlier, fact)) before.push(index)
     return before
   })
 }
@@ -63,28 +64,33 @@ export const moves: fc.Arbitrary<Moves> = fc.oneof(
   fc.array(fc.tuple(fc.nat({ max: 999 }), fc.nat({ max: 999 })), { maxLength: 300, size: 'max' }),
 )
 
+/** An event that is not in the new order yet. */
+interface Waiting {
+  readonly envelope: Envelope
+  priority: number
+  /** How many events that must come before it have not come yet. */
+  waitsFor: number
+  /** The events that must come after it. */
+  readonly before: Waiting[]
+}
+
 /** The events in another order that keeps every pair whose order matters: as the moves ask, as far as that allows. */
 export function legalPermutation(events: readonly Envelope[], wanted: Moves): Envelope[] {
-  const priority = events.map((_, index) => index)
-  for (const [which, to] of wanted) priority[Math.floor((which * events.length) / 1_000)] = (to * events.length) / 1_000
-  const waitsFor = predecessors(events)
-  const blocks = events.map((): number[] => [])
-  waitsFor.forEach((earlier, at) => {
-    for (const index of earlier) blocks[index]?.push(at)
-  })
-  const left = waitsFor.map((earlier) => earlier.length)
-  const free = events.flatMap((_, index) => (left[index] === 0 ? [index] : []))
+  const waiting = events.map((envelope, index): Waiting => ({ envelope, priority: index, waitsFor: 0, before: [] }))
+  for (const [which, to] of wanted)
+    itemAt(waiting, Math.floor((which * events.length) / 1_000)).priority = (to * events.length) / 1_000
+  for (const [at, earlier] of predecessors(events).entries()) {
+    const later = itemAt(waiting, at)
+    later.waitsFor = earlier.length
+    for (const index of earlier) itemAt(waiting, index).before.push(later)
+  }
+  const free = waiting.filter(({ waitsFor }) => waitsFor === 0)
   const order: Envelope[] = []
   while (free.length > 0) {
-    let best = 0
-    for (let i = 1; i < free.length; i++)
-      if ((priority[free[i] as number] as number) < (priority[free[best] as number] as number)) best = i
-    const [index] = free.splice(best, 1) as [number]
-    order.push(events[index] as Envelope)
-    for (const next of blocks[index] as number[]) {
-      left[next] = (left[next] as number) - 1
-      if (left[next] === 0) free.push(next)
-    }
+    const first = free.reduce((best, each) => (each.priority < best.priority ? each : best))
+    free.splice(free.indexOf(first), 1)
+    order.push(first.envelope)
+    for (const next of first.before) if (--next.waitsFor === 0) free.push(next)
   }
   return order
 }
@@ -106,7 +112,7 @@ export function withCopies(
   const result: { envelope: Envelope; at: number }[] = events.map((envelope, at) => ({ envelope, at }))
   copies.forEach(([which, to], index) => {
     const at = Math.floor((which * events.length) / 1_000)
-    const original = events[at] as Envelope
+    const original = itemAt(events, at)
     const place = at + ((events.length - at) * to) / 1_000 + 0.5
     result.push({ envelope: reminted(original, index) ? remint(original, index) : original, at: place })
   })
@@ -116,6 +122,6 @@ export function withCopies(
 /** The same fact as another process would have written it, its clock ahead or behind. */
 function remint(original: Envelope, index: number): Envelope {
   const skew = index % 2 === 0 ? -600_000 : 600_000
-  const writer = new Writer(8 + (index % 16), skew + index, () => Date.parse(original.timestamp))
+  const writer = new SimulatedWriter(8 + (index % 16), skew + index, () => Date.parse(original.timestamp))
   return { ...original, ...writer.stamp() }
 }

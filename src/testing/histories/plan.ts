@@ -46,7 +46,7 @@ export interface RunPlan {
   /** Whether what tasks wait for is told in other parts than the tasks. */
   readonly spread: boolean
   readonly flaw: 'none' | 'a cycle' | 'an unknown upstream' | 'a task twice' | 'a part is missing'
-  /** After how many turns somebody cancels it. */
+  /** After how many turns it is cancelled. */
   readonly cancelAfter: number | null
   readonly deadline: boolean
   /** Further requests with the same key: for the same work, or (true) for other work. */

@@ -12,7 +12,7 @@ import type { Envelope } from '../../model/envelope.ts'
 import type { RunPlan, TaskPlan } from './plan.ts'
 import { taskLife } from './tasks.ts'
 import { type Actor, pause, type World } from './world.ts'
-import { TENANT, WORKSPACE, type Writer } from './writers.ts'
+import { type SimulatedWriter, TENANT, WORKSPACE } from './writers.ts'
 
 const SECRET = { id: 'secret-1', value: 'correct horse battery staple' }
 
@@ -88,7 +88,7 @@ export class SimulatedRun {
     return ['SUCCEEDED', 'FAILED', 'CANCELLED'].includes(this.state)
   }
 
-  request(writer: Writer, assets = this.assets, source = this.source): Envelope {
+  request(writer: SimulatedWriter, assets = this.assets, source = this.source): Envelope {
     return writer.write(RunRequested, {
       run_key: this.runKey,
       run_id: this.runId,

@@ -8,7 +8,7 @@ import { HOUR_MS, SECOND_MS, toIso } from '../../lib/time.ts'
 import type { SchedulePlan } from './plan.ts'
 import { runLife, SimulatedRun } from './runs.ts'
 import type { Actor, World } from './world.ts'
-import type { Writer } from './writers.ts'
+import type { SimulatedWriter } from './writers.ts'
 
 /** A schedule: declared, changed, paused, and evaluated once an hour. A tick and its run request are one segment. */
 export function* scheduleLife(world: World, index: number, plan: SchedulePlan): Actor {
@@ -48,7 +48,7 @@ export function* scheduleLife(world: World, index: number, plan: SchedulePlan): 
           ? { status: 'skipped', reason: 'paused' }
           : { status: 'triggered', run_key: run.runKey, request_fingerprint: run.fingerprint }),
       }
-      const segment = (writer: Writer) => [
+      const segment = (writer: SimulatedWriter) => [
         writer.write(ScheduleTicked, tick),
         ...(kind === 'skipped' ? [] : [run.request(writer)]),
       ]
@@ -57,7 +57,7 @@ export function* scheduleLife(world: World, index: number, plan: SchedulePlan): 
         world.spawn(runLife(run))
       }
       yield segment(world.writer())
-      // Two controllers evaluated the same hour; whoever was second only repeats the first.
+      // Two controllers evaluated the same hour; the second only repeats the first.
       if (twice) yield segment(world.writer())
     }
   }

@@ -10,6 +10,7 @@ import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
 import { type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
 import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
+import { itemAt } from '../../lib/item-at.ts'
 import { SECOND_MS, toIso, toMs } from '../../lib/time.ts'
 import type { Columns } from '../../model/column.ts'
 import type { Envelope } from '../../model/envelope.ts'
@@ -17,13 +18,13 @@ import type { EventDefinition, Verdict } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { RowOf, Table } from '../../model/table.ts'
 import { Bench } from './fold.ts'
-import { TENANT, WORKSPACE, Writer } from './writers.ts'
+import { SimulatedWriter, TENANT, WORKSPACE } from './writers.ts'
 
 /** A few facts told one after the other, a second apart, and the rows they make. For examples that read like a manual. */
 export class Story {
   readonly bench = new Bench()
   #now = toMs('2025-01-15T10:00:00.000Z')
-  readonly #writer = new Writer(1, 0, () => this.#now)
+  readonly #writer = new SimulatedWriter(1, 0, () => this.#now)
 
   /** Now, as text; `in` seconds later with an argument. */
   time(inSeconds = 0): string {
@@ -31,30 +32,26 @@ export class Story {
   }
 
   /** Writes an event without folding it: it is on its way. */
-  write<P, I>(definition: EventDefinition<P, I>, payload: I): Envelope {
+  write<P, I extends Payload>(definition: EventDefinition<P, I>, payload: I): Envelope {
     this.#now += SECOND_MS
-    return this.#writer.write(definition, payload as Record<string, unknown>)
+    return this.#writer.write(definition, payload)
   }
 
   hear(event: Envelope): Verdict {
-    let verdict: Verdict | undefined
-    this.bench.fold([event], (_, result) => {
-      verdict = result
-    })
-    return verdict as Verdict
+    return this.bench.foldOne(event)
   }
 
-  tell<P, I>(definition: EventDefinition<P, I>, payload: I): Verdict {
+  tell<P, I extends Payload>(definition: EventDefinition<P, I>, payload: I): Verdict {
     return this.hear(this.write(definition, payload))
   }
 
   /** The one row with this key, or undefined. */
   row<C extends Columns>(table: Table<C>, ...key: KeyPart[]): RowOf<C> | undefined {
-    const rows = this.bench.rows()[table.name] ?? []
-    return rows.find((row) => key.every((part, index) => row[table.key[index] as string] === part)) as RowOf<C> | undefined
+    return this.rows(table).find((row) => key.every((part, index) => row[itemAt(table.key, index)] === part))
   }
 
   rows<C extends Columns>(table: Table<C>): RowOf<C>[] {
+    // The bench keeps the rows of a table under its name.
     return (this.bench.rows()[table.name] ?? []) as RowOf<C>[]
   }
 
@@ -177,12 +174,14 @@ export class RunStory {
     return this.#story.tell(RunCancelRequested, { run_id: this.runId, requested_by })
   }
 
-  #finished(task: string, attempt: number, outcome: Outcome): Verdict {
+  #finished(task: string, attempt: number, outcome: AttemptEnd): Verdict {
     return this.#story.tell(TaskFinished, { ...this.attempt(task, attempt), ...outcome, completed_at: this.#story.time() })
   }
 }
 
-interface Outcome {
+type Payload = Readonly<Record<string, unknown>>
+
+interface AttemptEnd {
   readonly outcome: 'SUCCEEDED' | 'FAILED'
   readonly retryable?: boolean
   readonly error_message?: string

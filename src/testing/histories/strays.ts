@@ -17,6 +17,7 @@ import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
 import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../../domain/timers/timer-requested.event.ts'
+import { itemAt } from '../../lib/item-at.ts'
 import { toIso } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { StrayPlan } from './plan.ts'
@@ -27,7 +28,7 @@ import { type Actor, pause, type World } from './world.ts'
 const NEVER = 9
 const nobody = 'run_aaaaaaaaaaaaaaaaaaaaaaaaaa'
 
-/** A fact that belongs to nothing that goes on, or comes from somebody who is mistaken. */
+/** A fact that belongs to nothing that goes on, or comes from a writer that is mistaken. */
 export function* stray(world: World, index: number, plan: StrayPlan): Actor {
   yield* pause(plan.wait)
   const segment = straySegment(world, index, plan)
@@ -40,16 +41,9 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
   const partition_key = `2025-01-${10 + (variant % 3)}`
   switch (kind) {
     case 'unknown type':
-      return [
-        {
-          ...(world.write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })[0] as Envelope),
-          event_type: 'MoonRose',
-        },
-      ]
+      return [{ ...cancelNobody(world), event_type: 'MoonRose' }]
     case 'unknown version':
-      return [
-        { ...(world.write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })[0] as Envelope), event_version: 99 },
-      ]
+      return [{ ...cancelNobody(world), event_version: 99 }]
     case 'invalid payload':
       return world.write(TaskFinished, { run_id: run?.runId ?? nobody, task_key: 't0', attempt: -1 })
     case 'materialization': {
@@ -77,16 +71,9 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
         keys: variant % 3 === 0 ? ['acme', 'hooli'] : ['initech'],
         changed_by: 'ada',
       })
-    case 'assets': {
-      const assets = [0, 1].map((n) => ({
-        asset_key: `asset${(variant + n) % 4}`,
-        asset_id: `id-${(variant + n) % 4}`,
-        definition: { index },
-        removed: variant === 3,
-      }))
-      const pools = variant % 2 === 0 ? null : [{ pool: 'db', slots: variant === 3 ? null : index + 1 }]
-      return world.write(AssetsDefined, { graph_version: `graph-${index}`, assets, pools })
-    }
+    case 'assets':
+      // Two projects are loaded at the same moment, and differ.
+      return [...assetsDefined(world, index, variant), ...assetsDefined(world, index + 100, variant + 1)]
     case 'unknown run':
       return world.write(
         ...factAbout(
@@ -135,7 +122,7 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
       // There is no way back from an end.
       const impossible = { from_state: 'SUCCEEDED', to_state: 'RUNNING', state_version: backfill.version + 1 }
       if (variant % 2 === 0) return world.write(BackfillStateChanged, { backfill_id: backfill.id, ...impossible })
-      // From the version before: somebody else was faster.
+      // From the version before: another change was faster.
       const change = { backfill_id: backfill.id, from_state: 'RUNNING', to_state: 'PAUSED', state_version: backfill.version }
       return backfill.version < 2 ? undefined : world.write(BackfillStateChanged, change)
     }
@@ -154,6 +141,21 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
       })
   }
 }
+
+function assetsDefined(world: World, index: number, variant: number): Envelope[] {
+  const removed = variant % 4 === 3
+  const assets = [0, 1].map((n) => ({
+    asset_key: `asset${(variant + n) % 4}`,
+    asset_id: `id-${(variant + n) % 4}`,
+    definition: { index },
+    removed,
+  }))
+  const pools = variant % 2 === 0 ? null : [{ pool: 'db', slots: removed ? null : index + 1 }]
+  return world.write(AssetsDefined, { graph_version: `graph-${index}`, assets, pools })
+}
+
+const cancelNobody = (world: World): Envelope =>
+  world.writer().write(RunCancelRequested, { run_id: nobody, requested_by: 'ada' })
 
 const emptyRun = {
   tasks: [],
@@ -196,7 +198,7 @@ function factAbout(world: World, fact: Fact, variant: number, isRunUnknown = fal
       ? [PlanCreated, { run_id: fact.run_id, plan_id: 'p', part: 0, parts: 1, tasks: [] }]
       : [TimerFired, { ...place, timer_type: 'RETRY', fire_at: moment }],
   ]
-  return [...authenticated, ...others][variant % 8] as Parameters<World['write']>
+  return itemAt([...authenticated, ...others], variant % 8)
 }
 
 /** A controller with an old view asks for a dispatch before its time; it takes effect when the task is ready. */
@@ -209,13 +211,7 @@ function earlyDispatch(world: World, run: SimulatedRun, task: SimulatedTask): En
 /** An alarm that nobody asked for, or asked for too early. It may ring, but wakes nobody that is not waiting for it. */
 function alarm(world: World, run: SimulatedRun, task: SimulatedTask, variant: number): Envelope[] {
   const { attempt_id: _, ...place } = run.attemptFact(task)
-  const [definition, timer_type] = (
-    [
-      [TimerFired, 'HEARTBEAT_CHECK'],
-      [TimerFired, 'SLA_CHECK'],
-      [TimerRequested, 'HEARTBEAT_CHECK'],
-      [TimerRequested, 'SLA_CHECK'],
-    ] as const
-  )[variant % 4] as readonly [typeof TimerFired, string]
+  const definition = variant % 4 < 2 ? TimerFired : TimerRequested
+  const timer_type = variant % 2 === 0 ? 'HEARTBEAT_CHECK' : 'SLA_CHECK'
   return world.write(definition, { ...place, timer_type, fire_at: toIso(world.now + 600_000) })
 }

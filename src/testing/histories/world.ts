@@ -1,12 +1,13 @@
+import { itemAt } from '../../lib/item-at.ts'
 import { toMs } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { EventDefinition } from '../../model/event.ts'
 import type { ExpectedBackfill } from './backfills.ts'
 import type { SimulatedRun } from './runs.ts'
 import type { ExpectedSensor } from './sensors.ts'
-import { Writer } from './writers.ts'
+import { SimulatedWriter } from './writers.ts'
 
-/** Somebody who does one thing after another: each step is a segment to append, or nothing while it waits. */
+/** A participant that does one thing after another: each step is a segment to append, or nothing while it waits. */
 export type Actor = Generator<Envelope[] | undefined, void>
 
 const START_MS = toMs('2025-01-15T10:00:00.000Z')
@@ -26,14 +27,14 @@ export class World {
   /** Run keys whose requests must not have made a run. */
   readonly refused = new Set<string>()
   readonly #choices: readonly number[]
-  readonly #writers: readonly Writer[]
+  readonly #writers: readonly SimulatedWriter[]
   readonly #actors: Actor[] = []
   #rolls = 0
   #now = START_MS
 
   constructor(choices: readonly number[], skewsMs: readonly number[]) {
     this.#choices = choices
-    this.#writers = [0, ...skewsMs].map((skew, index) => new Writer(index, skew, () => this.#now))
+    this.#writers = [0, ...skewsMs].map((skew, index) => new SimulatedWriter(index, skew, () => this.#now))
   }
 
   get now(): number {
@@ -45,11 +46,11 @@ export class World {
     if (this.#choices.length === 0 || sides <= 1) return 0
     const at = this.#rolls++
     const lap = Math.floor(at / this.#choices.length)
-    return ((this.#choices[at % this.#choices.length] as number) + lap * 7) % sides
+    return (itemAt(this.#choices, at % this.#choices.length) + lap * 7) % sides
   }
 
-  writer(): Writer {
-    return this.#writers[this.roll(this.#writers.length)] as Writer
+  writer(): SimulatedWriter {
+    return itemAt(this.#writers, this.roll(this.#writers.length))
   }
 
   /** A segment of one event, by any of the writers. */
@@ -69,7 +70,7 @@ export class World {
       const first = this.roll(this.#actors.length)
       let acted = false
       for (let offset = 0; offset < this.#actors.length && !acted; offset++) {
-        const actor = this.#actors[(first + offset) % this.#actors.length] as Actor
+        const actor = itemAt(this.#actors, (first + offset) % this.#actors.length)
         const step = actor.next()
         if (step.done) this.#actors.splice(this.#actors.indexOf(actor), 1)
         else if (step.value !== undefined) this.events.push(...step.value)
@@ -89,5 +90,5 @@ export function* pause(steps: number): Actor {
 export function keysFound(world: World): object {
   const added = { partition_keys_added: [{ set_name: 'customers', keys: ['acme', 'initech'] }] }
   const removed = { partition_keys_removed: [{ set_name: 'customers', keys: ['acme'] }] }
-  return [{}, added, removed, { ...added, ...removed }][world.roll(4)] as object
+  return itemAt<object>([{}, added, removed, { ...added, ...removed }], world.roll(4))
 }

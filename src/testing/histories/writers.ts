@@ -32,7 +32,7 @@ function envelope(definition: EventDefinition, payload: Record<string, unknown>,
  * One process that appends. Its ids only grow, but its clock is wrong by `skewMs`, so that the ids of two writers say
  * nothing about which event came first.
  */
-export class Writer {
+export class SimulatedWriter {
   readonly name: string
   readonly skewMs: number
   readonly #now: () => number

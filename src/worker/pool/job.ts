@@ -4,7 +4,7 @@ import { PrintedOutput } from '../process/printed-text.ts'
 import { cancelled, failed, TIMED_OUT } from './ending.ts'
 import type { LocalWorker } from './local-worker.ts'
 
-export interface RunOptions {
+export interface JobOptions {
   /** Longer than this and it is asked to stop, then killed. */
   readonly timeoutMs?: number
   /** It begins: it has a process, and nothing runs there before it. */
@@ -24,7 +24,7 @@ export class Job {
   moves = 0
   /** How long it will take if it is like others of its asset. */
   expectedMs = Number.POSITIVE_INFINITY
-  readonly #options: RunOptions
+  readonly #options: JobOptions
   readonly #now: () => number
   readonly #graceMs: number
   #settle!: (result: AttemptResult) => void
@@ -38,7 +38,7 @@ export class Job {
 
   constructor(
     envelope: DispatchEnvelope,
-    options: RunOptions,
+    options: JobOptions,
     given: { readonly now: () => number; readonly graceMs: number },
   ) {
     this.envelope = envelope

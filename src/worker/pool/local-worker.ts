@@ -31,7 +31,7 @@ export interface WorkerEvents {
 /** V8's report of a full heap is some 4 kB, with the sentence that matters in the middle. */
 const STDERR_TAIL = 8 * 1024
 
-/** What a killed grandchild may still hold of our pipes must not make anybody wait. */
+/** What a killed grandchild may still hold of our pipes must not make the pool wait. */
 const DRAIN_MS = 200
 
 let workers = 0
@@ -163,7 +163,7 @@ export class LocalWorker {
     try {
       message = JSON.parse(line) as FromWorker
     } catch (error) {
-      // User code can reach the pipe too. Whoever writes nonsense there is not trusted with more work, nor with its results.
+      // User code can reach the pipe too. A process that writes nonsense there gets no more work, and its results are not trusted.
       this.#distrusted = true
       this.#stderr += `\nfile descriptor 3 belongs to Servo, but something else was written to it: ${messageOf(error)}`
       this.kill()

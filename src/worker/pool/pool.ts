@@ -4,12 +4,12 @@ import type { FromWorker } from '../../contract/pipe.ts'
 import { ServoError } from '../../lib/error.ts'
 import { cancelled, type Ending, explainFailedStart, LEFT_IDLE, resultOfEnding } from './ending.ts'
 import { Generation, type Loaded, type LoadFailed } from './generation.ts'
-import { Job, type RunOptions } from './job.ts'
+import { Job, type JobOptions } from './job.ts'
 import type { LocalWorker, WorkerCommand } from './local-worker.ts'
 import { Pace } from './pace.ts'
-import { goesAlong, placeIn, shortQueues } from './short-queue.ts'
+import { mayJoin, placeIn, shortQueues } from './short-queue.ts'
 
-export type { Loaded, LoadFailed, RunOptions, WorkerCommand }
+export type { JobOptions, Loaded, LoadFailed, WorkerCommand }
 
 export interface WorkerPoolOptions {
   readonly command: WorkerCommand
@@ -32,7 +32,7 @@ type Completed = Extract<FromWorker, { type: 'completed' }>
 
 let compiled: typeof attemptResult | undefined
 
-/** Compiled by the first result: worth it for whoever has a second. */
+/** Compiled by the first result: a second one makes up for it. */
 function checkResult(result: unknown): ReturnType<typeof attemptResult.safeParse> {
   compiled ??= z.compile(attemptResult) as typeof attemptResult
   return compiled.safeParse(result)
@@ -106,7 +106,7 @@ export class WorkerPool {
   }
 
   /** Runs an attempt as soon as a process is free. Never rejects: whatever happens to the process is a result. */
-  run(envelope: DispatchEnvelope, options: RunOptions = {}): Promise<AttemptResult> {
+  run(envelope: DispatchEnvelope, options: JobOptions = {}): Promise<AttemptResult> {
     const known = this.#jobs.get(envelope.attempt_id)
     if (known !== undefined) return known.result
     if (this.#closed !== undefined) return Promise.resolve(cancelled())
@@ -191,7 +191,7 @@ export class WorkerPool {
     let queues: LocalWorker[] | undefined
     for (const [id, job] of this.#waiting) {
       job.expectedMs = this.#pace.expectedMs(job.envelope.asset_key)
-      const along = this.#woken !== undefined && workers.has(this.#woken) && goesAlong(this.#woken, job)
+      const along = this.#woken !== undefined && workers.has(this.#woken) && mayJoin(this.#woken, job)
       let worker = along ? this.#woken : idle.pop()
       if (worker === undefined) {
         queues ??= shortQueues(workers)

@@ -38,7 +38,7 @@ export function placeIn(queues: readonly LocalWorker[], { expectedMs }: Job): Lo
 }
 
 /** Whether an attempt goes with those for which a process is being woken, although another is idle. */
-export function goesAlong(worker: LocalWorker, { expectedMs }: Job): boolean {
+export function mayJoin(worker: LocalWorker, { expectedMs }: Job): boolean {
   return worker.isBeingWoken && !worker.leaving && worker.jobs.length > 0 && waitingMs(worker) + expectedMs < ALONG_MS
 }
 

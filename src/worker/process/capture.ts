@@ -3,7 +3,16 @@ import type { LogEntry } from '../../contract/pipe.ts'
 type Level = LogEntry['level']
 type Print = (stream: 'stdout' | 'stderr', chunk: string | Uint8Array, level: Level) => boolean
 
-const levels = { debug: 'debug', log: 'info', info: 'info', warn: 'warn', error: 'error', trace: 'debug' } as const
+const levels = [
+  ['debug', 'debug'],
+  ['log', 'info'],
+  ['info', 'info'],
+  ['warn', 'warn'],
+  ['error', 'error'],
+  ['trace', 'debug'],
+] as const
+
+type Done = (error?: Error | null) => void
 
 /**
  * Takes what user code prints to `process.stdout`, `process.stderr` and `console`. `print` answers whether it took it; what it
@@ -15,15 +24,17 @@ export function capturePrinting(print: Print): void {
   for (const name of ['stdout', 'stderr'] as const) {
     const stream = process[name]
     const write = stream.write.bind(stream)
-    stream.write = (chunk: string | Uint8Array, encoding?: unknown, written?: unknown): boolean => {
+    stream.write = (chunk: string | Uint8Array, encoding?: BufferEncoding | Done, written?: Done): boolean => {
       const text = typeof chunk === 'string' && typeof encoding === 'string' ? decoded(chunk, encoding) : chunk
-      if (!print(name, text, level)) return write(chunk, encoding as BufferEncoding, written as () => void)
+      if (!print(name, text, level)) {
+        return typeof encoding === 'function' ? write(chunk, encoding) : write(chunk, encoding, written)
+      }
       const done = typeof encoding === 'function' ? encoding : written
-      if (typeof done === 'function') process.nextTick(done as () => void)
+      if (typeof done === 'function') process.nextTick(done)
       return true
     }
   }
-  for (const [method, its] of Object.entries(levels) as [keyof typeof levels, Level][]) {
+  for (const [method, its] of levels) {
     const original = console[method]
     console[method] = (...words: unknown[]): void => {
       const before = level
@@ -37,7 +48,7 @@ export function capturePrinting(print: Print): void {
   }
 }
 
-function decoded(chunk: string, encoding: string): string | Uint8Array {
+function decoded(chunk: string, encoding: BufferEncoding): string | Uint8Array {
   const isText = encoding === 'utf8' || encoding === 'utf-8'
-  return isText ? chunk : Buffer.from(chunk, encoding as BufferEncoding)
+  return isText ? chunk : Buffer.from(chunk, encoding)
 }

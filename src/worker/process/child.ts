@@ -1,10 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
-import type { ProjectManifestInput, ProjectProblem } from '../../contract/definition.ts'
+import type { ProjectManifestInput } from '../../contract/definition.ts'
 import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { LogEntry, ToWorker } from '../../contract/pipe.ts'
 import { messageOf } from '../../lib/error.ts'
+import type { BrokenProject } from '../../sdk/project/project.ts'
 import { lineReader } from '../lines.ts'
 import { MARKER } from '../marked.ts'
 import { cancelled, failed, LEFT_IDLE, TIMED_OUT } from '../pool/ending.ts'
@@ -25,10 +26,6 @@ export interface AttemptContext {
 export interface LoadedProject {
   readonly manifest: ProjectManifestInput
   execute(envelope: DispatchEnvelope, context: AttemptContext): Promise<AttemptResultInput>
-}
-
-export interface BrokenProject {
-  readonly problems: readonly ProjectProblem[]
 }
 
 const PIPE_FD = 3
@@ -106,7 +103,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     if (envelope !== undefined) void run(envelope)
   }
 
-  /** The one whose turn is next stays: whoever heard of the end before it counts it as begun. */
+  /** The attempt whose turn is next stays: the pool counts it as begun once it has heard of the end before it. */
   function giveBack(): void {
     const returned = waiting.splice(turn === undefined ? 0 : 1)
     send({ type: 'returned', attempt_ids: returned.map(({ attempt_id }) => attempt_id) })

@@ -20,7 +20,7 @@ export interface CommandRun extends Program {
 }
 
 /** Runs a program that makes an asset. Never throws: whatever happens is a result. */
-export async function runCommand(run: CommandRun): Promise<AttemptResultInput> {
+export async function executeCommand(run: CommandRun): Promise<AttemptResultInput> {
   const report = new PipesReport(run.assetKey, run.log)
   try {
     if (run.pipes === false) await runProgram(run)
@@ -76,6 +76,6 @@ function outputOf({ metadata, checks, dataVersion }: PipesReport): NonNullable<A
     metadata,
     checks,
     ...(dataVersion === undefined ? {} : { data_version: dataVersion }),
-    ...(Number.isSafeInteger(rows) && (rows as number) >= 0 ? { rows: rows as number } : {}),
+    ...(typeof rows === 'number' && Number.isSafeInteger(rows) && rows >= 0 ? { rows } : {}),
   }
 }

@@ -9,7 +9,7 @@ import { executeAsset } from '../../sdk/attempt/execute.ts'
 import { failureOf } from '../../sdk/attempt/failure-report.ts'
 import { jsonOf } from '../../sdk/attempt/findings.ts'
 import { type OpenPartition, openPartition } from '../../sdk/partition-key.ts'
-import type { AnyPartitions, Window } from '../../sdk/partitions.ts'
+import type { AnyPartitions } from '../../sdk/partitions.ts'
 import { definitionOf, optionsOf } from '../../sdk/project/definition.ts'
 import type { Project } from '../../sdk/project/project.ts'
 import { failed } from '../pool/ending.ts'
@@ -71,14 +71,13 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
     { signal, print }: AttemptContext,
     log: (entry: Omit<LogEntry, 'at'>) => void,
   ): Promise<AttemptResultInput> {
-    const { run: words, cwd = '.', env, pipes, partitions, retry } = optionsOf<CommandOptions<unknown>>(asset)
+    const { run: words, cwd = '.', env, pipes, partitions, retry } = optionsOf<CommandOptions<AnyPartitions>>(asset)
     const retryOn = (typeof retry === 'object' ? retry.on : undefined) ?? (() => true)
     try {
-      const partition =
-        partitions && envelope.partition ? openPartition(partitions as AnyPartitions, envelope.partition) : undefined
+      const partition = partitions && envelope.partition ? openPartition(partitions, envelope.partition) : undefined
       // Loaded when first used: most workers run no programs.
-      const { runCommand } = await import('./command.ts')
-      return await runCommand({
+      const { executeCommand } = await import('./command.ts')
+      return await executeCommand({
         assetKey: asset.key,
         words: words.map((word) => (typeof word === 'string' ? word : String(word((partition ?? {}) as never)))),
         cwd: path.resolve(options.projectDir, cwd),
@@ -109,8 +108,8 @@ function logOf(say: (entry: Omit<LogEntry, 'at'>) => void): Log {
 function pipesContext(envelope: DispatchEnvelope, open: OpenPartition | undefined, codeVersion: string | null): PipesContext {
   const { asset_key, partition, run_id, attempt } = envelope
   const keys = partition ? (partition.keys ?? [partition.key]) : []
-  const window = open?.window as Window | undefined
-  const isWindow = window?.start instanceof Date && window.end instanceof Date
+  const [start, end] = [open?.window?.start, open?.window?.end]
+  const isWindow = start instanceof Date && end instanceof Date
   return {
     asset_keys: [asset_key],
     code_version_by_asset_key: { [asset_key]: codeVersion },
@@ -118,7 +117,7 @@ function pipesContext(envelope: DispatchEnvelope, open: OpenPartition | undefine
     // Of a range that is none of them: a program that knows nothing of ranges shall not take its name for a partition.
     partition_key: keys.length === 1 ? (keys[0] ?? null) : null,
     partition_key_range: partition ? { start: keys[0] ?? '', end: keys.at(-1) ?? '' } : null,
-    partition_time_window: isWindow ? { start: window.start.toISOString(), end: window.end.toISOString() } : null,
+    partition_time_window: isWindow ? { start: start.toISOString(), end: end.toISOString() } : null,
     run_id,
     job_name: null,
     retry_number: attempt - 1,

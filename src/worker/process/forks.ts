@@ -8,7 +8,7 @@ import { MARKER } from '../marked.ts'
  * milliseconds, so it is done only when something was started since the last time: cheap to ask after every attempt.
  */
 export function forkWatch(marker: string | undefined): () => boolean {
-  const loaded = (process as unknown as { moduleLoadList?: readonly string[] }).moduleLoadList
+  const loaded = loadedModules()
   let checked = 0
   let canFork = loaded === undefined
   const stat = systemFile('/proc/self/stat')
@@ -41,6 +41,12 @@ export function forkWatch(marker: string | undefined): () => boolean {
   }
 
   return () => mayFork() && hasForked() && members().some((pid) => !residents.has(pid))
+}
+
+/** The modules of Node that were loaded, which grows; undefined where Node does not tell. */
+function loadedModules(): readonly unknown[] | undefined {
+  const list = 'moduleLoadList' in process ? process.moduleLoadList : undefined
+  return Array.isArray(list) ? list : undefined
 }
 
 /** A file of the system that is read again and again: opened once, it costs two microseconds. */

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
 import type { FromWorker } from '../../contract/pipe.ts'
+import { hasErrorCode } from '../../lib/error.ts'
 
 /** Something to wait on: nobody ever wakes it. */
 const never = new Int32Array(new SharedArrayBuffer(4))
@@ -16,7 +17,7 @@ export function pipeWriter(fd: number): (message: FromWorker) => void {
         rest = rest.subarray(writeSync(fd, rest))
       } catch (error) {
         // The other direction of the socket is read by the event loop, so it does not block by itself.
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+        if (!hasErrorCode(error, 'EAGAIN')) throw error
         Atomics.wait(never, 0, 0, 1)
       }
     }

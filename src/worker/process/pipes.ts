@@ -60,7 +60,7 @@ export class PipesReport {
   hear(line: string): void {
     let message: { method?: string; params?: Json }
     try {
-      message = JSON.parse(line) as typeof message
+      message = JSON.parse(line)
     } catch {
       this.#warn(`a line that is no Pipes message was left out: ${line.slice(0, 200)}`)
       return

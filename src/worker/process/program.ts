@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { hasErrorCode } from '../../lib/error.ts'
 import { invalid } from '../../sdk/invalid.ts'
 import { groupMembers } from '../group.ts'
 
@@ -25,7 +26,7 @@ const TAIL = 4 * 1024
 export async function runProgram({ words, cwd, env, signal, print }: Program): Promise<void> {
   signal.throwIfAborted()
   const [file = '', ...args] = words
-  // In the group of this worker, which has one attempt at a time: whoever ends the worker ends the program too.
+  // In the group of this worker, which has one attempt at a time: ending the worker ends the program too.
   const child: ChildProcess = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let stderr = ''
   // There are none when no more files could be opened; the error comes by itself then.
@@ -48,7 +49,7 @@ export async function runProgram({ words, cwd, env, signal, print }: Program): P
     })
     if (code !== 0) throw badEnd(file, code, ended, stderr)
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? missing(file, cwd) : error
+    throw hasErrorCode(error, 'ENOENT') ? missing(file, cwd) : error
   } finally {
     clearTimeout(killing)
     signal.removeEventListener('abort', stop)

@@ -2,23 +2,23 @@ import path from 'node:path'
 import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/duckdb.ts'
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { queriedRows, viewOfFiles } from '../../sdk/attempt/duckdb-query.ts'
-import type { Row, Table } from '../../sdk/attempt/values.ts'
-import type { Column } from '../../sdk/columns.ts'
+import type { DataRow, DataTable } from '../../sdk/attempt/values.ts'
+import type { DataColumn } from '../../sdk/columns.ts'
 import { compileQuery, type Query } from '../../sdk/sql.ts'
 
 export interface QueryWorld {
   /** What the query may name, besides the tables that stand in its `${}`. */
-  readonly named: Readonly<Record<string, Table<Row>>>
+  readonly named: Readonly<Record<string, DataTable<DataRow>>>
   /** The columns that the answer should have, as far as that is known. */
-  readonly columns: readonly Column[] | undefined
+  readonly columns: readonly DataColumn[] | undefined
   /** For what does not fit into memory. */
   readonly folder: string
   /** The Parquet files of a table. */
-  filesOf(table: Table<Row>): Promise<readonly string[]>
+  filesOf(table: DataTable<DataRow>): Promise<readonly string[]>
 }
 
 /** The answer to a query, by a DuckDB of its own in memory that can open the files of these tables and no others. */
-export async function* runQuery(query: Query, world: QueryWorld): AsyncGenerator<Row> {
+export async function* runQuery(query: Query, world: QueryWorld): AsyncGenerator<DataRow> {
   const { text, parameters, tables } = compileQuery(query)
   const { connection, close } = await openDuckDb({ ...OFFLINE, temp_directory: path.join(world.folder, 'spilled') })
   try {

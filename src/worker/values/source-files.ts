@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { InputRef } from '../../contract/dispatch.ts'
 import { ServoError } from '../../lib/error.ts'
 import { invalid } from '../../sdk/invalid.ts'
-import { dimensionsOf } from '../../sdk/partition-key.ts'
+import { valuesOfDimensions } from '../../sdk/partition-key.ts'
 
 /** The Parquet files of a source: its URI with the partitions put in, relative to the project, `*` and `**` resolved. */
 export async function sourceFiles(ref: InputRef, projectDir: string): Promise<string[]> {
@@ -34,7 +34,7 @@ function filled({ asset_key, uri }: InputRef, partitionKey: string): string {
       `Mount or copy it, and write a path relative to the project. Or fetch ${scheme}:// in the body of a table.`,
     )
   // A key without a name for what it is has one dimension only.
-  const named = partitionKey.includes('=') ? dimensionsOf(partitionKey) : {}
+  const named = partitionKey.includes('=') ? valuesOfDimensions(partitionKey) : {}
   const dimensions: Record<string, string> = { ...named, key: partitionKey }
   const located = scheme === 'file' ? fileURLToPath(text) : text
   return located.replace(/\{(\w+)\}/g, (whole, name: string) => segment(dimensions[name] ?? whole, asset_key))

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { sep } from 'node:path'
 import { isOutputPath } from '../../contract/output-path.ts'
-import { ServoError } from '../../lib/error.ts'
+import { hasErrorCode, ServoError } from '../../lib/error.ts'
 
 /**
  * Refuses a path of a value that would lead anywhere but into the data folder. Reports are checked when they are accepted;
@@ -11,7 +11,7 @@ export function checkStoredPath(path: string, fileOf: ((path: string) => string)
   if (!isOutputPath(path)) throw leadsOut(path)
   if (fileOf === undefined) return
   const file = real(fileOf(path))
-  // Whoever opens it says better that it is missing.
+  // Opening it gives the better message when it is missing.
   if (file === undefined) return
   const folder = real(fileOf('data'))
   if (folder === undefined || !file.startsWith(folder + sep)) throw leadsOut(path)
@@ -21,7 +21,7 @@ function real(file: string): string | undefined {
   try {
     return realpathSync.native(file)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (hasErrorCode(error, 'ENOENT')) return undefined
     throw error
   }
 }

@@ -4,8 +4,8 @@ import path from 'node:path'
 import { type AsyncBuffer, asyncBufferFromFile } from 'hyparquet'
 import type { InputRef } from '../../contract/dispatch.ts'
 import { ServoError } from '../../lib/error.ts'
-import { createTable, type Row, sourceOfTable, type Table } from '../../sdk/attempt/values.ts'
-import type { Column } from '../../sdk/columns.ts'
+import { createTable, type DataRow, type DataTable, sourceOfTable } from '../../sdk/attempt/values.ts'
+import type { DataColumn } from '../../sdk/columns.ts'
 import type { Query } from '../../sdk/sql.ts'
 import { readRows } from './rows-read.ts'
 import { encodeRows } from './rows-write.ts'
@@ -13,21 +13,21 @@ import { sourceFiles } from './source-files.ts'
 import { checkStoredPath } from './stored-file.ts'
 import type { ValueStorage } from './values.ts'
 
-type Tables = Readonly<Record<string, Table<Row>>>
-type Columns = readonly Column[] | undefined
+type Tables = Readonly<Record<string, DataTable<DataRow>>>
+type Columns = readonly DataColumn[] | undefined
 
 export interface StoredTables {
-  open(ref: InputRef, columns: Columns): Promise<Table<Row>>
-  query(query: Query, named: Tables, columns: Columns): AsyncIterable<Row>
+  open(ref: InputRef, columns: Columns): Promise<DataTable<DataRow>>
+  query(query: Query, named: Tables, columns: Columns): AsyncIterable<DataRow>
 }
 
 /** Tables as Parquet files, in a folder or anywhere else. Rows are read from where they are; DuckDB wants files. */
 export function storedTables({ store, fileOf, projectDir }: ValueStorage): StoredTables {
   /** The objects of those tables that are no files. */
-  const remote = new WeakMap<Table<Row>, readonly string[]>()
+  const remote = new WeakMap<DataTable<DataRow>, readonly string[]>()
   let copies = 0
 
-  async function open(ref: InputRef, columns: Columns): Promise<Table<Row>> {
+  async function open(ref: InputRef, columns: Columns): Promise<DataTable<DataRow>> {
     if (ref.uri) {
       const files = await sourceFiles(ref, projectDir)
       return tableOf(files, files, asyncBufferFromFile, columns)
@@ -45,7 +45,7 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
     files: readonly string[],
     buffer: (name: string) => Promise<AsyncBuffer>,
     columns: Columns,
-  ): Table<Row> {
+  ): DataTable<DataRow> {
     return createTable({
       files,
       columns,
@@ -56,7 +56,7 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
     })
   }
 
-  async function* ask(query: Query, named: Tables, columns: Columns): AsyncIterable<Row> {
+  async function* ask(query: Query, named: Tables, columns: Columns): AsyncIterable<DataRow> {
     // Loaded when first used: it takes a tenth of a second, and most assets never ask.
     const { runQuery } = await import('./query.ts')
     const folder = await mkdtemp(path.join(tmpdir(), 'servo-query-'))
@@ -68,7 +68,7 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
   }
 
   /** A table as files that DuckDB can open: where they are, or copied into the folder. */
-  async function filesOf(table: Table<Row>, folder: string): Promise<readonly string[]> {
+  async function filesOf(table: DataTable<DataRow>, folder: string): Promise<readonly string[]> {
     if (table.files.length > 0) return Promise.all(table.files.map((file) => meaningItself(file, folder)))
     const bodies = remote.get(table)?.map(async (name) => (await store.get(name)) ?? gone(name)) ?? []
     if (bodies.length === 0) bodies.push(encodeRows(table, sourceOfTable(table)?.columns).then(({ bytes }) => bytes))

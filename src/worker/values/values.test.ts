@@ -7,7 +7,7 @@ import { fsStore } from '../../adapters/fs/object-store.ts'
 import { memoryStore } from '../../adapters/memory/object-store.ts'
 import type { InputRef } from '../../contract/dispatch.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { createTable, type Row, type Written } from '../../sdk/attempt/values.ts'
+import { createTable, type DataRow, type Written } from '../../sdk/attempt/values.ts'
 import { columnsOf } from '../../sdk/columns.ts'
 import { sql } from '../../sdk/sql.ts'
 import { attemptValues } from './values.ts'
@@ -35,7 +35,7 @@ const refTo = (...written: Written[]): InputRef => ({
   values: written.map(({ path }) => ({ partition_key: '', materialization_id: '', path })),
 })
 
-async function* stream(rows: Iterable<Row>): AsyncGenerator<Row> {
+async function* stream(rows: Iterable<DataRow>): AsyncGenerator<DataRow> {
   yield* rows
 }
 
@@ -53,7 +53,7 @@ const everything = z.object({
 })
 const columns = columnsOf(everything)
 
-const rows: Row[] = [
+const rows: DataRow[] = [
   {
     text: '\uFEFFü 🐘',
     double: -0.5,
@@ -167,7 +167,7 @@ describe('what cannot be kept', () => {
 
   test('rows that throw half way leave nothing', async () => {
     const store = memoryStore()
-    async function* broken(): AsyncGenerator<Row> {
+    async function* broken(): AsyncGenerator<DataRow> {
       yield { a: 1 }
       throw new Error('the source is gone')
     }
@@ -181,7 +181,7 @@ describe('what cannot be kept', () => {
   })
 
   test('a column that appears after the first rows asks for a schema', async () => {
-    async function* late(): AsyncGenerator<Row> {
+    async function* late(): AsyncGenerator<DataRow> {
       for (let i = 0; i < 20_000; i++) yield { a: i }
       yield { a: 1, b: 2 }
     }
@@ -190,7 +190,7 @@ describe('what cannot be kept', () => {
 })
 
 test('a million rows are written and read without being held', async () => {
-  async function* many(): AsyncGenerator<Row> {
+  async function* many(): AsyncGenerator<DataRow> {
     for (let i = 0; i < 1_000_000; i++) yield { id: i, name: `customer ${i % 1_000}` }
   }
   const schema = columnsOf(z.object({ id: z.int(), name: z.string() }))

@@ -1,4 +1,4 @@
-import { outputFolder, type Place } from '../../contract/output-path.ts'
+import { type OutputPlace, outputFolder } from '../../contract/output-path.ts'
 import { ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
@@ -16,7 +16,7 @@ export interface ValueStorage {
 }
 
 /** Whose value is being made. */
-export interface Making extends Place {
+export interface Making extends OutputPlace {
   readonly materializationId: string
 }
 
@@ -65,7 +65,7 @@ export function attemptValues(storage: ValueStorage, making: Making): ValueStore
         )
       return write('json', bytes)
     },
-    readJson: async (value) => JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(await read(value))) as unknown,
+    readJson: async (value) => JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(await read(value))),
     writeBytes: (bytes) => write('bin', bytes),
     readBytes: read,
     async writeRows(rows, columns) {

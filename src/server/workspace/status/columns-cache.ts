@@ -180,7 +180,7 @@ async function readFile(
     const found = digest && alikeRows(digest, ends, positions)
     if (found !== undefined) alike.set(at, found)
   }
-  if (!made && [...alike.values()].some(({ first, count }) => !columns.isUntold(first, count))) {
+  if (!made && [...alike.values()].some(({ first, count }) => !columns.isUnknown(first, count))) {
     columns.wantsMade = true
     return
   }

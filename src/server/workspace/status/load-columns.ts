@@ -37,7 +37,7 @@ export function alikeRows({ rows, columns: of }: Digest, ends: BlockPart['ends']
 
 /** Takes over what the digest of a block said, with the moments that matter. False when the rows have to be read. */
 export function applyAlike(columns: StatusColumns, { first, count, code }: AlikeRows, block?: ColumnBlock): boolean {
-  return columns.madeAlike(first, count, columns.codeOf(code), (what, into) => {
+  return columns.madeWithSameCode(first, count, columns.codeOf(code), (what, into) => {
     block?.times(what === 'made' ? MADE_AT : INPUTS_AT, into)
     // NaN stands for what is not there, and is no number to compare with.
     return into.every((moment) => moment > 0)

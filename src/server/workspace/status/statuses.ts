@@ -9,12 +9,12 @@ import {
   type StatusApi,
   type Why,
 } from '../../../api/status-contract.ts'
-import { knownAsset, selectedAssets } from '../../../domain/assets/known-assets.ts'
 import { explain } from '../../../domain/partitions/explain.ts'
 import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import { positionsOf } from '../../../domain/partitions/stale-links.ts'
 import { CAUSES, type StaleAsset } from '../../../domain/partitions/staleness.ts'
-import { askedPartitions } from '../../../domain/planning/asked-partitions.ts'
+import { parsePartitions } from '../../../domain/planning/parse-partitions.ts'
+import { knownAsset, selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { assert } from '../../../lib/assert.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { countWhile } from '../../../lib/search.ts'
@@ -57,7 +57,7 @@ export class Statuses implements StatusApi {
     const moment = await this.#current.of(keys)
     return await this.#page(keys, query, moment, async function* (asset, after) {
       const { set } = asset
-      const ranges = query.partition === undefined ? [allOf(set)] : askedPartitions(set, query.partition)
+      const ranges = query.partition === undefined ? [allOf(set)] : parsePartitions(set, query.partition)
       const wanted = spans(ranges.flatMap((range) => [...positionsOf(set, range.spans)]))
       const isNewest = query.order === 'newest'
       const step = isNewest ? -1 : 1

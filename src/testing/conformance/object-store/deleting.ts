@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fill, pathsOf, type TheStore, times } from './samples.ts'
+import { fill, pathsIn, type TheStore, times } from './samples.ts'
 
 export function deletingObjects(store: TheStore): void {
   describe('delete', () => {
@@ -8,25 +8,25 @@ export function deletingObjects(store: TheStore): void {
       await store().delete('a/1')
       expect(await store().get('a/1')).toBeUndefined()
       expect(await store().size('a/1')).toBeUndefined()
-      expect(await pathsOf(store(), '')).toEqual(['a/2', 'b/1'])
+      expect(await pathsIn(store(), '')).toEqual(['a/2', 'b/1'])
     })
 
     it('is content with what is not there, any number of times', async () => {
       await fill(store(), ['folder/object'])
       for (const path of ['missing', 'folder/missing', 'folder', 'folder/object/below']) await store().delete(path)
-      expect(await pathsOf(store(), '')).toEqual(['folder/object'])
+      expect(await pathsIn(store(), '')).toEqual(['folder/object'])
       for (const path of ['folder/object', 'folder/object']) await store().delete(path)
-      expect(await pathsOf(store(), '')).toEqual([])
+      expect(await pathsIn(store(), '')).toEqual([])
     })
 
     it('lets an object come back, listed once like any other', async () => {
       await fill(store(), ['a', 'b', 'c'])
-      expect(await pathsOf(store(), '')).toEqual(['a', 'b', 'c'])
+      expect(await pathsIn(store(), '')).toEqual(['a', 'b', 'c'])
       await store().delete('b')
       await fill(store(), ['b'])
-      expect(await pathsOf(store(), '')).toEqual(['a', 'b', 'c'])
+      expect(await pathsIn(store(), '')).toEqual(['a', 'b', 'c'])
       await store().delete('b')
-      expect(await pathsOf(store(), '')).toEqual(['a', 'c'])
+      expect(await pathsIn(store(), '')).toEqual(['a', 'c'])
     })
 
     it('may be asked for by many at once', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expectInvalid, fill, listed, pathsOf, type TheStore, text, times } from './samples.ts'
+import { expectInvalid, fill, listed, pathsIn, type TheStore, text, times } from './samples.ts'
 
 /**
  * Paths in byte order, chosen so that the order of folders and files differs from it: `-` and `.` come before the slash,
@@ -46,7 +46,7 @@ export function listingObjects(store: TheStore): void {
     it('gives only what is under the prefix, not what merely begins alike', async () => {
       await fill(store(), inOrder)
       for (const prefix of ['a/', 'a/b/', 'a/b/c.d/', 'a=1/', 'a-/', 'Z/']) {
-        expect(await pathsOf(store(), prefix), prefix).toEqual(inOrder.filter((path) => path.startsWith(prefix)))
+        expect(await pathsIn(store(), prefix), prefix).toEqual(inOrder.filter((path) => path.startsWith(prefix)))
       }
     })
 
@@ -56,7 +56,7 @@ export function listingObjects(store: TheStore): void {
       for (const prefix of ['', 'a/', 'a/b/']) {
         for (const after of positions) {
           const expected = inOrder.filter((path) => path.startsWith(prefix) && path > after)
-          expect(await pathsOf(store(), prefix, { after }), `${prefix} after ${after}`).toEqual(expected)
+          expect(await pathsIn(store(), prefix, { after }), `${prefix} after ${after}`).toEqual(expected)
         }
       }
     })
@@ -64,9 +64,9 @@ export function listingObjects(store: TheStore): void {
     it('reaches objects fifty folders deep', async () => {
       const deep = `${'d/'.repeat(50)}object`
       await fill(store(), [deep, 'd-', 'd/e'])
-      expect(await pathsOf(store(), '')).toEqual(['d-', deep, 'd/e'])
-      expect(await pathsOf(store(), 'd/'.repeat(50))).toEqual([deep])
-      expect(await pathsOf(store(), '', { after: deep })).toEqual(['d/e'])
+      expect(await pathsIn(store(), '')).toEqual(['d-', deep, 'd/e'])
+      expect(await pathsIn(store(), 'd/'.repeat(50))).toEqual([deep])
+      expect(await pathsIn(store(), '', { after: deep })).toEqual(['d/e'])
     })
 
     it('is complete over more objects than fit on two pages of any bucket', async () => {
@@ -77,9 +77,9 @@ export function listingObjects(store: TheStore): void {
       ]
       await fill(store(), paths)
       const sorted = paths.toSorted()
-      expect(await pathsOf(store(), '')).toEqual(sorted)
-      expect(await pathsOf(store(), '', { after: sorted[1_500]! })).toEqual(sorted.slice(1_501))
-      expect(await pathsOf(store(), 'spread/')).toEqual(sorted.slice(2_100))
+      expect(await pathsIn(store(), '')).toEqual(sorted)
+      expect(await pathsIn(store(), '', { after: sorted[1_500]! })).toEqual(sorted.slice(1_501))
+      expect(await pathsIn(store(), 'spread/')).toEqual(sorted.slice(2_100))
     })
 
     it('is not disturbed by objects that come, go and change while it runs', async () => {
@@ -109,7 +109,7 @@ export function listingObjects(store: TheStore): void {
         while (listing) await store().put('m/15', text('again'))
       })()
       for (let round = 0; round < 20; round += 1) {
-        expect(await pathsOf(store(), 'm/')).toEqual(times(20, (index) => `m/${index + 10}`))
+        expect(await pathsIn(store(), 'm/')).toEqual(times(20, (index) => `m/${index + 10}`))
       }
       listing = false
       await writer
@@ -119,10 +119,10 @@ export function listingObjects(store: TheStore): void {
       await fill(store(), ['a', 'b', 'c'])
       for await (const { path } of store().list('')) {
         expect(path).toBe('a')
-        expect(await pathsOf(store(), '')).toEqual(['a', 'b', 'c'])
+        expect(await pathsIn(store(), '')).toEqual(['a', 'b', 'c'])
         break
       }
-      expect(await pathsOf(store(), '')).toEqual(['a', 'b', 'c'])
+      expect(await pathsIn(store(), '')).toEqual(['a', 'b', 'c'])
     })
 
     it('names the folders directly below a prefix, each once, in byte order of their paths', async () => {

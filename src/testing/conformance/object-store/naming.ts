@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expectInvalid, fill, listed, pathsOf, type TheStore, text } from './samples.ts'
+import { expectInvalid, fill, listed, pathsIn, type TheStore, text } from './samples.ts'
 
 const letters = 'abcdefghijklmnopqrstuvwxyz'
 const longest = `${`${'x'.repeat(199)}/`.repeat(5)}${'y'.repeat(24)}`
@@ -56,7 +56,7 @@ export function namingObjects(store: TheStore): void {
       ]
       expect(longest).toHaveLength(1_024)
       await fill(store(), paths)
-      expect(await pathsOf(store(), '')).toEqual(paths.toSorted())
+      expect(await pathsIn(store(), '')).toEqual(paths.toSorted())
       for (const path of paths) expect(await store().get(path)).toEqual(text(path))
     })
 

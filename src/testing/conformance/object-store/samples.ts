@@ -36,7 +36,7 @@ export async function listed(store: ObjectStore, prefix: string, options?: ListO
   return objects
 }
 
-export async function pathsOf(store: ObjectStore, prefix: string, options?: ListOptions): Promise<string[]> {
+export async function pathsIn(store: ObjectStore, prefix: string, options?: ListOptions): Promise<string[]> {
   return (await listed(store, prefix, options)).map((object) => object.path)
 }
 

@@ -9,7 +9,7 @@ import { type PartitionSet, positionIn } from '../../partitions/partition-set.ts
  * Partitions as people write them: a key, `2025-01-01..2025-01-31` with either end left out, or `*`. For several dimensions
  * the same in each, `date=2025-01-01..,region=eu`; a dimension that is left out is taken whole.
  */
-export function askedPartitions(set: PartitionSet, asked: string): readonly KeyRange[] {
+export function parsePartitions(set: PartitionSet, asked: string): readonly KeyRange[] {
   const exact = exactly(set, asked)
   if (exact !== undefined) return rangesOf(set, [exact])
   return rangesOf(set, set.dimensions.length === 0 ? piecesOf(set, asked) : byDimension(set, asked))
@@ -27,7 +27,7 @@ function exactly(set: PartitionSet, asked: string): string | undefined {
 
 function byDimension(set: PartitionSet, asked: string): KeySelection {
   if (asked === '*') return 'all'
-  const selection: Record<string, KeySelection> = {}
+  const selection: Record<string, ReturnType<typeof piecesOf>> = {}
   for (const [name, value] of Object.entries(readKey(asked))) {
     const dimension = set.dimensions.find((one) => one.name === name)
     if (dimension === undefined) {
@@ -37,7 +37,7 @@ function byDimension(set: PartitionSet, asked: string): KeySelection {
     }
     selection[name] = piecesOf(dimension.set, value)
   }
-  return selection as KeySelection
+  return selection
 }
 
 const RANGE = /^(.*?)\.\.(.*)$/s

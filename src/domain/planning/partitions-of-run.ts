@@ -4,11 +4,12 @@ import type { KeyRange } from '../../partitions/key-range.ts'
 import { takesSame } from '../../partitions/mappings/takes-many.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
-import { askedPartitions } from './asked-partitions.ts'
+import { parsePartitions } from './parse-partitions.ts'
 
-type Keys = ReadonlySet<string | null>
+/** An asset without partitions has one part, whose key is the empty text. */
+type Keys = ReadonlySet<string>
 
-const asAWhole: Keys = new Set([null])
+const asAWhole: Keys = new Set([''])
 
 /** More than this is a backfill, which plans as it goes. */
 const MOST = 1_000_000
@@ -18,7 +19,7 @@ const MOST = 1_000_000
  * the partitions asked for makes those. One that is made in other parts makes what belongs to them: days that a month is made
  * of, the month that a day is part of.
  */
-export function sharePartitions(
+export function partitionsOfRun(
   assets: readonly string[],
   asked: readonly string[] | null,
   partitions: GraphPartitions,
@@ -59,6 +60,7 @@ function askDirectly(
 ): void {
   /** Many assets of a few definitions: each definition is asked once. */
   const answers = new Map<PartitionSet, Keys | ServoError>()
+  let refused: { readonly key: string; readonly error: ServoError } | undefined
   for (const key of assets) {
     const set = partitions.of(key)
     let answer = answers.get(set)
@@ -66,18 +68,18 @@ function askDirectly(
       answer = keysAsked(set, asked)
       answers.set(set, answer)
     }
-    if (!isServoError(answer)) made.set(key, answer)
+    if (isServoError(answer)) refused ??= { key, error: answer }
+    else made.set(key, answer)
   }
-  if (made.size > 0) return
-  const [first] = assets as [string]
-  const { message, hint } = answers.get(partitions.of(first)) as ServoError
-  throw new ServoError('invalid', 'no_such_partition', `${first}: ${message}`, hint === undefined ? {} : { hint })
+  if (made.size > 0 || refused === undefined) return
+  const { message, hint } = refused.error
+  throw new ServoError('invalid', 'no_such_partition', `${refused.key}: ${message}`, hint === undefined ? {} : { hint })
 }
 
 function keysAsked(set: PartitionSet, asked: readonly string[]): Keys | ServoError {
   const keys = new Set<string>()
   try {
-    for (const entry of asked) addAll(keys, askedPartitions(set, entry))
+    for (const entry of asked) addAll(keys, parsePartitions(set, entry))
     return keys
   } catch (error) {
     if (isServoError(error) && error.code !== 'too_many_partitions') return error
@@ -92,11 +94,12 @@ function take(made: Map<string, Keys>, key: string, keys: Set<string>): void {
 function neededBelow(key: string, assets: readonly string[], partitions: GraphPartitions, made: ReadonlyMap<string, Keys>) {
   const needed = new Set<string>()
   for (const below of assets) {
-    if (below === key || !made.has(below)) continue
+    const keys = made.get(below)
+    if (below === key || keys === undefined) continue
     for (const link of partitions.links(below)) {
       if (link.upstream !== key) continue
-      for (const of of made.get(below) as Keys) {
-        addAll(needed, partitions.neededBy(below, link, of as string))
+      for (const of of keys) {
+        addAll(needed, partitions.neededBy(below, link, of))
         if (takesSame(link.mapping)) break
       }
     }
@@ -109,7 +112,7 @@ function madeFromAbove(key: string, partitions: GraphPartitions, made: ReadonlyM
   for (const link of partitions.links(key)) {
     if (link.upstream === key) continue
     for (const of of made.get(link.upstream) ?? []) {
-      addAll(affected, partitions.downstreamOf(key, link, of as string))
+      addAll(affected, partitions.downstreamOf(key, link, of))
       if (link.mapping.type === 'all') break
     }
   }

@@ -1,17 +1,22 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { keysOf } from '../../partitions/key-list.ts'
+import { positionIn } from '../../partitions/partition-set.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
-import { askedPartitions } from './asked-partitions.ts'
-import { partitionsWanted } from './chosen-partitions.ts'
+import { parsePartitions } from './parse-partitions.ts'
+import { partitionsWanted } from './partitions-of-run.ts'
 
 /** As many as one request may name: each becomes an event, and all of them one segment. */
 const MOST = 10_000
 
 /**
- * The partitions of one asset that somebody means, by key or range, each once and in the order of the asset. For an asset
+ * The partitions of one asset that a request names, by key or range, each once and in the order of the asset. For an asset
  * without partitions that is its one part, whose key is the empty text, and nothing may be named.
  */
-export function namedPartitions(assetKey: string, asked: readonly string[] | undefined, partitions: GraphPartitions): string[] {
+export function partitionsOfAsset(
+  assetKey: string,
+  asked: readonly string[] | undefined,
+  partitions: GraphPartitions,
+): string[] {
   const set = partitions.of(assetKey)
   if (set.definition === undefined) {
     if (asked === undefined) return ['']
@@ -22,9 +27,9 @@ export function namedPartitions(assetKey: string, asked: readonly string[] | und
   if (asked === undefined || asked.length === 0) throw partitionsWanted(assetKey, set)
   const positions = new Set<number>()
   for (const entry of asked) {
-    for (const range of rangesOf(assetKey, () => askedPartitions(set, entry))) {
+    for (const range of rangesOf(assetKey, () => parsePartitions(set, entry))) {
       if (positions.size + range.count > MOST) throw tooMany(assetKey, positions.size + range.count)
-      for (const key of keysOf(range)) positions.add(set.positionOf(key) as number)
+      for (const key of keysOf(range)) positions.add(positionIn(set, key))
     }
   }
   if (positions.size === 0) throw nothingNamed(assetKey, asked)

@@ -1,4 +1,5 @@
-import { ServoError } from '../../lib/error.ts'
+import { ServoError } from '../lib/error.ts'
+import { itemAt } from '../lib/item-at.ts'
 
 /** As many tasks or assets as one event holds. */
 const MAX_ITEMS = 2_000
@@ -8,7 +9,7 @@ const MAX_BYTES = 900_000
 /** Cuts a list into parts that each fit into one event. `texts` are the items as they will be stored. */
 export function inParts<T>(items: readonly T[], texts: readonly string[], nameOf: (item: T) => string): T[][] {
   const parts = new Parts<T>()
-  for (const [index, item] of items.entries()) parts.add(item, texts[index] as string, nameOf)
+  for (const [index, item] of items.entries()) parts.add(item, itemAt(texts, index), nameOf)
   return parts.list
 }
 

@@ -1,10 +1,10 @@
 import { listOf } from '../key-list.ts'
 import { someOf } from '../key-range.ts'
 import type { PartitionSet } from '../partition-set.ts'
-import type { Upstream } from './kind.ts'
+import type { UpstreamRanges } from './kind.ts'
 
 /** Upstream partitions that were named one by one: those that exist, and the others. */
-export function listed(upstream: PartitionSet, keys: readonly string[]): Upstream {
+export function rangesOfKeys(upstream: PartitionSet, keys: readonly string[]): UpstreamRanges {
   const positions: number[] = []
   const missing: string[] = []
   for (const key of new Set(keys)) {

@@ -1,9 +1,9 @@
 import type { AssetDefinition } from '../../contract/definition.ts'
 import { ServoError } from '../../lib/error.ts'
 import { nearest } from '../../lib/nearest.ts'
-import { parseSelection, plainKey } from '../selection/parser.ts'
-import { select } from '../selection/selection.ts'
-import type { AssetGraph } from './graph.ts'
+import type { AssetGraph } from '../assets/graph.ts'
+import { parseSelection, plainKey } from './parser.ts'
+import { select } from './selection.ts'
 
 /** The asset of this key, which must exist. */
 export function knownAsset(graph: AssetGraph, key: string): AssetDefinition {
