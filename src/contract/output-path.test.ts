@@ -41,7 +41,7 @@ describe('what a worker says of its output', () => {
     ['rows', '3'],
     ['bytes', -1],
     ['bytes', 2 ** 53],
-  ])('counts what can be counted: %s is not %d', (name, value) => {
+  ])('[D7] counts what can be counted: %s is not %d', (name, value) => {
     expect(attemptResult.safeParse(made({ [name]: value })).success).toBe(false)
     expect(attemptResult.safeParse(made({ [name]: 0 })).success).toBe(true)
   })
@@ -72,7 +72,7 @@ describe('an execution', () => {
     ['another asset', `data/mart/_/m1.parquet`],
     ['a folder', `${folder}m1/part-0.parquet`],
     ['nothing', folder],
-  ])('cannot have made what belongs to %s', (_, path) => {
+  ])('[D7] cannot have made what belongs to %s', (_, path) => {
     expect(isOwnPath(path, place)).toBe(false)
   })
 

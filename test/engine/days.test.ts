@@ -45,7 +45,7 @@ async function expectNothingMissing(workspace: Workspace, segments: number): Pro
 const settledDays = (compactor: Compactor) => compactor.manifest.settled_days
 
 describe('days', () => {
-  test('are settled once they ended, are closed durably and folded; a start lists the others only', async () => {
+  test('[S7] are settled once they ended, are closed durably and folded; a start lists the others only', async () => {
     const counting = countingStore(memoryStore())
     const workspace = new Workspace(counting)
     const compactor = await workspace.compactor()
@@ -93,7 +93,7 @@ describe('days', () => {
     ])
   })
 
-  test('with a segment that cannot be read are not settled until it is repaired', async () => {
+  test('[S7] with a segment that cannot be read are not settled until it is repaired', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     const path = paths.segment(await writerOf(workspace, 0)('damaged'))
@@ -116,7 +116,7 @@ describe('a clock that was wrong', () => {
     ['a year ahead', 365 * DAY_MS],
     ['two days behind', -2 * DAY_MS],
     ['a year behind', -365 * DAY_MS],
-  ])('%s hides nothing of what is acknowledged before, with and after it, whoever is killed', async (_, skew) => {
+  ])('[S7] %s hides nothing of what is acknowledged before, with and after it, whoever is killed', async (_, skew) => {
     const workspace = new Workspace()
     await work(workspace, await workspace.compactor())
     let segments = 3
@@ -137,7 +137,7 @@ describe('a clock that was wrong', () => {
     await expectNothingMissing(workspace, segments)
   })
 
-  test('of a writer beside a leader: its names are of days that are open', async () => {
+  test('[L5] of a writer beside a leader: its names are of days that are open', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     await work(workspace, compactor)

@@ -11,7 +11,7 @@ const opened = async () => {
   return { led, writes, body: { selection: ['a'], key: 'r1' } }
 }
 
-test('[O2] nobody is shown what is not durable: the answer waits for the write', async () => {
+test('[L3][O2] nobody is shown what is not durable: the answer waits for the write', async () => {
   const { led, writes, body } = await opened()
   const writing = new Gate(writes)
   led.before = writing.before

@@ -14,7 +14,7 @@ describe('an alarm', () => {
     expect(story.rows(timers)).toMatchObject([{ state: 'FIRED' }])
   })
 
-  test('[INV-1] that goes off before anybody set it waits to be set', () => {
+  test('[F5][I3] that goes off before anybody set it waits to be set', () => {
     const story = new Story()
     const timer = { timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(60) } as const
     expect(story.tell(TimerFired, timer)).toMatchObject({ kind: 'parked' })
@@ -22,7 +22,7 @@ describe('an alarm', () => {
     expect(story.rows(timers)).toMatchObject([{ state: 'FIRED' }])
   })
 
-  test('for the same thing replaces the one before; what is still told of that one changes nothing', () => {
+  test('[T11] for the same thing replaces the one before; what is still told of that one changes nothing', () => {
     const story = new Story()
     const run = story.run('report', { orders: [] })
     run.dispatched('orders')
@@ -54,7 +54,7 @@ describe('an alarm', () => {
     expect(run.task('orders')).toMatchObject({ attempt: 2, state: 'READY' })
   })
 
-  test('that went off goes off once, and its row stays until another is set for the same thing', () => {
+  test('[T11] that went off goes off once, and its row stays until another is set for the same thing', () => {
     const story = new Story()
     const timer = (seconds: number) => ({ timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(seconds) }) as const
     const first = timer(60)

@@ -62,7 +62,7 @@ test('entries come back in their order and backwards, from any publish on, howev
   }
 })
 
-test('what a manifest holds of a list stays small, and every page is reached', async () => {
+test('[S10] what a manifest holds of a list stays small, and every page is reached', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 0, max: PAGE_ENTRIES ** 2 * 3 }), async (count) => {
       const store = memoryStore()
