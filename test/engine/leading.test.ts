@@ -146,7 +146,7 @@ describe('what another process writes', () => {
     expect(store.requests).toEqual([])
   })
 
-  test('[O7] is found by looking where not everything is heard of, and at once when something was missed', async () => {
+  test('[O7][V3] is found by looking where not everything is heard of, and at once when something was missed', async () => {
     const clock = new VirtualClock()
     const store = memoryStore()
     const { it, listeners } = notifier(false)

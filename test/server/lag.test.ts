@@ -106,7 +106,7 @@ function spoken(): { notifier: Notifier; missed: () => void; heard: (segments: r
   }
 }
 
-test('[O6] what may have been missed is looked for until a look succeeds, and nothing is retried before', async () => {
+test('[O6][V3] what may have been missed is looked for until a look succeeds, and nothing is retried before', async () => {
   const { notifier, missed } = spoken()
   let failures = 0
   const store = faultyStore(memoryStore(), ({ method }) =>

@@ -135,3 +135,12 @@ describe('a failure', () => {
     expect(run.task('bottom')).toMatchObject({ state: 'SKIPPED', cause_task_key: 'left' })
   })
 })
+
+test('[T8] below an attempt that was cancelled everything is cancelled, and the edges say so', () => {
+  const story = new Story()
+  const run = story.run('report', chain)
+  run.dispatched('a')
+  story.tell(TaskFinished, { ...run.attempt('a'), outcome: 'CANCELLED', completed_at: story.time() })
+  expect(run.states).toEqual({ a: 'CANCELLED', b: 'CANCELLED', c: 'CANCELLED' })
+  expect(story.row(depSatisfaction, run.runId, 'b', 'c')).toMatchObject({ satisfied: false, resolution: 'CANCELLED' })
+})
