@@ -316,6 +316,18 @@ describe('what is in the repository', () => {
     expect(violations(filesUnder('.'), rule)).toEqual([])
   })
 
+  test('every path that a page names is there', () => {
+    const pages = [...fs.readdirSync(root), ...filesUnder('docs')].filter(
+      (file) => file.endsWith('.md') && file !== 'CHANGELOG.md',
+    )
+    const rule = (page: string) => {
+      const named = [...read(page).matchAll(/`((?:src|test|docs|bench|scripts|examples)\/[\w./-]*[\w-])\/?`/g)]
+      const gone = named.map(([, file = '']) => file).filter((file) => !fs.existsSync(path.join(root, file)))
+      return gone.length > 0 && `${page} names ${gone.join(', ')}: say where that is now.`
+    }
+    expect(violations(pages, rule)).toEqual([])
+  })
+
   test('the lock file names no registry', () => {
     const hosts = read('package-lock.json').match(/"resolved": .*/g) ?? []
     expect(hosts, 'Run `npm install` again: .npmrc asks npm to leave these out.').toEqual([])

@@ -145,7 +145,7 @@ describe('an asset that is made in ranges', () => {
   })
 })
 
-describe('[P4] what cannot be planned says what to do', () => {
+describe('[P4][P5] what cannot be planned says what to do', () => {
   const orders = define('orders', daily)
 
   test.each<[string, ReturnType<typeof define>[], string[] | null, RegExp]>([
