@@ -144,6 +144,11 @@ test('[O4] sweeps show every row again, and no attempt begins twice', async () =
   const world = await World.open({ script: () => ({ ms: 30 * MINUTE_MS }) })
   await world.define({ a: [], b: [] })
   const run = await world.request('r1')
+  // Before it is on record that the attempts have begun.
+  for (let sweep = 0; sweep < 4; sweep++) {
+    await world.clock.advance(50)
+    world.orchestrator.loop.sweep()
+  }
   await world.clock.advance(29 * MINUTE_MS)
   expect(world.workers.started).toHaveLength(2)
   await world.clock.advance(2 * MINUTE_MS)

@@ -172,6 +172,19 @@ describe('a partition', () => {
     expect(shop.causes('orders')).toEqual([])
   })
 
+  test('[P12] of a day needs nothing of the same day of a source that nobody told about', () => {
+    const shop = world([
+      { asset_key: 'orders', kind: 'source', uri: 'x', partitions: days },
+      { asset_key: 'clean', partitions: days, deps: [{ asset_key: 'orders' }] },
+    ])
+    shop.made('clean', '2025-01-02', 100)
+    expect(shop.causes('clean', '2025-01-02')).toEqual([])
+    expect(shop.display('clean', '2025-01-02')).toBe('MATERIALIZED')
+    shop.made('orders', '2025-01-02', 101)
+    expect(shop.causes('clean', '2025-01-02')).toEqual(['upstream_changed'])
+    expect(shop.display('clean', '2025-01-02')).toBe('STALE')
+  })
+
   test('[P11] that needs windows from before there were any says that they are missing', () => {
     const shop = world([
       { asset_key: 'late', partitions: { ...days, start: '2025-02-10' } },

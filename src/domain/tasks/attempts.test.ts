@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Story } from '../../testing/histories/story.ts'
+import { DispatchRequested } from '../dispatch/dispatch-requested.event.ts'
 import { taskAttempts } from './task-attempts.table.ts'
 import { TaskFinished } from './task-finished.event.ts'
 
@@ -75,6 +76,14 @@ describe('an attempt', () => {
     const verdict = story.tell(TaskFinished, { ...forged, outcome: 'SUCCEEDED', completed_at: story.time() })
     expect(verdict).toEqual({ kind: 'ignored', reason: 'wrong_attempt_id' })
     expect(run.states).toEqual({ orders: 'DISPATCHED' })
+  })
+
+  test('[T6] is not dispatched under an id that its run, task and number do not give', () => {
+    const story = new Story()
+    const run = story.run('report', { orders: [] })
+    const forged = { ...run.attempt('orders'), attempt_id: 'a_guess', worker_queue: 'default' }
+    expect(story.tell(DispatchRequested, forged)).toEqual({ kind: 'ignored', reason: 'wrong_attempt_id' })
+    expect(run.states).toEqual({ orders: 'READY' })
   })
 
   test('[T5][I8] is not dispatched before the one before it has ended', () => {

@@ -31,6 +31,8 @@ describe('an alarm', () => {
     const [sooner, later] = [watch(60), watch(120)]
     story.tell(TimerRequested, sooner)
     story.tell(TimerRequested, later)
+    const soonest = watch(30)
+    expect(story.tell(TimerRequested, soonest)).toEqual({ kind: 'ignored', reason: 'replaced_timer' })
     expect(story.tell(TimerFired, sooner)).toEqual({ kind: 'ignored', reason: 'replaced_timer' })
     expect(story.rows(timers)).toMatchObject([{ timer_type: 'HEARTBEAT_CHECK', state: 'SCHEDULED' }])
     run.succeeded('orders')
