@@ -135,7 +135,7 @@ describe.each(['delta', 'base'] as const)('a process that publishes a %s', { tim
     },
   )
 
-  test('[S4][I4][I5][I6] and is overtaken at any of its requests does no harm when it goes on, collected numbers or not', async () => {
+  test('[S4][S9][I4][I5][I6] and is overtaken at any of its requests does no harm when it goes on, collected numbers or not', async () => {
     const requests = await requestsOf(kind)
     for (const [nth, paused] of requests.entries()) {
       // Of the many reads in a row that open the state, some will do.
@@ -231,7 +231,7 @@ describe('a manifest whose creation has an unknown outcome', () => {
   )
 })
 
-test('[I5] a manifest that an overtaken compactor created at a freed number, dying before it noticed, is no version of anything', async () => {
+test('[S9][I5] a manifest that an overtaken compactor created at a freed number, dying before it noticed, is no version of anything', async () => {
   const workspace = await start.copy()
   const counting = countingStore(workspace.store)
   let created = false
