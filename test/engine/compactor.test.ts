@@ -159,7 +159,7 @@ describe('everything at once in one process', () => {
   })
 })
 
-test('an outage while the state is opened is an error of whoever opens it, and of nobody else', async () => {
+test('an outage while the state is opened is an error of the process that opens it, and of no other', async () => {
   const workspace = new Workspace()
   const compactor = await workspace.compactor()
   for (const batch of runFacts('r').batches) {

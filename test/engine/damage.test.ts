@@ -109,7 +109,7 @@ describe.each(Object.keys(kinds))('a damaged %s', { timeout: PATIENCE_MS }, (kin
   })
 })
 
-describe('whoever reads a damaged file refuses it', { timeout: PATIENCE_MS }, () => {
+describe('every reader refuses a damaged file', { timeout: PATIENCE_MS }, () => {
   async function expectRefused(work: () => unknown, context: string): Promise<void> {
     const error = await Promise.resolve()
       .then(work)

@@ -225,7 +225,7 @@ describe('an outage', () => {
   })
 })
 
-describe('whoever listens', () => {
+describe('a listener', () => {
   test('[L3] is told of a segment when it is durable and before its appends are acknowledged', async () => {
     const workspace = new Workspace()
     const story: string[] = []

@@ -180,7 +180,7 @@ test('the same batch under two names, as a writer leaves it that could not know,
   expect(rows[1]).toEqual(rows[0])
 })
 
-test('[S7][I1][I2] each segment is folded once, however clocks are wrong, whatever is announced and whoever restarts', async () => {
+test('[S7][I1][I2] each segment is folded once, however clocks are wrong, whatever is announced and whichever process restarts', async () => {
   const step = fc.record({
     skewMs: fc.constantFrom(0, 0, 0, -HOUR_MS, HOUR_MS, -90 * MINUTE_MS, 3 * DAY_MS),
     passMs: fc.constantFrom(0, 1_000, 40 * MINUTE_MS, 3 * HOUR_MS),

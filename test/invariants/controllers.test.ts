@@ -116,7 +116,7 @@ describe('every controller', () => {
     expect(silent.map(({ name }) => name)).toEqual([])
   })
 
-  test('[I15] decides by the rows alone: whoever asks, in whatever order rows are shown and controllers asked', () => {
+  test('[I15] decides by the rows alone: in any process, in whatever order rows are shown and controllers asked', () => {
     const property = fc.property(moments, ({ events, now }) => {
       const bench = folded(events)
       const first = started(bench, now)

@@ -75,7 +75,7 @@ describe('where an event comes from', () => {
     expect(causeOf(lost), 'given up, because its process is gone').toBe('TaskStarted')
   })
 
-  test('[O8] has the trace of whoever asked for the run, in every event of it', async () => {
+  test('[O8] has the trace of the request for the run, in every event of it', async () => {
     const { run, events, world } = await eventful(TRACE)
     const own = events.filter(({ payload, event_type }) => payload['run_id'] === run && event_type !== 'RunCancelRequested')
     expect(new Set(own.map(({ event_type }) => event_type))).toContain('TaskHeartbeat')

@@ -93,7 +93,7 @@ describe('a worker that asks for work', () => {
     expect(await waiting).toMatchObject([{ asset_key: 'a' }])
   })
 
-  test('[T12] and does not begin loses it to the next; whoever begins second is told to stop', async () => {
+  test('[T12] and does not begin loses it to the next; the second worker to begin is told to stop', async () => {
     const { world, remote } = await elsewhere()
     await world.define({ a: { queue: 'gpu' } })
     const run = await world.request('r1')

@@ -83,7 +83,7 @@ describe('the keys of a dynamic set', () => {
       .map(({ partition_key }) => partition_key)
   const customers = (...keys: string[]) => [{ set_name: 'customers', keys }]
 
-  test('[P6] are those that whoever spoke last about them said, in whatever order that is heard', () => {
+  test('[P6] are as the latest fact about each says, in whatever order facts are heard', () => {
     const story = new Story()
     const said = { set_name: 'customers', keys: ['acme'], changed_by: 'ada' }
     const added = story.write(PartitionKeysAdded, { ...said, request_id: 'r1' })

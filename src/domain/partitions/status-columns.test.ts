@@ -79,7 +79,7 @@ describe('what is known of partitions', () => {
     )
   })
 
-  test('two materializations of the same millisecond are told to whoever can ask the table', () => {
+  test('two materializations of the same millisecond are told to the caller, which can ask the table', () => {
     const columns = new StatusColumns(set)
     columns.made(7, 100, 90, columns.codeOf('v1'))
     columns.made(7, 100, 90, columns.codeOf('v1'))

@@ -32,7 +32,7 @@ const twoTasks = (): { story: Story; run: RunStory } => {
   return { story, run: story.run('report', { a: [], b: [], c: ['a'] }, { attempts: 3 }) }
 }
 
-describe('whoever starts anew', () => {
+describe('a controller that starts anew', () => {
   test('[O3][I15][I16] decides the same, under the same keys: asking twice asks for nothing twice', () => {
     const { story } = twoTasks()
     const first = asked(

@@ -72,7 +72,7 @@ describe('an attempt on a worker that is not ours', () => {
     expect(watch.ask(deadlineController()), 'without a timeout there is no deadline').toEqual([])
   })
 
-  test('on a worker of ours is watched by whoever started that', () => {
+  test('on a worker of ours is watched by the process that started it', () => {
     const watch = new Watch()
     watch.run.started('model', 1, 'local:instance-1')
     expect(watch.ask(heartbeatController())).toEqual([])

@@ -187,7 +187,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await held.confirm()).toBe(true)
     })
 
-    it('[E1] epochs only grow, whoever had them and however they ended', async () => {
+    it('[E1] epochs only grow, whichever process had them and however they ended', async () => {
       const epochs: number[] = []
       for (let i = 0; i < 6; i++) {
         const one = opened.join()
