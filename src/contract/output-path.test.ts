@@ -71,6 +71,7 @@ describe('an execution', () => {
     ['another partition', `data/mart/orders/_/m1.parquet`],
     ['another asset', `data/mart/_/m1.parquet`],
     ['a folder', `${folder}m1/part-0.parquet`],
+    ['a folder that is called like it', `${folder}m1.d/part-0.parquet`],
     ['nothing', folder],
   ])('[D7] cannot have made what belongs to %s', (_, path) => {
     expect(isOwnPath(path, place)).toBe(false)

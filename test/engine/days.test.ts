@@ -109,6 +109,32 @@ describe('days', () => {
   })
 })
 
+test.each(['whole', 'damaged'])(
+  '[S7] a closed day is listed once more before it is settled: a late segment, %s, is found',
+  async (what) => {
+    const workspace = new Workspace()
+    // Its write reaches our store late: it was written to another.
+    const elsewhere = memoryStore()
+    const path = paths.segment(await writerOf(workspace, 0, elsewhere)('late'))
+    const bytes = (await elsewhere.get(path))!
+    const compactor = await workspace.compactor()
+    const day = utcDay(workspace.clock.now())
+    await work(workspace, compactor, 1)
+    workspace.clock.pass(DAY_MS)
+    await work(workspace, compactor, 1)
+    expect(compactor.manifest).toMatchObject({ closed_days: [[day, day]], settled_days: [] })
+    await workspace.store.put(path, what === 'whole' ? bytes : bytes.subarray(0, 20))
+    // Heard of, so that there is something to publish, and nothing else is looked for.
+    await compactor.applyPaths([paths.segment(await writerOf(workspace, 0)('heard of'))])
+    await compactor.publish({ kind: 'base' })
+    expect(settledDays(compactor)).toEqual(what === 'whole' ? [[day, day]] : [])
+    if (what === 'damaged') await workspace.store.put(path, bytes)
+    await work(workspace, compactor, 1)
+    expect(settledDays(compactor)).toEqual([[day, day]])
+    await expectNothingMissing(workspace, 5)
+  },
+)
+
 describe('a clock that was wrong', () => {
   test.each([
     ['26 hours ahead', 26 * HOUR_MS],
