@@ -148,7 +148,7 @@ describe('a write with an unknown outcome', () => {
     expect([...(await workspace.eventCounts()).values()]).toEqual([1, 1])
   })
 
-  test('[L1][L5] finds its name taken by other bytes: it takes another name and leaves those alone', async () => {
+  test('[L1][L5][I1] finds its name taken by other bytes: it takes another name and leaves those alone', async () => {
     const workspace = new Workspace()
     const ids = ulidSource(() => workspace.clock.now(), seededBytes(7))
     const same = ulidSource(() => workspace.clock.now(), seededBytes(7))
