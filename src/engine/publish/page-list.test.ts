@@ -76,6 +76,11 @@ test('[S10] what a manifest holds of a list stays small, and every page is reach
   )
 })
 
+test('[S10] of thousands of entries a manifest holds at most ten kilobytes', async () => {
+  const list = await listOf(memoryStore(), 5_399)
+  expect(JSON.stringify(list).length).toBeLessThan(10_000)
+})
+
 test('a reader that stops early, or begins late, reads no page it does not need', async () => {
   const store = countingStore(memoryStore())
   const list = await listOf(store, PAGE_ENTRIES ** 2 + 3 * PAGE_ENTRIES + 2)
