@@ -3,6 +3,9 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { orchestration } from '../src/domain/index.ts'
+import { systemTables } from '../src/model/system-tables.ts'
+import type { Table } from '../src/model/table.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -50,7 +53,9 @@ function filesUnder(folder: string): string[] {
   if (!fs.existsSync(absolute)) return []
   return fs.readdirSync(absolute, { withFileTypes: true }).flatMap((entry) => {
     const file = path.posix.join(folder, entry.name)
-    if (entry.isDirectory()) return generated.has(entry.name) ? [] : filesUnder(file)
+    // In a worktree of Git, .git is a file.
+    if (generated.has(entry.name)) return []
+    if (entry.isDirectory()) return filesUnder(file)
     return entry.isFile() ? [file] : []
   })
 }
@@ -115,6 +120,43 @@ function wrongWay({ file, specifier, target }: Import): string | undefined {
 
 const violations = <T>(items: T[], rule: (item: T) => string | false | undefined) => items.map(rule).filter(Boolean)
 
+/** How much there may be. These numbers only get smaller. */
+const limits = {
+  sourceLines: 499,
+  testLines: 439,
+  filesSideBySide: 25,
+  namesExportedTwice: 38,
+  casts: 485,
+  untypedRowAccesses: 84,
+}
+
+const products = sources.filter((file) => !isTest(file))
+const registered: readonly Table[] = [...orchestration.tables, ...systemTables]
+
+/** The source without comments and import statements, in which words may look like code. */
+function codeOf(file: string): string {
+  return read(file)
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/(^|\s)\/\/[^\n]*/g, '')
+    .replace(/^(?:import|export)\s+(?:type\s+)?[\w\s{},*$]+?\s+from\s*['"][^'"]+['"]/gm, '')
+}
+
+/** Names that a file declares and exports. Overloads, and a type beside a value of its name, are one. */
+function exportedBy(file: string): Set<string> {
+  const form =
+    /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:function\*?|const|let|class|interface|type|enum)\s+(\w+)/gm
+  return new Set([...read(file).matchAll(form)].map(([, name = '']) => name))
+}
+
+/** Type assertions: `x as T`, but not `as const`. */
+function castsIn(file: string): number {
+  // Text may hold the word too.
+  const code = codeOf(file)
+    .replace(/'(?:[^'\\\n]|\\.)*'/g, (text) => text.replace(/\bas\b/g, ''))
+    .replace(/`[^`$]*`/g, '``')
+  return code.match(/[\w)\]}!'`] as (?!const\b)[\w({['"]/g)?.length ?? 0
+}
+
 describe('the shape of src/', () => {
   test('imports go inward', () => {
     expect(violations(productImports, wrongWay)).toEqual([])
@@ -126,12 +168,55 @@ describe('the shape of src/', () => {
     expect(violations(imports, rule)).toEqual([])
   })
 
-  test('no file is longer than 500 lines', () => {
+  test('no file is longer than it may be', () => {
     const rule = (file: string) => {
       const lines = read(file).trimEnd().split('\n').length
-      return lines > 500 && `${file} has ${lines} lines: which two things are in there?`
+      const most = isTest(file) ? limits.testLines : limits.sourceLines
+      return lines > most && `${file} has ${lines} lines, of ${most}: which two things are in there?`
     }
-    expect(violations(sources, rule)).toEqual([])
+    expect(violations([...sources, ...tests], rule)).toEqual([])
+  })
+
+  test('no folder has more files side by side than fit on a screen', () => {
+    const counts = new Map<string, number>()
+    for (const file of [...sources, ...filesUnder('test')]) {
+      const folder = path.posix.dirname(file)
+      counts.set(folder, (counts.get(folder) ?? 0) + 1)
+    }
+    const rule = ([folder, count]: [string, number]) =>
+      count > limits.filesSideBySide && `${folder} has ${count} files side by side: which rooms are in there?`
+    expect(violations([...counts], rule)).toEqual([])
+  })
+
+  test('an exported name means one thing', () => {
+    const files = new Map<string, string[]>()
+    for (const file of products) {
+      for (const name of exportedBy(file)) files.set(name, [...(files.get(name) ?? []), file])
+    }
+    const twice = [...files].filter(([, where]) => where.length > 1).map(([name, where]) => `${name}: ${where.join(', ')}`)
+    const how = 'Rename one of them, or keep one and import it. See `limits.namesExportedTwice`.'
+    expect(twice.length, [how, ...twice].join('\n')).toBeLessThanOrEqual(limits.namesExportedTwice)
+  })
+
+  test('types are given, not asserted', () => {
+    const found = products.map((file) => [file, castsIn(file)] as const).filter(([, count]) => count > 0)
+    const sum = found.reduce((total, [, count]) => total + count, 0)
+    const most = found.sort(([, one], [, other]) => other - one).map(([file, count]) => `${count} ${file}`)
+    const how = 'Type the source of the value, or parse it. Type assertions by file:'
+    expect(sum, [how, ...most].join('\n')).toBeLessThanOrEqual(limits.casts)
+  })
+
+  test('columns of a row are read as typed properties', () => {
+    const columns = new Set(registered.flatMap((table) => Object.keys(table.columns)))
+    // The engine and the model are generic over tables: there a column is a value. `Type['column']` is a type, headers are a map.
+    const named = products.filter((file) => ['domain', 'api', 'client', 'cli', 'server'].includes(layerOf(file)))
+    const found = named.flatMap((file) =>
+      [...codeOf(file).matchAll(/\b(?![A-Z]|headers\b)\w+\)*(?:\?\.)?\[['"]([a-z_]+)['"]\]/g)]
+        .filter(([, column = '']) => columns.has(column))
+        .map(([access]) => `${file}: ${access}`),
+    )
+    const how = 'Give the row the type of its table (RowOf), and write row.column.'
+    expect(found.length, [how, ...found].join('\n')).toBeLessThanOrEqual(limits.untypedRowAccesses)
   })
 
   test('every module has a name of its own', () => {
@@ -175,6 +260,44 @@ describe('components', () => {
   })
 })
 
+/** Where rules and tests name each other. Conformance suites are tests too. */
+const titled = [...tests, ...filesUnder('src/testing/conformance'), ...filesUnder('test')].filter((file) =>
+  file.endsWith('.ts'),
+)
+
+/** The numbers at the head of titles, such as `[T5][I7] a dispatch that comes too early waits`, with the files that carry them. */
+function carriedNumbers(): Map<string, Set<string>> {
+  const carried = new Map<string, Set<string>>()
+  for (const file of titled) {
+    for (const [, head = ''] of read(file).matchAll(/['"`]((?:\[[A-Z][A-Z0-9-]*\d\] ?)+)/g)) {
+      for (const [, number = ''] of head.matchAll(/\[([^\]]+)\]/g)) {
+        carried.set(number, (carried.get(number) ?? new Set()).add(file))
+      }
+    }
+  }
+  return carried
+}
+
+describe('the rules of SPEC.md', () => {
+  const rules = [...read('SPEC.md').matchAll(/^- \*\*([A-Z]+\d+)\*\*/gm)].map(([, number = '']) => number)
+  const carried = carriedNumbers()
+
+  test('have one number each', () => {
+    expect(rules.filter((number, i) => rules.indexOf(number) !== i)).toEqual([])
+    expect(rules.length).toBeGreaterThan(100)
+  })
+
+  test('are each carried by the title of a test', () => {
+    const left = rules.filter((number) => !carried.has(number))
+    expect(left, 'Write a test that fails when the rule is broken, and begin its title with the number.').toEqual([])
+  })
+
+  test('are the only numbers that titles carry', () => {
+    const unknown = [...carried].filter(([number]) => !rules.includes(number)).map(([number, files]) => [number, [...files]])
+    expect(unknown, 'Write the rule into SPEC.md, or take the number of the rule that the test proves.').toEqual([])
+  })
+})
+
 describe('what is in the repository', () => {
   test('no test is left out', () => {
     const left = /\.(?:only|skip|todo)\s*[(.`]/
@@ -195,6 +318,18 @@ describe('what is in the repository', () => {
       return line > 0 && `${file}:${line} names a folder of one developer's machine: make it relative to the repository.`
     }
     expect(violations(filesUnder('.'), rule)).toEqual([])
+  })
+
+  test('every path that a page names is there', () => {
+    const pages = [...fs.readdirSync(root), ...filesUnder('docs')].filter(
+      (file) => file.endsWith('.md') && file !== 'CHANGELOG.md',
+    )
+    const rule = (page: string) => {
+      const named = [...read(page).matchAll(/`((?:src|test|docs|bench|scripts|examples)\/[\w./-]*[\w-])\/?`/g)]
+      const gone = named.map(([, file = '']) => file).filter((file) => !fs.existsSync(path.join(root, file)))
+      return gone.length > 0 && `${page} names ${gone.join(', ')}: say where that is now.`
+    }
+    expect(violations(pages, rule)).toEqual([])
   })
 
   test('the lock file names no registry', () => {
@@ -270,7 +405,7 @@ function refusedBy(files: string[]): Record<string, string[]> {
 }
 
 describe('the linter', () => {
-  test('refuses clock, dice, timers and IO in the middle, and clock and dice wherever they are injected', () => {
+  test('[F1] refuses clock, dice, timers and IO in the middle, and clock and dice wherever they are injected', () => {
     const pure = ambient.filter((it) => it.pure).map(({ code }) => code)
     const product = ambient.filter((it) => it.product).map(({ code }) => code)
     const expected = {

@@ -106,7 +106,7 @@ describe('a worker', () => {
   })
 
   test.each(['stale_attempt', 'task_over', 'run_over', 'sealed'])(
-    'is never told that a result was accepted which was dropped: %s',
+    '[F8] is never told that a result was accepted which was dropped: %s',
     async (reason) => {
       const server = new Server()
       server.verdict = ignored(reason)

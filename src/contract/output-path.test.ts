@@ -41,7 +41,7 @@ describe('what a worker says of its output', () => {
     ['rows', '3'],
     ['bytes', -1],
     ['bytes', 2 ** 53],
-  ])('counts what can be counted: %s is not %d', (name, value) => {
+  ])('[D7] counts what can be counted: %s is not %d', (name, value) => {
     expect(attemptResult.safeParse(made({ [name]: value })).success).toBe(false)
     expect(attemptResult.safeParse(made({ [name]: 0 })).success).toBe(true)
   })
@@ -71,10 +71,11 @@ describe('an execution', () => {
     ['another partition', `data/mart/orders/_/m1.parquet`],
     ['another asset', `data/mart/_/m1.parquet`],
     ['a folder', `${folder}m1/part-0.parquet`],
+    ['a folder that is called like it', `${folder}m1.d/part-0.parquet`],
     ['nothing', folder],
     ['no kind of file', `${folder}m1.`],
     ['no kind of file either', `${folder}m1.parquet.`],
-  ])('cannot have made what belongs to %s', (_, path) => {
+  ])('[D7] cannot have made what belongs to %s', (_, path) => {
     expect(isOwnPath(path, place)).toBe(false)
   })
 

@@ -40,7 +40,7 @@ test('what is not a workspace is passed over: other files, and folders whose nam
   expect(await listScopes(memoryStore())).toEqual([])
 })
 
-test('only a segment in the folder of its day has the path of a segment', () => {
+test('[L1] only a segment in the folder of its day has the path of a segment', () => {
   const paths = new Paths({ tenant_id: 'acme', workspace_id: 'prod' })
   const ulid = '01JHMX0000000000000000000A'
   expect(segmentUlid(paths.segment(ulid))).toBe(ulid)

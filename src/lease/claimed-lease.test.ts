@@ -31,7 +31,7 @@ class Scene {
   }
 }
 
-test('[E1] whoever comes late with the number of a claim that was removed since has claimed nothing', async () => {
+test('[E1] a process that comes late with the number of a claim that was removed since has claimed nothing', async () => {
   const scene = new Scene()
   const late = scene.join((place) => ({
     async create(number, candidate) {

@@ -15,7 +15,7 @@ describe('the key of a partition', () => {
   })
 
   test.each(['date=2025-01-15,region=eu', 'region=eu,date=2025-01-15', 'region=%65u,date=2025%2D01%2D15'])(
-    'of several dimensions is one text however it was asked for: %s',
+    '[P2] of several dimensions is one text however it was asked for: %s',
     (asked) => {
       expect(canonicalKey(market, asked)).toBe('date=2025-01-15,region=eu')
       expect(canonicalKey(market, readKey(asked))).toBe('date=2025-01-15,region=eu')

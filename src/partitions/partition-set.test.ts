@@ -90,7 +90,7 @@ describe('the partitions of an asset', () => {
     )
   })
 
-  test('cost the same to find at position 999,999 as at position 0', () => {
+  test('[P3] cost the same to find at position 999,999 as at position 0', () => {
     let touched = 0
     const list = new Proxy(
       Array.from({ length: 1_000 }, (_, i) => `c${i}`),

@@ -74,7 +74,7 @@ class Rounds {
   }
 }
 
-describe.skipIf(lacksWrongClock)('[L3][S7] what was acknowledged is known, goes on and is in the tables', () => {
+describe.skipIf(lacksWrongClock)('[L3][S7][I1] what was acknowledged is known, goes on and is in the tables', () => {
   test.each(['+26h', '+1y'])('after one start by a clock that was wrong by %s, and three kills', async (offset) => {
     const rounds = new Rounds()
     await rounds.once(offset)

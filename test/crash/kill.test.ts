@@ -57,7 +57,7 @@ async function killing(kills: number, processes: number, graceMs: number): Promi
 }
 
 describe('a process that is killed at any moment', { timeout: PATIENCE_MS }, () => {
-  test('[I1][I2][I6] loses no acknowledged event, writes none twice, and leaves tables that follow from the ledger', async () => {
+  test('[L3][I1][I2][I6] loses no acknowledged event, writes none twice, and leaves tables that follow from the ledger', async () => {
     console.log(`one process at a time: ${await killing(KILLS, 1, 50)}`)
   })
 

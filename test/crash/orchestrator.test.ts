@@ -48,7 +48,7 @@ const isAlive = (pid: number): boolean =>
   fs.existsSync(`/proc/${pid}/stat`) && !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
 describe('a run whose processes are killed at any moment', { timeout: 120_000 + KILLS * 10_000 }, () => {
-  test('[INV-5][I7][I8][I9][I10][L1] ends, with one outcome per task and attempts without a gap; nothing of a lost attempt is published', async () => {
+  test('[D6][I7][I8][I9][I10][V1] ends, with one outcome per task and attempts without a gap; nothing of a lost attempt is published', async () => {
     const dir = await crashProject(project)
     onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }))
     const seen = { orchestrator: 0, worker: 0, both: 0, endedBefore: 0 }

@@ -17,7 +17,7 @@ export const all = made
 `
 
 describe('a server that is stopped across its lease', { timeout: 60_000 + ROUNDS * 60_000 }, () => {
-  test('begins nothing, publishes nothing and answers nobody once another leads, and ends by itself saying so', async () => {
+  test('[E7] begins nothing, publishes nothing and answers nobody once another leads, and ends by itself saying so', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const project = projectOf({ 'assets/stream.ts': STREAM })
       const old = await project.devIn(LEASE)

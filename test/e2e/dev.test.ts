@@ -181,7 +181,7 @@ describe('a server that ends', () => {
     }
   }
 
-  test('by Ctrl-C takes every process along, also of tasks that ignore it, block or fork; the run goes on at the next start', async () => {
+  test('[W1] by Ctrl-C takes every process along, also of tasks that ignore it, block or fork; the run goes on at the next start', async () => {
     const project = projectOf({ 'assets/stubborn.ts': STUBBORN })
     const { dev, runId, processes } = await underWay(project)
     const asked = performance.now()
@@ -195,7 +195,7 @@ describe('a server that ends', () => {
     await goesOn(project, runId)
   })
 
-  test('by kill -9 takes every process along too, and after a restart the run ends', async () => {
+  test('[W1] by kill -9 takes every process along too, and after a restart the run ends', async () => {
     const project = projectOf({ 'assets/stubborn.ts': STUBBORN })
     const { dev, runId, processes } = await underWay(project)
     dev.kill('SIGKILL')

@@ -39,7 +39,7 @@ const sizeOf = (folder: string): number =>
     .readdirSync(folder, { recursive: true, withFileTypes: true })
     .reduce((sum, entry) => sum + (entry.isFile() ? fs.statSync(`${entry.parentPath}/${entry.name}`).size : 0), 0)
 
-test('tasks that print a gigabyte, fork, throw, exit, are killed, run out of memory or block harm nobody but themselves', async () => {
+test('[W5] tasks that print a gigabyte, fork, throw, exit, are killed, run out of memory or block harm nobody but themselves', async () => {
   const project = projectOf({ 'assets/harmful.ts': HARMFUL })
   // A heap that is soon full, for the workers and for the server too: it holds no more than it should.
   const dev = project.begin(['dev', '--port', '0', '--concurrency', '4'], { NODE_OPTIONS: '--max-old-space-size=192' })

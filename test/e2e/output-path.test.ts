@@ -41,7 +41,7 @@ async function claim(project: TestProject): Promise<DispatchEnvelope> {
 const filesBelow = (folder: string): string[] =>
   fs.readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.parquet'))
 
-test('a worker elsewhere cannot make assets here read files that it did not write', async () => {
+test('[D7] a worker elsewhere cannot make assets here read files that it did not write', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS })
   await project.dev()
   const data = localComponents(project.file('.servo')).dataDir

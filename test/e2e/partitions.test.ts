@@ -126,7 +126,7 @@ describe('partitions', { timeout: 60_000 }, () => {
     expect(await valueOn('revenue', '2025-01')).toEqual({ rows: 124, total: 1_984 })
   })
 
-  test('that fail leave the last materialization as it was', async () => {
+  test('[P10] that fail leave the last materialization as it was', async () => {
     project.write('broken')
     const ran = await project.servo('run', 'sales', '--partition', 'date=2025-01-05,region=us', '--wait')
     expect(ran.code).not.toBe(0)
@@ -148,7 +148,7 @@ describe('partitions', { timeout: 60_000 }, () => {
     return partitions.map((each: Record<string, string>) => `${each['asset_key']}[${each['partition_key']}]`)
   }
 
-  test('that fail mark exactly what is made from them, and what is made again what has to follow', async () => {
+  test('[P11] that fail mark exactly what is made from them, and what is made again what has to follow', async () => {
     // The failed attempts of the test before took nothing away, so nothing below is stale.
     const failed = ['--status', 'materialized_but_last_attempt_failed', '--oldest']
     expect(await named('list', 'sales', ...failed)).toEqual([
@@ -209,7 +209,7 @@ describe('partitions', { timeout: 60_000 }, () => {
     expect(tooFar.stdout + tooFar.stderr).toMatch(/sums\[2025-01-06\] needs sums\[2025-01-05\].*never made/)
   })
 
-  test('that are made in ranges are one task each, and every partition has its status', async () => {
+  test('[P15] that are made in ranges are one task each, and every partition has its status', async () => {
     const ran = await project.servo('run', 'loaded', '--partition', '2025-01-01..2025-01-31', '--wait')
     expect(ran).toMatchObject({ code: 0 })
     expect(fs.readFileSync(project.file('loaded.txt'), 'utf8').split('\n').sort()).toEqual([
@@ -263,7 +263,7 @@ describe('partitions', { timeout: 60_000 }, () => {
     ],
     ['of another definition', ['run', 'numbers', '--partition', 'eu'], /eu is the key of no daily window/],
     ['in the future', ['run', 'numbers', '--partition', '2150-01-01'], /does not exist yet/],
-  ])('%s are refused before anything runs', async (_, args, says) => {
+  ])('[P4] %s are refused before anything runs', async (_, args, says) => {
     const { code, stderr } = await project.servo(...args)
     expect(code).not.toBe(0)
     expect(stderr).toMatch(says)

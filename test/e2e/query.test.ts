@@ -206,7 +206,7 @@ describe('servo query ends when it should', () => {
     expect({ code, signal, stderr }).toEqual({ code: null, signal: 'SIGINT', stderr: '' })
   })
 
-  test('a stack is printed to whoever asks for it', async () => {
+  test('a stack is printed on request', async () => {
     expect((await servo(['query', dir, 'from run'], { env: { SERVO_DEBUG: '1' } })).stderr).toMatch(/\n\s+at /)
   })
 })

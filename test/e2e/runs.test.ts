@@ -77,7 +77,7 @@ describe('with a server', () => {
     (await (await project.client()).get(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
 
   let deaf = ''
-  test('a run that is under way cannot be run again, and is cancelled when somebody asks', async () => {
+  test('[C1] a run that is under way cannot be run again, and is cancelled when somebody asks', async () => {
     deaf = (await project.json('run', 'deaf')).run_id
     await until(async () => (await taskState(deaf, 'deaf')) === 'RUNNING')
     const early = await project.servo('runs', 'rerun', deaf)
@@ -88,12 +88,12 @@ describe('with a server', () => {
     expect(code).toBe(0)
   })
 
-  test('an asset that is run alone reads what an earlier run made', async () => {
+  test('[D3] an asset that is run alone reads what an earlier run made', async () => {
     expect((await project.servo('run', 'ok', '--wait')).code).toBe(0)
     expect((await project.servo('run', 'sum', '--wait')).code).toBe(0)
   })
 
-  test('an asset whose input was never made fails, and says what to run', async () => {
+  test('[D3] an asset whose input was never made fails, and says what to run', async () => {
     project.write(
       'assets/orphan.ts',
       `import { asset } from 'servo-flow'\nexport const made = asset('made', { run: () => 1 })\nexport const needs = asset('needs', { inputs: { made }, run: () => 1 })\n`,
@@ -138,7 +138,7 @@ describe('with a server', () => {
     expect((await project.servo('runs', 'show', run_id)).stdout).toContain('team=sales why=a=b')
   })
 
-  test('the same key asked for again is the same run; for other assets it is a conflict', async () => {
+  test('[T1] the same key asked for again is the same run; for other assets it is a conflict', async () => {
     const first = await project.json('run', 'ok', '--key', 'nightly')
     const again = await project.json('run', 'ok', '--key', 'nightly')
     expect(again).toMatchObject({ run_id: first.run_id, created: false })
@@ -287,7 +287,7 @@ describe('with a server', () => {
     }
   })
 
-  test('a task that does not listen is killed when its grace is over, and its run is cancelled', async () => {
+  test('[C3] a task that does not listen is killed when its grace is over, and its run is cancelled', async () => {
     await until(async () => (await state(deaf)) === 'CANCELLED')
     expect((await (await project.client()).get(deaf)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
   })
@@ -353,7 +353,7 @@ describe('without a server', () => {
     expect(fs.existsSync(project.file('.servo/local/server.json'))).toBe(false)
   })
 
-  test('a run whose server was killed is cancelled without one, and does not go on at the next start', async () => {
+  test('[C4] a run whose server was killed is cancelled without one, and does not go on at the next start', async () => {
     const project = projectOf({ 'assets/all.ts': ASSETS })
     const dev = await project.dev()
     const { run_id } = await project.json('run', 'deaf')

@@ -72,7 +72,7 @@ test('a server whose secrets have another value under the same name ends at once
   expect(await refused(project)).toMatch(/\nhint: .*[Rr]estore/)
 })
 
-test('secrets that were deleted are made anew, which is said, and a key that was used before still means its run', async () => {
+test('[T2] secrets that were deleted are made anew, which is said, and a key that was used before still means its run', async () => {
   const { project, runId } = await stopped()
   fs.rmSync(project.secrets)
   const dev = await project.dev()

@@ -30,7 +30,7 @@ async function expectSound(workspace: Workspace): Promise<void> {
 }
 
 describe('a compactor that meets a bug', () => {
-  test('in a fold publishes nothing of the half-folded segment; opened without the bug, it folds it whole', async () => {
+  test('[L1] in a fold publishes nothing of the half-folded segment; opened without the bug, it folds it whole', async () => {
     const workspace = new Workspace()
     const registry = withEvent('PartitionWiped', {
       fold: () => {
@@ -53,7 +53,7 @@ describe('a compactor that meets a bug', () => {
   })
 
   test.each(['delta', 'base'] as const)(
-    'in a row that cannot be stored gives up the %s whole, and the ledger has everything',
+    '[S8] in a row that cannot be stored gives up the %s whole, and the ledger has everything',
     async (kind) => {
       const workspace = new Workspace()
       const registry = withEvent('PartitionWiped', {
@@ -80,7 +80,7 @@ describe('a compactor that meets a bug', () => {
   )
 })
 
-test('an event of a type that this version does not know is parked, and folded by the version that does', async () => {
+test('[F7] an event of a type that this version does not know is parked, and folded by the version that does', async () => {
   const workspace = new Workspace()
   const older = await workspace.compactor({ registry: without('MaterializationReported') })
   await workspace.append(reportFact('from the future'), wipeFact('known'))
@@ -159,7 +159,7 @@ describe('everything at once in one process', () => {
   })
 })
 
-test('an outage while the state is opened is an error of whoever opens it, and of nobody else', async () => {
+test('an outage while the state is opened is an error of the process that opens it, and of no other', async () => {
   const workspace = new Workspace()
   const compactor = await workspace.compactor()
   for (const batch of runFacts('r').batches) {

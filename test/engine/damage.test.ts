@@ -109,7 +109,7 @@ describe.each(Object.keys(kinds))('a damaged %s', { timeout: PATIENCE_MS }, (kin
   })
 })
 
-describe('whoever reads a damaged file refuses it', { timeout: PATIENCE_MS }, () => {
+describe('every reader refuses a damaged file', { timeout: PATIENCE_MS }, () => {
   async function expectRefused(work: () => unknown, context: string): Promise<void> {
     const error = await Promise.resolve()
       .then(work)
@@ -120,7 +120,7 @@ describe('whoever reads a damaged file refuses it', { timeout: PATIENCE_MS }, ()
     expect(isServoError(error, 'corrupt'), `${context}: ${error === undefined ? 'was read' : messageOf(error)}`).toBe(true)
   }
 
-  test('a segment and a manifest, whichever bit of them fell over', async () => {
+  test('[L2] a segment and a manifest, whichever bit of them fell over', async () => {
     const [segment] = await filesOf(small, 'segment')
     const [manifest] = await filesOf(small, 'newest manifest and older ones')
     const bytes = (await small.store.get(segment!))!
@@ -133,7 +133,7 @@ describe('whoever reads a damaged file refuses it', { timeout: PATIENCE_MS }, ()
   })
 
   test.each(['newest manifest and older ones', 'base', 'delta', 'removed keys'])(
-    '%s: neither a compactor nor a view opens on it',
+    '[S5] %s: neither a compactor nor a view opens on it',
     async (kind) => {
       for (const path of (await filesOf(small, kind)).slice(-1)) {
         const good = (await small.store.get(path))!
@@ -147,7 +147,7 @@ describe('whoever reads a damaged file refuses it', { timeout: PATIENCE_MS }, ()
     },
   )
 
-  test.each(['sorted file', 'merged sorted file'])('%s: a look-up gives the right row or none at all', async (kind) => {
+  test.each(['sorted file', 'merged sorted file'])('[S5] %s: a look-up gives the right row or none at all', async (kind) => {
     const files = (await filesOf(small, kind)).filter(
       (path) => path.includes('/partition_status/') || path.includes('/run_key_index/'),
     )
@@ -197,7 +197,7 @@ describe('whoever reads a damaged file refuses it', { timeout: PATIENCE_MS }, ()
   })
 })
 
-test('two segments that changed places are both named as damaged, and are sound once they are put back', async () => {
+test('[L2] two segments that changed places are both named as damaged, and are sound once they are put back', async () => {
   const workspace = await small.copy()
   const files = await filesOf(workspace, 'segment')
   const [a, b] = [files[0]!, files.at(-1)!]

@@ -45,7 +45,7 @@ async function expectNothingMissing(workspace: Workspace, segments: number): Pro
 const settledDays = (compactor: Compactor) => compactor.manifest.settled_days
 
 describe('days', () => {
-  test('are settled once they ended, are closed durably and folded; a start lists the others only', async () => {
+  test('[S7] are settled once they ended, are closed durably and folded; a start lists the others only', async () => {
     const counting = countingStore(memoryStore())
     const workspace = new Workspace(counting)
     const compactor = await workspace.compactor()
@@ -93,7 +93,7 @@ describe('days', () => {
     ])
   })
 
-  test('with a segment that cannot be read are not settled until it is repaired', async () => {
+  test('[S7] with a segment that cannot be read are not settled until it is repaired', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     const path = paths.segment(await writerOf(workspace, 0)('damaged'))
@@ -109,6 +109,32 @@ describe('days', () => {
   })
 })
 
+test.each(['whole', 'damaged'])(
+  '[S7] a closed day is listed once more before it is settled: a late segment, %s, is found',
+  async (what) => {
+    const workspace = new Workspace()
+    // Its write reaches our store late: it was written to another.
+    const elsewhere = memoryStore()
+    const path = paths.segment(await writerOf(workspace, 0, elsewhere)('late'))
+    const bytes = (await elsewhere.get(path))!
+    const compactor = await workspace.compactor()
+    const day = utcDay(workspace.clock.now())
+    await work(workspace, compactor, 1)
+    workspace.clock.pass(DAY_MS)
+    await work(workspace, compactor, 1)
+    expect(compactor.manifest).toMatchObject({ closed_days: [[day, day]], settled_days: [] })
+    await workspace.store.put(path, what === 'whole' ? bytes : bytes.subarray(0, 20))
+    // Heard of, so that there is something to publish, and nothing else is looked for.
+    await compactor.applyPaths([paths.segment(await writerOf(workspace, 0)('heard of'))])
+    await compactor.publish({ kind: 'base' })
+    expect(settledDays(compactor)).toEqual(what === 'whole' ? [[day, day]] : [])
+    if (what === 'damaged') await workspace.store.put(path, bytes)
+    await work(workspace, compactor, 1)
+    expect(settledDays(compactor)).toEqual([[day, day]])
+    await expectNothingMissing(workspace, 5)
+  },
+)
+
 describe('a clock that was wrong', () => {
   test.each([
     ['26 hours ahead', 26 * HOUR_MS],
@@ -116,7 +142,7 @@ describe('a clock that was wrong', () => {
     ['a year ahead', 365 * DAY_MS],
     ['two days behind', -2 * DAY_MS],
     ['a year behind', -365 * DAY_MS],
-  ])('%s hides nothing of what is acknowledged before, with and after it, whoever is killed', async (_, skew) => {
+  ])('[S7] %s hides nothing of what is acknowledged before, with and after it, whoever is killed', async (_, skew) => {
     const workspace = new Workspace()
     await work(workspace, await workspace.compactor())
     let segments = 3
@@ -137,7 +163,7 @@ describe('a clock that was wrong', () => {
     await expectNothingMissing(workspace, segments)
   })
 
-  test('of a writer beside a leader: its names are of days that are open', async () => {
+  test('[L5] of a writer beside a leader: its names are of days that are open', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     await work(workspace, compactor)

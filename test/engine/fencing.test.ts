@@ -85,7 +85,7 @@ async function requestsOf(kind: 'delta' | 'base'): Promise<StoreRequest[]> {
 }
 
 describe.each(['delta', 'base'] as const)('a process that publishes a %s', { timeout: PATIENCE_MS }, (kind) => {
-  test('[I1][I6][L4] and dies at any of its requests leaves nothing but orphans, and those are reclaimed', async () => {
+  test('[S8][I1][I6][V4] and dies at any of its requests leaves nothing but orphans, and those are reclaimed', async () => {
     const requests = await requestsOf(kind)
     expect(requests.filter(writes).length).toBeGreaterThan(10)
     for (const [nth, dying] of requests.entries()) {
@@ -101,7 +101,7 @@ describe.each(['delta', 'base'] as const)('a process that publishes a %s', { tim
   })
 
   test.each(['lost', 'unanswered'] as const)(
-    '[I1][I6] whose request number k is %s, for any k, loses nothing when it tries again',
+    '[S8][I1][I6] whose request number k is %s, for any k, loses nothing when it tries again',
     async (outcome) => {
       const requests = await requestsOf(kind)
       for (const [k, failing] of requests.entries()) {
@@ -135,7 +135,7 @@ describe.each(['delta', 'base'] as const)('a process that publishes a %s', { tim
     },
   )
 
-  test('[I4][I5][I6] and is overtaken at any of its requests does no harm when it goes on, collected numbers or not', async () => {
+  test('[S4][S9][I4][I5][I6] and is overtaken at any of its requests does no harm when it goes on, collected numbers or not', async () => {
     const requests = await requestsOf(kind)
     for (const [nth, paused] of requests.entries()) {
       // Of the many reads in a row that open the state, some will do.
@@ -172,7 +172,7 @@ describe.each(['delta', 'base'] as const)('a process that publishes a %s', { tim
   })
 })
 
-test('[I5] of any number of compactors that publish at once one wins each number, and the others are of no use any more', async () => {
+test('[S3][I5] of any number of compactors that publish at once one wins each number, and the others are of no use any more', async () => {
   const workspace = await start.copy()
   const rivals = await Promise.all(Array.from({ length: 6 }, (_, i) => workspace.compactor({ name: `rival-${i}` })))
   const outcomes = await Promise.allSettled(
@@ -210,7 +210,7 @@ test('two compactors of one name at one moment, which take each other for themse
 
 describe('a manifest whose creation has an unknown outcome', () => {
   test.each(['unanswered', 'repeated', 'lost'] as const)(
-    '(%s) is ours if it is there, claims as well as publishes',
+    '[S3] (%s) is ours if it is there, claims as well as publishes',
     async (outcome) => {
       for (const nth of [1, 2]) {
         const workspace = await start.copy()
@@ -231,7 +231,7 @@ describe('a manifest whose creation has an unknown outcome', () => {
   )
 })
 
-test('[I5] a manifest that an overtaken compactor created at a freed number, dying before it noticed, is no version of anything', async () => {
+test('[S9][I5] a manifest that an overtaken compactor created at a freed number, dying before it noticed, is no version of anything', async () => {
   const workspace = await start.copy()
   const counting = countingStore(workspace.store)
   let created = false

@@ -33,7 +33,7 @@ async function expectNoOrphans(workspace: Workspace): Promise<void> {
 }
 
 describe('garbage collection', { timeout: 120_000 }, () => {
-  test('[I6] keeps every file of every manifest that it keeps, whenever and however often it runs', async () => {
+  test('[S9][I6] keeps every file of every manifest that it keeps, whenever and however often it runs', async () => {
     const step = fc.constantFrom(
       'delta',
       'delta',
@@ -68,7 +68,7 @@ describe('garbage collection', { timeout: 120_000 }, () => {
     )
   })
 
-  test('[I6] that is stopped at any of its requests and goes on after others have published and collected does no harm', async () => {
+  test('[S9][I6] that is stopped at any of its requests and goes on after others have published and collected does no harm', async () => {
     const start = new Workspace()
     const first = await start.compactor()
     for (let i = 0; i < 9; i++) await publishNext(start, first, `r${i}`, i % 3 === 2 ? 'base' : 'delta')
@@ -104,7 +104,7 @@ describe('garbage collection', { timeout: 120_000 }, () => {
     }
   })
 
-  test('leaves a reader its manifest for as long as it is promised, sorted files that were merged meanwhile included', async () => {
+  test('[S9] leaves a reader its manifest for as long as it is promised, sorted files that were merged meanwhile included', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     for (let i = 0; i < 7; i++) await publishNext(workspace, compactor, `r${i}`, 'base')
@@ -126,7 +126,7 @@ describe('garbage collection', { timeout: 120_000 }, () => {
     expect(await late.lookup(partitionStatus, 'raw', 'r9')).toMatchObject({ partition_key: 'r9' })
   })
 
-  test('[L4] reclaims what a crashed publish left, history, recorded order and pages of lists included', async () => {
+  test('[V4] reclaims what a crashed publish left, history, recorded order and pages of lists included', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     // The next base fills a page of each list.

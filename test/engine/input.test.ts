@@ -97,7 +97,7 @@ const refused: Case[] = [
   ['an empty trace', { ...request!, traceparent: '' }, 'bad_envelope', 'traceparent'],
 ]
 
-describe('an append is refused, and nothing of it is written, for', () => {
+describe('[L6] an append is refused, and nothing of it is written, for', () => {
   async function refusal(events: readonly NewEvent[]): Promise<{ error: unknown }> {
     const counting = countingStore(memoryStore())
     const workspace = new Workspace(counting)
@@ -153,7 +153,7 @@ test.each([
   { tenant_id: '__proto__', workspace_id: 'a' },
   { tenant_id: 'a' },
   { tenant_id: 5, workspace_id: ['a'] },
-])('%j is no place for a ledger', (hostile) => {
+])('[L7] %j is no place for a ledger', (hostile) => {
   const workspace = new Workspace()
   const open = (): Ledger => workspace.ledger({ scope: hostile as never })
   expect(open).toThrow(expect.objectContaining({ kind: 'invalid', code: 'bad_scope', hint: expect.stringMatching(/\w/) }))

@@ -43,7 +43,7 @@ async function lead(clock: VirtualClock, options: Partial<LoopOptions> = {}): Pr
 }
 
 describe('a leader that was deposed', () => {
-  test('while it wrote a segment answers nobody, acts on nothing, and breaks', async () => {
+  test('[E7] while it wrote a segment answers nobody, acts on nothing, and breaks', async () => {
     const held = lease()
     const shown: AnyRow[] = []
     const broken: unknown[] = []
@@ -64,7 +64,7 @@ describe('a leader that was deposed', () => {
     expect(broken).toMatchObject([{ code: 'deposed' }])
   })
 
-  test('publishes nothing and collects nothing', async () => {
+  test('[E7] publishes nothing and collects nothing', async () => {
     const held = lease()
     const clock = new VirtualClock()
     const store = countingStore(memoryStore())
@@ -89,7 +89,7 @@ describe('a leader that was deposed', () => {
 })
 
 describe('a leader claims its epoch when it opens', () => {
-  test('so that the one before publishes nothing any more', async () => {
+  test('[E7][S4] so that the one before publishes nothing any more', async () => {
     const clock = new VirtualClock()
     const store = memoryStore()
     const before = await lead(clock, { store, lease: lease() })
@@ -149,7 +149,7 @@ describe('what another process writes', () => {
     expect(store.requests).toEqual([])
   })
 
-  test('is found by looking where not everything is heard of, and at once when something was missed', async () => {
+  test('[O7][V3] is found by looking where not everything is heard of, and at once when something was missed', async () => {
     const clock = new VirtualClock()
     const store = memoryStore()
     const { it, listeners } = notifier(false)

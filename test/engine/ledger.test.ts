@@ -29,7 +29,7 @@ async function segmentsOf(workspace: Workspace): Promise<Segment[]> {
 const reportsIn = ({ events }: Segment): string[] => events.map((event) => event.payload['report_id'] as string)
 
 describe('group commit', () => {
-  test('500 concurrent appends become two segments, and one write is in flight at a time', async () => {
+  test('[L4] 500 concurrent appends become two segments, and one write is in flight at a time', async () => {
     const workspace = new Workspace()
     const counting = countingStore(workspace.store)
     let inFlight = 0
@@ -86,7 +86,7 @@ describe('group commit', () => {
     expect(segments.length).toBeLessThan(60)
   })
 
-  test('a batch is never split: it is whole in one segment, however full that is', async () => {
+  test('[L4] a batch is never split: it is whole in one segment, however full that is', async () => {
     const workspace = new Workspace()
     const ledger = workspace.ledger({
       store: interceptedStore(workspace.store, turn),
@@ -126,14 +126,14 @@ describe('a write with an unknown outcome', () => {
         { method: 'get', outcome: 'lost' },
       ]),
     ],
-  ])('[I1] %s is acknowledged once, announced once and there once', async (_, plan) => {
+  ])('[L5][I1] %s is acknowledged once, announced once and there once', async (_, plan) => {
     const { workspace, appended, announced } = await appendThrough(plan)
     expect(announced).toEqual([appended.segment])
     expect(await workspace.paths(paths.ledger)).toEqual([paths.segment(appended.segment)])
     expect(await workspace.eventCounts()).toEqual(new Map(appended.events.map((event) => [event.event_id, 1])))
   })
 
-  test('gets a new name after a minute: no name older than that is written', async () => {
+  test('[L5] gets a new name after a minute: no name older than that is written', async () => {
     const plan = scriptedFaults([{ method: 'create', delayMs: MINUTE_MS + 1, outcome: 'lost' }])
     const { workspace, appended } = await appendThrough(plan)
     expect(await workspace.paths(paths.ledger)).toEqual([paths.segment(appended.segment)])
@@ -141,14 +141,14 @@ describe('a write with an unknown outcome', () => {
     expect(appended.segment > appended.events.at(-1)!.event_id).toBe(true)
   })
 
-  test('[I1] keeps its old name when the first try turns out to have succeeded a minute ago, so it is there once', async () => {
+  test('[L5][I1] keeps its old name when the first try turns out to have succeeded a minute ago, so it is there once', async () => {
     const plan = scriptedFaults([{ method: 'create', answerDelayMs: MINUTE_MS + 1, outcome: 'unanswered' }])
     const { workspace, appended } = await appendThrough(plan)
     expect(await workspace.paths(paths.ledger)).toEqual([paths.segment(appended.segment)])
     expect([...(await workspace.eventCounts()).values()]).toEqual([1, 1])
   })
 
-  test('finds its name taken by other bytes: it takes another name and leaves those alone', async () => {
+  test('[L1][L5][I1] finds its name taken by other bytes: it takes another name and leaves those alone', async () => {
     const workspace = new Workspace()
     const ids = ulidSource(() => workspace.clock.now(), seededBytes(7))
     const same = ulidSource(() => workspace.clock.now(), seededBytes(7))
@@ -225,8 +225,8 @@ describe('an outage', () => {
   })
 })
 
-describe('whoever listens', () => {
-  test('is told of a segment when it is durable and before its appends are acknowledged', async () => {
+describe('a listener', () => {
+  test('[L3] is told of a segment when it is durable and before its appends are acknowledged', async () => {
     const workspace = new Workspace()
     const story: string[] = []
     const store = interceptedStore(workspace.store, ({ method }) => void (method === 'create' && story.push('write')))

@@ -67,7 +67,7 @@ test('[L5] a first try that got through unheard is the segment: it is there once
   await expectSound(store, loop)
 })
 
-test('[L5] a name that another segment has is left alone; the other is folded, and so is ours', async () => {
+test('[L1][L5][I1] a name that another segment has is left alone; the other is folded, and so is ours', async () => {
   const clock = new VirtualClock()
   const store = memoryStore()
   // The first id of the other is the second of ours: that of the segment.

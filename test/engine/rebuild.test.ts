@@ -42,7 +42,7 @@ describe('a rebuild while the recorded order can be read', { timeout: 120_000 },
     expect(await workspace.digests()).toEqual(before)
   })
 
-  test('[I2] restores, byte for byte, any part of the derived files that is gone or damaged', async () => {
+  test('[S6][I2] restores, byte for byte, any part of the derived files that is gone or damaged', async () => {
     for (let seed = 1; seed <= 12; seed++) {
       const workspace = await full.copy()
       const before = await workspace.digests()
@@ -213,7 +213,7 @@ describe('a rebuild that has to begin anew', () => {
     expect(new Set(await workspace.paths(paths.state))).toEqual(await reachableFrom(workspace.store, compactor.manifest))
   })
 
-  test('[I5] fences a compactor that was under way, which does no harm', async () => {
+  test('[S4][I5] fences a compactor that was under way, which does no harm', async () => {
     const workspace = await full.copy()
     const gate = new Gate(({ method, path }) => method === 'create' && path.startsWith(paths.manifests))
     const old = await workspace.compactor({ name: 'old', store: interceptedStore(workspace.store, gate.before) })

@@ -68,7 +68,7 @@ describe('retention', () => {
     expect((await workspace.verify()).problems).toEqual([])
   })
 
-  test('drops expired rows of a cold table when its sorted files are merged, and keeps the others', async () => {
+  test('[F9] drops expired rows of a cold table when its sorted files are merged, and keeps the others', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor({ retention })
     const ticks: string[] = []
@@ -122,7 +122,7 @@ describe('retention', () => {
     expect((await workspace.verify({ quick: true })).problems).toEqual([])
   })
 
-  test('of idempotency keys for less than a queue may repeat a message is refused', async () => {
+  test('[F9] of idempotency keys for less than a queue may repeat a message is refused', async () => {
     const workspace = new Workspace()
     const opening = workspace.compactor({ retention: { idempotency_keys: 6 } })
     await expect(opening).rejects.toMatchObject({ kind: 'invalid', code: 'retention_too_short' })
@@ -168,7 +168,7 @@ describe('deltas become a base', () => {
     expect(await publish(10), 'without a delta before it').toBe('base')
   })
 
-  test('when their segments are enough, also all at once: the manifest stays small', async () => {
+  test('[S10] when their segments are enough, also all at once: the manifest stays small', async () => {
     const { publish } = await opened({ max_segments: 5 })
     expect([await publish(2), await publish(2), await publish(2), await publish(4)]).toEqual([
       'delta',

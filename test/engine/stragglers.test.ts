@@ -65,7 +65,7 @@ describe('a segment whose name says another time than it is', () => {
     await expectAllFolded(workspace)
   })
 
-  test('[I1] further behind than any clock is wrong is folded when it is announced, and found by listing when it is not', async () => {
+  test('[S7][I1] further behind than any clock is wrong is folded when it is announced, and found by listing when it is not', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     await appendSkewed(workspace, 0, 'before')
@@ -81,7 +81,7 @@ describe('a segment whose name says another time than it is', () => {
 })
 
 describe('a segment that is announced again', () => {
-  test('changes nothing: not twice in one call, not after a publish, not after a restart', async () => {
+  test('[S7] changes nothing: not twice in one call, not after a publish, not after a restart', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     const segment = await appendSkewed(workspace, 0, 'once')
@@ -180,7 +180,7 @@ test('the same batch under two names, as a writer leaves it that could not know,
   expect(rows[1]).toEqual(rows[0])
 })
 
-test('[I1][I2] each segment is folded once, however clocks are wrong, whatever is announced and whoever restarts', async () => {
+test('[S7][I1][I2] each segment is folded once, however clocks are wrong, whatever is announced and whichever process restarts', async () => {
   const step = fc.record({
     skewMs: fc.constantFrom(0, 0, 0, -HOUR_MS, HOUR_MS, -90 * MINUTE_MS, 3 * DAY_MS),
     passMs: fc.constantFrom(0, 1_000, 40 * MINUTE_MS, 3 * HOUR_MS),
@@ -212,7 +212,7 @@ test('[I1][I2] each segment is folded once, however clocks are wrong, whatever i
   )
 })
 
-test('segments of earlier versions, which have no name in them, are read', async () => {
+test('[L2] segments of earlier versions, which have no name in them, are read', async () => {
   const workspace = new Workspace()
   const { segment } = await workspace.append(reportFact('a'))
   const path = paths.segment(segment)
@@ -234,7 +234,7 @@ describe('a segment that cannot be read', () => {
     ['belongs to somebody else', checksummedText('events', otherScope)],
   ]
 
-  test.each(damage)('because it %s is reported, stops nobody, and is folded once it is repaired', async (what, bytes) => {
+  test.each(damage)('[L1] because it %s is reported, stops nobody, and is folded once it is repaired', async (what, bytes) => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     await workspace.append(reportFact('before'))
@@ -261,7 +261,7 @@ describe('a segment that cannot be read', () => {
     await expectAllFolded(workspace)
   })
 
-  test('because it changed places with another is reported, and so is the other', async () => {
+  test('[L2] because it changed places with another is reported, and so is the other', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     const swapped = [await workspace.append(reportFact('a')), await workspace.append(reportFact('b'))]

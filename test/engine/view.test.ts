@@ -43,7 +43,7 @@ describe('a view', { timeout: 120_000 }, () => {
     )
   })
 
-  test('[INV-7] reads, to refresh, the newest manifest and the deltas that are new to it, and nothing else', async () => {
+  test('[I17] reads, to refresh, the newest manifest and the deltas that are new to it, and nothing else', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     const counting = countingStore(workspace.store)

@@ -136,7 +136,7 @@ describe('what is on record keeps its name', () => {
     expect(plan_id).toBe(`plan_${createHash('sha256').update(`${run}\n${error}`).digest('hex').slice(0, 26)}`)
   })
 
-  test('rows have these ids and no others', () => {
+  test('[T6] rows have these ids and no others', () => {
     const story = new Story()
     const told = new RunStory(story, 'report')
     told.requested()
@@ -161,7 +161,7 @@ describe('what is on record keeps its name', () => {
     ])
   })
 
-  test('run keys of what people ask for say who asked', async () => {
+  test('[T3] run keys of what people ask for say who asked', async () => {
     const world = await World.open()
     await world.define({ a: [] })
     const components = { ...world.components, ulid: () => '01K00000000000000000000000' }
@@ -179,7 +179,7 @@ describe('what is on record keeps its name', () => {
   })
 })
 
-describe('a fact that is told again is recognised by its key', () => {
+describe('[F3] a fact that is told again is recognised by its key', () => {
   const definitions = new Map<string, EventDefinition>(orchestration.events.map((each) => [each.type, each]))
 
   test.each(golden.events)('$type is $key', ({ type, payload, key }) => {

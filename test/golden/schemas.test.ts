@@ -16,7 +16,7 @@ if (process.env['UPDATE_GOLDEN']) {
   for (const table of tables) fs.writeFileSync(fileOf(table.name), `${JSON.stringify(schemaOf(table), null, 2)}\n`)
 }
 
-describe('tables keep what readers rely on', () => {
+describe('[S11] tables keep what readers rely on', () => {
   const goldens = fs
     .readdirSync(folder)
     .map((file) => JSON.parse(fs.readFileSync(path.join(folder, file), 'utf8')) as TableSchema)
@@ -39,7 +39,7 @@ describe('tables keep what readers rely on', () => {
   })
 })
 
-describe('of two versions of a table', () => {
+describe('[S11] of two versions of a table', () => {
   const golden: TableSchema = {
     table: 'things',
     key: ['id'],

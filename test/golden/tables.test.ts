@@ -96,7 +96,7 @@ describe('a workspace with base, deltas, removals, history and runs of two level
     expect(columns).toEqual(sqlTypes(table))
   })
 
-  test('says of ended work where its rows are', async () => {
+  test('[S1] says of ended work where its rows are', async () => {
     const { rows } = await ask(
       dir,
       scope,

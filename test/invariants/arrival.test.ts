@@ -27,7 +27,7 @@ function foldInPieces(events: readonly Envelope[], wanted: readonly (readonly [n
 }
 
 describe('whatever the order of arrival', () => {
-  test('[INV-1] [I3] every legal order of a history gives the same rows', () => {
+  test('[F4][I3] every legal order of a history gives the same rows', () => {
     const property = fc.property(histories(), moves, ({ events }, moved) => {
       expect(foldAll(legalPermutation(events, moved))).toEqual(foldAll(events))
     })
@@ -35,7 +35,7 @@ describe('whatever the order of arrival', () => {
     fc.assert(property, { numRuns: 2 * effort.numRuns })
   })
 
-  test('[INV-2] [I3] events that arrive more than once change nothing', () => {
+  test('[F3][I3] events that arrive more than once change nothing', () => {
     const property = fc.property(histories(), moves, moves, ({ events }, moved, copied) => {
       const delivered = legalPermutation(events, moved)
       expect(foldAll(withCopies(delivered, copied))).toEqual(foldAll(delivered))
@@ -43,7 +43,7 @@ describe('whatever the order of arrival', () => {
     fc.assert(property, effort)
   })
 
-  test('[INV-2] [I3] a fact written again under a new id, by a process whose clock is ahead or behind, changes nothing', () => {
+  test('[F3][I3] a fact written again under a new id, by a process whose clock is ahead or behind, changes nothing', () => {
     const property = fc.property(histories(), moves, moves, ({ events }, moved, copied) => {
       const delivered = legalPermutation(events, moved)
       expect(foldAll(withCopies(delivered, copied, mayBeReminted))).toEqual(foldAll(delivered))
@@ -51,7 +51,7 @@ describe('whatever the order of arrival', () => {
     fc.assert(property, effort)
   })
 
-  test('[I2] batches, sealing of what has ended and restarts in between leave no trace in the rows', () => {
+  test('[S1][I2] batches, sealing of what has ended and restarts in between leave no trace in the rows', () => {
     const property = fc.property(deliveries(), cuts, ({ events }, wanted) => {
       const [whole, pieces] = [new Bench(), foldInPieces(events, wanted)]
       whole.fold(events)
@@ -63,14 +63,14 @@ describe('whatever the order of arrival', () => {
 })
 
 describe('the fold is arithmetic', () => {
-  test('[INV-3] [I2] the same events give the same rows', () => {
+  test('[F1][I2] the same events give the same rows', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       expect(foldAll(structuredClone(events))).toEqual(foldAll(events))
     })
     fc.assert(property, effort)
   })
 
-  test('[INV-7] it changes no event, asks no clock, throws no dice and waits for nobody', () => {
+  test('[F1] it changes no event, asks no clock, throws no dice and waits for nobody', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const frozen = structuredClone(events)
       deepFreeze(frozen)

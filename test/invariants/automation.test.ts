@@ -13,7 +13,7 @@ const ofType = (events: readonly Envelope[], type: string) =>
 const column = (rows: readonly Record<string, unknown>[] | undefined, name: string) => (rows ?? []).map((row) => row[name])
 
 describe('schedules', () => {
-  test('[L2-INV-1] a tick recorded again, by whatever controller, changes nothing', () => {
+  test('[I18] a tick recorded again, by whatever controller, changes nothing', () => {
     const reminted = (event: Envelope): boolean => event.event_type === 'ScheduleTicked'
     const property = fc.property(deliveries(), moves, ({ events }, copied) => {
       const ticks = new Set(column(foldAll(events)['schedule_ticks'], 'tick_id'))
@@ -23,7 +23,7 @@ describe('schedules', () => {
     fc.assert(property, effort)
   })
 
-  test('[L2-INV-10] from a tick that triggered one gets to its run key, and from there to its run and back', () => {
+  test('[I19] from a tick that triggered one gets to its run key, and from there to its run and back', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const rows = foldAll(events)
       for (const tick of rows['schedule_ticks'] ?? []) {
@@ -40,7 +40,7 @@ describe('schedules', () => {
     fc.assert(property, effort)
   })
 
-  test('[L2-INV-11] a tick keeps the definition it was made with, whatever is declared before or after', () => {
+  test('[A2] a tick keeps the definition it was made with, whatever is declared before or after', () => {
     const places = fc.array(fc.nat({ max: 999 }), { minLength: 1, maxLength: 5 })
     const property = fc.property(deliveries(), places, ({ events }, at) => {
       const writer = new SimulatedWriter(9, 0, () => Date.parse('2025-01-15T10:00:00.000Z'))
@@ -83,7 +83,7 @@ describe('schedules', () => {
 })
 
 describe('sensors', () => {
-  test('[L2-INV-2] [L2-INV-3] an evaluation that is reported again, push or poll, changes nothing', () => {
+  test('[I18] an evaluation that is reported again, push or poll, changes nothing', () => {
     const reminted = (event: Envelope): boolean => ['SensorEvaluated', 'SensorCursorReset'].includes(event.event_type)
     const property = fc.property(deliveries(), moves, ({ events }, copied) => {
       expect(foldAll(withCopies(events, copied, reminted))).toEqual(foldAll(events))
@@ -91,7 +91,7 @@ describe('sensors', () => {
     fc.assert(property, effort)
   })
 
-  test('[L2-INV-12] a stale poll is recorded as such, and the runs it asked for are not made', () => {
+  test('[A3] a stale poll is recorded as such, and the runs it asked for are not made', () => {
     const property = fc.property(histories(), ({ events, world }) => {
       const rows = foldAll(events)
       const keys = new Set(column(rows['run_key_index'], 'run_key'))

@@ -12,7 +12,7 @@ import { deliveries, effort, histories } from '../../src/testing/histories/histo
 import { moves, withCopies } from '../../src/testing/histories/order.ts'
 
 describe('backfills', () => {
-  test('a chunk is what its run is, and the counters of its backfill are the counts of its chunks', () => {
+  test('[A4] a chunk is what its run is, and the counters of its backfill are the counts of its chunks', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const bench = new Bench()
       bench.fold(events, () => {
@@ -33,7 +33,7 @@ describe('backfills', () => {
     fc.assert(property, effort)
   })
 
-  test('[L2-INV-7] a chunk planned again, by whatever controller, is no second chunk', () => {
+  test('[I18] a chunk planned again, by whatever controller, is no second chunk', () => {
     const reminted = (event: Envelope): boolean => event.event_type === 'BackfillChunkPlanned'
     const property = fc.property(deliveries(), moves, ({ events }, copied) => {
       expect(foldAll(withCopies(events, copied, reminted))).toEqual(foldAll(events))
@@ -41,7 +41,7 @@ describe('backfills', () => {
     fc.assert(property, effort)
   })
 
-  test('[L2-INV-6] a change of state counts only if it follows the version at hand; versions grow by one', () => {
+  test('[A4] a change of state counts only if it follows the version at hand; versions grow by one', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const bench = new Bench()
       const versions = new Map<string, number>()

@@ -117,7 +117,7 @@ describe('every controller', () => {
     expect(silent.map(({ name }) => name)).toEqual([])
   })
 
-  test('[INV-3] decides by the rows alone: whoever asks, in whatever order rows are shown and controllers asked', () => {
+  test('[I15] decides by the rows alone: in any process, in whatever order rows are shown and controllers asked', () => {
     const property = fc.property(moments, ({ events, now }) => {
       const bench = folded(events)
       const first = started(bench, now)
@@ -128,7 +128,7 @@ describe('every controller', () => {
     fc.assert(property, effort)
   })
 
-  test('[INV-3] [INV-4] asked again about rows that it is shown again, decides the same, with the same ids', () => {
+  test('[I15][I16] asked again about rows that it is shown again, decides the same, with the same ids', () => {
     const property = fc.property(moments, ({ events, now }) => {
       const bench = folded(events)
       const controllers = controllersOf(deciding)
@@ -147,7 +147,7 @@ describe('every controller', () => {
     fc.assert(property, effort)
   })
 
-  test('[INV-3] decides the same after its history was replayed in another order, with repetitions', () => {
+  test('[I15] decides the same after its history was replayed in another order, with repetitions', () => {
     const property = fc.property(moments, moves, moves, ({ events, now }, moved, copied) => {
       const replayed = withCopies(
         legalPermutation(events, moved),
@@ -159,7 +159,7 @@ describe('every controller', () => {
     fc.assert(property, effort)
   })
 
-  test('[INV-3] [O3] decides nothing twice: once its decisions are folded, looking at every row again finds only what follows from them', () => {
+  test('[O3][I15] decides nothing twice: once its decisions are folded, looking at every row again finds only what follows from them', () => {
     const property = fc.property(moments, ({ events, now }) => {
       const bench = folded(events)
       const writer = new SimulatedWriter(9, 0, () => now)

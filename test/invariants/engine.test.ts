@@ -116,7 +116,7 @@ describe('the engine over generated histories', () => {
     )
   })
 
-  it('[I2][I4][I5][I6] replaying the ledger in the recorded order gives the same Parquet bytes, and every named file is there', async () => {
+  it('[F4][S6][I2][I4][I5][I6] replaying the ledger in the recorded order gives the same Parquet bytes, and every named file is there', async () => {
     await fc.assert(
       fc.asyncProperty(histories(), sizes, script, async (history, pieces, todo) => {
         const day = new Day()
@@ -145,7 +145,7 @@ describe('the engine over generated histories', () => {
     )
   })
 
-  it('[INV-7] a view reads manifests and tables, never the ledger, and follows every publish', async () => {
+  it('[I17] a view reads manifests and tables, never the ledger, and follows every publish', async () => {
     await fc.assert(
       fc.asyncProperty(histories(), sizes, async (history, pieces) => {
         const day = new Day()

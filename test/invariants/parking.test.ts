@@ -13,7 +13,7 @@ import { isUnderstood } from '../../src/testing/histories/order.ts'
 import { SimulatedWriter } from '../../src/testing/histories/writers.ts'
 
 describe('parked facts', () => {
-  test('what Servo does not understand is kept, each event once, and never dropped', () => {
+  test('[F7] what Servo does not understand is kept, each event once, and never dropped', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const kept = (foldAll(events)['parked_events'] ?? []).filter((row) => row['reason'] !== 'waiting')
       const strange = events.filter((event) => !isUnderstood(event))
@@ -23,7 +23,7 @@ describe('parked facts', () => {
     fc.assert(property, effort)
   })
 
-  test('facts that only a newer version understands count as soon as it runs, as if they had come then', () => {
+  test('[F7] facts that only a newer version understands count as soon as it runs, as if they had come then', () => {
     const types = [
       'TaskHeartbeat',
       'DispatchEnqueued',

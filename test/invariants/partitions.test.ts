@@ -25,7 +25,7 @@ function attemptsAt(rows: Snapshot, asset: string, partition: string): AnyRow[] 
 }
 
 describe('partitions', () => {
-  test('[L2-INV-8] a partition shows the latest of its materializations and the latest of its attempts, in whatever order they met', () => {
+  test('[P10] a partition shows the latest of its materializations and the latest of its attempts, in whatever order they met', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const rows = foldAll(events)
       // Of a report that came twice the first counts.
@@ -62,7 +62,7 @@ describe('partitions', () => {
     fc.assert(property, effort)
   })
 
-  test('[L2-INV-8] every partition that somebody tried to make is listed', () => {
+  test('[P10] every partition that somebody tried to make is listed', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const rows = foldAll(events)
       const listed = new Set((rows['partition_status'] ?? []).map((row) => `${row['asset_key']} ${row['partition_key']}`))

@@ -24,7 +24,7 @@ function requests(events: readonly Envelope[], { sensor_evals: evals = [] }: Sna
 }
 
 describe('run keys', () => {
-  test('[I11] [L2-INV-4] a run key makes at most one run, and every run has its key', () => {
+  test('[T1][I11] a run key makes at most one run, and every run has its key', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const { runs: made = [], run_key_index: index = [] } = foldAll(events)
       expect(index.map((row) => [row['run_key'], row['run_id'], row['request_fingerprint']]).sort()).toEqual(
@@ -35,7 +35,7 @@ describe('run keys', () => {
     fc.assert(property, effort)
   })
 
-  test('[L2-INV-4] [L2-INV-5] the first request that counts makes the run; the same again is the same run, another is a conflict and no run', () => {
+  test('[T1] the first request that counts makes the run; the same again is the same run, another is a conflict and no run', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const bench = new Bench()
       bench.fold(events, (event, verdict) => {
@@ -60,7 +60,7 @@ describe('run keys', () => {
     fc.assert(property, effort)
   })
 
-  test('[L2-INV-9] the run id is a function of tenant, workspace, key and secret, and of each of them', () => {
+  test('[T2] the run id is a function of tenant, workspace, key and secret, and of each of them', () => {
     const text = fc.string({ minLength: 1 })
     const property = fc.property(text, text, text, text, (tenant, workspace, key, value) => {
       const id = runIdFromRunKey(tenant, workspace, key, { id: 's1', value })
@@ -78,7 +78,7 @@ describe('run keys', () => {
     fc.assert(property, effort)
   })
 
-  test('[L2-INV-4] the fingerprint does not depend on the order in which assets and partitions are named', () => {
+  test('[T1] the fingerprint does not depend on the order in which assets and partitions are named', () => {
     // Nobody may use this key: many a reader of JSON drops it, or worse.
     const labelled = fc.dictionary(
       fc.string().filter((key) => key !== '__proto__'),

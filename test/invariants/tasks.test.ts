@@ -31,7 +31,7 @@ const name = (row: AnyRow): string => `${row['run_id']} ${row['task_key'] ?? ''}
 const hasBegun = (task: TaskRow): boolean => ['DISPATCHED', 'RUNNING', 'RETRY_WAIT', 'SUCCEEDED', 'FAILED'].includes(task.state)
 
 describe('readiness', () => {
-  test('[INV-6] [I7] nothing is dispatched, runs or has run before all its upstream edges are SUCCESS', () => {
+  test('[T5][I7] nothing is dispatched, runs or has run before all its upstream edges are SUCCESS', () => {
     const property = fc.property(deliveries(), (delivery) => {
       watch(delivery, (state) => {
         for (const task of allTasks(state)) {
@@ -53,7 +53,7 @@ describe('readiness', () => {
 })
 
 describe('attempts', () => {
-  test('[I4] the attempt and rank of a task never go back', () => {
+  test('[T4][I4] the attempt and rank of a task never go back', () => {
     const property = fc.property(deliveries(), (delivery) => {
       const last = new Map<string, readonly [number, number]>()
       watch(delivery, (state) => {
@@ -68,7 +68,7 @@ describe('attempts', () => {
     fc.assert(property, effort)
   })
 
-  test('[I8] attempts are 1 to n without gaps, none beyond the allowed number, and only the last may be under way', () => {
+  test('[T6][I8] attempts are 1 to n without gaps, none beyond the allowed number, and only the last may be under way', () => {
     const property = fc.property(deliveries(), (delivery) => {
       watch(delivery, (state) => {
         for (const task of allTasks(state)) {
@@ -91,7 +91,7 @@ describe('attempts', () => {
     fc.assert(property, effort)
   })
 
-  test('[INV-8] [I9] a fact about an earlier attempt, another attempt id or a task that is over changes nothing', () => {
+  test('[F6][I9] a fact about an earlier attempt, another attempt id or a task that is over changes nothing', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const bench = new Bench()
       const before = new Map<string, { attempt: number; over: boolean; waiting: boolean }>()
@@ -139,7 +139,7 @@ function forgetChanges(state: State): void {
 }
 
 describe('ends', () => {
-  test('[INV-10] every edge tells how its upstream ended', () => {
+  test('[T8] every edge tells how its upstream ended', () => {
     const property = fc.property(deliveries(), (delivery) => {
       watch(delivery, (state) => {
         for (const run of state.hot(runs).all()) {
@@ -156,7 +156,7 @@ describe('ends', () => {
     fc.assert(property, effort)
   })
 
-  test('[INV-10] below a task that ended without success everything has ended too, and names the first cause', () => {
+  test('[T8] below a task that ended without success everything has ended too, and names the first cause', () => {
     const property = fc.property(deliveries(), (delivery) => {
       watch(delivery, (state) => {
         for (const task of allTasks(state)) {
@@ -176,7 +176,7 @@ describe('ends', () => {
     fc.assert(property, effort)
   })
 
-  test('[I10] the state of a task or run that has ended never changes, and nothing of an ended run changes at all', () => {
+  test('[T4][I10] the state of a task or run that has ended never changes, and nothing of an ended run changes at all', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const bench = new Bench()
       const ended = new Map<string, string>()
@@ -218,7 +218,7 @@ function badAncestors(state: State, task: TaskRow, seen = new Set<string>()): Ta
 const isFlawed = (state: State, task: TaskRow): boolean => (state.hot(runs).get(task.run_id) as RunRow).error !== null
 
 describe('runs', () => {
-  test('[I10] the counters of a run are the counts of its tasks, and it is over exactly when they all are', () => {
+  test('[T10][I10] the counters of a run are the counts of its tasks, and it is over exactly when they all are', () => {
     const property = fc.property(deliveries(), (delivery) => {
       watch(delivery, (state) => {
         for (const run of state.hot(runs).all()) {
@@ -238,7 +238,7 @@ describe('runs', () => {
     fc.assert(property, effort)
   })
 
-  test('[I10] once its cancellation was requested, a run starts nothing: no retry waits, nothing is ready or blocked', () => {
+  test('[T9][I10] once its cancellation was requested, a run starts nothing: no retry waits, nothing is ready or blocked', () => {
     const property = fc.property(deliveries(), (delivery) => {
       const attempts = new Map<string, number>()
       watch(delivery, (state) => {
@@ -256,7 +256,7 @@ describe('runs', () => {
     fc.assert(property, effort)
   })
 
-  test('an alarm is set only while somebody waits for it', () => {
+  test('[T11] an alarm is set only while somebody waits for it', () => {
     const property = fc.property(deliveries(), (delivery) => {
       watch(delivery, (state) => {
         for (const timer of state.hot(timers).all()) {

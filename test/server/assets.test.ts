@@ -159,7 +159,7 @@ describe('GET /assets/{key}', () => {
 describe('POST /partitions/sets/{set}/keys', () => {
   const path = '/partitions/sets/customers/keys'
 
-  test('adds and removes keys, and the partitions of assets follow', async () => {
+  test('[P6] adds and removes keys, and the partitions of assets follow', async () => {
     const { call, keys, world } = await opened()
     const added = await call('POST', path, { add: ['initech', 'acme'] })
     expect(added).toMatchObject({ status: 202, body: { added: 2, removed: 0, unchanged: 0, created: true } })
@@ -180,7 +180,7 @@ describe('POST /partitions/sets/{set}/keys', () => {
     expect(row()).toEqual(before)
   })
 
-  test('is one request however often it is made, also after somebody changed the same keys, and after a restart', async () => {
+  test('[P8] is one request however often it is made, also after somebody changed the same keys, and after a restart', async () => {
     const { call, keys, world } = await opened()
     const body = { add: ['acme'], request_id: 'r1' }
     expect((await call('POST', path, body)).body).toMatchObject({ created: true })
@@ -199,7 +199,7 @@ describe('POST /partitions/sets/{set}/keys', () => {
     expect(await keys()).toEqual(['acme'])
   })
 
-  test('takes more keys than one event holds: they come in one segment, or not at all', async () => {
+  test('[P8] takes more keys than one event holds: they come in one segment, or not at all', async () => {
     const { call, world } = await opened()
     const many = Array.from({ length: 9_000 }, (_, i) => `customer-${i}`)
     expect((await call('POST', path, { add: many, request_id: 'r1' })).body).toMatchObject({ added: 9_000 })
@@ -224,7 +224,7 @@ describe('POST /partitions/sets/{set}/keys', () => {
     ['a key that is too long', path, { add: ['x'.repeat(513)] }, 400, 'bad_body', ''],
     ['both at once', path, { add: ['a'], remove: ['a'] }, 400, 'bad_body', 'Decide for one'],
     ['a field that there is not', path, { ad: ['a'] }, 400, 'bad_body', ''],
-  ])('refuses %s, and nothing has changed', async (_, where, body, status, code, hint) => {
+  ])('[P8] refuses %s, and nothing has changed', async (_, where, body, status, code, hint) => {
     const { call, keys } = await opened()
     const answer = await call('POST', where, body)
     expect(answer).toMatchObject({ status, body: { code } })
@@ -232,7 +232,7 @@ describe('POST /partitions/sets/{set}/keys', () => {
     expect(await keys()).toEqual([])
   })
 
-  test('keys that an attempt adds are there with its success, once however often it is told, and not with its failure', async () => {
+  test('[P7] keys that an attempt adds are there with its success, once however often it is told, and not with its failure', async () => {
     const partition_keys_added = [{ set_name: 'customers', keys: ['acme'] }]
     const failed = { category: 'user' as const, message: 'no', retryable: true }
     const { world, keys } = await opened(
@@ -277,7 +277,7 @@ describe('POST /assets/{key}/materializations', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('is one report however often it is made', async () => {
+  test('[P8] is one report however often it is made', async () => {
     const { call, at, status, world } = await opened()
     const body = { partition: '2025-12-19', report_id: 'export-7' }
     await call('POST', `${at('raw/orders')}/materializations`, body)
@@ -306,7 +306,7 @@ describe('POST /assets/{key}/materializations', () => {
     ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /leave that away/],
     ['a moment that is none', 'raw/customers', { materialized_at: 'today' }, 400, 'bad_body', /./],
     ['two ways to name', 'raw/orders', { partition: '2025-12-18', partitions: ['2025-12-19'] }, 400, 'bad_body', /one of them/],
-  ])('refuses %s, and nothing is recorded', async (_, asset, body, status, code, hint) => {
+  ])('[P8] refuses %s, and nothing is recorded', async (_, asset, body, status, code, hint) => {
     const { call, at, world } = await opened()
     const answer = await call('POST', `${at(asset)}/materializations`, body)
     expect(answer).toMatchObject({ status, body: { code } })
@@ -323,7 +323,7 @@ describe('POST /assets/{key}/materializations', () => {
 })
 
 describe('POST /assets/{key}/wipe', () => {
-  test('lets partitions count as never made, and what is made of them is refused until they are made again', async () => {
+  test('[P9] lets partitions count as never made, and what is made of them is refused until they are made again', async () => {
     const { world, call, at } = await opened({}, { a: {}, b: { inputs: { a: { asset_key: 'a' } } } })
     await world.request('r1', 'a')
     await world.clock.advance(SECOND_MS)
@@ -348,7 +348,7 @@ describe('POST /assets/{key}/wipe', () => {
     expect(await status('raw/orders', '2025-12-19')).toBeUndefined()
   })
 
-  test('is one wipe however often it is asked for: what was made since is not wiped again', async () => {
+  test('[P8] is one wipe however often it is asked for: what was made since is not wiped again', async () => {
     const { call, at, status, world } = await opened()
     const body = { partitions: ['2025-12-19'], request_id: 'w1', reason: 'wrong zone' }
     await call('POST', `${at('raw/orders')}/wipe`, body)

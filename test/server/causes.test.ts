@@ -48,7 +48,7 @@ async function eventful(traceparent?: string): Promise<{ world: World; run: stri
 const decided = ['PlanCreated', 'DispatchRequested', 'DispatchRepeated', 'TimerRequested', 'TimerFired']
 
 describe('where an event comes from', () => {
-  test('is told by what controllers decide: the event that made the row so on which they decided', async () => {
+  test('[O8] is told by what controllers decide: the event that made the row so on which they decided', async () => {
     const { run, events } = await eventful()
     const types = new Set(events.map(({ event_type }) => event_type))
     for (const type of decided) expect(types).toContain(type)
@@ -75,7 +75,7 @@ describe('where an event comes from', () => {
     expect(causeOf(lost), 'given up, because its process is gone').toBe('TaskStarted')
   })
 
-  test('has the trace of whoever asked for the run, in every event of it', async () => {
+  test('[O8] has the trace of the request for the run, in every event of it', async () => {
     const { run, events, world } = await eventful(TRACE)
     const own = events.filter(({ payload, event_type }) => payload['run_id'] === run && event_type !== 'RunCancelRequested')
     expect(new Set(own.map(({ event_type }) => event_type))).toContain('TaskHeartbeat')
@@ -89,7 +89,7 @@ describe('where an event comes from', () => {
     for (const event of events) expect(event).not.toHaveProperty('traceparent')
   })
 
-  test('has the trace of the worker that reports it, if that is in one of its own; what is no trace is passed over', async () => {
+  test('[O8] has the trace of the worker that reports it, if that is in one of its own; what is no trace is passed over', async () => {
     const world = await World.open()
     const remote = new Remote(world)
     await world.define({ a: { queue: 'gpu' }, b: { queue: 'gpu' } })

@@ -40,7 +40,7 @@ describe('a worker that asks for work', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('is told where to write, and can report nothing else', async () => {
+  test('[D7] is told where to write, and can report nothing else', async () => {
     const { world, remote } = await elsewhere()
     await world.define({ data: { queue: 'gpu' }, report: { inputs: { data: { asset_key: 'data' } } } })
     const run = await world.request('r1')
@@ -93,7 +93,7 @@ describe('a worker that asks for work', () => {
     expect(await waiting).toMatchObject([{ asset_key: 'a' }])
   })
 
-  test('and does not begin loses it to the next; whoever begins second is told to stop', async () => {
+  test('[T12] and does not begin loses it to the next; the second worker to begin is told to stop', async () => {
     const { world, remote } = await elsewhere()
     await world.define({ a: { queue: 'gpu' } })
     const run = await world.request('r1')
@@ -164,7 +164,7 @@ describe('a worker that asks for work', () => {
 })
 
 describe('a result', () => {
-  test('said again is accepted again; another one, or one for what is over, is refused', async () => {
+  test('[F8][T7] said again is accepted again; another one, or one for what is over, is refused', async () => {
     const { world, remote } = await elsewhere()
     await world.define({ a: { queue: 'gpu' }, b: { queue: 'gpu' } })
     const run = await world.request('r1')
@@ -216,7 +216,7 @@ describe('a result', () => {
 describe('a worker that falls silent', () => {
   const define = { a: { queue: 'gpu' } } as const
 
-  test('is given up after its timeout and a grace; that costs the task no attempt', async () => {
+  test('[T13][R4][W3] is given up after its timeout and a grace; that costs the task no attempt', async () => {
     const { world, remote } = await elsewhere()
     await world.define(define)
     const run = await world.request('r1')
@@ -233,7 +233,7 @@ describe('a worker that falls silent', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('[I9] and wakes up changes nothing, and is told to stop', async () => {
+  test('[W4][I9] and wakes up changes nothing, and is told to stop', async () => {
     const { world, remote } = await elsewhere()
     await world.define(define)
     const run = await world.request('r1')
@@ -284,7 +284,7 @@ describe('a worker that falls silent', () => {
     expect(writes).toBeGreaterThan(HOUR_MS / MINUTE_MS)
   })
 
-  test('because the server was away is heard when it is back: what is on record counts, and everybody gets a full timeout', async () => {
+  test('[T13][W3] because the server was away is heard when it is back: what is on record counts, and everybody gets a full timeout', async () => {
     const { world, remote } = await elsewhere()
     await world.define(define)
     const run = await world.request('r1')
@@ -305,7 +305,7 @@ describe('a worker that falls silent', () => {
     expect(world.attempts(run, 'a')).toMatchObject([{ attempt: 1, outcome: 'SUCCEEDED', worker_id: 'w1' }])
   })
 
-  test('while the server was away for long gets its timeout once more, then is given up', async () => {
+  test('[W3] while the server was away for long gets its timeout once more, then is given up', async () => {
     const { world, remote } = await elsewhere()
     await world.define(define)
     const run = await world.request('r1')
@@ -321,7 +321,7 @@ describe('a worker that falls silent', () => {
 describe('a deadline', () => {
   const define = { a: { queue: 'gpu', timeout_sec: 100, retry: { max_attempts: 2, initial_ms: 0 } } } as const
 
-  test('tells the worker to stop, waits a grace, and then fails the attempt, which is retried', async () => {
+  test('[T13] tells the worker to stop, waits a grace, and then fails the attempt, which is retried', async () => {
     const { world, remote } = await elsewhere()
     await world.define(define)
     const run = await world.request('r1')
@@ -372,7 +372,7 @@ test('a result that was made while the server was away is taken when it is back,
 })
 
 describe('a cancelled run', () => {
-  test('ends at once what no worker has, asks the others, and does not wait for those who do not listen', async () => {
+  test('[T13][C3] ends at once what no worker has, asks the others, and does not wait for those who do not listen', async () => {
     const { world, remote } = await elsewhere()
     await world.define({
       good: { queue: 'gpu', priority: 3 },
@@ -426,7 +426,7 @@ describe('a cancelled run', () => {
   })
 })
 
-test('a crash between handing out and beginning: the work is offered again, and begun once', async () => {
+test('[D4] a crash between handing out and beginning: the work is offered again, and begun once', async () => {
   const { world, remote } = await elsewhere()
   await world.define({ a: { queue: 'gpu' } })
   const run = await world.request('r1')

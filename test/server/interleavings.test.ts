@@ -142,7 +142,7 @@ const repeatedTooLate: Step[] = [
   { kind: 'completed', n: 0, worker: 2 },
 ]
 
-test('[I8] [I9] [L1] whatever workers say, how often and to which process: attempts are 1..n, each with one outcome, which is what its worker was told', async () => {
+test('[F8][I8][I9][V1] whatever workers say, how often and to which process: attempts are 1..n, each with one outcome, which is what its worker was told', async () => {
   const property = fc.asyncProperty(steps, async (taken) => {
     const chaos = await Chaos.begin()
     for (const step of taken) await chaos.take(step)

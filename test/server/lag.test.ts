@@ -38,7 +38,7 @@ async function waitingForRetry({ store = memoryStore(), ...given }: WorldOptions
   return { world, runId }
 }
 
-test('[INV-9] with a cancel 300 s old and unread in the ledger no retry fires', async () => {
+test('[O6] with a cancel 300 s old and unread in the ledger no retry fires', async () => {
   const { world, runId } = await waitingForRetry()
   await world.clock.advance(RETRY_MS - 302 * SECOND_MS)
   await cancelElsewhere(world, runId)
@@ -48,7 +48,7 @@ test('[INV-9] with a cancel 300 s old and unread in the ledger no retry fires', 
   expect(await world.problems()).toEqual([])
 })
 
-test('[INV-9] a retry waits while the ledger cannot be read, and fires once it can', async () => {
+test('[O6] a retry waits while the ledger cannot be read, and fires once it can', async () => {
   const inner = memoryStore()
   let isDown = false
   const store = faultyStore(inner, ({ method }) =>
@@ -74,7 +74,7 @@ test('[O7] while nothing is due nothing is asked of the store', async () => {
   expect(counting.requests).toEqual([])
 })
 
-test('a segment that was heard of while the store was down is read once it is up again', async () => {
+test('[V3] a segment that was heard of while the store was down is read once it is up again', async () => {
   let isDown = false
   const store = faultyStore(memoryStore(), ({ method, path }) =>
     isDown && method === 'get' && path.includes('/ledger/') ? { outcome: 'lost' } : undefined,
@@ -106,7 +106,7 @@ function spoken(): { notifier: Notifier; missed: () => void; heard: (segments: r
   }
 }
 
-test('[INV-9] what may have been missed is looked for until a look succeeds, and nothing is retried before', async () => {
+test('[O6][V3] what may have been missed is looked for until a look succeeds, and nothing is retried before', async () => {
   const { notifier, missed } = spoken()
   let failures = 0
   const store = faultyStore(memoryStore(), ({ method }) =>
@@ -122,7 +122,7 @@ test('[INV-9] what may have been missed is looked for until a look succeeds, and
   expect(world.run(runId)?.state).toBe('CANCELLED')
 })
 
-test('what others wrote is published, though nothing else happens', async () => {
+test('[V3] what others wrote is published, though nothing else happens', async () => {
   const { notifier, heard } = spoken()
   const { world, runId } = await waitingForRetry({ notifier })
   await world.orchestrator.publish()

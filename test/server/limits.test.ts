@@ -97,7 +97,7 @@ describe('a cap on all queues together', () => {
     expect(world.run(run)?.state).toBe('SUCCEEDED')
   })
 
-  test('of 0, as before a project is loaded, lets nothing out that is not out already', async () => {
+  test('[D2] of 0, as before a project is loaded, lets nothing out that is not out already', async () => {
     const limited = await Limited.open({ concurrency: 1 }, { script: () => ({ ms: MINUTE_MS }) })
     const { world } = limited
     await world.define(assetsOf({ default: 3, gpu: 3 }))
@@ -111,7 +111,7 @@ describe('a cap on all queues together', () => {
     expect(limited.total(run)).toBe(6)
   })
 
-  test('that is raised counts at once, and one that is lowered ends nothing that has begun', async () => {
+  test('[D2] that is raised counts at once, and one that is lowered ends nothing that has begun', async () => {
     const limited = await Limited.open({ concurrency: 2 })
     const { world, remote } = limited
     await world.define(assetsOf({ gpu: 10 }))
@@ -129,7 +129,7 @@ describe('a cap on all queues together', () => {
 })
 
 describe('the limit of a queue', () => {
-  test('[D1] holds back its own tasks, and those of no other queue', async () => {
+  test('[D1][D2] holds back its own tasks, and those of no other queue', async () => {
     const limited = await Limited.open({ queues: { gpu: { limit: 3 } } })
     const { world } = limited
     await world.define(assetsOf({ gpu: 20, cpu: 20 }))
@@ -147,7 +147,7 @@ describe('the limit of a queue', () => {
     expect(limited.out(run)).toEqual({ gpu: 1_000 })
   })
 
-  test('that is changed in the config counts at once', async () => {
+  test('[D2] that is changed in the config counts at once', async () => {
     const limited = await Limited.open({ queues: { gpu: { limit: 1 } } })
     const { world } = limited
     await world.define(assetsOf({ gpu: 10 }))
@@ -192,7 +192,7 @@ describe('patience that the project asks for', () => {
     expect(world.attempts(run, 'a')[0]).toMatchObject({ outcome: 'FAILED', error_category: 'lost' })
   })
 
-  test('with a queue that lost its work is what the config says, also when it is changed meanwhile', async () => {
+  test('[D4] with a queue that lost its work is what the config says, also when it is changed meanwhile', async () => {
     const held: { settings: OrchestratorSettings } = { settings: {} }
     const told: string[] = []
     const post = async (url: string) => void told.push(url)
@@ -210,7 +210,7 @@ describe('patience that the project asks for', () => {
     expect(told).toHaveLength(3)
   })
 
-  test('with workers of a cancelled run is what the config says', async () => {
+  test('[C3] with workers of a cancelled run is what the config says', async () => {
     const world = await World.open({ options: { settings: () => ({ timing: { cancel_grace_ms: 60 * SECOND_MS } }) } })
     const remote = new Remote(world)
     await world.define({ a: { queue: 'gpu' } })

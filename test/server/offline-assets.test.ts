@@ -48,7 +48,7 @@ test('keys are added and removed in a folder that nobody runs, and the same requ
   expect(await (await ask(dir)).keys('customers', { limit: 10 })).toMatchObject({ keys: [], total: 0 })
 })
 
-test('a report and a wipe are read back by whoever looks next, and made once', async () => {
+test('a report and a wipe are read back by the next reader, and made once', async () => {
   const dir = await folder()
   const report = { report_id: 'r1', materialized_at: '2025-01-03T00:00:00Z' }
   expect(await tell(dir, (assets) => assets.report('whole', report, 'ada'))).toMatchObject({ created: true })

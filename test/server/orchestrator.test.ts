@@ -28,7 +28,7 @@ describe('a run', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('costs one durable write per hop of a chain: the end of a task and the dispatch of the next are one segment', async () => {
+  test('[O1] costs one durable write per hop of a chain: the end of a task and the dispatch of the next are one segment', async () => {
     const store = countingStore(memoryStore())
     const world = await World.open({ store, options: { publishDelayMs: 10 * MINUTE_MS } })
     await world.define(chainOf(20))
@@ -49,7 +49,7 @@ describe('a run', () => {
     expect(world.run(run)?.error).toMatch(/key:nobody/)
   })
 
-  test('that is asked for twice is one run', async () => {
+  test('[T1] that is asked for twice is one run', async () => {
     const world = await World.open()
     await world.define({ a: [] })
     const [one, other] = await Promise.all([world.request('same'), world.request('same')])
@@ -62,7 +62,7 @@ describe('a run', () => {
 describe('a task that fails', () => {
   const retry = { max_attempts: 3, backoff: 'exponential', initial_ms: 1_000, max_ms: 60_000, jitter: false } as const
 
-  test('[I8] is tried again after its backoff, and its attempts are numbered without a gap', async () => {
+  test('[T6][R1][I8] is tried again after its backoff, and its attempts are numbered without a gap', async () => {
     const world = await World.open({ script: ({ attempt }) => (attempt < 3 ? { result: failure() } : {}) })
     await world.define({ a: { retry } })
     const run = await world.request('r1')
@@ -80,7 +80,7 @@ describe('a task that fails', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('for good skips what is below it and leaves the rest alone', async () => {
+  test('[T8] for good skips what is below it and leaves the rest alone', async () => {
     const world = await World.open({ script: ({ asset_key }) => (asset_key === 'b' ? { result: failure() } : {}) })
     await world.define({ a: [], b: ['a'], below: ['b'], beside: ['a'] })
     const run = await world.request('r1')
@@ -89,7 +89,7 @@ describe('a task that fails', () => {
     expect(world.run(run)?.state).toBe('FAILED')
   })
 
-  test('fatally is not tried again', async () => {
+  test('[R1] fatally is not tried again', async () => {
     const world = await World.open({ script: () => ({ result: failure({ category: 'fatal', retryable: false }) }) })
     await world.define({ a: { retry } })
     const run = await world.request('r1')
@@ -98,7 +98,7 @@ describe('a task that fails', () => {
     expect(world.run(run)?.state).toBe('FAILED')
   })
 
-  test('because what it reports is larger than a fact can be says so, and is not tried again', async () => {
+  test('[L6] because what it reports is larger than a fact can be says so, and is not tried again', async () => {
     const output = { metadata: { text: 'x'.repeat(2 << 20) } }
     const world = await World.open({ script: () => ({ result: { outcome: 'SUCCEEDED', output } }) })
     await world.define({ a: { retry }, below: ['a'] })
@@ -110,7 +110,7 @@ describe('a task that fails', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('because it reports what it cannot have made says so, and is not tried again', async () => {
+  test('[D7] because it reports what it cannot have made says so, and is not tried again', async () => {
     const result = { outcome: 'SUCCEEDED' as const, materialization_id: 'm1' }
     const theirs = { ...result, output: { path: 'data/other/_/m1.parquet' } }
     const own = { ...result, output: { path: 'data/good/_/m1.parquet' } }
@@ -123,7 +123,7 @@ describe('a task that fails', () => {
     expect(world.task(run, 'a')?.error_message).toMatch(/"data\/other\/_\/m1\.parquet" is not below data\/a\/_\//)
   })
 
-  test('because an input is on record as lying where nothing of it is kept says so, and never reaches a worker', async () => {
+  test('[D3] because an input is on record as lying where nothing of it is kept says so, and never reaches a worker', async () => {
     const world = await World.open({ script: ({ asset_key }) => (asset_key === 'a' ? { ms: MINUTE_MS } : {}) })
     await world.define({ a: [], b: { inputs: { a: { asset_key: 'a' } } } })
     const run = await world.request('r1')
@@ -141,7 +141,7 @@ describe('a task that fails', () => {
     expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a'])
   })
 
-  test('and asks to wait longer than its backoff is tried when it asked to be', async () => {
+  test('[R2] and asks to wait longer than its backoff is tried when it asked to be', async () => {
     const world = await World.open({
       script: ({ attempt }) => (attempt === 1 ? { result: failure({ retry_after_ms: 30_000 }) } : {}),
     })
@@ -155,7 +155,7 @@ describe('a task that fails', () => {
 })
 
 describe('limits', () => {
-  test('no more tasks run at once than there is capacity, and all run in the end', async () => {
+  test('[D1] no more tasks run at once than there is capacity, and all run in the end', async () => {
     const world = await World.open({ capacity: 3, script: () => ({ ms: 100 }) })
     await world.define(Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`a${i}`, []])))
     const run = await world.request('r1')
@@ -164,7 +164,7 @@ describe('limits', () => {
     expect(world.run(run)?.state).toBe('SUCCEEDED')
   })
 
-  test('a pool holds back its own tasks and nobody else', async () => {
+  test('[D2] a pool holds back its own tasks and nobody else', async () => {
     const running: string[] = []
     const world = await World.open({
       script: ({ asset_key }) => {
@@ -180,7 +180,7 @@ describe('limits', () => {
     expect(running).toHaveLength(3)
   })
 
-  test('the more urgent run goes first when there is not room for all', async () => {
+  test('[D1] the more urgent run goes first when there is not room for all', async () => {
     const world = await World.open({ capacity: 1, script: () => ({ ms: 10 }) })
     await world.define({ a: [], b: [], c: [], d: [] })
     await world.request('blocker', 'key:a')
@@ -196,7 +196,7 @@ describe('limits', () => {
 describe('a cancelled run', () => {
   const script = ({ asset_key }: { asset_key: string }) => ({ ms: MINUTE_MS, deaf: asset_key === 'deaf' })
 
-  test('ends at once what waits, soon what runs, and after the grace what does not listen; no retry starts', async () => {
+  test('[C2][C3] ends at once what waits, soon what runs, and after the grace what does not listen; no retry starts', async () => {
     const world = await World.open({
       capacity: 2,
       script,
@@ -217,7 +217,7 @@ describe('a cancelled run', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('while a task waits for its retry: the retry never starts', async () => {
+  test('[C2] while a task waits for its retry: the retry never starts', async () => {
     const world = await World.open({ script: () => ({ result: failure() }) })
     await world.define({ a: { retry: { max_attempts: 5, initial_ms: 10_000 } } })
     const run = await world.request('r1')
@@ -231,7 +231,7 @@ describe('a cancelled run', () => {
 })
 
 describe('after a crash', () => {
-  test('[L1] a run goes on where it was: what ran is tried again without costing an attempt, what was done stays done', async () => {
+  test('[R4][W2][V1] a run goes on where it was: what ran is tried again without costing an attempt, what was done stays done', async () => {
     const world = await World.open({ script: ({ asset_key }) => ({ ms: asset_key === 'b' ? 10 * SECOND_MS : 0 }) })
     await world.define(chainOf(3))
     await world.define({ a: [], b: ['a'], c: ['b'] })
@@ -249,7 +249,7 @@ describe('after a crash', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('[I9] what the old process says of an attempt that was given up changes nothing', async () => {
+  test('[W4][I9] what the old process says of an attempt that was given up changes nothing', async () => {
     const world = await World.open({ script: () => ({ ms: 5 * SECOND_MS }) })
     await world.define({ a: [] })
     const run = await world.request('r1')
@@ -266,7 +266,7 @@ describe('after a crash', () => {
     await old.close()
   })
 
-  test('[L2] an alarm that was set before the crash goes off after it, though nothing else happens', async () => {
+  test('[R3][V2] an alarm that was set before the crash goes off after it, though nothing else happens', async () => {
     const world = await World.open({ script: ({ attempt }) => (attempt === 1 ? { result: failure() } : {}) })
     await world.define({ a: { retry: { max_attempts: 2, initial_ms: 60_000, jitter: false } } })
     const run = await world.request('r1')
@@ -340,7 +340,7 @@ describe('a ledger that cannot be written', () => {
     return { store, state }
   }
 
-  test('[L1] for a while costs nothing but time: what was asked for meanwhile is done, once', async () => {
+  test('[O5][V1] for a while costs nothing but time: what was asked for meanwhile is done, once', async () => {
     const { store, state } = losing()
     const trouble: unknown[] = []
     const world = await World.open({ store, options: { onTrouble: (error) => trouble.push(error) } })
@@ -358,7 +358,7 @@ describe('a ledger that cannot be written', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('breaks the loop, and nothing that was folded on top of what was lost is written afterwards', async () => {
+  test('[O5] breaks the loop, and nothing that was folded on top of what was lost is written afterwards', async () => {
     const { store, state } = losing()
     const stopped: unknown[] = []
     const world = await World.open({ store, options: { onTrouble: (error) => stopped.push(error) } })
@@ -380,7 +380,7 @@ describe('a ledger that cannot be written', () => {
   })
 })
 
-test('an idle orchestrator asks nothing of the store', async () => {
+test('[O7] an idle orchestrator asks nothing of the store', async () => {
   const store = countingStore(memoryStore())
   const world = await World.open({ store })
   await world.define({ a: [] })

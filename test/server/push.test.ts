@@ -77,7 +77,7 @@ describe('a queue that is told of work', () => {
     expect((await remote.completed(last)).status).toBe(200)
   })
 
-  test('and loses what it took is told again; when it was only slow, the first worker to begin has it', async () => {
+  test('[T12][D4] and loses what it took is told again; when it was only slow, the first worker to begin has it', async () => {
     const { world, remote, told, first } = await withQueue()
     const run = await world.request('r1')
     await world.clock.advance(10 * MINUTE_MS + 1)
@@ -88,7 +88,7 @@ describe('a queue that is told of work', () => {
     expect(world.attempts(run, 'a')).toMatchObject([{ attempt: 1, worker_id: 'w2' }])
   })
 
-  test('is told nothing twice by a restart, and everything that it was not told yet', async () => {
+  test('[O4] is told nothing twice by a restart, and everything that it was not told yet', async () => {
     const { world, remote, told } = await withQueue({ refuses: (count) => count <= 2 })
     const run = await world.request('r1')
     await world.clock.advance(SECOND_MS)

@@ -13,7 +13,7 @@ const runsOf = ({ orchestrator, components }: World, secret: TenantSecret): Runs
   new Runs(knowledgeOf(components, orchestrator), { runIds: () => secret })
 
 describe('a run key that was used before the secret of run ids was replaced', () => {
-  test('names the run that it made, and makes no other', async () => {
+  test('[T2] names the run that it made, and makes no other', async () => {
     const world = await World.open()
     await world.define({ a: [] })
     const made = await runsOf(world, first).request(request, 'ada')
@@ -23,7 +23,7 @@ describe('a run key that was used before the secret of run ids was replaced', ()
     expect(world.run(made.run_id)).toBeDefined()
   })
 
-  test('does so too when its run is history and its key is in a file', async () => {
+  test('[T2] does so too when its run is history and its key is in a file', async () => {
     const world = await World.open({ options: { compaction: { limits: { max_count: 1 } } } })
     await world.define({ a: [] })
     const made = await runsOf(world, first).request(request, 'ada')

@@ -296,7 +296,7 @@ describe('the status of partitions', () => {
     await check()
   })
 
-  test('of a changed definition: keys that it has keep their status, others stay on record and are not counted', async () => {
+  test('[P14] of a changed definition: keys that it has keep their status, others stay on record and are not counted', async () => {
     const space = await workspace()
     await space.declare(assets)
     for (const day of ['2025-01-01', '2025-01-02', '2025-01-03']) await space.report('raw', day)

@@ -7,7 +7,7 @@ async function stillWorks(pool: ReturnType<typeof fakePool>): Promise<void> {
   expect(await pool.run(envelope('noop'))).toMatchObject({ outcome: 'SUCCEEDED' })
 }
 
-describe('user code harms nobody but itself', () => {
+describe('[W5] user code harms nobody but itself', () => {
   test('an error it throws is the result of its attempt, and its process goes on', async () => {
     const pool = fakePool()
     const pid = await returned(pool, 'pid')
@@ -148,7 +148,7 @@ describe('user code harms nobody but itself', () => {
 describe('printing', () => {
   const MB = 2 ** 20
 
-  test.each(['prints a gigabyte', 'prints a gigabyte natively'])('a body that %s keeps 16 MB of it', async (key) => {
+  test.each(['prints a gigabyte', 'prints a gigabyte natively'])('[W5] a body that %s keeps 16 MB of it', async (key) => {
     const pool = fakePool({ maxResidentBytes: 2 ** 40 })
     const pid = await returned(pool, 'pid')
     const { result, entries } = await runLogged(pool, key)

@@ -66,7 +66,7 @@ describe('a worker process with a project', () => {
     expect(names).toBe('["id","amount","placed","note","tags"]')
   })
 
-  test('two executions of one asset write to different places, and equal values have equal versions', async () => {
+  test('[D6] two executions of one asset write to different places, and equal values have equal versions', async () => {
     const [one, two] = [(await run('rates')).result, (await run('rates')).result]
     expect(one.output?.path).not.toBe(two.output?.path)
     expect(one.output?.data_version).toBe(two.output?.data_version)

@@ -55,7 +55,7 @@ describe('a folder that may lose power', () => {
   }
 
   it.each(['create', 'put'] as const)(
-    '%s syncs the bytes, then places the name, then syncs the folder, then resolves',
+    '[L3] %s syncs the bytes, then places the name, then syncs the folder, then resolves',
     async (method) => {
       const { disk, log } = recording()
       const store = fsStore(dir, disk)

@@ -316,7 +316,7 @@ describe('a lease in a folder', () => {
     expect(isServoError(error)).toBe(true)
   })
 
-  test('a holder that cannot give a sign does not lead until it can', async () => {
+  test('[E5] a holder that cannot give a sign does not lead until it can', async () => {
     const dir = leaseFolder()
     const held = await claimed(dir, { periodMs: LONG_MS })
     // A folder in the place of the file makes replacing it fail.

@@ -41,7 +41,7 @@ class BackfillStory extends Story {
 }
 
 describe('a chunk', () => {
-  test('is what its run is, and is counted when that ends', () => {
+  test('[A4] is what its run is, and is counted when that ends', () => {
     const story = new BackfillStory()
     const { run, plan, state } = story.chunk(0)
     plan()
@@ -69,7 +69,7 @@ describe('a chunk', () => {
     expect(story.backfill).toMatchObject({ planned_chunks: 2, succeeded_chunks: 2 })
   })
 
-  test('[L2-INV-7] planned twice is planned once', () => {
+  test('[I18] planned twice is planned once', () => {
     const story = new BackfillStory()
     const { plan } = story.chunk(0)
     plan()
@@ -83,7 +83,7 @@ describe('a chunk', () => {
 })
 
 describe('a backfill', () => {
-  test('[L2-INV-6] changes state only from the version it has: of two changes at once the first counts', () => {
+  test('[A4] changes state only from the version it has: of two changes at once the first counts', () => {
     const story = new BackfillStory()
     story.moves('RUNNING', 'PAUSED', 3)
     expect(story.moves('RUNNING', 'CANCELLED', 3)).toEqual({ kind: 'ignored', reason: 'stale_state_version' })
@@ -91,14 +91,14 @@ describe('a backfill', () => {
     expect(story.backfill).toMatchObject({ state: 'PAUSED', state_version: 3 })
   })
 
-  test('[INV-1] a change that arrives before the one it follows waits for it', () => {
+  test('[I3] a change that arrives before the one it follows waits for it', () => {
     const story = new BackfillStory()
     expect(story.moves('PAUSED', 'RUNNING', 4)).toMatchObject({ kind: 'parked' })
     story.moves('RUNNING', 'PAUSED', 3)
     expect(story.backfill).toMatchObject({ state: 'RUNNING', state_version: 4 })
   })
 
-  test('ends when all its chunks have: an end that comes too early waits for them', () => {
+  test('[A4] ends when all its chunks have: an end that comes too early waits for them', () => {
     const story = new BackfillStory()
     const { run, plan } = story.chunk(0)
     plan()

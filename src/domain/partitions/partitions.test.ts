@@ -11,7 +11,7 @@ import { partitionStatus } from './partition-status.table.ts'
 import { PartitionWiped } from './partition-wiped.event.ts'
 
 describe('a partition', () => {
-  test('[L2-INV-8] a failure is its last attempt, and leaves its last materialization alone', () => {
+  test('[P10] a failure is its last attempt, and leaves its last materialization alone', () => {
     const story = new Story()
     const [good, bad] = [story.run('monday', { orders: [] }), story.run('tuesday', { orders: [] })]
     good.done('orders')
@@ -25,7 +25,7 @@ describe('a partition', () => {
     })
   })
 
-  test('[L2-INV-8] of two materializations the later one counts, in whatever order they are reported', () => {
+  test('[P10] of two materializations the later one counts, in whatever order they are reported', () => {
     const story = new Story()
     const report = { asset_key: 'orders', partition_key: '2025-01-15', reported_by: 'dbt' }
     story.tell(MaterializationReported, {
@@ -46,7 +46,7 @@ describe('a partition', () => {
     })
   })
 
-  test('of a range is noted like any other when the task that made them all ends', () => {
+  test('[P15] of a range is noted like any other when the task that made them all ends', () => {
     const story = new Story()
     const run = new RunStory(story, 'january')
     run.requested()
@@ -64,7 +64,7 @@ describe('a partition', () => {
     })
   })
 
-  test('that is wiped keeps its past, with the moment up to which it does not count, by whom and why', () => {
+  test('[P9] that is wiped keeps its past, with the moment up to which it does not count, by whom and why', () => {
     const story = new Story()
     story.run('monday', { orders: [] }).done('orders')
     story.tell(PartitionWiped, { request_id: 'w1', asset_key: 'orders', wiped_by: 'ada', reason: 'wrong prices' })
@@ -83,7 +83,7 @@ describe('the keys of a dynamic set', () => {
       .map(({ partition_key }) => partition_key)
   const customers = (...keys: string[]) => [{ set_name: 'customers', keys }]
 
-  test('are those that whoever spoke last about them said, in whatever order that is heard', () => {
+  test('[P6] are as the latest fact about each says, in whatever order facts are heard', () => {
     const story = new Story()
     const said = { set_name: 'customers', keys: ['acme'], changed_by: 'ada' }
     const added = story.write(PartitionKeysAdded, { ...said, request_id: 'r1' })
@@ -95,7 +95,7 @@ describe('the keys of a dynamic set', () => {
     expect(keysOf(story), 'the same request again is no news').toEqual([])
   })
 
-  test('change with the end of an attempt that succeeded, and tell which task it was', () => {
+  test('[P7] change with the end of an attempt that succeeded, and tell which task it was', () => {
     const story = new Story()
     const run = story.run('monday', { orders: [] })
     run.dispatched('orders')
@@ -111,7 +111,7 @@ describe('the keys of a dynamic set', () => {
     })
   })
 
-  test('do not change with an attempt that failed, or that was given up before it told of its end', () => {
+  test('[P7] do not change with an attempt that failed, or that was given up before it told of its end', () => {
     const story = new Story()
     const run = story.run('monday', { orders: [] }, { attempts: 2 })
     const end = { completed_at: story.time(), partition_keys_added: customers('acme') }
@@ -122,7 +122,7 @@ describe('the keys of a dynamic set', () => {
     expect(keysOf(story)).toEqual([])
   })
 
-  test('[A3] change with the evaluation of a sensor if that counts, and not if another was faster or it failed', () => {
+  test('[P7][A3] change with the evaluation of a sensor if that counts, and not if another was faster or it failed', () => {
     const story = new Story()
     const poll = (number: number, version: number, status: 'triggered' | 'error', key: string) =>
       story.tell(SensorEvaluated, {

@@ -78,7 +78,7 @@ const chain = () =>
   ])
 
 describe('a partition', () => {
-  test('that was never made says so, and so does whatever is made from it', () => {
+  test('[P11] that was never made says so, and so does whatever is made from it', () => {
     const { causes, display } = chain()
     expect(causes('raw', '2025-01-05')).toEqual(['never_materialized'])
     expect(causes('clean', '2025-01-05')).toEqual(['never_materialized', 'upstream_missing'])
@@ -93,7 +93,7 @@ describe('a partition', () => {
     expect(shop.why('total')).toEqual([])
   })
 
-  test('is fresh when its upstream was made in the millisecond in which it looked, and stale one later', () => {
+  test('[P11] is fresh when its upstream was made in the millisecond in which it looked, and stale one later', () => {
     const shop = chain()
     shop.allMade()
     shop.made('raw', '2025-01-05', 5_000)
@@ -104,7 +104,7 @@ describe('a partition', () => {
     expect(shop.causes('clean', '2025-01-06')).toEqual(['upstream_changed'])
   })
 
-  test('made again marks exactly what is made from it, down to the end', () => {
+  test('[P11] made again marks exactly what is made from it, down to the end', () => {
     const shop = chain()
     shop.allMade()
     shop.made('raw', '2025-01-05', 9_000)
@@ -128,7 +128,7 @@ describe('a partition', () => {
     ])
   })
 
-  test('of other code is stale, since that code was recorded', () => {
+  test('[P11] of other code is stale, since that code was recorded', () => {
     const shop = chain()
     shop.allMade()
     shop.made('clean', '2025-01-05', 5_000, { code: 'v0' })
@@ -141,7 +141,7 @@ describe('a partition', () => {
     ])
   })
 
-  test('whose last attempt failed shows that before it shows that it is stale', () => {
+  test('[P10] whose last attempt failed shows that before it shows that it is stale', () => {
     const shop = chain()
     shop.allMade()
     shop.made('raw', '2025-01-05', 9_000)
@@ -160,7 +160,7 @@ describe('a partition', () => {
     ])
   })
 
-  test('needs nothing of a source that nobody told about, and notices when somebody does', () => {
+  test('[P12] needs nothing of a source that nobody told about, and notices when somebody does', () => {
     const shop = world([
       { asset_key: 'orders', kind: 'source', uri: 'x' },
       { asset_key: 'clean', deps: [{ asset_key: 'orders' }] },
@@ -172,7 +172,20 @@ describe('a partition', () => {
     expect(shop.causes('orders')).toEqual([])
   })
 
-  test('that needs windows from before there were any says that they are missing', () => {
+  test('[P12] of a day needs nothing of the same day of a source that nobody told about', () => {
+    const shop = world([
+      { asset_key: 'orders', kind: 'source', uri: 'x', partitions: days },
+      { asset_key: 'clean', partitions: days, deps: [{ asset_key: 'orders' }] },
+    ])
+    shop.made('clean', '2025-01-02', 100)
+    expect(shop.causes('clean', '2025-01-02')).toEqual([])
+    expect(shop.display('clean', '2025-01-02')).toBe('MATERIALIZED')
+    shop.made('orders', '2025-01-02', 101)
+    expect(shop.causes('clean', '2025-01-02')).toEqual(['upstream_changed'])
+    expect(shop.display('clean', '2025-01-02')).toBe('STALE')
+  })
+
+  test('[P11] that needs windows from before there were any says that they are missing', () => {
     const shop = world([
       { asset_key: 'late', partitions: { ...days, start: '2025-02-10' } },
       { asset_key: 'early', partitions: months, deps: [{ asset_key: 'late' }] },
@@ -236,7 +249,7 @@ describe('freshness', () => {
     world([{ asset_key: 'a', policies: { freshness }, ...(partitions && { partitions: partitions as never }) }])
   const by = { type: 'by', by: '07:30', timezone: 'Europe/Paris' }
 
-  test('within a time asks for something made since', () => {
+  test('[P13] within a time asks for something made since', () => {
     const shop = fresh({ type: 'within', within_ms: HOUR_MS })
     shop.made('a', '', NOW - HOUR_MS)
     expect(shop.causes('a')).toEqual([])
@@ -245,7 +258,7 @@ describe('freshness', () => {
     expect(older.why('a')).toMatchObject([{ cause: 'freshness', since: NOW - 1 }])
   })
 
-  test('by a time of day asks for something made after the same time of the day before', () => {
+  test('[P13] by a time of day asks for something made after the same time of the day before', () => {
     // At noon in London, 07:30 in Paris has passed: what it asks for is newer than 06:30 UTC of the day before.
     const last = Date.UTC(2025, 2, 15, 6, 30)
     const good = fresh(by)
@@ -256,7 +269,7 @@ describe('freshness', () => {
     expect(late.why('a')).toMatchObject([{ cause: 'freshness', since: last }])
   })
 
-  test('of windows of time is only a question of being late', () => {
+  test('[P13] of windows of time is only a question of being late', () => {
     const made = fresh({ type: 'within', within_ms: HOUR_MS }, days)
     made.made('a', '2025-01-01', 1_000)
     expect(made.causes('a', '2025-01-01')).toEqual([])
@@ -288,7 +301,7 @@ describe('staleness', () => {
     { asset_key: 'f', partitions: days, deps: [{ asset_key: 'e' }, { asset_key: 'd' }] },
   ]
 
-  test(`is the same for numbers by position as for keys one by one (seed ${seed})`, () => {
+  test(`[P11] is the same for numbers by position as for keys one by one (seed ${seed})`, () => {
     const some = fc.array(
       fc.record({
         asset: fc.constantFrom(...assets.map(({ asset_key }) => asset_key)),

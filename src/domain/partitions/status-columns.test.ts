@@ -42,7 +42,7 @@ const shown = (columns: StatusColumns, position: number) => ({
 })
 
 describe('what is known of partitions', () => {
-  test(`[L2-INV-8] is the same in whatever order and however often it was told (seed ${seed})`, () => {
+  test(`[P10] is the same in whatever order and however often it was told (seed ${seed})`, () => {
     const shuffled = facts.chain((list) =>
       fc.tuple(fc.constant(list), fc.shuffledSubarray([...list, ...list], { minLength: list.length * 2 })),
     )
@@ -79,7 +79,7 @@ describe('what is known of partitions', () => {
     )
   })
 
-  test('two materializations of the same millisecond are told to whoever can ask the table', () => {
+  test('two materializations of the same millisecond are told to the caller, which can ask the table', () => {
     const columns = new StatusColumns(set)
     columns.made(7, 100, 90, columns.codeOf('v1'))
     columns.made(7, 100, 90, columns.codeOf('v1'))
@@ -136,7 +136,7 @@ describe('what is known of partitions', () => {
     for (let position = 0; position < COUNT; position++) expect(shown(columns, position).code).toBe(`v${position}`)
   })
 
-  test('a wipe counts for what was made up to its moment, and not for what is made later', () => {
+  test('[P9] a wipe counts for what was made up to its moment, and not for what is made later', () => {
     expect(
       told([
         { position: 0, fact: { kind: 'made', at: 5, inputsAt: 4, code: 'v' } },

@@ -42,14 +42,14 @@ function plan(
 describe('partitions asked for once, for assets that are made in other parts', () => {
   const sales = [define('orders', daily), define('revenue', monthly, ['orders'])]
 
-  test('are the days that a month is made of', () => {
+  test('[P5] are the days that a month is made of', () => {
     const tasks = plan(sales, ['*'], ['2025-02']) as Record<string, string[]>
     expect(Object.keys(tasks)).toHaveLength(29)
     expect(tasks['revenue[2025-02]']).toHaveLength(28)
     expect(tasks['revenue[2025-02]']?.[0]).toBe('orders[2025-02-01]')
   })
 
-  test('are the month that a day is part of, which waits for those days only that the run makes', () => {
+  test('[P5] are the month that a day is part of, which waits for those days only that the run makes', () => {
     expect(plan(sales, ['*'], ['2025-01-30..2025-02-01'])).toEqual({
       'orders[2025-01-30]': [],
       'orders[2025-01-31]': [],
@@ -77,7 +77,7 @@ describe('partitions asked for once, for assets that are made in other parts', (
     expect(tasks['month[2025-01]']).toHaveLength(4)
   })
 
-  test('of a key written in another order are the same partition', () => {
+  test('[P2] of a key written in another order are the same partition', () => {
     const cubes = [define('cube', cube)]
     expect(Object.keys(plan(cubes, ['*'], ['region=eu,product=pen,date=2025-01-05']) as object)).toEqual([
       'cube[date=2025-01-05,product=pen,region=eu]',
@@ -95,7 +95,7 @@ describe('an asset that is made from its own past', () => {
   const previous = { type: 'time_window', start_offset: -1, end_offset: -1 }
   const stock = [define('stock', daily, [{ asset_key: 'stock', mapping: previous }])]
 
-  test('is made one window after the other, and the first waits for nothing', () => {
+  test('[P4] is made one window after the other, and the first waits for nothing', () => {
     expect(plan(stock, ['*'], ['2025-01-01..2025-01-03'])).toEqual({
       'stock[2025-01-01]': [],
       'stock[2025-01-02]': ['stock[2025-01-01]'],
@@ -111,7 +111,7 @@ describe('an asset that is made in ranges', () => {
   })
   const asked = ['2025-01-01..2025-01-03', '2025-01-05']
 
-  test('has one task for each range of neighbours, which waits for all that they are made from', () => {
+  test('[P15] has one task for each range of neighbours, which waits for all that they are made from', () => {
     expect(plan([define('orders', daily), inRanges('loaded', undefined, ['orders'])], ['*'], asked)).toEqual({
       'orders[2025-01-01]': [],
       'orders[2025-01-02]': [],
@@ -122,7 +122,7 @@ describe('an asset that is made in ranges', () => {
     })
   })
 
-  test('is waited for by whatever is made from any of its partitions', () => {
+  test('[P15] is waited for by whatever is made from any of its partitions', () => {
     const graph = [inRanges('loaded', 2), define('daily', daily, ['loaded']), define('monthly', monthly, ['loaded'])]
     expect(plan(graph, ['*'], asked)).toMatchObject({
       'daily[2025-01-02]': ['loaded[2025-01-01..2025-01-02]'],
@@ -145,7 +145,7 @@ describe('an asset that is made in ranges', () => {
   })
 })
 
-describe('what cannot be planned says what to do', () => {
+describe('[P4][P5] what cannot be planned says what to do', () => {
   const orders = define('orders', daily)
 
   test.each<[string, ReturnType<typeof define>[], string[] | null, RegExp]>([

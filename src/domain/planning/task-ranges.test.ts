@@ -26,8 +26,10 @@ describe('partitions that one task makes', () => {
     expect(named(setOf({ type: 'dynamic', name: 'x' }), ['c', 'b'])).toEqual([['b..c', 2]])
   })
 
-  test('are no more than the asset allows, and no more than an event can carry', () => {
+  test('[P15] are no more than the asset allows, and no more than an event can carry', () => {
     expect(named(days, [...days.keys(0, 5)], 2).map(([, count]) => count)).toEqual([2, 2, 1])
+    const many = setOf({ type: 'keys', keys: Array.from({ length: 10_001 }, (_, i) => `${i}`.padStart(5, '0')) })
+    expect(named(many, [...many.keys()]).map(([, count]) => count)).toEqual([10_000, 1])
     const long = setOf({ type: 'keys', keys: Array.from({ length: 2_000 }, (_, i) => `${i}`.padStart(500, 'x')) })
     const ranges = taskRanges(long, long.keys(), MOST_PER_TASK)
     expect(ranges.length).toBeGreaterThan(1)

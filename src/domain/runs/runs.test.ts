@@ -6,7 +6,7 @@ import { runKeyConflicts } from './run-key-conflicts.table.ts'
 import { runs } from './runs.table.ts'
 
 describe('a run key', () => {
-  test('[L2-INV-4] used again for the same work is the same run', () => {
+  test('[T1] used again for the same work is the same run', () => {
     const story = new Story()
     const run = new RunStory(story, 'report')
     expect(run.requested(['orders', 'revenue'])).toEqual({ kind: 'applied' })
@@ -14,7 +14,7 @@ describe('a run key', () => {
     expect(story.rows(runs)).toHaveLength(1)
   })
 
-  test('[L2-INV-5] used again for other work is a conflict on record, and no run', () => {
+  test('[T1] used again for other work is a conflict on record, and no run', () => {
     const story = new Story()
     const run = new RunStory(story, 'report')
     run.requested(['orders'])
@@ -24,7 +24,7 @@ describe('a run key', () => {
     expect(story.rows(runKeyConflicts)).toMatchObject([{ run_key: run.runKey, existing_run_id: run.runId }])
   })
 
-  test('[I11] is taken for ever, also when its run is over and sealed', () => {
+  test('[F9][I11] is taken for ever, also when its run is over and sealed', () => {
     const story = new Story()
     const run = story.run('report', {})
     story.bench.seal()
@@ -36,7 +36,7 @@ describe('a run key', () => {
 describe('a cancelled run', () => {
   const plan = { done: [], running: [], waiting: [], below: ['running'] }
 
-  test('ends what has not begun at once, and is over when what runs has ended', () => {
+  test('[T9] ends what has not begun at once, and is over when what runs has ended', () => {
     const run = new Story().run('report', plan)
     run.done('done')
     run.dispatched('running')
@@ -47,7 +47,7 @@ describe('a cancelled run', () => {
     expect(run.row).toMatchObject({ state: 'CANCELLED', tasks_succeeded: 2, tasks_cancelled: 2 })
   })
 
-  test('starts no retry: an attempt that fails meanwhile was cancelled', () => {
+  test('[T9] starts no retry: an attempt that fails meanwhile was cancelled', () => {
     const run = new Story().run('report', { orders: [] }, { attempts: 3 })
     run.dispatched('orders')
     run.cancelled()
@@ -56,7 +56,7 @@ describe('a cancelled run', () => {
     expect(run.retryDue('orders')).toEqual({ kind: 'ignored', reason: 'run_over' })
   })
 
-  test('that waited for a retry waits no more, and its alarm is taken away', () => {
+  test('[C2] that waited for a retry waits no more, and its alarm is taken away', () => {
     const story = new Story()
     const run = story.run('report', { orders: [] }, { attempts: 3 })
     run.dispatched('orders')
@@ -77,7 +77,7 @@ describe('a cancelled run', () => {
     expect(run.planned({ orders: [] })).toEqual({ kind: 'ignored', reason: 'run_over' })
   })
 
-  test('stays as it was when somebody cancels it again, or when it had ended before', () => {
+  test('[C1] stays as it was when somebody cancels it again, or when it had ended before', () => {
     const story = new Story()
     const run = story.run('report', { orders: [] })
     run.dispatched('orders')
@@ -91,7 +91,7 @@ describe('a cancelled run', () => {
 })
 
 describe('facts about a run', () => {
-  test('that nobody has requested yet wait for it, and are folded in the order in which they came', () => {
+  test('[F5] that nobody has requested yet wait for it, and are folded in the order in which they came', () => {
     const run = new RunStory(new Story(), 'report')
     expect(run.planned({ orders: [] })).toMatchObject({ kind: 'parked' })
     run.dispatched('orders')
@@ -101,7 +101,7 @@ describe('facts about a run', () => {
     expect(run.row).toMatchObject({ state: 'SUCCEEDED', tasks_succeeded: 1 })
   })
 
-  test('that is over and sealed are recognised, neither parked nor applied', () => {
+  test('[F6] that is over and sealed are recognised, neither parked nor applied', () => {
     const story = new Story()
     const run = story.run('report', { orders: [] })
     run.done('orders')

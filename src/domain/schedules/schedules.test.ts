@@ -27,7 +27,7 @@ const definition = (assets: string[]) => ({
 })
 
 describe('a schedule', () => {
-  test('[L2-INV-10] a tick leads to its run key, and the run back to its tick, whichever is heard of first', () => {
+  test('[I19] a tick leads to its run key, and the run back to its tick, whichever is heard of first', () => {
     const story = new Story()
     const run = new RunStory(story, 'nightly:10', { type: 'schedule', schedule_id: 'nightly', tick_id: 'nightly:10' })
     run.requested()
@@ -40,7 +40,7 @@ describe('a schedule', () => {
     })
   })
 
-  test('[L2-INV-1] a tick that two controllers record is one tick, as the first told it', () => {
+  test('[I18] a tick that two controllers record is one tick, as the first told it', () => {
     const story = new Story()
     story.tell(ScheduleTicked, skipped(10))
     const before = story.bench.rows()
@@ -56,7 +56,7 @@ describe('a schedule', () => {
     expect(story.rows(scheduleTicks)).toHaveLength(4)
   })
 
-  test('[L2-INV-11] a tick keeps the definition of its moment when the schedule is changed afterwards', () => {
+  test('[A2] a tick keeps the definition of its moment when the schedule is changed afterwards', () => {
     const story = new Story()
     story.tell(ScheduleDefined, definition(['orders']))
     story.tell(ScheduleTicked, skipped(10))
@@ -65,7 +65,7 @@ describe('a schedule', () => {
     expect(story.row(scheduleTicks, 'nightly:10')).toMatchObject({ asset_selection: ['orders'], definition_version: 'v1' })
   })
 
-  test('[INV-1] is what the newest declaration says, and paused or not as the newest request says, in whatever order they arrive', () => {
+  test('[I3] is what the newest declaration says, and paused or not as the newest request says, in whatever order they arrive', () => {
     const story = new Story()
     const older = story.write(ScheduleDefined, definition(['orders']))
     const paused = story.write(SchedulePaused, { schedule_id: 'nightly', request_id: 'r1', changed_by: 'ada' })
@@ -77,7 +77,7 @@ describe('a schedule', () => {
     expect(story.row(scheduleState, 'nightly')?.status).toBe('ACTIVE')
   })
 
-  test('[INV-2] a pause that was overtaken by a resume does not come back when it is repeated under a newer id', () => {
+  test('[I3] a pause that was overtaken by a resume does not come back when it is repeated under a newer id', () => {
     const story = new Story()
     const pause = { schedule_id: 'nightly', request_id: 'r1', changed_by: 'ada' }
     const late = story.write(SchedulePaused, pause)

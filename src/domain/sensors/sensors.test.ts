@@ -25,7 +25,7 @@ describe('a sensor', () => {
     expect(story.row(sensorState, 'files')).toMatchObject({ cursor: 'b', state_version: 2, last_eval_id: 'eval-2' })
   })
 
-  test('[L2-INV-12] of two polls from the same cursor the first counts; the other is recorded as stale and its runs are not made', () => {
+  test('[A3] of two polls from the same cursor the first counts; the other is recorded as stale and its runs are not made', () => {
     const story = new Story()
     story.tell(SensorEvaluated, poll(1, null, 0, 'a'))
     story.tell(SensorEvaluated, poll(2, null, 0, 'b'))
@@ -35,7 +35,7 @@ describe('a sensor', () => {
     expect(story.row(sensorState, 'files')?.cursor).toBe('a')
   })
 
-  test('the request of a run waits for the evaluation that asked for it', () => {
+  test('[A3] the request of a run waits for the evaluation that asked for it', () => {
     const story = new Story()
     const request = requestOf(story, 1)
     expect(request.requested()).toMatchObject({ kind: 'parked' })
@@ -59,7 +59,7 @@ describe('a sensor', () => {
     expect(story.row(sensorState, 'files')).toMatchObject({ cursor: null, state_version: 2 })
   })
 
-  test('errors keep the cursor and are counted until a poll succeeds', () => {
+  test('[A3] errors keep the cursor and are counted until a poll succeeds', () => {
     const story = new Story()
     story.tell(SensorEvaluated, poll(1, null, 0, 'a'))
     story.tell(SensorEvaluated, { ...poll(2, 'a', 1, 'b'), status: 'error', error: 'no route to host' })
@@ -72,7 +72,7 @@ describe('a sensor', () => {
     expect(story.row(sensorState, 'files')).toMatchObject({ cursor: 'a', consecutive_errors: 0, last_error: null })
   })
 
-  test('[L2-INV-2] a message that is delivered again is not evaluated again', () => {
+  test('[I18] a message that is delivered again is not evaluated again', () => {
     const story = new Story()
     const push = {
       sensor_id: 'files',

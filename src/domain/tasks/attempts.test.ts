@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Story } from '../../testing/histories/story.ts'
+import { DispatchRequested } from '../dispatch/dispatch-requested.event.ts'
 import { taskAttempts } from './task-attempts.table.ts'
 import { TaskFinished } from './task-finished.event.ts'
 
@@ -18,7 +19,7 @@ describe('an attempt', () => {
     expect(run.row).toMatchObject({ state: 'SUCCEEDED', tasks_succeeded: 1 })
   })
 
-  test('[INV-1] is the same when its outcome arrives before its dispatch: the outcome waits', () => {
+  test('[F5][I3] is the same when its outcome arrives before its dispatch: the outcome waits', () => {
     const run = new Story().run('report', { orders: [] })
     expect(run.succeeded('orders')).toMatchObject({ kind: 'parked', reason: 'waiting' })
     expect(run.states).toEqual({ orders: 'READY' })
@@ -26,7 +27,7 @@ describe('an attempt', () => {
     expect(run.states).toEqual({ orders: 'SUCCEEDED' })
   })
 
-  test('that failed is tried again when its alarm goes off, as often as the task allows', () => {
+  test('[R1] that failed is tried again when its alarm goes off, as often as the task allows', () => {
     const run = new Story().run('report', { orders: [] }, { attempts: 2 })
     run.dispatched('orders')
     run.failed('orders')
@@ -46,7 +47,7 @@ describe('an attempt', () => {
     expect(run.states).toEqual({ orders: 'FAILED' })
   })
 
-  test('[INV-8] a late outcome of an earlier attempt changes nothing', () => {
+  test('[T7][I9] a late outcome of an earlier attempt changes nothing', () => {
     const run = new Story().run('report', { orders: [] }, { attempts: 2 })
     run.dispatched('orders')
     run.failed('orders')
@@ -57,7 +58,7 @@ describe('an attempt', () => {
     expect(run.task('orders')).toMatchObject({ state: 'RUNNING', attempt: 2, materialization_id: null })
   })
 
-  test('[INV-8] of two outcomes of one attempt the first counts, whichever was written first', () => {
+  test('[T7][I9] of two outcomes of one attempt the first counts, whichever was written first', () => {
     const story = new Story()
     const run = story.run('report', { orders: [] })
     const byWorker = story.write(TaskFinished, { ...run.attempt('orders'), outcome: 'SUCCEEDED', completed_at: story.time() })
@@ -67,7 +68,7 @@ describe('an attempt', () => {
     expect(run.states).toEqual({ orders: 'FAILED' })
   })
 
-  test('[I9] is spoken for only by who has its id', () => {
+  test('[T6][I9] is spoken for only by who has its id', () => {
     const story = new Story()
     const run = story.run('report', { orders: [] })
     run.dispatched('orders')
@@ -77,7 +78,15 @@ describe('an attempt', () => {
     expect(run.states).toEqual({ orders: 'DISPATCHED' })
   })
 
-  test('[I8] is not dispatched before the one before it has ended', () => {
+  test('[T6] is not dispatched under an id that its run, task and number do not give', () => {
+    const story = new Story()
+    const run = story.run('report', { orders: [] })
+    const forged = { ...run.attempt('orders'), attempt_id: 'a_guess', worker_queue: 'default' }
+    expect(story.tell(DispatchRequested, forged)).toEqual({ kind: 'ignored', reason: 'wrong_attempt_id' })
+    expect(run.states).toEqual({ orders: 'READY' })
+  })
+
+  test('[T5][I8] is not dispatched before the one before it has ended', () => {
     const run = new Story().run('report', { orders: [] }, { attempts: 3 })
     run.dispatched('orders')
     expect(run.dispatched('orders', 2)).toMatchObject({ kind: 'parked' })

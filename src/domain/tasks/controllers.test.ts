@@ -32,8 +32,8 @@ const twoTasks = (): { story: Story; run: RunStory } => {
   return { story, run: story.run('report', { a: [], b: [], c: ['a'] }, { attempts: 3 }) }
 }
 
-describe('whoever starts anew', () => {
-  test('[INV-3][INV-4] decides the same, under the same keys: asking twice asks for nothing twice', () => {
+describe('a controller that starts anew', () => {
+  test('[O3][I15][I16] decides the same, under the same keys: asking twice asks for nothing twice', () => {
     const { story } = twoTasks()
     const first = asked(
       story,
@@ -47,7 +47,7 @@ describe('whoever starts anew', () => {
     expect(second).toEqual(first)
   })
 
-  test('[INV-5] finds a task that is ready although nobody asked for its dispatch', () => {
+  test('[O3] finds a task that is ready although nobody asked for its dispatch', () => {
     const { story } = twoTasks()
     const controller = dispatchController(() => room)
     expect(asked(story, controller)).toHaveLength(2)
@@ -60,14 +60,14 @@ describe('whoever starts anew', () => {
     ).toEqual(['DispatchRequested', 'DispatchRequested'])
   })
 
-  test('[INV-5] finds a task that waits for a retry although nobody set its alarm', () => {
+  test('[O3] finds a task that waits for a retry although nobody set its alarm', () => {
     const { story, run } = twoTasks()
     run.dispatched('a')
     run.failed('a')
     expect(asked(story, retryController()).map(({ type }) => type)).toEqual(['TimerRequested'])
   })
 
-  test('[INV-5] gives up what ran on workers of a process that is gone, and leaves its own alone', () => {
+  test('[O3][W2] gives up what ran on workers of a process that is gone, and leaves its own alone', () => {
     const { story, run } = twoTasks()
     run.dispatched('a')
     run.started('a', 1, 'local:old')
@@ -89,7 +89,7 @@ describe('a retry', () => {
     return story
   }
 
-  test('[INV-9] does not start while facts may be unread, and does once they are read', () => {
+  test('[O6] does not start while facts may be unread, and does once they are read', () => {
     const story = failedOnce()
     const controller = alarmController()
     expect(asked(story, controller, { after: 600 * SECOND_MS, lagMs: MAX_LAG_MS + 1 })).toEqual([])
@@ -101,7 +101,7 @@ describe('a retry', () => {
     expect(asked(story, alarmController(), { after: -2 * SECOND_MS })).toEqual([])
   })
 
-  test('waits longer after every failure, never longer than allowed, and not for as long as its neighbours', () => {
+  test('[R2] waits longer after every failure, never longer than allowed, and not for as long as its neighbours', () => {
     const policy = { max_attempts: 10, backoff: 'exponential', initial_ms: 1_000, max_ms: 60_000, jitter: false } as const
     expect([1, 2, 3, 4, 9, 900].map((failures) => retryDelayMs(policy, 'a', failures))).toEqual([
       1_000, 2_000, 4_000, 8_000, 60_000, 60_000,

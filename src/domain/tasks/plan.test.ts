@@ -8,7 +8,7 @@ const chain = { a: [], b: ['a'], c: ['b'] }
 const diamond = { top: [], left: ['top'], right: ['top'], bottom: ['left', 'right'] }
 
 describe('a plan', () => {
-  test('[INV-6] makes roots ready, and every other task when the last of its upstreams has succeeded', () => {
+  test('[I7] makes roots ready, and every other task when the last of its upstreams has succeeded', () => {
     const run = new Story().run('report', diamond)
     expect(run.states).toEqual({ top: 'READY', left: 'BLOCKED', right: 'BLOCKED', bottom: 'BLOCKED' })
     run.done('top', 'left')
@@ -17,7 +17,7 @@ describe('a plan', () => {
     expect(run.states).toMatchObject({ bottom: 'READY' })
   })
 
-  test('[I7] a dispatch that comes too early waits until its task is ready', () => {
+  test('[T5][I7] a dispatch that comes too early waits until its task is ready', () => {
     const run = new Story().run('report', chain)
     expect(run.dispatched('b')).toMatchObject({ kind: 'parked' })
     expect(run.states).toMatchObject({ b: 'BLOCKED' })
@@ -51,7 +51,7 @@ describe('a plan', () => {
   test.each([
     ['a cycle', { a: ['b'], b: ['a'], c: [] }, 'the plan has a cycle through a, b'],
     ['an upstream it does not have', { a: ['nobody'], b: [] }, 'a depends on nobody, which is not in the plan'],
-  ])('with %s ends the run at once and says why', (_, plan, error) => {
+  ])('[T10] with %s ends the run at once and says why', (_, plan, error) => {
     const run = new Story().run('report', plan)
     expect(run.row).toMatchObject({ state: 'FAILED', error })
     expect(new Set(Object.values(run.states))).toEqual(new Set(['SKIPPED']))
@@ -80,7 +80,7 @@ describe('a plan', () => {
     }
   })
 
-  test('that says what a task waits for which it does not have ends the run and says which', () => {
+  test('[T10] that says what a task waits for which it does not have ends the run and says which', () => {
     const story = new Story()
     const run = new RunStory(story, 'report')
     run.requested()
@@ -89,7 +89,7 @@ describe('a plan', () => {
     expect(run.row).toMatchObject({ state: 'FAILED', error: 'b depends on a, and b is not in the plan' })
   })
 
-  test('that names a task in two parts ends the run when all parts are here, and says which task', () => {
+  test('[T10] that names a task in two parts ends the run when all parts are here, and says which task', () => {
     const story = new Story()
     const run = new RunStory(story, 'report')
     run.requested()
@@ -101,7 +101,7 @@ describe('a plan', () => {
 })
 
 describe('a failure', () => {
-  test('[INV-10] skips everything below it, and the edges say why', () => {
+  test('[T8] skips everything below it, and the edges say why', () => {
     const story = new Story()
     const run = story.run('report', chain)
     run.dispatched('a')
@@ -113,7 +113,7 @@ describe('a failure', () => {
     expect(run.row).toMatchObject({ state: 'FAILED', tasks_failed: 1, tasks_skipped: 2 })
   })
 
-  test('[INV-10] leaves alone what does not depend on it; the run goes on and fails at the end', () => {
+  test('[T8] leaves alone what does not depend on it; the run goes on and fails at the end', () => {
     const run = new Story().run('report', { a: [], below: ['a'], other: [] })
     run.dispatched('a')
     run.gaveUp('a')
@@ -123,7 +123,7 @@ describe('a failure', () => {
     expect(run.row?.state).toBe('FAILED')
   })
 
-  test('[INV-10] of two failures above a task the one that was written first is its cause, whichever is heard first', () => {
+  test('[T8] of two failures above a task the one that was written first is its cause, whichever is heard first', () => {
     const story = new Story()
     const run = story.run('report', { left: [], right: [], bottom: ['left', 'right'] })
     run.dispatched('left')
@@ -134,4 +134,13 @@ describe('a failure', () => {
     story.hear(first)
     expect(run.task('bottom')).toMatchObject({ state: 'SKIPPED', cause_task_key: 'left' })
   })
+})
+
+test('[T8] below an attempt that was cancelled everything is cancelled, and the edges say so', () => {
+  const story = new Story()
+  const run = story.run('report', chain)
+  run.dispatched('a')
+  story.tell(TaskFinished, { ...run.attempt('a'), outcome: 'CANCELLED', completed_at: story.time() })
+  expect(run.states).toEqual({ a: 'CANCELLED', b: 'CANCELLED', c: 'CANCELLED' })
+  expect(story.row(depSatisfaction, run.runId, 'b', 'c')).toMatchObject({ satisfied: false, resolution: 'CANCELLED' })
 })

@@ -72,13 +72,13 @@ describe('an attempt on a worker that is not ours', () => {
     expect(watch.ask(deadlineController()), 'without a timeout there is no deadline').toEqual([])
   })
 
-  test('on a worker of ours is watched by whoever started that', () => {
+  test('on a worker of ours is watched by the process that started it', () => {
     const watch = new Watch()
     watch.run.started('model', 1, 'local:instance-1')
     expect(watch.ask(heartbeatController())).toEqual([])
   })
 
-  test('[INV-9] is not given up while facts may be unread: the alarm looks again later', () => {
+  test('[O6] is not given up while facts may be unread: the alarm looks again later', () => {
     const watch = new Watch()
     watch.begin()
     const alarm = alarmController({ HEARTBEAT_CHECK: onHeartbeatCheck(() => 0) })
@@ -100,7 +100,7 @@ describe('an attempt on a worker that is not ours', () => {
   })
 })
 
-test('an alarm that goes off long after it was due gives nobody up: the machine slept, and heard nobody', () => {
+test('[W3] an alarm that goes off long after it was due gives nobody up: the machine slept, and heard nobody', () => {
   const watch = new Watch()
   watch.begin()
   const alarm = alarmController({ HEARTBEAT_CHECK: onHeartbeatCheck(() => 0) })
@@ -129,7 +129,7 @@ describe('a dispatch that a queue took', () => {
     expect(watch.ask(stuck(), { after: late })).toMatchObject([{ type: 'DispatchRepeated', attempt: 1, offer: 11 }])
   })
 
-  test('[INV-9] is not offered again while facts may be unread', () => {
+  test('[O6] is not offered again while facts may be unread', () => {
     const watch = taken()
     const controller = stuck()
     expect(watch.ask(controller, { after: 60 * SECOND_MS, lagMs: MAX_LAG_MS + 1 })).toEqual([])
@@ -162,7 +162,7 @@ describe('a dispatch that a queue took', () => {
 })
 
 describe('a cancelled run', () => {
-  test('[INV-9] waits for its workers, and longer while facts may be unread; then it ends without them', () => {
+  test('[O6] waits for its workers, and longer while facts may be unread; then it ends without them', () => {
     const watch = new Watch()
     watch.run.started('model')
     watch.run.cancelled()

@@ -14,7 +14,7 @@ describe('an alarm', () => {
     expect(story.rows(timers)).toMatchObject([{ state: 'FIRED' }])
   })
 
-  test('[INV-1] that goes off before anybody set it waits to be set', () => {
+  test('[F5][I3] that goes off before anybody set it waits to be set', () => {
     const story = new Story()
     const timer = { timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(60) } as const
     expect(story.tell(TimerFired, timer)).toMatchObject({ kind: 'parked' })
@@ -22,7 +22,7 @@ describe('an alarm', () => {
     expect(story.rows(timers)).toMatchObject([{ state: 'FIRED' }])
   })
 
-  test('for the same thing replaces the one before; what is still told of that one changes nothing', () => {
+  test('[T11] for the same thing replaces the one before; what is still told of that one changes nothing', () => {
     const story = new Story()
     const run = story.run('report', { orders: [] })
     run.dispatched('orders')
@@ -31,6 +31,8 @@ describe('an alarm', () => {
     const [sooner, later] = [watch(60), watch(120)]
     story.tell(TimerRequested, sooner)
     story.tell(TimerRequested, later)
+    const soonest = watch(30)
+    expect(story.tell(TimerRequested, soonest)).toEqual({ kind: 'ignored', reason: 'replaced_timer' })
     expect(story.tell(TimerFired, sooner)).toEqual({ kind: 'ignored', reason: 'replaced_timer' })
     expect(story.rows(timers)).toMatchObject([{ timer_type: 'HEARTBEAT_CHECK', state: 'SCHEDULED' }])
     run.succeeded('orders')
@@ -54,7 +56,7 @@ describe('an alarm', () => {
     expect(run.task('orders')).toMatchObject({ attempt: 2, state: 'READY' })
   })
 
-  test('that went off goes off once, and its row stays until another is set for the same thing', () => {
+  test('[T11] that went off goes off once, and its row stays until another is set for the same thing', () => {
     const story = new Story()
     const timer = (seconds: number) => ({ timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(seconds) }) as const
     const first = timer(60)

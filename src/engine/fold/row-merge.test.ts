@@ -164,7 +164,7 @@ function versionsOf(table: Table): fc.Arbitrary<AnyRow[]> {
 
 const tableAndRows = anyTable.chain((table) => versionsOf(table).map((rows) => ({ table, rows })))
 
-test('versions of a row come to the same, in whatever order and grouping they meet, and repeated as you like', () => {
+test('[S2] versions of a row come to the same, in whatever order and grouping they meet, and repeated as you like', () => {
   fc.assert(
     fc.property(tableAndRows, ({ table, rows: [a, b, c] }) => {
       const merge = (x: AnyRow, y: AnyRow): AnyRow => mergeRows(table, x, y)

@@ -19,7 +19,7 @@ test('it is JSON that any tool reads', () => {
   expect(JSON.parse(text)).toEqual({ order: [1, 'ä'], sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
 })
 
-test('a change of any bit of it is noticed, and so is anything before, after or instead of it', () => {
+test('[L2] a change of any bit of it is noticed, and so is anything before, after or instead of it', () => {
   const bytes = checksummedJson('events', [{ a: 'text', b: 12 }])
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const changed = bytes.with(bit >> 3, bytes[bit >> 3]! ^ (1 << (bit & 7)))

@@ -10,7 +10,7 @@ test('a file that is what was written is handed out', async () => {
   expect(await getChecked(store, fileRef('runs/base/1.parquet', bytes, 3))).toEqual(bytes)
 })
 
-test('a file with one bit changed is refused by name, with the way out', async () => {
+test('[S5] a file with one bit changed is refused by name, with the way out', async () => {
   const store = memoryStore()
   const changed = Uint8Array.from(bytes)
   changed[3]! ^= 1

@@ -62,7 +62,7 @@ test('entries come back in their order and backwards, from any publish on, howev
   }
 })
 
-test('what a manifest holds of a list stays small, and every page is reached', async () => {
+test('[S10] what a manifest holds of a list stays small, and every page is reached', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 0, max: PAGE_ENTRIES ** 2 * 3 }), async (count) => {
       const store = memoryStore()
@@ -74,6 +74,11 @@ test('what a manifest holds of a list stays small, and every page is reached', a
     }),
     { numRuns: 10 },
   )
+})
+
+test('[S10] of thousands of entries a manifest holds at most ten kilobytes', async () => {
+  const list = await listOf(memoryStore(), 5_399)
+  expect(JSON.stringify(list).length).toBeLessThan(10_000)
 })
 
 test('a reader that stops early, or begins late, reads no page it does not need', async () => {

@@ -225,7 +225,7 @@ describe('merging', () => {
     expect(await decodeRows(ticks, bytes)).toEqual(expected.map((row) => mergeRows(ticks, row, { ...row })))
   })
 
-  test('the same rows give the same bytes, however they were spread over sorted files', async () => {
+  test('[S2] the same rows give the same bytes, however they were spread over sorted files', async () => {
     const store = memoryStore()
     const rows = ticksFrom(0, 12_345)
     const spread = [3, 5].map((ways) =>

@@ -132,7 +132,7 @@ async function rowsOf(table: Table, files: readonly string[]): Promise<AnyRow[]>
   return rows
 }
 
-test('SQL and JavaScript merge any rows by any rule to the same rows', { timeout: 120_000 }, async () => {
+test('[S2] SQL and JavaScript merge any rows by any rule to the same rows', { timeout: 120_000 }, async () => {
   let count = 0
   await fc.assert(
     fc.asyncProperty(anyTable, anyFiles, async (table, contents) => {

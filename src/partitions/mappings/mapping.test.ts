@@ -44,7 +44,7 @@ describe('a partition is made of', () => {
     ])
   })
 
-  test('the window before, except the first, which has none to wait for', () => {
+  test('[P4] the window before, except the first, which has none to wait for', () => {
     const before = { type: 'time_window', start_offset: -1, end_offset: -1 }
     expect(upstream(before, days, days, '2025-03-30')).toEqual({ keys: ['2025-03-29'], missing: [] })
     expect(upstream(before, days, days, '2025-03-28')).toEqual({ keys: [], missing: [] })
@@ -189,7 +189,7 @@ describe('a partition is made of', () => {
   })
 })
 
-describe('a mapping and its inverse', () => {
+describe('[P4] a mapping and its inverse', () => {
   /** Both changes of 2025 in the zone: days of 23 and 25 hours, hours that are skipped and repeated. */
   const spring = { start: '2025-03-28', now: '2025-04-02T12:00:00.000Z', months: '2025-01' }
   const autumn = { start: '2025-10-24', now: '2025-10-29T12:00:00.000Z', months: '2025-08' }

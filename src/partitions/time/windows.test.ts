@@ -61,12 +61,12 @@ const daily = (more: Partial<TimeDefinition> = {}) =>
   timeWindows({ cron: '0 0 * * *', timezone: 'UTC', format: '%Y-%m-%d', start: '2024-01-01', ...more })
 
 describe('a window', () => {
-  test('exists when it has closed, not a millisecond before', () => {
+  test('[P1] exists when it has closed, not a millisecond before', () => {
     const closing = at('2024-01-03T00:00:00Z')
     expect([daily().count(closing - 1), daily().count(closing)]).toEqual([1, 2])
   })
 
-  test('may be kept back, and none before the first can be lost by that', () => {
+  test('[P1] may be kept back, and none before the first can be lost by that', () => {
     const late = daily({ endOffset: -2 })
     expect(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'].map((now) => late.count(at(now)))).toEqual([0, 0, 1, 2])
     expect(daily({ endOffset: 1 }).count(at('2023-12-31T23:00:00Z'))).toBe(0)
@@ -135,7 +135,7 @@ describe('a window', () => {
     expect(daily().positionOf('2024-01-02+0000')).toBeUndefined()
   })
 
-  test('that clocks show a second time has its offset behind its key', () => {
+  test('[P1] that clocks show a second time has its offset behind its key', () => {
     const berlin = timeWindows(
       unitDefinition('hourly', { start: '2024-10-27', format: '%Y-%m-%dT%H', timezone: 'Europe/Berlin' }),
     )
@@ -227,7 +227,7 @@ describe('a million windows', () => {
     })
   }
 
-  test('are no further away than one, but for a look at the years between them, once', () => {
+  test('[P3] are no further away than one, but for a look at the years between them, once', () => {
     const [first = 0, last = 0, ...again] = asked('minutely', 999_999)
     expect(first).toBeLessThanOrEqual(200)
     expect(last).toBeLessThanOrEqual(2 * 100 + 100)
@@ -276,7 +276,7 @@ const place = fc
   .map(([{ timezone, day }, before]) => ({ timezone, start: at(`${day}T12:00:00Z`) - before * 1_000 }))
 
 describe('for any unit, zone and start', () => {
-  test('windows cover time without gap or overlap, and every one is found by position, key and time', () => {
+  test('[P1] windows cover time without gap or overlap, and every one is found by position, key and time', () => {
     const property = fc.property(fc.oneof(units, someCron), place, fc.nat(10_000), (unit, { timezone, start }, days) => {
       const windows = timeWindows({ ...unit, timezone, start })
       for (const from of [0, windows.startingBefore(start + days * DAY_MS) + 1]) {

@@ -71,7 +71,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await opened.join().lease.leader()).toEqual(leader)
     })
 
-    it('a holder that answers keeps it, and the other is told who leads and where', async () => {
+    it('[E4] a holder that answers keeps it, and the other is told who leads and where', async () => {
       const held = await heldBy(opened.join())
       await held.announce('http://127.0.0.1:4400')
       const other = opened.join()
@@ -82,7 +82,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(held.isHeld).toBe(true)
     })
 
-    it('a released lease is claimed without waiting, under a higher number', async () => {
+    it('[E3] a released lease is claimed without waiting, under a higher number', async () => {
       const held = await heldBy(opened.join())
       let losses = 0
       held.onLost(() => losses++)
@@ -99,7 +99,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await lease.leader()).toMatchObject({ number: 2 })
     })
 
-    it('of many that claim at once one succeeds, and the others are told of it', async () => {
+    it('[E1] of many that claim at once one succeeds, and the others are told of it', async () => {
       for (let round = 1; round <= 5; round++) {
         const answers = await during(Promise.all(Array.from({ length: 8 }, () => opened.join().lease.claim(candidate()))))
         const winners = answers.filter((answer) => answer.held)
@@ -110,7 +110,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       }
     })
 
-    it('a holder that gives no sign for a period is replaced, not sooner, and knows it at its first look', async () => {
+    it('[E4] a holder that gives no sign for a period is replaced, not sooner, and knows it at its first look', async () => {
       const sleeper = opened.join()
       const held = await heldBy(sleeper)
       let losses = 0
@@ -153,7 +153,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(losses).toBe(2)
     })
 
-    it('a holder that was paused and not replaced doubts until it has looked, then goes on', async () => {
+    it('[E5] a holder that was paused and not replaced doubts until it has looked, then goes on', async () => {
       const sleeper = opened.join()
       const held = await heldBy(sleeper)
       let losses = 0
@@ -169,7 +169,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(losses).toBe(0)
     })
 
-    it('a holder that comes back before the period is over keeps the lease', async () => {
+    it('[E4] a holder that comes back before the period is over keeps the lease', async () => {
       const sleeper = opened.join()
       const held = await heldBy(sleeper)
       sleeper.pause()
@@ -180,14 +180,14 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await held.confirm()).toBe(true)
     })
 
-    it('a holder with nothing to do stays the holder for as long as it likes', async () => {
+    it('[E6] a holder with nothing to do stays the holder for as long as it likes', async () => {
       const held = await heldBy(opened.join())
       await opened.pass(opened.periodMs * 2)
       expect(held.isHeld).toBe(true)
       expect(await held.confirm()).toBe(true)
     })
 
-    it('numbers only grow, whoever had them and however they ended', async () => {
+    it('[E1] numbers only grow, whichever process had them and however they ended', async () => {
       const numbers: number[] = []
       for (let i = 0; i < 6; i++) {
         const one = opened.join()

@@ -55,7 +55,7 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       return numbers.map(segment)
     }
 
-    it('everybody who listens hears of a segment, whoever wrote it', async () => {
+    it('every listener hears of a segment, whichever process wrote it', async () => {
       const [one, other] = [opened.join(), opened.join()]
       const ears = [await listener(one), await listener(other), await listener(other)]
       const segments = await written(one, [1, 2, 3])
@@ -72,7 +72,7 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       expect([...ear.heard].sort()).toEqual(segments)
     })
 
-    it('whoever has closed hears nothing more, and the others go on', async () => {
+    it('a listener that has closed hears nothing more, and the others go on', async () => {
       const notifier = opened.join()
       const [leaves, stays] = [await listener(notifier), await listener(notifier)]
       leaves.listening.close()

@@ -42,14 +42,14 @@ export function taskQueueConformance(name: string, openQueue: OpenTaskQueue): vo
       expect(await queue.take(['q'], 5)).toEqual([])
     })
 
-    it('the most urgent is handed out first, then whoever has waited longest', async () => {
+    it('the most urgent is handed out first, then what has waited longest', async () => {
       const tasks = [task('late', { since: 3 }), task('early', { since: 1 }), task('urgent', { priority: 1, since: 9 })]
       for (const each of tasks) await queue.enqueue(each)
       expect(keys(await queue.take(['q'], 2))).toEqual(['urgent', 'early'])
       expect(keys(await queue.take(['q'], 2))).toEqual(['late'])
     })
 
-    it('whoever names queues gets work of those, and whoever names none gets any', async () => {
+    it('a worker that names queues gets work of those, and one that names none gets any', async () => {
       await queue.enqueue(task('a', { queue: 'one' }))
       await queue.enqueue(task('b', { queue: 'two' }))
       await queue.enqueue(task('c', { queue: 'three' }))
@@ -98,7 +98,7 @@ export function taskQueueConformance(name: string, openQueue: OpenTaskQueue): vo
       expect(keys(await queue.take(['q'], 5))).toEqual(['other'])
     })
 
-    it('whoever listens is called when there is work, also because a task was not begun in time, until it leaves', async () => {
+    it('a listener is called when there is work, also because a task was not begun in time, until it leaves', async () => {
       let calls = 0
       const leave = queue.onWork(() => calls++)
       await queue.enqueue(task('a'))

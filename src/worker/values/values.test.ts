@@ -226,7 +226,7 @@ describe('a path that is not of the data folder', () => {
     for (const answer of await everyReader(name)) expect(answer).toMatchObject({ status: 'rejected', reason: refused })
   })
 
-  test('is not opened through a symlink either, be it the file or a folder on the way', async () => {
+  test('[D7] is not opened through a symlink either, be it the file or a folder on the way', async () => {
     const { path: inside } = await values.writeRows(stream([{ secret: 1 }]), undefined)
     fs.mkdirSync(path.join(folder, 'elsewhere'), { recursive: true })
     for (const file of [outside, path.join(folder, 'elsewhere', 'm.parquet')])
@@ -239,7 +239,7 @@ describe('a path that is not of the data folder', () => {
   })
 })
 
-test('folders and files that look like patterns are read as what they are called', async () => {
+test('[D7] folders and files that look like patterns are read as what they are called', async () => {
   const odd = fsStore(path.join(folder, 'a[bc]*{d}', 'year=2025'))
   const values = attemptValues(
     { store: odd, projectDir: folder, fileOf: (name) => path.join(odd.dir, name) },
