@@ -1,6 +1,6 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../contract/dispatch.ts'
 import type { AlarmClock } from '../ports/clock.ts'
-import type { LocalAttemptOptions, Workers } from '../server/leader/workers.ts'
+import type { LocalAttemptOptions, Workers } from '../server/leader/dispatch/workers.ts'
 
 export interface Scripted {
   /** How long the attempt takes. */

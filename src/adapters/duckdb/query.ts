@@ -1,5 +1,5 @@
-import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/duckdb.ts'
 import { messageOf, ServoError } from '../../lib/error.ts'
+import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/sql/duckdb.ts'
 import { inspectStatement } from './statement.ts'
 import { type Plain, plain } from './values.ts'
 

@@ -1,4 +1,4 @@
-import { quoteName, quoteText } from '../../lib/sql-text.ts'
+import { quoteName, quoteText } from '../../lib/sql/sql-text.ts'
 import type { Registry } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
 import { allTables } from '../fold/state.ts'

@@ -1,4 +1,4 @@
-import { quoteName, quoteText } from '../../lib/sql-text.ts'
+import { quoteName, quoteText } from '../../lib/sql/sql-text.ts'
 import type { MergeGroup, Table } from '../../model/table.ts'
 import { firstOfKey } from '../fold/row-merge.ts'
 import { columnList, onKeys } from './text.ts'

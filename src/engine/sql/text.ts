@@ -1,4 +1,4 @@
-import { quoteName } from '../../lib/sql-text.ts'
+import { quoteName } from '../../lib/sql/sql-text.ts'
 import type { Table } from '../../model/table.ts'
 
 export const cast = (expression: string, type: string, name: string): string => `${expression}::${type} AS ${quoteName(name)}`

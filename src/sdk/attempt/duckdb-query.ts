@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { quoteName, quoteText } from '../../lib/sql-text.ts'
+import { quoteName, quoteText } from '../../lib/sql/sql-text.ts'
 import type { DataColumn } from '../columns.ts'
 import type { Parameter } from '../sql.ts'
 import { fromDuckDb, toDuckDb } from './duckdb-values.ts'

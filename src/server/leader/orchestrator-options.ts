@@ -3,9 +3,9 @@ import type { Reactor } from '../../engine/loop/reactions.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
-import type { ForeignDispatchOptions } from './foreign-dispatch.ts'
+import type { ForeignDispatchOptions } from './dispatch/foreign-dispatch.ts'
+import type { Workers } from './dispatch/workers.ts'
 import type { OrchestratorSettings } from './settings.ts'
-import type { Workers } from './workers.ts'
 
 export interface OrchestratorOptions {
   readonly components: Components

@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/duckdb.ts'
 import { messageOf, ServoError } from '../../lib/error.ts'
+import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/sql/duckdb.ts'
 import { queriedRows, viewOfFiles } from '../../sdk/attempt/duckdb-query.ts'
 import type { DataRow, DataTable } from '../../sdk/attempt/values.ts'
 import type { DataColumn } from '../../sdk/columns.ts'

@@ -1,8 +1,8 @@
-import type { DispatchEnvelope } from '../../contract/dispatch.ts'
-import { ServoError } from '../../lib/error.ts'
-import { SECOND_MS } from '../../lib/time.ts'
-import type { AlarmClock } from '../../ports/clock.ts'
-import type { QueuedTask } from '../../ports/task-queue.ts'
+import type { DispatchEnvelope } from '../../../contract/dispatch.ts'
+import { ServoError } from '../../../lib/error.ts'
+import { SECOND_MS } from '../../../lib/time.ts'
+import type { AlarmClock } from '../../../ports/clock.ts'
+import type { QueuedTask } from '../../../ports/task-queue.ts'
 
 /** Hands an envelope to the queue at this address. Rejects when it was not taken. */
 export type Post = (url: string, envelope: DispatchEnvelope) => Promise<void>

@@ -1,4 +1,4 @@
-import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
+import type { AttemptResultInput, DispatchEnvelope } from '../../../contract/dispatch.ts'
 import type { LocalAttemptOptions, Workers } from './workers.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import type { DispatchEnvelope } from '../../contract/dispatch.ts'
+import type { DispatchEnvelope } from '../../../contract/dispatch.ts'
 import { postJson } from './push.ts'
 
 const envelope: DispatchEnvelope = {

@@ -1,5 +1,5 @@
-import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
-import type { LogEntry } from '../../contract/pipe.ts'
+import type { AttemptResultInput, DispatchEnvelope } from '../../../contract/dispatch.ts'
+import type { LogEntry } from '../../../contract/pipe.ts'
 
 /** What runs attempts on this machine: the pool of worker processes, or what a test has in its place. */
 export interface Workers {

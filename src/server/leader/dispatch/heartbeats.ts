@@ -1,8 +1,8 @@
-import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
-import { SECOND_MS, toIso } from '../../lib/time.ts'
-import { type EventContext, type NewEvent, newEvent } from '../../model/event.ts'
-import type { AlarmClock } from '../../ports/clock.ts'
-import type { AttemptRef } from './logs.ts'
+import { TaskHeartbeat } from '../../../domain/tasks/task-heartbeat.event.ts'
+import { SECOND_MS, toIso } from '../../../lib/time.ts'
+import { type EventContext, type NewEvent, newEvent } from '../../../model/event.ts'
+import type { AlarmClock } from '../../../ports/clock.ts'
+import type { AttemptRef } from '../logs.ts'
 
 export interface HeartbeatsOptions {
   readonly clock: AlarmClock
