@@ -85,14 +85,14 @@ const { partition_key, partition_key_range: range } = data
 fs.appendFileSync('loaded.txt', [process.argv[2], partition_key, range.start, range.end].join(' ') + '\\n')
 `
 
-describe('partitions', { timeout: 60_000 }, () => {
+describe('partitions', () => {
   let project: TestProject
   let dev: Servo
 
   beforeAll(async () => {
     project = new TestProject({ 'assets/shop.ts': ASSETS, 'load.mjs': LOAD })
     dev = await project.dev()
-  }, 60_000)
+  })
 
   afterAll(() => project.end())
 

@@ -25,7 +25,7 @@ async function startedThread(dir: string): Promise<ObjectWriter> {
   }
 }
 
-describe('objects written in a thread of their own', { timeout: 30_000 }, () => {
+describe('objects written in a thread of their own', () => {
   let dir: string
 
   beforeEach(async () => {
