@@ -106,7 +106,7 @@ async function printedWith(files: number, module: string): Promise<string> {
 
 const CROWDED = `
 import { readdirSync } from 'node:fs'
-import { WorkerPool } from './src/worker/pool.ts'
+import { WorkerPool } from './src/worker/pool/pool.ts'
 import { envelope, fakeCommand } from './test/worker/fake-envelope.ts'
 const pool = new WorkerPool({ command: fakeCommand(), size: 20, warm: 1, now: Date.now })
 const open = []
@@ -127,7 +127,7 @@ test.runIf(process.platform === 'linux')(
 
 const PROGRAM = `
 import { openSync } from 'node:fs'
-import { runProgram } from './src/worker/program.ts'
+import { runProgram } from './src/worker/process/program.ts'
 try { for (;;) openSync('/dev/null') } catch {}
 const { signal } = new AbortController()
 const error = await runProgram({ words: ['true'], cwd: '/', env: {}, signal, print() {} }).catch((error) => error)
