@@ -262,7 +262,19 @@ describe('a rebuild that was deposed', () => {
       const workspace = await damaged.copy()
       const store = countingStore(workspace.store)
       let asked = 0
-      const lease = { isHeld: false, confirm: async () => asked++ < confirmations }
+      let isSure = false
+      const lease = {
+        // Sure for the one act that it was asked for.
+        get isHeld() {
+          const was = isSure
+          isSure = false
+          return was
+        },
+        confirm: async () => {
+          isSure = asked++ < confirmations
+          return isSure
+        },
+      }
       await expect(new Workspace(store, workspace.clock).rebuild({ lease })).rejects.toMatchObject({ code: 'deposed' })
       expect(store.count('create', 'put', 'delete')).toBe(confirmations)
     }

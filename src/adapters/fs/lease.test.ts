@@ -122,7 +122,7 @@ describe('a lease in a folder', () => {
     execFileSync('cp', ['-a', backup, dir])
     expect(statSync(dir).ino).not.toBe(ino)
     expect(await held.confirm()).toBe(false)
-    expect(await claimed(dir, { periodMs: LONG_MS })).toMatchObject({ epoch: 2 })
+    expect(await claimed(dir, { periodMs: LONG_MS })).toMatchObject({ number: 2 })
   })
 
   test('[E2] is kept when its folder is backed up by hard links, when its rights change, and when others write into it', async () => {
