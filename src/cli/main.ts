@@ -71,7 +71,7 @@ projectCommand(program, 'run <selection...>', 'materialize assets')
   .option('--partition <key>', 'partition to materialize; may be repeated', several)
   .option('--key <key>', 'name of the request: the same key asked for again is the same run')
   .option('--label <name=value>', 'label of the run; may be repeated', several)
-  .option('--priority <number>', 'larger runs first')
+  .option('--priority <number>', 'runs with a higher number start first')
   .option('--concurrency <number>', 'how many tasks run at a time, when no server runs')
   .option('--quiet', 'do not show what tasks print')
   .addHelpText(

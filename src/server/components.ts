@@ -53,8 +53,8 @@ export interface LocalComponents extends Components {
 const LOCAL: Scope = { tenant_id: 'default', workspace_id: 'default' }
 
 /**
- * Longer than anybody writes one file for. Whoever did not run meanwhile, because it was stopped or its machine slept, may find its file gone
- * and writes it again.
+ * Longer than any process takes to write one file. A process that was suspended meanwhile, or whose machine slept, may find its file gone and
+ * writes it again.
  */
 const TEMP_MS = 6 * HOUR_MS
 

@@ -23,8 +23,8 @@ export interface Out {
 }
 
 /**
- * Whether one of our own workers may be given one more. Attempts wait beside them only when every worker has one: below that a
- * worker would begin what is meant to wait, and more would run than may.
+ * Whether one of our own workers may be given one more. Attempts are queued behind them only when every worker is
+ * busy. Otherwise an idle worker would start a queued attempt and exceed the limit.
  */
 export function hasRoomHere({ total, local, ahead }: Limits, out: Out): boolean {
   const left = total === undefined ? local : Math.min(local, total - out.elsewhere)

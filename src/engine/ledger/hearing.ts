@@ -42,7 +42,7 @@ class LastLook {
     this.#missedAt = now
   }
 
-  /** A look that began then is over. What was missed while it was under way may lie where it had been already. */
+  /** A look that began then is over. A segment missed meanwhile may be in a folder that the look had already passed. */
   over(began: number): void {
     this.at = began
     if (this.#missedAt !== undefined && this.#missedAt < began) this.#missedAt = undefined

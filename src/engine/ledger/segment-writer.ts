@@ -113,7 +113,7 @@ export class SegmentWriter<B extends Batch> {
         const outcome = await writing.outcome
         this.#enter('preparing')
         await this.#owner.prepare?.()
-        // The disk has its next before the owner hears of this one: what the owner does then takes as long as a write.
+        // The next write starts before the owner hears of this one, because the owner's reaction takes as long as a write.
         const next = 'ulid' in outcome ? this.#begin() : undefined
         if ('ulid' in outcome) this.#owner.written(writing.batch, outcome.ulid)
         else this.#owner.failed(writing.batch, outcome.error)

@@ -150,7 +150,7 @@ export class Orchestrator {
     return await Promise.race([work, patience.promise]).finally(cancel)
   }
 
-  /** The same for those who have nobody to tell that it did not work. */
+  /** Like `submit`, but without a time limit, for callers that cannot report a failure. */
   async #submitPatiently(events: readonly NewEvent[]): Promise<Submitted> {
     for (;;) {
       if (this.#phase === 'stopped') throw unavailableIn(this.#phase, this.#brokenBy)

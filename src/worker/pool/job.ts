@@ -67,7 +67,7 @@ export class Job {
     if (this.#unwanted !== undefined) this.#stop('cancel', this.#unwanted.reason, this.#unwanted.graceMs)
   }
 
-  /** One that waits behind another must not have that killed: its grace counts from its beginning, if it comes to that. */
+  /** A queued job must not kill the job ahead of it, so its grace period starts when it begins. */
   cancel(reason: string, graceMs: number): void {
     if (this.#begunAt !== undefined) this.#stop('cancel', reason, graceMs)
     else {

@@ -26,7 +26,7 @@ export interface AlikeRows {
   readonly code: string
 }
 
-/** What the digest of a block says, if but for moments that is all there is to know. Most blocks of most assets are like that. */
+/** The digest of a block, if it describes every row completely apart from timestamps. Most blocks of most assets are like that. */
 export function alikeRows({ rows, columns: of }: Digest, ends: BlockPart['ends'], keys: KeyPositions): AlikeRows | undefined {
   const [made, code, outcome, wiped] = [of[MADE_AT], of[CODE], of[OUTCOME], of[WIPED_AT]]
   if (made?.nulls !== 0 || wiped?.nulls !== rows || code?.nulls !== 0 || code.only === undefined) return undefined
