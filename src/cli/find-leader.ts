@@ -11,7 +11,7 @@ export const LOOK_AT_LEASE_MS = 50
 /** Projects may take long to load, but not this long. */
 const MAX_WAIT_MS = 5 * 60_000
 /** A leader that does not answer for this long is asked for a sign of life: it may be starting, stopped or gone. */
-const ASK_FOR_SIGN_MS = 1_000
+export const ASK_FOR_SIGN_MS = 1_000
 /** A command that could do without the leader waits only this long for one that answered before and does not answer now. */
 const SILENT_MS = 3_000
 /** A leader that gives signs of life and has not answered at its address for this long cannot be reached from here. */
@@ -82,10 +82,11 @@ export async function withLeader<T, H>(
 }
 
 /** The leader after the one that was asked before; undefined when nobody leads for a while. */
-export async function nextLeader(components: Components): Promise<ServoClient | undefined> {
+export async function nextLeader(components: Components, maxWaitMs?: number): Promise<ServoClient | undefined> {
   const { clock } = components
   for (const began = clock.monotonic(); clock.monotonic() - began < MAX_GAP_MS; ) {
-    const leader = await findLeader(components, { forCommands: true }).catch(unlessSilent)
+    const wait = { forCommands: true, ...(maxWaitMs !== undefined && { maxWaitMs }) }
+    const leader = await findLeader(components, wait).catch(unlessSilent)
     if (leader !== undefined) return leader
     await clock.sleep(LOOK_AT_LEASE_MS)
   }

@@ -58,6 +58,28 @@ test('a servo run that leads goes on with what another command asked of it, unti
   expect(await project.json('runs', 'show', run_id)).toMatchObject({ run: { state: 'RUNNING' } })
 })
 
+test('a servo run that leads goes on with an earlier run whose request is repeated to it, and not with one whose key is misused', async () => {
+  const project = projectOf({ 'assets/a.ts': WAITING })
+  const dev = await project.dev('--concurrency', '1')
+  await project.json('run', 'long', '--key', 'long')
+  const { run_id } = await project.json('run', 'quick', '--key', 'quick')
+  await until(() => existsSync(project.file('begun')), 'the long task')
+  dev.kill('SIGKILL')
+  await dev.ended
+
+  const other = project.begin(['run', 'other'])
+  await until(() => readFileSync(project.file('begun'), 'utf8').includes('other'), 'the task of the command')
+  expect(await project.servo('run', 'quick', '--key', 'long')).toMatchObject({ code: 2 })
+  expect(await project.json('run', 'quick', '--key', 'quick')).toMatchObject({ run_id, created: false })
+  await until(
+    async () => (await project.json('runs', 'show', run_id)).run.state === 'SUCCEEDED',
+    'the run that was asked for again',
+  )
+  project.write('go-other')
+  expect(await other.ended).toMatchObject({ code: 0 })
+  expect(readFileSync(project.file('begun'), 'utf8')).toBe('long\nother\n')
+})
+
 test('a servo run that gave way to a server which then went away ends its run itself', async () => {
   const chain = `${TRACED}
 const made = []

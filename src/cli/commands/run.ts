@@ -3,7 +3,7 @@ import { isServoError, ServoError } from '../../lib/error.ts'
 import type { LocalComponents } from '../../server/components.ts'
 import type { Orchestrator } from '../../server/leader/orchestrator.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
-import { nextLeader, withLeader } from '../find-leader.ts'
+import { ASK_FOR_SIGN_MS, nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
 import { followWithLogs, type Heard } from '../follow-with-logs.ts'
 import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
@@ -75,12 +75,12 @@ export async function requestRun(
       return
     }
     note(`${shortId(shown.runId)} goes on in the server that takes over`)
-    const leader = await nextLeader(components)
+    const leader = await nextLeader(components, ASK_FOR_SIGN_MS)
     if (leader !== undefined) {
       await watchRun(components, leader, shown, flags)
       return
     }
-    // The server that wanted to lead went away: what is left of the run is done here after all.
+    // The server that wanted to lead went away, or is stopped: then it is challenged, and what is left of the run is done here after all.
   }
 }
 
@@ -157,7 +157,7 @@ async function runHere(
     await Promise.race([over, stopped.promise.catch(unlessDeposed), wanted.promise]).finally(cancel)
     if (shown.isOver) {
       shown.report()
-      if ((await finishOthers(orchestrator, [stopped.promise, wanted.promise])) === 'left') return shown
+      if ((await finishOthers(orchestrator, [stopped.promise.catch(unlessDeposed), wanted.promise])) === 'left') return shown
     }
     // Returns at once when nothing is under way.
     await orchestrator.drain(HAND_OVER_GRACE_MS)

@@ -84,9 +84,10 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
 
   function observe(task: Ready): void {
     const isCarried = carries(task.run_id)
-    const isOut = task.state === 'DISPATCHED' || task.state === 'RUNNING'
-    // What an earlier process meant for its own workers waits until somebody carries the run; other workers may have theirs.
-    const isInFlight = isOut && (isCarried || queueOf(task) !== LOCAL_QUEUE)
+    // Of runs that are not carried only what runs elsewhere takes room: what an earlier process dispatched waits until its run is carried.
+    const isInFlight = isCarried
+      ? task.state === 'DISPATCHED' || task.state === 'RUNNING'
+      : task.state === 'RUNNING' && queueOf(task) !== LOCAL_QUEUE
     const lane = inFlight.get(task)
     if (isInFlight && lane === undefined) {
       const own = laneOf(task)

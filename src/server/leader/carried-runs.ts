@@ -1,6 +1,6 @@
 import { RunRequested } from '../../domain/runs/run-requested.event.ts'
 import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
-import type { NewEvent } from '../../model/event.ts'
+import type { NewEvent, Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 
 /**
@@ -22,14 +22,30 @@ export class CarriedRuns {
     this.#asked?.add(runId)
   }
 
-  /** A request for a run that is made here is carried out here. */
-  addRequested(events: readonly NewEvent[]): void {
-    if (this.#asked === undefined) return
-    for (const { definition, payload } of events) {
-      if (definition !== RunRequested) continue
-      const parsed = RunRequested.parse(payload)
-      if (parsed.success) this.#asked.add(parsed.data.run_id)
+  /**
+   * Runs that these events ask for are carried from now on: the first decisions about them follow at once. Returns what to do when the
+   * verdicts are known: a request that was refused asks for nothing. That answers whether a run is carried now whose rows were passed over.
+   */
+  addRequested(events: readonly NewEvent[]): (verdicts: readonly Verdict[]) => boolean {
+    const added = events.map((event) => this.#addRequested(event))
+    return (verdicts) => {
+      let isKnown = false
+      for (const [i, runId] of added.entries()) {
+        if (runId === undefined || verdicts[i]?.kind === 'applied') continue
+        if (verdicts[i]?.kind === 'duplicate') isKnown = true
+        else this.#asked?.delete(runId)
+      }
+      return isKnown
     }
+  }
+
+  /** The run that is carried because of this event, and was not before. */
+  #addRequested({ definition, payload }: NewEvent): string | undefined {
+    if (this.#asked === undefined || definition !== RunRequested) return undefined
+    const parsed = RunRequested.parse(payload)
+    if (!parsed.success || this.#asked.has(parsed.data.run_id)) return undefined
+    this.#asked.add(parsed.data.run_id)
+    return parsed.data.run_id
   }
 
   /** The runs that have not ended: those that are carried here, and those that wait for a server. */

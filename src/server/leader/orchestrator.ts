@@ -138,8 +138,10 @@ export class Orchestrator {
    * unavailable when the store cannot be written for so long that the caller should know.
    */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
-    this.#carried.addRequested(events)
-    return await this.#inTime(this.#submitPatiently(events))
+    const isKnown = this.#carried.addRequested(events)
+    const submitted = await this.#inTime(this.#submitPatiently(events))
+    if (isKnown(submitted.verdicts)) this.loop.sweep()
+    return submitted
   }
 
   async #inTime<T>(work: Promise<T>): Promise<T> {
