@@ -16,12 +16,15 @@ export async function takeLease(components: Components, name: string): Promise<H
   let said = false
   for (;;) {
     const before = await lease.leader()
-    const cancel = clock.after(SAY_SILENT_AFTER_MS, () =>
-      note(`process ${before?.pid} leads this project and does not answer; waiting`),
-    )
+    let isSilent = false
+    const cancel = clock.after(SAY_SILENT_AFTER_MS, () => {
+      if (before === undefined) return
+      isSilent = true
+      note(`waiting for process ${before.pid}, which leads this project and does not answer`)
+    })
     const claim = await lease.claim({ name, term: 'standing' }).finally(cancel)
     if (claim.held) {
-      if (before?.term === 'standing') note(`process ${before.pid} did not answer; this one leads now`)
+      if (isSilent) note(`process ${before?.pid} did not answer, so this one leads now`)
       return claim
     }
     const { leader } = claim

@@ -19,7 +19,7 @@ export const other = waits('other')
 export const quick = asset('quick', { run: () => 1 })
 `
 
-test('a servo run that leads begins nothing but what it was asked for, and says what waits for a server', async () => {
+test('[E7] a servo run that leads begins nothing but what it was asked for, and says what waits for a server', async () => {
   const project = projectOf({ 'assets/a.ts': WAITING })
   const dev = await project.dev()
   const { run_id } = await project.json('run', 'long')
@@ -45,7 +45,7 @@ test('a servo run that leads begins nothing but what it was asked for, and says 
   expect(next.shown, 'what ended before it was started is no news').not.toContain(id)
 })
 
-test('a servo run that leads goes on with what another command asked of it, until Ctrl-C', async () => {
+test('[E7] a servo run that leads goes on with what another command asked of it, until Ctrl-C', async () => {
   const project = projectOf({ 'assets/a.ts': WAITING })
   const first = project.begin(['run', 'long'])
   await until(() => existsSync(project.file('begun')), 'the first task')
@@ -58,7 +58,7 @@ test('a servo run that leads goes on with what another command asked of it, unti
   expect(await project.json('runs', 'show', run_id)).toMatchObject({ run: { state: 'RUNNING' } })
 })
 
-test('a servo run that leads goes on with an earlier run whose request is repeated to it, and not with one whose key is misused', async () => {
+test('[E7] a servo run that leads goes on with an earlier run whose request is repeated to it, and not with one whose key is misused', async () => {
   const project = projectOf({ 'assets/a.ts': WAITING })
   const dev = await project.dev('--concurrency', '1')
   await project.json('run', 'long', '--key', 'long')

@@ -32,6 +32,42 @@ const twoTasks = (): { story: Story; run: RunStory } => {
   return { story, run: story.run('report', { a: [], b: [], c: ['a'] }, { attempts: 3 }) }
 }
 
+test('[E7] a process begins no task of a run that it does not carry, and what was dispatched of such a run takes no room', () => {
+  const story = new Story()
+  const left = story.run('left', { a: [], b: [] })
+  left.dispatched('a')
+  const own = story.run('own', { a: [], b: [] })
+  const carries = (runId: string): boolean => runId === own.runId
+  const one = asked(
+    story,
+    dispatchController(() => ({ local: 1, ahead: 0, total: 1, queues: {} }), carries),
+  )
+  expect(one).toMatchObject([{ type: 'DispatchRequested', payload: { run_id: own.runId } }])
+  // Once somebody asks for it, it takes room like any other.
+  expect(
+    asked(
+      story,
+      dispatchController(() => ({ local: 1, ahead: 0, queues: {} })),
+    ),
+  ).toEqual([])
+})
+
+test.each([
+  ['x', 'y'],
+  ['y', 'x'],
+])(
+  '[D1] of equally urgent tasks the one that has waited longer goes first, whatever it is called: %s before %s',
+  (...names) => {
+    const story = new Story()
+    const [first] = names.map((name) => story.run(name, { a: [] }))
+    const next = asked(
+      story,
+      dispatchController(() => ({ local: 1, ahead: 0, queues: {} })),
+    )
+    expect(next).toMatchObject([{ payload: { run_id: first?.runId } }])
+  },
+)
+
 describe('a controller that starts anew', () => {
   test('[O3][I15][I16] decides the same, under the same keys: asking twice asks for nothing twice', () => {
     const { story } = twoTasks()
