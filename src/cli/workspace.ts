@@ -10,26 +10,32 @@ import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './proj
 /** Questions can be answered from the folder too, so a server that takes long to start is not waited for. */
 const ASK_WAIT_MS = 15_000
 
+/** Whether the project has a leader: one that answers, one that is there and does not, or none. */
+export type Leadership = 'answers' | 'silent' | 'none'
+
 /**
  * Asks the leader of the project or, when nobody leads, reads the folder. `ofCode`: what is asked depends on the code, so without
  * a leader the project is loaded first.
  */
 export async function ask<T>(
   flags: ProjectFlags,
-  question: (api: WorkspaceApi, isLive: boolean) => Promise<T>,
+  question: (api: WorkspaceApi, leadership: Leadership) => Promise<T>,
   { ofCode = false }: { ofCode?: boolean } = {},
 ): Promise<T> {
   const projectDir = findProject(flags)
   const components = await componentsOf(projectDir)
+  let isSilent = false
   const leader = await findLeader(components, { maxWaitMs: ASK_WAIT_MS }).catch((error: unknown) => {
     unlessSilent(error)
+    isSilent = true
     note('the server does not answer; answering from disk')
     return undefined
   })
-  if (leader !== undefined) return await question(leader.api, true)
+  if (leader !== undefined) return await question(leader.api, 'answers')
   refuseEmpty(projectDir)
   const { readWorkspace } = await import('../server/workspace/reader.ts')
-  return await question(await readWorkspace(components, ofCode ? await codeOf(projectDir, components) : undefined), false)
+  const workspace = await readWorkspace(components, ofCode ? await codeOf(projectDir, components) : undefined)
+  return await question(workspace, isSilent ? 'silent' : 'none')
 }
 
 /** Tells the leader of the project or, when nobody leads, leads for as long as this takes. */

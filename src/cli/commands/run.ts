@@ -172,11 +172,12 @@ async function finishOthers(orchestrator: Orchestrator, ends: readonly Promise<v
   const { carried, others } = orchestrator.unfinished()
   if (others.length > 0) note(`${runsText(others)} unfinished from before; start a server to go on: servo dev`)
   if (carried.length === 0) return undefined
-  note(`${runsText(carried)} under way here for another command; Ctrl-C leaves that to the next server`)
   const left = Promise.withResolvers<'left'>()
   const leave = (): void => left.resolve('left')
+  // Before it is said: a signal may follow at once.
   process.once('SIGINT', leave)
   process.once('SIGTERM', leave)
+  note(`${runsText(carried)} under way here for another command; Ctrl-C leaves that to the next server`)
   try {
     return (await Promise.race([orchestrator.idle(), left.promise, ...ends])) ?? undefined
   } finally {

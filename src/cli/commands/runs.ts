@@ -6,21 +6,21 @@ import { followWithLogs } from '../follow-with-logs.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
-import { ask, tell } from '../workspace.ts'
+import { ask, type Leadership, tell } from '../workspace.ts'
 import { requestRun } from './run.ts'
 
 export async function listRuns(flags: ProjectFlags & { limit: string; state?: string }): Promise<void> {
   const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
   const state = flags.state === undefined ? undefined : stateFlag(flags.state)
-  const found = await ask(flags, async ({ runs }, isLive) => sayWaiting(await runs.list({ limit, state }), isLive))
+  const found = await ask(flags, async ({ runs }, leader) => sayWaiting(await runs.list({ limit, state }), leader))
   if (flags.json) printJson(found)
   else if (found.length > 0) for (const text of aligned([LIST_HEAD, ...found.map(listed)])) print(text)
   else print(state === undefined ? 'no runs yet; start one with: servo run "*"' : `no run is ${state.toLowerCase()}`)
 }
 
 /** Without a server nothing goes on, which no state of a run says. */
-function sayWaiting(found: readonly WireRun[], isLive: boolean): readonly WireRun[] {
-  if (!isLive && found.some(({ finished_at }) => finished_at === null))
+function sayWaiting(found: readonly WireRun[], leader: Leadership): readonly WireRun[] {
+  if (leader === 'none' && found.some(({ finished_at }) => finished_at === null))
     note('no server is running: what has not ended goes on when one is started (servo dev)')
   return found
 }
@@ -45,9 +45,9 @@ function listed(run: WireRun): Cell[] {
 }
 
 export async function showRun(runId: string, flags: ProjectFlags): Promise<void> {
-  const detail = await ask(flags, async ({ runs }, isLive) => {
+  const detail = await ask(flags, async ({ runs }, leader) => {
     const found = await runs.get(runId)
-    sayWaiting([found.run], isLive)
+    sayWaiting([found.run], leader)
     return found
   })
   if (flags.json) {
@@ -111,22 +111,22 @@ export interface LogFlags extends ProjectFlags {
 export async function showLogs(runId: string, flags: LogFlags): Promise<void> {
   const attempt = flags.attempt === undefined ? undefined : wholeNumber('--attempt', flags.attempt, { min: 1, max: 1_000_000 })
   const query = { task: flags.task, attempt }
-  await ask(flags, async ({ runs }, isLive) => {
-    if (flags.follow && isLive) return await followLogs(runs, runId, query, flags)
+  await ask(flags, async ({ runs }, leader) => {
+    if (flags.follow && leader === 'answers') return await followLogs(runs, runId, query, flags)
     for await (const entry of runs.logs(runId, query)) printEntry(entry, flags)
-    if (flags.follow && (await runs.get(runId)).run.finished_at === null) throw nobodyRunsIt(runId)
+    if (flags.follow && (await runs.get(runId)).run.finished_at === null) throw cannotFollow(runId, leader)
   })
 }
 
-const nobodyRunsIt = (runId: string): ServoError =>
-  new ServoError(
-    'unavailable',
-    'no_server',
-    `${shortId(runId)} has not ended, and no server is running that could go on with it`,
-    {
-      hint: 'Start one: servo dev',
-    },
-  )
+function cannotFollow(runId: string, leader: Leadership): ServoError {
+  const run = `${shortId(runId)} has not ended`
+  if (leader === 'silent') {
+    const hint = 'What it has printed so far is above. Try again, or run this where the server runs.'
+    return new ServoError('unavailable', 'no_answer', `${run}, and the server does not answer`, { hint })
+  }
+  const hint = 'Start one: servo dev'
+  return new ServoError('unavailable', 'no_server', `${run}, and no server is running that could go on with it`, { hint })
+}
 
 /** What was said so far, then what is said until the run is over. */
 async function followLogs(service: RunsApi, runId: string, query: LogQuery, flags: LogFlags): Promise<void> {
