@@ -1,4 +1,4 @@
-import { assert } from '../lib/assert.ts'
+import { type Transitions, transition } from '../lib/transitions.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import { type ClaimPlace, FIRST_SIGN, type Sign } from './claim-place.ts'
@@ -7,7 +7,7 @@ import { PauseDetector } from './pause-detector.ts'
 type ClaimState = 'held' | 'doubtful' | 'lost' | 'released'
 
 /** Where each state may lead. */
-const transitions: Record<ClaimState, readonly ClaimState[]> = {
+const transitions: Transitions<ClaimState> = {
   doubtful: ['doubtful', 'held', 'lost', 'released'],
   held: ['doubtful', 'lost', 'released'],
   lost: [],
@@ -138,8 +138,7 @@ export class HeldClaim implements HeldLease {
   }
 
   #enter(next: ClaimState): void {
-    assert(transitions[this.#state].includes(next), `a claim that is ${this.#state} does not become ${next}`)
-    this.#state = next
+    this.#state = transition('a claim', transitions, this.#state, next)
   }
 
   #end(state: 'lost' | 'released'): void {

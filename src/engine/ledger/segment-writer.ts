@@ -1,6 +1,6 @@
-import { assert } from '../../lib/assert.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { MINUTE_MS, utcDay } from '../../lib/time.ts'
+import { type Transitions, transition } from '../../lib/transitions.ts'
 import { type UlidSource, ulidAfter, ulidAt, ulidTime } from '../../lib/ulid.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
@@ -57,7 +57,7 @@ type Outcome = { readonly ulid: string } | { readonly error: unknown }
 type WriterState = 'idle' | 'preparing' | 'writing'
 
 /** Where each state may lead. Whatever an owner throws ends in `idle`. */
-const transitions: Record<WriterState, readonly WriterState[]> = {
+const transitions: Transitions<WriterState> = {
   idle: ['preparing'],
   preparing: ['writing', 'idle'],
   writing: ['preparing', 'idle'],
@@ -126,8 +126,7 @@ export class SegmentWriter<B extends Batch> {
   }
 
   #enter(next: WriterState): void {
-    assert(transitions[this.#state].includes(next), `a writer that is ${this.#state} does not become ${next}`)
-    this.#state = next
+    this.#state = transition('a writer', transitions, this.#state, next)
   }
 
   #begin(): { batch: B; outcome: Promise<Outcome> } | undefined {

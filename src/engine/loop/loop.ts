@@ -1,5 +1,6 @@
 import { assert } from '../../lib/assert.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
+import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { Controller } from '../../model/controller.ts'
 import type { NewEvent, Registry, Verdict } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
@@ -47,7 +48,7 @@ const MAX_ROUNDS = 10_000
 type LoopState = 'open' | 'closing' | 'closed' | 'broken'
 
 /** Where each state may lead. */
-const transitions: Record<LoopState, readonly LoopState[]> = {
+const transitions: Transitions<LoopState> = {
   open: ['closing', 'broken'],
   closing: ['closed', 'broken'],
   closed: [],
@@ -212,8 +213,7 @@ export class Loop {
   }
 
   #enter(next: LoopState): void {
-    assert(transitions[this.#state].includes(next), `a loop that is ${this.#state} does not become ${next}`)
-    this.#state = next
+    this.#state = transition('a loop', transitions, this.#state, next)
   }
 
   async #fold(): Promise<void> {

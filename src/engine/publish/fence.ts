@@ -1,5 +1,5 @@
-import { assert } from '../../lib/assert.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
+import { type Transitions, transition } from '../../lib/transitions.ts'
 import { createOwn } from '../ledger/create-own.ts'
 import type { LedgerPlace } from '../ledger/read-segment.ts'
 import { type Manifest, newestManifest } from './manifest.ts'
@@ -8,7 +8,7 @@ import { createManifest, takeoverOf } from './manifest-create.ts'
 type FenceState = 'reading' | 'writing' | 'broken'
 
 /** Where each state may lead. */
-const transitions: Record<FenceState, readonly FenceState[]> = {
+const transitions: Transitions<FenceState> = {
   reading: ['writing', 'broken'],
   writing: ['broken'],
   // A later reason may replace the first: a file that could not be read turns out to be gone because of a takeover.
@@ -94,7 +94,6 @@ export class Fence {
   }
 
   #enter(next: FenceState): void {
-    assert(transitions[this.#state].includes(next), `a compactor that is ${this.#state} does not become ${next}`)
-    this.#state = next
+    this.#state = transition('a compactor', transitions, this.#state, next)
   }
 }

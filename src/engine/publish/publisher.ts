@@ -1,5 +1,5 @@
-import { assert } from '../../lib/assert.ts'
 import { HOUR_MS, SECOND_MS, toMs } from '../../lib/time.ts'
+import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { Compactor } from './compactor.ts'
 
@@ -23,7 +23,7 @@ type PublisherState =
   | { readonly kind: 'stopped'; readonly done: Promise<void> }
 
 /** Where each state may lead. */
-const transitions: Record<PublisherState['kind'], readonly PublisherState['kind'][]> = {
+const transitions: Transitions<PublisherState['kind']> = {
   idle: ['scheduled', 'publishing', 'stopped'],
   scheduled: ['scheduled', 'publishing', 'stopped'],
   publishing: ['idle', 'stopped'],
@@ -79,8 +79,7 @@ export class Publisher {
   }
 
   #enter(next: PublisherState): void {
-    const { kind } = this.#state
-    assert(transitions[kind].includes(next.kind), `a publisher that is ${kind} does not become ${next.kind}`)
+    transition('a publisher', transitions, this.#state.kind, next.kind)
     this.#state = next
   }
 

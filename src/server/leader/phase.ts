@@ -1,5 +1,5 @@
-import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
+import { type Transitions, transition } from '../../lib/transitions.ts'
 
 /**
  * What an orchestrator is doing.
@@ -11,7 +11,7 @@ import { ServoError } from '../../lib/error.ts'
  */
 export type Phase = 'opening' | 'leading' | 'recovering' | 'stopped'
 
-const NEXT: Readonly<Record<Phase, readonly Phase[]>> = {
+const transitions: Transitions<Phase> = {
   opening: ['leading', 'stopped'],
   leading: ['recovering', 'stopped'],
   recovering: ['leading', 'stopped'],
@@ -19,10 +19,7 @@ const NEXT: Readonly<Record<Phase, readonly Phase[]>> = {
 }
 
 /** The phase that follows, which must be one that may. */
-export function nextPhase(from: Phase, to: Phase): Phase {
-  assert(NEXT[from].includes(to), `the orchestrator cannot go from ${from} to ${to}`)
-  return to
-}
+export const nextPhase = (from: Phase, to: Phase): Phase => transition('an orchestrator', transitions, from, to)
 
 /** Why an orchestrator in this phase takes nothing; `brokenBy` is what made it recover. */
 export function unavailableIn(phase: Phase, brokenBy?: unknown): ServoError {
