@@ -2,6 +2,9 @@ import type { Registry } from '../model/event.ts'
 import { assetDefinitions } from './assets/asset-definitions.table.ts'
 import { AssetsDefined } from './assets/assets-defined.event.ts'
 import { pools } from './assets/pools.table.ts'
+import { AutomationPaused } from './automation/automation-paused.event.ts'
+import { AutomationResumed } from './automation/automation-resumed.event.ts'
+import { automationState } from './automation/automation-state.table.ts'
 import { BackfillCancelRequested } from './backfills/backfill-cancel-requested.event.ts'
 import { BackfillChunkPlanned } from './backfills/backfill-chunk-planned.event.ts'
 import { backfillChunks } from './backfills/backfill-chunks.table.ts'
@@ -23,13 +26,16 @@ import { runKeyConflicts } from './runs/run-key-conflicts.table.ts'
 import { runKeyIndex } from './runs/run-key-index.table.ts'
 import { RunRequested } from './runs/run-requested.event.ts'
 import { runs } from './runs/runs.table.ts'
+import { ScheduleCaughtUp } from './schedules/schedule-caught-up.event.ts'
 import { ScheduleDefined } from './schedules/schedule-defined.event.ts'
 import { scheduleDefinitions } from './schedules/schedule-definitions.table.ts'
 import { SchedulePaused } from './schedules/schedule-paused.event.ts'
+import { ScheduleRemoved } from './schedules/schedule-removed.event.ts'
 import { ScheduleResumed } from './schedules/schedule-resumed.event.ts'
 import { scheduleState } from './schedules/schedule-state.table.ts'
 import { ScheduleTicked } from './schedules/schedule-ticked.event.ts'
 import { scheduleTicks } from './schedules/schedule-ticks.table.ts'
+import { ScheduleTicksSkipped } from './schedules/schedule-ticks-skipped.event.ts'
 import { SensorCursorReset } from './sensors/sensor-cursor-reset.event.ts'
 import { SensorDefined } from './sensors/sensor-defined.event.ts'
 import { sensorDefinitions } from './sensors/sensor-definitions.table.ts'
@@ -61,6 +67,7 @@ export const orchestration: Registry = {
     scheduleDefinitions,
     scheduleState,
     scheduleTicks,
+    automationState,
     sensorDefinitions,
     sensorState,
     sensorEvals,
@@ -86,9 +93,14 @@ export const orchestration: Registry = {
     TimerRequested,
     TimerFired,
     ScheduleDefined,
+    ScheduleRemoved,
     SchedulePaused,
     ScheduleResumed,
     ScheduleTicked,
+    ScheduleTicksSkipped,
+    ScheduleCaughtUp,
+    AutomationPaused,
+    AutomationResumed,
     SensorDefined,
     SensorPaused,
     SensorResumed,

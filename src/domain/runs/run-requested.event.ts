@@ -5,8 +5,9 @@ import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/e
 import { backfillChunks } from '../backfills/backfill-chunks.table.ts'
 import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { scheduleTicks } from '../schedules/schedule-ticks.table.ts'
+import { noteRunOfSchedule } from '../schedules/scheduled-runs.ts'
 import { sensorEvals } from '../sensors/sensor-evals.table.ts'
-import { evalSubject, runSubject } from '../subjects.ts'
+import { evalSubject, runSubject, tickSubject } from '../subjects.ts'
 import { runKeyConflicts } from './run-key-conflicts.table.ts'
 import { runKeyIndex } from './run-key-index.table.ts'
 import { runs } from './runs.table.ts'
@@ -22,6 +23,8 @@ const payload = z
     asset_selection: z.array(id).min(1).max(10_000),
     partition_selection: z.array(id).max(100_000).nullish(),
     trigger_source_ref: sourceRef,
+    /** Runs that must have ended before this one is planned. */
+    after_run_ids: z.array(id).max(1_000).nullish(),
     labels: textMap.default({}),
     priority: z.number().int().min(-1_000).max(1_000).default(0),
   })
@@ -49,6 +52,7 @@ export const RunRequested = defineEvent({
       { table: runKeyIndex, key: [request.run_key] },
       { table: runKeyConflicts, key: [request.run_key, request.request_fingerprint] },
       ...(source.type === 'sensor' ? [{ table: sensorEvals, key: [source.eval_id] } as const] : []),
+      ...(source.type === 'schedule' ? [{ table: scheduleTicks, key: [source.tick_id] } as const] : []),
     ]
   },
   ordered: [
@@ -56,6 +60,11 @@ export const RunRequested = defineEvent({
       with: ['RunRequested'],
       when: (mine, other) => mine.run_key === other.run_key,
       why: 'The first request of a run key makes the run; a later one with another fingerprint is a conflict.',
+    },
+    {
+      with: ['ScheduleTicked'],
+      when: ({ trigger_source_ref: source }, other) => source.type === 'schedule' && source.tick_id === other.tick_id,
+      why: 'A tick that was skipped asks for no run, until it is triggered.',
     },
   ],
   fold({ event, at, payload: request, rows, wake }) {
@@ -65,6 +74,10 @@ export const RunRequested = defineEvent({
       const evaluation = rows.cold(sensorEvals).lookup(source.eval_id)
       if (evaluation === undefined) return waitFor(evalSubject(source.eval_id))
       if (evaluation.status === 'skipped_stale_cursor') return ignored('stale_evaluation')
+    } else if (source.type === 'schedule') {
+      const tick = rows.cold(scheduleTicks).lookup(source.tick_id)
+      if (tick?.tick_event_id == null) return waitFor(tickSubject(source.tick_id))
+      if (tick.status !== 'triggered' || tick.run_key !== request.run_key) return ignored('tick_not_triggered')
     }
 
     const existing = rows.cold(runKeyIndex).lookup(request.run_key)
@@ -101,6 +114,7 @@ export const RunRequested = defineEvent({
       request_fingerprint: request.request_fingerprint,
       asset_selection: request.asset_selection,
       partition_selection: request.partition_selection ?? null,
+      after_run_ids: request.after_run_ids ?? null,
       labels: request.labels,
       priority: request.priority,
       traceparent: event.traceparent ?? null,
@@ -126,6 +140,7 @@ export const RunRequested = defineEvent({
 
     if (source.type === 'schedule') {
       rows.cold(scheduleTicks).merge({ tick_id: source.tick_id, run_id: request.run_id, row_version: event.event_id })
+      noteRunOfSchedule(rows, run, event.event_id)
     } else if (source.type === 'backfill') {
       const chunk = rows.hot(backfillChunks).get(source.backfill_id, source.chunk_index)
       if (chunk !== undefined) moveChunkOfRun(rows, run, wake)

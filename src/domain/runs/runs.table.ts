@@ -21,6 +21,7 @@ export const runs = defineTable({
     request_fingerprint: col.string('Hash of what was asked for.'),
     asset_selection: col.strings('Asset keys or a selection expression.'),
     partition_selection: col.optional(col.strings('Partition keys, null for the whole asset.')),
+    after_run_ids: col.optional(col.strings('Runs that must have ended before this one is planned.')),
     labels: col.map('Free labels from whoever asked.'),
     priority: col.int('Larger runs first.'),
     traceparent: col.optional(col.string('The W3C trace context of whoever asked, null when there was none.')),

@@ -24,6 +24,7 @@ const definition = (assets: string[]) => ({
   cron_expressions: ['0 * * * *'],
   asset_selection: assets,
   definition_hash: assets.join(),
+  request_id: assets.join(),
 })
 
 describe('a schedule', () => {
@@ -32,7 +33,7 @@ describe('a schedule', () => {
     const run = new RunStory(story, 'nightly:10', { type: 'schedule', schedule_id: 'nightly', tick_id: 'nightly:10' })
     run.requested()
     const { reason: _, ...tick } = skipped(10)
-    story.tell(ScheduleTicked, { ...tick, status: 'triggered', run_key: run.runKey })
+    story.tell(ScheduleTicked, { ...tick, status: 'triggered', run_key: run.runKey, request_fingerprint: 'same' })
     expect(story.row(scheduleTicks, 'nightly:10')).toMatchObject({
       status: 'triggered',
       run_key: run.runKey,
@@ -51,7 +52,7 @@ describe('a schedule', () => {
   test('stands at its latest tick when ticks arrive out of order; a manual tick does not move it', () => {
     const story = new Story()
     for (const hour of [11, 9, 10]) story.tell(ScheduleTicked, skipped(hour))
-    story.tell(ScheduleTicked, { ...skipped(12), tick_id: 'nightly:manual:1', manual: true })
+    story.tell(ScheduleTicked, { ...skipped(12), tick_id: 'nightly:manual:1', cause: 'manual', requested_by: 'ada' })
     expect(story.row(scheduleState, 'nightly')?.last_tick_id).toBe('nightly:11')
     expect(story.rows(scheduleTicks)).toHaveLength(4)
   })

@@ -59,9 +59,26 @@ export interface RequestPlan {
   readonly run: RunPlan
 }
 
+const scheduleSteps = [
+  'tick',
+  'skipped',
+  'skipped, then triggered',
+  'span',
+  'manual',
+  'defined',
+  'declared again',
+  'removed',
+  'paused',
+  'resumed',
+  'all paused',
+  'all resumed',
+  'caught up',
+  'alarm',
+] as const
+
 export interface SchedulePlan {
   readonly steps: readonly {
-    readonly kind: 'tick' | 'skipped' | 'manual' | 'defined' | 'paused' | 'resumed' | 'alarm'
+    readonly kind: (typeof scheduleSteps)[number]
     /** Two controllers record the same tick. */
     readonly twice: boolean
     readonly run: RunPlan
@@ -211,15 +228,7 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
       fc.record({
         steps: fc.array(
           fc.record({
-            kind: fc.constantFrom(
-              'tick' as const,
-              'skipped' as const,
-              'manual' as const,
-              'defined' as const,
-              'paused' as const,
-              'resumed' as const,
-              'alarm' as const,
-            ),
+            kind: fc.constantFrom(...scheduleSteps),
             twice: mostly(false, true),
             run: small,
           }),

@@ -1,0 +1,168 @@
+import { type Cadence, cadenceOf } from '../../cron/cadence.ts'
+import type { Ordered } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import { automationState, EVERYTHING } from '../automation/automation-state.table.ts'
+import { type ScheduleRow, scheduleDefinitions } from './schedule-definitions.table.ts'
+import { type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
+
+/**
+ * A stretch of time in which a schedule had one definition and was either ticking or paused. Its ticks are those after `from` and not
+ * after `until`.
+ */
+export interface Regime {
+  readonly from: number
+  readonly until: number
+  readonly pause: Pause | null
+  readonly definition: Readonly<ScheduleRow>
+}
+
+export interface Pause {
+  readonly since: number
+  readonly by: string | null
+  readonly reason: string | null
+  /** Whether all automation was paused, not only this schedule. */
+  readonly everything: boolean
+}
+
+/** Why events that change when a schedule ticks follow the order in which they were recorded. */
+export const changesRegime: Ordered = {
+  with: [
+    'ScheduleDefined',
+    'ScheduleRemoved',
+    'SchedulePaused',
+    'ScheduleResumed',
+    'ScheduleTicked',
+    'ScheduleTicksSkipped',
+    'ScheduleCaughtUp',
+    'AutomationPaused',
+    'AutomationResumed',
+  ],
+  when: (mine: { readonly schedule_id?: string }, other: { readonly schedule_id?: string }) =>
+    mine.schedule_id === undefined || other.schedule_id === undefined || mine.schedule_id === other.schedule_id,
+  why: 'Which ticks a definition or a pause is about depends on what came before it.',
+}
+
+/** The state of a schedule for changing, made if this is the first that is heard of it. */
+export function editScheduleState(rows: Rows, scheduleId: string, eventId: string): ScheduleStateRow {
+  const known = rows.hot(scheduleState).edit(scheduleId)
+  if (known !== undefined) {
+    if (eventId > known.row_version) known.row_version = eventId
+    return known
+  }
+  return rows.hot(scheduleState).insert({
+    schedule_id: scheduleId,
+    status: 'ACTIVE',
+    status_changed_at: null,
+    status_changed_by: null,
+    status_reason: null,
+    paused_since: null,
+    decided_until: null,
+    undecided: [],
+    last_scheduled_for: null,
+    last_tick_id: null,
+    last_tick_event_id: null,
+    last_run_key: null,
+    open_runs: [],
+    recent_runs: [],
+    row_version: eventId,
+  })
+}
+
+export const undecidedOf = (state: Readonly<ScheduleStateRow>): readonly Regime[] => state.undecided as readonly Regime[]
+
+/** Why a schedule does not tick, if it is paused. */
+export function pauseOf(rows: Rows, state: Readonly<ScheduleStateRow> | undefined): Pause | null {
+  const everything = rows.hot(automationState).get(EVERYTHING)
+  const paused = state?.status === 'PAUSED' ? state : everything?.status === 'PAUSED' ? everything : undefined
+  if (paused === undefined) return null
+  return {
+    since: state?.paused_since ?? paused.status_changed_at ?? 0,
+    by: paused.status_changed_by,
+    reason: paused.status_reason,
+    everything: paused === everything,
+  }
+}
+
+export const isOn = (definition: Readonly<ScheduleRow> | undefined): definition is Readonly<ScheduleRow> =>
+  definition?.enabled === true && definition.removed_at === null
+
+/** The cadence of a definition, if it can be read: one of another version may name what this one does not know. */
+export function cadenceIfAny(definition: Readonly<ScheduleRow>): Cadence | undefined {
+  try {
+    return cadenceOf(definition)
+  } catch {
+    return undefined
+  }
+}
+
+interface Change {
+  readonly ids: readonly string[]
+  readonly at: number
+  readonly eventId: string
+}
+
+/**
+ * Changes when schedules tick. The ticks that were due before the change and are not on record yet still follow the rules of before: their
+ * stretch of time is kept until the schedule controller has decided about them.
+ */
+export function changeRegime(rows: Rows, { ids, at, eventId }: Change, change: () => void): void {
+  const before = ids.map((id) => {
+    const definition = rows.hot(scheduleDefinitions).get(id)
+    const state = rows.hot(scheduleState).get(id)
+    return { id, definition: definition && { ...definition }, pause: pauseOf(rows, state) }
+  })
+  change()
+  for (const { id, definition, pause } of before) {
+    const now = rows.hot(scheduleDefinitions).get(id)
+    const state = editScheduleState(rows, id, eventId)
+    const isPaused = pauseOf(rows, state) !== null
+    if ((pause !== null) === isPaused && definition?.row_version === now?.row_version) continue
+    keepUndecided(state, definition, pause, at)
+    if (isPaused && pause === null) state.paused_since = at
+    else if (!isPaused) state.paused_since = null
+  }
+}
+
+function keepUndecided(
+  state: ScheduleStateRow,
+  definition: Readonly<ScheduleRow> | undefined,
+  pause: Pause | null,
+  at: number,
+): void {
+  const decided = state.decided_until ?? at
+  // A clock that was set back does not open what was decided.
+  const until = Math.max(at, decided)
+  state.decided_until = until
+  if (!isOn(definition)) return
+  const from = pause !== null && catchesUpOnResume(definition) ? Math.min(pause.since, decided) : decided
+  // Whether any tick lies in it is not asked here: that depends on what this machine knows of zones, and a fold must not.
+  if (from < until) state.undecided = [...undecidedOf(state), { from, until, pause, definition }]
+}
+
+const catchesUpOnResume = ({ catch_up_on_resume, max_catchup_ticks, catchup_window_minutes }: Readonly<ScheduleRow>) =>
+  catch_up_on_resume && max_catchup_ticks !== 0 && catchup_window_minutes !== 0
+
+/**
+ * Notes that a tick is on record, and with it every tick before: in the oldest stretch that is still to be decided, or in the present.
+ * A tick that was on record before moves only the first: a repetition says nothing new about the present.
+ */
+export function noteDecided(rows: Rows, { scheduleId, tick, at, eventId, isRepeated }: RecordedTick): void {
+  const known = rows.hot(scheduleState).get(scheduleId)
+  const [oldest, ...later] = known === undefined ? [] : undecidedOf(known)
+  if (oldest !== undefined && tick <= oldest.until) {
+    if (tick > oldest.from) editScheduleState(rows, scheduleId, eventId).undecided = [{ ...oldest, from: tick }, ...later]
+  } else if (!isRepeated) {
+    const decided = known?.decided_until ?? tick
+    // What was decided beyond the present was decided by a clock that was ahead: time goes on from where the clock is now.
+    editScheduleState(rows, scheduleId, eventId).decided_until = decided > at ? tick : Math.max(decided, tick)
+  }
+}
+
+interface RecordedTick {
+  readonly scheduleId: string
+  /** The tick, or the last of several. */
+  readonly tick: number
+  readonly at: number
+  readonly eventId: string
+  readonly isRepeated: boolean
+}
