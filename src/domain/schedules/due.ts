@@ -22,7 +22,7 @@ export const ON_TIME_MS = MINUTE_MS
  * run: those inside the window, at most so many. The rest is skipped, with the reason.
  */
 export function dueIn(regime: Regime, now: number, maxCatchup: number): Due[] {
-  const { from, until, pause, definition } = regime
+  const { from, until, pause, catchesUp, definition } = regime
   const cadence = cadenceIfAny(definition)
   if (cadence === undefined) return []
   const newest = cadence.until(until)
@@ -30,7 +30,7 @@ export function dueIn(regime: Regime, now: number, maxCatchup: number): Due[] {
   const isOnTime = pause === null && now - newest < ON_TIME_MS
   const missedUntil = isOnTime ? newest - 1 : until
   const windowMs = definition.catchup_window_minutes * MINUTE_MS
-  const mayCatchUp = (pause === null || definition.catch_up_on_resume) && windowMs > 0
+  const mayCatchUp = catchesUp && windowMs > 0
   const windowStart = now - windowMs
   const chosen = mayCatchUp ? cadence.newest(maxCatchup, Math.max(from, windowStart - 1), missedUntil) : []
   const skippedUntil = (chosen[0] ?? missedUntil + 1) - 1

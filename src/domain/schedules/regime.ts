@@ -13,6 +13,8 @@ export interface Regime {
   readonly from: number
   readonly until: number
   readonly pause: Pause | null
+  /** Whether missed ticks may still run: not those of a pause, unless it ended and the schedule catches up then. */
+  readonly catchesUp: boolean
   readonly definition: Readonly<ScheduleRow>
 }
 
@@ -117,30 +119,30 @@ export function changeRegime(rows: Rows, { ids, at, eventId }: Change, change: (
     const state = editScheduleState(rows, id, eventId)
     const isPaused = pauseOf(rows, state) !== null
     if ((pause !== null) === isPaused && definition?.row_version === now?.row_version) continue
-    keepUndecided(state, definition, pause, at)
-    if (isPaused && pause === null) state.paused_since = at
-    else if (!isPaused) state.paused_since = null
+    keepUndecided(state, { definition, pause, isResumed: pause !== null && !isPaused && isOn(now), at })
+    state.paused_since = isPaused ? at : null
   }
 }
 
-function keepUndecided(
-  state: ScheduleStateRow,
-  definition: Readonly<ScheduleRow> | undefined,
-  pause: Pause | null,
-  at: number,
-): void {
+interface Ended {
+  readonly definition: Readonly<ScheduleRow> | undefined
+  readonly pause: Pause | null
+  readonly isResumed: boolean
+  readonly at: number
+}
+
+function keepUndecided(state: ScheduleStateRow, { definition, pause, isResumed, at }: Ended): void {
   const decided = state.decided_until ?? at
   // A clock that was set back does not open what was decided.
   const until = Math.max(at, decided)
   state.decided_until = until
   if (!isOn(definition)) return
-  const from = pause !== null && catchesUpOnResume(definition) ? Math.min(pause.since, decided) : decided
+  const catchesUp = pause === null || (isResumed && definition.catch_up_on_resume)
+  // The ticks of the pause are on record as skipped; those that are caught up are decided once more.
+  const from = pause !== null && catchesUp ? Math.min(pause.since, decided) : decided
   // Whether any tick lies in it is not asked here: that depends on what this machine knows of zones, and a fold must not.
-  if (from < until) state.undecided = [...undecidedOf(state), { from, until, pause, definition }]
+  if (from < until) state.undecided = [...undecidedOf(state), { from, until, pause, catchesUp, definition }]
 }
-
-const catchesUpOnResume = ({ catch_up_on_resume, max_catchup_ticks, catchup_window_minutes }: Readonly<ScheduleRow>) =>
-  catch_up_on_resume && max_catchup_ticks !== 0 && catchup_window_minutes !== 0
 
 /**
  * Notes that a tick is on record, and with it every tick before: in the oldest stretch that is still to be decided, or in the present.

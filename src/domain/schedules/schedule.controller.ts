@@ -133,8 +133,9 @@ function decisions(schedule: Schedule, partitionsAt: (tick: number) => GraphAtTi
     events.push(newEvent(ScheduleCaughtUp, { schedule_id: definition.schedule_id, until: toIso(last.until) }))
   const present = presentRegime(schedule)
   if (present !== undefined && (present.pause === null || recordsPauseNow(schedule))) {
+    const before = events.length
     decide(present)
-    if (present.pause !== null) look.pauseRecordedAt = now
+    if (present.pause !== null && events.length > before) look.pauseRecordedAt = now
     look.handled = now
   }
   return events
@@ -149,7 +150,8 @@ function presentRegime({ rows, now, definition, state, look }: Schedule): Regime
   const handled = decided > now && look.handled === Number.NEGATIVE_INFINITY ? now : look.handled
   if (decided > now) look.handled = handled
   const from = decided > now ? handled : Math.max(decided, handled)
-  return { from, until: now, pause: pauseOf(rows, state), definition }
+  const pause = pauseOf(rows, state)
+  return { from, until: now, pause, catchesUp: pause === null, definition }
 }
 
 /** A pause is recorded tick by tick, but not more often than once an hour. */
