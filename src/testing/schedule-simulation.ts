@@ -1,16 +1,20 @@
+import { assetDefinition } from '../contract/definition.ts'
 import type { ScheduleDefinitionInput } from '../contract/schedule.ts'
 import { parseCron } from '../cron/parse-cron.ts'
 import { ticksFrom } from '../cron/ticks.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
 import { requestFingerprint, runIdFromRunKey } from '../domain/runs/identity.ts'
 import { RunRequested } from '../domain/runs/run-requested.event.ts'
+import { type RunRow, runs } from '../domain/runs/runs.table.ts'
 import { scheduleController } from '../domain/schedules/schedule.controller.ts'
 import { ScheduleDefined } from '../domain/schedules/schedule-defined.event.ts'
 import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
 import { SchedulePaused } from '../domain/schedules/schedule-paused.event.ts'
 import { ScheduleResumed } from '../domain/schedules/schedule-resumed.event.ts'
+import { type ScheduleStateRow, scheduleState } from '../domain/schedules/schedule-state.table.ts'
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
 import type { AutomationRequest } from '../domain/schedules/tick-events.ts'
+import { PlanCreated } from '../domain/tasks/plan-created.event.ts'
 import { assert } from '../lib/assert.ts'
 import { sha256 } from '../lib/hash.ts'
 import { canonicalJson } from '../lib/json.ts'
@@ -53,10 +57,17 @@ export class ScheduleSimulation {
   constructor(startMs: number) {
     this.now = startMs
     this.#writer = new SimulatedWriter(1, 0, () => this.now)
-    this.tell(AssetsDefined, {
-      graph_version: 'g1',
-      assets: [{ asset_key: 'orders', asset_id: 'orders', definition: { asset_key: 'orders', kind: 'asset' } }],
-    })
+    this.assets({ orders: null })
+  }
+
+  /** Declares assets, each with its partitions. */
+  assets(partitions: Readonly<Record<string, object | null>>): void {
+    const assets = Object.entries(partitions).map(([asset_key, declared]) => ({
+      asset_key,
+      asset_id: asset_key,
+      definition: assetDefinition.parse({ asset_key, kind: 'asset', partitions: declared }),
+    }))
+    this.tell(AssetsDefined, { graph_version: `g${++this.#requests}`, assets })
   }
 
   /** Writes a fact and, if the server runs, all that its controller decides because of it. */
@@ -77,6 +88,21 @@ export class ScheduleSimulation {
   setPaused(isPaused: boolean): void {
     const request = { schedule_id: SCHEDULE, request_id: `switch-${++this.#requests}`, changed_by: 'ana' }
     this.tell(isPaused ? SchedulePaused : ScheduleResumed, request)
+  }
+
+  /** Every unfinished run fails. */
+  failRuns(): void {
+    for (const run of this.runs()) {
+      if (run.state !== 'PENDING') continue
+      const plan = { run_id: run.run_id, plan_id: `plan-${run.run_id}`, graph_version: 'g1', part: 0, parts: 1, tasks: [] }
+      this.tell(PlanCreated, { ...plan, error: 'it cannot be planned' })
+    }
+  }
+
+  /** The clock of the running server is set. */
+  jump(ms: number): void {
+    this.now += ms
+    this.run(0)
   }
 
   /** Time passes, and no server runs. */
@@ -116,6 +142,17 @@ export class ScheduleSimulation {
         assert(verdict.kind !== 'parked', `${definition.type} is parked`)
       }
     }
+  }
+
+  runs(): RunRow[] {
+    const all = (this.bench.rows()[runs.name] ?? []) as RunRow[]
+    return all.sort((a, b) => (a.run_key < b.run_key ? -1 : 1))
+  }
+
+  state(): Readonly<ScheduleStateRow> {
+    const state = this.bench.state.hot(scheduleState).get(SCHEDULE)
+    assert(state !== undefined, 'the schedule was defined')
+    return state
   }
 
   ticks(): RowOf<typeof scheduleTicks.columns>[] {

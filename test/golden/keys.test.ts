@@ -55,7 +55,6 @@ const alarms: Readonly<Record<string, TimerPayload>> = {
   heartbeat: { timer_type: 'HEARTBEAT_CHECK', ...watched },
   deadline: { timer_type: 'SLA_CHECK', ...watched },
   'deadline of a run': { timer_type: 'SLA_CHECK', run_id: run, fire_at },
-  cron: { timer_type: 'CRON', schedule_id: 'nightly', fire_at },
 }
 const timerIds = Object.entries(alarms).flatMap(([name, alarm]) => [
   [`${name} timer`, timerId(alarm)],
@@ -92,9 +91,7 @@ const ids: Readonly<Record<string, string>> = {
   'slot of a heartbeat timer': timerSlot(alarms['heartbeat'] as TimerPayload),
   'slot of a deadline timer': timerSlot(alarms['deadline'] as TimerPayload),
   'slot of a timer on a run': timerSlot(alarms['deadline of a run'] as TimerPayload),
-  'slot of a cron timer': timerSlot(alarms['cron'] as TimerPayload),
   'subject of a timer of a run': timerSubject(alarms['retry'] as TimerPayload),
-  'subject of a timer of a schedule': timerSubject(alarms['cron'] as TimerPayload),
   'what facts about a run wait for': runSubject(run),
   'what facts about a task wait for': taskSubject(run, task),
   'what facts about an evaluation wait for': evalSubject('eval-1'),

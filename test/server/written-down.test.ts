@@ -90,6 +90,7 @@ test('[A1] a tick and the run that it asks for are one segment, which has both o
       asset_selection: ['a'],
       status: 'triggered',
       run_key: `sched:${tick_id}`,
+      request_fingerprint: 'f1',
     })
     return [ticked, event]
   }

@@ -12,7 +12,9 @@ export const scheduleState = defineTable({
     status_changed_at: col.optional(col.timestamp('When it was paused or resumed.')),
     status_changed_by: col.optional(col.string('Who paused or resumed it.')),
     status_reason: col.optional(col.string('Why.')),
-    paused_since: col.optional(col.timestamp('Since when it is paused as it is defined now, by itself or with all automation.')),
+    paused_since: col.optional(
+      col.timestamp('Since when it is paused as it is defined now, by itself or with all automation.'),
+    ),
     decided_until: col.optional(
       col.timestamp('Every tick up to here is on record or was never due; later ones follow the present definition.'),
     ),

@@ -156,3 +156,120 @@ describe('the schedule controller', () => {
     fc.assert(property, { numRuns: Number(process.env['SERVO_RUNS'] ?? 300) })
   })
 })
+
+describe('a tick of a schedule', () => {
+  const hourly = { cron_expressions: ['0 * * * *'] }
+
+  test('[A1][A11] and the run it asks for are decided together, with the selection, labels and priority of the schedule', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, labels: { team: 'shop' }, priority: 7 })
+    simulation.run(HOUR_MS)
+    const [run] = simulation.runs()
+    expect(simulation.ticks()).toMatchObject([
+      { status: 'triggered', cause: 'cron', run_id: run?.run_id, run_key: run?.run_key },
+    ])
+    expect(run).toMatchObject({ asset_selection: ['orders'], labels: { team: 'shop' }, priority: 7, trigger_type: 'schedule' })
+    expect(simulation.ticks()[0]?.request_fingerprint).toBe(run?.request_fingerprint)
+  })
+
+  test('[A10] comes earlier when the schedule is changed so: no alarm is left from before', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ cron_expressions: ['0 0 * * *'] })
+    simulation.run(MINUTE_MS)
+    simulation.define({ cron_expressions: ['*/5 * * * *'] })
+    simulation.run(5 * MINUTE_MS)
+    expect(simulation.triggered()).toEqual([START + 5 * MINUTE_MS])
+  })
+
+  test('[A11] that cannot ask for anything has failed, with the reason; the schedule goes on', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, asset_selection: ['ordrs'] })
+    simulation.run(2 * HOUR_MS)
+    expect(simulation.ticks()).toMatchObject([
+      { status: 'failed', reason_code: 'bad_selection', reason: expect.stringContaining('orders') },
+      { status: 'failed' },
+    ])
+    expect(simulation.runs()).toEqual([])
+  })
+
+  test('[A12] runs the window that has just closed; with an offset one before it; in other dimensions all keys', () => {
+    const simulation = new ScheduleSimulation(START)
+    const daily = { type: 'daily', start: '2025-03-01' }
+    simulation.assets({
+      days: daily,
+      shops: { type: 'multi', dimensions: { date: daily, shop: { type: 'keys', keys: ['north', 'south'] } } },
+      regions: { type: 'keys', keys: ['eu', 'us'] },
+    })
+    const asked = (selection: string[], more: object = {}): unknown => {
+      simulation.define({ cron_expressions: ['0 5 * * *'], asset_selection: selection, ...more })
+      simulation.run(DAY_MS)
+      return simulation.runs().at(-1)?.partition_selection
+    }
+    expect(asked(['days'])).toEqual(['2025-03-28'])
+    expect(asked(['days'], { partition_offset: 2 })).toEqual(['2025-03-27'])
+    expect(asked(['shops'])).toEqual(['date=2025-03-30'])
+    expect(asked(['regions'])).toEqual(['*'])
+    expect(asked(['orders'])).toBeNull()
+  })
+
+  test('[A12] is skipped while no window has closed', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.assets({ days: { type: 'daily', start: '2025-03-30' } })
+    simulation.define({ cron_expressions: ['0 5 * * *'], asset_selection: ['days'] })
+    simulation.run(4 * DAY_MS)
+    expect(simulation.ticks().map((tick) => [tick.status, tick.reason_code, tick.partition_selection])).toEqual([
+      ['skipped', 'no_window', null],
+      ['skipped', 'no_window', null],
+      ['triggered', null, ['2025-03-30']],
+      ['triggered', null, ['2025-03-31']],
+    ])
+  })
+
+  test.each([
+    [undefined, ['triggered', 'triggered'], [null, null], 0],
+    ['queue', ['triggered', 'triggered'], [null, 1], 0],
+    ['skip', ['triggered', 'skipped'], [null], 0],
+    ['replace', ['triggered', 'triggered'], [null, 1], 1],
+  ] as const)('[A13] while a run of an earlier tick is unfinished, with overlap %s', (overlap, statuses, waits, cancelled) => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, ...(overlap && { overlap }) })
+    simulation.run(2 * HOUR_MS)
+    expect(simulation.ticks().map((tick) => tick.status)).toEqual(statuses)
+    const runs = simulation.runs()
+    expect(runs.map((run) => run.after_run_ids?.length ?? null)).toEqual(waits)
+    expect(runs.filter((run) => run.cancel_requested_at !== null)).toHaveLength(cancelled)
+    if (overlap === 'skip') expect(simulation.ticks()[1]?.reason).toContain(runs[0]?.run_id)
+  })
+
+  test('[A14] a schedule whose runs failed so many times in a row pauses itself and says why; resumed, it counts anew', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, pause_after: 2 })
+    simulation.run(HOUR_MS)
+    simulation.failRuns()
+    expect(simulation.state().status).toBe('ACTIVE')
+    simulation.run(HOUR_MS)
+    simulation.failRuns()
+    expect(simulation.state()).toMatchObject({ status: 'PAUSED', status_changed_by: 'servo' })
+    expect(simulation.state().status_reason).toContain('last 2 runs failed')
+    simulation.setPaused(false)
+    simulation.run(HOUR_MS)
+    simulation.failRuns()
+    expect(simulation.state().status).toBe('ACTIVE')
+  })
+
+  test('[A15] a clock that was ahead and is set back repeats no run, and what it had skipped runs in its time', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, max_catchup_ticks: 1 })
+    simulation.run(HOUR_MS)
+    simulation.run(0)
+    // Five hours ahead: 18:00 is on time, 17:00 is caught up, and those before are skipped.
+    simulation.jump(5 * HOUR_MS)
+    const ahead = simulation.runs().length
+    expect(ahead).toBe(3)
+    simulation.jump(-5 * HOUR_MS)
+    expect(simulation.runs()).toHaveLength(ahead)
+    simulation.run(6 * HOUR_MS)
+    expect(simulation.triggered().sort()).toEqual([1, 2, 3, 4, 5, 6, 7].map((hour) => START + hour * HOUR_MS))
+    expect(simulation.runs()).toHaveLength(7)
+  })
+})

@@ -73,7 +73,6 @@ const scheduleSteps = [
   'all paused',
   'all resumed',
   'caught up',
-  'alarm',
 ] as const
 
 export interface SchedulePlan {

@@ -7,8 +7,6 @@ import { ScheduleRemoved } from '../../domain/schedules/schedule-removed.event.t
 import { ScheduleResumed } from '../../domain/schedules/schedule-resumed.event.ts'
 import { ScheduleTicked } from '../../domain/schedules/schedule-ticked.event.ts'
 import { ScheduleTicksSkipped } from '../../domain/schedules/schedule-ticks-skipped.event.ts'
-import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
-import { TimerRequested } from '../../domain/timers/timer-requested.event.ts'
 import { HOUR_MS, SECOND_MS, toIso } from '../../lib/time.ts'
 import type { SchedulePlan } from './plan.ts'
 import { runLife, SimulatedRun } from './runs.ts'
@@ -49,7 +47,6 @@ export function* scheduleLife(world: World, index: number, plan: SchedulePlan): 
     else if (kind === 'all paused') yield world.write(AutomationPaused, by)
     else if (kind === 'all resumed') yield world.write(AutomationResumed, by)
     else if (kind === 'caught up') yield world.write(ScheduleCaughtUp, { schedule_id, until: toIso(world.now) })
-    else if (kind === 'alarm') yield* alarm(world, schedule_id, hour + HOUR_MS)
     else if (kind === 'span') {
       const first = toIso(hour + HOUR_MS)
       hour += 3 * HOUR_MS
@@ -90,10 +87,4 @@ export function* scheduleLife(world: World, index: number, plan: SchedulePlan): 
       if (twice) yield segment(world.writer())
     }
   }
-}
-
-function* alarm(world: World, schedule_id: string, at: number): Actor {
-  const timer = { timer_type: 'CRON', schedule_id, fire_at: toIso(at) }
-  yield world.write(TimerRequested, timer)
-  yield world.write(TimerFired, timer)
 }
