@@ -1,7 +1,7 @@
 import type { AttemptResult, DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
-import { PrintedOutput } from '../process/printed-text.ts'
-import { cancelled, failed, TIMED_OUT } from './ending.ts'
+import { cancelled, failed, TIMED_OUT } from '../attempt-results.ts'
+import { PrintedOutput } from '../printed-text.ts'
 import type { LocalWorker } from './local-worker.ts'
 
 export interface JobOptions {

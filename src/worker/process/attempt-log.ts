@@ -1,5 +1,5 @@
 import type { LogEntry } from '../../contract/pipe.ts'
-import { PrintedOutput } from './printed-text.ts'
+import { PrintedOutput } from '../printed-text.ts'
 
 /** As much as the socket takes at once on most systems. */
 const BATCH_CHARACTERS = 64 * 1024

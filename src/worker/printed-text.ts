@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import type { LogEntry } from '../../contract/pipe.ts'
+import type { LogEntry } from '../contract/pipe.ts'
 
 /** What one attempt may print. More helps nobody, and it has to be carried, stored and shown. */
 const MAX_PRINTED_BYTES = 16 * 2 ** 20
