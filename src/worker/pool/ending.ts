@@ -5,6 +5,8 @@ import { failed } from '../attempt-results.ts'
 export interface Ending {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
+  /** We killed it ourselves. */
+  readonly killed: boolean
   /** The end of what it wrote to standard error by itself, not through `console`. */
   readonly stderr: string
   /** Why it could not be started at all. */
