@@ -10,6 +10,7 @@ import { lineReader } from '../lines.ts'
 import { endMarked, MARKER } from '../marked.ts'
 import type { Ending } from './ending.ts'
 import type { Job } from './job.ts'
+import { readMessage } from './read-message.ts'
 import { hasSpareFiles, SPARE_FILES } from './spare-files.ts'
 
 /** How to start a worker process. */
@@ -214,7 +215,7 @@ export class LocalWorker {
     if (this.#state === 'gone' || this.#state === 'distrusted') return
     let message: FromWorker
     try {
-      message = JSON.parse(line) as FromWorker
+      message = readMessage(line)
     } catch (error) {
       // User code can reach the pipe too. A process that writes nonsense there gets no more work, and its results are not trusted.
       this.#enter('distrusted')
