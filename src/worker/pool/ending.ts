@@ -35,7 +35,7 @@ export function explainEnding({ code, signal, stderr, spawnError }: Ending): str
   return `The worker process ended with exit code ${code} before the attempt was complete.`
 }
 
-/** Why there is no process, and what may be done about that. */
+/** Why there is no process, and what to do about it. */
 export function explainFailedStart(error: Error): { readonly message: string; readonly hint: string } {
   const { code } = error as NodeJS.ErrnoException
   return {

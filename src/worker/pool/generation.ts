@@ -27,7 +27,7 @@ const transitions: Transitions<GenerationState['kind']> = {
   dismissed: [],
 }
 
-/** A process that is killed from outside while it loads is replaced so often. After that, loading may be what takes too much memory. */
+/** So often a process that is killed from outside while it loads is replaced. Then loading may be what takes too much memory. */
 const MAX_KILLED = 10
 
 /** How long a process that is not among the warm ones waits for more work. */

@@ -37,7 +37,10 @@ type Completed = Extract<FromWorker, { type: 'completed' }>
 const LONG_ATTEMPT_MS = 20
 const MEMORY_CHECK_EVERY = 64
 
-/** Text that is printed past `console` comes when it likes. An attempt that prints it counts as this long, so that nothing follows at once. */
+/**
+ * Output that is printed past `console` may arrive after the attempt has ended. Attempts that print so count as this long: then
+ * nothing follows them at once, and late output is still heard as theirs.
+ */
 const PRINTING_MS = 1_000
 
 type PoolState = 'open' | 'closing' | 'closed'
