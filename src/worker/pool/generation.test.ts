@@ -24,7 +24,7 @@ test('a process that was killed while it was idle gets no work', async () => {
   expect(generation.take(1)).toBeUndefined()
 })
 
-test('code that is dismissed stays so, whatever its processes tell afterwards', async () => {
+test('code that is dismissed stays so, whatever its processes report afterwards', async () => {
   const { generation, worker, gone } = started()
   generation.dismiss()
   generation.loaded(worker, LOADED)

@@ -37,19 +37,19 @@ const LINGER_MS = 60_000
  * The processes that run one version of the project's code.
  *
  * Its states:
- * - `unknown`: no process has told yet whether it can load this code.
- * - `loaded`: the last process that told could load it.
- * - `broken`: the last process that told could not, or none could be started for a while.
+ * - `unknown`: no process has reported yet whether it can load this code.
+ * - `loaded`: the last process that reported could load it.
+ * - `broken`: the last process that reported could not, or none could be started for a while.
  * - `dismissed`: newer code has come, or the pool is closing. No process is started any more; the busy ones finish.
  */
 export class Generation {
-  /** How loading went in the first process that told. */
+  /** How loading went in the first process that reported. */
   readonly firstLoad: Promise<Loaded | LoadFailed>
   readonly #command: WorkerCommand
-  readonly #told = Promise.withResolvers<Loaded | LoadFailed>()
+  readonly #firstLoad = Promise.withResolvers<Loaded | LoadFailed>()
   /** Processes that may get work now or later. */
   readonly #workers = new Set<LocalWorker>()
-  /** Those of them that have not told yet how loading went. */
+  /** Those of them that have not reported yet how loading went. */
   readonly #starting = new Set<LocalWorker>()
   /** Those of them that wait for work. The last one worked last: its caches are warm, and the first can be let go. */
   readonly #idle: { readonly worker: LocalWorker; readonly since: number }[] = []
@@ -63,7 +63,7 @@ export class Generation {
 
   constructor(command: WorkerCommand) {
     this.#command = command
-    this.firstLoad = this.#told.promise
+    this.firstLoad = this.#firstLoad.promise
   }
 
   get workers(): ReadonlySet<LocalWorker> {
@@ -121,19 +121,19 @@ export class Generation {
   loaded(worker: LocalWorker, message: Loaded): void {
     this.#starting.delete(worker)
     this.#killed = 0
-    this.#tell({ kind: 'loaded' }, message)
+    this.#conclude({ kind: 'loaded' }, message)
   }
 
   loadFailed(worker: LocalWorker, message: LoadFailed): void {
     this.remove(worker)
-    this.#tell({ kind: 'broken', problem: message }, message)
+    this.#conclude({ kind: 'broken', problem: message }, message)
   }
 
   /** True if another process should try: one that was killed from outside says nothing about the code that it was loading. */
   gone(worker: LocalWorker, ending: Ending): boolean {
     if (ending.spawnError !== undefined) {
       this.remove(worker)
-      // A process that lives has loaded the code, or will tell.
+      // While another process lives, it has loaded the code or will report that it cannot.
       if (this.#failedStarts.areMany && this.#workers.size === 0) this.loadFailed(worker, notStarted(ending.spawnError))
       return false
     }
@@ -191,16 +191,16 @@ export class Generation {
   dismiss(): void {
     this.#failedStarts.end()
     clearTimeout(this.#shrinkTimer)
-    if (this.#state.kind !== 'dismissed') this.#tell({ kind: 'dismissed' }, { type: 'load_failed', problems: [GIVEN_UP] })
+    if (this.#state.kind !== 'dismissed') this.#conclude({ kind: 'dismissed' }, { type: 'load_failed', problems: [GIVEN_UP] })
     for (const worker of this.#workers) worker.leave()
   }
 
-  /** What its processes tell after it was dismissed changes nothing. */
-  #tell(next: GenerationState, message: Loaded | LoadFailed): void {
+  /** What its processes report after it was dismissed changes nothing. */
+  #conclude(next: GenerationState, message: Loaded | LoadFailed): void {
     if (this.#state.kind === 'dismissed') return
     transition('a generation', transitions, this.#state.kind, next.kind)
     this.#state = next
-    this.#told.resolve(message)
+    this.#firstLoad.resolve(message)
   }
 }
 

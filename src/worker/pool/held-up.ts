@@ -1,9 +1,9 @@
 import type { LocalWorker } from './local-worker.ts'
 
-/** An attempt that takes longer than this holds up nobody: the attempts behind it are asked back. */
+/** An attempt that takes longer than this must not hold up others: those behind it are asked back. */
 const HELD_UP_MS = 50
 
-/** Asks for attempts that wait in a process behind one that turns out to be long. */
+/** Asks processes for the attempts that wait in them behind a long one. */
 export class HeldUpAttempts {
   readonly #workers: () => Iterable<LocalWorker>
   #timer: NodeJS.Timeout | undefined

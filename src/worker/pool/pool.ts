@@ -53,7 +53,7 @@ const transitions: Transitions<PoolState> = {
 }
 
 /**
- * Runs attempts in processes of their own, so that user code can harm nobody but itself.
+ * Runs attempts in processes of their own, so that user code can harm only its own attempt.
  *
  * Its states:
  * - `open`: attempts are taken and handed out.
@@ -240,12 +240,12 @@ export class WorkerPool {
         if (worker.job?.id === message.attempt_id) worker.job.log(message.entries)
         break
       default:
-        // User code can write to the pipe too. A process that tells a second time how loading went is not believed.
-        if (generation.isStarting(worker)) this.#told(worker, generation, message)
+        // User code can write to the pipe too. A second report about loading is not believed.
+        if (generation.isStarting(worker)) this.#loadReported(worker, generation, message)
     }
   }
 
-  #told(worker: LocalWorker, generation: Generation, message: Loaded | LoadFailed): void {
+  #loadReported(worker: LocalWorker, generation: Generation, message: Loaded | LoadFailed): void {
     if (message.type === 'loaded') {
       generation.loaded(worker, message)
       this.#free(worker, generation)
@@ -297,7 +297,7 @@ export class WorkerPool {
       this.#closedWhenEmpty()
       return
     }
-    if (ending.spawnError !== undefined && generation.hasJustFailed) this.#tell(ending.spawnError)
+    if (ending.spawnError !== undefined && generation.hasJustFailed) this.#reportTrouble(ending.spawnError)
     if (again) this.#spawn(generation)
     const { failure, workers } = this.#generation
     if (failure !== undefined) for (const job of this.#waiting.values()) this.#finish(job, failure, true)
@@ -306,7 +306,7 @@ export class WorkerPool {
     this.#handOut()
   }
 
-  #tell(spawnError: Error): void {
+  #reportTrouble(spawnError: Error): void {
     const { message, hint } = explainFailedStart(spawnError)
     this.#options.onTrouble(new ServoError('unavailable', 'no_worker', message, { hint, cause: spawnError }))
   }

@@ -56,7 +56,7 @@ const transitions: Transitions<ServingState> = {
  * Its states:
  * - `loading`: the project is loaded, and its output goes where it always goes.
  * - `serving`: attempts are run, and output belongs to them.
- * - `spoiled`: an error was caught by nobody, so the state of this process is unknown. It exits after the attempt that runs.
+ * - `spoiled`: an error went uncaught, so the state of this process is unknown. It exits after the attempt that runs.
  */
 export async function serveAttempts(load: () => Promise<LoadedProject | BrokenProject>, now: () => number): Promise<void> {
   const send = pipeWriter(PIPE_FD)
@@ -165,7 +165,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     }
   }
 
-  /** An error that nobody caught. */
+  /** An error went uncaught. */
   function surprise(error: unknown): void {
     if (state === 'serving') enter('spoiled')
     const attempt = owner.getStore() ?? current
