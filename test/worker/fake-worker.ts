@@ -55,7 +55,7 @@ const bodies: Record<string, Body> = {
   'ignores the signal': () => sleep(1e9),
   listens: (_, { signal }) =>
     new Promise((_, reject) => {
-      console.log('listening')
+      console.log(process.pid)
       signal.addEventListener('abort', () => reject(signal.reason))
     }),
   'prints a gigabyte': () => {

@@ -27,7 +27,7 @@ const transitions: Transitions<GenerationState['kind']> = {
   dismissed: [],
 }
 
-/** So often a process that is killed from outside while it loads is replaced. Then loading may be what takes too much memory. */
+/** A process that is killed from outside while it loads is replaced this often. More, and loading itself takes too much memory. */
 const MAX_KILLED = 10
 
 /** How long a process that is not among the warm ones waits for more work. */
@@ -43,8 +43,6 @@ const LINGER_MS = 60_000
  * - `dismissed`: newer code has come, or the pool is closing. No process is started any more; the busy ones finish.
  */
 export class Generation {
-  /** How loading went in the first process that reported. */
-  readonly firstLoad: Promise<Loaded | LoadFailed>
   readonly #command: WorkerCommand
   readonly #firstLoad = Promise.withResolvers<Loaded | LoadFailed>()
   /** Processes that may get work now or later. */
@@ -63,7 +61,11 @@ export class Generation {
 
   constructor(command: WorkerCommand) {
     this.#command = command
-    this.firstLoad = this.#firstLoad.promise
+  }
+
+  /** How loading went in the first process that reported. */
+  get firstLoad(): Promise<Loaded | LoadFailed> {
+    return this.#firstLoad.promise
   }
 
   get workers(): ReadonlySet<LocalWorker> {
