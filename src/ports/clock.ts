@@ -15,7 +15,7 @@ export interface AlarmClock extends Clock {
 }
 
 /** The longest that a timer of Node's can wait; longer ones fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
+export const MAX_TIMER_MS = 2 ** 31 - 1
 
 export const systemClock: AlarmClock = {
   now: () => Date.now(),

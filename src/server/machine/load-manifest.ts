@@ -11,9 +11,9 @@ export async function loadManifest(
 ): Promise<{ ok: true; manifest: ProjectManifest } | { ok: false; problems: readonly ProjectProblem[] }> {
   const pool = new WorkerPool({ command: workerCommand(projectDir, dataDir), size: 1, warm: 1, now: () => clock.now() })
   try {
-    const outcome = await pool.ready()
-    if (outcome.type === 'load_failed') return { ok: false, problems: outcome.problems }
-    return { ok: true, manifest: projectManifest.parse(outcome.manifest) }
+    const loaded = await pool.ready()
+    if (loaded.type === 'load_failed') return { ok: false, problems: loaded.problems }
+    return { ok: true, manifest: projectManifest.parse(loaded.manifest) }
   } finally {
     await pool.close({ graceMs: 0 })
   }

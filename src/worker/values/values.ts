@@ -20,7 +20,7 @@ export interface Making extends OutputPlace {
   readonly materializationId: string
 }
 
-/** More than that is no small value any more: it is held in memory several times while it is read. */
+/** A larger value should be a table: a JSON value is held in memory several times while it is read. */
 const MAX_JSON_BYTES = 64 * 2 ** 20
 
 /** The values of one attempt: it writes under its own path, and reads what its dispatch names. */

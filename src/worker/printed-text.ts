@@ -1,10 +1,10 @@
 import { StringDecoder } from 'node:string_decoder'
-import type { LogEntry } from '../../contract/pipe.ts'
+import type { LogEntry } from '../contract/pipe.ts'
 
-/** What one attempt may print. More helps nobody, and it has to be carried, stored and shown. */
+/** What one attempt may print. More is of no use to a reader, and would have to be sent, stored and shown. */
 const MAX_PRINTED_BYTES = 16 * 2 ** 20
 
-/** One entry: enough for any stack trace, small enough to send to a browser. */
+/** The longest entry: enough for any stack trace, small enough to send to a browser. */
 const MAX_ENTRY_CHARACTERS = 64 * 1024
 
 type Printed = Omit<LogEntry, 'at'>
@@ -35,7 +35,7 @@ class PrintLimit {
 }
 
 /**
- * Makes log entries of what is written to a stream. A write that ends a line is one entry, so that a stack trace stays in one
+ * Turns what is written to a stream into log entries. A write that ends a line is one entry, so that a stack trace stays in one
  * piece; the beginning of a line waits for its end.
  */
 class PrintedText {
@@ -66,7 +66,7 @@ class PrintedText {
     this.#entries(whole, level)
   }
 
-  /** What is left of a line that was never ended. */
+  /** Adds what is left of a line that was never ended. */
   end(): void {
     const rest = this.#begun + (this.#decoder?.end() ?? '')
     this.#begun = ''
