@@ -25,7 +25,7 @@ export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/attempt/
 export type { ChangeKeys, KeysOfSet } from './sdk/attempt/key-changes.ts'
 export { type Ranges, type RangesData, ranges } from './sdk/attempt/ranges.ts'
 export type { DataTable as Table, MaybePromise, ReturnedRows as Rows } from './sdk/attempt/values.ts'
-export { type Check, type CheckFunction, type Checks, type CheckVerdict, check } from './sdk/check.ts'
+export { type Check, type CheckFunction, type CheckResult, type Checks, check } from './sdk/check.ts'
 export {
   type Alert,
   type CloudTasksOptions,

@@ -1,10 +1,10 @@
 import type { DispatchEnvelope } from '../contract/dispatch.ts'
 import { sha256 } from '../lib/hash.ts'
-import type { AttemptClaims, TaskTokens } from './tokens.ts'
+import type { AttemptGrant, TaskTokens } from './tokens.ts'
 
 export interface ReturnAddress {
   readonly tokens: TaskTokens
-  readonly scope: Pick<AttemptClaims, 'tenant_id' | 'workspace_id'>
+  readonly scope: Pick<AttemptGrant, 'tenant_id' | 'workspace_id'>
   /** Where workers find us, without a slash at the end. Configured, because the Host header says whatever its sender likes. */
   readonly baseUrl: () => string
 }

@@ -1,11 +1,11 @@
 import type { DataTable, MaybePromise } from './attempt/values.ts'
 import { invalid, show } from './invalid.ts'
 
-/** Whether it holds, or that with facts to show: `{ ok: false, missing: 3 }`. */
-export type CheckVerdict = boolean | { readonly ok: boolean; readonly [fact: string]: unknown }
+/** A check says whether the value is right, alone or with facts to show: `{ ok: false, missing: 3 }`. */
+export type CheckResult = boolean | { readonly ok: boolean; readonly [fact: string]: unknown }
 
 /** Consumes a value, so a check of few columns fits every table that has them. */
-export type CheckFunction<Value> = (value: Value) => MaybePromise<CheckVerdict>
+export type CheckFunction<Value> = (value: Value) => MaybePromise<CheckResult>
 
 export interface Check<Value> {
   readonly test: CheckFunction<Value>

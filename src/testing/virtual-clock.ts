@@ -45,7 +45,7 @@ export class VirtualClock implements AlarmClock {
   async advance(ms: number): Promise<void> {
     const until = this.#now + ms
     for (;;) {
-      await settled()
+      await runPending()
       const next = [...this.#alarms].sort((a, b) => a.at - b.at || a.order - b.order)[0]
       if (next === undefined || next.at > until) break
       this.#alarms.delete(next)
@@ -53,11 +53,11 @@ export class VirtualClock implements AlarmClock {
       next.call()
     }
     this.#now = until
-    await settled()
+    await runPending()
   }
 }
 
 /** Lets everything run that needs no time. */
-async function settled(): Promise<void> {
+async function runPending(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
 }

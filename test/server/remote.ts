@@ -72,8 +72,8 @@ export class Remote {
     const { orchestrator, clock } = this.world
     let app = this.#apps.get(orchestrator)
     if (app === undefined) {
-      const mayClaim = async (token: string) => (token === 'worker-token' ? 'allowed' : 'unknown')
-      app = workerRoutes({ ...this.address, callbacks: orchestrator.foreign, clock, mayClaim })
+      const mayTakeWork = async (token: string) => (token === 'worker-token' ? 'allowed' : 'unknown')
+      app = workerRoutes({ ...this.address, callbacks: orchestrator.foreign, clock, mayTakeWork })
       this.#apps.set(orchestrator, app)
     }
     return app

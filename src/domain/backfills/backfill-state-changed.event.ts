@@ -45,7 +45,7 @@ export const BackfillStateChanged = defineEvent({
     // The end was decided before all chunks were seen; it is decided again when they are over.
     if (isBackfillOver(change.to_state) && known.planned_chunks > (change.planned_chunks ?? known.planned_chunks))
       return ignored('chunk_not_seen')
-    if (isBackfillOver(change.to_state) && !isSettled(known, change.planned_chunks ?? 0))
+    if (isBackfillOver(change.to_state) && !haveChunksEnded(known, change.planned_chunks ?? 0))
       return waitFor(backfillSubject(change.backfill_id))
 
     const backfill = editKnown(rows.hot(backfills), change.backfill_id)
@@ -60,6 +60,6 @@ export const BackfillStateChanged = defineEvent({
 })
 
 /** A backfill ends when every chunk it planned has ended; an end that is folded before that waits for them. */
-function isSettled(backfill: Readonly<BackfillRow>, plannedChunks: number): boolean {
+function haveChunksEnded(backfill: Readonly<BackfillRow>, plannedChunks: number): boolean {
   return backfill.planned_chunks >= plannedChunks && chunksOver(backfill) === backfill.planned_chunks
 }

@@ -1,10 +1,11 @@
+import type { Transitions } from '../../lib/transitions.ts'
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 
 export const backfillStates = ['PENDING', 'RUNNING', 'PAUSED', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
 export type BackfillState = (typeof backfillStates)[number]
 
-const transitions: Record<BackfillState, readonly BackfillState[]> = {
+const transitions: Transitions<BackfillState> = {
   PENDING: ['RUNNING', 'CANCELLED'],
   RUNNING: ['PAUSED', 'SUCCEEDED', 'FAILED', 'CANCELLED'],
   PAUSED: ['RUNNING', 'CANCELLED'],

@@ -154,8 +154,8 @@ export class StatusColumns {
     return this.#code[position] !== NOT_MADE && !this.#madeAt?.[position]
   }
 
-  /** Between two materializations of the same millisecond. */
-  settle(position: number, inputsAt: number, code: number): void {
+  /** Says which of two materializations of the same millisecond counts. */
+  breakTie(position: number, inputsAt: number, code: number): void {
     if (this.#inputsAt !== undefined) this.#inputsAt[position] = inputsAt
     this.#code[position] = code + CODES_FROM
     this.version++

@@ -6,7 +6,7 @@ import { depSatisfaction } from '../tasks/dep-satisfaction.table.ts'
 import { isTaskOver, tasks } from '../tasks/tasks.table.ts'
 import { clearTaskTimers } from '../timers/timers.table.ts'
 import { editKnown } from '../typed-rows.ts'
-import { countTaskEnd, liveRun, settleRun, touchRun } from './run-progress.ts'
+import { countTaskEnd, endRunIfDone, liveRun, touchRun } from './run-progress.ts'
 
 export const RunCancelRequested = defineEvent({
   type: 'RunCancelRequested',
@@ -53,7 +53,7 @@ export const RunCancelRequested = defineEvent({
       }
       wake(taskSubject(run.run_id, task_key))
     }
-    settleRun(rows, run, at, wake)
+    endRunIfDone(rows, run, at, wake)
     return applied
   },
 })

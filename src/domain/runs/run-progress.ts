@@ -34,7 +34,7 @@ const tasksOver = (run: RunRow): number => run.tasks_succeeded + run.tasks_faile
 const isPlanned = (run: RunRow): boolean => run.plan_parts > 0 && run.plan_parts_seen === run.plan_parts
 
 /** Ends the run when nothing of it is left to do. */
-export function settleRun(rows: Rows, run: RunRow, at: number, wake: (subject: string) => void): void {
+export function endRunIfDone(rows: Rows, run: RunRow, at: number, wake: (subject: string) => void): void {
   const done = isPlanned(run) ? tasksOver(run) === run.tasks_total : run.cancel_requested_at !== null
   if (done) {
     run.state = endState(run)

@@ -1,5 +1,5 @@
 import type { Rows } from '../../model/rows.ts'
-import { countTaskEnd, settleRun } from '../runs/run-progress.ts'
+import { countTaskEnd, endRunIfDone } from '../runs/run-progress.ts'
 import type { RunRow } from '../runs/runs.table.ts'
 import { editKnown } from '../typed-rows.ts'
 import { depSatisfaction } from './dep-satisfaction.table.ts'
@@ -33,7 +33,7 @@ export function startPlan(rows: Rows, run: RunRow, wake: (subject: string) => vo
     stored.resolution = 'SKIPPED'
     stored.satisfied_at = plannedAt
   }
-  if (run.error !== null || run.tasks_total === 0) settleRun(rows, run, plannedAt, wake)
+  if (run.error !== null || run.tasks_total === 0) endRunIfDone(rows, run, plannedAt, wake)
 }
 
 interface Counted {

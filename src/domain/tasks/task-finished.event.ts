@@ -2,16 +2,16 @@ import { z } from 'zod'
 import { carriedKeys } from '../../contract/partition-keys.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
-import { applied, defineEvent } from '../../model/event.ts'
+import { applied, defineEvent, isVerdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
 import { changeCarriedKeys } from '../partitions/dynamic-keys.ts'
 import { recordAttempt } from '../partitions/record.ts'
-import { countTaskEnd, settleRun, touchRun } from '../runs/run-progress.ts'
+import { countTaskEnd, endRunIfDone, touchRun } from '../runs/run-progress.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { clearTaskTimers, timerSlot, timers } from '../timers/timers.table.ts'
 import { editKnown } from '../typed-rows.ts'
-import { attemptInFlight, isVerdict } from './attempt-phase.ts'
+import { attemptInFlight } from './attempt-phase.ts'
 import { endDownstream, satisfyDownstream } from './propagate.ts'
 import { outcomes, taskAttempts } from './task-attempts.table.ts'
 import { LOST, tasks } from './tasks.table.ts'
@@ -91,7 +91,7 @@ export const TaskFinished = defineEvent({
       countTaskEnd(run, task.state)
       if (task.state === 'SUCCEEDED') satisfyDownstream(rows, task, at, event.event_id, wake)
       else endDownstream(rows, run, task, wake)
-      settleRun(rows, run, at, wake)
+      endRunIfDone(rows, run, at, wake)
     }
     wake(taskSubject(finish.run_id, finish.task_key))
     return applied

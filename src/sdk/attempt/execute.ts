@@ -10,7 +10,7 @@ import { definitionOf } from '../project/definition.ts'
 import { type AnyResource, openResource } from '../resource.ts'
 import type { Context, Log } from './context.ts'
 import { failureOf } from './failure-report.ts'
-import { type CheckResult, checkedMetadata, jsonOf, runChecks } from './findings.ts'
+import { checkedMetadata, jsonOf, type ReportedCheck, runChecks } from './findings.ts'
 import { loadInputs } from './inputs.ts'
 import { KeyChanges } from './key-changes.ts'
 import { makeTable, makeValue } from './make.ts'
@@ -51,7 +51,7 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
   const definition = definitionOf(asset)
   const options = definition?.options as Options
   const facts: Record<string, unknown> = {}
-  const checks: CheckResult[] = []
+  const checks: ReportedCheck[] = []
   const keys = new KeyChanges()
   const closing: (() => unknown)[] = []
   try {

@@ -57,7 +57,7 @@ export function taskQueueConformance(name: string, openQueue: OpenTaskQueue): vo
       expect(keys(await queue.take(undefined, 5)).sort()).toEqual(['a', 'c'])
     })
 
-    it('of many that claim at once each gets others', async () => {
+    it('workers that take work at the same time get different dispatches', async () => {
       for (let i = 0; i < 20; i++) await queue.enqueue(task(`t${i}`))
       const taken = (await Promise.all(Array.from({ length: 10 }, () => queue.take(['q'], 3)))).flat()
       expect(new Set(keys(taken)).size).toBe(20)

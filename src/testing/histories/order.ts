@@ -39,7 +39,7 @@ function declares(mine: Fact, other: Fact): boolean {
   return false
 }
 
-/** Whether the order of two events matters: one declares it, or both claim to be the same fact and the first counts. */
+/** True if the order of two events matters: one declares it, or both have the same idempotency key and the first counts. */
 function areOrdered(a: Fact, b: Fact): boolean {
   if (a.definition === undefined || b.definition === undefined) return false
   return a.envelope.idempotency_key === b.envelope.idempotency_key || declares(a, b) || declares(b, a)

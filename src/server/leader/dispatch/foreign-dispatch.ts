@@ -1,12 +1,12 @@
-import type { AttemptClaims } from '../../../api/tokens.ts'
-import type { ClaimRequest, HeartbeatAnswer, StartAnswer, TaskCallbacks } from '../../../api/worker-contract.ts'
+import type { AttemptGrant } from '../../../api/tokens.ts'
+import type { HeartbeatAnswer, StartAnswer, TaskCallbacks, WorkRequest } from '../../../api/worker-contract.ts'
 import type { AttemptResult, AttemptResultInput, DispatchEnvelope } from '../../../contract/dispatch.ts'
 import { DispatchEnqueued } from '../../../domain/dispatch/dispatch-enqueued.event.ts'
 import { dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
 import { LOCAL_QUEUE } from '../../../domain/dispatch/queue.ts'
 import { aboutRun } from '../../../domain/runs/event-context.ts'
 import { isRunOver, type RunRow, runs } from '../../../domain/runs/runs.table.ts'
-import { attemptInFlight, isVerdict } from '../../../domain/tasks/attempt-phase.ts'
+import { attemptInFlight } from '../../../domain/tasks/attempt-phase.ts'
 import { deadlineOf } from '../../../domain/tasks/deadline.controller.ts'
 import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { TaskStarted } from '../../../domain/tasks/task-started.event.ts'
@@ -14,7 +14,7 @@ import { type TaskRow, tasks } from '../../../domain/tasks/tasks.table.ts'
 import type { Reactor, Submitted } from '../../../engine/loop/loop.ts'
 import { assert } from '../../../lib/assert.ts'
 import { SECOND_MS, toIso } from '../../../lib/time.ts'
-import { applied, duplicate, ignored, type NewEvent, newEvent, type Verdict } from '../../../model/event.ts'
+import { applied, duplicate, ignored, isVerdict, type NewEvent, newEvent, type Verdict } from '../../../model/event.ts'
 import type { Rows } from '../../../model/rows.ts'
 import type { Row } from '../../../model/table.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
@@ -101,7 +101,7 @@ export class ForeignDispatch implements TaskCallbacks {
     return this.#heartbeats.lastSign(attemptId)
   }
 
-  async claim({ queues, capacity }: ClaimRequest): Promise<readonly DispatchEnvelope[]> {
+  async takeWork({ queues, capacity }: WorkRequest): Promise<readonly DispatchEnvelope[]> {
     while (!this.#closed) {
       const taken = await this.#queue.take(queues, capacity)
       if (taken.length === 0) break
@@ -117,45 +117,45 @@ export class ForeignDispatch implements TaskCallbacks {
     return this.#queue.onWork(call)
   }
 
-  async started(claims: AttemptClaims, { worker_id }: { worker_id: string }, traceparent?: string): Promise<StartAnswer> {
-    const { run_id, task_key, attempt, attempt_id } = claims
+  async started(grant: AttemptGrant, { worker_id }: { worker_id: string }, traceparent?: string): Promise<StartAnswer> {
+    const { run_id, task_key, attempt, attempt_id } = grant
     const started_at = toIso(this.#options.clock.now())
     const start = { run_id, task_key, attempt, attempt_id, worker_id, started_at }
     const verdict = await this.#submit(newEvent(TaskStarted, start, aboutRun(this.#rows, run_id, traceparent)))
     const owner = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)?.worker_id ?? null
-    return { verdict, worker_id: owner, ...this.#orders(claims) }
+    return { verdict, worker_id: owner, ...this.#orders(grant) }
   }
 
   /** Costs no write: what is at stake is only whether the worker goes on. */
-  async heartbeat(claims: AttemptClaims, { worker_id }: { worker_id?: string | undefined }): Promise<HeartbeatAnswer> {
-    const task = attemptInFlight(this.#rows, claims)
+  async heartbeat(grant: AttemptGrant, { worker_id }: { worker_id?: string | undefined }): Promise<HeartbeatAnswer> {
+    const task = attemptInFlight(this.#rows, grant)
     if (isVerdict(task)) {
       // What is not in memory may never have been, or no longer be.
-      const verdict = task.kind === 'parked' && (await this.#options.isSealed(claims.run_id)) ? ignored('sealed') : task
+      const verdict = task.kind === 'parked' && (await this.#options.isSealed(grant.run_id)) ? ignored('sealed') : task
       return { verdict, should_cancel: verdict.kind === 'ignored' }
     }
-    const attempt = this.#rows.hot(taskAttempts).get(claims.run_id, claims.task_key, claims.attempt)
+    const attempt = this.#rows.hot(taskAttempts).get(grant.run_id, grant.task_key, grant.attempt)
     if (worker_id && attempt?.worker_id && worker_id !== attempt.worker_id) {
       return { verdict: duplicate, should_cancel: true, reason: 'another worker has this attempt' }
     }
-    this.#heartbeats.heard(claims, {
+    this.#heartbeats.heard(grant, {
       timeoutMs: task.heartbeat_timeout_sec * SECOND_MS,
       writtenAt: Math.max(attempt?.last_heartbeat_at ?? 0, attempt?.started_at ?? 0),
-      context: aboutRun(this.#rows, claims.run_id),
+      context: aboutRun(this.#rows, grant.run_id),
     })
-    return { verdict: applied, ...this.#orders(claims) }
+    return { verdict: applied, ...this.#orders(grant) }
   }
 
-  async completed(claims: AttemptClaims, result: AttemptResult, traceparent?: string): Promise<Verdict> {
-    const { run_id, task_key, attempt } = claims
+  async completed(grant: AttemptGrant, result: AttemptResult, traceparent?: string): Promise<Verdict> {
+    const { run_id, task_key, attempt } = grant
     const known = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)
     const { worker_id: workerId = null, started_at: startedAt = null } = known ?? {}
     const task = this.#rows.hot(tasks).get(run_id, task_key)
     const context = aboutRun(this.#rows, run_id, traceparent)
-    const ended = taskFinished(claims, result, { task, workerId, startedAt, now: this.#options.clock.now(), context })
+    const ended = taskFinished(grant, result, { task, workerId, startedAt, now: this.#options.clock.now(), context })
     const verdict = await this.#submit(ended)
     if (verdict.kind !== 'ignored') return verdict
-    const recorded = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt) ?? (await this.#options.history?.(claims))
+    const recorded = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt) ?? (await this.#options.history?.(grant))
     return recorded !== undefined && isSameResult(recorded, result) ? duplicate : verdict
   }
 
@@ -274,7 +274,7 @@ export class ForeignDispatch implements TaskCallbacks {
   }
 
   /** Whether the worker shall stop, and why. */
-  #orders({ run_id, task_key, attempt }: AttemptClaims): { should_cancel: boolean; reason?: string } {
+  #orders({ run_id, task_key, attempt }: AttemptGrant): { should_cancel: boolean; reason?: string } {
     if (this.#isCancelled(run_id)) return { should_cancel: true, reason: 'the run was cancelled' }
     const task = this.#rows.hot(tasks).get(run_id, task_key)
     const row = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)

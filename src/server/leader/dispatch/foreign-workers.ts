@@ -33,8 +33,8 @@ export class ForeignWorkers {
     const tokens = new TaskTokens({ keys: [{ id, secret: Buffer.from(value) }], clock })
     this.#foreign = foreign
     this.#address = { tokens, scope, baseUrl: () => this.#url ?? '' }
-    const mayClaim = async (token: string) => (isSameToken(token, secrets.api_token) ? 'allowed' : 'unknown')
-    this.routes = workerRoutes({ ...this.#address, callbacks: foreign, clock, mayClaim })
+    const mayTakeWork = async (token: string) => (isSameToken(token, secrets.api_token) ? 'allowed' : 'unknown')
+    this.routes = workerRoutes({ ...this.#address, callbacks: foreign, clock, mayTakeWork })
   }
 
   /** Workers find this server here from now on. */

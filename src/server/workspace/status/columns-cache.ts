@@ -9,7 +9,7 @@ import { type KeyPositions, keyPositions } from '../../../partitions/key-positio
 import { partsOf } from '../../../partitions/key-range.ts'
 import type { PartitionSet } from '../../../partitions/partition-set.ts'
 import type { ColdRowsOf } from '../knowledge.ts'
-import { type AlikeRows, alikeRows, applyAlike, applyBlock, applyRow, settleTie } from './load-columns.ts'
+import { type AlikeRows, alikeRows, applyAlike, applyBlock, applyRow, breakTie } from './load-columns.ts'
 
 type StatusRow = Row<typeof partitionStatus>
 
@@ -158,7 +158,7 @@ async function readParts({ asset, kept }: Behind, reading: Reading): Promise<voi
   }
   if (columns.ties.size > 0) {
     const tied = [...columns.ties].map((position) => [asset.key, asset.set.at(position)])
-    for (const row of await rows.lookup(tied)) if (row !== undefined) settleTie(columns, row)
+    for (const row of await rows.lookup(tied)) if (row !== undefined) breakTie(columns, row)
     columns.ties.clear()
   }
   kept.files = files

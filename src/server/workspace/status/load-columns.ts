@@ -115,11 +115,11 @@ export function applyRow(columns: StatusColumns, row: StatusRow): void {
   }
 }
 
-/** What the table says of a partition that was made twice in one millisecond. */
-export function settleTie(columns: StatusColumns, row: StatusRow): void {
+/** The row decides about a partition that was made twice in one millisecond. */
+export function breakTie(columns: StatusColumns, row: StatusRow): void {
   const position = columns.set.positionOf(row.partition_key)
   if (position === undefined || row.last_materialization_at === null) return
-  columns.settle(
+  columns.breakTie(
     position,
     row.last_materialization_inputs_at ?? row.last_materialization_at,
     columns.codeOf(row.last_materialization_code_version),
