@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
+import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { ProjectManifest } from '../contract/definition.ts'
 import { ServoError } from '../lib/error.ts'
 import type { LocalComponents } from '../server/components.ts'
-import type { WorkspaceApi } from '../server/workspace/workspace.ts'
 import { findLeader, unlessSilent, withLeader } from './find-leader.ts'
 import { note, warn } from './output.ts'
 import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './project.ts'
@@ -31,7 +31,7 @@ export async function ask<T>(
     note('the server does not answer; answering from disk')
     return undefined
   })
-  if (leader !== undefined) return await question(leader.api, 'answers')
+  if (leader !== undefined) return await question(leader, 'answers')
   refuseEmpty(projectDir)
   const { readWorkspace } = await import('../server/workspace/reader.ts')
   const workspace = await readWorkspace(components, ofCode ? await codeOf(projectDir, components) : undefined)
@@ -43,10 +43,10 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
   const projectDir = findProject(flags)
   refuseEmpty(projectDir)
   const components = await componentsOf(projectDir)
-  const { leadBriefly } = await import('../server/leader/brief.ts')
+  const { leadBriefly } = await import('../server/brief-leader.ts')
   const asked = await withLeader(
     components,
-    (leader) => command(leader.api, true),
+    (leader) => command(leader, true),
     async (lease, name) => {
       try {
         return await leadBriefly(components, lease, name, (api) => command(api, false), warn)

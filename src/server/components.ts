@@ -18,7 +18,7 @@ import type { Notifier } from '../ports/notifier.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { Secrets } from '../ports/secrets.ts'
 import type { TaskQueue } from '../ports/task-queue.ts'
-import { type Sql, sqlOver } from './workspace/sql-rows.ts'
+import { type Sql, sqlOver } from './sql-rows.ts'
 
 /** Everything of the outside world that a server is made of. A part that needs one of them takes it from here and from nowhere else. */
 export interface Components {

@@ -1,6 +1,7 @@
 import type { Hono } from 'hono'
 import { localApp } from '../api/app.ts'
 import { problemResponse } from '../api/problem.ts'
+import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { ProjectManifest } from '../contract/definition.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
 import { deposed, leads } from '../engine/ledger/leading.ts'
@@ -9,7 +10,7 @@ import { newEvent } from '../model/event.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
-import { endedAttempt, ForeignWorkers } from './leader/dispatch/foreign-workers.ts'
+import { ForeignWorkers } from './leader/dispatch/foreign-workers.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { Feed } from './leader/feed.ts'
@@ -19,7 +20,7 @@ import type { OrchestratorSettings } from './leader/settings.ts'
 import { declaredParts } from './workspace/declare.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
 import { RunReader } from './workspace/run-reader.ts'
-import { type WorkspaceApi, workspaceApi } from './workspace/workspace.ts'
+import { workspaceApi } from './workspace/workspace.ts'
 
 export interface ServerOptions
   extends Pick<
@@ -98,7 +99,7 @@ export class Server {
       carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
       reactors: feed.reactors,
       onOpened: (rows) => feed.opened(rows),
-      foreign: { history: (attempt) => endedAttempt(reader, attempt), ...(post !== undefined && { post }) },
+      foreign: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
     return new Server({ options, orchestrator, feed, workers })
   }

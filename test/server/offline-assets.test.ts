@@ -7,8 +7,8 @@ import { assetDefinition } from '../../src/contract/definition.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { newEvent } from '../../src/model/event.ts'
+import { leadBriefly } from '../../src/server/brief-leader.ts'
 import { localComponents } from '../../src/server/components.ts'
-import { leadBriefly } from '../../src/server/leader/brief.ts'
 import { readWorkspace } from '../../src/server/workspace/reader.ts'
 
 /** A folder that knows these assets, and that nobody runs. */

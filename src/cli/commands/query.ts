@@ -1,4 +1,4 @@
-import { queryNewest } from '../../server/workspace/sql-rows.ts'
+import { queryNewest } from '../../server/sql-rows.ts'
 import type { WorkspaceFlags } from '../main.ts'
 import { openWorkspace } from '../open-workspace.ts'
 import { writeCsv, writeJson, writeTable } from '../rows.ts'

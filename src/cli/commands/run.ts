@@ -53,7 +53,7 @@ export async function requestRun(
   for (let shown: ShownRun | undefined; ; ) {
     const accepted = await withLeader(
       components,
-      request,
+      ({ runs }) => request(runs),
       async (lease, name) => {
         const here = { projectDir, components, lease, instance: name, ...size }
         shown = await runHere(here, flags, request, shown)
@@ -63,7 +63,7 @@ export async function requestRun(
     if ('leader' in accepted) {
       const { leader, answer } = accepted
       if (flags.wait || shown !== undefined)
-        await watchRun(components, leader, shown ?? new ShownRun(answer.run_id, flags), flags)
+        await watchRun(components, leader.runs, shown ?? new ShownRun(answer.run_id, flags), flags)
       else if (flags.json) printJson(answer)
       else printAccepted(answer)
       return
@@ -77,7 +77,7 @@ export async function requestRun(
     note(`${shortId(shown.runId)} goes on in the server that takes over`)
     const leader = await nextLeader(components, ASK_FOR_SIGN_MS)
     if (leader !== undefined) {
-      await watchRun(components, leader, shown, flags)
+      await watchRun(components, leader.runs, shown, flags)
       return
     }
     // The server that wanted to lead went away, or is stopped: then it is challenged, and what is left of the run is done here after all.
@@ -90,17 +90,17 @@ function printAccepted({ run_id, created }: { run_id: string; created: boolean }
 }
 
 /** Follows a run until it is over, from one server to the next. Leaving does not stop it. */
-async function watchRun(components: LocalComponents, first: RunsApi, shown: ShownRun, flags: WatchFlags): Promise<void> {
+async function watchRun(components: LocalComponents, runs: RunsApi, shown: ShownRun, flags: WatchFlags): Promise<void> {
   const leave = new AbortController()
   const onSignal = (): void => leave.abort()
   process.once('SIGINT', onSignal)
   try {
-    for (let server: RunsApi | undefined = first; server !== undefined && !shown.isOver; ) {
-      await shown.follow(server, leave.signal).catch((error: unknown) => {
+    for (let asked: RunsApi | undefined = runs; asked !== undefined && !shown.isOver; ) {
+      await shown.follow(asked, leave.signal).catch((error: unknown) => {
         if (!isServoError(error, 'unavailable')) throw error
       })
       if (leave.signal.aborted) break
-      server = shown.isOver ? undefined : await nextLeader(components)
+      asked = shown.isOver ? undefined : (await nextLeader(components))?.runs
     }
     if (!leave.signal.aborted) {
       if (!shown.isOver) await shown.read(components)

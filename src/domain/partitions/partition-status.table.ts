@@ -60,6 +60,8 @@ export const partitionStatus = defineTable({
   },
 })
 
-/** Whether its last materialization does not count any more. */
-export const isWiped = ({ wiped_at, last_materialization_at }: Row<typeof partitionStatus>): boolean =>
+export type StatusRow = Row<typeof partitionStatus>
+
+/** True if the last materialization does not count any more. */
+export const isWiped = ({ wiped_at, last_materialization_at }: Readonly<StatusRow>): boolean =>
   wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)

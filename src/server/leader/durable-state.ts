@@ -1,8 +1,16 @@
 import { orchestration } from '../../domain/index.ts'
+import type { State } from '../../engine/fold/state.ts'
 import { View } from '../../engine/loop/view.ts'
+import type { ColdRowsToRead } from '../../engine/sorted/cold-store.ts'
 import { ServoError } from '../../lib/error.ts'
+import type { Table } from '../../model/table.ts'
 import type { Components } from '../components.ts'
-import type { Readable } from '../workspace/knowledge.ts'
+
+/** The rows of a process that folds, or of one that has read what others folded. */
+export interface Readable {
+  readonly state: State
+  coldRows(table: Table): ColdRowsToRead
+}
 
 /** Nobody else is waiting: better slow than wrong. */
 const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000 }

@@ -24,12 +24,12 @@ import { assert } from '../../lib/assert.ts'
 import { toIso } from '../../lib/time.ts'
 import { mappingInWords, partitionsInWords } from '../../partitions/in-words.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
+import { joinedStatus } from '../leader/joined-status.ts'
 import { recordReport, recordWipe } from './asset-facts.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { lastRunOf } from './last-run.ts'
 import { pageOf } from './page.ts'
 import { changePartitionKeys, partitionKeysPage } from './partition-keys.ts'
-import { joinedStatus } from './status-row.ts'
 
 /** Assets as the newest graph declares them, what is known of each now, and what people and other systems tell of them. */
 export class Assets implements AssetsApi {

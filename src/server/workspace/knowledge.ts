@@ -9,7 +9,8 @@ import type { RowOf, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Components } from '../components.ts'
 import type { CurrentGraph } from '../leader/current-graph.ts'
-import type { Sql } from './sql-rows.ts'
+import type { Readable } from '../leader/durable-state.ts'
+import type { Sql } from '../sql-rows.ts'
 
 /** A cold table with the type of its rows. */
 export interface ColdRowsOf<R> extends Omit<ColdRowsToRead, 'recent' | 'lookup'> {
@@ -32,12 +33,6 @@ export interface Knowledge {
   mintId(): string
   /** Writes facts. A reader refuses. */
   submit(events: readonly NewEvent[]): Promise<Submitted>
-}
-
-/** The rows of a process that folds, or of one that has read what others folded. */
-export interface Readable {
-  readonly state: State
-  coldRows(table: Table): ColdRowsToRead
 }
 
 /** Where knowledge comes from. `readable` is asked for anew each time: a leader that recovers has other rows. */

@@ -1,7 +1,7 @@
 import type { WireRow } from '../../api/wire-row.ts'
 import type { Columns } from '../../model/column.ts'
 import type { Table } from '../../model/table.ts'
-import type { Sql } from './sql-rows.ts'
+import type { Sql } from '../sql-rows.ts'
 
 type Selected<T> = keyof WireRow<T> & string
 

@@ -1,3 +1,4 @@
+import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import type { ProjectManifest } from '../../contract/definition.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { Components } from '../components.ts'
@@ -5,7 +6,7 @@ import { CurrentGraph } from '../leader/current-graph.ts'
 import { durableState } from '../leader/durable-state.ts'
 import { declare } from './declare.ts'
 import { knowledgeOf } from './knowledge.ts'
-import { type WorkspaceApi, workspaceApi } from './workspace.ts'
+import { workspaceApi } from './workspace.ts'
 
 /**
  * A workspace that nobody leads, as far as it can be read: the published tables with everything folded that happened since. With

@@ -5,12 +5,8 @@ import { TaskTokens } from '../../../api/tokens.ts'
 import { workerRoutes } from '../../../api/worker-routes.ts'
 import type { ProjectManifest } from '../../../contract/definition.ts'
 import type { Scope } from '../../../engine/paths.ts'
-import { isServoError, ServoError } from '../../../lib/error.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
 import type { WorkspaceSecrets } from '../../../ports/secrets.ts'
-import type { RunReader } from '../../workspace/run-reader.ts'
-import type { AttemptRef } from '../logs.ts'
-import type { RecordedEnd } from './attempt-end.ts'
 import type { ForeignDispatch } from './foreign-dispatch.ts'
 
 export interface ForeignWorkersOptions {
@@ -53,17 +49,5 @@ export class ForeignWorkers {
   #route(): void {
     if (this.#url === undefined || this.#queues === undefined) return
     this.#foreign.route({ queues: this.#queues, address: (envelope) => addressed(envelope, this.#address) })
-  }
-}
-
-/** How an attempt ended, by the tables that were published. */
-export async function endedAttempt(reader: RunReader, { run_id, attempt_id }: AttemptRef): Promise<RecordedEnd | undefined> {
-  try {
-    const { attempts } = await reader.get(run_id)
-    return attempts.find((row) => row.attempt_id === attempt_id)
-  } catch (error) {
-    if (!isServoError(error, 'not_found')) throw error
-    // Neither in memory nor in a table: on its way from one to the other.
-    throw new ServoError('unavailable', 'being_sealed', `${run_id} is just becoming history`, { hint: 'Try again.' })
   }
 }

@@ -6,7 +6,7 @@ import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
 import type { Link } from '../../../domain/assets/graph-mappings.ts'
 import { type GraphPartitions, taskKey } from '../../../domain/assets/graph-partitions.ts'
 import type { dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
-import { isWiped, partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import { isWiped, partitionStatus, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { runs } from '../../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../../../domain/tasks/tasks.table.ts'
@@ -16,7 +16,7 @@ import type { KeyPart, Rows } from '../../../model/rows.ts'
 import type { Row, RowOf, Table } from '../../../model/table.ts'
 import { concat, type KeyList, keysOf, listOf } from '../../../partitions/key-list.ts'
 import { takesMany, takesSame } from '../../../partitions/mappings/takes-many.ts'
-import { joinedStatus } from '../../workspace/status-row.ts'
+import { joinedStatus } from '../joined-status.ts'
 
 export interface KnownState {
   readonly rows: Rows
@@ -180,8 +180,6 @@ function madeHere(rows: Rows, { run_id }: Readonly<TaskRow>, upstream: string, k
   const path = (attempt?.output as { path?: string | null } | null)?.path ?? null
   return { partition_key: key, materialization_id: made.materialization_id, path }
 }
-
-type StatusRow = RowOf<typeof partitionStatus.columns>
 
 function valueIn(row: StatusRow | undefined): StoredValue | undefined {
   if (!row?.last_materialization_id || isWiped(row)) return undefined

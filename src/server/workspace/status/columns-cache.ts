@@ -1,17 +1,14 @@
-import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { StatusColumns, type Times } from '../../../domain/partitions/status-columns.ts'
 import type { SortedFileRef } from '../../../engine/publish/manifest.ts'
 import { groupsWith, wholeGroups } from '../../../engine/sorted/file-columns.ts'
 import { Mutex } from '../../../lib/mutex.ts'
-import type { Row } from '../../../model/table.ts'
 import { sameDefinition } from '../../../partitions/definition.ts'
 import { type KeyPositions, keyPositions } from '../../../partitions/key-positions.ts'
 import { partsOf } from '../../../partitions/key-range.ts'
 import type { PartitionSet } from '../../../partitions/partition-set.ts'
 import type { ColdRowsOf } from '../knowledge.ts'
 import { type AlikeRows, alikeRows, applyAlike, applyBlock, applyRow, breakTie } from './load-columns.ts'
-
-type StatusRow = Row<typeof partitionStatus>
 
 export interface AssetToLoad {
   readonly key: string

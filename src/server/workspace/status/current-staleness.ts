@@ -2,7 +2,7 @@ import { setImmediate as pause } from 'node:timers/promises'
 import type { assetDefinitions } from '../../../domain/assets/asset-definitions.table.ts'
 import type { RecordedGraph } from '../../../domain/assets/definitions.ts'
 import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts'
-import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { ancestry, type StaleAsset, Staleness, type StatusCounts } from '../../../domain/partitions/staleness.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
 import { assert } from '../../../lib/assert.ts'
@@ -14,7 +14,7 @@ export interface StatusSource {
   readonly graph: () => RecordedGraph
   /** Which partitions there are now. */
   readonly partitions: () => GraphPartitions
-  readonly rows: () => ColdRowsOf<Row<typeof partitionStatus>>
+  readonly rows: () => ColdRowsOf<StatusRow>
   readonly now: () => number
   /** The key of an asset, and those it had before. */
   readonly keysOf: (assetKey: string) => readonly string[]
@@ -27,7 +27,7 @@ export interface StatusMoment {
   readonly graph: RecordedGraph
   readonly partitions: GraphPartitions
   readonly staleness: Staleness
-  readonly rows: ColdRowsOf<Row<typeof partitionStatus>>
+  readonly rows: ColdRowsOf<StatusRow>
 }
 
 interface Kept extends StatusMoment {

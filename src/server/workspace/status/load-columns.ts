@@ -1,13 +1,10 @@
-import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import type { partitionStatus, StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
 import type { KeyTuple } from '../../../engine/fold/row-merge.ts'
 import type { ColumnBlock } from '../../../engine/parquet/column-block.ts'
 import type { BlockPart } from '../../../engine/sorted/file-columns.ts'
 import type { Digest } from '../../../engine/sorted/index-footer.ts'
-import type { Row } from '../../../model/table.ts'
 import type { KeyEnds, KeyPositions } from '../../../partitions/key-positions.ts'
-
-type StatusRow = Row<typeof partitionStatus>
 
 /** The columns of the table that a status depends on. */
 const named = <Name extends keyof typeof partitionStatus.columns>(name: Name): Name => name

@@ -10,7 +10,7 @@ import {
   type Why,
 } from '../../../api/status-contract.ts'
 import { explain } from '../../../domain/partitions/explain.ts'
-import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { positionsOf } from '../../../domain/partitions/stale-links.ts'
 import { CAUSES, type StaleAsset } from '../../../domain/partitions/staleness.ts'
 import { parsePartitions } from '../../../domain/planning/parse-partitions.ts'
@@ -19,17 +19,14 @@ import { assert } from '../../../lib/assert.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { countWhile } from '../../../lib/search.ts'
 import { toIso } from '../../../lib/time.ts'
-import type { Row } from '../../../model/table.ts'
 import { canonicalKey } from '../../../partitions/definition.ts'
 import { allOf } from '../../../partitions/key-range.ts'
 import { positionIn } from '../../../partitions/partition-set.ts'
 import { spans } from '../../../partitions/spans.ts'
+import { joinedStatus } from '../../leader/joined-status.ts'
 import type { ColdRowsOf } from '../knowledge.ts'
-import { joinedStatus } from '../status-row.ts'
 import { CurrentStaleness, inTurns, type StatusMoment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
-
-type StatusRow = Row<typeof partitionStatus>
 
 /** Others get their turn after so many partitions that were looked at. */
 const PAUSE_AFTER = 4_096

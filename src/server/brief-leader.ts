@@ -1,11 +1,12 @@
-import { orchestration } from '../../domain/index.ts'
-import { Loop } from '../../engine/loop/loop.ts'
-import type { HeldLease } from '../../ports/lease.ts'
-import type { Components } from '../components.ts'
-import { knowledgeOf } from '../workspace/knowledge.ts'
-import { type WorkspaceApi, workspaceApi } from '../workspace/workspace.ts'
-import { CurrentGraph } from './current-graph.ts'
-import { loadSecrets, secretsReplaced } from './load-secrets.ts'
+import type { WorkspaceApi } from '../api/workspace-contract.ts'
+import { orchestration } from '../domain/index.ts'
+import { Loop } from '../engine/loop/loop.ts'
+import type { HeldLease } from '../ports/lease.ts'
+import type { Components } from './components.ts'
+import { CurrentGraph } from './leader/current-graph.ts'
+import { loadSecrets, secretsReplaced } from './leader/load-secrets.ts'
+import { knowledgeOf } from './workspace/knowledge.ts'
+import { workspaceApi } from './workspace/workspace.ts'
 
 /**
  * Leads for as long as one command takes: it folds what is there, writes what it was asked to, and decides nothing. What follows
