@@ -1,6 +1,6 @@
 import type { DispatchEnvelope } from '../contract/dispatch.ts'
 import { sha256 } from '../lib/hash.ts'
-import type { AttemptGrant, TaskTokens } from './tokens.ts'
+import type { AttemptGrant, TaskTokens } from './task-tokens.ts'
 
 export interface ReturnAddress {
   readonly tokens: TaskTokens

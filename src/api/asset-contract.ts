@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { AssetDefinition } from '../contract/definition.ts'
 import { dynamicKey } from '../contract/partition-keys.ts'
+import type { AssetDefinition } from '../contract/project-manifest.ts'
 import type { partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { id, timestamp } from '../model/envelope.ts'
 import type { WireRow } from './wire-row.ts'

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { runStates } from '../domain/runs/runs.table.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
@@ -8,7 +9,7 @@ import { cancelBody, newRunBody, type RunsApi, rerunBody } from './run-contract.
 
 const listQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(20),
-  state: z.enum(['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED']).optional(),
+  state: z.enum(runStates).optional(),
 })
 const logQuery = z.object({ task: z.string().max(512).optional(), attempt: z.coerce.number().int().min(1).optional() })
 

@@ -4,7 +4,7 @@ import { isLocalWorker } from '../domain/tasks/worker-id.ts'
 import { SECOND_MS } from '../lib/time.ts'
 import { id } from '../model/envelope.ts'
 import type { Verdict } from '../model/event.ts'
-import type { AttemptGrant } from './tokens.ts'
+import type { AttemptGrant } from './task-tokens.ts'
 
 /** Below the minute after which proxies commonly cut a silent connection. */
 const MAX_WAIT_MS = 30 * SECOND_MS

@@ -5,7 +5,7 @@ import { sha256Bytes } from '../lib/hash.ts'
 import { HOUR_MS, SECOND_MS } from '../lib/time.ts'
 import { applied, duplicate, ignored, type Verdict, waitFor } from '../model/event.ts'
 import { VirtualClock } from '../testing/virtual-clock.ts'
-import { type AttemptGrant, TaskTokens } from './tokens.ts'
+import { type AttemptGrant, TaskTokens } from './task-tokens.ts'
 import type { HeartbeatAnswer, StartAnswer, TaskCallbacks, WorkRequest } from './worker-contract.ts'
 import { workerRoutes } from './worker-routes.ts'
 

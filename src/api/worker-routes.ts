@@ -7,7 +7,7 @@ import type { AlarmClock } from '../ports/clock.ts'
 import { addressed, type ReturnAddress } from './addressed.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
-import type { AttemptGrant, TokenRefusal, VerifiedGrant } from './tokens.ts'
+import type { AttemptGrant, TokenRefusal, VerifiedGrant } from './task-tokens.ts'
 import { waitForWork } from './wait-for-work.ts'
 import { completedBody, heartbeatBody, startedBody, type TaskCallbacks, takeWorkBody } from './worker-contract.ts'
 

@@ -1,7 +1,7 @@
 import type { LogQuery, RunEvent, RunsApi } from '../api/run-contract.ts'
 
 /** How many entries of each attempt have come out. */
-export type Heard = Map<string, number>
+export type LogsShown = Map<string, number>
 
 /**
  * Everything that happens in a run until it is over, and before that what was said before this command listened. Listening begins
@@ -13,7 +13,7 @@ export async function* followWithLogs(
   runId: string,
   signal: AbortSignal,
   query: LogQuery = {},
-  heard: Heard = new Map(),
+  heard: LogsShown = new Map(),
 ): AsyncGenerator<RunEvent> {
   let isFirst = true
   for await (const event of service.follow(runId, signal)) {

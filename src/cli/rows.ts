@@ -1,6 +1,6 @@
 import { once } from 'node:events'
+import type { Plain } from '../adapters/duckdb/plain-values.ts'
 import type { QueryResult } from '../adapters/duckdb/query.ts'
-import type { Plain } from '../adapters/duckdb/values.ts'
 import { colours, errorColours, printable } from './output.ts'
 
 /** Waits when the reader of our output is slower than we are, so that a large answer is never held in memory. */

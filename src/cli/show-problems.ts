@@ -1,4 +1,4 @@
-import type { ProjectProblem } from '../contract/definition.ts'
+import type { ProjectProblem } from '../contract/project-manifest.ts'
 import { errorColours, printable, speaksJson } from './output.ts'
 
 /** What is wrong with a project: where, what, and what to do. */

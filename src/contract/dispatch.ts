@@ -21,6 +21,8 @@ const inputRef = z.object({
   values: z.array(storedValue),
 })
 export type InputRef = z.infer<typeof inputRef>
+/** One materialization, as a dispatch names it. */
+export type StoredValue = InputRef['values'][number]
 
 /** A piece of work as a worker receives it, in whatever language the worker is written. */
 export const dispatchEnvelope = z.object({
@@ -118,3 +120,4 @@ export const attemptResult = z.object({
 })
 export type AttemptResult = z.infer<typeof attemptResult>
 export type AttemptResultInput = z.input<typeof attemptResult>
+export type AttemptOutput = NonNullable<AttemptResultInput['output']>

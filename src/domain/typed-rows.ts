@@ -14,3 +14,8 @@ export function editKnown<R>(rows: HotRows<R>, k1: KeyPart, k2?: KeyPart, k3?: K
 export function isRowOf<C extends Columns>(of: Table<C>, table: Table, _row: Readonly<AnyRow>): _row is RowOf<C> {
   return table === of
 }
+
+/** The version of a row is the latest event that had a part in it. */
+export function raiseVersion(row: { row_version: string }, eventId: string): void {
+  if (eventId > row.row_version) row.row_version = eventId
+}

@@ -1,4 +1,4 @@
-import { definitionOf } from './project/definition.ts'
+import { declarationOf } from './project/declaration.ts'
 
 /** Only in types: what a value stands for. */
 export declare const carries: unique symbol
@@ -21,7 +21,7 @@ export type ValueOf<A> = A extends { readonly [carries]?: { readonly value: infe
 
 /** Which kind of asset a value is; undefined for one that is none. */
 export function assetKindOf(value: unknown): AssetKind | undefined {
-  const kind = definitionOf(value)?.kind
+  const kind = declarationOf(value)?.kind
   return assetKinds.find((each) => each === kind)
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { assetRoutes } from '../../src/api/asset-routes.ts'
-import type { AssetDefinitionInput } from '../../src/contract/definition.ts'
+import type { AssetDefinitionInput } from '../../src/contract/project-manifest.ts'
 import { dynamicPartitions } from '../../src/domain/partitions/dynamic-partitions.table.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { SECOND_MS, toIso } from '../../src/lib/time.ts'

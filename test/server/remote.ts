@@ -1,6 +1,6 @@
 import type { Hono } from 'hono'
 import { addressed, type ReturnAddress } from '../../src/api/addressed.ts'
-import { TaskTokens } from '../../src/api/tokens.ts'
+import { TaskTokens } from '../../src/api/task-tokens.ts'
 import { workerRoutes } from '../../src/api/worker-routes.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import { sha256Bytes } from '../../src/lib/hash.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
-import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/definition.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/project-manifest.ts'
 import { assetDefinitions } from '../../src/domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../../src/domain/assets/definitions.ts'

@@ -1,11 +1,11 @@
 import type { AssetSummary } from '../../api/asset-contract.ts'
+import { ask } from '../ask-and-tell.ts'
 import { dotText, mermaidText, treeLines } from '../asset-graph.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { partitionsText, shownAsset } from '../show-asset.ts'
 import { firstLine } from '../show-run.ts'
-import { ask } from '../workspace.ts'
 
 /** As many as are asked for at a time. */
 const PAGE = 5_000

@@ -22,7 +22,7 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   const voice = flags.json ? jsonLines : screen
   const began = performance.now()
   const stopped = Promise.withResolvers<unknown>()
-  // Heard from the beginning: a start that is interrupted leaves nothing behind either.
+  // LogsShown from the beginning: a start that is interrupted leaves nothing behind either.
   const signalled = nextSignal()
   const starting = startServer(projectDir, flags, voice, stopped.resolve)
   const started = await Promise.race([starting, signalled])

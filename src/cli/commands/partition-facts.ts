@@ -1,9 +1,9 @@
 import type { AcceptedFacts, PartitionExtent } from '../../api/asset-contract.ts'
+import { ask, tell } from '../ask-and-tell.ts'
 import { confirmed, refuseUnattended } from '../confirm.ts'
 import { labelsFlag, momentFlag } from '../flags.ts'
 import { print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
-import { ask, tell } from '../workspace.ts'
 
 interface FactFlags extends ProjectFlags {
   partition?: string[]

@@ -1,7 +1,7 @@
 import type { AcceptedKeys, KeyPage } from '../../api/asset-contract.ts'
+import { ask, tell } from '../ask-and-tell.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
-import { ask, tell } from '../workspace.ts'
 
 export interface KeyFlags extends ProjectFlags {
   /** Names the request. */

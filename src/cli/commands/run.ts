@@ -5,7 +5,7 @@ import type { Orchestrator } from '../../server/leader/orchestrator.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { ASK_FOR_SIGN_MS, nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
-import { followWithLogs, type Heard } from '../follow-with-logs.ts'
+import { followWithLogs, type LogsShown } from '../follow-with-logs.ts'
 import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
@@ -216,7 +216,7 @@ class ShownRun {
   readonly runId: string
   readonly #flags: WatchFlags
   readonly #printer = new RunPrinter()
-  readonly #heard: Heard = new Map()
+  readonly #heard: LogsShown = new Map()
   #isReported = false
 
   constructor(runId: string, flags: WatchFlags) {

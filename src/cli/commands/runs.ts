@@ -1,12 +1,12 @@
 import type { LogQuery, RunLogEntry, RunsApi, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
 import { ServoError } from '../../lib/error.ts'
+import { ask, type Leadership, tell } from '../ask-and-tell.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
 import { followWithLogs } from '../follow-with-logs.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
-import { ask, type Leadership, tell } from '../workspace.ts'
 import { requestRun } from './run.ts'
 
 export async function listRuns(flags: ProjectFlags & { limit: string; state?: string }): Promise<void> {

@@ -1,4 +1,4 @@
-import { type AssetDefinition, assetDefinition, type ProjectManifest } from '../../contract/definition.ts'
+import { type AssetDefinition, assetDefinition, type ProjectManifest } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 import { base32 } from '../../lib/base32.ts'
 import { sha256Bytes } from '../../lib/hash.ts'

@@ -1,4 +1,4 @@
-import type { AssetDefinition, ProjectProblem } from '../../contract/definition.ts'
+import type { AssetDefinition, ProjectProblem } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 
 /** Something that keeps a graph from being one: said as any problem of a project, with the assets on the way to it. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { count, id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
 import { backfillSubject } from '../subjects.ts'
-import { editKnown } from '../typed-rows.ts'
+import { editKnown, raiseVersion } from '../typed-rows.ts'
 import { type BackfillRow, backfillStates, backfills, canMove, chunksOver, isBackfillOver } from './backfills.table.ts'
 
 export const BackfillStateChanged = defineEvent({
@@ -53,7 +53,7 @@ export const BackfillStateChanged = defineEvent({
     backfill.state_version = change.state_version
     backfill.state_changed_by = change.changed_by ?? null
     if (isBackfillOver(change.to_state)) backfill.finished_at = at
-    if (event.event_id > backfill.row_version) backfill.row_version = event.event_id
+    raiseVersion(backfill, event.event_id)
     wake(backfillSubject(change.backfill_id))
     return applied
   },

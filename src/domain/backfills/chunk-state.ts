@@ -2,6 +2,7 @@ import type { Rows } from '../../model/rows.ts'
 import { isRunOver, type RunRow, type RunState } from '../runs/runs.table.ts'
 import type { SourceRef } from '../runs/trigger.ts'
 import { backfillSubject } from '../subjects.ts'
+import { raiseVersion } from '../typed-rows.ts'
 import { backfillChunks, type ChunkState } from './backfill-chunks.table.ts'
 import { backfills } from './backfills.table.ts'
 
@@ -47,8 +48,8 @@ export function moveChunk(
   chunk.state = state
   const counter = counterOf[state]
   if (counter !== undefined) {
-    if (version > chunk.row_version) chunk.row_version = version
+    raiseVersion(chunk, version)
     backfill[counter] += 1
-    if (version > backfill.row_version) backfill.row_version = version
+    raiseVersion(backfill, version)
   }
 }

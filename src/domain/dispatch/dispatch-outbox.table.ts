@@ -1,5 +1,5 @@
 import { col } from '../../model/column.ts'
-import { defineTable } from '../../model/table.ts'
+import { defineTable, type Row } from '../../model/table.ts'
 
 const dispatchStatuses = ['PENDING', 'FAILED', 'CREATED', 'ACKED'] as const
 export type DispatchStatus = (typeof dispatchStatuses)[number]
@@ -24,3 +24,4 @@ export const dispatchOutbox = defineTable({
     created_at: col.timestamp('When the dispatch was requested.'),
   },
 })
+export type DispatchRow = Row<typeof dispatchOutbox>

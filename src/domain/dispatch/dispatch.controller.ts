@@ -24,7 +24,7 @@ function comesBefore(a: Ready, b: Ready): boolean {
 }
 
 /** One queue of workers, and how many of its tasks are with them. */
-interface Queue {
+interface QueueState {
   readonly name: string
   readonly lanes: Map<string | null, Lane>
   inFlight: number
@@ -32,7 +32,7 @@ interface Queue {
 
 /** The tasks of a queue that share a pool, or name none. */
 interface Lane {
-  readonly queue: Queue
+  readonly queue: QueueState
   readonly pool: string | null
   readonly ready: Heap<Ready>
 }
@@ -49,7 +49,7 @@ interface Next {
  */
 export function dispatchController(limits: () => Limits, carries: (runId: string) => boolean = () => true): Controller {
   const slots = new Map<string, number>()
-  const queues = new Map<string, Queue>()
+  const queues = new Map<string, QueueState>()
   /** Tasks with workers, by pool. A pool may be shared by queues. */
   const pooled = new Map<string, number>()
   const inFlight = new Map<Ready, Lane>()

@@ -1,4 +1,4 @@
-import type { AssetDefinition } from '../../contract/definition.ts'
+import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 import { Heap } from '../../lib/heap.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'

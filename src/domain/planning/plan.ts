@@ -1,4 +1,4 @@
-import type { AssetDefinition } from '../../contract/definition.ts'
+import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { isServoError } from '../../lib/error.ts'
 import { readKey } from '../../partitions/key.ts'
 import { keysOf } from '../../partitions/key-list.ts'
@@ -54,17 +54,17 @@ interface Work {
   readonly chosen: ChosenWork
   readonly partitions: GraphPartitions
   /** Of assets that are made in ranges. */
-  readonly ranges: ReadonlyMap<string, Ranges>
+  readonly ranges: ReadonlyMap<string, TaskRanges>
 }
 
-interface Ranges {
+interface TaskRanges {
   readonly list: readonly TaskRange[]
   /** Partition → the task that makes it. */
   readonly taskOf: ReadonlyMap<string, string>
 }
 
-function rangesOf(chosen: ChosenWork, graph: AssetGraph, partitions: GraphPartitions): ReadonlyMap<string, Ranges> {
-  const ranges = new Map<string, Ranges>()
+function rangesOf(chosen: ChosenWork, graph: AssetGraph, partitions: GraphPartitions): ReadonlyMap<string, TaskRanges> {
+  const ranges = new Map<string, TaskRanges>()
   for (const key of chosen.order) {
     const { ranges: said } = graph.definition(key)
     const set = partitions.of(key)

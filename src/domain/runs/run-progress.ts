@@ -4,7 +4,7 @@ import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { runSubject } from '../subjects.ts'
 import { type TaskState, tasks } from '../tasks/tasks.table.ts'
 import { timers } from '../timers/timers.table.ts'
-import { editKnown } from '../typed-rows.ts'
+import { editKnown, raiseVersion } from '../typed-rows.ts'
 import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
 type TaskCounter = 'tasks_succeeded' | 'tasks_failed' | 'tasks_skipped' | 'tasks_cancelled'
@@ -19,7 +19,7 @@ const counterOf: Partial<Record<TaskState, TaskCounter>> = {
 /** A run that is known, for changing, with its version moved to the latest event that had a part in it. */
 export function touchRun(rows: Rows, runId: string, eventId: string): RunRow {
   const run = editKnown(rows.hot(runs), runId)
-  if (eventId > run.row_version) run.row_version = eventId
+  raiseVersion(run, eventId)
   return run
 }
 

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
+import { editScheduleState } from './edit-schedule-state.ts'
 import { scheduleTicks, tickStatuses } from './schedule-ticks.table.ts'
-import { editScheduleState } from './state.ts'
 
 const payload = z
   .object({

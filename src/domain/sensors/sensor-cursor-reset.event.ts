@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
 import { sensorSubject } from '../subjects.ts'
-import { editSensorState } from './state.ts'
+import { editSensorState } from './edit-sensor-state.ts'
 
 export const SensorCursorReset = defineEvent({
   type: 'SensorCursorReset',

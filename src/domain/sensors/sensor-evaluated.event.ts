@@ -5,9 +5,9 @@ import { count, id, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, waitFor } from '../../model/event.ts'
 import { changeCarriedKeys } from '../partitions/dynamic-keys.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
+import { editSensorState } from './edit-sensor-state.ts'
 import { sensorEvals } from './sensor-evals.table.ts'
 import { sensorState } from './sensor-state.table.ts'
-import { editSensorState } from './state.ts'
 
 const triggerSource = z.discriminatedUnion('source', [
   z.object({ source: z.literal('push'), message_id: id }),

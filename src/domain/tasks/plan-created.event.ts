@@ -5,6 +5,7 @@ import type { Rows } from '../../model/rows.ts'
 import { liveRun, touchRun } from '../runs/run-progress.ts'
 import type { RunRow } from '../runs/runs.table.ts'
 import { runSubject } from '../subjects.ts'
+import { raiseVersion } from '../typed-rows.ts'
 import { depSatisfaction } from './dep-satisfaction.table.ts'
 import { startPlan } from './plan-start.ts'
 import { tasks } from './tasks.table.ts'
@@ -143,7 +144,7 @@ function addEdges(rows: Rows, run: RunRow, { task_key, depends_on }: Edges, even
   for (const upstream of depends_on) {
     const known = rows.hot(depSatisfaction).edit(run.run_id, upstream, task_key)
     if (known !== undefined) {
-      if (eventId > known.row_version) known.row_version = eventId
+      raiseVersion(known, eventId)
       continue
     }
     rows.hot(depSatisfaction).insert({

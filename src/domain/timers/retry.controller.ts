@@ -1,4 +1,4 @@
-import type { RetryPolicy } from '../../contract/definition.ts'
+import type { RetryPolicy } from '../../contract/project-manifest.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { toIso } from '../../lib/time.ts'
 import type { Controller } from '../../model/controller.ts'

@@ -4,7 +4,7 @@ import {
   dimensionsOf,
   isTime,
   type MultiDefinition,
-  type PartitionDefinition,
+  type Partitioning,
   sameDefinition,
 } from '../definition.ts'
 import { sameZone } from '../time/zone.ts'
@@ -15,11 +15,9 @@ export type DefaultMapping =
   | { readonly mapping: PartitionMapping; readonly reason?: undefined }
   | { readonly mapping?: undefined; readonly reason: string }
 
-type Definition = PartitionDefinition | undefined
-
 const overlap: SimpleMapping = { type: 'time_window', start_offset: 0, end_offset: 0 }
 
-export function defaultMapping(downstream: Definition, upstream: Definition): DefaultMapping {
+export function defaultMapping(downstream: Partitioning, upstream: Partitioning): DefaultMapping {
   if (downstream === undefined || upstream === undefined) return { mapping: { type: 'all' } }
   if (sameDefinition(downstream, upstream)) return { mapping: { type: 'identity' } }
   if (upstream.type === 'multi')

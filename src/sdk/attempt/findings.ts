@@ -1,10 +1,10 @@
-import type { AttemptResultInput } from '../../contract/dispatch.ts'
+import type { AttemptOutput } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
 import { asCheck, type Checks } from '../check.ts'
 import { invalid } from '../invalid.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
 
-export type ReportedCheck = NonNullable<NonNullable<AttemptResultInput['output']>['checks']>[number]
+export type ReportedCheck = NonNullable<AttemptOutput['checks']>[number]
 
 export async function checkedMetadata(
   key: string,

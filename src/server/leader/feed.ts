@@ -14,7 +14,7 @@ export type Change =
       readonly attempt: Readonly<Row<typeof taskAttempts>> | undefined
     }
 
-type Listener = (change: Change) => void
+type ChangeListener = (change: Change) => void
 
 export interface FeedSource {
   rows(): Rows
@@ -24,7 +24,7 @@ export interface FeedSource {
 
 /** Tells its listeners that a run or a task came into another state, once that is durable. */
 export class Feed {
-  readonly #listeners = new Set<Listener>()
+  readonly #listeners = new Set<ChangeListener>()
   /** What was last told of a row: rows change in place, and more often than their state does. */
   readonly #told = new WeakMap<AnyRow, string>()
   readonly #source: FeedSource
@@ -40,7 +40,7 @@ export class Feed {
     return [reactor(runs, (run) => this.#runChanged(run)), reactor(tasks, (task) => this.#taskChanged(task))]
   }
 
-  listen(listener: Listener): () => void {
+  listen(listener: ChangeListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }

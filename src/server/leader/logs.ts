@@ -12,7 +12,7 @@ export interface AttemptLogsOptions {
 }
 
 /** `first` is how many entries of the attempt came before these. */
-type Listener = (said: { task_key: string; attempt: number; first: number; entries: readonly LogEntry[] }) => void
+type LogListener = (said: { task_key: string; attempt: number; first: number; entries: readonly LogEntry[] }) => void
 
 /** What names one attempt. */
 export interface AttemptRef {
@@ -40,7 +40,7 @@ const FLUSH_AT_BYTES = 256 << 10
 export class AttemptLogs {
   readonly #options: AttemptLogsOptions
   readonly #writing = new Map<string, Writing>()
-  readonly #listeners = new Map<string, Set<Listener>>()
+  readonly #listeners = new Map<string, Set<LogListener>>()
   readonly #storing = new Set<Promise<unknown>>()
   #alarm: (() => void) | undefined
 
@@ -75,7 +75,7 @@ export class AttemptLogs {
   }
 
   /** Calls with everything that attempts of a run say from now on. Returns what ends that. */
-  follow(runId: string, listener: Listener): () => void {
+  follow(runId: string, listener: LogListener): () => void {
     const listeners = this.#listeners.get(runId) ?? new Set()
     this.#listeners.set(runId, listeners.add(listener))
     return () => {

@@ -1,4 +1,4 @@
-import type { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
+import type { DispatchRow } from '../../domain/dispatch/dispatch-outbox.table.ts'
 import type { Limits } from '../../domain/dispatch/room.ts'
 import { orchestration } from '../../domain/index.ts'
 import { runs } from '../../domain/runs/runs.table.ts'
@@ -12,7 +12,6 @@ import { isServoError } from '../../lib/error.ts'
 import { SECOND_MS } from '../../lib/time.ts'
 import type { NewEvent } from '../../model/event.ts'
 import { historyIndex } from '../../model/system-tables.ts'
-import type { Row } from '../../model/table.ts'
 import { CarriedRuns } from './carried-runs.ts'
 import { controllersOf } from './controllers.ts'
 import { CurrentGraph } from './current-graph.ts'
@@ -65,7 +64,7 @@ export class Orchestrator {
       clock,
       carries: (runId: string) => this.#carried.has(runId),
       rows: () => this.loop.compactor.state,
-      envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Row<typeof dispatchOutbox>>) => {
+      envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) => {
         const { compactor } = this.loop
         return envelopeFor(
           {

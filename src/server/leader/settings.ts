@@ -1,4 +1,4 @@
-import type { ProjectManifest } from '../../contract/definition.ts'
+import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import { MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
 
 /** What a project says of limits and patience; what it leaves out has a default. */

@@ -14,7 +14,7 @@ import type {
   WipeBody,
 } from '../../api/asset-contract.ts'
 import { wireRow } from '../../api/wire-row.ts'
-import type { AssetDefinition } from '../../contract/definition.ts'
+import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import type { GraphPartitions } from '../../domain/assets/graph-partitions.ts'

@@ -1,4 +1,4 @@
-import type { ProjectManifest } from '../../contract/definition.ts'
+import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../../domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../../domain/assets/definitions.ts'

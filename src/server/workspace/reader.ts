@@ -1,5 +1,5 @@
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
-import type { ProjectManifest } from '../../contract/definition.ts'
+import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { Components } from '../components.ts'
 import { CurrentGraph } from '../leader/current-graph.ts'

@@ -177,9 +177,9 @@ const chunk = (backfill_id: string, chunk_index: number) => ({
   request_fingerprint: 'f',
 })
 
-type Fact = ReturnType<SimulatedRun['attemptFact']>
+type StrayFact = ReturnType<SimulatedRun['attemptFact']>
 
-function factAbout(world: World, fact: Fact, variant: number, isRunUnknown = false): Parameters<World['write']> {
+function factAbout(world: World, fact: StrayFact, variant: number, isRunUnknown = false): Parameters<World['write']> {
   const { attempt_id, ...place } = fact
   const moment = toIso(world.now)
   const authenticated: Parameters<World['write']>[] = [

@@ -1,6 +1,6 @@
-import type { ProjectProblem } from '../../contract/definition.ts'
 import type { AttemptResult } from '../../contract/dispatch.ts'
 import type { FromWorker } from '../../contract/pipe.ts'
+import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { type Ending, explainEnding, explainFailedStart, failed } from './ending.ts'
 import { FailedStarts } from './failed-starts.ts'
 import { LocalWorker, type WorkerCommand, type WorkerEvents } from './local-worker.ts'

@@ -1,8 +1,8 @@
-import type { AttemptGrant } from '../../../api/tokens.ts'
+import type { AttemptGrant } from '../../../api/task-tokens.ts'
 import type { HeartbeatAnswer, StartAnswer, TaskCallbacks, WorkRequest } from '../../../api/worker-contract.ts'
 import type { AttemptResult, AttemptResultInput, DispatchEnvelope } from '../../../contract/dispatch.ts'
 import { DispatchEnqueued } from '../../../domain/dispatch/dispatch-enqueued.event.ts'
-import { dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
+import { type DispatchRow, dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
 import { LOCAL_QUEUE } from '../../../domain/dispatch/queue.ts'
 import { aboutRun } from '../../../domain/runs/event-context.ts'
 import { isRunOver, type RunRow, runs } from '../../../domain/runs/runs.table.ts'
@@ -16,7 +16,6 @@ import { assert } from '../../../lib/assert.ts'
 import { SECOND_MS, toIso } from '../../../lib/time.ts'
 import { applied, duplicate, ignored, isVerdict, type NewEvent, newEvent, type Verdict } from '../../../model/event.ts'
 import type { Rows } from '../../../model/rows.ts'
-import type { Row } from '../../../model/table.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
 import type { QueuedTask, TaskQueue } from '../../../ports/task-queue.ts'
 import type { AttemptRef } from '../logs.ts'
@@ -24,8 +23,6 @@ import { reactor } from '../reactor.ts'
 import { isSameResult, notBegun, type RecordedEnd, taskFinished } from './attempt-end.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { type Post, Pusher, postJson } from './push.ts'
-
-type Dispatch = Readonly<Row<typeof dispatchOutbox>>
 
 export interface ForeignDispatchOptions {
   readonly clock: AlarmClock
@@ -35,7 +32,7 @@ export interface ForeignDispatchOptions {
   readonly rows: () => Rows
   /** Whether tasks of this run are begun by this process. */
   readonly carries: (runId: string) => boolean
-  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Dispatch) => Promise<DispatchEnvelope>
+  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) => Promise<DispatchEnvelope>
   /** Whether a run has ended so long ago that its rows are history. */
   readonly isSealed: (runId: string) => Promise<boolean>
   /** An attempt of such a run, as it ended. */
@@ -175,7 +172,7 @@ export class ForeignDispatch implements TaskCallbacks {
       : undefined
   }
 
-  #offer(dispatch: Dispatch): void {
+  #offer(dispatch: Readonly<DispatchRow>): void {
     const { run_id, task_key, attempt, attempt_id, worker_queue: queue, status } = dispatch
     if (this.#closed || queue === LOCAL_QUEUE) return
     if (!this.#options.carries(run_id) && !this.#isCancelled(run_id)) return

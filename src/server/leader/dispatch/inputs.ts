@@ -1,11 +1,11 @@
-import type { AssetDefinition } from '../../../contract/definition.ts'
-import type { DispatchEnvelope, InputRef } from '../../../contract/dispatch.ts'
+import type { DispatchEnvelope, InputRef, StoredValue } from '../../../contract/dispatch.ts'
 import { isPathOf, outputFolder } from '../../../contract/output-path.ts'
+import type { AssetDefinition } from '../../../contract/project-manifest.ts'
 import { assetDefinitions } from '../../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
 import type { Link } from '../../../domain/assets/graph-mappings.ts'
 import { type GraphPartitions, taskKey } from '../../../domain/assets/graph-partitions.ts'
-import type { dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
+import type { DispatchRow } from '../../../domain/dispatch/dispatch-outbox.table.ts'
 import { isWiped, partitionStatus, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { runs } from '../../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
@@ -13,7 +13,7 @@ import { type TaskRow, tasks } from '../../../domain/tasks/tasks.table.ts'
 import { ServoError } from '../../../lib/error.ts'
 import type { Columns } from '../../../model/column.ts'
 import type { KeyPart, Rows } from '../../../model/rows.ts'
-import type { Row, RowOf, Table } from '../../../model/table.ts'
+import type { RowOf, Table } from '../../../model/table.ts'
 import { concat, type KeyList, keysOf, listOf } from '../../../partitions/key-list.ts'
 import { takesMany, takesSame } from '../../../partitions/mappings/takes-many.ts'
 import { joinedStatus } from '../joined-status.ts'
@@ -30,7 +30,7 @@ export interface KnownState {
 export async function envelopeFor(
   state: KnownState,
   task: Readonly<TaskRow>,
-  dispatch: Readonly<Row<typeof dispatchOutbox>>,
+  dispatch: Readonly<DispatchRow>,
 ): Promise<DispatchEnvelope> {
   const run = state.rows.hot(runs).get(task.run_id)
   const place = placeOf(task)
@@ -75,7 +75,6 @@ function definitionOf(rows: Rows, assetKey: string): AssetDefinition | undefined
 }
 
 type Input = AssetDefinition['inputs'][string]
-type StoredValue = InputRef['values'][number]
 
 /** Where the partitions lie that an input takes, and whether code gets one of them or a collection. */
 async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string, input: Input): Promise<InputRef> {

@@ -1,5 +1,5 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../../../contract/dispatch.ts'
-import { dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
+import { type DispatchRow, dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
 import { LOCAL_QUEUE } from '../../../domain/dispatch/queue.ts'
 import { aboutRun } from '../../../domain/runs/event-context.ts'
 import { isRunOver, runs } from '../../../domain/runs/runs.table.ts'
@@ -19,8 +19,6 @@ import { notBegun, notRecorded, taskFinished } from './attempt-end.ts'
 import { Lookahead } from './lookahead.ts'
 import type { Workers } from './workers.ts'
 
-type Dispatch = Row<typeof dispatchOutbox>
-
 export interface LocalDispatchOptions {
   readonly workers: Workers
   readonly clock: AlarmClock
@@ -36,12 +34,12 @@ export interface LocalDispatchOptions {
   /** Whether tasks of this run are begun by this process. */
   readonly carries: (runId: string) => boolean
   /** What a worker is told about a task, its inputs included. */
-  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Dispatch>) => Promise<DispatchEnvelope>
+  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) => Promise<DispatchEnvelope>
   readonly cancelGraceMs: () => number
 }
 
 interface Running {
-  readonly dispatch: Readonly<Dispatch>
+  readonly dispatch: Readonly<DispatchRow>
   /** When a worker took it; undefined while it waits for one. */
   startedAt: number | undefined
   cancelled: boolean
@@ -89,7 +87,7 @@ export class LocalDispatch {
     this.#closed = true
   }
 
-  #dispatch(dispatch: Readonly<Dispatch>): void {
+  #dispatch(dispatch: Readonly<DispatchRow>): void {
     if (dispatch.worker_queue !== LOCAL_QUEUE) return
     if (!this.#options.carries(dispatch.run_id) && !this.#isCancelled(dispatch.run_id)) return
     const { attempt_id, status } = dispatch
@@ -195,7 +193,7 @@ export class LocalDispatch {
     if (events.length > 0 && !this.#closed) void this.#submit(events).catch(() => undefined)
   }
 
-  #contextOf({ run_id }: Readonly<Dispatch>): EventContext {
+  #contextOf({ run_id }: Readonly<DispatchRow>): EventContext {
     return aboutRun(this.#options.rows(), run_id)
   }
 

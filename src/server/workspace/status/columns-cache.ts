@@ -20,7 +20,7 @@ export interface AssetToLoad {
   readonly onlyItsKeys: boolean
 }
 
-interface Kept {
+interface CachedColumns {
   columns: StatusColumns
   readonly keys: readonly string[]
   /** Files that were read. */
@@ -36,7 +36,7 @@ export class ColumnsCache {
   readonly #rows: () => ColdRowsOf<StatusRow>
   readonly #mostBytes: number
   /** The last asked for is the last. */
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, CachedColumns>()
   readonly #turn = new Mutex()
   #recent: { readonly changes: number; readonly byAsset: ReadonlyMap<string, readonly StatusRow[]> } | undefined
 
@@ -54,8 +54,8 @@ export class ColumnsCache {
         recent: this.#recentOf(rows),
         files: new Set(rows.files.map(({ path }) => path)),
       }
-      const keptOf = new Map<string, Kept>()
-      const behind: { asset: AssetToLoad; kept: Kept }[] = []
+      const keptOf = new Map<string, CachedColumns>()
+      const behind: { asset: AssetToLoad; kept: CachedColumns }[] = []
       for (const asset of assets) {
         const kept = this.#keptOf(asset)
         keptOf.set(asset.key, kept)
@@ -76,7 +76,7 @@ export class ColumnsCache {
   }
 
   /** What is known of it, perhaps not up to date; nothing when positions mean something else by now. */
-  #keptOf({ key, keys, set, times }: AssetToLoad): Kept {
+  #keptOf({ key, keys, set, times }: AssetToLoad): CachedColumns {
     let kept = this.#kept.get(key)
     this.#kept.delete(key)
     const isSame = kept !== undefined && follows(kept.columns.set, set) && kept.keys.join('\0') === keys.join('\0')
@@ -117,7 +117,7 @@ interface Reading {
   readonly files: ReadonlySet<string>
 }
 
-type Behind = { readonly asset: AssetToLoad; readonly kept: Kept }
+type Behind = { readonly asset: AssetToLoad; readonly kept: CachedColumns }
 
 /** Assets that are made as a whole have a row each, which are looked up together. */
 async function readWholes(behind: readonly Behind[], { rows, files }: Reading): Promise<void> {
@@ -190,7 +190,7 @@ async function readFile(
   }
 }
 
-function nothingOf(set: PartitionSet, times: Times, keys: readonly string[]): Kept {
+function nothingOf(set: PartitionSet, times: Times, keys: readonly string[]): CachedColumns {
   return { columns: new StatusColumns(set, times), keys, files: new Set(), changes: -1 }
 }
 

@@ -30,7 +30,7 @@ export interface StatusMoment {
   readonly rows: ColdRowsOf<StatusRow>
 }
 
-interface Kept extends StatusMoment {
+interface KeptMoment extends StatusMoment {
   /** What it was worked out from. */
   readonly mark: string
   readonly columns: ReadonlyMap<string, StatusColumns>
@@ -46,14 +46,14 @@ export class CurrentStaleness {
   readonly #source: StatusSource
   readonly #cache: ColumnsCache
   /** By what was asked for; the last few questions. */
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, KeptMoment>()
 
   constructor(source: StatusSource) {
     this.#source = source
     this.#cache = new ColumnsCache(source.rows)
   }
 
-  async of(assets: readonly string[]): Promise<Kept> {
+  async of(assets: readonly string[]): Promise<KeptMoment> {
     const graph = this.#source.graph()
     const partitions = this.#source.partitions()
     const nowMs = this.#source.now()

@@ -31,7 +31,7 @@ import { readCursor, writeCursor } from './page-cursor.ts'
 /** Others get their turn after so many partitions that were looked at. */
 const PAUSE_AFTER = 4_096
 
-interface Place {
+interface AssetPosition {
   readonly asset: StaleAsset
   readonly position: number
 }
@@ -132,7 +132,7 @@ export class Statuses implements StatusApi {
     walk: Walk,
   ): Promise<PartitionPage> {
     const after = cursor === undefined ? undefined : readCursor(cursor)
-    const places: Place[] = []
+    const places: AssetPosition[] = []
     let isMore = false
     for (const key of keys) {
       if (after !== undefined && key < after.asset) continue
@@ -152,7 +152,7 @@ export class Statuses implements StatusApi {
   }
 
   /** The row of each, with what is on record under earlier names of its asset. */
-  async #rowsOf(rows: ColdRowsOf<StatusRow>, places: readonly Place[]): Promise<(StatusRow | undefined)[]> {
+  async #rowsOf(rows: ColdRowsOf<StatusRow>, places: readonly AssetPosition[]): Promise<(StatusRow | undefined)[]> {
     const keys = places.map(({ asset, position }) =>
       this.#options.keysOf(asset.key).map((name) => [name, asset.set.at(position)]),
     )
@@ -160,7 +160,7 @@ export class Statuses implements StatusApi {
     return keys.map((each) => joinedStatus([...found.take(each.length)]))
   }
 
-  async #shown({ staleness, rows }: StatusMoment, places: readonly Place[]): Promise<PartitionStatus[]> {
+  async #shown({ staleness, rows }: StatusMoment, places: readonly AssetPosition[]): Promise<PartitionStatus[]> {
     const found = await this.#rowsOf(rows, places)
     return places.map(({ asset, position }, i) => {
       const row = found[i]

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { sha256Bytes } from '../lib/hash.ts'
 import { HOUR_MS, MINUTE_MS, toIso } from '../lib/time.ts'
 import { VirtualClock } from '../testing/virtual-clock.ts'
-import { type AttemptGrant, type SigningKey, TaskTokens } from './tokens.ts'
+import { type AttemptGrant, type SigningKey, TaskTokens } from './task-tokens.ts'
 
 const key = (id: string): SigningKey => ({ id, secret: sha256Bytes(id) })
 const grant: AttemptGrant = {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
-import type { ProjectManifest } from '../contract/definition.ts'
+import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { ServoError } from '../lib/error.ts'
 import type { LocalComponents } from '../server/components.ts'
 import { findLeader, unlessSilent, withLeader } from './find-leader.ts'
