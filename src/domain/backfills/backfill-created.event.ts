@@ -37,7 +37,7 @@ const payload = z.object({
 export const BackfillCreated = defineEvent({
   type: 'BackfillCreated',
   version: 1,
-  doc: 'Somebody asked for a range of partitions to be materialized.',
+  doc: 'A user asked for a range of partitions to be materialized.',
   payload,
   idempotencyKey: (backfill) =>
     backfill.parent_backfill_id

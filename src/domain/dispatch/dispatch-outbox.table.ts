@@ -18,9 +18,9 @@ export const dispatchOutbox = defineTable({
     dispatch_id: col.string('Readable id: dispatch:{run_id}:{task_key}:{attempt}.'),
     cloud_task_id: col.string('The same id as queues accept it.'),
     attempt_id: col.string('Goes to the worker and comes back with every fact.'),
-    status: col.oneOf(dispatchStatuses, 'PENDING until the queue has it, ACKED when a worker has.'),
+    status: col.oneOf(dispatchStatuses, 'PENDING until the queue has it, ACKED once a worker has it.'),
     worker_queue: col.string('Target queue.'),
-    offer: col.optional(col.int('Which time it is offered to the queue; null for the first, and once a worker has it.')),
+    offer: col.optional(col.int('How often it was offered to the queue; null at the first offer, and once a worker has it.')),
     created_at: col.timestamp('When the dispatch was requested.'),
   },
 })

@@ -11,7 +11,7 @@ import { countTaskEnd, endRunIfDone, liveRun, touchRun } from './run-progress.ts
 export const RunCancelRequested = defineEvent({
   type: 'RunCancelRequested',
   version: 1,
-  doc: 'A run shall stop: nothing new starts, what is running is asked to end.',
+  doc: 'A run shall stop: no task starts any more, and running attempts are asked to end.',
   payload: z.object({ run_id: id, requested_by: id, reason: z.string().max(4_096).nullish() }),
   idempotencyKey: (cancel) => `cancel:${cancel.run_id}`,
   dedup: 'structure',

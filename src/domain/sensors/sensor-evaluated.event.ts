@@ -47,7 +47,7 @@ function evaluationKey({ sensor_id, trigger_source, cursor_before }: Evaluation)
 export const SensorEvaluated = defineEvent({
   type: 'SensorEvaluated',
   version: 1,
-  doc: 'A sensor was evaluated. A poll moves the cursor only if nobody moved it meanwhile.',
+  doc: 'A sensor was evaluated. A poll moves the cursor only if it has not moved in the meantime.',
   payload,
   idempotencyKey: evaluationKey,
   dedup: 'key',

@@ -71,10 +71,7 @@ export const PlanCreated = defineEvent({
     if (known === 'over') return ignored('run_over')
     if (known.plan_id !== null && known.plan_id !== plan.plan_id) return ignored('other_plan')
     // Which parts are missing, not which tasks are there: a flawed plan names a task in two parts.
-    const missing =
-      known.plan_id === null
-        ? Array.from({ length: plan.parts }, (_, part) => part)
-        : (known.plan_parts_missing as number[] | null)
+    const missing = known.plan_id === null ? Array.from({ length: plan.parts }, (_, part) => part) : known.plan_parts_missing
     if (!missing?.includes(plan.part)) return duplicate
 
     const run = touchRun(rows, plan.run_id, event.event_id)

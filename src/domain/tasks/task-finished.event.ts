@@ -54,7 +54,7 @@ export const TaskFinished = defineEvent({
       // With everything: whether a failure came first depends also on the facts that the failure itself waits for.
       with: ['*'],
       when: (mine, other) => mine.run_id === other.run_id && mine.outcome === 'CANCELLED',
-      why: 'Below a failure tasks are skipped, below a cancellation cancelled; what is below both follows the first.',
+      why: 'Tasks below a failure are skipped and tasks below a cancellation cancelled; a task below both follows the first.',
     },
   ],
   fold({ event, at: receivedAt, payload: finish, rows, wake }) {
