@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DAY_MS } from '../lib/time.ts'
 import { isOutputPath } from './output-path.ts'
-import { carriedKeys } from './partition-keys.ts'
+import { reportedKeys } from './partition-keys.ts'
 
 /** Where one materialization of an upstream asset lies. */
 const storedValue = z.object({
@@ -116,7 +116,7 @@ export const attemptResult = z.object({
   duration_ms: z.number().min(0).nullish(),
   metrics: z.record(z.string(), z.number()).nullish(),
   /** They count if the attempt succeeded and its end is believed. */
-  ...carriedKeys,
+  ...reportedKeys,
 })
 export type AttemptResult = z.infer<typeof attemptResult>
 export type AttemptResultInput = z.input<typeof attemptResult>

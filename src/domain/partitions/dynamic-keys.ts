@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CarriedKeys } from '../../contract/partition-keys.ts'
+import type { ReportedKeys } from '../../contract/partition-keys.ts'
 import { id } from '../../model/envelope.ts'
 import { applied, type FoldContext, type Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
@@ -39,9 +39,9 @@ export function foldKeyChange(context: FoldContext<z.infer<typeof keysChanged>>,
 }
 
 /** The keys that another fact brought along, once that fact counts. */
-export function changeCarriedKeys(rows: Rows, carried: CarriedKeys, said: Said): void {
-  for (const set of carried.partition_keys_added ?? []) believe(rows, set, true, said)
-  for (const set of carried.partition_keys_removed ?? []) believe(rows, set, false, said)
+export function applyReportedKeys(rows: Rows, reported: ReportedKeys, said: Said): void {
+  for (const set of reported.partition_keys_added ?? []) believe(rows, set, true, said)
+  for (const set of reported.partition_keys_removed ?? []) believe(rows, set, false, said)
 }
 
 /** The last fact about a key counts, in whatever order the facts are folded. */

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { carriedKeys } from '../../contract/partition-keys.ts'
+import { reportedKeys } from '../../contract/partition-keys.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { count, id, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, waitFor } from '../../model/event.ts'
-import { changeCarriedKeys } from '../partitions/dynamic-keys.ts'
+import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
 import { editSensorState } from './edit-sensor-state.ts'
 import { sensorEvals } from './sensor-evals.table.ts'
@@ -26,7 +26,7 @@ const payload = z
     status: z.enum(['triggered', 'no_new_data', 'error']),
     run_keys: z.array(runKey).max(10_000).default([]),
     error: z.string().max(65_536).nullish(),
-    ...carriedKeys,
+    ...reportedKeys,
   })
   .superRefine((evaluation, context) => {
     if (evaluation.trigger_source.source === 'poll' && evaluation.expected_state_version == null) {
@@ -85,7 +85,7 @@ export const SensorEvaluated = defineEvent({
     if (stale) return applied
     // As with the runs it asks for: what could not be read to its end asks for nothing.
     if (evaluation.status !== 'error')
-      changeCarriedKeys(rows, evaluation, { at, event_id: event.event_id, changed_by: sensorSubject(sensorId) })
+      applyReportedKeys(rows, evaluation, { at, event_id: event.event_id, changed_by: sensorSubject(sensorId) })
 
     const state = editSensorState(rows, sensorId, event.event_id)
     if (state.last_eval_event_id === null || event.event_id > state.last_eval_event_id) {

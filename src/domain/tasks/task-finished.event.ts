@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { carriedKeys } from '../../contract/partition-keys.ts'
+import { reportedKeys } from '../../contract/partition-keys.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, isVerdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
-import { changeCarriedKeys } from '../partitions/dynamic-keys.ts'
+import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { recordAttempt } from '../partitions/record.ts'
 import { countTaskEnd, endRunIfDone, touchRun } from '../runs/run-progress.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
@@ -34,7 +34,7 @@ const payload = z.object({
   code_version: id.nullish(),
   output: z.unknown().nullish(),
   metrics: z.unknown().nullish(),
-  ...carriedKeys,
+  ...reportedKeys,
 })
 type Finish = z.infer<typeof payload>
 
@@ -68,7 +68,7 @@ export const TaskFinished = defineEvent({
     if (finish.outcome === 'SUCCEEDED') {
       // Changes of keys are compared by when we received them, whatever the source.
       const said = { at: receivedAt, event_id: event.event_id, changed_by: taskSubject(finish.run_id, finish.task_key) }
-      changeCarriedKeys(rows, finish, said)
+      applyReportedKeys(rows, finish, said)
     }
 
     task.last_heartbeat_at = null

@@ -66,7 +66,7 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
     const failed = checks.filter(({ ok, severity }) => !ok && severity === 'error').map(({ name }) => name)
     const { path, bytes, rows, dataVersion } = made.written ?? {}
     const output: AttemptOutput = { path, bytes, rows, data_version: dataVersion, metadata, checks }
-    if (failed.length === 0) return { result: { outcome: 'SUCCEEDED', output, ...keys.carried() }, value: made.value }
+    if (failed.length === 0) return { result: { outcome: 'SUCCEEDED', output, ...keys.reported() }, value: made.value }
     const error = invalid('check_failed', `${asset.key} does not pass: ${failed.join(', ')}`, 'Look at what the checks found.')
     return { ...failureOf(error, attempt.signal, retryOf(options), output), value: made.value }
   } catch (error) {

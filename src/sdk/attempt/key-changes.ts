@@ -1,4 +1,4 @@
-import { type CarriedKeys, dynamicKey, type KeysOfSets } from '../../contract/partition-keys.ts'
+import { type ReportedKeys, dynamicKey, type KeysOfSets } from '../../contract/partition-keys.ts'
 import { invalid, show } from '../invalid.ts'
 import { type DynamicPartitions, isPartitions } from '../partitions.ts'
 import { issuesText } from '../standard-schema.ts'
@@ -35,7 +35,7 @@ export class KeyChanges {
   }
 
   /** For the report of the attempt: nothing when it said nothing. */
-  carried(): CarriedKeys {
+  reported(): ReportedKeys {
     const [added, removed] = [this.#all('added'), this.#all('removed')]
     return {
       ...(added.length > 0 && { partition_keys_added: added }),

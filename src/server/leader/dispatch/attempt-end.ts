@@ -1,6 +1,6 @@
 import type { AttemptResultInput } from '../../../contract/dispatch.ts'
 import { isOutputPath, isOwnPath, outputFolder } from '../../../contract/output-path.ts'
-import type { CarriedKeys } from '../../../contract/partition-keys.ts'
+import type { ReportedKeys } from '../../../contract/partition-keys.ts'
 import type { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { TaskFinished } from '../../../domain/tasks/task-finished.event.ts'
 import type { TaskRow } from '../../../domain/tasks/tasks.table.ts'
@@ -77,7 +77,7 @@ function checkPath({ output, materialization_id: id }: AttemptResultInput, task:
 }
 
 /** Most attempts bring none, and then their ends do not speak of keys. */
-function keysOf({ partition_keys_added: added, partition_keys_removed: removed }: CarriedKeys): CarriedKeys {
+function keysOf({ partition_keys_added: added, partition_keys_removed: removed }: ReportedKeys): ReportedKeys {
   return { ...(added && { partition_keys_added: added }), ...(removed && { partition_keys_removed: removed }) }
 }
 
