@@ -13,7 +13,7 @@ const listQuery = z.object({
 })
 const logQuery = z.object({ task: z.string().max(512).optional(), attempt: z.coerce.number().int().min(1).optional() })
 
-/** Runs: ask for one, look at it, follow it, stop it, run it again. The caller is known by now. */
+/** Routes for runs: request, list, show, follow, cancel and rerun. The caller was authenticated before. */
 export function runRoutes(service: RunsApi, userOf: (request: Request) => string): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
@@ -48,7 +48,7 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
   return app
 }
 
-/** One JSON object per line, each sent as soon as there is one. The first is awaited, so that an error is an answer of its own. */
+/** Sends one JSON object per line, each as soon as there is one. The first is awaited, so that an error still gets its own status. */
 async function lines(items: AsyncIterable<unknown>): Promise<Response> {
   const iterator = items[Symbol.asyncIterator]()
   let next = await iterator.next()

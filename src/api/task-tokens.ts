@@ -23,7 +23,7 @@ const payload = attemptGrant.extend({ expires_at: z.number() })
 export type VerifiedGrant = z.infer<typeof payload>
 
 export interface SigningKey {
-  /** Stands in every token, so that a token says itself with which key it was signed. */
+  /** Every token has it, so that a token says with which key it was signed. */
   readonly id: string
   readonly secret: Uint8Array
 }
@@ -46,14 +46,14 @@ export type Verified =
   | { readonly ok: true; readonly grant: VerifiedGrant }
   | { readonly ok: false; readonly reason: TokenRefusal }
 
-/** Also says which form the rest has, should there ever be another. */
+/** Names the format of the token, should there ever be another. */
 const PREFIX = 'servo1'
 const KEY_ID = /^[A-Za-z0-9_-]{1,64}$/
 /** As long as the hash: a shorter secret would be the weakest part. */
 const MIN_SECRET_BYTES = 32
-/** Much longer than the pause between two heartbeats, each of which may bring a new token; short enough to leak without harm. */
+/** Much longer than the time between two heartbeats, each of which may bring a new token; short enough that a leaked token does little harm. */
 const LIFETIME_MS = HOUR_MS
-/** Twice what the longest ids make; refused before anything is computed. */
+/** Twice the length that the longest ids give. A longer token is refused before anything is computed. */
 const MAX_LENGTH = 8_192
 
 /** Signs and checks the tokens with which workers speak about their attempts. */
@@ -95,7 +95,7 @@ export class TaskTokens {
     return isDeepStrictEqual({ ...grant, ...about }, grant) ? { ok: true, grant } : refused('wrong_attempt')
   }
 
-  /** A token to go on with, once the one at hand has less than half of its life left. */
+  /** A new token, once the present one has less than half of its life left. */
   refresh(grant: VerifiedGrant): MintedToken | undefined {
     return grant.expires_at - this.#clock.now() < this.#lifetimeMs / 2 ? this.mint(grant) : undefined
   }

@@ -9,7 +9,7 @@ import type { AttemptGrant } from './task-tokens.ts'
 /** Below the minute after which proxies commonly cut a silent connection. */
 const MAX_WAIT_MS = 30 * SECOND_MS
 
-/** A worker may repeat the attempt it speaks for; its token says so anyway. */
+/** A worker may name its attempt again, although its token names it. */
 const echo = { attempt_id: id.optional() }
 
 /** The worker chooses its id. The ids of our own workers name their process, which tells us that they ended with it. */
@@ -46,10 +46,10 @@ export interface HeartbeatAnswer {
 
 /** What the API asks of the leader. Grants come from tokens that were verified; verdicts are the fold's, and the facts they are about are durable. */
 export interface TaskCallbacks {
-  /** `traceparent` is the trace that the worker is in, if it says so. */
+  /** `traceparent` is the trace of the worker, if it sent one. */
   started(grant: AttemptGrant, body: { readonly worker_id: string }, traceparent?: string): Promise<StartAnswer>
   heartbeat(grant: AttemptGrant, body: { readonly worker_id?: string | undefined }): Promise<HeartbeatAnswer>
-  /** `duplicate` when the same result is on record already: a worker that never heard our answer says it again. */
+  /** `duplicate` when the same result is on record already: a worker that never got the answer reports again. */
   completed(grant: AttemptGrant, result: AttemptResult, traceparent?: string): Promise<Verdict>
   /** At most `capacity` dispatches for this worker, without waiting. A dispatch that was handed out is not handed out again for a while. */
   takeWork(request: WorkRequest): Promise<readonly DispatchEnvelope[]>

@@ -74,7 +74,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   return app
 }
 
-/** The attempt that the caller may speak for, if it is the one that the path names. */
+/** The grant of the caller's token, if it is for the attempt that the path names. */
 function attemptOf(c: Context, { tokens, scope }: WorkerRoutesOptions): VerifiedGrant {
   const verified = tokens.verify(bearer(c))
   if (!verified.ok) throw refusal(verified.reason)

@@ -10,11 +10,11 @@ import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './proj
 /** Questions can be answered from the folder too, so a server that takes long to start is not waited for. */
 const ASK_WAIT_MS = 15_000
 
-/** Whether the project has a leader: one that answers, one that is there and does not, or none. */
+/** Says whether the leader of the project answers, is silent, or does not exist. */
 export type Leadership = 'answers' | 'silent' | 'none'
 
 /**
- * Asks the leader of the project or, when nobody leads, reads the folder. `ofCode`: what is asked depends on the code, so without
+ * Asks the leader of the project or, without a leader, reads the folder. With `ofCode` the answer depends on the code, so without
  * a leader the project is loaded first.
  */
 export async function ask<T>(
@@ -38,7 +38,7 @@ export async function ask<T>(
   return await question(workspace, isSilent ? 'silent' : 'none')
 }
 
-/** Tells the leader of the project or, when nobody leads, leads for as long as this takes. */
+/** Gives a command to the leader of the project or, without one, leads for as long as the command takes. */
 export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, isLive: boolean) => Promise<T>): Promise<T> {
   const projectDir = findProject(flags)
   refuseEmpty(projectDir)
@@ -58,7 +58,7 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
   return 'doneHere' in asked ? asked.doneHere : asked.answer
 }
 
-/** What the code says now; undefined, with a word about it, when it cannot be loaded. */
+/** The project as its code declares it now; undefined, with a note to the user, when it cannot be loaded. */
 async function codeOf(projectDir: string, components: LocalComponents): Promise<ProjectManifest | undefined> {
   const { loadManifest } = await import('../server/machine/load-manifest.ts')
   const loaded = await loadManifest(projectDir, components)

@@ -7,10 +7,10 @@ import { localTime, shortId, stateCell } from './show-run.ts'
 export const partitionsText = (partitions: AssetSummary['partitions']): string =>
   partitions === null ? '' : `${partitions.words}, ${partitions.count}`
 
-/** As many names as fit into a look; `--json` has them all. */
+/** As many names as one takes in at a glance; `--json` has them all. */
 const SHOWN = 20
 
-/** Everything known of an asset, the fixed parts first. */
+/** Prints everything known of an asset, fixed parts first. */
 export function shownAsset(detail: AssetDetail): string[] {
   const { asset, definition, upstream, downstream } = detail
   const head = [colours.bold(printable(asset.asset_key)), asset.kind, colours.dim(`group ${printable(asset.group)}`)].join('  ')
@@ -81,7 +81,7 @@ function declared({ asset, definition, asset_id, graph_version }: AssetDetail): 
   return facts.filter((fact): fact is NamedValue => Boolean(fact))
 }
 
-/** How long something may be old is said; what other parts of Servo read is shown as it was recorded. */
+/** Durations are put into words; settings that other parts of Servo read are shown as recorded. */
 function policies(all: Readonly<Record<string, unknown>>): NamedValue[] {
   return Object.entries(all).map(([name, policy]): NamedValue => {
     const { type, by, timezone, within_ms } = policy as Record<string, string | number | undefined>
@@ -90,7 +90,7 @@ function policies(all: Readonly<Record<string, unknown>>): NamedValue[] {
   })
 }
 
-/** What came of it: for an asset without partitions all of it, otherwise the run that last touched any of them. */
+/** The status of an asset without partitions, or the last run that touched any partition. */
 function happened({ asset, status, wiped, last_run }: AssetDetail): NamedValue[] {
   const facts = asset.partitions === null ? statusFacts(status, wiped) : []
   if (last_run === null) return facts

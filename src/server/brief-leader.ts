@@ -9,8 +9,8 @@ import { knowledgeOf } from './workspace/knowledge.ts'
 import { workspaceApi } from './workspace/workspace.ts'
 
 /**
- * Leads for as long as one command takes: it folds what is there, writes what it was asked to, and decides nothing. What follows
- * from that is decided by the next leader that stays.
+ * Leads for as long as one command takes: it folds the ledger, writes what the command asks for, and decides nothing. The next
+ * server decides what follows.
  */
 export async function leadBriefly<T>(
   components: Components,
@@ -45,7 +45,7 @@ export async function leadBriefly<T>(
     return await work(workspaceApi(known, { runIds: () => run_ids }))
   } finally {
     await loop.idle()
-    // The ledger has it, so what it was asked is done even if this fails; but nobody else will write tables for a while.
+    // The command is in the ledger, so it is done even if this fails; but no other process may write tables for a while.
     await loop.compactor.publish().catch(() => undefined)
     await loop.close()
   }

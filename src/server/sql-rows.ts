@@ -29,7 +29,7 @@ export async function queryNewest(dir: string, store: ObjectStore, scope: Scope,
 /** Answers SQL over the published tables, with rows as JSON. `publishedRows` gives them the types of their table. */
 export type Sql = (sql: string) => Promise<Record<string, unknown>[]>
 
-/** The same, with all rows at once. */
+/** Runs SQL over the newest published tables and collects all rows. */
 export function sqlOver(dir: string, store: ObjectStore, scope: Scope): Sql {
   return async (sql) => {
     const { columns, rows } = await queryNewest(dir, store, scope, sql)

@@ -8,7 +8,7 @@ export interface KeyFlags extends ProjectFlags {
   key?: string
 }
 
-/** Adds keys to a dynamic set, or takes them away. */
+/** Adds keys to a dynamic set, or removes them. */
 export async function changeSetKeys(
   change: 'add' | 'remove',
   setName: string,
@@ -37,7 +37,7 @@ const keysText = (count: number): string => (count === 1 ? '1 key' : `${count} k
 
 const PAGE = 10_000
 
-/** One line per key: who added it and when is for --json. */
+/** Prints one line per key; --json also has the user and the time. */
 export async function listKeys(setName: string, flags: ProjectFlags): Promise<void> {
   const found: KeyPage['keys'][number][] = []
   await ask(flags, async ({ assets }) => {

@@ -18,7 +18,7 @@ export async function listRuns(flags: ProjectFlags & { limit: string; state?: st
   else print(state === undefined ? 'no runs yet; start one with: servo run "*"' : `no run is ${state.toLowerCase()}`)
 }
 
-/** Without a server nothing goes on, which no state of a run says. */
+/** Without a server no run makes progress, and the state of a run does not show that. */
 function sayWaiting(found: readonly WireRun[], leader: Leadership): readonly WireRun[] {
   if (leader === 'none' && found.some(({ finished_at }) => finished_at === null))
     note('no server is running: what has not ended goes on when one is started (servo dev)')
@@ -128,7 +128,7 @@ function cannotFollow(runId: string, leader: Leadership): ServoError {
   return new ServoError('unavailable', 'no_server', `${run}, and no server is running that could go on with it`, { hint })
 }
 
-/** What was said so far, then what is said until the run is over. */
+/** Prints the output so far, then follows it until the run is over. */
 async function followLogs(service: RunsApi, runId: string, query: LogQuery, flags: LogFlags): Promise<void> {
   const leave = new AbortController()
   process.once('SIGINT', () => leave.abort())

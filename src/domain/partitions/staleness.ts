@@ -26,9 +26,9 @@ export type DisplayStatus = (typeof displayStatuses)[number]
 
 export interface StatusCounts {
   readonly statuses: Readonly<Record<DisplayStatus, number>>
-  /** How many have each cause themselves; one partition may have several. */
+  /** The number of partitions that have each cause themselves; one partition may have several. */
   readonly causes: Readonly<Record<Cause, number>>
-  /** Stale only because something that they are made from is. */
+  /** The number of partitions that are stale only because something that they are made from is. */
   readonly staleByUpstream: number
 }
 

@@ -12,10 +12,10 @@ export interface Readable {
   coldRows(table: Table): ColdRowsToRead
 }
 
-/** Nobody else is waiting: better slow than wrong. */
+/** Only one command waits, so the limits are generous: better slow than wrong. */
 const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000 }
 
-/** What the store holds, for processes that only read: the published tables with everything folded that happened since. */
+/** The state for processes that only read: the published tables, with everything folded that happened since. */
 export async function durableState({ store, scope, clock }: Components): Promise<Readable> {
   const view = await View.open({ store, scope, registry: orchestration, clock })
   const { state, complete } = await view.fresh(PATIENT)

@@ -14,7 +14,7 @@ export interface AttemptLogsOptions {
 /** `first` is how many entries of the attempt came before these. */
 type LogListener = (said: { task_key: string; attempt: number; first: number; entries: readonly LogEntry[] }) => void
 
-/** What names one attempt. */
+/** Names one attempt. */
 export interface AttemptRef {
   readonly run_id: string
   readonly task_key: string
@@ -66,7 +66,7 @@ export class AttemptLogs {
     this.#alarm ??= this.#options.clock.after(FLUSH_AFTER_MS, () => this.#flushAll())
   }
 
-  /** The attempt says no more. */
+  /** Call when the attempt has ended: it prints nothing more. */
   end(attemptId: string): void {
     const log = this.#writing.get(attemptId)
     if (log === undefined) return
@@ -84,7 +84,7 @@ export class AttemptLogs {
     }
   }
 
-  /** Resolves when everything that attempts of a run have said until now can be read. */
+  /** Resolves when everything that attempts of a run have printed until now can be read. */
   async stored(runId: string): Promise<void> {
     for (const [attemptId, log] of this.#writing) if (log.runId === runId) this.#flush(attemptId, log)
     await Promise.all(this.#storing)

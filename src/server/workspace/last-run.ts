@@ -14,8 +14,8 @@ interface Touched {
 }
 
 /**
- * The last run that made an asset or tried to. Runs that are not sealed are in memory; of all before them the status of the
- * partitions knows, which for an asset without partitions is one row.
+ * The last run that made an asset or tried to. Runs that are not sealed are in memory; earlier ones are named by the
+ * status of the partitions, which is one row for an asset without partitions.
  */
 export async function lastRunOf(
   known: Knowledge,

@@ -9,8 +9,8 @@ import { knowledgeOf } from './knowledge.ts'
 import { workspaceApi } from './workspace.ts'
 
 /**
- * A workspace that nobody leads, as far as it can be read: the published tables with everything folded that happened since. With
- * a project, questions about its code are answered as if it had been loaded by a server; that is not written down.
+ * A workspace without a leader, for reading: the published tables, with everything folded that happened since. With a project,
+ * questions about its code are answered as if a server had loaded it; nothing of that is recorded.
  */
 export async function readWorkspace(components: Components, project?: ProjectManifest): Promise<WorkspaceApi> {
   const { clock } = components

@@ -37,7 +37,7 @@ export class RunReader {
     return all.sort((a, b) => (a.requested_at < b.requested_at ? 1 : -1)).slice(0, limit)
   }
 
-  /** A run by its id, or by the beginning of one that no other shares. */
+  /** A run by its id or by an unambiguous beginning of it. */
   async get(idOrStart: string): Promise<RunDetail> {
     const runId = await this.resolve(idOrStart)
     const rows = this.#rows()

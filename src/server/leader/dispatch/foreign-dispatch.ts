@@ -27,31 +27,31 @@ import { type Post, Pusher, postJson } from './push.ts'
 export interface ForeignDispatchOptions {
   readonly clock: AlarmClock
   readonly submit: (events: readonly NewEvent[]) => Promise<Submitted>
-  /** Whether this process still leads: one that does not tells nobody of work. */
+  /** True while this process leads. A deposed process tells no queue of work. */
   readonly leads: () => Promise<boolean>
   readonly rows: () => Rows
-  /** Whether tasks of this run are begun by this process. */
+  /** True if this process begins the tasks of this run. */
   readonly carries: (runId: string) => boolean
   readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) => Promise<DispatchEnvelope>
-  /** Whether a run has ended so long ago that its rows are history. */
+  /** True if the rows of a run that ended were sealed. */
   readonly isSealed: (runId: string) => Promise<boolean>
-  /** An attempt of such a run, as it ended. */
+  /** How an attempt of such a run ended. */
   readonly history?: (attempt: AttemptRef) => Promise<RecordedEnd | undefined>
   readonly post?: Post
-  /** Where work waits for workers that ask. */
+  /** The queue in which work waits for workers that ask. */
   readonly queue: TaskQueue
   readonly onTrouble: (error: unknown) => void
 }
 
-/** Where queues are that want to be told of work, and how they can answer. */
+/** The addresses of queues that want to be told of work, and how their workers answer. */
 export interface Routes {
   readonly queues: Readonly<Record<string, { readonly push?: string | null | undefined }>>
   readonly address: (envelope: DispatchEnvelope) => DispatchEnvelope
 }
 
 /**
- * Carries dispatches to workers that are not ours, and what they say back. Like its sibling for our own workers it keeps nothing
- * that the state does not hold, except when each attempt was last heard of; and a process that has just started has heard nobody.
+ * Hands dispatches to workers elsewhere, and records what they report. Like `LocalDispatch` it keeps nothing that the state does
+ * not hold, except when it last heard of each attempt; a process that has just started has heard of none.
  */
 export class ForeignDispatch implements TaskCallbacks {
   readonly #options: ForeignDispatchOptions
@@ -82,18 +82,18 @@ export class ForeignDispatch implements TaskCallbacks {
     ]
   }
 
-  /** From now on these queues are told of their work. Until this is called, everything waits to be asked for. */
+  /** Tells these queues of their work from now on. Until this is called, all work waits for workers that ask. */
   route(routes: Routes): void {
     this.#routes = routes
     for (const dispatch of this.#options.rows().hot(dispatchOutbox).all()) this.#offer(dispatch)
   }
 
-  /** Nothing is handed out any more; what workers have goes on, and they find the next process. */
+  /** Hands out nothing any more. Workers go on with what they have, and find the next process. */
   close(): void {
     this.#closed = true
   }
 
-  /** When an attempt was last heard of by this process, or could have been. */
+  /** When this process last heard of an attempt, or began to listen. */
   lastSign(attemptId: string): number {
     return this.#heartbeats.lastSign(attemptId)
   }
@@ -123,11 +123,11 @@ export class ForeignDispatch implements TaskCallbacks {
     return { verdict, worker_id: owner, ...this.#orders(grant) }
   }
 
-  /** Costs no write: what is at stake is only whether the worker goes on. */
+  /** Writes nothing: a heartbeat only decides whether the worker goes on. */
   async heartbeat(grant: AttemptGrant, { worker_id }: { worker_id?: string | undefined }): Promise<HeartbeatAnswer> {
     const task = attemptInFlight(this.#rows, grant)
     if (isVerdict(task)) {
-      // What is not in memory may never have been, or no longer be.
+      // A run that is not in memory may be unknown or sealed.
       const verdict = task.kind === 'parked' && (await this.#options.isSealed(grant.run_id)) ? ignored('sealed') : task
       return { verdict, should_cancel: verdict.kind === 'ignored' }
     }
@@ -188,13 +188,16 @@ export class ForeignDispatch implements TaskCallbacks {
     else this.#inBackground(this.#queue.enqueue(offer))
   }
 
-  /** What a worker has taken is its own to end, for as long as the grace lasts. */
+  /** A worker that has taken an attempt ends it itself, for as long as the grace lasts. */
   async #endUnlessTaken(offer: QueuedTask): Promise<void> {
     const isTaken = await this.#queue.has(offer)
     if (!isTaken && !this.#closed && this.#isDispatched(offer)) this.#end(offer, { outcome: 'CANCELLED' })
   }
 
-  /** Nobody is given what was taken from the queue too late. Of a run that has just been cancelled it ends here, for the queue knows it no more. */
+  /**
+   * An attempt that was taken from the queue too late is handed to no worker. If its run was just cancelled the attempt ends here,
+   * because the queue no longer has it.
+   */
   #drop(offer: QueuedTask): false {
     this.#inBackground(this.#queue.forget(offer))
     if (!this.#closed && this.#isCancelled(offer.run_id) && this.#isDispatched(offer))
@@ -220,7 +223,7 @@ export class ForeignDispatch implements TaskCallbacks {
     return task?.state === 'DISPATCHED' && task.attempt === attempt
   }
 
-  /** What the worker is told; undefined when there is nothing to do any more, or never was because it cannot be done. */
+  /** The envelope for the worker; undefined when the attempt is over, or cannot begin and was recorded as failed. */
   async #envelopeOf(offer: QueuedTask): Promise<DispatchEnvelope | undefined> {
     const { run_id, task_key, attempt } = offer
     const task = this.#rows.hot(tasks).get(run_id, task_key)
@@ -243,13 +246,13 @@ export class ForeignDispatch implements TaskCallbacks {
   }
 
   async #acknowledge({ run_id, task_key, attempt, number }: QueuedTask, status: 'CREATED' | 'FAILED'): Promise<void> {
-    // A worker that begins before the queue has answered says more than the queue does.
+    // If a worker began before the queue answered, its start is the better fact.
     if (this.#closed || this.#rows.hot(dispatchOutbox).get(run_id, task_key, attempt)?.status === 'ACKED') return
     const ack = { run_id, task_key, attempt, status, ...(number > 1 && { offer: number }) }
     await this.#options.submit([newEvent(DispatchEnqueued, ack, aboutRun(this.#rows, run_id))])
   }
 
-  /** What no worker was given ends at once; a worker that has something is told when it speaks next. */
+  /** Ends the attempts that no worker has at once; a worker is told at its next request. */
   #cancelRun({ run_id, cancel_requested_at, state }: Readonly<RunRow>): void {
     if (this.#closed || cancel_requested_at === null || isRunOver(state)) return
     this.#inBackground(this.#endWaiting(run_id))

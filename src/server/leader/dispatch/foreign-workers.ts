@@ -39,7 +39,7 @@ export class ForeignWorkers {
     this.#route()
   }
 
-  /** What the project says of its queues. */
+  /** Uses the queues that the project declares. */
   useQueues(queues: ProjectManifest['queues']): void {
     this.#queues = queues
     this.#route()

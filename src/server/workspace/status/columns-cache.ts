@@ -12,7 +12,7 @@ import { type AlikeRows, alikeRows, applyAlike, applyBlock, applyRow, breakTie }
 
 export interface AssetToLoad {
   readonly key: string
-  /** Its own and those it had before. */
+  /** The key of the asset and its former keys. */
   readonly keys: readonly string[]
   readonly set: PartitionSet
   readonly times: Times
@@ -23,19 +23,19 @@ export interface AssetToLoad {
 interface CachedColumns {
   columns: StatusColumns
   readonly keys: readonly string[]
-  /** Files that were read. */
+  /** The files that were read. */
   files: ReadonlySet<string>
   changes: number
 }
 
-/** Some seven million partitions. */
+/** Room for some seven million partitions. */
 const MOST_BYTES = 256 * 1024 * 1024
 
-/** Statuses of whole assets that were asked for lately, brought up to date when asked for again. */
+/** Keeps the statuses of whole assets that were asked for lately, and brings them up to date when they are asked for again. */
 export class ColumnsCache {
   readonly #rows: () => ColdRowsOf<StatusRow>
   readonly #mostBytes: number
-  /** The last asked for is the last. */
+  /** In order of use: the last is the most recently used. */
   readonly #kept = new Map<string, CachedColumns>()
   readonly #turn = new Mutex()
   #recent: { readonly changes: number; readonly byAsset: ReadonlyMap<string, readonly StatusRow[]> } | undefined
@@ -66,16 +66,16 @@ export class ColumnsCache {
         reading,
       )
       const parts = behind.filter(({ asset }) => asset.set.definition !== undefined)
-      // All of them are going to be asked for, and together they are there sooner.
+      // All of them will be needed, and reading them together is faster.
       if (parts.length > 0) await Promise.all(rows.files.map((file) => rows.describe(file)))
       for (const each of parts) await readParts(each, reading)
       this.#forget(keptOf)
-      // Reading may have made columns anew.
+      // Reading may have replaced the columns.
       return new Map([...keptOf].map(([key, { columns }]) => [key, columns]))
     })
   }
 
-  /** What is known of it, perhaps not up to date; nothing when positions mean something else by now. */
+  /** The cached columns of an asset, perhaps out of date; undefined when its positions mean something else by now. */
   #keptOf({ key, keys, set, times }: AssetToLoad): CachedColumns {
     let kept = this.#kept.get(key)
     this.#kept.delete(key)
@@ -135,20 +135,20 @@ async function readWholes(behind: readonly Behind[], { rows, files }: Reading): 
   }
 }
 
-/** Files that were not read yet, and what is in memory. What left memory since is in one of those files. */
+/** Reads the files that were not read yet, then memory. A row that left memory since is in one of those files. */
 async function readParts({ asset, kept }: Behind, reading: Reading): Promise<void> {
   const { rows, recent, files } = reading
   const { columns } = kept
   const positions = keyPositions(asset.set, asset.onlyItsKeys)
   const isUndecided = (): boolean => columns.wantsMade && !columns.times.made
-  // The newest are small, and show early whether it matters after all when partitions were made.
+  // The newest files are small, and show early whether the times of materializations matter after all.
   for (const file of columns.times.made ? rows.files : rows.files.toReversed()) {
     if (kept.files.has(file.path)) continue
     for (const key of asset.keys) if (!isUndecided()) await readFile(file, key, columns, positions, rows)
   }
   for (const key of asset.keys) for (const row of recent.get(key) ?? []) applyRow(columns, row)
   if (isUndecided()) {
-    // Once: from now on it is known of all.
+    // This happens once; from now on the columns have the times of all.
     Object.assign(kept, nothingOf(asset.set, { ...asset.times, made: true }, asset.keys))
     await readParts({ asset, kept }, reading)
     return
@@ -162,7 +162,7 @@ async function readParts({ asset, kept }: Behind, reading: Reading): Promise<voi
   kept.changes = rows.changes
 }
 
-/** Reads of the blocks of one file what they do not say of themselves. */
+/** Reads the blocks of a file whose digest is not enough. */
 async function readFile(
   file: SortedFileRef,
   key: string,
@@ -197,7 +197,7 @@ function nothingOf(set: PartitionSet, times: Times, keys: readonly string[]): Ca
 const hasTimes = ({ times }: StatusColumns, wanted: Times): boolean =>
   (times.made || !wanted.made) && (times.inputs || !wanted.inputs)
 
-/** Whether positions still mean the same: nothing is gone, and what came is behind. */
+/** True if positions still mean the same: no partition is gone, and new ones are at the end. */
 function follows(before: PartitionSet, now: PartitionSet): boolean {
   if (before.definition === undefined || now.definition === undefined) return before.definition === now.definition
   if (!sameDefinition(before.definition, now.definition)) return false
@@ -205,7 +205,7 @@ function follows(before: PartitionSet, now: PartitionSet): boolean {
   return partsOf(before).every((part, i) => {
     const other = parts[i]
     if (other === undefined) return false
-    // Windows follow each other; only those of the dimension that varies slowest may become more without moving others.
+    // Windows are added at the end of their dimension; positions stay the same only if that dimension varies slowest.
     if (part.axis !== undefined) return part.count === other.count || (i === 0 && part.count < other.count)
     if (part.definition?.type === 'keys') return true
     return part.count === other.count && [...part.keys()].every((key, at) => other.at(at) === key)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { badCursor } from '../page.ts'
 
-/** Where a page ended: an asset, and the key of the partition that came last. */
+/** The end of a page: the last asset and partition on it. */
 export interface PageCursor {
   readonly asset: string
   readonly partition: string

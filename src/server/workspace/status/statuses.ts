@@ -28,7 +28,7 @@ import type { ColdRowsOf } from '../knowledge.ts'
 import { CurrentStaleness, inTurns, type StatusMoment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
 
-/** Others get their turn after so many partitions that were looked at. */
+/** The event loop gets a turn after this many partitions. */
 const PAUSE_AFTER = 4_096
 
 interface AssetPosition {
@@ -36,10 +36,10 @@ interface AssetPosition {
   readonly position: number
 }
 
-/** The positions of an asset that belong on a page, from the one after `after` on. */
+/** Finds the positions of an asset that belong on a page, beginning after `after`. */
 type Walk = (asset: StaleAsset, after: number | undefined) => AsyncIterable<number>
 
-/** Answers what the status of partitions is, and why. */
+/** Answers questions about the status of partitions and its causes. */
 export class Statuses implements StatusApi {
   readonly #options: StatusSource
   readonly #current: CurrentStaleness
@@ -59,7 +59,7 @@ export class Statuses implements StatusApi {
       const isNewest = query.order === 'newest'
       const step = isNewest ? -1 : 1
       const upTo = (position: number): number => countWhile(wanted.count, (i) => wanted.at(i) <= position)
-      // The first that comes after the last one of the page before, in this order.
+      // The first position after the end of the page before, in this order.
       const first = isNewest ? upTo((after ?? set.count) - 1) - 1 : upTo(after ?? -1)
       for (let i = first; i >= 0 && i < wanted.count; i += step) {
         const at = wanted.at(i)
@@ -151,7 +151,7 @@ export class Statuses implements StatusApi {
     return { partitions, next_cursor }
   }
 
-  /** The row of each, with what is on record under earlier names of its asset. */
+  /** The row of each position, joined with rows under former keys of its asset. */
   async #rowsOf(rows: ColdRowsOf<StatusRow>, places: readonly AssetPosition[]): Promise<(StatusRow | undefined)[]> {
     const keys = places.map(({ asset, position }) =>
       this.#options.keysOf(asset.key).map((name) => [name, asset.set.at(position)]),
