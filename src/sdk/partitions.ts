@@ -59,7 +59,7 @@ export interface TimeOptions<Start> {
   timezone?: string
   /** How many windows exist before they have closed; negative, how many closed ones do not exist yet. */
   endOffset?: number
-  /** WindowsOfKey that do not exist: cron expressions of when they begin, such as `0 0 * * SAT,SUN`, or single keys, such as holidays. */
+  /** Windows that do not exist: cron expressions of when they begin, such as `0 0 * * SAT,SUN`, or single keys, such as holidays. */
   exclusions?: readonly string[]
 }
 
@@ -68,19 +68,19 @@ interface Format {
   format: string
 }
 
-/** WindowsOfKey begin so many minutes past the hour. */
+/** Windows begin so many minutes past the hour. */
 interface AtMinute {
   minute?: number
 }
-/** WindowsOfKey begin at this hour of the day. */
+/** Windows begin at this hour of the day. */
 interface AtHour extends AtMinute {
   hour?: number
 }
-/** WindowsOfKey begin on this day of the month, up to the 28th. */
+/** Windows begin on this day of the month, up to the 28th. */
 interface OnDay extends AtHour {
   day?: number
 }
-/** WindowsOfKey begin in this month: of the year, or of the first quarter. */
+/** Windows begin in this month: of the year, or of the first quarter. */
 interface InMonth extends OnDay {
   month?: number
 }
@@ -142,7 +142,7 @@ export function yearly(options: TimeOptions<string> & InMonth): Time<string> {
   return timePartitions('yearly', options)
 }
 
-/** WindowsOfKey from one tick of a cron expression to the next, called by their start: `2025-01-15T06:00`, or as `format` says. */
+/** Windows from one tick of a cron expression to the next, called by their start: `2025-01-15T06:00`, or as `format` says. */
 export function cronWindows<const Expression extends string>(
   expression: Expression,
   options: TimeOptions<string> & Partial<Format>,

@@ -302,8 +302,8 @@ describe('POST /assets/{key}/materializations', () => {
     ['a partition of something else', 'raw/orders', { partition: 'eu' }, 404, 'no_such_partition', /./],
     ['a partition where there is none', 'mart/report', { partition: 'eu' }, 400, 'no_partitions', /Leave the partition away/],
     ['a dimension that there is not', 'mart/sales', { partition: 'shop=eu' }, 400, 'bad_partition_key', /date, region/],
-    ['the future', 'raw/customers', { materialized_at: '2026-01-03T00:00:00Z' }, 400, 'in_the_future', /leave that away/],
-    ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /leave that away/],
+    ['the future', 'raw/customers', { materialized_at: '2026-01-03T00:00:00Z' }, 400, 'in_the_future', /leave it out/],
+    ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /leave it out/],
     ['a moment that is none', 'raw/customers', { materialized_at: 'today' }, 400, 'bad_body', /./],
     ['two ways to name', 'raw/orders', { partition: '2025-12-18', partitions: ['2025-12-19'] }, 400, 'bad_body', /one of them/],
   ])('[P8] refuses %s, and nothing is recorded', async (_, asset, body, status, code, hint) => {

@@ -28,7 +28,7 @@ export function describeMapping(said: MappingData, above: Partitioning, below: P
   return said
 }
 
-/** WindowsOfKey are counted along one dimension, and the others are the same. */
+/** Windows are counted along one dimension, and the others are the same. */
 function alongTime(
   said: string | undefined,
   mapping: SimpleMapping,
