@@ -26,7 +26,7 @@ export function fail(thrown: unknown): void {
   const error = ofTheSystem(thrown)
   const known = isServoError(error)
   const { kind, code, hint } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
-  // A supervisor should not restart a leader that was replaced, and its user made no mistake.
+  // A leader that was replaced is no mistake of its user: a supervisor may start it again.
   process.exitCode = code === 'deposed' ? exitCodes.unavailable : exitCodes[kind]
   if (json) process.stderr.write(`${JSON.stringify({ error: { kind, code, message: messageOf(error), hint } })}\n`)
   else {

@@ -19,7 +19,7 @@ export type AssetKind = (typeof assetKinds)[number]
 export type PartitionsOf<A> = A extends { readonly [carries]?: { readonly partitions?: infer P } } ? P : never
 export type ValueOf<A> = A extends { readonly [carries]?: { readonly value: infer Value } } ? Value : never
 
-/** Which kind of asset a value is; undefined for one that is none. */
+/** The kind of an asset; undefined for a value that is no asset. */
 export function assetKindOf(value: unknown): AssetKind | undefined {
   const kind = declarationOf(value)?.kind
   return assetKinds.find((each) => each === kind)

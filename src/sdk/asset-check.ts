@@ -11,7 +11,7 @@ import { isSchema } from './standard-schema.ts'
 import { isCondition } from './when.ts'
 import { isZone } from './zone.ts'
 
-/** Which options there are, by who has them. A misspelled one would otherwise be obeyed by nobody. */
+/** The options of each kind of asset. Without this check a misspelled option would do nothing. */
 const described = ['description', 'group', 'tags', 'owners', 'kinds', 'partitions', 'freshness', 'renamedFrom']
 const settings = [
   ...described,
@@ -86,7 +86,7 @@ const membersOf = (value: unknown): GivenOptions =>
 /** The items of what should be a list; none of anything else. */
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** What a range makes is one thing, from which no partition could be read alone: so it is kept elsewhere. */
+/** A range is made as one value, from which no single partition could be read, so the asset must keep its own data. */
 function checkRanges(kind: AssetKind, key: string, { io }: GivenOptions): void {
   if (kind === 'command' || (kind === 'asset' && io === undefined)) return
   throw invalid(

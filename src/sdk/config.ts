@@ -31,15 +31,15 @@ export interface WorkerQueue {
   limit?: number
 }
 
-/** How patient Servo is. What is left out stays as it is. */
+/** Timeouts and intervals of Servo; each has a default. */
 export interface Timing {
   /** How long the worker of a queue may be silent before it is taken for lost; `'60s'`. Assets may say otherwise. */
   heartbeatTimeout?: Duration
   /** After how long work that a queue took, and that no worker began, is offered again; `'10m'`. */
   stuckDispatch?: Duration
-  /** From when a run is cancelled to when whatever still works for it is ended; `'10s'`. */
+  /** How long attempts of a cancelled run may take to stop before they are ended; `'10s'`. */
   cancelGrace?: Duration
-  /** How often everything unfinished is looked at again, in case something was overlooked; `'5m'`. */
+  /** The interval between sweeps over everything unfinished, in case something was missed; `'5m'`. */
   sweep?: Duration
 }
 
@@ -157,7 +157,7 @@ export function checkedConfig(config: Config): Config {
         `Write ${name}: { storage: local('.servo'), queue: inProcess() }.`,
       )
   }
-  // What is not used must not look as if it were.
+  // An option that is not used must not look as if it were.
   const { dev } = environments
   if (dev !== undefined && !(isBesideConfig(dev.storage) && dev.queue.type === 'in_process'))
     refuse(

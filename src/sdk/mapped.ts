@@ -12,7 +12,7 @@ export type Takes = 'one' | 'many' | 'each' | 'windows'
 export interface Mapped<Value = unknown, P = unknown, T extends Takes = Takes, Along = unknown, Down = unknown> {
   readonly asset: AnyAsset
   readonly mapping: MappingData
-  /** Whether code gets a Map; undefined where that depends on the windows of both assets. */
+  /** True if code gets a Map; undefined where that depends on the windows of both assets. */
   readonly many: boolean | undefined
   readonly [carries]?: {
     readonly value: Value

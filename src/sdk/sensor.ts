@@ -70,7 +70,7 @@ export interface PollOptions<Cursor, Resources> {
   every: Duration
   cursor: StandardSchemaV1<unknown, Cursor>
   resources?: Resources & Readonly<Record<string, AnyResource>>
-  /** `cursor` is undefined the first time. Returning none keeps the one there is. */
+  /** `cursor` is undefined the first time. Without a cursor in the result it stays as it is. */
   poll(args: {
     readonly cursor: NoInfer<Cursor> | undefined
     readonly resources: Opened<Resources>
@@ -96,7 +96,7 @@ function poll<Cursor, Resources = Nothing>(name: string, options: PollOptions<Cu
   return withDeclaration<Sensor>({ name }, { kind: 'poll_sensor', name, options, ...callerOf(poll) })
 }
 
-/** Code that asks for runs because something happened elsewhere: told by a message, or looking on a clock. */
+/** Code that requests runs because something happened elsewhere: it gets messages, or polls. */
 export const sensor = { push, poll }
 
 function checkedSchema<S>(schema: S, of: string): S {

@@ -9,7 +9,7 @@ interface Alarm {
 /** Time that moves only when the test says so. */
 export class VirtualClock implements AlarmClock {
   #now: number
-  /** How far the wall clock is from where it began, but for what has passed. */
+  /** The sum of all jumps of the wall clock. */
   #jumped = 0
   #order = 0
   readonly #alarms = new Set<Alarm>()

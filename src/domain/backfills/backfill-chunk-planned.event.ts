@@ -46,7 +46,7 @@ export const BackfillChunkPlanned = defineEvent({
       state: 'PLANNED',
       row_version: event.event_id,
     })
-    // The run may have been requested, or may even be over, before its chunk is heard of.
+    // The run may have been requested, or may even be over, before the event of its chunk is folded.
     const run = rows.hot(runs).get(chunk.run_id)
     const sealed = run === undefined ? rows.cold(historyIndex).lookup('runs', chunk.run_id) : undefined
     const state = run?.state ?? runStates.find((state) => state === sealed?.state)

@@ -14,7 +14,7 @@ export const DispatchEnqueued = defineEvent({
     task_key: id,
     attempt: z.number().int().min(1),
     status: z.enum(['CREATED', 'FAILED']),
-    /** Which time it was offered; absent for the first. */
+    /** The number of the offer; absent for the first. */
     offer: z.number().int().min(2).max(2_147_483_647).optional(),
   }),
   idempotencyKey: (ack) => {

@@ -10,15 +10,15 @@ import { DispatchRepeated } from './dispatch-repeated.event.ts'
 import { LOCAL_QUEUE } from './queue.ts'
 
 /**
- * Offers a dispatch again that a queue took, or could not be given, and that no worker began. What waits for a worker to ask
- * for it is not stuck: it is PENDING, and offered as long as it is.
+ * Offers a dispatch again that no worker began, although a queue took it or refused it. A dispatch that waits for a worker to ask
+ * is not stuck: it is PENDING, and on offer all the time.
  */
 export function stuckDispatchController(stuckAfterMs: () => number): Controller {
   const due = new Heap<{ at: number; dispatch: Readonly<DispatchRow> }>((a, b) => a.at < b.at)
   const known = new Map<Readonly<DispatchRow>, number>()
   const stuckAt = ({ created_at, offer }: Readonly<DispatchRow>): number => created_at + (offer ?? 1) * stuckAfterMs()
 
-  /** Numbered by the time that has passed and not by counting: after a long pause it is offered once, not once per pause missed. */
+  /** The number of the offer follows from the time that has passed: after a long pause there is one offer, not one for each that was missed. */
   const nextOffer = ({ created_at, offer }: Readonly<DispatchRow>, now: number): number =>
     Math.max((offer ?? 1) + 1, 1 + Math.floor((now - created_at) / stuckAfterMs()))
 

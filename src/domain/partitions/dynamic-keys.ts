@@ -15,7 +15,7 @@ export function dynamicKeysOf(rows: Rows): (name: string) => readonly string[] {
   }
 }
 
-/** What adding and removing say. */
+/** The payload of adding and removing keys. */
 export const keysChanged = z.object({
   request_id: id,
   set_name: id,
@@ -34,11 +34,11 @@ export function foldKeyChange(context: FoldContext<z.infer<typeof keysChanged>>,
   const { event, at, payload, rows } = context
   const said = { at, event_id: event.event_id, changed_by: payload.changed_by }
   believe(rows, payload, present, said)
-  // Also when a later fact about all of them was folded before: otherwise its repetition under a newer id would win.
+  // This holds even when a later fact about all of them was folded before: otherwise its repetition under a newer id would win.
   return applied
 }
 
-/** The keys that another fact brought along, once that fact counts. */
+/** Applies the key changes that came with another fact, once that fact counts. */
 export function applyReportedKeys(rows: Rows, reported: ReportedKeys, said: Said): void {
   for (const set of reported.partition_keys_added ?? []) believe(rows, set, true, said)
   for (const set of reported.partition_keys_removed ?? []) believe(rows, set, false, said)

@@ -34,7 +34,7 @@ export const partitionStatus = defineTable({
       },
     ],
   },
-  // What most blocks of most assets are alike in: a million partitions are counted without reading one.
+  // Rows of a block mostly agree in these columns, so that a million partitions are counted without reading one.
   digest: ['last_materialization_at', 'last_materialization_code_version', 'last_attempt_outcome', 'wiped_at'],
   columns: {
     asset_key: col.string('The asset.'),

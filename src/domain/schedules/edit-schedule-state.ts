@@ -9,7 +9,7 @@ import { scheduleState } from './schedule-state.table.ts'
 
 type ScheduleState = Row<typeof scheduleState>
 
-/** The state of a schedule for changing, made if this is the first that is heard of it. */
+/** The state of a schedule for editing, inserted if this is its first event. */
 export function editScheduleState(rows: Rows, scheduleId: string, eventId: string): ScheduleState {
   const known = rows.hot(scheduleState).edit(scheduleId)
   if (known !== undefined) {

@@ -9,7 +9,7 @@ import { sensorState } from './sensor-state.table.ts'
 
 export type SensorState = Row<typeof sensorState>
 
-/** The state of a sensor for changing, made if this is the first that is heard of it. */
+/** The state of a sensor for editing, inserted if this is its first event. */
 export function editSensorState(rows: Rows, sensorId: string, eventId: string): SensorState {
   const known = rows.hot(sensorState).edit(sensorId)
   if (known !== undefined) {

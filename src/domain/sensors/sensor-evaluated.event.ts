@@ -83,7 +83,7 @@ export const SensorEvaluated = defineEvent({
     })
     wake(evalSubject(evaluation.eval_id))
     if (stale) return applied
-    // As with the runs it asks for: what could not be read to its end asks for nothing.
+    // As with its run requests, a poll that did not read to the end changes no keys.
     if (evaluation.status !== 'error')
       applyReportedKeys(rows, evaluation, { at, event_id: event.event_id, changed_by: sensorSubject(sensorId) })
 
@@ -98,7 +98,7 @@ export const SensorEvaluated = defineEvent({
       const failed = evaluation.status === 'error'
       state.consecutive_errors = failed ? state.consecutive_errors + 1 : 0
       state.last_error = failed ? (evaluation.error ?? 'unknown error') : null
-      // An error keeps the cursor: what could not be read is read again.
+      // An error keeps the cursor, so that the next poll reads the same again.
       if (!failed && evaluation.cursor_after != null) state.cursor = evaluation.cursor_after
       wake(sensorSubject(sensorId))
     }

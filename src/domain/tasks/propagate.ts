@@ -26,7 +26,7 @@ export function satisfyDownstream(rows: Rows, upstream: Readonly<TaskRow>, at: n
     task.deps_satisfied_count += 1
     // A task that another upstream already ended keeps the cause it has.
     if (task.state !== 'BLOCKED') continue
-    // The latest of the upstream ends, whichever of them is folded last.
+    // The latest of the upstream ends, in whatever order they are folded.
     task.ready_at = Math.max(task.ready_at ?? 0, at)
     raiseVersion(task, eventId)
     if (task.deps_satisfied_count === task.deps_total) {

@@ -51,7 +51,7 @@ export const TaskFinished = defineEvent({
   about: (finish) => ({ owner: 'runs', id: finish.run_id }),
   ordered: [
     {
-      // With everything: whether a failure came first depends also on the facts that the failure itself waits for.
+      // Ordered against everything: whether a failure came first depends also on the facts that it waits for.
       with: ['*'],
       when: (mine, other) => mine.run_id === other.run_id && mine.outcome === 'CANCELLED',
       why: 'Tasks below a failure are skipped and tasks below a cancellation cancelled; a task below both follows the first.',

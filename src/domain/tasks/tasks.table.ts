@@ -28,7 +28,7 @@ export const taskRank: Record<TaskState, number> = {
   FAILED: 12,
   SUCCEEDED: 13,
 }
-/** The error category of attempts that ended without their own doing, e.g. with the process that watched them. */
+/** The error category of attempts that were given up, for example because their process ended. */
 export const LOST = 'lost'
 
 export const isTaskOver = (state: TaskState): boolean => taskRank[state] >= taskRank.SKIPPED

@@ -16,9 +16,9 @@ export interface MappingProblem {
   readonly hint: string
 }
 
-/** Why a mapping cannot be between these two definitions at all, whatever their keys are. */
+/** The reasons why a mapping cannot hold between these definitions, whatever their keys are. */
 export function shapeProblems(mapping: PartitionMapping, downstream: Partitioning, upstream: Partitioning): MappingProblem[] {
-  // One thing is required whole, by everyone, whatever the mapping says of its partitions.
+  // An asset without partitions is required whole, whatever the mapping says.
   if (upstream === undefined) return []
   if (isLinked(mapping)) return linkedProblems(mapping, downstream, upstream)
   return simpleProblems(mapping, downstream, upstream)

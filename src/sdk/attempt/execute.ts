@@ -19,12 +19,12 @@ import type { ValueStore } from './values.ts'
 /** One attempt at an asset: what to make it of, and where to put it. */
 export interface Attempt {
   readonly partition?: PartitionText | null | undefined
-  /** By the names the body knows them by, as the dispatch has them. */
+  /** Inputs of the dispatch, by their names in the body. */
   readonly inputs: Readonly<Record<string, InputRef>>
-  /** Already open ones, by the names the body knows them by; the others are opened, with what the environment says. */
+  /** Resources that are open already, by their names in the body; the others are opened from the environment. */
   readonly resources?: Readonly<Record<string, unknown>>
   readonly environment?: Readonly<Record<string, string | undefined>>
-  /** Aborted with a reason called TimeoutError, the attempt has failed by time; with any other, it was cancelled. */
+  /** Aborted with a reason named TimeoutError, the attempt has timed out; with any other reason, it was cancelled. */
   readonly signal: AbortSignal
   readonly log: Log
   readonly attempt: number
@@ -58,7 +58,7 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
       throw invalid('no_body', `${declaration?.name ?? show(asset)} has no body to run`, 'Run an asset or a table.')
     const inputs = await loadInputs(asset, options.inputs ?? {}, attempt)
     const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, { facts, keys, closing })) }
-    // A signal that has fired does not fire again: a body that listens from now on would wait for ever.
+    // An aborted signal does not fire again: a body that listens from now on would wait for ever.
     attempt.signal.throwIfAborted()
     const made = declaration.kind === 'table' ? await makeTable(asset, given, attempt) : await makeValue(asset, given, attempt)
     const metadata = await checkedMetadata(asset.key, options.metadata, facts)

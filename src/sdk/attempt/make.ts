@@ -43,7 +43,7 @@ export async function makeValue(asset: AnyAsset, given: object, { store, signal 
   return { value, written: await store.writeBytes(typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes) }
 }
 
-/** What is kept must come back as it was: a Date would come back as text, so it is refused here. */
+/** A stored value must come back as it was: a Date would come back as text, so it is refused here. */
 function jsonText(key: string, value: unknown): string {
   try {
     return canonicalJson(value)

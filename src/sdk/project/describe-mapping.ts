@@ -66,6 +66,6 @@ function besides(dimension: string, links: Links, above: PartitionDefinition, be
   return { type: 'multi', dimensions: { ...Object.fromEntries(same), ...links } }
 }
 
-/** Where nothing is said, windows that overlap belong together; where both are the same, that is said more simply. */
+/** By default overlapping windows belong together; between equal definitions that is the identity. */
 const ifSame = (above: Partitioning, below: Partitioning): { mapping?: SimpleMapping } =>
   above !== undefined && below !== undefined && sameDefinition(above, below) ? { mapping: { type: 'identity' } } : {}

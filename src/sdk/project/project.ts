@@ -53,7 +53,7 @@ class ProjectLoader {
   readonly #root: string
   readonly #modules: Modules
   readonly #problems: ProjectProblem[] = []
-  /** One broken module is met by everyone who imports it. */
+  /** Every importer of a broken module fails with the same error. */
   readonly #told = new Set<unknown>()
   /** Every declaration, with the module that exported it first. */
   readonly #found = new Map<object, string>()
@@ -118,7 +118,7 @@ class ProjectLoader {
     const about = { config, root: this.#root, codeVersionOf: (value: object) => this.#codeVersion(value) }
     const manifest = describeProject(values, about)
     this.#problems.push(...poolProblems(manifest))
-    // What a broken module would have exported is not missing; that module is.
+    // Do not report what a broken module would have exported: the module itself is reported.
     if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest))
     if (loaded && manifest.assets.length === 0) this.#tell(emptyProject(config.dirs))
     const checked = projectManifest.safeParse(manifest)

@@ -101,7 +101,7 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     yield world.write(BackfillStateChanged, { ...early, planned_chunks: seen })
     yield* allRunsOver()
   }
-  // A person pauses it at the same moment; of the two changes of one version the first counts.
+  // A user pauses it at the same moment; of the two changes of one version the first counts.
   const pauseRace = world.roll(4)
   const paused = { backfill_id, from_state: backfill.state, to_state: 'PAUSED', state_version: backfill.version + 1 }
   const failed = backfill.chunks.some((run) => run.state !== 'SUCCEEDED')
