@@ -1,4 +1,4 @@
-import { type AssetDefinitionInput, assetDefinition } from '../src/contract/definition.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../src/contract/project-manifest.ts'
 import { AssetGraph } from '../src/domain/assets/graph.ts'
 import { GraphMappings } from '../src/domain/assets/graph-mappings.ts'
 import { GraphPartitions } from '../src/domain/assets/graph-partitions.ts'

@@ -24,8 +24,8 @@ export { Fatal, RetryAfter } from './sdk/attempt/failure.ts'
 export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/attempt/input-value.ts'
 export type { ChangeKeys, KeysOfSet } from './sdk/attempt/key-changes.ts'
 export { type Ranges, type RangesData, ranges } from './sdk/attempt/ranges.ts'
-export type { DataTable as Table, MaybePromise, ReturnedRows as Rows } from './sdk/attempt/values.ts'
-export { type Check, type CheckFunction, type Checks, type CheckVerdict, check } from './sdk/check.ts'
+export type { DataTable, MaybePromise, ReturnedRows } from './sdk/attempt/values.ts'
+export { type Check, type CheckFunction, type CheckResult, type Checks, check } from './sdk/check.ts'
 export {
   type Alert,
   type CloudTasksOptions,
@@ -37,8 +37,8 @@ export {
   inProcess,
   local,
   postgres,
-  type Queue,
-  type StorageConfig as Storage,
+  type QueueConfig,
+  type StorageConfig,
   s3,
 } from './sdk/config.ts'
 export type { Duration } from './sdk/duration.ts'

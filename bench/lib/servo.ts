@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { projectManifest } from '../../src/contract/definition.ts'
+import { projectManifest } from '../../src/contract/project-manifest.ts'
 import { assetDefinitions } from '../../src/domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../../src/domain/assets/definitions.ts'

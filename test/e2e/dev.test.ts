@@ -51,7 +51,7 @@ describe('servo dev', () => {
     const { stdout, code } = await project.servo('run', 'b')
     const [, id] = /^accepted {2}(run_\w{26})\nfollow it: servo runs logs -f run_\w{8}\n$/.exec(stdout) ?? []
     expect(code).toBe(0)
-    await until(async () => (await (await project.client()).get(id as string)).run['state'] === 'SUCCEEDED')
+    await until(async () => (await (await project.client()).runs.get(id as string)).run['state'] === 'SUCCEEDED')
   })
 
   test('a run that fails ends with 1, and says why and what to do next', async () => {

@@ -51,12 +51,12 @@ test('while a server starts, commands wait for it, say so, and what they acknowl
   }
   await dev.says(/ready in/)
   const client = project.clientOf(dev)
-  await until(async () => (await client.get(runId)).run['finished_at'] !== null, 'the run to end')
-  expect((await client.get(runId)).run['state']).toBe('CANCELLED')
+  await until(async () => (await client.runs.get(runId)).run['finished_at'] !== null, 'the run to end')
+  expect((await client.runs.get(runId)).run['state']).toBe('CANCELLED')
   const { partitions } = await client.statuses.list({ select: 'made', order: 'newest', limit: 10 })
   expect(partitions).toMatchObject([{ asset_key: 'made', status: 'NEVER_MATERIALIZED' }])
   const [, early = ''] = /accepted {2}(run_\w{26})\n/.exec((ended[2] as { stdout: string }).stdout) ?? []
-  await until(async () => (await client.get(early)).run['state'] === 'SUCCEEDED', 'the early run to succeed')
+  await until(async () => (await client.runs.get(early)).run['state'] === 'SUCCEEDED', 'the early run to succeed')
 })
 
 test('a second server is refused at once while the first one starts, and once it runs', async () => {

@@ -1,5 +1,5 @@
+import type { Plain } from '../../src/adapters/duckdb/plain-values.ts'
 import { query } from '../../src/adapters/duckdb/query.ts'
-import type { Plain } from '../../src/adapters/duckdb/values.ts'
 import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { Paths, type Scope } from '../../src/engine/paths.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
-import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/definition.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/project-manifest.ts'
 import { assetDefinitions } from '../../src/domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../../src/domain/assets/definitions.ts'
@@ -187,7 +187,7 @@ describe('the status of partitions', () => {
     expect(await keys({ select: 'key:"raw" or key:"clean"', partition: '2025-01-10' })).toEqual(['2025-01-10', '2025-01-10'])
     const missing = await space.kept.stale({ limit: 100, cause: 'upstream_missing', select: 'clean' })
     expect(missing.partitions.map(({ partition_key }) => partition_key)).toEqual([...january.slice(0, 9), ...january.slice(14)])
-    await expect(space.kept.list({ ...all, cursor: 'nonsense' })).rejects.toThrow(/none that a page ended with/)
+    await expect(space.kept.list({ ...all, cursor: 'nonsense' })).rejects.toThrow(/did not come from a page/)
     await expect(space.kept.list({ ...all, select: 'rwa' })).rejects.toThrow(/there is no asset "rwa"/)
     await expect(space.kept.list({ ...all, select: 'raw', partition: '2025-02-01' })).rejects.toThrow(/does not exist yet/)
   })

@@ -1,7 +1,7 @@
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { MemoryTaskQueue } from '../../src/adapters/memory/task-queue.ts'
-import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/definition.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/project-manifest.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { dispatchOutbox } from '../../src/domain/dispatch/dispatch-outbox.table.ts'
 import { orchestration } from '../../src/domain/index.ts'

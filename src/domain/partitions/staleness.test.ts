@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type AssetDefinitionInput, assetDefinition } from '../../contract/definition.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../../contract/project-manifest.ts'
 import { DAY_MS, HOUR_MS } from '../../lib/time.ts'
 import { concat, keysOf } from '../../partitions/key-list.ts'
 import { graphOf } from '../assets/definitions.ts'

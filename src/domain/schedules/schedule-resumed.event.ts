@@ -1,5 +1,5 @@
 import { defineEvent } from '../../model/event.ts'
-import { scheduleSwitch, switchSchedule } from './state.ts'
+import { scheduleSwitch, switchSchedule } from './edit-schedule-state.ts'
 
 export const ScheduleResumed = defineEvent({
   type: 'ScheduleResumed',

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
+import { editScheduleState } from './edit-schedule-state.ts'
 import { scheduleTicks, tickStatuses } from './schedule-ticks.table.ts'
-import { editScheduleState } from './state.ts'
 
 const payload = z
   .object({
@@ -36,7 +36,7 @@ export const ScheduleTicked = defineEvent({
   dedup: 'structure',
   reads: (tick) => [{ table: scheduleTicks, key: [tick.tick_id] }],
   fold({ event, at, payload: tick, rows }) {
-    // Two controllers may record the same tick. The row alone is no sign of it: the tick's run may have been heard of first.
+    // Two controllers may record the same tick. A row alone does not prove that: the request of its run may have been folded first.
     if (rows.cold(scheduleTicks).lookup(tick.tick_id)?.tick_event_id != null) return duplicate
     const scheduledFor = toMs(tick.scheduled_for)
     rows.cold(scheduleTicks).merge({

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { HOUR_MS, SECOND_MS, toMs } from '../../lib/time.ts'
 import { type Controller, MAX_LAG_MS, mustWait } from '../../model/controller.ts'
-import type { Row } from '../../model/table.ts'
 import { type RunStory, Story } from '../../testing/histories/story.ts'
 import { DispatchEnqueued } from '../dispatch/dispatch-enqueued.event.ts'
-import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
+import { type DispatchRow, dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
 import { DispatchRepeated } from '../dispatch/dispatch-repeated.event.ts'
 import { DispatchRequested } from '../dispatch/dispatch-requested.event.ts'
 import { stuckDispatchController } from '../dispatch/stuck.controller.ts'
@@ -149,7 +148,7 @@ describe('a dispatch that a queue took', () => {
   test('is acknowledged for the offer that it answers: what a queue says late of an earlier one changes nothing', () => {
     const watch = taken()
     const { attempt_id: _, ...place } = watch.run.attempt('model')
-    const row = (): Row<typeof dispatchOutbox> | undefined => watch.story.rows(dispatchOutbox)[0]
+    const row = (): DispatchRow | undefined => watch.story.rows(dispatchOutbox)[0]
     watch.story.tell(DispatchRepeated, { ...place, offer: 2 })
     expect(row()).toMatchObject({ status: 'PENDING', offer: 2 })
     expect(watch.story.tell(DispatchEnqueued, { ...place, status: 'CREATED' })).toEqual({ kind: 'duplicate' })

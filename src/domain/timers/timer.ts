@@ -49,7 +49,7 @@ export function timerId(timer: TimerPayload): string {
 
 export const aboutTimer = (timer: TimerPayload) => (timer.run_id ? { owner: 'runs', id: timer.run_id } : undefined)
 
-/** Whether what a timer waits for is still to come, happening now, or over. */
+/** Says whether the timer's subject is waiting for it now, later or never again. */
 export function wait(rows: Rows, timer: TimerName): 'now' | Verdict {
   if (!timer.run_id) return 'now'
   const run = liveRun(rows, timer.run_id)

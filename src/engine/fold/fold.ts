@@ -1,7 +1,15 @@
 import { canonicalJson } from '../../lib/json.ts'
 import { toMs } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
-import { duplicate, type EventDefinition, ignored, type Read, type Registry, type Verdict } from '../../model/event.ts'
+import {
+  duplicate,
+  type EventDefinition,
+  ignored,
+  isVerdict,
+  type Read,
+  type Registry,
+  type Verdict,
+} from '../../model/event.ts'
 import { historyIndex, idempotencyKeys, parkedEvents } from '../../model/system-tables.ts'
 import type { Row } from '../../model/table.ts'
 import type { State } from './state.ts'
@@ -22,8 +30,6 @@ interface Queue {
   /** By idempotency key. */
   readonly facts: Map<string, readonly Envelope[]>
 }
-
-const isVerdict = (value: Fact | Verdict): value is Verdict => 'kind' in value
 
 /**
  * state' = fold(state, event). Pure and synchronous: what it needs from storage was fetched before, what follows from

@@ -54,7 +54,7 @@ export async function takeNextEpoch(
     manifest = await newestManifest(store, paths, scope)
     if (manifest.epoch >= takeover.epoch && !(await lease?.confirm())) throw deposed()
   }
-  throw new ServoError('unavailable', 'claims_overtaken', `${MAX_TAKEOVERS} claims were overtaken by others`, {
+  throw new ServoError('unavailable', 'takeovers_failed', `${MAX_TAKEOVERS} takeovers failed because others published first`, {
     hint: 'Something keeps publishing here. See which processes use this folder or bucket.',
   })
 }

@@ -1,5 +1,5 @@
-import type { ProjectProblem } from '../../contract/definition.ts'
-import { type ProjectManifest, projectManifest } from '../../contract/definition.ts'
+import type { ProjectProblem } from '../../contract/project-manifest.ts'
+import { type ProjectManifest, projectManifest } from '../../contract/project-manifest.ts'
 import { WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
 import { workerCommand } from './worker-command.ts'

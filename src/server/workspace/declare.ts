@@ -1,4 +1,4 @@
-import type { ProjectManifest } from '../../contract/definition.ts'
+import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../../domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../../domain/assets/definitions.ts'
@@ -11,7 +11,7 @@ import { newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { Components } from '../components.ts'
 
-/** What a project declares that is not on record: one part for every so many assets, none when nothing changed. */
+/** The declarations of a project that are not on record yet, in parts that fit into events; none when nothing changed. */
 export function declaredParts(rows: Rows, manifest: ProjectManifest, mintId: () => string) {
   return assetsDefined({
     manifest,
@@ -21,7 +21,7 @@ export function declaredParts(rows: Rows, manifest: ProjectManifest, mintId: () 
   })
 }
 
-/** Folds what a project declares into a state that is nobody's record. */
+/** Folds the declarations of a project into a state that is only read and never published. */
 export function declare({ scope, clock, ulid }: Components, state: State, manifest: ProjectManifest): void {
   const events = declaredParts(state, manifest, ulid).map((part) => newEvent(AssetsDefined, part))
   if (events.length === 0) return

@@ -97,7 +97,7 @@ export class Bench {
     }
   }
 
-  /** Who waits for what since when: the same for every process that folds the same events in the same order. */
+  /** The parked events and what each waits for: the same for every process that folds the same events in the same order. */
   parking(): unknown[] {
     return sorted(parkedEvents, [...this.state.hotTable(parkedEvents).all()]).map((row) => [
       row['subject'],
@@ -115,7 +115,7 @@ export class Bench {
         [...hot.all(), ...(this.#history.get(table) ?? [])].map((row) => ({ ...row })),
       )
     }
-    // Its only meaning is who came first.
+    // The time of parking only says which came first.
     for (const row of snapshot[parkedEvents.name] ?? []) delete row['parked_at']
     for (const [table, cold] of this.state.coldTables) {
       // Where a thing was sealed depends on when; that it ended is in its own row.

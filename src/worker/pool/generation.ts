@@ -1,6 +1,6 @@
-import type { ProjectProblem } from '../../contract/definition.ts'
 import type { AttemptResult } from '../../contract/dispatch.ts'
 import type { FromWorker } from '../../contract/pipe.ts'
+import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import { failed } from '../attempt-results.ts'

@@ -10,7 +10,7 @@ import { failureOf } from '../../sdk/attempt/failure-report.ts'
 import { jsonOf } from '../../sdk/attempt/findings.ts'
 import { type OpenPartition, openPartition } from '../../sdk/partition-key.ts'
 import type { AnyPartitions } from '../../sdk/partitions.ts'
-import { definitionOf, optionsOf } from '../../sdk/project/definition.ts'
+import { declarationOf, optionsOf } from '../../sdk/project/declaration.ts'
 import type { Project } from '../../sdk/project/project.ts'
 import { failed } from '../attempt-results.ts'
 import { attemptValues, type ValueStorage } from '../values/values.ts'
@@ -51,7 +51,7 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
         `The project has no asset ${asset_key} any more. Start the run again with the code as it is now.`,
       )
     const say = (entry: Omit<LogEntry, 'at'>): void => context.log({ at: options.now(), ...entry })
-    if (definitionOf(asset)?.kind === 'command') return runCommandAsset(asset, envelope, context, say)
+    if (declarationOf(asset)?.kind === 'command') return runCommandAsset(asset, envelope, context, say)
     const store = attemptValues(options, { assetKey: asset_key, partitionKey: partition?.key, materializationId })
     const { result } = await executeAsset(asset, {
       partition,

@@ -1,15 +1,15 @@
 import { resolve } from 'node:path'
-import type { QueryResult } from '../../adapters/duckdb/query.ts'
-import { orchestration } from '../../domain/index.ts'
-import { Paths, type Scope } from '../../engine/paths.ts'
-import { newestManifest } from '../../engine/publish/manifest.ts'
-import { sqlState } from '../../engine/sql/files.ts'
-import { isServoError } from '../../lib/error.ts'
-import type { ObjectStore } from '../../ports/object-store.ts'
+import type { QueryResult } from '../adapters/duckdb/query.ts'
+import { orchestration } from '../domain/index.ts'
+import { Paths, type Scope } from '../engine/paths.ts'
+import { newestManifest } from '../engine/publish/manifest.ts'
+import { sqlState } from '../engine/sql/files.ts'
+import { isServoError } from '../lib/error.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
 
 /** Asks the newest published tables of a folder. DuckDB is loaded when the first question comes. */
 export async function queryNewest(dir: string, store: ObjectStore, scope: Scope, sql: string): Promise<QueryResult> {
-  const { query } = await import('../../adapters/duckdb/query.ts')
+  const { query } = await import('../adapters/duckdb/query.ts')
   const newest = () => newestManifest(store, new Paths(scope), scope)
   for (let manifest = await newest(); ; ) {
     try {
@@ -29,7 +29,7 @@ export async function queryNewest(dir: string, store: ObjectStore, scope: Scope,
 /** Answers SQL over the published tables, with rows as JSON. `publishedRows` gives them the types of their table. */
 export type Sql = (sql: string) => Promise<Record<string, unknown>[]>
 
-/** The same, with all rows at once. */
+/** Runs SQL over the newest published tables and collects all rows. */
 export function sqlOver(dir: string, store: ObjectStore, scope: Scope): Sql {
   return async (sql) => {
     const { columns, rows } = await queryNewest(dir, store, scope, sql)

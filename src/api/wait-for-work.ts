@@ -1,19 +1,19 @@
 import type { DispatchEnvelope } from '../contract/dispatch.ts'
 import type { AlarmClock } from '../ports/clock.ts'
-import type { ClaimRequest, TaskCallbacks } from './worker-contract.ts'
+import type { TaskCallbacks, WorkRequest } from './worker-contract.ts'
 
-export interface ClaimWait {
+export interface WorkWait {
   readonly waitMs: number
   readonly clock: AlarmClock
-  /** A worker that hangs up must not be given work, which nobody would do. */
+  /** A worker that hangs up must not be given work, because nobody would do it. */
   readonly hungUp: AbortSignal
 }
 
 /** Asks for work until there is some, the time is over, or the worker has gone. */
-export async function claimWork(
-  callbacks: Pick<TaskCallbacks, 'claim' | 'onWork'>,
-  request: ClaimRequest,
-  { waitMs, clock, hungUp }: ClaimWait,
+export async function waitForWork(
+  callbacks: Pick<TaskCallbacks, 'takeWork' | 'onWork'>,
+  request: WorkRequest,
+  { waitMs, clock, hungUp }: WorkWait,
 ): Promise<readonly DispatchEnvelope[]> {
   const until = clock.now() + waitMs
   let news = Promise.withResolvers<void>()
@@ -24,7 +24,7 @@ export async function claimWork(
   hungUp.addEventListener('abort', onHangUp)
   try {
     while (!hungUp.aborted) {
-      const work = await callbacks.claim(request)
+      const work = await callbacks.takeWork(request)
       if (work.length > 0 || clock.now() >= until) return work
       await news.promise
       news = Promise.withResolvers<void>()

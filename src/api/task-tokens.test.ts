@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { sha256Bytes } from '../lib/hash.ts'
 import { HOUR_MS, MINUTE_MS, toIso } from '../lib/time.ts'
 import { VirtualClock } from '../testing/virtual-clock.ts'
-import { type AttemptClaims, type SigningKey, TaskTokens } from './tokens.ts'
+import { type AttemptGrant, type SigningKey, TaskTokens } from './task-tokens.ts'
 
 const key = (id: string): SigningKey => ({ id, secret: sha256Bytes(id) })
-const claims: AttemptClaims = {
+const grant: AttemptGrant = {
   tenant_id: 'acme',
   workspace_id: 'prod',
   run_id: 'run_1',
@@ -19,9 +19,9 @@ describe('a task token', () => {
   test('speaks for the attempt it was made for, until it expires', async () => {
     const clock = new VirtualClock()
     const tokens = new TaskTokens({ keys: [key('k1')], clock })
-    const { token, token_expires_at } = tokens.mint(claims)
+    const { token, token_expires_at } = tokens.mint(grant)
     expect(token_expires_at).toBe(toIso(clock.now() + HOUR_MS))
-    expect(tokens.verify(token)).toEqual({ ok: true, claims: { ...claims, expires_at: clock.now() + HOUR_MS } })
+    expect(tokens.verify(token)).toEqual({ ok: true, grant: { ...grant, expires_at: clock.now() + HOUR_MS } })
     await clock.advance(HOUR_MS - 1)
     expect(tokens.verify(token).ok).toBe(true)
     await clock.advance(1)
@@ -30,7 +30,7 @@ describe('a task token', () => {
 
   test('does not speak for another attempt', () => {
     const tokens = new TaskTokens({ keys: [key('k1')], clock: new VirtualClock() })
-    const { token } = tokens.mint(claims)
+    const { token } = tokens.mint(grant)
     expect(tokens.verify(token, { run_id: 'run_1', attempt_id: 'a_2' }).ok).toBe(true)
     expect(tokens.verify(token, { attempt: 3 })).toEqual({ ok: false, reason: 'wrong_attempt' })
   })
@@ -38,28 +38,28 @@ describe('a task token', () => {
   test('is followed by a new one in the second half of its life, and by none before', async () => {
     const clock = new VirtualClock()
     const tokens = new TaskTokens({ keys: [key('k1')], clock })
-    const verified = tokens.verify(tokens.mint(claims).token)
+    const verified = tokens.verify(tokens.mint(grant).token)
     if (!verified.ok) throw new Error(verified.reason)
     await clock.advance(30 * MINUTE_MS)
-    expect(tokens.refresh(verified.claims)).toBeUndefined()
+    expect(tokens.refresh(verified.grant)).toBeUndefined()
     await clock.advance(1)
-    const next = tokens.refresh(verified.claims)
+    const next = tokens.refresh(verified.grant)
     await clock.advance(HOUR_MS - 1)
-    expect(tokens.verify(next?.token ?? '')).toMatchObject({ ok: true, claims })
+    expect(tokens.verify(next?.token ?? '')).toMatchObject({ ok: true, grant })
   })
 
   test('outlives the rotation of keys, until its own is dropped', () => {
     const clock = new VirtualClock()
-    const before = new TaskTokens({ keys: [key('k1')], clock }).mint(claims).token
+    const before = new TaskTokens({ keys: [key('k1')], clock }).mint(grant).token
     const rotated = new TaskTokens({ keys: [key('k2'), key('k1')], clock })
     expect(rotated.verify(before).ok).toBe(true)
-    expect(rotated.mint(claims).token).toMatch(/^servo1\.k2\./)
+    expect(rotated.mint(grant).token).toMatch(/^servo1\.k2\./)
     expect(new TaskTokens({ keys: [key('k2')], clock }).verify(before)).toEqual({ ok: false, reason: 'unknown_key' })
   })
 
   test('signed with another secret under the same id is a forgery', () => {
     const clock = new VirtualClock()
-    const forged = new TaskTokens({ keys: [{ id: 'k1', secret: sha256Bytes('guess') }], clock }).mint(claims).token
+    const forged = new TaskTokens({ keys: [{ id: 'k1', secret: sha256Bytes('guess') }], clock }).mint(grant).token
     expect(new TaskTokens({ keys: [key('k1')], clock }).verify(forged)).toEqual({ ok: false, reason: 'bad_signature' })
   })
 
@@ -79,8 +79,8 @@ describe('a task token', () => {
   test('that was altered in any way does not verify', () => {
     const clock = new VirtualClock()
     const tokens = new TaskTokens({ keys: [key('k1'), key('k2')], clock })
-    const other = tokens.mint({ ...claims, attempt: 1, attempt_id: 'a_1' }).token.split('.')
-    const { token } = tokens.mint(claims)
+    const other = tokens.mint({ ...grant, attempt: 1, attempt_id: 'a_1' }).token.split('.')
+    const { token } = tokens.mint(grant)
     const place = fc.nat({ max: token.length - 1 })
     const character = fc.oneof(fc.constantFrom(...'ABCabcxyz019-_.=+/ k2'), fc.string({ minLength: 1, maxLength: 1 }))
     const altered = fc.oneof(
@@ -106,7 +106,7 @@ describe('a task token', () => {
 
   test('whose last character stands for the same bytes is still another text', () => {
     const tokens = new TaskTokens({ keys: [key('k1')], clock: new VirtualClock() })
-    const { token } = tokens.mint(claims)
+    const { token } = tokens.mint(grant)
     const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     const same = [1, 2, 3].map((spare) => token.slice(0, -1) + digits[digits.indexOf(token.at(-1) as string) ^ spare])
     const bytes = (text: string) => Buffer.from(text.split('.')[3] as string, 'base64url').toString('hex')

@@ -3,15 +3,17 @@ import { id } from '../../model/envelope.ts'
 import { applied, type FoldContext, type Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { Row } from '../../model/table.ts'
+import { switchStatus } from '../switch-status.ts'
+import { raiseVersion } from '../typed-rows.ts'
 import { sensorState } from './sensor-state.table.ts'
 
 export type SensorState = Row<typeof sensorState>
 
-/** The state of a sensor for changing, made if this is the first that is heard of it. */
+/** The state of a sensor for editing, inserted if this is its first event. */
 export function editSensorState(rows: Rows, sensorId: string, eventId: string): SensorState {
   const known = rows.hot(sensorState).edit(sensorId)
   if (known !== undefined) {
-    if (eventId > known.row_version) known.row_version = eventId
+    raiseVersion(known, eventId)
     return known
   }
   return rows.hot(sensorState).insert({
@@ -31,16 +33,15 @@ export function editSensorState(rows: Rows, sensorId: string, eventId: string): 
 
 export const sensorSwitch = z.object({ sensor_id: id, request_id: id, changed_by: id })
 
-/** Pausing and resuming: the latest by event id counts, in whatever order they arrive. */
 export function switchSensor(
   { event, payload, rows }: FoldContext<z.infer<typeof sensorSwitch>>,
   status: SensorState['status'],
 ): Verdict {
-  const known = rows.hot(sensorState).get(payload.sensor_id)
-  // A later one was folded before it. It counts as heard all the same: its repetition under a newer id must not win.
-  if (known?.status_event_id != null && known.status_event_id >= event.event_id) return applied
-  const state = editSensorState(rows, payload.sensor_id, event.event_id)
-  state.status = status
-  state.status_event_id = event.event_id
+  switchStatus(
+    rows.hot(sensorState).get(payload.sensor_id),
+    () => editSensorState(rows, payload.sensor_id, event.event_id),
+    status,
+    event.event_id,
+  )
   return applied
 }

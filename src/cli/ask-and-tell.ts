@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
-import type { ProjectManifest } from '../contract/definition.ts'
+import type { WorkspaceApi } from '../api/workspace-contract.ts'
+import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { ServoError } from '../lib/error.ts'
 import type { LocalComponents } from '../server/components.ts'
-import type { WorkspaceApi } from '../server/workspace/workspace.ts'
 import { findLeader, unlessSilent, withLeader } from './find-leader.ts'
 import { note, warn } from './output.ts'
 import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './project.ts'
@@ -10,11 +10,11 @@ import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './proj
 /** Questions can be answered from the folder too, so a server that takes long to start is not waited for. */
 const ASK_WAIT_MS = 15_000
 
-/** Whether the project has a leader: one that answers, one that is there and does not, or none. */
+/** Says whether the leader of the project answers, is silent, or does not exist. */
 export type Leadership = 'answers' | 'silent' | 'none'
 
 /**
- * Asks the leader of the project or, when nobody leads, reads the folder. `ofCode`: what is asked depends on the code, so without
+ * Asks the leader of the project or, without a leader, reads the folder. With `ofCode` the answer depends on the code, so without
  * a leader the project is loaded first.
  */
 export async function ask<T>(
@@ -31,22 +31,22 @@ export async function ask<T>(
     note('the server does not answer; answering from disk')
     return undefined
   })
-  if (leader !== undefined) return await question(leader.api, 'answers')
+  if (leader !== undefined) return await question(leader, 'answers')
   refuseEmpty(projectDir)
   const { readWorkspace } = await import('../server/workspace/reader.ts')
   const workspace = await readWorkspace(components, ofCode ? await codeOf(projectDir, components) : undefined)
   return await question(workspace, isSilent ? 'silent' : 'none')
 }
 
-/** Tells the leader of the project or, when nobody leads, leads for as long as this takes. */
+/** Gives a command to the leader of the project or, without one, leads for as long as the command takes. */
 export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, isLive: boolean) => Promise<T>): Promise<T> {
   const projectDir = findProject(flags)
   refuseEmpty(projectDir)
   const components = await componentsOf(projectDir)
-  const { leadBriefly } = await import('../server/leader/brief.ts')
+  const { leadBriefly } = await import('../server/brief-leader.ts')
   const asked = await withLeader(
     components,
-    (leader) => command(leader.api, true),
+    (leader) => command(leader, true),
     async (lease, name) => {
       try {
         return await leadBriefly(components, lease, name, (api) => command(api, false), warn)
@@ -58,7 +58,7 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
   return 'doneHere' in asked ? asked.doneHere : asked.answer
 }
 
-/** What the code says now; undefined, with a word about it, when it cannot be loaded. */
+/** The project as its code declares it now; undefined, with a note to the user, when it cannot be loaded. */
 async function codeOf(projectDir: string, components: LocalComponents): Promise<ProjectManifest | undefined> {
   const { loadManifest } = await import('../server/machine/load-manifest.ts')
   const loaded = await loadManifest(projectDir, components)

@@ -8,8 +8,8 @@ import { canonicalJson } from '../lib/json.ts'
 import { HOUR_MS, toIso } from '../lib/time.ts'
 import type { Clock } from '../ports/clock.ts'
 
-/** What a task token speaks for: one attempt of one task, and nothing else. */
-const attemptClaims = z.strictObject({
+/** A task token lets its bearer speak for one attempt of one task, and for nothing else. */
+const attemptGrant = z.strictObject({
   tenant_id: z.string(),
   workspace_id: z.string(),
   run_id: z.string(),
@@ -17,13 +17,13 @@ const attemptClaims = z.strictObject({
   attempt: z.number().int().min(1),
   attempt_id: z.string(),
 })
-export type AttemptClaims = z.infer<typeof attemptClaims>
+export type AttemptGrant = z.infer<typeof attemptGrant>
 
-const payload = attemptClaims.extend({ expires_at: z.number() })
-export type VerifiedClaims = z.infer<typeof payload>
+const payload = attemptGrant.extend({ expires_at: z.number() })
+export type VerifiedGrant = z.infer<typeof payload>
 
 export interface SigningKey {
-  /** Stands in every token, so that a token says itself with which key it was signed. */
+  /** Every token has it, so that a token says with which key it was signed. */
   readonly id: string
   readonly secret: Uint8Array
 }
@@ -43,17 +43,17 @@ export interface MintedToken {
 export type TokenRefusal = 'malformed' | 'unknown_key' | 'bad_signature' | 'expired' | 'wrong_attempt'
 
 export type Verified =
-  | { readonly ok: true; readonly claims: VerifiedClaims }
+  | { readonly ok: true; readonly grant: VerifiedGrant }
   | { readonly ok: false; readonly reason: TokenRefusal }
 
-/** Also says which form the rest has, should there ever be another. */
+/** Names the format of the token, should there ever be another. */
 const PREFIX = 'servo1'
 const KEY_ID = /^[A-Za-z0-9_-]{1,64}$/
 /** As long as the hash: a shorter secret would be the weakest part. */
 const MIN_SECRET_BYTES = 32
-/** Much longer than the pause between two heartbeats, each of which may bring a new token; short enough to leak without harm. */
+/** Much longer than the time between two heartbeats, each of which may bring a new token; short enough that a leaked token does little harm. */
 const LIFETIME_MS = HOUR_MS
-/** Twice what the longest ids make; refused before anything is computed. */
+/** Twice the length that the longest ids give. A longer token is refused before anything is computed. */
 const MAX_LENGTH = 8_192
 
 /** Signs and checks the tokens with which workers speak about their attempts. */
@@ -73,31 +73,31 @@ export class TaskTokens {
     this.#lifetimeMs = lifetimeMs
   }
 
-  mint({ tenant_id, workspace_id, run_id, task_key, attempt, attempt_id }: AttemptClaims): MintedToken {
+  mint({ tenant_id, workspace_id, run_id, task_key, attempt, attempt_id }: AttemptGrant): MintedToken {
     const expires_at = this.#clock.now() + this.#lifetimeMs
-    const claims = { tenant_id, workspace_id, run_id, task_key, attempt, attempt_id, expires_at }
-    const body = Buffer.from(canonicalJson(claims)).toString('base64url')
+    const grant = { tenant_id, workspace_id, run_id, task_key, attempt, attempt_id, expires_at }
+    const body = Buffer.from(canonicalJson(grant)).toString('base64url')
     const signed = `${PREFIX}.${this.#current.id}.${body}`
     return { token: `${signed}.${signatureOf(this.#current, signed)}`, token_expires_at: toIso(expires_at) }
   }
 
-  /** The claims of a token that is genuine, not too old, and, when `about` is given, speaks for that attempt. */
-  verify(token: string, about: Partial<AttemptClaims> = {}): Verified {
+  /** The grant of a token that is genuine, has not expired and, when `about` is given, is for that attempt. */
+  verify(token: string, about: Partial<AttemptGrant> = {}): Verified {
     const parts = token.split('.')
     const [prefix, keyId = '', body = '', signature = ''] = parts
     if (token.length > MAX_LENGTH || parts.length !== 4 || prefix !== PREFIX) return refused('malformed')
     const key = this.#keys.get(keyId)
     if (key === undefined) return refused('unknown_key')
     if (!sameText(signature, signatureOf(key, `${prefix}.${keyId}.${body}`))) return refused('bad_signature')
-    const claims = readClaims(body)
-    if (claims === undefined) return refused('malformed')
-    if (claims.expires_at <= this.#clock.now()) return refused('expired')
-    return isDeepStrictEqual({ ...claims, ...about }, claims) ? { ok: true, claims } : refused('wrong_attempt')
+    const grant = readGrant(body)
+    if (grant === undefined) return refused('malformed')
+    if (grant.expires_at <= this.#clock.now()) return refused('expired')
+    return isDeepStrictEqual({ ...grant, ...about }, grant) ? { ok: true, grant } : refused('wrong_attempt')
   }
 
-  /** A token to go on with, once the one at hand has less than half of its life left. */
-  refresh(claims: VerifiedClaims): MintedToken | undefined {
-    return claims.expires_at - this.#clock.now() < this.#lifetimeMs / 2 ? this.mint(claims) : undefined
+  /** A new token, once the present one has less than half of its life left. */
+  refresh(grant: VerifiedGrant): MintedToken | undefined {
+    return grant.expires_at - this.#clock.now() < this.#lifetimeMs / 2 ? this.mint(grant) : undefined
   }
 }
 
@@ -115,7 +115,7 @@ function sameText(given: string, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-function readClaims(body: string): VerifiedClaims | undefined {
+function readGrant(body: string): VerifiedGrant | undefined {
   try {
     return payload.safeParse(JSON.parse(Buffer.from(body, 'base64url').toString())).data
   } catch {

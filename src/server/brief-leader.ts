@@ -1,15 +1,16 @@
-import { orchestration } from '../../domain/index.ts'
-import { Loop } from '../../engine/loop/loop.ts'
-import type { HeldLease } from '../../ports/lease.ts'
-import type { Components } from '../components.ts'
-import { knowledgeOf } from '../workspace/knowledge.ts'
-import { type WorkspaceApi, workspaceApi } from '../workspace/workspace.ts'
-import { CurrentGraph } from './current-graph.ts'
-import { loadSecrets, secretsReplaced } from './load-secrets.ts'
+import type { WorkspaceApi } from '../api/workspace-contract.ts'
+import { orchestration } from '../domain/index.ts'
+import { Loop } from '../engine/loop/loop.ts'
+import type { HeldLease } from '../ports/lease.ts'
+import type { Components } from './components.ts'
+import { CurrentGraph } from './leader/current-graph.ts'
+import { loadSecrets, secretsReplaced } from './leader/load-secrets.ts'
+import { knowledgeOf } from './workspace/knowledge.ts'
+import { workspaceApi } from './workspace/workspace.ts'
 
 /**
- * Leads for as long as one command takes: it folds what is there, writes what it was asked to, and decides nothing. What follows
- * from that is decided by the next leader that stays.
+ * Leads for as long as one command takes: it folds the ledger, writes what the command asks for, and decides nothing. The next
+ * server decides what follows.
  */
 export async function leadBriefly<T>(
   components: Components,
@@ -44,7 +45,7 @@ export async function leadBriefly<T>(
     return await work(workspaceApi(known, { runIds: () => run_ids }))
   } finally {
     await loop.idle()
-    // The ledger has it, so what it was asked is done even if this fails; but nobody else will write tables for a while.
+    // The command is in the ledger, so it is done even if this fails; but no other process may write tables for a while.
     await loop.compactor.publish().catch(() => undefined)
     await loop.close()
   }

@@ -1,10 +1,7 @@
-import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import { partitionStatus, type StatusRow } from '../../domain/partitions/partition-status.table.ts'
 import { mergeRows } from '../../engine/fold/row-merge.ts'
-import type { Row } from '../../model/table.ts'
 
-type StatusRow = Row<typeof partitionStatus>
-
-/** What is on record of a partition under all keys that its asset has had comes to one row. */
+/** Joins the rows of a partition under all keys that its asset has had. */
 export function joinedStatus(rows: readonly (StatusRow | undefined)[]): StatusRow | undefined {
   // Two rows of a table merge into a row of it.
   return rows.reduce((a, b) => (a && b ? (mergeRows(partitionStatus, a, b) as StatusRow) : (a ?? b)), undefined)

@@ -12,6 +12,7 @@ import {
   type DuckDBValue,
   DuckDBVariantValue,
 } from '@duckdb/node-api'
+import { jsonOrText } from '../../lib/json.ts'
 
 /** A value as JSON has it. */
 export type Plain = null | boolean | number | string | Plain[] | { [key: string]: Plain }
@@ -22,7 +23,7 @@ export type Plain = null | boolean | number | string | Plain[] | { [key: string]
  * get are another matter: they are JavaScript's own (src/sdk/attempt/duckdb-values.ts).
  */
 export function plain(value: DuckDBValue, type?: DuckDBType): Plain {
-  if (typeof value === 'string') return type?.alias === 'JSON' ? parsed(value) : value
+  if (typeof value === 'string') return type?.alias === 'JSON' ? (jsonOrText(value) as Plain) : value
   if (value === null || typeof value === 'boolean') return value
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
   if (typeof value === 'bigint') return exact(String(value))
@@ -37,15 +38,6 @@ export function plain(value: DuckDBValue, type?: DuckDBType): Plain {
     return objectOf(Object.entries(value.entries).map(([name, item]) => [name, plain(item)]))
   if (value instanceof DuckDBUnionValue || value instanceof DuckDBVariantValue) return plain(value.value)
   return value.toString()
-}
-
-function parsed(text: string): Plain {
-  try {
-    return JSON.parse(text) as Plain
-  } catch {
-    // A cast can call anything JSON.
-    return text
-  }
 }
 
 /** A number if that is the same number, else its text. */
