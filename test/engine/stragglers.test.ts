@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
-import { checksummedText } from '../../src/engine/ledger/checksummed-json.ts'
+import { checksummedText } from '../../src/engine/files/checksummed-json.ts'
 import { decodeSegment, encodeSegment, type Segment } from '../../src/engine/ledger/segment.ts'
 import type { Compactor } from '../../src/engine/publish/compactor.ts'
 import { canonicalJson } from '../../src/lib/json.ts'

@@ -3,24 +3,17 @@ import { sha256 } from '../../lib/hash.ts'
 import type { Registry } from '../../model/event.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { readChecksummed } from '../ledger/checksummed-json.ts'
+import { readChecksummed } from '../files/checksummed-json.ts'
+import { type FileRef, getChecked } from '../files/file-ref.ts'
 import { checkLeads, type Leading, storeOfLeader } from '../ledger/leading.ts'
 import type { Damage } from '../ledger/read-segment.ts'
 import { decodeSegment } from '../ledger/segment.ts'
-import { type FileRef, getChecked } from '../parquet/checked.ts'
+import { directFiles, genesis, type Manifest } from '../manifest/manifest.ts'
+import { readEntries } from '../manifest/page-list.ts'
+import { boundaryOf, encodeManifest, manifestNumbers, readManifest } from '../manifest/stored-manifests.ts'
 import { numberOf, Paths, type Scope } from '../paths.ts'
 import { Compactor } from '../publish/compactor.ts'
 import { readOrder } from '../publish/folded-segments.ts'
-import {
-  boundaryOf,
-  directFiles,
-  encodeManifest,
-  genesis,
-  type Manifest,
-  manifestNumbers,
-  readManifest,
-} from '../publish/manifest.ts'
-import { readEntries } from '../publish/page-list.ts'
 import { recordedPublishes, replay } from './replay.ts'
 
 interface RebuildOptions {

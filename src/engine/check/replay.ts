@@ -3,11 +3,11 @@ import type { Registry } from '../../model/event.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { type LedgerPlace, readSegment } from '../ledger/read-segment.ts'
 import type { Segment } from '../ledger/segment.ts'
+import { directFiles, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
+import { readEntries } from '../manifest/page-list.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { Compactor } from '../publish/compactor.ts'
 import { readOrder } from '../publish/folded-segments.ts'
-import { directFiles, type Manifest, type OrderedPublish } from '../publish/manifest.ts'
-import { readEntries } from '../publish/page-list.ts'
 
 export interface ReplayOptions {
   /** Where the ledger is. */

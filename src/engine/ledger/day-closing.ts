@@ -1,6 +1,6 @@
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
-import type { Manifest } from '../publish/manifest.ts'
+import type { Manifest } from '../manifest/manifest.ts'
 import { daysOf, daysToClose, includesDay, withDays } from './days.ts'
 
 /**

@@ -1,10 +1,7 @@
 import { DAY_MS, HOUR_MS, isUtcDay, toMs, utcDay } from '../../lib/time.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { DayRange, Manifest } from '../manifest/manifest.ts'
 import type { Paths } from '../paths.ts'
-import type { Manifest } from '../publish/manifest.ts'
-
-/** Days of the ledger, `2025-01-15`, from the first to the last, both included. */
-export type DayRange = readonly [first: string, last: string]
 
 /** A day is over for this long before it is closed: no clock that works is wrong by so much. */
 const CLOSE_AFTER_MS = 2 * HOUR_MS

@@ -1,7 +1,8 @@
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { genesis } from '../manifest/manifest.ts'
+import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
-import { genesis, newestManifest } from '../publish/manifest.ts'
 import { openDayFrom } from './days.ts'
 import type { WritableDays } from './segment-writer.ts'
 

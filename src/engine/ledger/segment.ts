@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { ServoError } from '../../lib/error.ts'
 import { type Envelope, envelopeSchema } from '../../model/envelope.ts'
+import { checksummedMembers, readChecksummed, readChecksummedMembers } from '../files/checksummed-json.ts'
 import type { Scope } from '../paths.ts'
-import { checksummedMembers, readChecksummed, readChecksummedMembers } from './checksummed-json.ts'
 
 /** One atomic batch of events as the ledger holds it. */
 export interface Segment {

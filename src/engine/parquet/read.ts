@@ -3,7 +3,7 @@ import { isServoError, messageOf } from '../../lib/error.ts'
 import type { ColumnKind } from '../../model/column.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import { decompressors, textOf } from '../../parquet/codecs.ts'
-import { unreadable } from './checked.ts'
+import { unreadable } from '../files/file-ref.ts'
 import { type SkimmedGroup, skimFooter } from './footer.ts'
 import { FORMAT, planRead, type ReadPlan, rowColumns } from './schema.ts'
 

@@ -3,7 +3,7 @@ import { ServoError } from '../../lib/error.ts'
 import type { Column } from '../../model/column.ts'
 import type { Table } from '../../model/table.ts'
 import { JSON_TEXT, MOMENT, TEXT } from '../../parquet/elements.ts'
-import { REPAIR_HINT } from './checked.ts'
+import { REPAIR_HINT } from '../files/file-ref.ts'
 
 /** Files say what they are, so that one given to the wrong reader is noticed. */
 export const FORMAT = '1'

@@ -1,6 +1,6 @@
 import { toMs } from '../../lib/time.ts'
 import type { State } from '../fold/state.ts'
-import type { L0Limits, Manifest } from './manifest.ts'
+import type { L0Limits, Manifest } from '../manifest/manifest.ts'
 
 /** From so many changed rows on, it pays to ask whether most of them are over: a base writes those once, a delta only for now. */
 const SEAL_AT_ROWS = 5_000

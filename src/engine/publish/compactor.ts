@@ -7,7 +7,6 @@ import type { KeyPart } from '../../model/rows.ts'
 import type { RowOf, Table } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from '../fold/retention.ts'
 import type { State } from '../fold/state.ts'
 import { type Consumed, segmentNames } from '../ledger/consumed.ts'
 import { DayClosing } from '../ledger/day-closing.ts'
@@ -16,16 +15,18 @@ import { checkLeads, type Leading } from '../ledger/leading.ts'
 import type { CheckedEvent } from '../ledger/mint.ts'
 import type { Damage, LedgerPlace } from '../ledger/read-segment.ts'
 import type { Segment } from '../ledger/segment.ts'
-import { type Encoder, encoderHere } from '../parquet/encoder.ts'
+import { defaultL0Limits, type L0Limits, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
+import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 import { isBaseDue } from './base-due.ts'
 import { type Draft, type Drafted, draftBase, draftDelta } from './draft.ts'
+import { type Encoder, encoderHere } from './encoder.ts'
 import { Fence } from './fence.ts'
 import { LedgerFold } from './ledger-fold.ts'
 import { loadState } from './load-state.ts'
-import { defaultL0Limits, type L0Limits, type Manifest, newestManifest, type OrderedPublish } from './manifest.ts'
 import { takeNextEpoch } from './manifest-create.ts'
+import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
 
 export interface CompactorOptions {
   readonly store: ObjectStore
@@ -95,7 +96,7 @@ export class Compactor {
     this.#fence = new Fence(this.#ledger)
     this.#cold = new ColdStore({
       store,
-      filesOf: (table) => this.#manifest.runs[table.name] ?? [],
+      filesOf: (table) => this.#manifest.sorted_files[table.name] ?? [],
       explain: (error) => this.#fence.explain(error, this.#manifest),
     })
     const parts = {

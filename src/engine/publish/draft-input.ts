@@ -1,10 +1,10 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
-import type { Retention } from '../fold/retention.ts'
 import type { State } from '../fold/state.ts'
-import type { Encoder } from '../parquet/encoder.ts'
+import type { Manifest } from '../manifest/manifest.ts'
 import type { Scope } from '../paths.ts'
 import type { RowsInTransit } from '../sorted/cold-store.ts'
-import type { Manifest } from './manifest.ts'
+import type { Encoder } from './encoder.ts'
+import type { Retention } from './retention.ts'
 
 /** What a publish is worked out from. */
 export interface DraftInput {

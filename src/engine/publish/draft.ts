@@ -1,15 +1,15 @@
 import type { AnyRow, Table } from '../../model/table.ts'
-import { expiredHistory } from '../fold/retention.ts'
-import type { FileRef } from '../parquet/checked.ts'
-import { copyFile } from '../parquet/file-copy.ts'
+import type { FileRef, SortedFileRef } from '../files/file-ref.ts'
+import type { Delta, DeltaFiles, Manifest } from '../manifest/manifest.ts'
+import { appendEntry } from '../manifest/page-list.ts'
 import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'
+import { copyFile } from './file-copy.ts'
 import { FileSet } from './file-set.ts'
-import type { Delta, DeltaFiles, Manifest, SortedFileRef } from './manifest.ts'
 import { mergeLevels } from './merge-levels.ts'
 import { nextManifest, recordOrder } from './next-manifest.ts'
-import { appendEntry } from './page-list.ts'
 import { removedKeysOf, removedRow } from './removed-keys.ts'
+import { expiredHistory } from './retention.ts'
 import { sealEnded } from './seal-ended.ts'
 
 /** A publish that is worked out and not written yet: its files, and the manifest that will name them. */
@@ -143,9 +143,9 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
   })
   // From here on folds may go on: everything this publish holds has been copied.
   await files.encode()
-  const runs: Record<string, readonly SortedFileRef[]> = { ...manifest.runs }
+  const sorted: Record<string, readonly SortedFileRef[]> = { ...manifest.sorted_files }
   for (const { table, copy } of captured) {
-    const known = runs[table.name] ?? []
+    const known = sorted[table.name] ?? []
     if (copy.rows === 0) continue
     const added = files.addSortedFile(
       paths.sortedFile(table.name, publish, epoch, 0),
@@ -153,7 +153,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
       copy.rows,
       0,
     )
-    runs[table.name] = await mergeLevels(input, files, table, [...known, added])
+    sorted[table.name] = await mergeLevels(input, files, table, [...known, added])
   }
 
   const history =
@@ -173,7 +173,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
           l0: [],
           l0_count: 0,
           l0_rows: 0,
-          runs,
+          sorted_files: sorted,
           history: history.list,
           order,
           dropped,

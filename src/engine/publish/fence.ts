@@ -1,8 +1,9 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
-import { createOwn } from '../ledger/create-own.ts'
+import { createOwn } from '../files/create-own.ts'
 import type { LedgerPlace } from '../ledger/read-segment.ts'
-import { type Manifest, newestManifest } from './manifest.ts'
+import type { Manifest } from '../manifest/manifest.ts'
+import { newestManifest } from '../manifest/stored-manifests.ts'
 import { createManifest, takeoverOf } from './manifest-create.ts'
 
 type FenceState = 'reading' | 'writing' | 'broken'

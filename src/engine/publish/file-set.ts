@@ -1,9 +1,9 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { type FileRef, fileRef } from '../parquet/checked.ts'
-import type { Encoder } from '../parquet/encoder.ts'
-import { copyFile, type FileCopy, type FileToCopy } from '../parquet/file-copy.ts'
+import type { SortedFileRef } from '../files/file-ref.ts'
+import { type FileRef, fileRef } from '../files/file-ref.ts'
 import { sortedFileRef } from '../sorted/index-footer.ts'
-import type { SortedFileRef } from './manifest.ts'
+import type { Encoder } from './encoder.ts'
+import { copyFile, type FileCopy, type FileToCopy } from './file-copy.ts'
 
 /** Files to be written; a file that a later step of the same draft makes needless is taken out again. */
 export class FileSet {

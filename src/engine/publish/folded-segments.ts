@@ -1,11 +1,11 @@
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { readChecksummed } from '../ledger/checksummed-json.ts'
+import { readChecksummed } from '../files/checksummed-json.ts'
+import { getChecked } from '../files/file-ref.ts'
 import { isSettled } from '../ledger/days.ts'
-import { getChecked } from '../parquet/checked.ts'
-import type { Manifest, OrderEntry, OrderedPublish } from './manifest.ts'
-import { readEntriesBackwards } from './page-list.ts'
+import type { Manifest, OrderEntry, OrderedPublish } from '../manifest/manifest.ts'
+import { readEntriesBackwards } from '../manifest/page-list.ts'
 
 export async function readOrder(store: ObjectStore, entry: OrderEntry): Promise<OrderedPublish[]> {
   return readChecksummed<OrderedPublish[]>('order', await getChecked(store, entry), entry.path)

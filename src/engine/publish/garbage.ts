@@ -2,12 +2,13 @@ import { MINUTE_MS, toMs } from '../../lib/time.ts'
 import type { Registry } from '../../model/event.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { FileRef } from '../files/file-ref.ts'
 import { allTables } from '../fold/state.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
-import type { FileRef } from '../parquet/checked.ts'
+import { directFiles, type Manifest } from '../manifest/manifest.ts'
+import { type PageList, readEntriesBackwards } from '../manifest/page-list.ts'
+import { boundaryOf, manifestNumbers, readManifest } from '../manifest/stored-manifests.ts'
 import { type Layer, numberOf, Paths, type Scope } from '../paths.ts'
-import { boundaryOf, directFiles, type Manifest, manifestNumbers, readManifest } from './manifest.ts'
-import { type PageList, readEntriesBackwards } from './page-list.ts'
 
 export interface GarbageOptions {
   readonly store: ObjectStore

@@ -1,10 +1,10 @@
 import type { Registry } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { type FileRef, getChecked } from '../files/file-ref.ts'
 import { State } from '../fold/state.ts'
-import { type FileRef, getChecked } from '../parquet/checked.ts'
+import type { DeltaFiles, Manifest } from '../manifest/manifest.ts'
 import { decodeRows } from '../parquet/parquet.ts'
-import type { DeltaFiles, Manifest } from './manifest.ts'
 import { removedKeysOf } from './removed-keys.ts'
 
 /** The rows in memory as of a manifest: base and deltas, read side by side. History and sorted files stay where they are. */

@@ -1,10 +1,11 @@
 import { ServoError } from '../../lib/error.ts'
 import { toIso } from '../../lib/time.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { createOwn } from '../ledger/create-own.ts'
+import { createOwn } from '../files/create-own.ts'
 import { checkLeads, deposed, type Leading } from '../ledger/leading.ts'
+import type { Manifest } from '../manifest/manifest.ts'
+import { encodeManifest, newestManifest } from '../manifest/stored-manifests.ts'
 import type { Paths, Scope } from '../paths.ts'
-import { encodeManifest, type Manifest, newestManifest } from './manifest.ts'
 
 /** Deposed leaders that publish once more, each, before a takeover is given up. */
 const MAX_TAKEOVERS = 10

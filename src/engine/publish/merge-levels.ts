@@ -1,10 +1,10 @@
 import type { Table } from '../../model/table.ts'
-import { retentionCutoff } from '../fold/retention.ts'
+import type { SortedFileRef } from '../files/file-ref.ts'
 import { Paths } from '../paths.ts'
 import { mergeSortedFiles } from '../sorted/merge-files.ts'
 import type { DraftInput } from './draft-input.ts'
 import type { FileSet } from './file-set.ts'
-import type { SortedFileRef } from './manifest.ts'
+import { retentionCutoff } from './retention.ts'
 
 /** Sorted files of one level that are merged into one of the next. */
 export const FILES_PER_LEVEL = 8

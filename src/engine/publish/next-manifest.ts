@@ -1,12 +1,12 @@
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
-import { checksummedJson } from '../ledger/checksummed-json.ts'
-import { type DayRange, includesDay } from '../ledger/days.ts'
+import { checksummedJson } from '../files/checksummed-json.ts'
+import { includesDay } from '../ledger/days.ts'
+import type { DayRange, Manifest, OrderEntry, OrderedPublish } from '../manifest/manifest.ts'
+import { appendEntry, type PageList } from '../manifest/page-list.ts'
 import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'
 import type { FileSet } from './file-set.ts'
-import type { Manifest, OrderEntry, OrderedPublish } from './manifest.ts'
-import { appendEntry, type PageList } from './page-list.ts'
 
 /** The next manifest with everything but the files. */
 export function nextManifest(

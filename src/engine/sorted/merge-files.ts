@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { SortedFileRef } from '../files/file-ref.ts'
+import { checksumMismatch, unreadable } from '../files/file-ref.ts'
 import { compareKeys, keyOf, keyText, mergeRows, sortedByKey } from '../fold/row-merge.ts'
-import { checksumMismatch, unreadable } from '../parquet/checked.ts'
 import { decodeGroup } from '../parquet/read.ts'
 import type { Scope } from '../paths.ts'
-import type { SortedFileRef } from '../publish/manifest.ts'
 import { readRange, readSortedFileIndex } from './index-footer.ts'
 import { sortedFileWriter } from './write-file.ts'
 

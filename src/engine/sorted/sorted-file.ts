@@ -2,9 +2,9 @@ import { ServoError } from '../../lib/error.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { SortedFileRef } from '../files/file-ref.ts'
 import { type KeyTuple, keyText, mergeRows } from '../fold/row-merge.ts'
 import type { BlockRows } from '../parquet/block-rows.ts'
-import type { SortedFileRef } from '../publish/manifest.ts'
 import { type BlockPart, sortedFileColumns } from './file-columns.ts'
 import {
   filterRange,

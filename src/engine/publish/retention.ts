@@ -1,8 +1,8 @@
 import { DAY_MS, toIso } from '../../lib/time.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import type { Manifest } from '../publish/manifest.ts'
-import { readEntries } from '../publish/page-list.ts'
+import type { Manifest } from '../manifest/manifest.ts'
+import { readEntries } from '../manifest/page-list.ts'
 
 /** How many days rows are kept, by table. Without an entry a table is kept for ever. */
 export type Retention = Readonly<Record<string, number>>

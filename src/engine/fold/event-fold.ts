@@ -29,7 +29,7 @@ const isVerdict = (value: Fact | Verdict): value is Verdict => 'kind' in value
  * state' = fold(state, event). Pure and synchronous: what it needs from storage was fetched before, what follows from
  * an event is rows. An event that cannot be applied yet is parked, and tried again when what it waits for changes.
  */
-export class Folder {
+export class EventFold {
   readonly #state: State
   readonly #definitions: ReadonlyMap<string, EventDefinition>
   #woken: string[] = []

@@ -10,6 +10,16 @@ export interface FileRef {
   readonly sha256: string
 }
 
+/** A sorted file as a manifest names it. */
+export interface SortedFileRef extends FileRef {
+  /** How many times its rows were merged; files of a level are merged into one of the next when there are enough. */
+  readonly level: number
+  /** Look-ups read the footer without the rest of the file, so it has a checksum of its own. */
+  readonly footer_crc32: number
+  /** So that it is read at once. Manifests of earlier versions do not tell. */
+  readonly footer_bytes?: number
+}
+
 /** The same way out for every damaged file: all of them can be made again from the ledger. */
 export const REPAIR_HINT =
   'Run `servo verify` to see what else is damaged, then `servo rebuild` to make the files anew from the ledger.'

@@ -1,11 +1,11 @@
 import { ServoError } from '../../lib/error.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import { compareKeyParts, keyText } from '../fold/row-merge.ts'
+import { valueCopier } from '../parquet/column-values.ts'
+import { type FileShape, rowColumns } from '../parquet/schema.ts'
+import { type CopiedColumns, endsGroup, groupWriter, ROW_GROUP_ROWS } from '../parquet/write.ts'
 import type { Scope } from '../paths.ts'
 import { keyIndex } from '../sorted/write-file.ts'
-import { valueCopier } from './column-values.ts'
-import { type FileShape, rowColumns } from './schema.ts'
-import { type CopiedColumns, endsGroup, groupWriter, ROW_GROUP_ROWS } from './write.ts'
 
 /**
  * A file that is still to be encoded: a copy of its rows and what has to be known to make bytes of them, all of it plain data,
