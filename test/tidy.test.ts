@@ -211,6 +211,21 @@ describe('the shape of src/', () => {
     expect(gone, 'These have an order now: take them out of `knownCycles`.').toEqual([])
   })
 
+  test('a room of the engine imports only rooms above it in ARCHITECTURE.md', () => {
+    const rooms = [...read('ARCHITECTURE.md').matchAll(/^\| `src\/engine\/(\w+)` \|/gm)].map(([, room]) => room)
+    const rule = ({ file, target = '' }: Import) => {
+      const [from, to] = [partOf(file), partOf(target)]
+      if (layerOf(file) !== 'engine' || layerOf(target) !== 'engine' || from === undefined || to === undefined) return undefined
+      return (
+        rooms.indexOf(to) > rooms.indexOf(from) && `${file} imports ${target}: move ${to} above ${from}, or the import inward.`
+      )
+    }
+    expect(violations(productImports, rule)).toEqual([])
+    const there = new Set(products.filter((file) => layerOf(file) === 'engine').flatMap((file) => partOf(file) ?? []))
+    const unlisted = [...there].filter((room) => !rooms.includes(room))
+    expect(unlisted, 'Say in ARCHITECTURE.md what these rooms of src/engine are.').toEqual([])
+  })
+
   test('ARCHITECTURE.md says of every folder what it may import', () => {
     const rows = [...read('ARCHITECTURE.md').matchAll(/^\| `src\/(\w+)` \|[^|]*\| (.+) \|$/gm)]
     const told = Object.fromEntries(rows.map(([, folder = '', may = '']) => [folder, may]))

@@ -189,8 +189,8 @@ describe('every reader refuses a damaged file', { timeout: PATIENCE_MS }, () => 
       for (const at of positions(good.length, FLIPS / 6)) {
         await damaged(paged, path, flipped(good, at), async () => {
           const compactor = await paged.compactor()
-          await expectRefused(() => compactor.apply([segment]), `byte ${at} of ${path}`)
-          expect(compactor.unpublished).toBe(0)
+          await expectRefused(() => compactor.fold.apply([segment]), `byte ${at} of ${path}`)
+          expect(compactor.fold.unpublished).toBe(0)
         })
       }
     }

@@ -1,7 +1,5 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
-import type { Registry } from '../../model/event.ts'
-import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { readChecksummed } from '../files/checksummed-json.ts'
 import { type FileRef, getChecked } from '../files/file-ref.ts'
@@ -11,17 +9,12 @@ import { decodeSegment } from '../ledger/segment.ts'
 import { directFiles, genesis, type Manifest } from '../manifest/manifest.ts'
 import { readEntries } from '../manifest/page-list.ts'
 import { boundaryOf, encodeManifest, manifestNumbers, readManifest } from '../manifest/stored-manifests.ts'
-import { numberOf, Paths, type Scope } from '../paths.ts'
-import { Compactor } from '../publish/compactor.ts'
+import { numberOf, Paths } from '../paths.ts'
+import { Compactor, type CompactorOptions } from '../publish/compactor.ts'
 import { readOrder } from '../publish/folded-segments.ts'
 import { recordedPublishes, replay } from './replay.ts'
 
-interface RebuildOptions {
-  readonly store: ObjectStore
-  readonly scope: Scope
-  readonly registry: Registry
-  readonly clock: Pick<AlarmClock, 'now' | 'monotonic'>
-  readonly name: string
+interface RebuildOptions extends Pick<CompactorOptions, 'store' | 'scope' | 'registry' | 'clock' | 'name'> {
   /** An empty store for the replay. */
   readonly scratch: ObjectStore
 }
@@ -204,7 +197,7 @@ async function finish(
 ): Promise<RebuildReport> {
   await compactor.catchUp({ settledToo: true })
   await compactor.publish({ kind: order === 'anew' ? 'base' : 'delta' })
-  for (const [path, damage] of compactor.damaged) problems.set(path, damage)
+  for (const [path, damage] of compactor.fold.damaged) problems.set(path, damage)
   const { number, watermarks } = compactor.manifest
   if (watermarks.segments === 0 && problems.size === 0) {
     throw new ServoError(

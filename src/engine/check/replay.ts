@@ -3,7 +3,7 @@ import type { Registry } from '../../model/event.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { type LedgerPlace, readSegment } from '../ledger/read-segment.ts'
 import type { Segment } from '../ledger/segment.ts'
-import { directFiles, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
+import { directFiles, type Manifest, type OrderedPublish, orderedDelta } from '../manifest/manifest.ts'
 import { readEntries } from '../manifest/page-list.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { Compactor } from '../publish/compactor.ts'
@@ -23,15 +23,7 @@ export interface ReplayOptions {
 /** The publishes behind a manifest, oldest first: which segments, in which order, published how. */
 export async function* recordedPublishes(store: ObjectStore, manifest: Manifest): AsyncGenerator<OrderedPublish> {
   for await (const entry of readEntries(store, manifest.order)) yield* await readOrder(store, entry)
-  for (const delta of manifest.l0) {
-    yield {
-      publish: delta.publish,
-      epoch: delta.epoch,
-      kind: 'delta',
-      published_at: delta.published_at,
-      segments: delta.segments,
-    }
-  }
+  yield* manifest.l0.map(orderedDelta)
 }
 
 /** Folds the ledger again exactly as it was folded, and makes the same files. */
@@ -43,7 +35,7 @@ export async function replay(options: ReplayOptions, publishes: AsyncIterable<Or
   for await (const recorded of publishes) {
     for (let start = 0; start < recorded.segments.length; start += SEGMENTS_AT_ONCE) {
       const part = recorded.segments.slice(start, start + SEGMENTS_AT_ONCE)
-      await compactor.apply(await Promise.all(part.map((ulid) => readFolded({ store, paths, scope }, ulid))))
+      await compactor.fold.apply(await Promise.all(part.map((ulid) => readFolded({ store, paths, scope }, ulid))))
     }
     await compactor.replay(recorded)
     const now = new Set([...directFiles(compactor.manifest)].map((file) => file.path))

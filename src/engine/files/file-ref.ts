@@ -16,7 +16,7 @@ export interface SortedFileRef extends FileRef {
   readonly level: number
   /** Look-ups read the footer without the rest of the file, so it has a checksum of its own. */
   readonly footer_crc32: number
-  /** So that it is read at once. Manifests of earlier versions do not tell. */
+  /** Lets the footer be read with one request. Absent in manifests of earlier versions. */
   readonly footer_bytes?: number
 }
 
@@ -28,7 +28,7 @@ export function fileRef(path: string, bytes: Uint8Array, rows: number): FileRef 
   return { path, bytes: bytes.length, rows, sha256: sha256(bytes) }
 }
 
-/** The whole file, which is what was written: its size and SHA-256 are those of the manifest. */
+/** The whole file, checked against the size and the SHA-256 that the manifest names. */
 export async function getChecked(store: ObjectStore, ref: FileRef): Promise<Uint8Array> {
   const bytes = await store.get(ref.path)
   if (bytes === undefined) throw fileMissing(ref)

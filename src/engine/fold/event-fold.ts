@@ -1,9 +1,8 @@
-import { canonicalJson } from '../../lib/json.ts'
 import { toMs } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import { duplicate, type EventDefinition, ignored, type Read, type Registry, type Verdict } from '../../model/event.ts'
-import { historyIndex, idempotencyKeys, parkedEvents } from '../../model/system-tables.ts'
-import type { Row } from '../../model/table.ts'
+import { historyIndex, idempotencyKeys } from '../../model/system-tables.ts'
+import { envelopeIn, type ParkedEvent, Parking } from './parking.ts'
 import type { State } from './state.ts'
 
 interface Fact {
@@ -13,70 +12,60 @@ interface Fact {
   readonly payload: unknown
 }
 
-type Parked = Row<typeof parkedEvents>
-
-/** What waits for one subject, so that parking does not have to look through all of it. */
-interface Queue {
-  /** When the last of them was parked. */
-  last: number
-  /** By idempotency key. */
-  readonly facts: Map<string, readonly Envelope[]>
-}
-
 const isVerdict = (value: Fact | Verdict): value is Verdict => 'kind' in value
 
 /**
- * state' = fold(state, event). Pure and synchronous: what it needs from storage was fetched before, what follows from
+ * state' = fold(state, event). Pure and synchronous: the rows that it needs from storage were fetched before, and what follows from
  * an event is rows. An event that cannot be applied yet is parked, and tried again when what it waits for changes.
  */
 export class EventFold {
   readonly #state: State
   readonly #definitions: ReadonlyMap<string, EventDefinition>
+  readonly #parking: Parking
   #woken: string[] = []
-  /** Made when something is parked, and forgotten when something leaves: the rows alone say what there is. */
-  readonly #queues = new Map<string, Queue>()
-  /** Checked once, though an event is looked at for its reads, for its fold, and again each time it is woken. */
+  /** An event is checked once, though it is looked at for its reads, for its fold, and again each time it is woken. */
   readonly #facts = new WeakMap<Envelope, Fact | Verdict>()
-  /** The same for those that were made here: they are folded at once or not at all, and a weak map costs much more. */
+  /** Events that this process made. They are folded at once or not at all, and an entry in a weak map costs much more. */
   readonly #made = new Map<Envelope, Fact>()
   readonly #wake = (subject: string): void => {
-    if (this.#state.hotTable(parkedEvents).size > 0) this.#woken.push(subject)
+    if (!this.#parking.isEmpty) this.#woken.push(subject)
   }
 
   constructor(registry: Registry, state: State) {
     this.#state = state
+    this.#parking = new Parking(state)
     this.#definitions = new Map(registry.events.map((definition) => [definition.type, definition]))
   }
 
-  /** Spares the check of an event that was made here a moment ago, by the definition it would be checked with. */
+  /** Spares the check of an event that this process has just made, with the definition it would be checked with. */
   trust(envelope: Envelope, definition: EventDefinition): void {
     if (this.#definitions.get(definition.type) !== definition) return
     this.#made.set(envelope, { envelope, at: toMs(envelope.timestamp), definition, payload: envelope.payload })
   }
 
-  /** They are folded. */
+  /** The trusted events are folded. */
   forgetTrusted(): void {
     this.#made.clear()
   }
 
   fold(envelope: Envelope): Verdict {
     const verdict = this.#attempt(envelope)
-    if (verdict.kind === 'parked') this.#park(envelope, verdict)
+    if (verdict.kind === 'parked') this.#parking.add(envelope, verdict)
     if (this.#woken.length > 0) this.#retryParked()
     return verdict
   }
 
-  /** Cold rows that folding these events may look up, those of parked events included. */
+  /** Cold rows that folding these events may look up, including those that parked events may look up. */
   reads(envelopes: Iterable<Envelope>): Read[] {
     const reads: Read[] = []
     for (const envelope of envelopes) this.#readsOf(envelope, reads)
-    for (const parked of this.#state.hot(parkedEvents).all()) this.#readsOf(envelopeIn(parked), reads)
+    for (const parked of this.#parking.all()) this.#readsOf(envelopeIn(parked), reads)
     return reads
   }
 
-  /** Tries everything again that an earlier version of Servo did not understand and this one does. */
+  /** Tries again every event that an earlier version of Servo did not understand and this one does. */
   retryUnknown(): void {
-    for (const parked of [...this.#state.hot(parkedEvents).all()]) {
+    for (const parked of [...this.#parking.all()]) {
       if (parked.reason !== 'waiting' && !isVerdict(this.#read(envelopeIn(parked)))) this.#woken.push(parked.subject)
     }
     this.#retryParked()
@@ -92,7 +81,7 @@ export class EventFold {
     if (key !== undefined && this.#state.cold(idempotencyKeys).lookup(key) !== undefined) return duplicate
 
     const verdict = definition.fold({ event: envelope, at, payload, rows: this.#state, wake: this.#wake })
-    // A key is used up only by an event that had an effect: one that waits may still arrive again first.
+    // Only an event that had an effect uses up its key: the same fact may arrive again before one that waits is applied.
     if (key !== undefined && verdict.kind === 'applied') {
       this.#state.cold(idempotencyKeys).merge({
         idempotency_key: key,
@@ -129,7 +118,7 @@ export class EventFold {
     if (isVerdict(fact)) return
     const { definition, payload } = fact
     const about = definition.about?.(payload)
-    // What is in memory is not sealed; asking the store about every fact of a live run would cost a look-up each.
+    // A row in memory is not sealed. Asking the store about every fact of a live run would cost a look-up each.
     if (about !== undefined && !this.#isHot(about)) reads.push({ table: historyIndex, key: [about.owner, about.id] })
     if (definition.dedup === 'key') reads.push({ table: idempotencyKeys, key: [definition.idempotencyKey(payload)] })
     if (definition.reads !== undefined) reads.push(...definition.reads(payload))
@@ -143,72 +132,25 @@ export class EventFold {
     return !this.#isHot(about) && this.#state.cold(historyIndex).lookup(about.owner, about.id) !== undefined
   }
 
-  #park(envelope: Envelope, { on, reason }: Verdict & { kind: 'parked' }): void {
-    const parked = this.#state.hot(parkedEvents)
-    if (parked.get(on, envelope.event_id) !== undefined) return
-    const queue = reason === 'waiting' ? this.#queueFor(on) : undefined
-    // The same fact under another id waits already.
-    if (queue?.facts.get(envelope.idempotency_key)?.some((other) => isSameFact(other, envelope))) return
-    const received = toMs(envelope.timestamp)
-    const row = {
-      subject: on,
-      event_id: envelope.event_id,
-      event_type: envelope.event_type,
-      reason,
-      envelope,
-      // Clocks disagree, and ids with them: the event that came first shall be tried first, also by a process that starts anew.
-      parked_at: queue === undefined ? received : Math.max(received, queue.last + 1),
-      row_version: envelope.event_id,
-    }
-    parked.insert(row)
-    if (queue !== undefined) enqueue(queue, row)
-  }
-
-  #queueFor(subject: string): Queue {
-    const known = this.#queues.get(subject)
-    if (known !== undefined) return known
-    const queue: Queue = { last: 0, facts: new Map() }
-    for (const row of this.#state.hot(parkedEvents).under(subject)) enqueue(queue, row)
-    this.#queues.set(subject, queue)
-    return queue
-  }
-
   /**
-   * Tries again what waited for a change, in the order in which it came. What one of them changes in turn comes before
-   * those behind it: the outcome is that of facts which arrived one by one, each after what it depends on.
+   * Tries the events again that waited for a change, in the order in which they came. Events that are woken by one of them come
+   * before the rest: the rows end up as if the facts had arrived one by one, each after what it depends on.
    */
   #retryParked(): void {
-    const parked = this.#state.hot(parkedEvents)
-    const pending: Parked[] = []
+    const pending: ParkedEvent[] = []
     for (;;) {
-      // What was woken first is tried first, so it goes on top.
+      // The subject that was woken first is tried first, so it goes on top.
       for (const subject of [...new Set(this.#woken.splice(0))].reverse()) {
-        for (const row of [...parked.under(subject)].sort(latestFirst)) pending.push(row)
+        for (const parked of this.#parking.waitingFor(subject)) pending.push(parked)
       }
       const next = pending.pop()
       if (next === undefined) return
-      const { subject, event_id } = next
-      if (parked.get(subject, event_id) !== next) continue
+      if (!this.#parking.holds(next)) continue
       const envelope = envelopeIn(next)
       const verdict = this.#attempt(envelope)
-      if (verdict.kind === 'parked' && verdict.on === subject) continue
-      parked.remove(subject, event_id)
-      this.#queues.delete(subject)
-      if (verdict.kind === 'parked') this.#park(envelope, verdict)
+      if (verdict.kind === 'parked' && verdict.on === next.subject) continue
+      this.#parking.remove(next)
+      if (verdict.kind === 'parked') this.#parking.add(envelope, verdict)
     }
   }
 }
-
-function enqueue(queue: Queue, parked: Parked): void {
-  queue.last = Math.max(queue.last, parked.parked_at)
-  const envelope = envelopeIn(parked)
-  const { idempotency_key: key } = envelope
-  queue.facts.set(key, [...(queue.facts.get(key) ?? []), envelope])
-}
-
-/** The event of a parked row. It was checked when its segment was read or made; the column holds any JSON. */
-const envelopeIn = (parked: Readonly<Parked>): Envelope => parked.envelope as Envelope
-
-const latestFirst = (a: Parked, b: Parked): number => b.parked_at - a.parked_at || (a.event_id < b.event_id ? 1 : -1)
-
-const isSameFact = (a: Envelope, b: Envelope): boolean => canonicalJson(a.payload) === canonicalJson(b.payload)

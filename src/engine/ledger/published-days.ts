@@ -6,7 +6,7 @@ import { Paths, type Scope } from '../paths.ts'
 import { openDayFrom } from './days.ts'
 import type { WritableDays } from './segment-writer.ts'
 
-/** Which days of the ledger are open, for a writer in another process than the leader (see `Ledger`): as the newest manifest has it. */
+/** Which days of the ledger are open according to the newest manifest, for writers that do not lead (see `Ledger`). */
 export class PublishedDays implements WritableDays {
   readonly #options: { readonly store: ObjectStore; readonly scope: Scope; readonly clock: Clock }
   readonly #paths: Paths

@@ -66,7 +66,7 @@ export class View {
     return this.#state
   }
 
-  /** Moves to the newest manifest. Says whether there was one. */
+  /** Moves to the newest manifest. False if this view has it already. */
   async refresh(): Promise<boolean> {
     const { store, scope, registry } = this.#options
     const newest = await newestManifest(store, this.#paths, scope, this.#manifest.number)

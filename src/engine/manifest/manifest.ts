@@ -9,7 +9,7 @@ export interface Manifest {
   readonly workspace_id: string
   /** Position in the chain of manifests; there is one per number. */
   readonly number: number
-  /** Fencing: grows with every compactor that takes over; no manifest of a lower one follows one of a higher. */
+  /** Fences compactors: every takeover adds one, and no manifest of a lower epoch follows one of a higher. */
   readonly epoch: number
   readonly compactor: string
   readonly published_at: string
@@ -23,7 +23,7 @@ export interface Manifest {
     /** What the base changed against the publish before it, for readers that hold that one. */
     readonly delta: Readonly<Record<string, DeltaFiles>>
   }
-  /** What changed since, oldest first. */
+  /** What changed since the base, oldest first. */
   readonly l0: readonly Delta[]
   readonly l0_count: number
   readonly l0_rows: number
@@ -38,7 +38,7 @@ export interface Manifest {
   readonly closed_days?: readonly DayRange[]
   /** Days that are closed and completely folded: no start lists them. Manifests of earlier versions have none. */
   readonly settled_days?: readonly DayRange[]
-  /** For every other day of which something was folded, the first publish that did: the recorded order has nothing of it before. */
+  /** For every other day with folded segments, the first publish that folded one: the recorded order has nothing of the day before it. */
   readonly first_publishes?: Readonly<Record<string, number>>
   /** Per table: history before this publish was dropped by retention. */
   readonly dropped: Readonly<Record<string, number>>
@@ -99,6 +99,11 @@ export interface OrderedPublish {
   readonly segments: readonly string[]
   /** Decides which rows a base leaves out, so a rebuild must know it. */
   readonly retention?: Readonly<Record<string, number>>
+}
+
+/** A delta as the recorded order has it. */
+export function orderedDelta({ publish, epoch, published_at, segments }: Delta): OrderedPublish {
+  return { publish, epoch, kind: 'delta', published_at, segments }
 }
 
 export const defaultL0Limits: L0Limits = { max_count: 64, max_rows: 50_000, max_age_ms: 600_000, max_segments: 4_000 }

@@ -48,8 +48,8 @@ export async function manifestNumbers(store: ObjectStore, paths: Paths, after = 
 }
 
 /**
- * The lowest manifest that garbage collection keeps. A compactor that was paused may create one below it before it
- * notices, and die before it deletes it again: what is below is no version of anything.
+ * The number of the lowest manifest that garbage collection keeps. A compactor that was paused may create one below it, and die
+ * before it notices and deletes it again: a manifest below the boundary is no version of the state.
  */
 export async function boundaryOf(store: ObjectStore, paths: Paths): Promise<number> {
   let highest = 0
@@ -70,7 +70,7 @@ export async function readManifest(
 
 /** The newest manifest, or the empty beginning. */
 export async function newestManifest(store: ObjectStore, paths: Paths, scope: Scope, after = 0): Promise<Manifest> {
-  // Between listing and reading, garbage collection may take the newest only if a still newer one is there.
+  // Garbage collection may delete it between listing and reading, but only if there is a newer one by then.
   for (;;) {
     const newest = (await manifestNumbers(store, paths, after)).at(-1)
     if (newest === undefined) return genesis(scope)

@@ -18,9 +18,9 @@ export interface Draft {
   readonly manifest: Manifest
 }
 
-/** A publish whose files of rows are made. What names its segments waits until those are durable: their names may change until then. */
+/** A publish whose rows are encoded. Its manifest waits until the segments are durable, because their names may change until then. */
 export interface Drafted {
-  /** Asked once, with the segments that were consumed since the last publish, in that order. */
+  /** Called once, with the segments that were consumed since the last publish, in that order. */
   finish(segments: readonly string[]): Draft
 }
 
@@ -58,8 +58,8 @@ export async function draftDelta(input: DraftInput): Promise<Drafted> {
 }
 
 /**
- * Writes the rows that changed since the last publish, and from here on counts changes anew. `left` are rows that went
- * elsewhere: for a reader that follows, they are gone from here.
+ * Adds files of the rows that changed since the last publish, and begins to count changes anew. `left` are rows that went to history:
+ * a reader that follows this publish removes them.
  */
 function writeHotChanges(
   { state, manifest, scope, epoch }: DraftInput,
@@ -115,8 +115,8 @@ function writeColdChanges(
 }
 
 /**
- * A whole publish: unfinished work is written anew, finished work is sealed into history and leaves memory, recent cold
- * rows become a sorted file. Costs what is unfinished and what is new; nothing older is touched but files that are merged.
+ * A whole publish: unfinished work is written anew, finished work is sealed into history and leaves memory, recent cold rows become
+ * a sorted file. Its cost grows with unfinished work and new rows; older files are touched only when they are merged.
  */
 export async function draftBase(input: DraftInput): Promise<Drafted> {
   const { state, manifest, scope, epoch } = input
@@ -125,7 +125,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
   const files = new FileSet(input.encoder)
 
   const sealed = sealEnded(input, files)
-  // What a reader of the last publish needs to follow; recent cold rows it finds in the sorted files from now on.
+  // What a reader of the last publish needs in order to follow. It finds recent cold rows in the sorted files from now on.
   const delta = writeHotChanges(input, files, sealed.owners).tables
   const base: Record<string, FileRef> = {}
   for (const [table, hot] of state.hotTables) {
@@ -136,7 +136,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
     })
   }
   const captured = [...state.coldTables].map(([table, cold]) => {
-    // Gone at once, not when the manifest stands: a replay folds what comes next without them, and must write the same.
+    // They leave memory at once, not when the manifest is written: a replay folds what comes next without them, and must write the same.
     const rows = cold.takeRecent()
     input.inTransit.set(table, rows)
     return { table, copy: copyFile({ table, rows: rows.values(), scope, codec: 'zstd', isSortedFile: true }) }

@@ -37,7 +37,7 @@ export interface LedgerFoldParts {
   readonly fence: Fence
   /** Between fetching cold rows and folding with them, no publish may move rows from memory to files. */
   readonly turn: Mutex
-  /** Called before a segment of another process is folded: what was folded ahead becomes a segment now. */
+  /** Called before a segment of another process is folded: the loop closes the segment of what it has folded ahead. */
   readonly beforeOthers: () => void
 }
 
@@ -49,7 +49,7 @@ export class LedgerFold {
   readonly #eventFold: EventFold
   readonly #folded: FoldedSegments
   #unpublished: Unpublished = { segments: [], events: 0 }
-  /** Segments of other processes folded so far; a publish begins `#unpublished` anew, perhaps while a caller counts. */
+  /** How many segments of other processes were folded. `#unpublished` cannot tell: a publish may empty it while a caller counts. */
   #applied = 0
 
   constructor(parts: LedgerFoldParts, manifest: Manifest) {
@@ -83,7 +83,7 @@ export class LedgerFold {
   /** Tries again what an earlier version of Servo did not understand. */
   async retryUnknown(): Promise<void> {
     const { state, cold } = this.#parts
-    // There is rarely any, and looking for what it reads costs a cold start three more rounds.
+    // There is rarely one, and fetching what it reads costs a cold start three more round trips.
     for (const { reason } of state.hot(parkedEvents).all()) {
       if (reason === 'waiting') continue
       await cold.provide(state, this.#eventFold.reads([]))
@@ -116,8 +116,8 @@ export class LedgerFold {
   }
 
   /**
-   * Folds events that have no segment yet. `also` may add to them by what they changed, in the same turn, so that nothing
-   * comes between. The caller hands in their segment by `record` when it is complete, and publishing waits for it.
+   * Folds events that have no segment yet. `also` is given their verdicts and may return more events, which are folded in the same turn,
+   * so that nothing comes between. The caller hands in the segment with `record` when it is complete, and publishing waits for it.
    */
   async foldAhead(
     events: readonly CheckedEvent[],
@@ -147,7 +147,7 @@ export class LedgerFold {
 
   /** A segment that is about to be written gets its name, or another one. A listing of the ledger from now on finds it folded. */
   name(consumed: Consumed, ulid: string): void {
-    // What may still turn up under the name before is a segment like any other: folded again, it changes nothing.
+    // A segment that still turns up under the earlier name is folded like any other, and changes nothing.
     if (consumed.ulid !== undefined) this.#folded.remove(consumed.ulid)
     consumed.ulid = ulid
     this.#folded.add(ulid)

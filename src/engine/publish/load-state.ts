@@ -15,14 +15,14 @@ export async function loadState(store: ObjectStore, registry: Registry, manifest
     return { table, rows: ref === undefined ? [] : await readRows(store, table, ref) }
   })
   const deltas = manifest.l0.map((delta) => readDelta(store, state, delta.tables))
-  // Awaited as one: a delta that cannot be read while the base is still awaited would be an unhandled rejection.
+  // Awaited together: otherwise a delta that fails while the base is awaited would be an unhandled rejection.
   const [tables, applies] = await Promise.all([Promise.all(base), Promise.all(deltas)])
   for (const { table, rows } of tables) for (const row of rows) state.hotTable(table).load(row)
   for (const apply of applies) apply()
   return state
 }
 
-/** Reads a delta and returns what applies it, so that deltas can be read together and applied in order. */
+/** Reads a delta and returns a function that applies it, so that deltas can be read together and applied in order. */
 export async function readDelta(
   store: ObjectStore,
   state: State,

@@ -1,5 +1,5 @@
 import { orchestration } from '../../domain/index.ts'
-import { coldKey } from '../../engine/fold/added-rows.ts'
+import { coldKey } from '../../engine/fold/cold-rows.ts'
 import { EventFold } from '../../engine/fold/event-fold.ts'
 import { mergeRows } from '../../engine/fold/row-merge.ts'
 import { State } from '../../engine/fold/state.ts'

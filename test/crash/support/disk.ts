@@ -78,7 +78,7 @@ report['withRoom'] = [await attempt(() => append(reportFact('room'))), await att
 
 remount('ro')
 report['readOnly'] = [await attempt(() => append(reportFact('ro'))), await attempt(publish)]
-await compactor.apply([])
+await compactor.fold.apply([])
 remount('rw')
 report['writableAgain'] = [await attempt(() => append(reportFact('rw'))), await attempt(publish)]
 

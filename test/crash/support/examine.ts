@@ -65,7 +65,7 @@ export class Examination {
     const compactor = await workspace.compactor({ name: 'examination' })
     await compactor.catchUp()
     await compactor.publish({ kind: 'base' })
-    expect([...compactor.damaged.values()], context).toEqual([])
+    expect([...compactor.fold.damaged.values()], context).toEqual([])
     const report = await workspace.verify()
     expect(report, context).toMatchObject({ ok: true, unfolded: [], parked: 0, relaid: [] })
     expect(compactor.manifest.watermarks.events, context).toBe((await workspace.eventCounts()).size)

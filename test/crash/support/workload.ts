@@ -74,7 +74,7 @@ async function compact(): Promise<void> {
     try {
       const compactor = await Compactor.open({ ...world, store, name, limits: { max_count: 2, max_rows: 60 } })
       for (let turn = 1; ; turn += 1) {
-        await compactor.apply(announced.splice(0))
+        await compactor.fold.apply(announced.splice(0))
         if (turn % 2 === 0) await compactor.catchUp()
         if ((await compactor.publish()) === 'published') say(`published ${compactor.manifest.number}`)
         if (turn % 3 === 0) await collectGarbage({ ...world, store, graceMs })
