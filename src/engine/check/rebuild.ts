@@ -20,7 +20,7 @@ interface RebuildOptions extends Pick<CompactorOptions, 'store' | 'scope' | 'reg
 }
 
 interface LedRebuildOptions extends RebuildOptions {
-  /** Asked before every write. Unlike that of a leader it claims no epoch by itself: a sound state stays as it is. */
+  /** Checked before every write. No epoch is taken for it, as a leader does when it opens: a sound state stays as it is. */
   readonly lease?: Leading
 }
 
@@ -82,7 +82,7 @@ async function readable({ store, scope }: RebuildOptions, paths: Paths, number: 
   return error === undefined ? manifest : undefined
 }
 
-/** Brings back what is damaged or gone; undefined when the ledger as it is does not give those bytes any more. */
+/** Restores files that are damaged or gone; undefined if the ledger as it is no longer gives their bytes. */
 async function repair(
   options: RebuildOptions,
   paths: Paths,
@@ -116,7 +116,7 @@ async function repair(
   return repaired
 }
 
-/** Readers may still hold older manifests that are kept, so their files count too. No reader can hold one that cannot be read. */
+/** Readers may still hold older manifests that are kept, so their files count too. No reader can hold a manifest that is damaged. */
 async function damagedFiles({ store, scope }: RebuildOptions, paths: Paths, newest: Manifest): Promise<Map<string, FileRef>> {
   const wanted = new Map<string, FileRef>()
   const boundary = await boundaryOf(store, paths)
@@ -155,7 +155,7 @@ async function numbersAbove(
   { store, scope }: RebuildOptions,
   paths: Paths,
 ): Promise<Pick<Manifest, 'number' | 'epoch' | 'publish'>> {
-  const known: Manifest[] = []
+  const known: Pick<Manifest, 'number' | 'epoch' | 'publish'>[] = []
   const numbers = await manifestNumbers(store, paths)
   for (const number of numbers) {
     await corruption(async () => {
@@ -165,7 +165,7 @@ async function numbersAbove(
   }
   await corruption(async () => {
     const copy = await store.get(paths.manifestCopy)
-    if (copy !== undefined) known.push(readChecksummed<Manifest>('manifest', copy, paths.manifestCopy))
+    if (copy !== undefined) known.push(readChecksummed<(typeof known)[number]>('manifest', copy, paths.manifestCopy))
   })
   let epoch = 0
   let publish = 0
@@ -178,12 +178,12 @@ async function numbersAbove(
   let number = Math.max(boundary, numbers.at(-1) ?? 0, ...known.map((manifest) => manifest.number))
   for (const manifest of known) {
     publish = Math.max(publish, manifest.publish)
-    // Each manifest that cannot be read may have been a claim.
+    // Each manifest that cannot be read may have been a takeover.
     epoch = Math.max(epoch, manifest.epoch + number - manifest.number)
   }
   // One more than the next, or a view that holds the last publish would take this for the one that follows it.
   publish += 1
-  // Every manifest is a publish or a claim; should all be gone, this is how many there were at least.
+  // Every manifest is a publish or a takeover, so there were at least this many, even if all are gone.
   number = Math.max(number, publish + epoch)
   return { number, epoch, publish }
 }

@@ -16,7 +16,7 @@ export interface ReplayOptions {
   readonly registry: Registry
   /** Holds what the replay itself must read again; small, because files that no manifest names any more are removed. */
   readonly scratch: ObjectStore
-  /** Sees every file as it is made. */
+  /** Called with every file as it is made. */
   readonly onFile: (path: string, bytes: Uint8Array) => Promise<void> | void
 }
 

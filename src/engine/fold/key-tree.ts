@@ -14,7 +14,7 @@ export interface KeyTree {
   get(k1: Part, k2?: Part, k3?: Part): AnyRow | undefined
   /** True if there are rows whose key begins with this part. */
   has(k1: Part): boolean
-  /** Puts a row into its place, and returns the row that was there. `key` are the columns of the key; the first `level` of them led here. */
+  /** Puts a row into its place, and returns the row that was there. `key` names the columns of the key; the first `level` led here. */
   put(row: AnyRow, key: readonly string[], level: number): AnyRow | undefined
   /** Takes out the row with this key, and every map that it leaves empty. */
   delete(key: readonly KeyPart[], level: number): void

@@ -74,7 +74,7 @@ export function sortedByKey(table: Table, rows: Iterable<AnyRow>): AnyRow[] {
  */
 export function mergeRows(table: Table, a: AnyRow, b: AnyRow): AnyRow {
   if (a === b) return a
-  const plan = planOf(table)
+  const plan = mergePlan(table)
   const merged: AnyRow = {}
   for (const name of plan.names) merged[name] = a[name] ?? null
   for (const name of plan.alone) {
@@ -87,21 +87,22 @@ export function mergeRows(table: Table, a: AnyRow, b: AnyRow): AnyRow {
   return merged
 }
 
-interface Plan {
+/** A merge rule made complete: each column belongs to one group, or stands alone. */
+export interface MergePlan {
   readonly names: readonly string[]
   /** Columns in no group: the larger value stays, and null is the smallest. */
   readonly alone: readonly string[]
   readonly groups: readonly MergeGroup[]
 }
 
-const plans = new WeakMap<Table, Plan>()
+const plans = new WeakMap<Table, MergePlan>()
 
 /**
- * A group must carry the columns it is picked by: otherwise a merged row would hold the contents of one row and be
- * compared by the values of another, and the outcome would depend on the order of merging. That goes for `row_version`
- * too: a group picked by it takes it along, and it is the largest only where no group lays claim to it.
+ * How rows of a table are merged. A group must carry the columns it is picked by: otherwise a merged row would hold the contents of
+ * one row and be compared by the values of another, and the result would depend on the order of merging. That goes for
+ * `row_version` too: a group that is picked by it carries it, and it is the largest only if it is in no group.
  */
-function planOf(table: Table): Plan {
+export function mergePlan(table: Table): MergePlan {
   const known = plans.get(table)
   if (known !== undefined) return known
   const rule = table.storage.kind === 'cold' ? table.storage.merge : []

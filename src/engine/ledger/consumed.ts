@@ -1,6 +1,6 @@
 import { assert } from '../../lib/assert.ts'
 
-/** The place of a segment in the order in which segments were consumed. Until the segment is durable it may have no name, or get another. */
+/** The place of a segment in the order of consumption. Until the segment is durable it may have no name, or get another one. */
 export interface Consumed {
   ulid?: string
 }

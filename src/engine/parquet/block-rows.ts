@@ -26,7 +26,7 @@ export async function blockRows(footer: Footer, group: SkimmedGroup, slice: Slic
     const block = new ColumnBlock(footer, group, slice)
     const found = columns.map(([name]): [string, Cell | undefined] => [
       name,
-      // A value that is missing and must be there shows when the column is decoded whole.
+      // A missing value that must be there is found when the column is decoded whole.
       plan.tightened.includes(name) ? undefined : block.cells(name),
     ])
     return new Map(found)

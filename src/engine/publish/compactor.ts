@@ -18,12 +18,12 @@ import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 import { isBaseDue } from './base-due.ts'
+import { takeNextEpoch } from './create-manifest.ts'
 import { type Draft, type Drafted, draftBase, draftDelta } from './draft.ts'
 import { type Encoder, encoderHere } from './encoder.ts'
 import { Fence } from './fence.ts'
 import { LedgerFold } from './ledger-fold.ts'
 import { loadState } from './load-state.ts'
-import { takeNextEpoch } from './manifest-create.ts'
 import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
 
 export interface CompactorOptions {

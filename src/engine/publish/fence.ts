@@ -4,7 +4,7 @@ import { createOwn } from '../files/create-own.ts'
 import type { LedgerPlace } from '../ledger/read-segment.ts'
 import type { Manifest } from '../manifest/manifest.ts'
 import { newestManifest } from '../manifest/stored-manifests.ts'
-import { createManifest, takeoverOf } from './manifest-create.ts'
+import { createManifest, takeoverOf } from './create-manifest.ts'
 
 type FenceState = 'reading' | 'writing' | 'broken'
 

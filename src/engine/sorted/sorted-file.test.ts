@@ -193,7 +193,7 @@ describe('writing', () => {
       [...ticksFrom(0, ROW_GROUP_ROWS), tick(5)],
     ]) {
       expect(() => encodeSortedFile(ticks, rows, scope)).toThrow(
-        expect.objectContaining({ kind: 'bug', code: 'run_not_sorted' }),
+        expect.objectContaining({ kind: 'bug', code: 'file_not_sorted' }),
       )
     }
   })

@@ -55,7 +55,12 @@ export async function takeNextEpoch(
     manifest = await newestManifest(store, paths, scope)
     if (manifest.epoch >= takeover.epoch && !(await lease?.confirm())) throw deposed()
   }
-  throw new ServoError('unavailable', 'claims_overtaken', `${MAX_TAKEOVERS} claims were overtaken by others`, {
-    hint: 'Something keeps publishing here. See which processes use this folder or bucket.',
-  })
+  throw new ServoError(
+    'unavailable',
+    'takeover_failed',
+    `${MAX_TAKEOVERS} takeovers failed, because another process published first`,
+    {
+      hint: 'Something keeps publishing here. See which processes use this folder or bucket.',
+    },
+  )
 }
