@@ -52,7 +52,7 @@ describe('a workspace without any file', () => {
   })
 })
 
-describe('a workspace with base, deltas, removals, history and runs of two levels', () => {
+describe('a workspace with base, deltas, removals, history and sorted files of two levels', () => {
   let dir = ''
   beforeAll(async () => {
     dir = path.join(folder, 'full')

@@ -83,7 +83,7 @@ export class SegmentWriter<B extends Batch> {
     this.#owner = owner
   }
 
-  /** True while a segment is being written at this moment. */
+  /** True while a segment is being written. */
   get isWriting(): boolean {
     return this.#state === 'writing'
   }

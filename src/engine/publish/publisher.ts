@@ -36,7 +36,7 @@ const transitions: Transitions<PublisherState['kind']> = {
  *
  * Its states:
  * - `idle`: everything is published and merged.
- * - `scheduled`: a publish begins at a moment, which may be moved forward.
+ * - `scheduled`: a publish begins at a set time, which may become an earlier one.
  * - `publishing`: what happens meanwhile is noticed when the publish is over.
  * - `stopped`: no publish begins by itself any more; one may still be under way.
  */
@@ -83,7 +83,7 @@ export class Publisher {
     this.#state = next
   }
 
-  /** Publishes at this moment, or earlier if that was planned already. */
+  /** Publishes at this time, or earlier if that was planned already. */
   #schedule(at: number): void {
     if (this.#state.kind === 'publishing' || this.#state.kind === 'stopped') return
     if (this.#state.kind === 'scheduled') {
