@@ -1,8 +1,16 @@
 import { toMs } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
-import { duplicate, type EventDefinition, ignored, type Read, type Registry, type Verdict } from '../../model/event.ts'
+import {
+  duplicate,
+  type EventDefinition,
+  ignored,
+  isVerdict,
+  type Read,
+  type Registry,
+  type Verdict,
+} from '../../model/event.ts'
 import { historyIndex, idempotencyKeys } from '../../model/system-tables.ts'
-import { envelopeIn, type ParkedEvent, Parking } from './parking.ts'
+import { type ParkedEvent, Parking } from './parking.ts'
 import type { State } from './state.ts'
 
 interface Fact {
@@ -11,8 +19,6 @@ interface Fact {
   readonly definition: EventDefinition
   readonly payload: unknown
 }
-
-const isVerdict = (value: Fact | Verdict): value is Verdict => 'kind' in value
 
 /**
  * state' = fold(state, event). Pure and synchronous: the rows that it needs from storage were fetched before, and what follows from
@@ -59,14 +65,14 @@ export class EventFold {
   reads(envelopes: Iterable<Envelope>): Read[] {
     const reads: Read[] = []
     for (const envelope of envelopes) this.#readsOf(envelope, reads)
-    for (const parked of this.#parking.all()) this.#readsOf(envelopeIn(parked), reads)
+    for (const parked of this.#parking.all()) this.#readsOf(parked.envelope, reads)
     return reads
   }
 
   /** Tries again every event that an earlier version of Servo did not understand and this one does. */
   retryUnknown(): void {
     for (const parked of [...this.#parking.all()]) {
-      if (parked.reason !== 'waiting' && !isVerdict(this.#read(envelopeIn(parked)))) this.#woken.push(parked.subject)
+      if (parked.reason !== 'waiting' && !isVerdict(this.#read(parked.envelope))) this.#woken.push(parked.subject)
     }
     this.#retryParked()
   }
@@ -146,7 +152,7 @@ export class EventFold {
       const next = pending.pop()
       if (next === undefined) return
       if (!this.#parking.holds(next)) continue
-      const envelope = envelopeIn(next)
+      const { envelope } = next
       const verdict = this.#attempt(envelope)
       if (verdict.kind === 'parked' && verdict.on === next.subject) continue
       this.#parking.remove(next)

@@ -80,12 +80,8 @@ export class Parking {
   }
 }
 
-/** The event of a parked row. It was checked when its segment was read or made; the column holds any JSON. */
-export const envelopeIn = (parked: ParkedEvent): Envelope => parked.envelope as Envelope
-
-function enqueue(queue: Queue, parked: ParkedEvent): void {
-  queue.last = Math.max(queue.last, parked.parked_at)
-  const envelope = envelopeIn(parked)
+function enqueue(queue: Queue, { envelope, parked_at }: ParkedEvent): void {
+  queue.last = Math.max(queue.last, parked_at)
   const { idempotency_key: key } = envelope
   queue.facts.set(key, [...(queue.facts.get(key) ?? []), envelope])
 }

@@ -55,12 +55,7 @@ export async function takeNextEpoch(
     manifest = await newestManifest(store, paths, scope)
     if (manifest.epoch >= takeover.epoch && !(await lease?.confirm())) throw deposed()
   }
-  throw new ServoError(
-    'unavailable',
-    'takeover_failed',
-    `${MAX_TAKEOVERS} takeovers failed, because another process published first`,
-    {
-      hint: 'Something keeps publishing here. See which processes use this folder or bucket.',
-    },
-  )
+  throw new ServoError('unavailable', 'takeovers_failed', `${MAX_TAKEOVERS} takeovers failed because others published first`, {
+    hint: 'Something keeps publishing here. See which processes use this folder or bucket.',
+  })
 }
