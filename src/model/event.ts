@@ -23,9 +23,6 @@ export const duplicate: Verdict = { kind: 'duplicate' }
 export const ignored = (reason: string): Verdict => ({ kind: 'ignored', reason })
 export const waitFor = (on: string): Verdict => ({ kind: 'parked', on, reason: 'waiting' })
 
-/** Tells a verdict from the row or fact that is there when nothing was judged yet. */
-export const isVerdict = <T extends object>(value: T | Verdict): value is Verdict => 'kind' in value
-
 export interface FoldContext<P> {
   readonly event: Envelope
   /** The event's receipt time in milliseconds. */

@@ -1,14 +1,6 @@
 import { toMs } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
-import {
-  duplicate,
-  type EventDefinition,
-  ignored,
-  isVerdict,
-  type Read,
-  type Registry,
-  type Verdict,
-} from '../../model/event.ts'
+import { duplicate, type EventDefinition, ignored, type Read, type Registry, type Verdict } from '../../model/event.ts'
 import { historyIndex, idempotencyKeys } from '../../model/system-tables.ts'
 import { type ParkedEvent, Parking } from './parking.ts'
 import type { State } from './state.ts'
@@ -19,6 +11,8 @@ interface Fact {
   readonly definition: EventDefinition
   readonly payload: unknown
 }
+
+const isVerdict = (value: Fact | Verdict): value is Verdict => 'kind' in value
 
 /**
  * state' = fold(state, event). Pure and synchronous: the rows that it needs from storage were fetched before, and what follows from
