@@ -46,7 +46,7 @@ export async function openReported(folder: string) {
     async write(events: readonly NewEvent[], at: number): Promise<void> {
       nowMs = at
       const { segment, events: written } = await ledger.append(events)
-      await compactor.apply([{ ulid: segmentUlid(segment) ?? segment, events: written }])
+      await compactor.fold.apply([{ ulid: segmentUlid(segment) ?? segment, events: written }])
     },
   }
 }

@@ -125,7 +125,7 @@ test.each(['whole', 'damaged'])(
     expect(compactor.manifest).toMatchObject({ closed_days: [[day, day]], settled_days: [] })
     await workspace.store.put(path, what === 'whole' ? bytes : bytes.subarray(0, 20))
     // Heard of, so that there is something to publish, and nothing else is looked for.
-    await compactor.applyPaths([paths.segment(await writerOf(workspace, 0)('heard of'))])
+    await compactor.fold.applyPaths([paths.segment(await writerOf(workspace, 0)('heard of'))])
     await compactor.publish({ kind: 'base' })
     expect(settledDays(compactor)).toEqual(what === 'whole' ? [[day, day]] : [])
     if (what === 'damaged') await workspace.store.put(path, bytes)

@@ -122,7 +122,7 @@ describe.each(['delta', 'base'] as const)('a process that publishes a %s', { tim
           // A base that could not read what it merges has given up its rows: it says so until somebody opens the state anew.
           expect(error, context).toMatchObject({ kind: 'unavailable', code: 'publish_failed' })
           await expect(compactor.catchUp()).rejects.toBe(error)
-          await expect(compactor.apply([])).rejects.toBe(error)
+          await expect(compactor.fold.apply([])).rejects.toBe(error)
           compactor = await workspace.compactor({ name: 'third' })
           await compactor.catchUp()
           return await compactor.publish({ kind })

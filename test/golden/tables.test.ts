@@ -7,7 +7,7 @@ import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { allTables } from '../../src/engine/fold/state.ts'
 import { encodeSegment } from '../../src/engine/ledger/segment.ts'
-import { newestManifest } from '../../src/engine/publish/manifest.ts'
+import { newestManifest } from '../../src/engine/manifest/stored-manifests.ts'
 import { sqlTypes } from '../../src/engine/sql/tables.ts'
 import { canonicalJson } from '../../src/lib/json.ts'
 import { DAY_MS } from '../../src/lib/time.ts'
@@ -52,7 +52,7 @@ describe('a workspace without any file', () => {
   })
 })
 
-describe('a workspace with base, deltas, removals, history and runs of two levels', () => {
+describe('a workspace with base, deltas, removals, history and sorted files of two levels', () => {
   let dir = ''
   beforeAll(async () => {
     dir = path.join(folder, 'full')
@@ -85,7 +85,7 @@ describe('a workspace with base, deltas, removals, history and runs of two level
     expect(manifest.base.tables).toHaveProperty('tasks')
     expect(manifest.l0.length).toBeGreaterThan(5)
     expect(manifest.l0.some((delta) => delta.tables['timers']?.removed !== undefined)).toBe(true)
-    expect(new Set(manifest.runs['partition_status']?.map((run) => run.level))).toEqual(new Set([0, 1]))
+    expect(new Set(manifest.sorted_files['partition_status']?.map((file) => file.level))).toEqual(new Set([0, 1]))
     expect(manifest.history.levels[1]).not.toEqual([])
   })
 

@@ -128,5 +128,5 @@ test('[V3] what others wrote is published, though nothing else happens', async (
   await world.orchestrator.publish()
   heard([await cancelElsewhere(world, runId)])
   await world.clock.advance(10 * SECOND_MS)
-  expect(world.orchestrator.loop.compactor.unpublished).toBe(0)
+  expect(world.orchestrator.loop.compactor.fold.unpublished).toBe(0)
 })

@@ -57,7 +57,7 @@ async function workspace() {
   const tell = async (...events: NewEvent[]): Promise<void> => {
     nowMs += 1_000
     const { segment, events: written } = await ledger.append(events)
-    await compactor.apply([{ ulid: segmentUlid(segment) ?? segment, events: written }])
+    await compactor.fold.apply([{ ulid: segmentUlid(segment) ?? segment, events: written }])
   }
   return {
     compactor,

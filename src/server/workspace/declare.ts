@@ -4,7 +4,7 @@ import { AssetsDefined } from '../../domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../../domain/assets/definitions.ts'
 import { pools } from '../../domain/assets/pools.table.ts'
 import { orchestration } from '../../domain/index.ts'
-import { Folder } from '../../engine/fold/fold.ts'
+import { EventFold } from '../../engine/fold/event-fold.ts'
 import type { State } from '../../engine/fold/state.ts'
 import { mintEvents, sizeLimits } from '../../engine/ledger/mint.ts'
 import { newEvent } from '../../model/event.ts'
@@ -25,6 +25,6 @@ export function declaredParts(rows: Rows, manifest: ProjectManifest, mintId: () 
 export function declare({ scope, clock, ulid }: Components, state: State, manifest: ProjectManifest): void {
   const events = declaredParts(state, manifest, ulid).map((part) => newEvent(AssetsDefined, part))
   if (events.length === 0) return
-  const folder = new Folder(orchestration, state)
-  for (const event of mintEvents({ scope, clock, ulid, source: 'servo/cli' }, sizeLimits, events).events) folder.fold(event)
+  const eventFold = new EventFold(orchestration, state)
+  for (const event of mintEvents({ scope, clock, ulid, source: 'servo/cli' }, sizeLimits, events).events) eventFold.fold(event)
 }

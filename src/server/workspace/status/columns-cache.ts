@@ -1,6 +1,6 @@
 import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { StatusColumns, type Times } from '../../../domain/partitions/status-columns.ts'
-import type { SortedFileRef } from '../../../engine/publish/manifest.ts'
+import type { SortedFileRef } from '../../../engine/files/file-ref.ts'
 import { groupsWith, wholeGroups } from '../../../engine/sorted/file-columns.ts'
 import { Mutex } from '../../../lib/mutex.ts'
 import { sameDefinition } from '../../../partitions/definition.ts'

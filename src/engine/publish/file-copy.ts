@@ -1,24 +1,24 @@
 import { ServoError } from '../../lib/error.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import { compareKeyParts, keyText } from '../fold/row-merge.ts'
+import { valueCopier } from '../parquet/column-values.ts'
+import { type FileShape, rowColumns } from '../parquet/schema.ts'
+import { type CopiedColumns, endsGroup, groupWriter, ROW_GROUP_ROWS } from '../parquet/write.ts'
 import type { Scope } from '../paths.ts'
 import { keyIndex } from '../sorted/write-file.ts'
-import { valueCopier } from './column-values.ts'
-import { type FileShape, rowColumns } from './schema.ts'
-import { type CopiedColumns, endsGroup, groupWriter, ROW_GROUP_ROWS } from './write.ts'
 
 /**
- * A file that is still to be encoded: a copy of its rows and what has to be known to make bytes of them, all of it plain data,
- * because that is half the work of a publish and another thread may do it. Rows come in any order, each key once.
+ * A file that is still to be encoded: a copy of its rows and all that encoding them needs, as plain data, because encoding is half the
+ * work of a publish and another thread may do it. Rows come in any order, each key once.
  */
 export interface FileCopy {
   readonly table: FileShape
   readonly scope: Scope
   readonly codec: 'snappy' | 'zstd'
-  /** Whether rows will be looked up in it by key: a sorted file. */
+  /** True for a sorted file, in which rows will be looked up by key. */
   readonly isSortedFile: boolean
   readonly rows: number
-  /** A column of one value has that value in all rows, as most have in a batch of like work. */
+  /** A column with one value has it in all rows, as most columns do in a batch of similar work. */
   readonly columns: CopiedColumns
 }
 
@@ -54,7 +54,7 @@ function copyColumn(rows: readonly AnyRow[], copyOf: (row: AnyRow) => unknown): 
   return isSame ? values.slice(0, 1) : values
 }
 
-/** The bytes of a file, in steps: one for each row group, so that others may have their turn in between. */
+/** Encodes a file in steps of one row group, so that other work can have its turn in between. */
 export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array<ArrayBuffer>> {
   const { table, scope, codec, isSortedFile, rows } = copy
   const writer = groupWriter(table, scope, { codec, ...(isSortedFile && { index: keyIndex(table) }) })
@@ -70,7 +70,7 @@ export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array<ArrayBuf
   return writer.finish()
 }
 
-/** Where a row group ends that begins here. */
+/** Where the row group that begins at `start` ends. */
 function groupEnd({ table, columns, rows }: FileCopy, order: Ordered, start: number): number {
   const most = Math.min(start + ROW_GROUP_ROWS, rows)
   const owners = columns[rowColumns(table).findIndex(([name]) => name === table.key[0])]!
@@ -82,10 +82,10 @@ function groupEnd({ table, columns, rows }: FileCopy, order: Ordered, start: num
 
 type Ordered = (values: readonly unknown[], start: number, end: number) => unknown[]
 
-/** How a part of a column reads in the order of keys. */
+/** A function that returns a part of a column in the order of keys. */
 function keyOrder({ table, columns, rows }: FileCopy): Ordered {
   const names = rowColumns(table).map(([name]) => name)
-  // Parts that are the same for all rows decide nothing.
+  // Key parts that are the same in all rows decide nothing.
   const keys = table.key.map((name) => columns[names.indexOf(name)]!).filter((values) => values.length > 1)
   const compare = (a: number, b: number): number => {
     for (const values of keys) {

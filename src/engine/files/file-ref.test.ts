@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { memoryStore } from '../../adapters/memory/object-store.ts'
-import { fileRef, getChecked } from './checked.ts'
+import { fileRef, getChecked } from './file-ref.ts'
 
 const bytes = new TextEncoder().encode('what was written')
 

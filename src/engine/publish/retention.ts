@@ -1,8 +1,8 @@
 import { DAY_MS, toIso } from '../../lib/time.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import type { Manifest } from '../publish/manifest.ts'
-import { readEntries } from '../publish/page-list.ts'
+import type { Manifest } from '../manifest/manifest.ts'
+import { readEntries } from '../manifest/page-list.ts'
 
 /** How many days rows are kept, by table. Without an entry a table is kept for ever. */
 export type Retention = Readonly<Record<string, number>>
@@ -14,7 +14,7 @@ export const MIN_IDEMPOTENCY_DAYS = 7
 
 export const defaultRetention: Retention = { idempotency_keys: IDEMPOTENCY_DAYS }
 
-/** For a cold table that expires: whether a row is young enough to be kept. */
+/** For a cold table that expires, a function that tells whether a row is young enough to be kept. */
 export function retentionCutoff(table: Table, retention: Retention, nowMs: number): ((row: AnyRow) => boolean) | undefined {
   const days = retention[table.name]
   const column = table.storage.kind === 'cold' ? table.storage.expiresBy : undefined
@@ -23,7 +23,7 @@ export function retentionCutoff(table: Table, retention: Retention, nowMs: numbe
   return (row) => row[column] === null || row[column] >= cutoff
 }
 
-/** Per table: the publish before which sealed history is too old to keep. Only moves forward, and reads only what it passes. */
+/** For each table, the publish before which sealed history is too old to keep. It only moves forward, and reads only what it passes. */
 export async function expiredHistory(
   store: ObjectStore,
   manifest: Manifest,
@@ -35,7 +35,7 @@ export async function expiredHistory(
     const cutoff = toIso(nowMs - days * DAY_MS)
     for await (const entry of readEntries(store, manifest.history, dropped[table] ?? 0)) {
       if (entry.sealed_at >= cutoff) break
-      // Also past entries that hold nothing of this table, or every base would read them all again.
+      // Entries that hold nothing of this table are passed too, or every base would read them again.
       dropped[table] = entry.publish + 1
     }
   }

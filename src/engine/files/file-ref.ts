@@ -10,6 +10,16 @@ export interface FileRef {
   readonly sha256: string
 }
 
+/** A sorted file as a manifest names it. */
+export interface SortedFileRef extends FileRef {
+  /** How many times its rows were merged; files of a level are merged into one of the next when there are enough. */
+  readonly level: number
+  /** Look-ups read the footer without the rest of the file, so it has a checksum of its own. */
+  readonly footer_crc32: number
+  /** Lets the footer be read with one request. Absent in manifests of earlier versions. */
+  readonly footer_bytes?: number
+}
+
 /** The same way out for every damaged file: all of them can be made again from the ledger. */
 export const REPAIR_HINT =
   'Run `servo verify` to see what else is damaged, then `servo rebuild` to make the files anew from the ledger.'
@@ -18,7 +28,7 @@ export function fileRef(path: string, bytes: Uint8Array, rows: number): FileRef 
   return { path, bytes: bytes.length, rows, sha256: sha256(bytes) }
 }
 
-/** The whole file, which is what was written: its size and SHA-256 are those of the manifest. */
+/** The whole file, checked against the size and the SHA-256 that the manifest names. */
 export async function getChecked(store: ObjectStore, ref: FileRef): Promise<Uint8Array> {
   const bytes = await store.get(ref.path)
   if (bytes === undefined) throw fileMissing(ref)

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
 import { sortedByKey } from '../fold/row-merge.ts'
+import { decodeRows, encodeTableRows } from '../parquet/parquet.ts'
+import { readFooter } from '../parquet/read.ts'
+import { ROW_GROUP_ROWS } from '../parquet/write.ts'
 import { encodeSortedFile } from '../sorted/sorted-file.ts'
 import { encoderThread } from './encoder.ts'
 import { copyFile, type FileToCopy } from './file-copy.ts'
-import { decodeRows, encodeTableRows } from './parquet.ts'
-import { readFooter } from './read.ts'
-import { ROW_GROUP_ROWS } from './write.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 const table = defineTable({

@@ -1,12 +1,13 @@
 import { ServoError } from '../../lib/error.ts'
 import { toIso } from '../../lib/time.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { createOwn } from '../ledger/create-own.ts'
+import { createOwn } from '../files/create-own.ts'
 import { checkLeads, deposed, type Leading } from '../ledger/leading.ts'
+import type { Manifest } from '../manifest/manifest.ts'
+import { encodeManifest, newestManifest } from '../manifest/stored-manifests.ts'
 import type { Paths, Scope } from '../paths.ts'
-import { encodeManifest, type Manifest, newestManifest } from './manifest.ts'
 
-/** Deposed leaders that publish once more, each, before a takeover is given up. */
+/** How often a takeover is tried. It fails when a deposed leader publishes once more, or when another process takes over. */
 const MAX_TAKEOVERS = 10
 
 /** Creates a manifest unless its number is taken, or lies below what garbage collection keeps. */
@@ -18,7 +19,7 @@ export async function createManifest(
   const path = paths.manifest(manifest.number)
   const bytes = encodeManifest(manifest)
   if (!(await createOwn(store, path, bytes))) return 'taken'
-  // A number that garbage collection has passed is free again: a manifest created there is no version of anything.
+  // A number that garbage collection has passed is free again: a manifest created there is no version of the state.
   for await (const _ of store.list(paths.boundaries, { after: paths.boundary(manifest.number) })) {
     await store.delete(path)
     return 'passed'
@@ -28,16 +29,16 @@ export async function createManifest(
   return 'created'
 }
 
-/** The manifest by which a compactor makes it known that it writes from now on. */
+/** The manifest with which a compactor announces that it writes from now on. */
 export function takeoverOf(manifest: Manifest, name: string, nowMs: number): Manifest {
   const { number, epoch } = manifest
   return { ...manifest, number: number + 1, epoch: epoch + 1, compactor: name, published_at: toIso(nowMs) }
 }
 
 /**
- * Takes the next epoch before anything else is done: from then on no manifest of a lower one can appear. A manifest of a lower
- * epoch in the place of the takeover is the last of a leader that was deposed; the takeover then follows that one. A higher one is
- * the takeover of another process, which leads unless this one does.
+ * Takes the next epoch before anything else is done: from then on no manifest of a lower epoch can appear. If the number of the takeover
+ * is taken by a lower epoch, a deposed leader has published once more, and the takeover is tried again after it. If it is taken by the
+ * same epoch or a higher one, another process has taken over, and leads unless the lease says that this one does.
  */
 export async function takeNextEpoch(
   options: { readonly store: ObjectStore; readonly scope: Scope; readonly name: string; readonly lease?: Leading | undefined },

@@ -15,15 +15,16 @@ export function checksummedText(name: string, body: string): Uint8Array {
   return Buffer.from(`{"${name}":${body},"sha256":"${sha256(body)}"}`)
 }
 
-const TAIL = ',"sha256":"'.length + 64 + '"}'.length
+/** What the checksum takes at the end, with the closing brace. */
+export const CHECKSUM_BYTES = ',"sha256":"'.length + 64 + '"}'.length
 
 /** The value of such JSON; refuses anything that is not exactly what was written. */
 export function readChecksummed<T>(name: string, bytes: Uint8Array, path: string): T {
   const head = `{"${name}":`
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const body = text.subarray(head.length, -TAIL)
-  const framed = text.length > head.length + TAIL && text.subarray(0, head.length).equals(Buffer.from(head))
-  if (!framed || !text.subarray(-TAIL).equals(Buffer.from(`,"sha256":"${sha256(body)}"}`))) {
+  const body = text.subarray(head.length, -CHECKSUM_BYTES)
+  const framed = text.length > head.length + CHECKSUM_BYTES && text.subarray(0, head.length).equals(Buffer.from(head))
+  if (!framed || !text.subarray(-CHECKSUM_BYTES).equals(Buffer.from(`,"sha256":"${sha256(body)}"}`))) {
     throw damaged('checksum_mismatch', path, 'its contents do not match its checksum')
   }
   return parsed(body, path)
@@ -39,8 +40,8 @@ export function checksummedMembers(members: string): Uint8Array {
 /** The members of such an object. */
 export function readChecksummedMembers<T>(bytes: Uint8Array, path: string): T {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const object = text.length > TAIL ? Buffer.concat([text.subarray(0, -TAIL), CLOSING]) : CLOSING
-  if (!text.subarray(-TAIL).equals(Buffer.from(`,"sha256":"${sha256(object)}"}`))) {
+  const object = text.length > CHECKSUM_BYTES ? Buffer.concat([text.subarray(0, -CHECKSUM_BYTES), CLOSING]) : CLOSING
+  if (!text.subarray(-CHECKSUM_BYTES).equals(Buffer.from(`,"sha256":"${sha256(object)}"}`))) {
     throw damaged('checksum_mismatch', path, 'its contents do not match its checksum')
   }
   return parsed(object, path)
@@ -52,7 +53,7 @@ function parsed<T>(text: Buffer, path: string): T {
   try {
     return JSON.parse(text.toString('utf8')) as T
   } catch (error) {
-    // A right checksum proves no JSON; one such file must not stop the reading of others.
+    // A correct checksum does not prove that the text is JSON, and one bad file must not stop the reading of others.
     throw damaged('not_json', path, 'it is not JSON', error)
   }
 }

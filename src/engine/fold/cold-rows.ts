@@ -3,7 +3,7 @@ import type { ColdRows, KeyPart } from '../../model/rows.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import { mergeRows } from './row-merge.ts'
 
-/** The parts of a key as one text; those that a shorter key does not have come last. */
+/** The parts of a key as one text. A shorter key lacks the last parts. */
 export function coldKey(key: readonly (KeyPart | undefined)[]): string {
   let text = String(key[0])
   for (let i = 1; i < key.length && key[i] !== undefined; i++) text += `\0${key[i]}`
@@ -11,16 +11,16 @@ export function coldKey(key: readonly (KeyPart | undefined)[]): string {
 }
 
 /**
- * The part of one cold table that is in memory: rows written since the last base, and the stored rows that the batch
- * at hand said it would read.
+ * The part of one cold table that is in memory: rows written since the last base, and the stored rows that the current
+ * batch of events announced.
  */
 export class ColdTable implements ColdRows {
   readonly table: Table
-  /** Since the last base. */
+  /** Rows since the last base, by key. */
   recent = new Map<string, AnyRow>()
-  /** How often a row has been added or changed, for a cache that is made of them. */
+  /** How often a row was added or changed: a cache that is made of rows sees by this that it is out of date. */
   changes = 0
-  /** Of those, what changed since the last publish. */
+  /** Keys of the rows that changed since the last publish. */
   readonly dirty = new Set<string>()
   readonly #fetched = new Map<string, AnyRow | undefined>()
   readonly #blank: AnyRow
@@ -42,7 +42,7 @@ export class ColdTable implements ColdRows {
     return this.#joined(this.#fetched.get(key), recent)
   }
 
-  /** A stored row with what is in memory. */
+  /** A stored row merged with what is in memory. */
   over(key: string, stored: AnyRow | undefined): AnyRow | undefined {
     return this.#joined(stored, this.#recent(key))
   }
@@ -59,7 +59,7 @@ export class ColdTable implements ColdRows {
     this.dirty.add(this.#join({ ...this.#blank, ...partial }))
   }
 
-  /** Joins a stored row of a recent delta without making it a change. */
+  /** Adds a stored row of a recent delta without making it a change. */
   load(row: AnyRow): void {
     this.#join(row)
   }
@@ -83,7 +83,7 @@ export class ColdTable implements ColdRows {
     return [...this.dirty].flatMap((key) => this.recent.get(key) ?? [])
   }
 
-  /** What the store holds for a key that the next folds may look up. */
+  /** Gives the next folds the row that the store holds for a key. */
   provide(key: readonly KeyPart[], stored: AnyRow | undefined): void {
     this.#fetched.set(coldKey(key), stored)
   }
@@ -92,7 +92,7 @@ export class ColdTable implements ColdRows {
     this.#fetched.clear()
   }
 
-  /** The rows since the last base, which are in memory no more. */
+  /** Takes the rows since the last base out of memory, and returns them. */
   takeRecent(): ReadonlyMap<string, AnyRow> {
     const taken = this.recent
     this.recent = new Map()

@@ -10,24 +10,24 @@ export interface HearingOptions {
   readonly compactor: Compactor
   readonly scope: Scope
   readonly clock: AlarmClock
-  /** Absent where no other process is expected to write: then the ledger is looked at only before acting on what did not happen. */
+  /** Absent where no other process is expected to write: then the ledger is listed only before a controller acts on an absence. */
   readonly notifier?: Notifier | undefined
-  /** How often the ledger is looked at where not everything is heard of. */
+  /** How often the ledger is listed if the notifier may miss segments. */
   readonly lookEveryMs?: number | undefined
-  /** Something of other processes was folded, or it is known now that there is nothing. */
+  /** Called when segments of other processes were folded, or a look has found none. */
   readonly onCaughtUp: () => void
-  /** The ledger could not be read. It is tried again. */
+  /** Called when the ledger could not be read. It is read again later. */
   readonly onTrouble: (error: unknown) => void
 }
 
 const LOOK_EVERY_MS = 10 * SECOND_MS
-/** What could not be read, or may have been missed, is looked for again after this long: it will not be announced a second time. */
+/** Segments that could not be read, or may have been missed, are looked for again after this long: no segment is announced twice. */
 const READ_AGAIN_MS = SECOND_MS
 
-/** When the ledger was last looked at, and whether that was since something may have gone unheard. */
+/** When the ledger was last listed, and whether an announcement may have been missed since. */
 class LastLook {
   at: number
-  /** Since when something may have gone unheard; undefined once a look that began later is over. */
+  /** When an announcement may have been missed; undefined once a look that began later is over. */
   #missedAt: number | undefined
 
   constructor(now: number) {
@@ -42,7 +42,7 @@ class LastLook {
     this.#missedAt = now
   }
 
-  /** A look that began then is over. A segment missed meanwhile may be in a folder that the look had already passed. */
+  /** A look is over. A segment that was missed after it began may lie in a folder that the look had already passed. */
   over(began: number): void {
     this.at = began
     if (this.#missedAt !== undefined && this.#missedAt < began) this.#missedAt = undefined
@@ -50,8 +50,9 @@ class LastLook {
 }
 
 /**
- * How the leader learns what other processes wrote, and how far behind it is. Two things go on side by side, each once at a time: it
- * reads the segments it heard of, and looks at the ledger where it may not hear of all. Once it is closed, neither begins again.
+ * Learns which segments other processes wrote, and how far behind the leader is. It reads segments that were announced, and it looks:
+ * it lists the ledger where announcements may be missed. Reading and looking go on side by side, each at most once at a time. After
+ * `close`, neither begins again.
  */
 export class Hearing {
   readonly #options: HearingOptions
@@ -71,7 +72,7 @@ export class Hearing {
     this.#lastLook = new LastLook(options.clock.monotonic())
   }
 
-  /** Begins to listen, then looks once: nothing that is written between the two goes unheard. */
+  /** Listens first and then looks once, so that no segment written in between is missed. */
   static async open(options: HearingOptions): Promise<Hearing> {
     const hearing = new Hearing(options)
     hearing.#listening = await options.notifier?.listen({
@@ -91,8 +92,8 @@ export class Hearing {
   }
 
   /**
-   * The age of the oldest segment that is in the ledger and not folded, as far as can be told: of those heard of, and where
-   * not everything is heard of, the time since the last look if that is long ago. Damaged segments do not count.
+   * The age of the oldest segment in the ledger that is not folded, as far as is known: that of the oldest announced one, or the time
+   * since the last look if a look is due. Damaged segments do not count.
    */
   get lagMs(): number {
     const { clock } = this.#options
@@ -102,7 +103,7 @@ export class Hearing {
     return lag
   }
 
-  /** True if it is safe to act on the absence of something. If not, this looks, and says so by `onCaughtUp`. */
+  /** True if it is safe to act on an absence. Begins a look if one is due; `onCaughtUp` tells when it is over. */
   isCaughtUp(): boolean {
     if (!this.#isLookDue) return this.lagMs <= MAX_LAG_MS
     void this.look()
@@ -144,7 +145,7 @@ export class Hearing {
     if (this.#closed) return
     const { compactor, clock } = this.#options
     for (const ulid of segments) {
-      if (!compactor.isFolded(ulid) && !this.#unread.has(ulid)) this.#unread.set(ulid, clock.monotonic())
+      if (!compactor.fold.has(ulid) && !this.#unread.has(ulid)) this.#unread.set(ulid, clock.monotonic())
     }
     if (this.#unread.size > 0) this.#reading ??= this.#read()
   }
@@ -154,8 +155,8 @@ export class Hearing {
     try {
       while (this.#unread.size > 0 && !this.#closed) {
         const ulids = [...this.#unread.keys()]
-        await compactor.applyPaths(ulids.map((ulid) => this.#paths.segment(ulid)))
-        // What cannot be read is reported elsewhere; it holds up nothing.
+        await compactor.fold.applyPaths(ulids.map((ulid) => this.#paths.segment(ulid)))
+        // A damaged segment is reported elsewhere, and must not hold up the others.
         for (const ulid of ulids) this.#unread.delete(ulid)
         if (!this.#closed) onCaughtUp()
       }
@@ -181,14 +182,14 @@ export class Hearing {
     }
   }
 
-  /** Where other processes write and not everything is heard of, the ledger is looked at from time to time. */
+  /** Looks from time to time, if other processes write and announcements may be missed. */
   #scheduleLook(): void {
     const { clock, notifier, lookEveryMs = LOOK_EVERY_MS } = this.#options
     this.#cancelLook?.()
     this.#cancelLook = undefined
     if (this.#closed || notifier === undefined) return
     this.#cancelLook = clock.after(this.#lastLook.mayHaveMissed ? READ_AGAIN_MS : lookEveryMs, () => {
-      // Costs nothing where everything is heard of, but that may end.
+      // While the notifier misses nothing no look is needed, but that may change.
       if (this.#listening?.hearsEverything === true && !this.#lastLook.mayHaveMissed) this.#scheduleLook()
       else void this.look()
     })

@@ -6,10 +6,10 @@ import { encodeFile, type FileCopy } from './file-copy.ts'
  * Encodes one file after the other. See encoder.ts for why.
  */
 
-/** Tables can wait: what runs tasks, or writes down what became of them, goes first. */
+/** Tables can wait: running tasks and writing the ledger come first. */
 const BEHIND_THE_OTHERS = 10
 
-// Linux takes this for the thread that asks, other systems for the whole process.
+// Linux applies this to the calling thread, other systems to the whole process.
 if (process.platform === 'linux') setPriority(0, BEHIND_THE_OTHERS)
 
 parentPort?.on('message', (copy: FileCopy) => {
@@ -17,7 +17,7 @@ parentPort?.on('message', (copy: FileCopy) => {
   parentPort?.postMessage(bytes, bytes === undefined ? [] : [bytes.buffer])
 })
 
-/** Undefined when it cannot be done: the caller tries it itself, and sees why. */
+/** Undefined if encoding fails: the caller then encodes the copy itself, and gets the error. */
 function encoded(copy: FileCopy): Uint8Array<ArrayBuffer> | undefined {
   try {
     const steps = encodeFile(copy)

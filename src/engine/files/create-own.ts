@@ -1,6 +1,6 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
 
-/** Creates an object, or finds that an earlier try of ours has: a write that timed out may have succeeded. */
+/** Creates an object. True as well if it is there with these bytes: an earlier write of ours that timed out may have succeeded. */
 export async function createOwn(store: ObjectStore, path: string, bytes: Uint8Array): Promise<boolean> {
   return (await store.create(path, bytes)) === 'written' || (await holds(store, path, bytes))
 }

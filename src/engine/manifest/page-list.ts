@@ -1,6 +1,6 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { checksummedJson, readChecksummed } from '../ledger/checksummed-json.ts'
-import { type FileRef, fileRef, getChecked } from '../parquet/checked.ts'
+import { checksummedJson, readChecksummed } from '../files/checksummed-json.ts'
+import { type FileRef, fileRef, getChecked } from '../files/file-ref.ts'
 
 /**
  * A list that only grows, of which a manifest holds a bounded part however long it gets: the newest entries as they

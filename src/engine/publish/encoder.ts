@@ -7,10 +7,10 @@ export interface Encoder {
   encode(copy: FileCopy): Promise<Uint8Array>
 }
 
-/** Fewer rows are encoded before a thread has been told of them. */
+/** Fewer rows than this are encoded here sooner than they could be sent to a thread. */
 const WORTH_A_HOP = 500
 
-/** Room for a file of some thousand rows; as much as this process has would only fill up with garbage between two publishes. */
+/** Room for a file of some thousand rows. With the default of a process it would only fill with garbage between two publishes. */
 const YOUNG_MB = 32
 
 const PROGRAM = path.join(import.meta.dirname, `encoder-thread${path.extname(import.meta.filename)}`)
@@ -27,9 +27,9 @@ async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
 }
 
 /**
- * A thread that encodes files, one after the other. A busy orchestrator has one thread too few: what this takes off it is as
- * much as folding. It starts with the first file that is worth it, and until it is ready files are encoded here; so are those it
- * cannot do, which shows what stands in the way. See ADR 0021.
+ * A thread that encodes files, one after the other. A busy orchestrator is short of one thread, and encoding takes it as long as
+ * folding. The thread starts with the first file that is worth it. Until it is ready, files are encoded here; so are files that the
+ * thread fails at, so that the caller gets the error. See ADR 0021.
  */
 export function encoderThread({
   worthAHop = WORTH_A_HOP,
@@ -55,13 +55,13 @@ export function encoderThread({
       isReady = true
     })
     started.on('message', (bytes: Uint8Array | undefined) => answer(bytes))
-    // It must not bring the process down; that it ended is heard of below.
+    // An error of the thread must not bring the process down; `exit` follows, and is handled below.
     started.on('error', () => undefined)
     started.on('exit', () => {
       isReady = false
       while (waiting.length > 0) answer(undefined)
     })
-    // Nor must it keep the process alive. Last, because listening to it does.
+    // Nor must the thread keep the process alive. This comes last, because adding a listener would undo it.
     started.unref()
   }
 
@@ -75,7 +75,7 @@ export function encoderThread({
     thread?.postMessage(copy)
     const answered = Promise.withResolvers<Uint8Array | undefined>()
     waiting.push(answered)
-    // A publish waits for it now, and a process that ends meanwhile would end in the middle.
+    // A publish waits for the thread now; without this, the process could end in the middle of it.
     thread?.ref()
     return await answered.promise
   }
@@ -88,7 +88,7 @@ export function encoderThread({
       if (copy.rows < worthAHop) return await encodeHere(copy)
       if (thread === undefined) start()
       if (!isReady) return await encodeHere(copy)
-      // What cannot be sent has something in it that no column can hold.
+      // A copy that cannot be sent holds a value that no column can hold. Encoding it here throws the error that says so.
       const sent = await send(copy).catch(() => undefined)
       return sent ?? (await encodeHere(copy))
     },

@@ -1,9 +1,5 @@
-import { ServoError } from '../../lib/error.ts'
-import type { ObjectStore } from '../../ports/object-store.ts'
-import { checksummedJson, readChecksummed } from '../ledger/checksummed-json.ts'
-import type { DayRange } from '../ledger/days.ts'
-import type { FileRef } from '../parquet/checked.ts'
-import { numberOf, type Paths, type Scope } from '../paths.ts'
+import type { FileRef, SortedFileRef } from '../files/file-ref.ts'
+import type { Scope } from '../paths.ts'
 import { emptyList, type PageList } from './page-list.ts'
 
 /** One version of the state: which files, made from which segments. Immutable; creating number n + 1 is the compare-and-swap. */
@@ -13,7 +9,7 @@ export interface Manifest {
   readonly workspace_id: string
   /** Position in the chain of manifests; there is one per number. */
   readonly number: number
-  /** Fencing: grows with every compactor that takes over; no manifest of a lower one follows one of a higher. */
+  /** Fences compactors: every takeover adds one, and no manifest of a lower epoch follows one of a higher. */
   readonly epoch: number
   readonly compactor: string
   readonly published_at: string
@@ -27,13 +23,13 @@ export interface Manifest {
     /** What the base changed against the publish before it, for readers that hold that one. */
     readonly delta: Readonly<Record<string, DeltaFiles>>
   }
-  /** What changed since, oldest first. */
+  /** What changed since the base, oldest first. */
   readonly l0: readonly Delta[]
   readonly l0_count: number
   readonly l0_rows: number
   readonly l0_limits: L0Limits
   /** Sorted files of the cold tables, oldest first. */
-  readonly runs: Readonly<Record<string, readonly SortedFileRef[]>>
+  readonly sorted_files: Readonly<Record<string, readonly SortedFileRef[]>>
   /** Rows of finished work, one entry per publish that sealed some. */
   readonly history: PageList<HistoryEntry>
   /** Segments in the order in which they were consumed, one entry per base. */
@@ -42,11 +38,14 @@ export interface Manifest {
   readonly closed_days?: readonly DayRange[]
   /** Days that are closed and completely folded: no start lists them. Manifests of earlier versions have none. */
   readonly settled_days?: readonly DayRange[]
-  /** For every other day of which something was folded, the first publish that did: the recorded order has nothing of it before. */
+  /** For every other day with folded segments, the first publish that folded one: the recorded order has nothing of the day before it. */
   readonly first_publishes?: Readonly<Record<string, number>>
   /** Per table: history before this publish was dropped by retention. */
   readonly dropped: Readonly<Record<string, number>>
 }
+
+/** Days of the ledger, `2025-01-15`, from the first to the last, both included. */
+export type DayRange = readonly [first: string, last: string]
 
 export interface Watermarks {
   /** The largest segment ULID folded. */
@@ -80,15 +79,6 @@ export interface L0Limits {
   readonly max_segments: number
 }
 
-export interface SortedFileRef extends FileRef {
-  /** How many times its rows were merged; files of a level are merged into one of the next when there are enough. */
-  readonly level: number
-  /** Look-ups read the footer without the rest of the file, so it has a checksum of its own. */
-  readonly footer_crc32: number
-  /** So that it is read at once. Manifests of earlier versions do not tell. */
-  readonly footer_bytes?: number
-}
-
 export interface HistoryEntry {
   readonly publish: number
   readonly sealed_at: string
@@ -109,6 +99,11 @@ export interface OrderedPublish {
   readonly segments: readonly string[]
   /** Decides which rows a base leaves out, so a rebuild must know it. */
   readonly retention?: Readonly<Record<string, number>>
+}
+
+/** A delta as the recorded order has it. */
+export function orderedDelta({ publish, epoch, published_at, segments }: Delta): OrderedPublish {
+  return { publish, epoch, kind: 'delta', published_at, segments }
 }
 
 export const defaultL0Limits: L0Limits = { max_count: 64, max_rows: 50_000, max_age_ms: 600_000, max_segments: 4_000 }
@@ -134,82 +129,13 @@ export function genesis(scope: Scope): Manifest {
     l0_count: 0,
     l0_rows: 0,
     l0_limits: defaultL0Limits,
-    runs: {},
+    sorted_files: {},
     history: emptyList(),
     order: emptyList(),
     closed_days: [],
     settled_days: [],
     first_publishes: {},
     dropped: {},
-  }
-}
-
-export const encodeManifest = (manifest: Manifest): Uint8Array => checksummedJson('manifest', manifest)
-
-export function decodeManifest(bytes: Uint8Array, path: string, scope: Scope): Manifest {
-  const manifest = readChecksummed<Manifest>('manifest', bytes, path)
-  if (manifest.format !== 1) {
-    throw new ServoError(
-      'corrupt',
-      'unknown_format',
-      `${path} has format ${String(manifest.format)}, this version of Servo reads format 1`,
-      { hint: 'Upgrade Servo.', facts: { path } },
-    )
-  }
-  if (
-    manifest.tenant_id !== scope.tenant_id ||
-    manifest.workspace_id !== scope.workspace_id ||
-    manifest.number !== numberOf(path)
-  ) {
-    throw new ServoError(
-      'corrupt',
-      'misplaced_manifest',
-      `${path} is the manifest ${manifest.number} of ${manifest.tenant_id}/${manifest.workspace_id}`,
-      { hint: 'Put it back where it belongs.', facts: { path } },
-    )
-  }
-  return manifest
-}
-
-/** Numbers of the manifests that are there, ascending. */
-export async function manifestNumbers(store: ObjectStore, paths: Paths, after = 0): Promise<number[]> {
-  const numbers: number[] = []
-  for await (const { path } of store.list(paths.manifests, after > 0 ? { after: paths.manifest(after) } : {})) {
-    const number = numberOf(path)
-    if (Number.isInteger(number) && path === paths.manifest(number)) numbers.push(number)
-  }
-  return numbers
-}
-
-/**
- * The lowest manifest that garbage collection keeps. A compactor that was paused may create one below it before it
- * notices, and die before it deletes it again: what is below is no version of anything.
- */
-export async function boundaryOf(store: ObjectStore, paths: Paths): Promise<number> {
-  let highest = 0
-  for await (const { path } of store.list(paths.boundaries)) if (numberOf(path) > highest) highest = numberOf(path)
-  return highest
-}
-
-export async function readManifest(
-  store: ObjectStore,
-  paths: Paths,
-  scope: Scope,
-  number: number,
-): Promise<Manifest | undefined> {
-  const path = paths.manifest(number)
-  const bytes = await store.get(path)
-  return bytes === undefined ? undefined : decodeManifest(bytes, path, scope)
-}
-
-/** The newest manifest, or the empty beginning. */
-export async function newestManifest(store: ObjectStore, paths: Paths, scope: Scope, after = 0): Promise<Manifest> {
-  // Between listing and reading, garbage collection may take the newest only if a still newer one is there.
-  for (;;) {
-    const newest = (await manifestNumbers(store, paths, after)).at(-1)
-    if (newest === undefined) return genesis(scope)
-    const manifest = await readManifest(store, paths, scope, newest)
-    if (manifest !== undefined) return manifest
   }
 }
 
@@ -222,5 +148,5 @@ export function* directFiles(manifest: Manifest): Generator<FileRef> {
       if (removed !== undefined) yield removed
     }
   }
-  for (const runs of Object.values(manifest.runs)) yield* runs
+  for (const files of Object.values(manifest.sorted_files)) yield* files
 }
