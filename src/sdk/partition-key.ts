@@ -2,8 +2,8 @@ import { ServoError } from '../lib/error.ts'
 import { type DimensionDefinition, isTime, timeDefinition } from '../partitions/definition.ts'
 import { rangeKey, readKey, writeKey } from '../partitions/key.ts'
 import { type TimeWindows, timeWindows } from '../partitions/time/windows.ts'
-import { isRanges } from './attempt/ranges.ts'
 import type { AnyPartitions, PartitionData, Window } from './partitions.ts'
+import { isRanges } from './ranges.ts'
 import { issuesText } from './standard-schema.ts'
 
 /** A partition as dispatches and requests carry it: canonical text, and the values of its dimensions when it has several. */

@@ -7,9 +7,9 @@ import { columnsOf, type DataColumn } from '../columns.ts'
 import { invalid, show } from '../invalid.ts'
 import type { PartitionText } from '../partition-key.ts'
 import { optionsOf } from '../project/declaration.ts'
+import { isRanges } from '../ranges.ts'
 import { isQuery } from '../sql.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
-import { isRanges } from './ranges.ts'
 import { type DataRow, type DataTable, isTable, type ValueStore, type Written } from './values.ts'
 
 interface MakeOptions {

@@ -1,6 +1,6 @@
-import { isTime } from '../../partitions/definition.ts'
-import { invalid, show } from '../invalid.ts'
-import { isPartitions, type Partitions } from '../partitions.ts'
+import { isTime } from '../partitions/definition.ts'
+import { invalid, show } from './invalid.ts'
+import { isPartitions, type Partitions } from './partitions.ts'
 
 /** Partitions of which one task makes a whole range. */
 export interface Ranges<Key, Span = undefined, Kind = unknown> extends Partitions<Key, Span, Kind> {
