@@ -122,6 +122,10 @@ describe('what is on record keeps its name', () => {
     expect(ids[name]).toBe(id)
   })
 
+  test('[R2] the delay of a retry follows from its attempt: every process, of whatever version, waits as long', () => {
+    expect(ids['delay of a retry in ms']).toBe(golden.ids['delay of a retry in ms'])
+  })
+
   test('every id that is made here is in the file', () => {
     expect(Object.keys(ids).filter((name) => golden.ids[name] === undefined)).toEqual([])
   })

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
+import { runSubject } from '../../src/domain/subjects.ts'
 import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
+import { timers } from '../../src/domain/timers/timers.table.ts'
 import { View } from '../../src/engine/loop/view.ts'
 import { ServoError } from '../../src/lib/error.ts'
 import { MINUTE_MS, SECOND_MS, toIso } from '../../src/lib/time.ts'
@@ -57,6 +59,28 @@ describe('a run', () => {
     await world.clock.advance(SECOND_MS)
     expect(world.workers.started).toHaveLength(1)
   })
+})
+
+test('[D3] a task reads what its own run made, though another run has made that again since', async () => {
+  const world = await World.open({ script: ({ asset_key }) => ({ ms: asset_key === 'slow' ? MINUTE_MS : 0 }) })
+  await world.define({
+    a: [],
+    slow: [],
+    b: { inputs: { a: { asset_key: 'a' } }, deps: [{ asset_key: 'slow' }] },
+    alone: { inputs: { a: { asset_key: 'a' } } },
+  })
+  const own = await world.request('own', '+key:b')
+  await world.clock.advance(SECOND_MS)
+  const other = await world.request('other', 'key:a')
+  await world.clock.advance(2 * MINUTE_MS)
+  await world.request('later', 'key:alone')
+  await world.clock.advance(SECOND_MS)
+  const made = [own, other].map((run) => world.task(run, 'a')?.materialization_id)
+  const read = (asset: string) =>
+    world.workers.started.find(({ asset_key }) => asset_key === asset)?.payload.inputs['a']?.values
+  expect(made[0]).not.toBe(made[1])
+  expect(read('b')).toMatchObject([{ materialization_id: made[0] }])
+  expect(read('alone'), 'the last that any run made').toMatchObject([{ materialization_id: made[1] }])
 })
 
 describe('a task that fails', () => {
@@ -141,6 +165,17 @@ describe('a task that fails', () => {
     expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a'])
   })
 
+  test('[D3] because an input was never made is not tried again, and says what to run', async () => {
+    const world = await World.open()
+    await world.define({ a: [], b: { inputs: { a: { asset_key: 'a' } }, retry } })
+    const run = await world.request('r1', 'key:b')
+    await world.clock.advance(MINUTE_MS)
+    expect(world.run(run)?.state).toBe('FAILED')
+    expect(world.attempts(run, 'b')).toMatchObject([{ attempt: 1, outcome: 'FAILED', retryable: false }])
+    expect(world.task(run, 'b')?.error_message).toMatch(/b needs a .* which was never made\nRun it too: servo run/)
+    expect(world.workers.started).toEqual([])
+  })
+
   test('[R2] and asks to wait longer than its backoff is tried when it asked to be', async () => {
     const world = await World.open({
       script: ({ attempt }) => (attempt === 1 ? { result: failure({ retry_after_ms: 30_000 }) } : {}),
@@ -151,6 +186,45 @@ describe('a task that fails', () => {
     expect(world.task(run, 'a')?.state).toBe('RETRY_WAIT')
     await world.clock.advance(2_000)
     expect(world.run(run)?.state).toBe('SUCCEEDED')
+  })
+
+  test('[R2] and asks to wait less than its backoff waits for its backoff', async () => {
+    const world = await World.open({
+      script: ({ attempt }) => (attempt === 1 ? { result: failure({ retry_after_ms: 10 }) } : {}),
+    })
+    await world.define({ a: { retry } })
+    const run = await world.request('r1')
+    await world.clock.advance(900)
+    expect(world.task(run, 'a')?.state).toBe('RETRY_WAIT')
+    await world.clock.advance(200)
+    expect(world.run(run)?.state).toBe('SUCCEEDED')
+  })
+
+  test('[R2] waits as its own policy says, beside a task that waits as another says', async () => {
+    const world = await World.open({ script: ({ attempt }) => (attempt === 1 ? { result: failure() } : {}) })
+    await world.define({ a: { retry: { ...retry, initial_ms: 20_000 } }, b: { retry: { ...retry, initial_ms: 40_000 } } })
+    const run = await world.request('r1')
+    await world.clock.advance(19_000)
+    expect(world.states(run)).toEqual({ a: 'RETRY_WAIT', b: 'RETRY_WAIT' })
+    await world.clock.advance(2_000)
+    expect(world.states(run)).toEqual({ a: 'SUCCEEDED', b: 'RETRY_WAIT' })
+    await world.clock.advance(20_000)
+    expect(world.run(run)?.state).toBe('SUCCEEDED')
+  })
+
+  test('[R2] is tried at the same moment whichever process works that out', async () => {
+    const jittery = { ...retry, jitter: true }
+    const due = async (): Promise<number> => {
+      const world = await World.open({ script: () => ({ result: failure() }) })
+      await world.define({ a: { retry: jittery } })
+      const run = await world.request('r1')
+      await world.clock.advance(1)
+      const [alarm] = world.orchestrator.loop.compactor.state.hot(timers).under(runSubject(run))
+      return alarm?.fire_at ?? 0
+    }
+    const first = await due()
+    expect(first).toBeGreaterThan(0)
+    expect(await due()).toBe(first)
   })
 })
 
@@ -164,7 +238,7 @@ describe('limits', () => {
     expect(world.run(run)?.state).toBe('SUCCEEDED')
   })
 
-  test('[D2] a pool holds back its own tasks and nobody else', async () => {
+  test('[D1][D2] a pool holds back its own tasks and no others', async () => {
     const running: string[] = []
     const world = await World.open({
       script: ({ asset_key }) => {
