@@ -2,16 +2,20 @@ import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
+import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.event.ts'
 import { runSubject } from '../../src/domain/subjects.ts'
 import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
 import { timers } from '../../src/domain/timers/timers.table.ts'
+import { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { View } from '../../src/engine/loop/view.ts'
 import { ServoError } from '../../src/lib/error.ts'
 import { MINUTE_MS, SECOND_MS, toIso } from '../../src/lib/time.ts'
+import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact } from '../../src/testing/facts.ts'
+import { seededBytes } from '../../src/testing/seeded-bytes.ts'
 import { failure, type Graph, scope, World } from './world.ts'
 
 const chainOf = (length: number): Graph =>
@@ -320,6 +324,25 @@ describe('after a crash', () => {
       ['FAILED', 'lost'],
       ['SUCCEEDED', null],
     ])
+    expect(await world.problems()).toEqual([])
+  })
+
+  test('[C4] a run that was cancelled meanwhile ends, and nothing of it is begun again', async () => {
+    const world = await World.open({ capacity: 1, script: () => ({ ms: 10 * MINUTE_MS }) })
+    await world.define({ began: [], dispatched: [], ready: [], blocked: ['began'] })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    const states = Object.values(world.states(run)).sort()
+    expect(states).toEqual(['BLOCKED', 'DISPATCHED', 'READY', 'RUNNING'])
+    const ulid = ulidSource(() => world.clock.now(), seededBytes(3))
+    const beside = new Ledger({ store: world.store, scope, clock: world.clock, ulid, source: 'beside' })
+    await beside.append([newEvent(RunCancelRequested, { run_id: run, requested_by: 'ada' })])
+    expect(world.run(run)?.cancel_requested_at, 'the old process has not heard of it').toBeNull()
+    await world.crash(SECOND_MS)
+    await world.clock.advance(MINUTE_MS)
+    expect(world.run(run)?.state).toBe('CANCELLED')
+    expect(new Set(Object.values(world.states(run)))).toEqual(new Set(['CANCELLED']))
+    expect(world.workers.started).toEqual([])
     expect(await world.problems()).toEqual([])
   })
 
