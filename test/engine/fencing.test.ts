@@ -195,7 +195,7 @@ test('[S3][I5] of any number of compactors that publish at once one wins each nu
   await expectUnharmed(workspace, 'after the race')
 })
 
-test('two compactors of one name at one moment, which take each other for themselves, still lose nothing', async () => {
+test('[S3][I1] two compactors of one name at one moment, which take each other for themselves, still lose nothing', async () => {
   const workspace = await start.copy()
   const twins = [await workspace.compactor({ name: 'twin' }), await workspace.compactor({ name: 'twin' })]
   for (let round = 0; round < 3; round++) {

@@ -191,7 +191,7 @@ describe('POST /partitions/sets/{set}/keys', () => {
     expect(await keys()).toEqual([])
   })
 
-  test('is one request also when it is made twice at once', async () => {
+  test('[P8] is one request also when it is made twice at once', async () => {
     const { call, keys } = await opened()
     const body = { add: ['acme'], request_id: 'r1' }
     const answers = await Promise.all([call('POST', path, body), call('POST', path, body)])

@@ -38,7 +38,7 @@ describe('a run key that was used before the secret of run ids was replaced', ()
     expect(again).toMatchObject({ run_id: made.run_id, created: false })
   })
 
-  test('used for other work is refused with the name of the run that has it', async () => {
+  test('[T1] used for other work is refused with the name of the run that has it', async () => {
     const world = await World.open()
     await world.define({ a: [], b: [] })
     const made = await runsOf(world, first).request({ ...request, selection: ['a'] }, 'ada')

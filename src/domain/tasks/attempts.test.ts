@@ -5,7 +5,7 @@ import { taskAttempts } from './task-attempts.table.ts'
 import { TaskFinished } from './task-finished.event.ts'
 
 describe('an attempt', () => {
-  test('begins with its dispatch, belongs to the first worker that starts it, and ends with its outcome', () => {
+  test('[T12] begins with its dispatch, belongs to the first worker that starts it, and ends with its outcome', () => {
     const story = new Story()
     const run = story.run('report', { orders: [] })
     expect(run.states).toEqual({ orders: 'READY' })
@@ -40,7 +40,7 @@ describe('an attempt', () => {
     expect(run.row?.state).toBe('FAILED')
   })
 
-  test('whose failure is final is not tried again', () => {
+  test('[R1] whose failure is final is not tried again', () => {
     const run = new Story().run('report', { orders: [] }, { attempts: 5 })
     run.dispatched('orders')
     run.gaveUp('orders')
