@@ -140,7 +140,7 @@ describe('what is on record keeps its name', () => {
     expect(plan_id).toBe(`plan_${createHash('sha256').update(`${run}\n${error}`).digest('hex').slice(0, 26)}`)
   })
 
-  test('[T6] rows have these ids and no others', () => {
+  test('[T6][T11] rows have these ids and no others', () => {
     const story = new Story()
     const told = new RunStory(story, 'report')
     told.requested()

@@ -305,7 +305,7 @@ describe('a worker that falls silent', () => {
     expect(world.attempts(run, 'a')).toMatchObject([{ attempt: 1, outcome: 'SUCCEEDED', worker_id: 'w1' }])
   })
 
-  test('[W3] while the server was away for long gets its timeout once more, then is given up', async () => {
+  test('[T13][W3] while the server was away for long gets its timeout once more, then is given up', async () => {
     const { world, remote } = await elsewhere()
     await world.define(define)
     const run = await world.request('r1')

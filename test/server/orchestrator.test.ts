@@ -3,13 +3,10 @@ import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.event.ts'
-import { runSubject } from '../../src/domain/subjects.ts'
-import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
-import { timers } from '../../src/domain/timers/timers.table.ts'
 import { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { View } from '../../src/engine/loop/view.ts'
 import { ServoError } from '../../src/lib/error.ts'
-import { MINUTE_MS, SECOND_MS, toIso } from '../../src/lib/time.ts'
+import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
@@ -63,28 +60,6 @@ describe('a run', () => {
     await world.clock.advance(SECOND_MS)
     expect(world.workers.started).toHaveLength(1)
   })
-})
-
-test('[D3] a task reads what its own run made, though another run has made that again since', async () => {
-  const world = await World.open({ script: ({ asset_key }) => ({ ms: asset_key === 'slow' ? MINUTE_MS : 0 }) })
-  await world.define({
-    a: [],
-    slow: [],
-    b: { inputs: { a: { asset_key: 'a' } }, deps: [{ asset_key: 'slow' }] },
-    alone: { inputs: { a: { asset_key: 'a' } } },
-  })
-  const own = await world.request('own', '+key:b')
-  await world.clock.advance(SECOND_MS)
-  const other = await world.request('other', 'key:a')
-  await world.clock.advance(2 * MINUTE_MS)
-  await world.request('later', 'key:alone')
-  await world.clock.advance(SECOND_MS)
-  const made = [own, other].map((run) => world.task(run, 'a')?.materialization_id)
-  const read = (asset: string) =>
-    world.workers.started.find(({ asset_key }) => asset_key === asset)?.payload.inputs['a']?.values
-  expect(made[0]).not.toBe(made[1])
-  expect(read('b')).toMatchObject([{ materialization_id: made[0] }])
-  expect(read('alone'), 'the last that any run made').toMatchObject([{ materialization_id: made[1] }])
 })
 
 describe('a task that fails', () => {
@@ -149,86 +124,6 @@ describe('a task that fails', () => {
     expect(world.states(run)).toEqual({ a: 'FAILED', good: 'SUCCEEDED', below: 'SKIPPED' })
     expect(world.attempts(run, 'a')).toMatchObject([{ attempt: 1, outcome: 'FAILED', error_category: 'invalid', output: null }])
     expect(world.task(run, 'a')?.error_message).toMatch(/"data\/other\/_\/m1\.parquet" is not below data\/a\/_\//)
-  })
-
-  test('[D3] because an input is on record as lying where nothing of it is kept says so, and never reaches a worker', async () => {
-    const world = await World.open({ script: ({ asset_key }) => (asset_key === 'a' ? { ms: MINUTE_MS } : {}) })
-    await world.define({ a: [], b: { inputs: { a: { asset_key: 'a' } } } })
-    const run = await world.request('r1')
-    const [attempt] = world.attempts(run, 'a')
-    // As an older version wrote it, which believed what it was told.
-    const { run_id, task_key, attempt_id } = attempt as NonNullable<typeof attempt>
-    const end = { run_id, task_key, attempt_id, attempt: 1, outcome: 'SUCCEEDED' as const, materialization_id: 'm1' }
-    const output = { path: '../../../../outside.parquet' }
-    const completed_at = toIso(world.clock.now())
-    await world.orchestrator.submit([newEvent(TaskFinished, { ...end, completed_at, output })])
-    await world.clock.advance(SECOND_MS)
-    expect(world.states(run)).toEqual({ a: 'SUCCEEDED', b: 'FAILED' })
-    expect(world.task(run, 'b')).toMatchObject({ attempt: 1, error_message: expect.stringContaining('outside.parquet') })
-    expect(world.task(run, 'b')?.error_message).toMatch(/Materialize a again/)
-    expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a'])
-  })
-
-  test('[D3] because an input was never made is not tried again, and says what to run', async () => {
-    const world = await World.open()
-    await world.define({ a: [], b: { inputs: { a: { asset_key: 'a' } }, retry } })
-    const run = await world.request('r1', 'key:b')
-    await world.clock.advance(MINUTE_MS)
-    expect(world.run(run)?.state).toBe('FAILED')
-    expect(world.attempts(run, 'b')).toMatchObject([{ attempt: 1, outcome: 'FAILED', retryable: false }])
-    expect(world.task(run, 'b')?.error_message).toMatch(/b needs a .* which was never made\nRun it too: servo run/)
-    expect(world.workers.started).toEqual([])
-  })
-
-  test('[R2] and asks to wait longer than its backoff is tried when it asked to be', async () => {
-    const world = await World.open({
-      script: ({ attempt }) => (attempt === 1 ? { result: failure({ retry_after_ms: 30_000 }) } : {}),
-    })
-    await world.define({ a: { retry } })
-    const run = await world.request('r1')
-    await world.clock.advance(29_000)
-    expect(world.task(run, 'a')?.state).toBe('RETRY_WAIT')
-    await world.clock.advance(2_000)
-    expect(world.run(run)?.state).toBe('SUCCEEDED')
-  })
-
-  test('[R2] and asks to wait less than its backoff waits for its backoff', async () => {
-    const world = await World.open({
-      script: ({ attempt }) => (attempt === 1 ? { result: failure({ retry_after_ms: 10 }) } : {}),
-    })
-    await world.define({ a: { retry } })
-    const run = await world.request('r1')
-    await world.clock.advance(900)
-    expect(world.task(run, 'a')?.state).toBe('RETRY_WAIT')
-    await world.clock.advance(200)
-    expect(world.run(run)?.state).toBe('SUCCEEDED')
-  })
-
-  test('[R2] waits as its own policy says, beside a task that waits as another says', async () => {
-    const world = await World.open({ script: ({ attempt }) => (attempt === 1 ? { result: failure() } : {}) })
-    await world.define({ a: { retry: { ...retry, initial_ms: 20_000 } }, b: { retry: { ...retry, initial_ms: 40_000 } } })
-    const run = await world.request('r1')
-    await world.clock.advance(19_000)
-    expect(world.states(run)).toEqual({ a: 'RETRY_WAIT', b: 'RETRY_WAIT' })
-    await world.clock.advance(2_000)
-    expect(world.states(run)).toEqual({ a: 'SUCCEEDED', b: 'RETRY_WAIT' })
-    await world.clock.advance(20_000)
-    expect(world.run(run)?.state).toBe('SUCCEEDED')
-  })
-
-  test('[R2] is tried at the same moment whichever process works that out', async () => {
-    const jittery = { ...retry, jitter: true }
-    const due = async (): Promise<number> => {
-      const world = await World.open({ script: () => ({ result: failure() }) })
-      await world.define({ a: { retry: jittery } })
-      const run = await world.request('r1')
-      await world.clock.advance(1)
-      const [alarm] = world.orchestrator.loop.compactor.state.hot(timers).under(runSubject(run))
-      return alarm?.fire_at ?? 0
-    }
-    const first = await due()
-    expect(first).toBeGreaterThan(0)
-    expect(await due()).toBe(first)
   })
 })
 
