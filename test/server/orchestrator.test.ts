@@ -237,6 +237,7 @@ describe('after a crash', () => {
     await world.clock.advance(MINUTE_MS)
     expect(world.run(run)?.state).toBe('CANCELLED')
     expect(new Set(Object.values(world.states(run)))).toEqual(new Set(['CANCELLED']))
+    expect(world.attempts(run, 'began')).toHaveLength(1)
     expect(world.workers.started).toEqual([])
     expect(await world.problems()).toEqual([])
   })
