@@ -195,6 +195,18 @@ describe('a server that ends', () => {
     await goesOn(project, runId)
   })
 
+  test('[W1] by kill -9 takes its only worker along, in which a task never yields', async () => {
+    const project = projectOf({ 'assets/stubborn.ts': STUBBORN })
+    const dev = await project.dev('--concurrency', '1')
+    await project.json('run', 'blocks')
+    await dev.says(/ running +blocks\n/)
+    const workers = descendants(dev.pid)
+    expect(workers).toHaveLength(1)
+    dev.kill('SIGKILL')
+    await dev.ended
+    await until(() => !workers.some(isAlive), 'the worker to notice')
+  })
+
   test('[W1] by kill -9 takes every process along too, and after a restart the run ends', async () => {
     const project = projectOf({ 'assets/stubborn.ts': STUBBORN })
     const { dev, runId, processes } = await underWay(project)

@@ -13,7 +13,7 @@ export default ['gpu', 'cpu'].flatMap((queue) =>
 )
 `
 
-test('the limits of servo.config.ts hold for workers that ask, and saving others makes those count', async () => {
+test('[D2] the limits of servo.config.ts hold for workers that ask, and saving others makes those count', async () => {
   const project = projectOf({ 'servo.config.ts': config('{ cpu: { limit: 1 } }'), 'assets/all.ts': assets })
   const dev = await project.dev()
   const { url } = dev

@@ -67,7 +67,7 @@ describe.each(Object.keys(kinds))('a damaged %s', { timeout: PATIENCE_MS }, (kin
     return [...new Set([files[0]!, files.at(-1)!])]
   }
 
-  test('is named by verify, and nothing else is, whichever bit fell over', async () => {
+  test('[S5] is named by verify, and nothing else is, whichever bit fell over', async () => {
     const workspace = stateWith(kind)
     for (const path of await sample()) {
       const good = (await workspace.store.get(path))!
@@ -80,7 +80,7 @@ describe.each(Object.keys(kinds))('a damaged %s', { timeout: PATIENCE_MS }, (kin
     }
   })
 
-  test('is named by verify when it was cut off, has something added, is empty, is gone or is another of its kind', async () => {
+  test('[S5] is named by verify when it was cut off, has something added, is empty, is gone or is another of its kind', async () => {
     const workspace = stateWith(kind)
     const files = await filesOf(workspace, kind)
     const path = files[0]!

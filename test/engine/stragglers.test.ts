@@ -138,7 +138,7 @@ describe('a segment that is announced again', () => {
   })
 })
 
-test('a straggler that is folded while a base is being written, and is in no recorded order yet, is not forgotten', async () => {
+test('[S7] a straggler that is folded while a base is being written, and is in no recorded order yet, is not forgotten', async () => {
   const workspace = new Workspace()
   const gate = new Gate(({ method, path }) => method === 'create' && path.includes('/runs/'))
   const compactor = await workspace.compactor({
@@ -157,7 +157,7 @@ test('a straggler that is folded while a base is being written, and is in no rec
   await expectAllFolded(workspace)
 })
 
-test('the same batch under two names, as a writer leaves it that could not know, changes nothing the second time', async () => {
+test('[F3] the same batch under two names, as a writer leaves it that could not know, changes nothing the second time', async () => {
   const workspace = new Workspace()
   const { batches } = runFacts('r', { tasks: 1 })
   for (const batch of batches) await workspace.append(...batch, reportFact(`with ${batch.length} ${workspace.clock.now()}`))

@@ -96,7 +96,7 @@ describe('a view', { timeout: 120_000 }, () => {
     )
   })
 
-  test('finds a cold row whatever holds parts of it: deltas, sorted files, merged ones', async () => {
+  test('[S2] finds a cold row whatever holds parts of it: deltas, sorted files, merged ones', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     const view = await workspace.view()

@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { type RebuildReport, rebuild } from '../../src/engine/check/rebuild.ts'
@@ -66,6 +68,15 @@ export class Workspace {
     const store = memoryStore()
     for (const path of await this.paths()) await store.put(path, (await this.store.get(path))!)
     return new Workspace(store, new TestClock(this.clock.now()), 2)
+  }
+
+  /** Writes everything to a folder as it is. What is made in memory and saved is there sooner than what is synced file by file. */
+  async save(dir: string): Promise<void> {
+    for (const path of await this.paths()) {
+      const file = join(dir, path)
+      await mkdir(dirname(file), { recursive: true })
+      await writeFile(file, (await this.store.get(path))!)
+    }
   }
 
   ledger(options: Partial<LedgerOptions> = {}): Ledger {

@@ -122,6 +122,10 @@ describe('what is on record keeps its name', () => {
     expect(ids[name]).toBe(id)
   })
 
+  test('[R2] the delay of a retry follows from its attempt: every process, of whatever version, waits as long', () => {
+    expect(ids['delay of a retry in ms']).toBe(golden.ids['delay of a retry in ms'])
+  })
+
   test('every id that is made here is in the file', () => {
     expect(Object.keys(ids).filter((name) => golden.ids[name] === undefined)).toEqual([])
   })
@@ -136,7 +140,7 @@ describe('what is on record keeps its name', () => {
     expect(plan_id).toBe(`plan_${createHash('sha256').update(`${run}\n${error}`).digest('hex').slice(0, 26)}`)
   })
 
-  test('[T6] rows have these ids and no others', () => {
+  test('[T6][T11] rows have these ids and no others', () => {
     const story = new Story()
     const told = new RunStory(story, 'report')
     told.requested()

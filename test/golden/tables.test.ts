@@ -56,7 +56,7 @@ describe('a workspace with base, deltas, removals, history and sorted files of t
   let dir = ''
   beforeAll(async () => {
     dir = path.join(folder, 'full')
-    const workspace = new Workspace(fsStore(dir))
+    const workspace = new Workspace()
     const compactor = await workspace.compactor()
     const publish = async (kind: 'base' | 'delta'): Promise<void> => {
       await compactor.catchUp()
@@ -78,6 +78,7 @@ describe('a workspace with base, deltas, removals, history and sorted files of t
       await workspace.append(...batch, reportFact(`l0-${i}`, { partition: `p${i}`, atMs: DAY_MS * (i - 3) }))
       await publish('delta')
     }
+    await workspace.save(dir)
   })
 
   test('really has all of these files', async () => {
@@ -117,7 +118,7 @@ test('whatever happened, and however it was published, SQL shows the rows that t
   await fc.assert(
     fc.asyncProperty(histories(), plan, fc.integer({ min: 1, max: 20 }), async (history, todo, size) => {
       const dir = path.join(folder, `history-${count++}`)
-      const workspace = new Workspace(fsStore(dir))
+      const workspace = new Workspace()
       const compactor = await workspace.compactor()
       for (let start = 0, step = 0; start < history.events.length; start += size, step++) {
         workspace.clock.pass(1_000)
@@ -129,6 +130,7 @@ test('whatever happened, and however it was published, SQL shows the rows that t
         await compactor.catchUp()
         await compactor.publish({ kind: kind as 'base' | 'delta' })
       }
+      await workspace.save(dir)
       await expectSameRows(dir)
     }),
     { numRuns: Number(process.env['SERVO_RUNS'] ?? 6) },

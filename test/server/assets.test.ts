@@ -191,12 +191,23 @@ describe('POST /partitions/sets/{set}/keys', () => {
     expect(await keys()).toEqual([])
   })
 
-  test('is one request also when it is made twice at once', async () => {
+  test('[P8] is one request also when it is made twice at once', async () => {
     const { call, keys } = await opened()
     const body = { add: ['acme'], request_id: 'r1' }
     const answers = await Promise.all([call('POST', path, body), call('POST', path, body)])
     expect(answers.map((answer) => answer.body['created']).sort()).toEqual([false, true])
     expect(await keys()).toEqual(['acme'])
+  })
+
+  test('[P8] is one request also when it would be cut into more events by now', async () => {
+    const { call, world } = await opened()
+    const many = Array.from({ length: 9_000 }, (_, i) => `customer-${i}`)
+    const count = () => world.orchestrator.graph.partitions().of('mart/by-customer').count
+    await call('POST', path, { add: many })
+    expect((await call('POST', path, { add: [...many, 'acme'], request_id: 'r1' })).body).toMatchObject({ added: 1 })
+    await call('POST', path, { remove: many })
+    expect((await call('POST', path, { add: [...many, 'acme'], request_id: 'r1' })).body).toMatchObject({ created: false })
+    expect(count()).toBe(1)
   })
 
   test('[P8] takes more keys than one event holds: they come in one segment, or not at all', async () => {
@@ -348,7 +359,7 @@ describe('POST /assets/{key}/wipe', () => {
     expect(await status('raw/orders', '2025-12-19')).toBeUndefined()
   })
 
-  test('[P8] is one wipe however often it is asked for: what was made since is not wiped again', async () => {
+  test('[P8][P9] is one wipe however often it is asked for: what was made since is not wiped again', async () => {
     const { call, at, status, world } = await opened()
     const body = { partitions: ['2025-12-19'], request_id: 'w1', reason: 'wrong zone' }
     await call('POST', `${at('raw/orders')}/wipe`, body)

@@ -94,7 +94,7 @@ export class World {
     })
   }
 
-  async define(graph: Graph, pools: Readonly<Record<string, number>> = {}): Promise<void> {
+  async define(graph: Graph, pools: Readonly<Record<string, number | null>> = {}): Promise<void> {
     const assets = Object.entries(graph).map(([asset_key, given]) => {
       const partial = Array.isArray(given) ? { deps: given.map((key) => ({ asset_key: key })) } : given
       const definition = assetDefinition.parse({ asset_key, kind: 'asset', ...partial })

@@ -87,7 +87,7 @@ describe('an attempt on a worker that is not ours', () => {
     expect(given).toMatchObject([{ type: 'TimerFired' }, { type: 'TaskFinished', outcome: 'FAILED', error_category: 'lost' }])
   })
 
-  test('that was heard of in memory alone is not silent', () => {
+  test('[W3] that was heard of in memory alone is not silent', () => {
     const watch = new Watch()
     watch.begin()
     const heard = watch.now + 50 * SECOND_MS
@@ -118,7 +118,7 @@ describe('a dispatch that a queue took', () => {
     return watch
   }
 
-  test('and no worker began is offered again, once, however long nobody looked', () => {
+  test('[D4] and no worker began is offered again, once, however long nobody looked', () => {
     const watch = taken()
     const controller = stuck()
     const created = watch.story.rows(dispatchOutbox)[0]?.created_at as number
@@ -135,7 +135,7 @@ describe('a dispatch that a queue took', () => {
     expect(watch.again(controller, { after: 70 * SECOND_MS })).toMatchObject([{ type: 'DispatchRepeated', offer: 2 }])
   })
 
-  test('and a worker began, or nobody has taken, is left alone', () => {
+  test('[D4] and a worker began, or nobody has taken, is left alone', () => {
     expect(new Watch().ask(stuck(), { after: 60 * SECOND_MS }), 'whoever asks gets it').toEqual([])
     const begun = taken()
     begun.run.started('model')

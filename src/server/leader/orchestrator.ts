@@ -30,7 +30,7 @@ const MAX_LAST_PUBLISH_MS = 400
 /** A store that cannot be written is tried again this often, at most. */
 const MAX_RECOVERY_PAUSE_MS = 5 * SECOND_MS
 /** A caller is told after this long that there is no answer; what it asked for may still be written. */
-const PATIENCE_MS = 10 * SECOND_MS
+const MAX_WAIT_FOR_ANSWER_MS = 10 * SECOND_MS
 
 /** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
 export class Orchestrator {
@@ -144,7 +144,7 @@ export class Orchestrator {
 
   async #inTime<T>(work: Promise<T>): Promise<T> {
     const patience = Promise.withResolvers<never>()
-    const cancel = this.#options.components.clock.after(PATIENCE_MS, () =>
+    const cancel = this.#options.components.clock.after(MAX_WAIT_FOR_ANSWER_MS, () =>
       patience.reject(unavailableIn(this.#phase, this.#brokenBy)),
     )
     return await Promise.race([work, patience.promise]).finally(cancel)
