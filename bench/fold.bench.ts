@@ -1,5 +1,5 @@
 import { orchestration } from '../src/domain/index.ts'
-import { Folder } from '../src/engine/fold/fold.ts'
+import { EventFold } from '../src/engine/fold/event-fold.ts'
 import { State } from '../src/engine/fold/state.ts'
 import { decodeSegment, encodeSegment } from '../src/engine/ledger/segment.ts'
 import { canonicalJson } from '../src/lib/json.ts'
@@ -52,18 +52,18 @@ function round(encoded: readonly Uint8Array[]): Round {
   })
   const reads: Read[] = []
   const announceAndFold = seconds(() => {
-    const { folder, provide } = emptyState()
+    const { eventFold, provide } = emptyState()
     for (const events of segments) {
-      const announced = folder.reads(events)
+      const announced = eventFold.reads(events)
       provide(announced)
       reads.push(...announced)
-      for (const event of events) folder.fold(event)
+      for (const event of events) eventFold.fold(event)
     }
   })
-  const { folder, provide } = emptyState()
+  const { eventFold, provide } = emptyState()
   provide(reads)
   const fold = seconds(() => {
-    for (const events of segments) for (const event of events) folder.fold(event)
+    for (const events of segments) for (const event of events) eventFold.fold(event)
   })
   return { parse, decode, fold, announceAndFold }
 }
@@ -78,7 +78,7 @@ function emptyState() {
         undefined,
       )
   }
-  return { folder: new Folder(orchestration, state), provide }
+  return { eventFold: new EventFold(orchestration, state), provide }
 }
 
 const steps: Record<string, (times: Round) => number> = {

@@ -1,11 +1,11 @@
-import { type AssetDefinitionInput, assetDefinition } from '../src/contract/definition.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../src/contract/project-manifest.ts'
 import { AssetGraph } from '../src/domain/assets/graph.ts'
 import { GraphMappings } from '../src/domain/assets/graph-mappings.ts'
 import { GraphPartitions } from '../src/domain/assets/graph-partitions.ts'
 import { orchestration } from '../src/domain/index.ts'
 import { planRun } from '../src/domain/planning/plan.ts'
 import { PlanCreated } from '../src/domain/tasks/plan-created.event.ts'
-import { Folder } from '../src/engine/fold/fold.ts'
+import { EventFold } from '../src/engine/fold/event-fold.ts'
 import { State } from '../src/engine/fold/state.ts'
 import { type CheckedEvent, mintEvents, sizeLimits } from '../src/engine/ledger/mint.ts'
 import { ulidSource } from '../src/lib/ulid.ts'
@@ -71,7 +71,7 @@ const mintOptions = {
 /** What the loop does with a request: asks the planner, checks each of its events, and folds it. */
 function round(graph: AssetGraph, mappings: GraphMappings, asked: string): Round {
   const state = new State(orchestration)
-  const folder = new Folder(orchestration, state)
+  const eventFold = new EventFold(orchestration, state)
   const asking = { asset_selection: ['*'], partition_selection: [asked] }
   const source = { type: 'manual', user_id: 'ada', request_id: '1' } as const
   const { run_id, event } = runRequested(
@@ -81,12 +81,12 @@ function round(graph: AssetGraph, mappings: GraphMappings, asked: string): Round
   )
   const foldAll = (made: readonly CheckedEvent[]): void => {
     for (const { event, definition } of made) {
-      folder.trust(event, definition)
-      for (const { table, key } of folder.reads([event])) state.coldTable(table).provide([...key] as KeyPart[], undefined)
-      const verdict = folder.fold(event)
+      eventFold.trust(event, definition)
+      for (const { table, key } of eventFold.reads([event])) state.coldTable(table).provide([...key] as KeyPart[], undefined)
+      const verdict = eventFold.fold(event)
       if (verdict.kind !== 'applied') throw new Error(`${event.event_type} was ${verdict.kind}`)
     }
-    folder.forgetTrusted()
+    eventFold.forgetTrusted()
   }
   foldAll(mintEvents(mintOptions, sizeLimits, [event]).checked)
   // Each starts with the same memory: what one left behind is not the next one's to tidy up.

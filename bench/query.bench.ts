@@ -1,9 +1,9 @@
 import { DuckDBInstance } from '@duckdb/node-api'
 import { fsStore } from '../src/adapters/fs/object-store.ts'
+import { systemClock } from '../src/adapters/system/clock.ts'
 import { orchestration } from '../src/domain/index.ts'
 import { runKeyIndex } from '../src/domain/runs/run-key-index.table.ts'
 import { View } from '../src/engine/loop/view.ts'
-import { systemClock } from '../src/ports/clock.ts'
 import { historyOf } from './lib/kept-history.ts'
 import { meteredStore } from './lib/metered-store.ts'
 import { seeded } from './lib/random.ts'
@@ -27,7 +27,7 @@ const stream = new Stream({ tasksPerRun: 0, liveRuns: 1 })
 const random = seeded(7)
 const store = meteredStore(fsStore(folder))
 const view = await View.open({ store, scope, registry: orchestration, clock: systemClock })
-const files = view.manifest.runs[runKeyIndex.name] ?? []
+const files = view.manifest.sorted_files[runKeyIndex.name] ?? []
 
 const kinds = {
   'a key that is there': () => stream.runKey(Math.floor(random() * KEYS)),

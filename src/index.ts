@@ -23,9 +23,8 @@ export type { Context, Json, Log, PartitionOf } from './sdk/attempt/context.ts'
 export { Fatal, RetryAfter } from './sdk/attempt/failure.ts'
 export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/attempt/input-value.ts'
 export type { ChangeKeys, KeysOfSet } from './sdk/attempt/key-changes.ts'
-export { type Ranges, type RangesData, ranges } from './sdk/attempt/ranges.ts'
-export type { DataTable as Table, MaybePromise, ReturnedRows as Rows } from './sdk/attempt/values.ts'
-export { type Check, type CheckFunction, type Checks, type CheckVerdict, check } from './sdk/check.ts'
+export type { DataTable, MaybePromise, ReturnedRows } from './sdk/attempt/values.ts'
+export { type Check, type CheckFunction, type CheckResult, type Checks, check } from './sdk/check.ts'
 export {
   type Alert,
   type CloudTasksOptions,
@@ -37,8 +36,8 @@ export {
   inProcess,
   local,
   postgres,
-  type Queue,
-  type StorageConfig as Storage,
+  type QueueConfig,
+  type StorageConfig,
   s3,
 } from './sdk/config.ts'
 export type { Duration } from './sdk/duration.ts'
@@ -71,6 +70,7 @@ export {
   type YearKey,
   yearly,
 } from './sdk/partitions.ts'
+export { type Ranges, type RangesData, ranges } from './sdk/ranges.ts'
 export { type AnyResource, type Opened, type Resource, type ResourceOptions, resource } from './sdk/resource.ts'
 export {
   type KeysFound,

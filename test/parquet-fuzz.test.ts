@@ -4,11 +4,12 @@ import path from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { memoryStore } from '../src/adapters/memory/object-store.ts'
+import { fileRef } from '../src/engine/files/file-ref.ts'
 import { type KeyTuple, keyOf, keyText, sortedByKey } from '../src/engine/fold/row-merge.ts'
-import { fileRef } from '../src/engine/parquet/checked.ts'
 import { decodeRows, encodeTableRows } from '../src/engine/parquet/parquet.ts'
 import { sortedFileRef } from '../src/engine/sorted/index-footer.ts'
 import { encodeSortedFile, mergeSortedFiles, SortedFileReader } from '../src/engine/sorted/sorted-file.ts'
+import { sqlTypes } from '../src/engine/sql/tables.ts'
 import { canonicalJson } from '../src/lib/json.ts'
 import { type Column, type ColumnKind, type Columns, col } from '../src/model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../src/model/table.ts'
@@ -100,18 +101,6 @@ function randomRows(table: Table, count: number): AnyRow[] {
   return sortedByKey(table, unique.values())
 }
 
-const sqlTypes: Record<ColumnKind, string> = {
-  string: 'VARCHAR',
-  int: 'INTEGER',
-  long: 'BIGINT',
-  double: 'DOUBLE',
-  boolean: 'BOOLEAN',
-  timestamp: 'TIMESTAMP WITH TIME ZONE',
-  strings: 'VARCHAR[]',
-  map: 'MAP(VARCHAR, VARCHAR)',
-  json: 'JSON',
-}
-
 let duckdb: DuckDBConnection
 let folder: string
 let fileCount = 0
@@ -176,9 +165,7 @@ async function check(table: Table, rows: AnyRow[], lookUps: number): Promise<voi
     file = path.join(folder, `${++fileCount}.parquet`)
     fs.writeFileSync(file, bytes)
     const described = await query(`describe select * from '${file}'`)
-    expect(described.map((column) => [column['column_name'], column['column_type']])).toEqual(
-      Object.entries(table.stored).map(([name, column]) => [name, sqlTypes[column.kind]]),
-    )
+    expect(described.map((column) => [column['column_name'], column['column_type']])).toEqual(Object.entries(sqlTypes(table)))
     for (const row of picked) {
       const found = await query(`select row_version from '${file}' where ${where(table, keyOf(table, row))}`)
       expect(found, `${kind}: DuckDB looks for ${keyText(keyOf(table, row))}`).toEqual([{ row_version: row['row_version'] }])

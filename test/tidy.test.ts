@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { orchestration } from '../src/domain/index.ts'
 import { systemTables } from '../src/model/system-tables.ts'
 import type { Table } from '../src/model/table.ts'
@@ -118,6 +116,45 @@ function wrongWay({ file, specifier, target }: Import): string | undefined {
   return `${file} imports ${target}. Imports go inward: ${hint}. Take it as an argument, or move it inward.`
 }
 
+/** Layers whose parts import each other in one direction only, so that one part can be read before the other. */
+const layersInOrder = ['engine', 'server', 'worker', 'domain', 'sdk']
+
+/**
+ * The part of its layer that a file belongs to: a room, that is a second-level folder. A folder of the domain is a noun, and the events
+ * of one noun change rows of others, so that in the domain only the files have an order.
+ */
+function partOf(file: string): string | undefined {
+  if (layerOf(file) === 'domain') return file
+  return file.split('/').length > 3 ? file.split('/')[2] : undefined
+}
+
+/** For each part of a layer the parts that it imports, each with an import that does so. */
+function importsBetweenParts(layer: string): Map<string, Map<string, string>> {
+  const between = new Map<string, Map<string, string>>()
+  for (const { file, target = '' } of productImports) {
+    const [from, to] = [partOf(file), partOf(target)]
+    if (layerOf(file) !== layer || layerOf(target) !== layer || from === undefined || to === undefined || from === to) continue
+    between.set(from, (between.get(from) ?? new Map()).set(to, `${file} imports ${target}`))
+  }
+  return between
+}
+
+/** The groups of parts of a layer in which each reaches each other one by imports, with the imports within the group. */
+function cyclesIn(layer: string): { name: string; within: string[] }[] {
+  const between = importsBetweenParts(layer)
+  const reachedFrom = (part: string, seen = new Set<string>()): Set<string> => {
+    for (const next of between.get(part)?.keys() ?? []) if (!seen.has(next)) reachedFrom(next, seen.add(next))
+    return seen
+  }
+  return [...between.keys()].flatMap((part) => {
+    const group = [...reachedFrom(part)].filter((other) => reachedFrom(other).has(part)).sort()
+    // Each group is found from each of its parts, and told once.
+    if (group[0] !== part) return []
+    const within = group.flatMap((from) => group.flatMap((to) => between.get(from)?.get(to) ?? []))
+    return [{ name: `src/${layer}: ${group.join(', ')}`, within }]
+  })
+}
+
 const violations = <T>(items: T[], rule: (item: T) => string | false | undefined) => items.map(rule).filter(Boolean)
 
 /** How much there may be. These numbers only get smaller. */
@@ -160,6 +197,28 @@ function castsIn(file: string): number {
 describe('the shape of src/', () => {
   test('imports go inward', () => {
     expect(violations(productImports, wrongWay)).toEqual([])
+  })
+
+  test('rooms do not import each other in a circle', () => {
+    const cycles = layersInOrder.flatMap(cyclesIn)
+    const rule = ({ name, within }: (typeof cycles)[number]) =>
+      [`${name} import each other. Move what both need into the inner one.`, ...within].join('\n  ')
+    expect(violations(cycles, rule)).toEqual([])
+  })
+
+  test('a room of the engine imports only rooms above it in ARCHITECTURE.md', () => {
+    const rooms = [...read('ARCHITECTURE.md').matchAll(/^\| `src\/engine\/(\w+)` \|/gm)].map(([, room]) => room)
+    const rule = ({ file, target = '' }: Import) => {
+      const [from, to] = [partOf(file), partOf(target)]
+      if (layerOf(file) !== 'engine' || layerOf(target) !== 'engine' || from === undefined || to === undefined) return undefined
+      return (
+        rooms.indexOf(to) > rooms.indexOf(from) && `${file} imports ${target}: move ${to} above ${from}, or the import inward.`
+      )
+    }
+    expect(violations(productImports, rule)).toEqual([])
+    const there = new Set(products.filter((file) => layerOf(file) === 'engine').flatMap((file) => partOf(file) ?? []))
+    const unlisted = [...there].filter((room) => !rooms.includes(room))
+    expect(unlisted, 'Say in ARCHITECTURE.md what these rooms of src/engine are.').toEqual([])
   })
 
   test('ARCHITECTURE.md says of every folder what it may import', () => {
@@ -248,10 +307,10 @@ const given: Record<string, RegExp> = {
   'a thread of the whole process': /^(?:export )?const \w+ = (?:new Worker|\w+Thread)\(/m,
 }
 
-/** Where the clock is defined, and where the components of a process are put together; tests choose what they like. */
+/** The adapter of the clock, and where the components of a process are put together; tests choose what they like. */
 const mayChoose = (file: string) =>
   file.startsWith('src/testing/') ||
-  ['src/ports/clock.ts', 'src/server/components.ts', 'src/server/machine/worker-process.ts'].includes(file)
+  ['src/adapters/system/clock.ts', 'src/server/components.ts', 'src/server/machine/worker-process.ts'].includes(file)
 
 /** Those who choose for themselves all the same. This list only gets shorter. */
 const choosers: Record<string, string[]> = {
@@ -347,92 +406,5 @@ describe('what is in the repository', () => {
   test('the lock file names no registry', () => {
     const hosts = read('package-lock.json').match(/"resolved": .*/g) ?? []
     expect(hosts, 'Run `npm install` again: .npmrc asks npm to leave these out.').toEqual([])
-  })
-})
-
-/** Each line of code, and whether the linter must refuse it in the pure part and in the rest of the product. */
-const ambient: { code: string; pure: boolean; product: boolean }[] = [
-  { code: 'Date.now()', pure: true, product: true },
-  { code: '[0].map(Date.now)', pure: true, product: true },
-  { code: "Date['now']()", pure: true, product: true },
-  { code: 'new Date()', pure: true, product: true },
-  { code: 'new Date', pure: true, product: true },
-  { code: 'Date()', pure: true, product: true },
-  { code: 'Math.random()', pure: true, product: true },
-  { code: 'globalThis.Date.now()', pure: true, product: true },
-  { code: 'performance.now()', pure: true, product: false },
-  { code: 'crypto.randomUUID()', pure: true, product: false },
-  { code: 'crypto.getRandomValues(new Uint8Array(1))', pure: true, product: false },
-  { code: 'setTimeout(() => {}, 1)', pure: true, product: false },
-  { code: 'setInterval(() => {}, 1)', pure: true, product: false },
-  { code: 'setImmediate(() => {})', pure: true, product: false },
-  { code: 'process.env', pure: true, product: false },
-  { code: 'console.log', pure: true, product: false },
-  { code: "fetch('x')", pure: true, product: false },
-  { code: "import('node:fs')", pure: true, product: false },
-  { code: "import('node:fs/promises')", pure: true, product: false },
-  { code: "import('node:crypto')", pure: true, product: false },
-  { code: 'new Date(0)', pure: false, product: false },
-  { code: 'Date.UTC(2026, 0)', pure: false, product: false },
-  { code: "Date.parse('2026-01-01')", pure: false, product: false },
-  { code: 'Math.max(1, 2)', pure: false, product: false },
-  { code: "import('zod')", pure: false, product: false },
-]
-
-interface Diagnostic {
-  category: string
-  location: { path: string; start: { line: number } }
-}
-
-/** Lints the lines above as each of these files and returns, per file, the code that was refused. */
-function refusedBy(files: string[]): Record<string, string[]> {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-lint-'))
-  onTestFinished(() => fs.rmSync(folder, { recursive: true, force: true }))
-  fs.cpSync(path.join(root, 'biome.json'), path.join(folder, 'biome.json'))
-  fs.cpSync(path.join(root, 'scripts/lint'), path.join(folder, 'scripts/lint'), { recursive: true })
-  const text = ambient.map(({ code }, line) => `export const line${line} = ${code}\n`).join('')
-  for (const file of files) {
-    fs.mkdirSync(path.join(folder, path.dirname(file)), { recursive: true })
-    fs.writeFileSync(path.join(folder, file), text)
-  }
-  const biome = path.join(root, 'node_modules/@biomejs/biome/bin/biome')
-  const flags = ['lint', '--reporter=json', '--max-diagnostics=none', '.']
-  let report = ''
-  try {
-    report = execFileSync(process.execPath, [biome, ...flags], {
-      cwd: folder,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-  } catch (error) {
-    report = (error as { stdout: string }).stdout
-  }
-  const bans = ['plugin', 'lint/style/noRestrictedGlobals', 'lint/style/noRestrictedImports']
-  const found = (JSON.parse(report) as { diagnostics: Diagnostic[] }).diagnostics.filter((it) => bans.includes(it.category))
-  const refused = (file: string) => {
-    const lines = new Set(found.filter((it) => it.location.path === file).map((it) => it.location.start.line))
-    return ambient.filter((_, line) => lines.has(line + 1)).map(({ code }) => code)
-  }
-  return Object.fromEntries(files.map((file) => [file, refused(file)]))
-}
-
-describe('the linter', () => {
-  test('[F1] refuses clock, dice, timers and IO in the middle, and clock and dice wherever they are injected', () => {
-    const pure = ambient.filter((it) => it.pure).map(({ code }) => code)
-    const product = ambient.filter((it) => it.product).map(({ code }) => code)
-    const expected = {
-      'src/domain/runs/x.ts': pure,
-      'src/model/x.ts': pure,
-      'src/engine/x.ts': product,
-      'src/lib/x.ts': product,
-      'src/ports/x.ts': product,
-      'src/ports/clock.ts': [],
-      'src/adapters/fs/x.ts': [],
-      'src/cli/commands/x.ts': [],
-      'src/server/x.ts': [],
-      'src/domain/runs/x.test.ts': [],
-      'test/x.test.ts': [],
-    }
-    expect(refusedBy(Object.keys(expected))).toEqual(expected)
   })
 })

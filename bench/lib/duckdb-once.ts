@@ -1,5 +1,5 @@
 import { fsStore } from '../../src/adapters/fs/object-store.ts'
-import { queryNewest } from '../../src/server/workspace/sql-rows.ts'
+import { queryNewest } from '../../src/server/sql-rows.ts'
 import { scope } from './stream.ts'
 
 /** Answers SQL over a folder, first in a process that has not loaded DuckDB yet, then again. */

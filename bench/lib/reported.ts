@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { fsStore } from '../../src/adapters/fs/object-store.ts'
-import { assetDefinition } from '../../src/contract/definition.ts'
+import { assetDefinition } from '../../src/contract/project-manifest.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { MaterializationReported } from '../../src/domain/partitions/materialization-reported.event.ts'
@@ -46,7 +46,7 @@ export async function openReported(folder: string) {
     async write(events: readonly NewEvent[], at: number): Promise<void> {
       nowMs = at
       const { segment, events: written } = await ledger.append(events)
-      await compactor.apply([{ ulid: segmentUlid(segment) ?? segment, events: written }])
+      await compactor.fold.apply([{ ulid: segmentUlid(segment) ?? segment, events: written }])
     },
   }
 }

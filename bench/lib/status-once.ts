@@ -1,7 +1,7 @@
 import { fsStore } from '../../src/adapters/fs/object-store.ts'
+import { systemClock } from '../../src/adapters/system/clock.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { View } from '../../src/engine/loop/view.ts'
-import { systemClock } from '../../src/ports/clock.ts'
 import { meteredStore } from './metered-store.ts'
 import { processorTime } from './processor-time.ts'
 import { statusesOver } from './statuses.ts'

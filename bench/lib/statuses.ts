@@ -2,7 +2,8 @@ import { assetDefinitions } from '../../src/domain/assets/asset-definitions.tabl
 import { keysOfAsset } from '../../src/domain/assets/former-keys.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { CurrentGraph } from '../../src/server/leader/current-graph.ts'
-import { coldRowsOf, type Readable } from '../../src/server/workspace/knowledge.ts'
+import type { Readable } from '../../src/server/leader/durable-state.ts'
+import { coldRowsOf } from '../../src/server/workspace/knowledge.ts'
 import { Statuses } from '../../src/server/workspace/status/statuses.ts'
 
 /** Statuses over whatever holds a state, as a server has them. */

@@ -69,7 +69,7 @@ export class Workload {
     this.store.take()
     const cpu = process.cpuUsage()
     const start = performance.now()
-    const verdicts = await this.compactor.apply(segments)
+    const verdicts = await this.compactor.fold.apply(segments)
     const applyMs = performance.now() - start
     await this.compactor.publish()
     const wallMs = performance.now() - start

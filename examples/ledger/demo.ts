@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fsStore } from '../../src/adapters/fs/object-store.ts'
+import { systemClock } from '../../src/adapters/system/clock.ts'
 import { DispatchRequested } from '../../src/domain/dispatch/dispatch-requested.event.ts'
 import { attemptId } from '../../src/domain/dispatch/identity.ts'
 import { orchestration } from '../../src/domain/index.ts'
@@ -17,7 +18,6 @@ import { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { Compactor } from '../../src/engine/publish/compactor.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
-import { systemClock } from '../../src/ports/clock.ts'
 
 const dir = join(process.cwd(), '.servo', 'demo')
 rmSync(dir, { recursive: true, force: true })

@@ -147,7 +147,7 @@ test('what cannot be had now is told with a reason and a hint, and when to ask a
   })
   const response = await fetch(`${url}${runs}`, { headers: { authorization: 'Bearer secret' } })
   expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
-  const asked = new ServoClient({ url, token: 'secret' }).list({ limit: 1 })
+  const asked = new ServoClient({ url, token: 'secret' }).runs.list({ limit: 1 })
   await expect(asked).rejects.toMatchObject({
     kind: 'unavailable',
     code: 'disk_full',

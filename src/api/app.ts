@@ -16,15 +16,15 @@ export interface AppOptions {
   readonly runs: RunsApi
   readonly statuses: StatusApi
   readonly assets: AssetsApi
-  /** A caller that knows it may do everything. */
+  /** A caller that has this token may do everything. */
   readonly token: string
   /** Names that this server goes by. */
   readonly hosts: readonly string[]
-  /** What tells one start of the server from another. */
+  /** Differs with every start of the server. */
   readonly instance: string
-  /** Lets another process lead. Absent for a server that stays. */
+  /** Lets another process lead. Absent for a server, which leads until it is stopped. */
   readonly handOver?: () => void
-  /** Routes that know their callers by other tokens. */
+  /** Routes for workers, which authenticate with tokens of their own. */
   readonly workers?: Hono
 }
 
@@ -63,12 +63,12 @@ export function localApp({ runs, assets, statuses, token, hosts, instance, handO
   return app
 }
 
-/** Who asks, for the record. On one machine a caller that has the token is believed. */
+/** The user to put on record. On one machine a caller that has the token is believed. */
 const userOf = (request: Request): string => request.headers.get('x-servo-user')?.slice(0, 200) || 'local'
 
 function isToken(header: string | undefined, token: string): boolean {
   return isSameToken(header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : '', token)
 }
 
-/** Of equal length whatever was sent, and compared in equal time. */
+/** Compares hashes, which have equal length, in constant time. */
 export const isSameToken = (given: string, token: string): boolean => timingSafeEqual(sha256Bytes(given), sha256Bytes(token))

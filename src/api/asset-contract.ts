@@ -1,24 +1,24 @@
 import { z } from 'zod'
-import type { AssetDefinition } from '../contract/definition.ts'
 import { dynamicKey } from '../contract/partition-keys.ts'
+import type { AssetDefinition } from '../contract/project-manifest.ts'
 import type { partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { id, timestamp } from '../model/envelope.ts'
 import type { WireRow } from './wire-row.ts'
 
-/** Short enough to be made longer by the name of a partition. */
+/** Short enough that the key of a partition can be appended. */
 const requestId = id.max(200)
 /** Keys, ranges (`2025-01-01..2025-01-31`), `*`, or the same by dimension. */
 const partitions = z.array(id).min(1).max(10_000)
 
 export const reportBody = z.object({
-  /** One, or a range of them; absent for an asset that is made as a whole. */
+  /** A key or a range; absent for an asset that is made as a whole. */
   partition: id.optional(),
   partitions: partitions.optional(),
-  /** When; now unless told. */
+  /** Now, if absent. */
   materialized_at: timestamp.optional(),
   materialization_id: id.optional(),
   code_version: id.optional(),
-  /** Names the request: made again with the same id, it is the same report. */
+  /** Names the request: the same id again is the same report. */
   report_id: requestId.optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
 })
@@ -28,17 +28,17 @@ export const wipeBody = z.object({
   partitions: partitions.optional(),
   request_id: requestId.optional(),
   reason: z.string().max(4_096).optional(),
-  /** Only says what would be wiped. */
+  /** Answers what would be wiped, and wipes nothing. */
   dry_run: z.boolean().optional(),
 })
 export type WipeBody = z.infer<typeof wipeBody>
 
-/** A body has a mebibyte at most, which is the tighter limit for keys of any length. */
+/** A body has at most a mebibyte, which limits long keys sooner than this. */
 const keys = z.array(dynamicKey).max(100_000)
 export const keysBody = z.object({ add: keys.optional(), remove: keys.optional(), request_id: requestId.optional() })
 export type KeysBody = z.infer<typeof keysBody>
 
-/** The partitions of an asset, or those that were meant. */
+/** The partitions of an asset, or those that a request named. */
 export interface PartitionExtent {
   readonly count: number
   /** Null when there is none. */
@@ -59,7 +59,7 @@ export interface AssetSummary {
 
 export interface AssetPage {
   readonly assets: readonly AssetSummary[]
-  /** How many are selected in all. */
+  /** The number of selected assets on all pages. */
   readonly total: number
   readonly next_cursor: string | null
 }
@@ -67,7 +67,7 @@ export interface AssetPage {
 /** What an asset is made from. */
 export interface AssetLink {
   readonly asset_key: string
-  /** The name its code knows it by; null for what only comes first. */
+  /** The name of the input in code; null for a dependency whose value is not read. */
   readonly input: string | null
   readonly mapping: unknown
   /** Null when neither side has partitions. */
@@ -79,24 +79,24 @@ export type WireStatus = WireRow<typeof partitionStatus>
 export interface AssetDetail {
   readonly asset: AssetSummary
   readonly definition: AssetDefinition
-  /** When this definition was recorded, its stable id, and the version of the graph that brought it. */
+  /** The stable id of the asset, when this definition was recorded, and the version of the graph that brought it. */
   readonly asset_id: string
   readonly defined_at: string
   readonly graph_version: string
   readonly upstream: readonly AssetLink[]
   readonly downstream: readonly string[]
-  /** Of an asset that is made as a whole. */
+  /** The status of an asset that is made as a whole, if there is any. */
   readonly status: WireStatus | null
-  /** Whether what was made of it does not count any more. */
+  /** True if its last materialization was wiped. */
   readonly wiped: boolean
-  /** The last run that made or tried it, as far as runs are on record. */
+  /** The last run on record that made it or tried to. */
   readonly last_run: { readonly run_id: string; readonly at: string; readonly state: string } | null
 }
 
 export interface GraphView {
   readonly graph_version: string
   readonly nodes: readonly AssetSummary[]
-  /** Between selected assets. */
+  /** The edges between selected assets. */
   readonly edges: readonly { readonly from: string; readonly to: string }[]
 }
 
@@ -105,7 +105,7 @@ export interface AcceptedFacts {
   readonly asset_key: string
   readonly partitions: PartitionExtent
   readonly request_id: string
-  /** Null when nothing was written: the same request had been made before, or only the question was asked. */
+  /** Null when nothing was written: the request was a repetition or a dry run. */
   readonly accepted_event_id: string | null
   readonly created: boolean
 }
@@ -115,7 +115,7 @@ export interface AcceptedKeys {
   readonly request_id: string
   readonly added: number
   readonly removed: number
-  /** Keys that were as asked already. */
+  /** Keys for which nothing had to change. */
   readonly unchanged: number
   readonly accepted_event_id: string | null
   readonly created: boolean
@@ -133,7 +133,7 @@ export interface PageQuery {
   readonly cursor?: string | undefined
 }
 
-/** What can be asked of assets and their partitions, and told of them. */
+/** Questions and commands about assets and their partitions. */
 export interface AssetsApi {
   list(query: PageQuery & { select: readonly string[] }): Promise<AssetPage>
   get(assetKey: string): Promise<AssetDetail>

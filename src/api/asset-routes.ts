@@ -10,7 +10,7 @@ const pageQuery = z.object({
   cursor: z.string().max(2_048).optional(),
 })
 
-/** Assets, what is told of them from outside, and the keys of dynamic partitions. The caller is known by now. */
+/** Routes for assets, reports about them from outside, and the keys of dynamic partitions. The caller was authenticated before. */
 export function assetRoutes(service: AssetsApi, userOf: (request: Request) => string): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))

@@ -1,6 +1,6 @@
 import { type ErrorKind, isServoError, messageOf, ServoError } from '../lib/error.ts'
 
-/** What went wrong, as RFC 9457 has it, with our stable code and the way out. */
+/** Problem details as in RFC 9457, with our stable code and a hint. */
 export interface Problem {
   readonly type: string
   readonly title: string
@@ -8,9 +8,9 @@ export interface Problem {
   readonly detail: string
   readonly code: string
   readonly hint?: string
-  /** Where in the request, as a path with dots. */
+  /** The field of the request, as a path with dots. */
   readonly field?: string
-  /** For workers: whether to stop what they are doing. */
+  /** True if the worker shall stop the attempt. */
   readonly should_cancel?: boolean
 }
 
@@ -67,13 +67,13 @@ export function problemOf(error: unknown): Problem {
 export function problemResponse(error: unknown): Response {
   const problem = problemOf(error)
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
-  // Storage that fails is tried again all the time: a caller that asks again in a moment learns of it soon enough.
+  // The server retries its storage all the time, so a caller that asks again in a second learns soon when it works.
   if (problem.status === 503) headers.set('retry-after', '1')
   if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
   return new Response(JSON.stringify(problem), { status: problem.status, headers })
 }
 
-/** An error that nobody wrote for readers may tell strangers more than they should know: its text stays in our logs. */
+/** The text of an unexpected error may tell a stranger too much, so it stays in our logs. */
 function unforeseen(error: unknown): ServoError {
   return new ServoError('bug', 'internal', 'the request could not be answered because of a mistake of ours', {
     hint: 'The server has written down what happened. Please report it.',

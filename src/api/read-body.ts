@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 
-/** As much as one event may hold. Larger things belong into the store, with a reference here. */
+/** One event holds no more. Larger values belong in the store, with a reference here. */
 const MAX_BYTES = 1 << 20
-/** Half of what our own JSON may have: a body becomes part of an event, which wraps it. */
+/** Half of the depth that our own JSON may have: a body becomes part of an event, which wraps it. */
 const MAX_DEPTH = 32
 
 /** The body of a request, checked from the outside in: form, size, text, JSON, depth, fields. No body at all is an empty object. */
@@ -44,7 +44,7 @@ function checkMediaType(request: Request): void {
   )
 }
 
-/** Counts while reading: a caller that says nothing about the length, or something wrong, gets no further either. */
+/** Counts while reading, because a caller may omit the length or lie about it. */
 async function readBytes(request: Request): Promise<Uint8Array> {
   if (Number(request.headers.get('content-length') ?? 0) > MAX_BYTES) throw tooLarge()
   const chunks: Uint8Array[] = []
@@ -70,7 +70,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Without recursion: depth is what is being checked. */
+/** Does not recurse: the depth is what is being checked. */
 function checkShape(body: unknown): void {
   let level = [body]
   for (let depth = 0; level.length > 0; depth++) {
@@ -78,7 +78,7 @@ function checkShape(body: unknown): void {
     const below: unknown[] = []
     for (const value of level) {
       if (typeof value !== 'object' || value === null) continue
-      // Survives parsing here, but is dropped or worse by many a reader further on.
+      // This key survives parsing here, but many later readers drop it or worse.
       if (Object.hasOwn(value, '__proto__')) throw badBody(['__proto__'], 'is not allowed as a key')
       for (const member of Object.values(value)) below.push(member)
     }
@@ -86,7 +86,7 @@ function checkShape(body: unknown): void {
   }
 }
 
-/** Where the input has something that checking it left out: a misspelt field would be a fact that nobody recorded. */
+/** The path of the first field that the schema dropped: a misspelt field would be lost without a word. */
 function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefined {
   if (!isObject(input) || !isObject(checked) || input === checked) return undefined
   for (const key of Object.keys(input)) {

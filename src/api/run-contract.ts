@@ -7,12 +7,12 @@ import { id, textMap } from '../model/envelope.ts'
 import type { WireRow } from './wire-row.ts'
 
 export const newRunBody = z.object({
-  /** Asset keys or selection expressions: all that any of them means. */
+  /** Asset keys or selection expressions; the run has the assets of all of them. */
   selection: z.array(id).min(1).max(1_000),
   partitions: z.array(id).max(100_000).optional(),
-  /** Names the request: asked for again with the same key, it is the same run. */
+  /** Names the request: the same key again is the same run. */
   key: id.optional(),
-  /** Of a request without a key: sent again under the same id, it is the same request, and the run keeps its name among those without a key. */
+  /** For a request without a key: sent again with the same id, it is the same request. */
   request_id: id.optional(),
   labels: textMap.optional(),
   priority: z.number().int().min(-1_000).max(1_000).optional(),
@@ -48,7 +48,7 @@ export interface RunDetail {
   readonly attempts: readonly WireAttempt[]
 }
 
-/** What happens in a run, as it happens. */
+/** The events of a run, as they happen. */
 export type RunEvent =
   | { readonly type: 'run'; readonly run: WireRun }
   | { readonly type: 'task'; readonly task: WireTask; readonly attempt?: WireAttempt | undefined }
@@ -56,7 +56,7 @@ export type RunEvent =
       readonly type: 'log'
       readonly task_key: string
       readonly attempt: number
-      /** How many entries of this attempt came before these. */
+      /** The number of entries of this attempt that came before these. */
       readonly first: number
       readonly entries: readonly LogEntry[]
     }
@@ -78,9 +78,9 @@ export interface RunLogEntry extends LogEntry {
   readonly attempt: number
 }
 
-/** What can be asked of runs and told to them. */
+/** Questions and commands about runs. */
 export interface RunsApi {
-  /** `traceparent` is the trace that asks; what happens in the run belongs to it. */
+  /** `traceparent` is the trace of the caller; the run belongs to it. */
   request(run: NewRunBody, user: string, traceparent?: string): Promise<AcceptedRun>
   cancel(runId: string, user: string, reason: string | undefined): Promise<{ run_id: string; accepted_event_id: string }>
   rerun(runId: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun>
@@ -88,6 +88,6 @@ export interface RunsApi {
   list(query: RunQuery): Promise<readonly WireRun[]>
   get(runId: string): Promise<RunDetail>
   logs(runId: string, query: LogQuery): AsyncIterable<RunLogEntry>
-  /** Everything from now until the run is over; the run as it is comes first. */
+  /** The run as it is now, then everything that happens until it is over. */
   follow(runId: string, signal: AbortSignal): AsyncIterable<RunEvent>
 }

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { runStates } from '../domain/runs/runs.table.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
@@ -8,11 +9,11 @@ import { cancelBody, newRunBody, type RunsApi, rerunBody } from './run-contract.
 
 const listQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(20),
-  state: z.enum(['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED']).optional(),
+  state: z.enum(runStates).optional(),
 })
 const logQuery = z.object({ task: z.string().max(512).optional(), attempt: z.coerce.number().int().min(1).optional() })
 
-/** Runs: ask for one, look at it, follow it, stop it, run it again. The caller is known by now. */
+/** Routes for runs: request, list, show, follow, cancel and rerun. The caller was authenticated before. */
 export function runRoutes(service: RunsApi, userOf: (request: Request) => string): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
@@ -47,7 +48,7 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
   return app
 }
 
-/** One JSON object per line, each sent as soon as there is one. The first is awaited, so that an error is an answer of its own. */
+/** Sends one JSON object per line, each as soon as there is one. The first is awaited, so that an error still gets its own status. */
 async function lines(items: AsyncIterable<unknown>): Promise<Response> {
   const iterator = items[Symbol.asyncIterator]()
   let next = await iterator.next()

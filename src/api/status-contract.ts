@@ -3,7 +3,7 @@ import { type Cause, type DisplayStatus, displayStatuses } from '../domain/parti
 
 const selection = z.string().min(1).max(4_096).optional()
 const limit = z.coerce.number().int().min(1).max(1_000).default(50)
-/** Where the page before ended, as it said. */
+/** The `next_cursor` of the page before. */
 const cursor = z.string().max(2_048).optional()
 
 export const causes = [
@@ -28,7 +28,7 @@ export type PartitionQuery = z.infer<typeof listQuery>
 
 export const staleQuery = z.object({
   select: selection,
-  /** Only those that have this cause themselves. */
+  /** Only partitions that have this cause themselves, not by their upstream. */
   cause: z.enum(causes).optional(),
   limit,
   cursor,
@@ -42,7 +42,7 @@ export interface PartitionStatus {
   readonly asset_key: string
   readonly partition_key: string
   readonly status: DisplayStatus
-  /** Whether it should be made (again): the causes are its own; with none of its own, something it is made from is stale. */
+  /** True if it should be made again. `causes` are its own; without any, something that it is made from is stale. */
   readonly is_stale: boolean
   readonly causes: readonly Cause[]
   readonly last_materialization_at: string | null
@@ -56,20 +56,20 @@ export interface PartitionStatus {
 
 export interface PartitionPage {
   readonly partitions: readonly PartitionStatus[]
-  /** For the page after this one; null when this is the last. */
+  /** The cursor of the next page; null on the last page. */
   readonly next_cursor: string | null
 }
 
 export interface PartitionSummary {
   readonly asset_key: string
-  /** How many there are now. */
+  /** The number of partitions that exist now. */
   readonly partitions: number
   readonly first: string | null
   readonly last: string | null
   readonly statuses: Readonly<Record<DisplayStatus, number>>
-  /** How many have each cause themselves; one partition may have several. */
+  /** The number of partitions that have each cause themselves; one partition may have several. */
   readonly causes: Readonly<Record<Cause, number>>
-  /** Stale only because something that they are made from is. */
+  /** The number of partitions that are stale only because something that they are made from is. */
   readonly stale_by_upstream: number
 }
 
@@ -87,7 +87,7 @@ export interface Why extends PartitionStatus {
   readonly because: readonly WhyCause[]
 }
 
-/** What can be asked about the status of partitions. */
+/** Questions about the status of partitions. */
 export interface StatusApi {
   list(query: PartitionQuery): Promise<PartitionPage>
   stale(query: StaleQuery): Promise<PartitionPage>

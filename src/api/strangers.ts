@@ -1,9 +1,9 @@
 import { ServoError } from '../lib/error.ts'
 
 /**
- * Refuses requests that a page of another site makes a browser send. A browser says by whom it was asked (`Origin`,
- * `Sec-Fetch-Site`), and by which name it found us (`Host`): another name than ours is a page that was led here by its DNS.
- * Programs such as the command line and workers are no browsers, and say neither of the first two.
+ * Refuses requests that a page of another site makes a browser send. A browser says which page asked (`Origin`,
+ * `Sec-Fetch-Site`) and by which name it found the server (`Host`): a foreign name means DNS rebinding. The command line and
+ * workers are no browsers, and send neither of the first two.
  */
 export function refuseStrangers(headers: Headers, hosts: readonly string[]): void {
   const host = headers.get('host') ?? ''

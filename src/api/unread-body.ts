@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
 
-/** As much as a caller may still send while it is told that nobody listens: a small body that was on its way. */
+/** A refused caller may still send this much: a small body was already on its way. */
 const LINGER_BYTES = 1 << 20
-/** Long enough to read an answer, even on a busy machine. */
+/** Long enough for the caller to read the answer, even on a busy machine. */
 const LINGER_MS = 500
 
 interface NodeRequest {
@@ -12,26 +12,26 @@ interface NodeRequest {
 }
 
 /**
- * Answers without reading the rest of a body that nobody wants: its caller was refused, or it is too large. Node would
- * read it to its end, however long it is, to use the connection again.
+ * Answers without reading the rest of a body whose caller was refused, or which is too large. Node would read it to its end,
+ * however long it is, to use the connection again.
  */
 export const leaveUnread: MiddlewareHandler = async (c, next) => {
   await next()
   const { incoming, outgoing } = (c.env ?? {}) as NodeRequest
   if (incoming === undefined || outgoing === undefined || incoming.complete) return
-  // One that says it is small is: Node reads no further than it said, and the connection can be used again.
+  // A body that declares a small length is small: Node reads no further, and the connection can be used again.
   if (Number(incoming.headers['content-length'] ?? Number.NaN) <= LINGER_BYTES) return
   c.header('connection', 'close')
   closeGently(incoming, outgoing)
 }
 
 /**
- * The answer, then our end of the connection, then for a moment nothing: a connection that is closed while the other side
- * still sends is reset, and with it goes the answer that was not read yet.
+ * Sends the answer, ends our side of the connection, and waits a moment before closing it: a connection that is closed while
+ * the caller still sends is reset, and the caller loses the answer that it has not read yet.
  */
 function closeGently(incoming: IncomingMessage, outgoing: ServerResponse): void {
   const { socket } = incoming
-  // What Node calls to close it after the answer.
+  // Node calls this to close the connection after the answer.
   socket.destroySoon = () => void socket.end()
   outgoing.once('finish', () => setTimeout(() => socket.destroy(), LINGER_MS).unref())
   let read = 0

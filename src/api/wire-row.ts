@@ -2,7 +2,7 @@ import { toIso } from '../lib/time.ts'
 import type { Column, Columns } from '../model/column.ts'
 import type { RowOf, Table } from '../model/table.ts'
 
-/** What JSON has for a column: ISO 8601 for a moment, everything else as it is in memory. */
+/** The value of a column in JSON: ISO 8601 for a timestamp, everything else as it is in memory. */
 type WireValue<C> = C extends Column<infer T, infer K> ? (K extends 'timestamp' ? string | Extract<T, null> : T) : never
 
 /** A row of a table as JSON shows it. */
@@ -14,6 +14,6 @@ export function wireRow<C extends Columns>(table: Table<C>, row: Readonly<RowOf<
   for (const [name, value] of Object.entries(row)) {
     wire[name] = table.columns[name]?.kind === 'timestamp' && typeof value === 'number' ? toIso(value) : value
   }
-  // Column by column what WireValue says of its kind.
+  // Each column was converted as WireValue says.
   return wire as WireRow<Table<C>>
 }

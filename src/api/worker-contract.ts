@@ -4,21 +4,21 @@ import { isLocalWorker } from '../domain/tasks/worker-id.ts'
 import { SECOND_MS } from '../lib/time.ts'
 import { id } from '../model/envelope.ts'
 import type { Verdict } from '../model/event.ts'
-import type { AttemptClaims } from './tokens.ts'
+import type { AttemptGrant } from './task-tokens.ts'
 
 /** Below the minute after which proxies commonly cut a silent connection. */
 const MAX_WAIT_MS = 30 * SECOND_MS
 
-/** A worker may repeat the attempt it speaks for; its token says so anyway. */
+/** A worker may name its attempt again, although its token names it. */
 const echo = { attempt_id: id.optional() }
 
-/** Chosen by the worker. Those of our own name their process, by which we know that they ended with it. */
+/** The worker chooses its id. The ids of our own workers name their process, which tells us that they ended with it. */
 const workerId = id.refine((name) => !isLocalWorker(name), 'must not begin with "local:", which names workers of the server')
 
 export const startedBody = z.object({ worker_id: workerId, ...echo })
 export const heartbeatBody = z.object({ worker_id: workerId.optional(), ...echo })
 export const completedBody = attemptResult.extend(echo)
-export const claimBody = z.object({
+export const takeWorkBody = z.object({
   worker_id: workerId,
   /** Queues it takes work from; absent for all. */
   queues: z.array(id).min(1).max(100).optional(),
@@ -28,11 +28,11 @@ export const claimBody = z.object({
   wait_ms: z.number().int().min(0).max(MAX_WAIT_MS).default(0),
 })
 
-export type ClaimRequest = Omit<z.infer<typeof claimBody>, 'wait_ms'>
+export type WorkRequest = Omit<z.infer<typeof takeWorkBody>, 'wait_ms'>
 
 export interface StartAnswer {
   readonly verdict: Verdict
-  /** Who has the attempt, when that is known: queues deliver twice, and only the first worker may go on. */
+  /** The worker that has the attempt, when that is known: queues deliver twice, and only the first worker may go on. */
   readonly worker_id?: string | null
   readonly should_cancel: boolean
   readonly reason?: string
@@ -44,15 +44,15 @@ export interface HeartbeatAnswer {
   readonly reason?: string
 }
 
-/** What the API asks of the leader. Claims are verified before; verdicts are those of the fold, of facts that are durable. */
+/** What the API asks of the leader. Grants come from tokens that were verified; verdicts are the fold's, and the facts they are about are durable. */
 export interface TaskCallbacks {
-  /** `traceparent` is the trace that the worker is in, if it says so. */
-  started(claims: AttemptClaims, body: { readonly worker_id: string }, traceparent?: string): Promise<StartAnswer>
-  heartbeat(claims: AttemptClaims, body: { readonly worker_id?: string | undefined }): Promise<HeartbeatAnswer>
-  /** `duplicate` when the same result is on record already: a worker that never heard our answer says it again. */
-  completed(claims: AttemptClaims, result: AttemptResult, traceparent?: string): Promise<Verdict>
-  /** Work for this worker, at most `capacity`, without waiting. What is handed out is not handed out again for a while. */
-  claim(request: ClaimRequest): Promise<readonly DispatchEnvelope[]>
-  /** Calls when there may be work to claim, until what it returns is called. */
+  /** `traceparent` is the trace of the worker, if it sent one. */
+  started(grant: AttemptGrant, body: { readonly worker_id: string }, traceparent?: string): Promise<StartAnswer>
+  heartbeat(grant: AttemptGrant, body: { readonly worker_id?: string | undefined }): Promise<HeartbeatAnswer>
+  /** `duplicate` when the same result is on record already: a worker that never got the answer reports again. */
+  completed(grant: AttemptGrant, result: AttemptResult, traceparent?: string): Promise<Verdict>
+  /** At most `capacity` dispatches for this worker, without waiting. A dispatch that was handed out is not handed out again for a while. */
+  takeWork(request: WorkRequest): Promise<readonly DispatchEnvelope[]>
+  /** Calls back when there may be work to take. The function it returns ends that. */
   onWork(call: () => void): () => void
 }

@@ -5,14 +5,14 @@ import { sha256Bytes } from '../lib/hash.ts'
 import { HOUR_MS, SECOND_MS } from '../lib/time.ts'
 import { applied, duplicate, ignored, type Verdict, waitFor } from '../model/event.ts'
 import { VirtualClock } from '../testing/virtual-clock.ts'
-import { type AttemptClaims, TaskTokens } from './tokens.ts'
-import type { ClaimRequest, HeartbeatAnswer, StartAnswer, TaskCallbacks } from './worker-contract.ts'
+import { type AttemptGrant, TaskTokens } from './task-tokens.ts'
+import type { HeartbeatAnswer, StartAnswer, TaskCallbacks, WorkRequest } from './worker-contract.ts'
 import { workerRoutes } from './worker-routes.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 const base = '/api/v1/orchestration'
 
-function attemptOf(task_key: string, attempt = 1): AttemptClaims & { task_id: string } {
+function attemptOf(task_key: string, attempt = 1): AttemptGrant & { task_id: string } {
   const run_id = 'run_1'
   const task_id = queueSafeId('d', dispatchId(run_id, task_key, attempt))
   return { ...scope, run_id, task_key, attempt, attempt_id: attemptId(run_id, task_key, attempt), task_id }
@@ -29,7 +29,7 @@ class Server implements TaskCallbacks {
     scope,
     clock: this.clock,
     baseUrl: () => 'https://servo.example',
-    mayClaim: async (token) => (token === 'worker-token' ? 'allowed' : token === 'viewer-token' ? 'forbidden' : 'unknown'),
+    mayTakeWork: async (token) => (token === 'worker-token' ? 'allowed' : token === 'viewer-token' ? 'forbidden' : 'unknown'),
   })
   readonly heard: unknown[] = []
   readonly listeners = new Set<() => void>()
@@ -38,20 +38,20 @@ class Server implements TaskCallbacks {
   beat: HeartbeatAnswer = { verdict: applied, should_cancel: false }
   verdict: Verdict = applied
 
-  async started(claims: AttemptClaims, body: { worker_id: string }) {
-    this.heard.push(['started', claims.attempt_id, body])
+  async started(grant: AttemptGrant, body: { worker_id: string }) {
+    this.heard.push(['started', grant.attempt_id, body])
     return this.start
   }
-  async heartbeat(claims: AttemptClaims, body: object) {
-    this.heard.push(['heartbeat', claims.attempt_id, body])
+  async heartbeat(grant: AttemptGrant, body: object) {
+    this.heard.push(['heartbeat', grant.attempt_id, body])
     return this.beat
   }
-  async completed(claims: AttemptClaims, result: AttemptResult) {
-    this.heard.push(['completed', claims.attempt_id, result])
+  async completed(grant: AttemptGrant, result: AttemptResult) {
+    this.heard.push(['completed', grant.attempt_id, result])
     return this.verdict
   }
-  async claim(request: ClaimRequest) {
-    this.heard.push(['claim', request])
+  async takeWork(request: WorkRequest) {
+    this.heard.push(['takeWork', request])
     return this.work.splice(0, request.capacity)
   }
   onWork(call: () => void) {
@@ -177,9 +177,9 @@ describe('a worker is refused', () => {
     ['attempt', attemptOf('orders', 2), 'wrong_attempt'],
     ['workspace', { ...orders, workspace_id: 'dev' }, 'wrong_workspace'],
     ['tenant', { ...orders, tenant_id: 'other' }, 'wrong_workspace'],
-  ])('with the token of another %s', async (_, claims, code) => {
+  ])('with the token of another %s', async (_, grant, code) => {
     const server = new Server()
-    const { token } = server.tokens.mint(claims)
+    const { token } = server.tokens.mint(grant)
     expect(await server.about('completed', { outcome: 'FAILED' }, { token })).toMatchObject({ status: 403, body: { code } })
     expect(server.heard).toEqual([])
   })
@@ -293,7 +293,7 @@ describe('a worker that pulls', () => {
     expect(status).toBe(200)
     expect(dispatches.map(({ task_key }) => task_key)).toEqual(['orders', 'revenue'])
     expect(dispatches[0]).toMatchObject({ callback_base_url: 'https://servo.example', token_expires_at: expect.any(String) })
-    expect(server.heard).toEqual([['claim', { worker_id: 'w1', capacity: 2, queues: ['gpu'] }]])
+    expect(server.heard).toEqual([['takeWork', { worker_id: 'w1', capacity: 2, queues: ['gpu'] }]])
     const started = await server.about('started', { worker_id: 'w1' }, { token: dispatches[0]?.task_token ?? '' })
     expect(started.status).toBe(200)
   })

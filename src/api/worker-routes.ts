@@ -5,20 +5,20 @@ import { traceparentOf } from '../lib/traceparent.ts'
 import type { Verdict } from '../model/event.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import { addressed, type ReturnAddress } from './addressed.ts'
-import { claimWork } from './claim.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
-import type { AttemptClaims, TokenRefusal, VerifiedClaims } from './tokens.ts'
-import { claimBody, completedBody, heartbeatBody, startedBody, type TaskCallbacks } from './worker-contract.ts'
+import type { AttemptGrant, TokenRefusal, VerifiedGrant } from './task-tokens.ts'
+import { waitForWork } from './wait-for-work.ts'
+import { completedBody, heartbeatBody, startedBody, type TaskCallbacks, takeWorkBody } from './worker-contract.ts'
 
 export interface WorkerRoutesOptions extends ReturnAddress {
   readonly callbacks: TaskCallbacks
   readonly clock: AlarmClock
-  /** What the bearer of this API token may do about claiming work; `unknown` when it is no token of ours. */
-  readonly mayClaim: (token: string) => Promise<'allowed' | 'forbidden' | 'unknown'>
+  /** Whether the bearer of this API token may take work; `unknown` when it is no token of ours. */
+  readonly mayTakeWork: (token: string) => Promise<'allowed' | 'forbidden' | 'unknown'>
 }
 
-/** What workers in any language call: what became of an attempt, and, if they pull, what there is to do. */
+/** The routes that workers in any language call: to report on an attempt and, if they pull, to take work. */
 export function workerRoutes(options: WorkerRoutesOptions): Hono {
   const { callbacks, tokens, clock } = options
   const app = new Hono()
@@ -30,63 +30,64 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   const tasks = '/api/v1/orchestration/tasks/:task_id'
 
   app.post(`${tasks}/started`, async (c) => {
-    const claims = attemptOf(c, options)
-    const { worker_id } = echoing(claims, await readBody(c.req.raw, startedBody))
-    const answer = await callbacks.started(claims, { worker_id }, traceparentOf(c.req.header('traceparent')))
+    const grant = attemptOf(c, options)
+    const { worker_id } = echoing(grant, await readBody(c.req.raw, startedBody))
+    const answer = await callbacks.started(grant, { worker_id }, traceparentOf(c.req.header('traceparent')))
     refuseIgnored(answer.verdict)
     if (answer.verdict.kind === 'duplicate' && answer.worker_id && answer.worker_id !== worker_id) throw startedElsewhere()
     return c.json({ should_cancel: answer.should_cancel, ...(answer.reason !== undefined && { reason: answer.reason }) })
   })
 
   app.post(`${tasks}/heartbeat`, async (c) => {
-    const claims = attemptOf(c, options)
-    const { worker_id } = echoing(claims, await readBody(c.req.raw, heartbeatBody))
-    const { verdict, should_cancel, reason } = await callbacks.heartbeat(claims, { worker_id })
-    // A heartbeat claims nothing that could be dropped: a worker whose attempt is over is told to stop.
+    const grant = attemptOf(c, options)
+    const { worker_id } = echoing(grant, await readBody(c.req.raw, heartbeatBody))
+    const { verdict, should_cancel, reason } = await callbacks.heartbeat(grant, { worker_id })
+    // A heartbeat states no fact that could be dropped, so it is never refused: a worker whose attempt is over is told to stop.
     const over = verdict.kind === 'ignored' ? verdict.reason : undefined
     const why = over ?? reason
     return c.json({
       should_cancel: should_cancel || over !== undefined,
       ...(why !== undefined && { reason: why }),
-      ...tokens.refresh(claims),
+      ...tokens.refresh(grant),
     })
   })
 
   app.post(`${tasks}/completed`, async (c) => {
-    const claims = attemptOf(c, options)
-    const { attempt_id: _, ...result } = echoing(claims, await readBody(c.req.raw, completedBody))
-    const verdict = await callbacks.completed(claims, result, traceparentOf(c.req.header('traceparent')))
+    const grant = attemptOf(c, options)
+    const { attempt_id: _, ...result } = echoing(grant, await readBody(c.req.raw, completedBody))
+    const verdict = await callbacks.completed(grant, result, traceparentOf(c.req.header('traceparent')))
     refuseIgnored(verdict)
-    // Kept, and counted as soon as what it waits for is seen: not lost, but not yet visible either.
+    // A parked result is kept, and counts as soon as the event that it waits for is seen: it is not lost, but not yet visible either.
     return c.json({ accepted: true }, verdict.kind === 'parked' ? 202 : 200)
   })
 
+  // The wire says claim; everywhere else that is the lease's word.
   app.post('/api/v1/orchestration/workers/claim', async (c) => {
-    const right = await options.mayClaim(bearer(c))
+    const right = await options.mayTakeWork(bearer(c))
     if (right === 'unknown') throw unauthenticated('the token is not known')
     if (right === 'forbidden') throw forbidden()
-    const { wait_ms, ...request } = await readBody(c.req.raw, claimBody)
-    const work = await claimWork(callbacks, request, { waitMs: wait_ms, clock, hungUp: c.req.raw.signal })
+    const { wait_ms, ...request } = await readBody(c.req.raw, takeWorkBody)
+    const work = await waitForWork(callbacks, request, { waitMs: wait_ms, clock, hungUp: c.req.raw.signal })
     return c.json({ dispatches: work.map((envelope) => addressed(envelope, options)) })
   })
 
   return app
 }
 
-/** The attempt that the caller may speak for, if it is the one that the path names. */
-function attemptOf(c: Context, { tokens, scope }: WorkerRoutesOptions): VerifiedClaims {
+/** The grant of the caller's token, if it is for the attempt that the path names. */
+function attemptOf(c: Context, { tokens, scope }: WorkerRoutesOptions): VerifiedGrant {
   const verified = tokens.verify(bearer(c))
   if (!verified.ok) throw refusal(verified.reason)
-  const { claims } = verified
-  if (claims.tenant_id !== scope.tenant_id || claims.workspace_id !== scope.workspace_id) throw wrongWorkspace()
-  const own = queueSafeId('d', dispatchId(claims.run_id, claims.task_key, claims.attempt))
+  const { grant } = verified
+  if (grant.tenant_id !== scope.tenant_id || grant.workspace_id !== scope.workspace_id) throw wrongWorkspace()
+  const own = queueSafeId('d', dispatchId(grant.run_id, grant.task_key, grant.attempt))
   if (own !== c.req.param('task_id')) throw wrongAttempt(`the token is for ${own}`)
-  return claims
+  return grant
 }
 
-function echoing<B extends { attempt_id?: string | undefined }>(claims: AttemptClaims, body: B): B {
-  if (body.attempt_id === undefined || body.attempt_id === claims.attempt_id) return body
-  throw wrongAttempt(`the token is for ${claims.attempt_id}, the body is about ${body.attempt_id}`)
+function echoing<B extends { attempt_id?: string | undefined }>(grant: AttemptGrant, body: B): B {
+  if (body.attempt_id === undefined || body.attempt_id === grant.attempt_id) return body
+  throw wrongAttempt(`the token is for ${grant.attempt_id}, the body is about ${body.attempt_id}`)
 }
 
 function bearer(c: Context): string {
@@ -121,11 +122,11 @@ function refusal(reason: TokenRefusal): ServoError {
 
 const unauthenticated = (message: string): ServoError =>
   new ServoError('invalid', 'unauthenticated', message, {
-    hint: 'Send the header authorization: Bearer <token>, with the task_token of the dispatch, or an API token to claim work.',
+    hint: 'Send the header authorization: Bearer <token>, with the task_token of the dispatch, or an API token to take work.',
   })
 
 const forbidden = (): ServoError =>
-  new ServoError('invalid', 'forbidden', 'the token does not allow to claim work', {
+  new ServoError('invalid', 'forbidden', 'the token does not allow its bearer to take work', {
     hint: 'Use a token with the role worker.',
   })
 

@@ -1,11 +1,11 @@
 import type { GraphView } from '../api/asset-contract.ts'
 import { colours, printable } from './output.ts'
 
-/** Deeper than anybody reads. What is below begins anew at the margin, or a chain of 10,000 would be 300 MB of spaces. */
+/** Nobody reads deeper. Assets below begin again at the margin; otherwise a chain of 10,000 would be 300 MB of spaces. */
 const MAX_DEPTH = 30
 
 /**
- * The graph as text, from what comes first to what is made of it. Each asset stands once, below the one of its upstream assets
+ * The graph as text, upstream first. Each asset stands once, below the one of its upstream assets
  * that is furthest from the beginning; the others are named beside it, so that no edge is missing.
  */
 export function treeLines({ nodes, edges }: GraphView): string[] {
@@ -13,7 +13,7 @@ export function treeLines({ nodes, edges }: GraphView): string[] {
   const depth = new Map<string, number>()
   const parents = new Map<string, string | undefined>()
   const below = new Map<string | undefined, string[]>()
-  // Nodes come after what they are made from, so the depth of that is known.
+  // Every node comes after its upstream nodes, so their depth is known.
   for (const { asset_key } of nodes) {
     const from = (upstream.get(asset_key) ?? []).map((edge) => edge.from)
     const parent = from.reduce<string | undefined>((deepest, each) => {

@@ -5,7 +5,7 @@ export interface Cell {
   readonly right?: boolean
 }
 
-/** Lines whose cells stand under each other; the last cell of a line is as long as it likes, and nothing follows it. */
+/** Aligns the cells of lines under each other. The last cell of a line is not padded. */
 export function aligned(rows: readonly (readonly Cell[])[]): string[] {
   const widths: number[] = []
   for (const row of rows) {
@@ -14,7 +14,7 @@ export function aligned(rows: readonly (readonly Cell[])[]): string[] {
   return rows.map((row) => line(row, widths))
 }
 
-/** One line of cells with widths that are known before all lines are. */
+/** One line of cells, for widths that are known before all lines are. */
 export function line(row: readonly Cell[], widths: readonly number[]): string {
   const filled = row.findLastIndex(({ text }) => text !== '') + 1
   const cells = row.slice(0, filled).map(({ text, paint = same, right }, i) => {

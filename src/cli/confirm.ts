@@ -6,7 +6,7 @@ interface Terminal {
   readonly output: NodeJS.WriteStream
 }
 
-/** Refuses to go on without a word from the person at the terminal; where nobody sits, the flag must be that word. */
+/** Goes on only if the user at the terminal confirms; without a terminal the flag is the confirmation. */
 export function refuseUnattended({ input, output }: Terminal, flag = '--yes'): void {
   if (input.isTTY && output.isTTY) return
   throw new ServoError('invalid', 'confirmation_needed', 'this needs a confirmation, and there is no terminal to ask for one', {
@@ -14,7 +14,7 @@ export function refuseUnattended({ input, output }: Terminal, flag = '--yes'): v
   })
 }
 
-/** Asks a question on the terminal. Anything but yes is no, the end of the input too. */
+/** Asks a question on the terminal. Anything but yes is no, including the end of the input. */
 export async function confirmed(question: string, terminal: Terminal): Promise<boolean> {
   const asking = createInterface(terminal)
   const left = new Promise<string>((resolve) => asking.once('close', () => resolve('')))

@@ -4,34 +4,34 @@ import type { HeldLease, Leader } from '../ports/lease.ts'
 import type { Components } from '../server/components.ts'
 import { note } from './output.ts'
 
-/** A wait that is over sooner than this is not worth a word. */
+/** A shorter wait is not mentioned. */
 export const SAY_AFTER_MS = 300
-/** How often a command that waits for a leader looks at the lease: no person notices such a wait. */
+/** A command that waits for a leader looks at the lease this often: a user does not notice such a delay. */
 export const LOOK_AT_LEASE_MS = 50
 /** Projects may take long to load, but not this long. */
 const MAX_WAIT_MS = 5 * 60_000
-/** A leader that does not answer for this long is asked for a sign of life: it may be starting, stopped or gone. */
+/** A leader that has not answered for this long is asked for a sign of life: it may be starting, stopped or gone. */
 export const ASK_FOR_SIGN_MS = 1_000
-/** A command that could do without the leader waits only this long for one that answered before and does not answer now. */
+/** A command that could do without the leader waits only this long for a leader that has an address and does not answer. */
 const SILENT_MS = 3_000
 /** A leader that gives signs of life and has not answered at its address for this long cannot be reached from here. */
 const UNREACHABLE_MS = 10_000
-/** Between the end of one leader and the beginning of the next: one that waits for the lease claims it within a moment. */
+/** Time between two leaders: a candidate claims a free lease within a moment. */
 const MAX_GAP_MS = 3_000
 
-/** How long a request whose answer got lost is sent again, at most. */
+/** A request whose answer got lost is sent again for at most this long. */
 const UNKNOWN_MS = 30_000
 
 export interface LeaderWait {
   /** How long to wait for a leader that does not answer yet. */
   readonly maxWaitMs?: number
-  /** Another command leads for a moment and answers nobody: wait for its end too. */
+  /** Wait also for another command that leads for a moment and answers no requests. */
   readonly forCommands?: boolean
-  /** Says once what is waited for. */
+  /** Tells the user, once, which leader the command waits for. */
   readonly say?: (leader: Leader) => void
 }
 
-/** The leader of a project, once it answers; undefined when nobody leads. */
+/** The leader of a project, once it answers; undefined when there is none. */
 export async function findLeader(components: Components, waiting: LeaderWait = {}): Promise<ServoClient | undefined> {
   const { lease, clock } = components
   const { maxWaitMs = MAX_WAIT_MS, forCommands = false, say = sayOnce() } = waiting
@@ -47,7 +47,7 @@ export async function findLeader(components: Components, waiting: LeaderWait = {
   }
 }
 
-/** Asks the leader; when nobody leads, takes the lease and does it here. */
+/** Asks the leader. Without one, claims the lease and does the work here. */
 export async function withLeader<T, H>(
   components: Components,
   ask: (leader: ServoClient) => Promise<T>,
@@ -63,7 +63,7 @@ export async function withLeader<T, H>(
         return { leader, answer: await ask(leader) }
       } catch (error) {
         if (!isServoError(error, 'unavailable')) throw error
-        // Nothing was done: it was not reached, or let nobody in any more. Or nobody knows, and asking again does no harm.
+        // Ask again if the leader did nothing, because it was not reached or is closing, or if asking twice does no harm.
         const isUndone = ['not_reached', 'closed'].includes(error.code)
         const isUnknown = error.code === 'no_answer' && isRepeatable && clock.monotonic() - began < UNKNOWN_MS
         if (!isUndone && !isUnknown) throw error
@@ -71,7 +71,7 @@ export async function withLeader<T, H>(
       await clock.sleep(LOOK_AT_LEASE_MS)
       continue
     }
-    // Nobody leads, or nobody answers: then the leader is asked for a sign of life, and keeps the lease if it gives one.
+    // There is no leader, or it is silent. The claim challenges a silent leader, which keeps the lease if it gives a sign of life.
     const name = ulid()
     const held = await lease.claim({ name, term: 'brief' })
     if (held.held) return { doneHere: await here(held, name) }
@@ -81,7 +81,7 @@ export async function withLeader<T, H>(
   }
 }
 
-/** The leader after the one that was asked before; undefined when nobody leads for a while. */
+/** The leader that follows the one that was asked before; undefined when none comes within a few seconds. */
 export async function nextLeader(components: Components, maxWaitMs?: number): Promise<ServoClient | undefined> {
   const { clock } = components
   for (const began = clock.monotonic(); clock.monotonic() - began < MAX_GAP_MS; ) {

@@ -1,7 +1,7 @@
 import type { RunState } from '../domain/runs/runs.table.ts'
 import { ServoError } from '../lib/error.ts'
 
-/** What a flag was given, as a number that makes sense there. */
+/** The value of a flag as a whole number within these bounds. */
 export function wholeNumber(flag: string, text: string, { min, max }: { min: number; max: number }): number {
   const number = Number(text)
   if (/^[+-]?\d+$/.test(text) && number >= min && number <= max) return number
@@ -26,7 +26,7 @@ export function labelsFlag(labels: readonly string[], flag = '--label'): Record<
 
 const MOMENT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/
 
-/** A moment as people write it, in UTC. Without a zone a time is that of this machine, and a date begins in UTC. */
+/** A time as users write it, in UTC. A time without a zone is local to this machine; a date begins in UTC. */
 export function momentFlag(flag: string, text: string): string {
   const moment = new Date(text)
   if (MOMENT.test(text) && !Number.isNaN(moment.getTime())) return moment.toISOString()
@@ -37,7 +37,7 @@ export function momentFlag(flag: string, text: string): string {
 
 const RUN_STATES = ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const satisfies readonly RunState[]
 
-/** A state as people write it, as it is stored. */
+/** The stored name of a state as users write it. */
 export function stateFlag(text: string): RunState {
   const state = RUN_STATES.find((each) => each === text.toUpperCase())
   if (state !== undefined) return state

@@ -1,27 +1,27 @@
 import type { LogQuery, RunEvent, RunsApi } from '../api/run-contract.ts'
 
-/** How many entries of each attempt have come out. */
-export type Heard = Map<string, number>
+/** The number of log entries that were shown, by attempt. */
+export type LogsShown = Map<string, number>
 
 /**
- * Everything that happens in a run until it is over, and before that what was said before this command listened. Listening begins
- * before reading, so the same words may come both ways; each comes out once, also when a run is followed from one server to the
- * next with the same `heard`.
+ * Everything that happens in a run until it is over, with the log from its beginning. Listening begins before the stored log is
+ * read, so an entry may come both ways; it comes out once, even when a run is followed from one server to the next with the
+ * same `shown`.
  */
 export async function* followWithLogs(
   service: RunsApi,
   runId: string,
   signal: AbortSignal,
   query: LogQuery = {},
-  heard: Heard = new Map(),
+  shown: LogsShown = new Map(),
 ): AsyncGenerator<RunEvent> {
   let isFirst = true
   for await (const event of service.follow(runId, signal)) {
     if (event.type !== 'log') yield event
     else if (isWanted(query, event)) {
-      const known = Math.max(0, (heard.get(nameOf(event)) ?? 0) - event.first)
+      const known = Math.max(0, (shown.get(nameOf(event)) ?? 0) - event.first)
       if (known < event.entries.length) {
-        heard.set(nameOf(event), event.first + event.entries.length)
+        shown.set(nameOf(event), event.first + event.entries.length)
         yield { ...event, first: event.first + known, entries: event.entries.slice(known) }
       }
     }
@@ -32,8 +32,8 @@ export async function* followWithLogs(
       const name = nameOf({ task_key, attempt })
       const first = read.get(name) ?? 0
       read.set(name, first + 1)
-      if (first < (heard.get(name) ?? 0)) continue
-      heard.set(name, first + 1)
+      if (first < (shown.get(name) ?? 0)) continue
+      shown.set(name, first + 1)
       yield { type: 'log', task_key, attempt, first, entries: [entry] }
     }
   }

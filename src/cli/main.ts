@@ -11,7 +11,7 @@ export interface WorkspaceFlags {
   json?: boolean
 }
 
-// Commands are loaded below this line: from the second start on they need not be compiled again.
+// Commands are loaded below this line, so that their compiled code is cached from the second start on.
 enableCompileCache()
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -37,7 +37,7 @@ Exit codes: 0 fine, 1 a run failed or a check did, 2 wrong use, 3 something need
 const examples = (...lines: string[]): string =>
   `\n${colours.bold('Examples:')}\n${lines.map((line) => `  ${line}`).join('\n')}`
 
-/** Commands about a project find it from where they are run. */
+/** Adds a command about a project, which it looks for from the current folder upwards. */
 function projectCommand(parent: Command, usage: string, description: string): Command {
   return parent
     .command(usage)

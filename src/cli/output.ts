@@ -26,7 +26,7 @@ export function fail(thrown: unknown): void {
   const error = ofTheSystem(thrown)
   const known = isServoError(error)
   const { kind, code, hint } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
-  // A leader that was replaced is no use to a supervisor, and no mistake of its user.
+  // A leader that was replaced is no mistake of its user: a supervisor may start it again.
   process.exitCode = code === 'deposed' ? exitCodes.unavailable : exitCodes[kind]
   if (json) process.stderr.write(`${JSON.stringify({ error: { kind, code, message: messageOf(error), hint } })}\n`)
   else {
@@ -45,7 +45,7 @@ const SYSTEM_HINTS: Readonly<Record<string, string>> = {
   EEXIST: 'A file is in the way of a folder.',
 }
 
-/** What the system refused is neither a bug nor for us to repair. */
+/** An error of the operating system is no bug, and we cannot repair it. */
 function ofTheSystem(error: unknown): unknown {
   if (!(error instanceof Error) || isServoError(error) || !('code' in error)) return error
   const hint = SYSTEM_HINTS[String(error.code)]
@@ -55,7 +55,7 @@ function ofTheSystem(error: unknown): unknown {
   return new ServoError('unavailable', 'system_refused', what, { hint, cause: error })
 }
 
-/** Something that stops nothing, but that a person should know. */
+/** Prints a problem that stops nothing, but that the user should know of. */
 export function warn(error: unknown): void {
   const text = json
     ? JSON.stringify({ warning: { message: messageOf(error) } })
@@ -63,7 +63,7 @@ export function warn(error: unknown): void {
   process.stderr.write(`${text}\n`)
 }
 
-/** Why nothing seems to happen, or what an answer is worth. */
+/** Tells the user why nothing seems to happen, or how far to trust an answer. */
 export function note(text: string): void {
   const line = json ? JSON.stringify({ note: text }) : errorColours.dim(printable(text))
   process.stderr.write(`${line}\n`)
@@ -90,7 +90,7 @@ export function printJson(value: unknown): void {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced.
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
-/** Text from anywhere, made safe for a terminal: what could move the cursor or hide something is shown as its code. */
+/** Makes any text safe for a terminal: characters that could move the cursor or hide something are shown as their code. */
 export function printable(text: string): string {
   return text.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

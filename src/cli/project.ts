@@ -12,10 +12,10 @@ export interface ProjectFlags {
   json?: boolean
 }
 
-/** What has run before can be looked at, and repaired, though its config is gone. */
+/** A project that ran before can be read and repaired even if its config is gone. */
 const isProject = (folder: string): boolean => configFile(folder) !== undefined || existsSync(servoDirOf(folder))
 
-/** The folder of the project: the one given, or the nearest from where we stand upwards. */
+/** The folder of the project: the one given, or the nearest above the current folder. */
 export function findProject({ project }: ProjectFlags): string {
   const start = resolve(project ?? '.')
   if (project !== undefined) {
@@ -36,7 +36,7 @@ const noProject = (message: string): ServoError =>
 
 export const servoDirOf = (projectDir: string): string => join(projectDir, '.servo')
 
-/** Who sits at this terminal, for the record. */
+/** The user at this terminal, for the record. */
 export function currentUser(): string {
   try {
     return userInfo().username
@@ -45,10 +45,10 @@ export function currentUser(): string {
   }
 }
 
-/** The trace that this command is called in, as its caller says by the environment. */
+/** The trace that this command belongs to, from the environment. */
 export const currentTrace = (): string | undefined => traceparentOf(process.env['TRACEPARENT'])
 
-/** What the project's folder is made of. Loaded when it is needed: `servo --help` shall not wait for it. */
+/** The components of the project's folder. They are loaded on demand, so that `servo --help` need not wait for them. */
 export async function componentsOf(projectDir: string): Promise<LocalComponents> {
   const { localComponents } = await import('../server/components.ts')
   return localComponents(servoDirOf(projectDir))

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
+import type { Plain } from '../adapters/duckdb/plain-values.ts'
 import type { QueryResult } from '../adapters/duckdb/query.ts'
-import type { Plain } from '../adapters/duckdb/values.ts'
 import { colours, errorColours, printable } from './output.ts'
 
-/** Waits when the reader of our output is slower than we are, so that a large answer is never held in memory. */
+/** Waits for a slow reader of our output, so that a large answer is never held in memory. */
 async function write(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')
 }
@@ -19,12 +19,12 @@ export async function writeJson({ columns, rows }: QueryResult): Promise<void> {
   await write(begun ? '\n]\n' : '[]\n')
 }
 
-/** JSON.stringify leaves some characters as they are that move a terminal's cursor or turn text around. */
+/** JSON.stringify leaves some characters unescaped that move the cursor of a terminal or reverse text. */
 const jsonText = (value: unknown): string => printable(JSON.stringify(value))
 
-/** RFC 4180. A null is nothing, an empty text is `""`; what is no scalar is JSON. */
+/** CSV as in RFC 4180. A null is empty, an empty text is `""`, and a list or an object is JSON. */
 export async function writeCsv({ columns, rows }: QueryResult): Promise<void> {
-  // A file gets what was stored; a screen gets nothing that could move its cursor.
+  // A file gets the stored text; a screen gets nothing that could move its cursor.
   const shown = process.stdout.isTTY ? printable : (text: string): string => text
   await write(`${columns.map(({ name }) => shown(csvCell(name))).join(',')}\n`)
   for await (const batch of rows())
@@ -37,7 +37,7 @@ function csvCell(value: Plain | undefined): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Widths are taken from the first batch; a later row may overhang rather than make the reader wait for the last one. */
+/** The first batch sets the widths; a later row may overhang, so that the reader need not wait for the last. */
 export async function writeTable({ columns, rows }: QueryResult): Promise<void> {
   const numeric = columns.map(({ type }) => NUMERIC.test(type))
   const names = columns.map(({ name }) => tableCell(name))
@@ -55,7 +55,7 @@ export async function writeTable({ columns, rows }: QueryResult): Promise<void> 
 }
 
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/
-/** On a screen, a cell that is wider is cut; `--json` has it whole. Elsewhere nothing is cut. */
+/** On a screen a wider cell is cut; `--json` has all of it. Elsewhere nothing is cut. */
 const MAX_WIDTH = 60
 
 async function header(names: readonly string[], lines: readonly { cells: readonly string[] }[]): Promise<number[]> {
@@ -116,7 +116,7 @@ const WIDE =
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII.
 const ASCII = /^[\u0000-\u007f]*$/
 
-/** Columns of a terminal that text takes: two for most of what East Asia writes and for emoji, none for what combines. */
+/** The width of text on a terminal: two for most East Asian characters and emoji, none for combining marks. */
 function widthOf(text: string): number {
   if (ASCII.test(text)) return text.length
   let width = 0

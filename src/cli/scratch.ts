@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { folderStore } from '../server/components.ts'
 
-/** An empty folder store for the time of some work; gone afterwards, also when the work fails or is interrupted. */
+/** An empty folder store for the duration of some work. It is removed afterwards, even when the work fails or is interrupted. */
 export async function withScratch<T>(work: (scratch: ObjectStore) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), 'servo-'))
   const cleanUp = (): Promise<void> => rm(dir, { recursive: true, force: true })

@@ -7,10 +7,10 @@ import { localTime, shortId, stateCell } from './show-run.ts'
 export const partitionsText = (partitions: AssetSummary['partitions']): string =>
   partitions === null ? '' : `${partitions.words}, ${partitions.count}`
 
-/** As many names as fit into a look; `--json` has them all. */
+/** As many names as one takes in at a glance; `--json` has them all. */
 const SHOWN = 20
 
-/** Everything known of an asset, the fixed parts first. */
+/** Prints everything known of an asset, fixed parts first. */
 export function shownAsset(detail: AssetDetail): string[] {
   const { asset, definition, upstream, downstream } = detail
   const head = [colours.bold(printable(asset.asset_key)), asset.kind, colours.dim(`group ${printable(asset.group)}`)].join('  ')
@@ -38,9 +38,9 @@ export function shownAsset(detail: AssetDetail): string[] {
   return lines
 }
 
-type Fact = readonly [name: string, value: string]
+type NamedValue = readonly [name: string, value: string]
 
-function declared({ asset, definition, asset_id, graph_version }: AssetDetail): Fact[] {
+function declared({ asset, definition, asset_id, graph_version }: AssetDetail): NamedValue[] {
   const { partitions } = asset
   const {
     file,
@@ -59,7 +59,7 @@ function declared({ asset, definition, asset_id, graph_version }: AssetDetail): 
     uri,
     checks,
   } = definition
-  const facts: (Fact | false | undefined)[] = [
+  const facts: (NamedValue | false | undefined)[] = [
     file ? ['declared in', `${file}${line ? `:${line}` : ''}`] : undefined,
     ['partitions', partitions === null ? 'none: it is made as a whole' : partitionsText(partitions)],
     partitions !== null && partitions.count > 0 && ['', `${partitions.first} to ${partitions.last}`],
@@ -78,30 +78,32 @@ function declared({ asset, definition, asset_id, graph_version }: AssetDetail): 
     code_version ? ['code version', code_version] : undefined,
     ['id', `${asset_id} of ${graph_version}`],
   ]
-  return facts.filter((fact): fact is Fact => Boolean(fact))
+  return facts.filter((fact): fact is NamedValue => Boolean(fact))
 }
 
-/** How long something may be old is said; what other parts of Servo read is shown as it was recorded. */
-function policies(all: Readonly<Record<string, unknown>>): Fact[] {
-  return Object.entries(all).map(([name, policy]): Fact => {
+/** Durations are put into words; settings that other parts of Servo read are shown as recorded. */
+function policies(all: Readonly<Record<string, unknown>>): NamedValue[] {
+  return Object.entries(all).map(([name, policy]): NamedValue => {
     const { type, by, timezone, within_ms } = policy as Record<string, string | number | undefined>
     if (name !== 'freshness') return [name, typeof policy === 'string' ? policy : JSON.stringify(policy)]
     return [name, type === 'by' ? `by ${by} ${timezone}` : `within ${seconds(Number(within_ms))}`]
   })
 }
 
-/** What came of it: for an asset without partitions all of it, otherwise the run that last touched any of them. */
-function happened({ asset, status, wiped, last_run }: AssetDetail): Fact[] {
+/** The status of an asset without partitions, or the last run that touched any partition. */
+function happened({ asset, status, wiped, last_run }: AssetDetail): NamedValue[] {
   const facts = asset.partitions === null ? statusFacts(status, wiped) : []
   if (last_run === null) return facts
   return [...facts, ['last run', `${shortId(last_run.run_id)} ${stateCell(last_run.state).text}, ${localTime(last_run.at)}`]]
 }
 
-function statusFacts(status: WireStatus | null, wiped: boolean): Fact[] {
+function statusFacts(status: WireStatus | null, wiped: boolean): NamedValue[] {
   if (status === null) return [['materialized', 'never']]
   const { last_materialization_at: at, last_materialization_run_id: run } = status
   const { last_attempt_at: triedAt, last_attempt_outcome: outcome, last_attempt_run_id: triedBy } = status
-  const facts: Fact[] = [['materialized', at ? `${localTime(at)} ${run ? `by ${shortId(run)}` : 'outside Servo'}` : 'never']]
+  const facts: NamedValue[] = [
+    ['materialized', at ? `${localTime(at)} ${run ? `by ${shortId(run)}` : 'outside Servo'}` : 'never'],
+  ]
   if (wiped && status.wiped_at !== null) {
     const why = status.wiped_reason ? `: ${status.wiped_reason}` : ''
     facts.push(['wiped', `${localTime(status.wiped_at)} by ${status.wiped_by ?? 'somebody'}${why}`])

@@ -13,7 +13,7 @@ export interface DevVoice {
   ready(url: string, loaded: Reload, ms: number): void
   loaded(loaded: Reload): void
   changed(change: Change): void
-  /** With how many tasks were running. */
+  /** The number of tasks that were running. */
   stopped(running: number): void
 }
 

@@ -1,7 +1,7 @@
-import type { ProjectProblem } from '../contract/definition.ts'
+import type { ProjectProblem } from '../contract/project-manifest.ts'
 import { errorColours, printable, speaksJson } from './output.ts'
 
-/** What is wrong with a project: where, what, and what to do. */
+/** Prints the problems of a project: where, what, and what to do. */
 export function printProblems(problems: readonly ProjectProblem[]): void {
   if (speaksJson()) {
     const error = { kind: 'invalid', code: 'project_not_loaded', message: 'the project cannot be loaded', problems }

@@ -9,7 +9,7 @@ const paint: Readonly<Record<string, (text: string) => string>> = {
   RETRY_WAIT: colours.yellow,
   RUNNING: colours.cyan,
 }
-/** States whose stored names are not what one would say. */
+/** States whose stored names are not what users would say. */
 const words: Readonly<Record<string, string>> = { RETRY_WAIT: 'retrying' }
 
 export const stateCell = (state: string): Cell => ({
@@ -34,14 +34,14 @@ function took(from: Moment, to: Moment): string {
 
 export const timeCell = (from: Moment, to: Moment): Cell => ({ text: took(from, to), paint: colours.dim, right: true })
 
-/** As the clock on the wall shows it, in the one order that sorts: 2025-01-15 10:00:00. */
+/** Local time in sortable order: 2025-01-15 10:00:00. */
 export const localTime = (moment: string | null): string => (moment === null ? '' : new Date(moment).toLocaleString('sv-SE'))
 
 export const shortId = (runId: string): string => runId.slice(0, 12)
 
-/** As wide as the longest state and the longest time, so that lines stand under each other as they come. */
+/** As wide as the longest state and the longest time, so that lines align as they come. */
 const TASK_WIDTHS = [9, 7]
-/** What waits is no news. */
+/** Waiting tasks are not shown. */
 const isNews = (state: string): boolean => !['PLANNED', 'BLOCKED', 'READY', 'DISPATCHED'].includes(state)
 
 /** One line about a task that is doing something: state, time, name, and why; undefined when it waits. */
@@ -51,7 +51,7 @@ export function taskLine(task: WireTask, attempt: WireAttempt | undefined): stri
   return line([stateCell(task.state), time, { text: printable(task.task_key) }, notesCell(task)], TASK_WIDTHS)
 }
 
-/** Which attempt it was, and why it is as it is. */
+/** The attempt, and the reason for its state. */
 export function notesCell(task: WireTask): Cell {
   const attempt = task.attempt > 1 ? `attempt ${task.attempt}` : ''
   const why = task.error_message && task.state !== 'SUCCEEDED' ? firstLine(task.error_message) : ''
@@ -61,7 +61,7 @@ export function notesCell(task: WireTask): Cell {
 
 export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
-/** Prints what happens in a run, a line each: states of tasks as they change, and what they say. */
+/** Prints what happens in a run, one line each: changes of tasks, and their output. */
 export class RunPrinter {
   readonly #seen = new Map<string, string>()
 
@@ -84,7 +84,7 @@ export class RunPrinter {
   }
 }
 
-/** The end of a run as one line more below those of its tasks. */
+/** The end of a run, as one more line below those of its tasks. */
 export function runEndLine(run: WireRun): string {
   const why = { text: printable(firstLine(run.error ?? '')) }
   return line([stateCell(run.state), runTimeCell(run), { text: counts(run), paint: colours.bold }, why], TASK_WIDTHS)

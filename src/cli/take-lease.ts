@@ -9,7 +9,7 @@ const SAY_SILENT_AFTER_MS = 1_000
 /** Commands that lead for a moment, such as `servo rebuild`, are asked for a sign of life now and then: they may have been stopped. */
 const ASK_EVERY_MS = 2_000
 
-/** The lease of a server that stays. A command that leads only for a while is asked to give way, and waited for. */
+/** Claims the lease for a server. A command that leads for a while is asked to give way, and waited for. */
 export async function takeLease(components: Components, name: string): Promise<HeldLease> {
   const { lease, clock } = components
   const began = clock.monotonic()
@@ -41,7 +41,7 @@ export async function takeLease(components: Components, name: string): Promise<H
   }
 }
 
-/** One that has just ended, or has no address, need not be asked; one that was stopped does not hear. */
+/** A leader that has no address or has just ended need not be asked, and a stopped one does not hear. */
 async function askToGiveWay(components: Components, { address, name }: Leader): Promise<void> {
   if (address === null) return
   const client = await clientOf(components, address)

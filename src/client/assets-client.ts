@@ -1,53 +1,16 @@
-import type {
-  AcceptedFacts,
-  AcceptedKeys,
-  AssetDetail,
-  AssetPage,
-  AssetsApi,
-  GraphView,
-  KeyPage,
-  KeysBody,
-  PageQuery,
-  ReportBody,
-  WipeBody,
-} from '../api/asset-contract.ts'
+import type { AssetsApi } from '../api/asset-contract.ts'
 import { type Connection, queryText } from './connection.ts'
 
-/** Asks a server about assets and their partitions. */
-export class AssetsClient implements AssetsApi {
-  readonly #server: Connection
-
-  constructor(server: Connection) {
-    this.#server = server
-  }
-
-  async list({ select, limit, cursor }: PageQuery & { select: readonly string[] }): Promise<AssetPage> {
-    const query = queryText({ select, limit: String(limit), cursor })
-    return await this.#server.json('GET', `/assets${query}`)
-  }
-
-  async get(assetKey: string): Promise<AssetDetail> {
-    return await this.#server.json('GET', pathOf(assetKey))
-  }
-
-  async graph(select: readonly string[]): Promise<GraphView> {
-    return await this.#server.json('GET', `/assets/graph${queryText({ select })}`)
-  }
-
-  async report(assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts> {
-    return await this.#server.json('POST', `${pathOf(assetKey)}/materializations`, { body, user })
-  }
-
-  async wipe(assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts> {
-    return await this.#server.json('POST', `${pathOf(assetKey)}/wipe`, { body, user })
-  }
-
-  async changeKeys(setName: string, body: KeysBody, user: string): Promise<AcceptedKeys> {
-    return await this.#server.json('POST', keysPath(setName), { body, user })
-  }
-
-  async keys(setName: string, { limit, cursor }: PageQuery): Promise<KeyPage> {
-    return await this.#server.json('GET', keysPath(setName) + queryText({ limit: String(limit), cursor }))
+/** Asks a server about assets and their partitions, and tells it of them. */
+export function assetsClient(server: Connection): AssetsApi {
+  return {
+    list: ({ select, limit, cursor }) => server.json('GET', `/assets${queryText({ select, limit, cursor })}`),
+    get: (assetKey) => server.json('GET', pathOf(assetKey)),
+    graph: (select) => server.json('GET', `/assets/graph${queryText({ select })}`),
+    report: (assetKey, body, user) => server.json('POST', `${pathOf(assetKey)}/materializations`, { body, user }),
+    wipe: (assetKey, body, user) => server.json('POST', `${pathOf(assetKey)}/wipe`, { body, user }),
+    changeKeys: (setName, body, user) => server.json('POST', keysPath(setName), { body, user }),
+    keys: (setName, { limit, cursor }) => server.json('GET', keysPath(setName) + queryText({ limit, cursor })),
   }
 }
 

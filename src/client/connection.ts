@@ -21,7 +21,7 @@ const ALIVE_MS = 2_000
 /** Longer than a server waits for its storage, and than it takes to go through a million partitions. */
 const ANSWER_MS = 120_000
 
-/** Asks a server and reads its answers. What it refuses is thrown as the same error that it had. */
+/** Asks a server and reads its answers. A refusal is thrown as the error that the server had. */
 export class Connection {
   readonly #options: ClientOptions
 
@@ -29,7 +29,7 @@ export class Connection {
     this.#options = options
   }
 
-  /** `T` is what the contract says of this route; the server is of our own kind, so its answers are not checked again. */
+  /** `T` is the answer of this route by the contract. The server is our own, so its answers are not checked again. */
   async json<T>(method: string, path: string, options: Asked = {}): Promise<T> {
     const response = await this.#fetch(method, path, { ...options, signal: AbortSignal.timeout(ANSWER_MS) })
     return (await response.json()) as T
@@ -44,7 +44,7 @@ export class Connection {
     }
   }
 
-  /** One answer per line, as they come; `T` as for `json`. */
+  /** Yields one answer per line, as they come; `T` as for `json`. */
   async *lines<T>(path: string, signal?: AbortSignal): AsyncGenerator<T> {
     const response = await this.#fetch('GET', path, signal === undefined ? {} : { signal })
     let rest = ''
@@ -79,7 +79,7 @@ export class Connection {
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
     }).catch((error: unknown) => {
-      // `fetch` says only that it failed; what stopped it is the cause.
+      // `fetch` says only that it failed; its cause says why.
       const cause = error instanceof Error ? error.cause : undefined
       const why = messageOf(cause ?? '') || messageOf(error)
       const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
@@ -101,7 +101,7 @@ async function refused(response: Response): Promise<ServoError> {
   })
 }
 
-/** `?name=value` for those that have one, and as often as it has several. */
+/** `?name=value` for every name that has a value, repeated for a list. */
 export function queryText(values: Readonly<Record<string, string | number | readonly string[] | undefined>>): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(values)) for (const each of [value ?? []].flat()) query.append(name, String(each))

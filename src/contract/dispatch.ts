@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DAY_MS } from '../lib/time.ts'
 import { isOutputPath } from './output-path.ts'
-import { carriedKeys } from './partition-keys.ts'
+import { reportedKeys } from './partition-keys.ts'
 
 /** Where one materialization of an upstream asset lies. */
 const storedValue = z.object({
@@ -21,6 +21,8 @@ const inputRef = z.object({
   values: z.array(storedValue),
 })
 export type InputRef = z.infer<typeof inputRef>
+/** One materialization, as a dispatch names it. */
+export type StoredValue = InputRef['values'][number]
 
 /** A piece of work as a worker receives it, in whatever language the worker is written. */
 export const dispatchEnvelope = z.object({
@@ -114,7 +116,8 @@ export const attemptResult = z.object({
   duration_ms: z.number().min(0).nullish(),
   metrics: z.record(z.string(), z.number()).nullish(),
   /** They count if the attempt succeeded and its end is believed. */
-  ...carriedKeys,
+  ...reportedKeys,
 })
 export type AttemptResult = z.infer<typeof attemptResult>
 export type AttemptResultInput = z.input<typeof attemptResult>
+export type AttemptOutput = NonNullable<AttemptResultInput['output']>

@@ -15,14 +15,14 @@ export const dynamicKey = z
 const keysOfSets = z.array(z.object({ set_name: dynamicKey, keys: z.array(dynamicKey).min(1).max(10_000) })).max(100)
 export type KeysOfSets = z.infer<typeof keysOfSets>
 
-/** Said together with something else, and believed if that is. */
-export const carriedKeys = {
+/** Changes of keys that come with another fact, and count if it does. */
+export const reportedKeys = {
   /** Keys that dynamic sets have from now on. */
   partition_keys_added: keysOfSets.nullish(),
   /** Keys that they have no more. A key that is in both is there. */
   partition_keys_removed: keysOfSets.nullish(),
 }
-export interface CarriedKeys {
+export interface ReportedKeys {
   readonly partition_keys_added?: KeysOfSets | null | undefined
   readonly partition_keys_removed?: KeysOfSets | null | undefined
 }

@@ -1,5 +1,5 @@
-import type { ProjectManifestInput, ProjectProblem } from './definition.ts'
 import type { AttemptResultInput, DispatchEnvelope } from './dispatch.ts'
+import type { ProjectManifestInput, ProjectProblem } from './project-manifest.ts'
 
 /**
  * What the orchestrator and a local worker process say to each other: one JSON object per line, both ways, over a socket pair

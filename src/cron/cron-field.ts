@@ -1,11 +1,11 @@
 import { ServoError } from '../lib/error.ts'
 
-/** One field of a cron expression: what may be written in it. */
+/** Describes one field of a cron expression. */
 export interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** How many values there are: Sunday is both 0 and 7, and still one day. */
+  /** The number of different values: Sunday is both 0 and 7, and still one day. */
   readonly size: number
   /** Names that stand for the values from `min` on. */
   readonly names: readonly string[]

@@ -1,7 +1,7 @@
 import { daysInMonth } from '../lib/calendar.ts'
 import { badCron, badField, digits, type Field, fields, oneValue, valuesOf } from './cron-field.ts'
 
-/** Which days and times an expression names, on the clock and the calendar of any zone. */
+/** The days and times that an expression names, on the clock and the calendar of any zone. */
 export interface Cron {
   readonly text: string
   /** Ascending, as are minutes and hours. */
@@ -124,7 +124,7 @@ function nthWeekdays(item: string, text: string): number[] | undefined {
   return days.map((day) => (day % 7) * 8 + n)
 }
 
-/** 30 February is not, and an author who writes it with a weekday means something else; 29 February is. */
+/** 29 February exists, 30 February does not: an author who writes it with a weekday means something else. */
 function isPossible({ days, months }: Cron): boolean {
   if (days === undefined || days.last) return true
   const smallest = Math.min(...days.numbers)

@@ -28,7 +28,7 @@ export class TicksWithout implements CountedTicks {
   }
 
   at(rank: number): number | undefined {
-    // Of those that are left out, each moves all that come after it by one.
+    // Each tick that is left out shifts all later ones by one.
     const passed = countWhile(this.ranks.length, (i) => (this.ranks[i] ?? 0) - i <= rank)
     return this.ticks.at(rank + passed)
   }

@@ -13,7 +13,7 @@ export function inParts<T>(items: readonly T[], texts: readonly string[], nameOf
   return parts.list
 }
 
-/** Parts that fill up one after the other. Nobody has to keep what the items will be stored as. */
+/** Parts that fill up one after the other, so that the stored texts need not be kept. */
 export class Parts<T> {
   readonly list: T[][] = []
   #size = Number.POSITIVE_INFINITY

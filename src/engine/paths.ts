@@ -27,6 +27,7 @@ export function checkScope(scope: Scope): Scope {
 const NUMBER_WIDTH = 12
 const padded = (number: number): string => String(number).padStart(NUMBER_WIDTH, '0')
 
+/** The folders of a table's files. Sorted files are in `runs`. */
 export type Layer = 'base' | 'l0' | 'removed' | 'runs' | 'history'
 
 /** Every path Servo uses, in one place. */
@@ -91,7 +92,7 @@ export class Paths {
     return `${this.root}logs/${runId}/${attemptId}/`
   }
 
-  /** Named by when the attempt began to speak: one that is begun again after a crash does not write over the first. */
+  /** Named by the time of the attempt's first output: an attempt that is begun again after a crash does not overwrite the first. */
   attemptLog(runId: string, attemptId: string, sinceMs: number, chunk: number): string {
     return `${this.attemptLogs(runId, attemptId)}${padded(sinceMs)}-${padded(chunk)}.ndjson`
   }
@@ -105,7 +106,7 @@ export class Paths {
   }
 }
 
-/** The ULID of a segment's path, or undefined for a path that is none: another name, or not in the folder of its day. */
+/** The ULID of a segment's path; undefined for any other path, such as one outside the folder of its day. */
 export function segmentUlid(path: string): string | undefined {
   const [day, name] = path.split('/').slice(-2)
   if (name === undefined || !name.endsWith('.json')) return undefined
@@ -113,7 +114,7 @@ export function segmentUlid(path: string): string | undefined {
   return isUlid(ulid) && day === utcDay(ulidTime(ulid)) ? ulid : undefined
 }
 
-/** The number at the start of a numbered file's name; NaN for a file that is none of ours. */
+/** The number at the start of a numbered file's name; NaN for a file that is not ours. */
 export function numberOf(path: string): number {
   const name = path.slice(path.lastIndexOf('/') + 1)
   return NUMBERED.test(name) ? Number(name.slice(0, NUMBER_WIDTH)) : Number.NaN

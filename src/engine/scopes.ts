@@ -8,7 +8,7 @@ const LAST_NAME = 'z'.repeat(100)
 
 const ROOT = /^tenant=([^/]+)\/workspace=([^/]+)\//
 
-/** What is not a scope of ours may lie in the same store; its name need not be one. */
+/** Other things may lie in the same store, with names that no scope has. */
 function isScope(scope: Scope): boolean {
   try {
     checkScope(scope)

@@ -1,8 +1,8 @@
 import type { Candidate, Leader } from '../ports/lease.ts'
 
 /**
- * Where the claims of a lease stand, one for each number, each created once and never changed. What a place cannot know of
- * another process, such as whether it lives, `Standing` says. Everything but `create` takes no time worth waiting for.
+ * Where the claims of a lease stand, one for each number, each created once and never changed. `Standing` says what can be
+ * known of another process, such as whether it lives. Everything but `create` is fast.
  */
 export interface ClaimPlace {
   /** Creates the claim of this number unless there is one. It is durable, and whole as soon as others can see it. */
@@ -13,13 +13,13 @@ export interface ClaimPlace {
   look(number: number): { newest: number; challenges: readonly string[] }
   /** True when this is no longer the place in which we created the claim of this number: moved, replaced or gone. Costs next to nothing. */
   moved(number: number): boolean
-  /** For a holder that is none any more, and will not ask again whether the place was moved. */
+  /** Called by a holder that has lost its claim, and will not ask again whether the place was moved. */
   leave(number: number): void
-  /** What the holder of a claim says of itself; replaced as a whole. */
+  /** Replaces what the holder of a claim says of itself. */
   say(number: number, sign: Sign): void
   /** What the holder of a claim last said; undefined when it said nothing, or its claim is gone. */
   heard(number: number): Sign | undefined
-  /** Asks the holder of a claim for a sign of life, until what it returns is called. */
+  /** Asks the holder of a claim for a sign of life. The function it returns withdraws the challenge. */
   challenge(number: number): () => void
   /** Removes challenges that were answered. */
   answered(number: number, challenges: readonly string[]): void
@@ -28,15 +28,15 @@ export interface ClaimPlace {
   /** Removes every claim below this number. The newest claim is never removed, so no number is ever used twice. */
   removeBelow(number: number): void
   /**
-   * Calls when something may have changed, until what it returns is called. Returns undefined when this place cannot tell; calls
-   * `deaf` when it no longer can. The holder then looks at regular intervals.
+   * Calls back when something may have changed; the function it returns ends that. Returns undefined when this place cannot tell,
+   * and calls `deaf` when it no longer can. The holder then looks at regular intervals.
    */
   watch(changed: () => void, deaf: () => void): (() => void) | undefined
 }
 
 /** What a holder says of itself beside its claim. */
 export interface Sign {
-  /** One more for every challenge it answered. */
+  /** Counts the challenges that it answered. */
   readonly renewals: number
   readonly address: string | null
   readonly released: boolean

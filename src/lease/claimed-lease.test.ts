@@ -51,6 +51,37 @@ test('[E1] a process that comes late with the number of a claim that was removed
   expect(place.newest()?.number).toBe(3)
 })
 
+/** The calls of a holder to its place, by name, during ten periods in which nobody else comes. */
+async function callsOfIdleHolder(changed: Partial<ClaimPlace> = {}): Promise<Record<string, number>> {
+  const scene = new Scene()
+  const calls: Record<string, number> = {}
+  const counted = (place: ClaimPlace): ClaimPlace =>
+    new Proxy(
+      { ...place, ...changed },
+      {
+        get(target, name, receiver) {
+          calls[String(name)] = (calls[String(name)] ?? 0) + 1
+          return Reflect.get(target, name, receiver)
+        },
+      },
+    )
+  const process = new PausableProcess(scene.clock)
+  const lease = claimedLease(counted(scene.claims.seenBy(process.clock)), { clock: process.clock, periodMs: PERIOD_MS })
+  const held = (await lease.claim(someone)) as HeldLease
+  for (const name of Object.keys(calls)) delete calls[name]
+  await scene.clock.advance(10 * PERIOD_MS + 1)
+  expect(held.isHeld).toBe(true)
+  return calls
+}
+
+test('[E6] a holder without a challenger reads and writes nothing, and asks only whether its place was moved', async () => {
+  expect(await callsOfIdleHolder()).toEqual({ moved: 30 })
+})
+
+test('[E6] a holder whose place cannot be watched looks at it three times in a period', async () => {
+  expect(await callsOfIdleHolder({ watch: () => undefined })).toMatchObject({ look: 30 })
+})
+
 test('[E5] a holder that comes back between the last look and the claim has stopped before the challenger begins', async () => {
   const scene = new Scene()
   const sleeper = scene.join()

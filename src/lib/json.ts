@@ -112,3 +112,12 @@ function notJson(what: string): ServoError {
     hint: 'Use null, booleans, finite numbers, text, arrays and plain objects.',
   })
 }
+
+/** JSON as the value it stands for, and any other text as it is. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -30,8 +30,8 @@ export const col = {
   timestamp: column<number, 'timestamp'>('timestamp'),
   strings: column<readonly string[], 'strings'>('strings'),
   map: column<Readonly<Record<string, string>>, 'map'>('map'),
-  /** Any JSON value, stored as canonical text. */
-  json: column<unknown, 'json'>('json'),
+  /** Any JSON value, stored as canonical text. `T` is what its events have checked. */
+  json: <T = unknown>(doc: string): Column<T, 'json'> => column<T, 'json'>('json')(doc),
   oneOf: <const V extends readonly string[]>(values: V, doc: string): Column<V[number], 'string'> => ({
     kind: 'string',
     nullable: false,

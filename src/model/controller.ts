@@ -7,16 +7,14 @@ export interface Observed {
   readonly rows: Rows
   /** Milliseconds since 1970. */
   readonly now: number
-  /**
-   * The age of the oldest durable event that is not folded yet, zero when there is none.
-   */
+  /** The age of the oldest durable event that is not folded yet, zero if there is none. */
   readonly lagMs: number
 }
 
-/** More than a moment behind, and what seems not to have happened may only not have been read yet. */
+/** With a greater lag, an event that seems absent may only be unread. */
 export const MAX_LAG_MS = 30_000
 
-/** Whether a controller has to wait while events may be unread. */
+/** True if a controller has to wait while events may be unread. */
 export function mustWait(controller: Controller, now: number): boolean {
   return controller.actsOnAbsence === true && (controller.wakeAt?.() ?? Number.POSITIVE_INFINITY) <= now
 }
@@ -30,13 +28,13 @@ export interface Controller {
   readonly doc: string
   readonly watches: readonly Table[]
   /**
-   * Set by a controller that acts because something did not happen by the moment that `wakeAt` gives. While events may be unread
-   * it is not asked when that moment has come, and asked again later: perhaps it did happen.
+   * Set by a controller that acts on an absence: something did not happen by the time that `wakeAt` gives. While events may be unread,
+   * it is not asked at that time but later: perhaps it did happen.
    */
   readonly actsOnAbsence?: true
-  /** A row has changed, or is looked at again. */
+  /** A row has changed, or is shown again by a sweep. */
   observe(table: Table, row: Readonly<AnyRow>): void
-  /** What is to be written down now. Asked again after its answer was folded, until nothing more follows. */
+  /** The events to write now. It is asked again after they were folded, until it returns none. */
   decide(observed: Observed): readonly NewEvent[]
   /** When it wants to be asked again although nothing happened; undefined when it waits for nothing. */
   wakeAt?(): number | undefined

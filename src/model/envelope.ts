@@ -11,7 +11,7 @@ const MAX_ID = 512
 const CONTROL = /[\u0000-\u001f\u007f]/
 const NO_CONTROL = 'must not contain control characters'
 
-/** Text of one line: whatever may become part of a key must not be able to imitate the end of one. */
+/** Text of one line: a text that becomes part of a key must not be able to imitate the end of one. */
 const line = (maxLength: number) =>
   z
     .string()

@@ -5,7 +5,8 @@ import type { Table } from './table.ts'
 
 /**
  * What became of an event when it was folded. A worker is answered from this, so every way of not applying has a name.
- * - `applied`: it changed rows. - `duplicate`: the same fact was there already.
+ * - `applied`: it changed rows.
+ * - `duplicate`: the same fact was there already.
  * - `ignored`: it came too late or names something that is over; `reason` says which.
  * - `parked`: something it depends on has not been seen; it is kept and tried again when `on` changes.
  */
@@ -22,13 +23,16 @@ export const duplicate: Verdict = { kind: 'duplicate' }
 export const ignored = (reason: string): Verdict => ({ kind: 'ignored', reason })
 export const waitFor = (on: string): Verdict => ({ kind: 'parked', on, reason: 'waiting' })
 
+/** Tells a verdict from the row or fact that is there when nothing was judged yet. */
+export const isVerdict = <T extends object>(value: T | Verdict): value is Verdict => 'kind' in value
+
 export interface FoldContext<P> {
   readonly event: Envelope
   /** The event's receipt time in milliseconds. */
   readonly at: number
   readonly payload: P
   readonly rows: Rows
-  /** Tells that `subject` changed, so that facts parked on it are tried again. */
+  /** Says that `subject` changed, so that facts parked on it are tried again. */
   wake(subject: string): void
 }
 
@@ -42,7 +46,7 @@ export interface Read {
  * Why two events do not commute. Everything may arrive in any order except pairs for which `when` holds: those follow
  * the order in which the ledger was consumed, which is recorded.
  */
-// biome-ignore lint/suspicious/noExplicitAny: the pair's payloads are those of whichever types `with` names.
+// biome-ignore lint/suspicious/noExplicitAny: the payloads of the pair are those of the types that `with` names.
 export interface Ordered<P = any> {
   readonly with: readonly string[]
   // biome-ignore lint/suspicious/noExplicitAny: as above.
@@ -77,7 +81,7 @@ export interface EventDefinition<P = any, I = any> extends EventSpec<P, I> {
 
 /** Declares an event once: payload, idempotency key, effect and description live together. */
 export function defineEvent<P, I>(spec: EventSpec<P, I>): EventDefinition<P, I> {
-  // Compiling takes milliseconds: paid by the first event of a type, not by everyone who imports it.
+  // Compiling takes milliseconds, so the first event of a type pays for it, not every process that imports the definition.
   let compiled: z.ZodType<P> | undefined
   const parse: EventDefinition<P, I>['parse'] = (payload) => {
     compiled ??= z.compile(spec.payload) as z.ZodType<P>

@@ -6,7 +6,7 @@ export type KeyPart = string | number
 /** The hot rows of one table as a fold sees them: current, indexed by key, free to change through `edit`. */
 export interface HotRows<R = AnyRow> {
   get(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): Readonly<R> | undefined
-  /** The row for changing. Say so before changing, or the change is not stored. */
+  /** The row, to be changed. A change of a row that was only read with `get` is not stored. */
   edit(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): R | undefined
   insert(row: R): R
   remove(k1: KeyPart, k2?: KeyPart, k3?: KeyPart): void

@@ -1,4 +1,5 @@
 import { col } from './column.ts'
+import type { Envelope } from './envelope.ts'
 import { defineTable } from './table.ts'
 
 /** Tables that the engine keeps for itself, whatever the domain is. They are stored and queried like any other. */
@@ -12,7 +13,7 @@ export const parkedEvents = defineTable({
     event_id: col.string('The event.'),
     event_type: col.string('Its type.'),
     reason: col.oneOf(['waiting', 'unknown_type', 'unknown_version', 'invalid_payload'], 'Why it is here.'),
-    envelope: col.json('The whole event.'),
+    envelope: col.json<Envelope>('The whole event.'),
     parked_at: col.timestamp('When the event was received.'),
   },
 })

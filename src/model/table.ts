@@ -4,8 +4,8 @@ import { type Columns, type ColumnValues, col } from './column.ts'
 /**
  * How two versions of a cold row become one, as data, so that JavaScript and SQL can both carry it out. Each group is
  * taken whole from the row that wins it: the largest (or smallest) value of `by`, compared column by column; a null
- * never wins. A group carries the columns it is picked by. Columns in no group and outside the key keep whichever value
- * is not null; `row_version`, unless a group claims it, is the largest.
+ * never wins. A group carries the columns it is picked by. Of a column in no group and outside the key the larger value stays, and
+ * null is the smallest; so it is with `row_version`, unless a group has it.
  * Such a merge is commutative, associative and idempotent: the order in which rows meet does not matter.
  */
 export interface MergeGroup {
@@ -38,7 +38,7 @@ export interface TableSpec<C extends Columns> {
   readonly storage: Storage
   /** For owners of sealed rows: how this row ended, or undefined while it is unfinished. */
   ended?(row: RowOf<C>): Ended | undefined
-  /** Columns of which a file of a cold table says, for each of its blocks, whether all rows have the same: see `Digest`. */
+  /** Columns of which a sorted file says, for each of its row groups, whether all rows have the same value: see `Digest`. */
   readonly digest?: readonly (keyof C & string)[]
 }
 

@@ -1,7 +1,7 @@
 /** The elements of a schema that have to be spelled out, for our files to be what DuckDB expects. */
 export const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
 
-/** Said in the old way too, or DuckDB sees a BLOB. */
+/** With the old converted type as well, or DuckDB sees a BLOB. */
 export const JSON_TEXT = { type: 'BYTE_ARRAY', converted_type: 'JSON', logical_type: { type: 'JSON' } } as const
 
 /** The writer's own shorthand writes local time; spelled out, DuckDB reads a TIMESTAMP WITH TIME ZONE. */

@@ -12,7 +12,7 @@ import { compressors } from './codecs.ts'
 export interface ColumnOfGroup {
   readonly name: string
   readonly values: readonly unknown[]
-  /** What the footer says of the smallest and largest value, and of how many are null; without this, all of it. */
+  /** The statistics that the footer has: only the number of nulls, or none. Without this, also the smallest and the largest value. */
   readonly statistics?: 'nulls' | 'none'
   readonly encoding?: Encoding
   readonly codec?: CompressionCodec
@@ -41,7 +41,7 @@ export class FileWriter {
     this.#parquet.write({
       columnData: columns.map(({ name, values, encoding, codec }) => ({
         name,
-        // The writer reads it only.
+        // The writer does not change it.
         data: values as unknown[],
         offsetIndex: false,
         ...(encoding && { encoding }),
@@ -81,7 +81,7 @@ export class FileWriter {
   }
 }
 
-/** The writer would serialize JSON by its own lights, so it gets our canonical text as bytes of no kind. */
+/** The writer would serialize JSON in its own way, so it gets our canonical text as plain bytes. */
 function withoutJson(element: SchemaElement): SchemaElement {
   if (element.converted_type !== 'JSON') return element
   const { converted_type: _, logical_type: __, ...plain } = element

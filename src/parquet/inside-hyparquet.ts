@@ -24,9 +24,9 @@ export function readerOf(bytes: Uint8Array, offset = 0): ByteReader {
 /** The header of a page, after which its bytes begin. */
 export const readPageHeader = (reader: ByteReader) => parquetHeader(reader)
 
-/** Small numbers in runs or packed bits, of `width` bits each: as many as `into` takes. */
+/** Small numbers of `width` bits, run-length encoded or bit-packed: as many as `into` takes. */
 export function readPackedNumbers<T extends DecodedArray>(bytes: Uint8Array, width: number, into: T): T {
-  // Without a length it would look for one before the numbers.
+  // Without a length, hyparquet would expect one before the numbers.
   if (bytes.length > 0) readRleBitPackedHybrid(readerOf(bytes), width, into, bytes.length)
   return into
 }
@@ -37,7 +37,7 @@ export function readDeltas(bytes: Uint8Array, into: BigInt64Array): BigInt64Arra
   return into
 }
 
-/** The blocks of a Bloom filter; undefined for one of a kind that is not known, or damaged. */
+/** The blocks of a Bloom filter; undefined if its kind is unknown or it is damaged. */
 export function readBloomBlocks(bytes: Uint8Array): Uint32Array | undefined {
   try {
     return readBloomFilter(readerOf(bytes))?.blocks

@@ -40,7 +40,7 @@ const dimensionName = z
   .refine((name) => name !== '__proto__' && name.isWellFormed(), 'must be a plain name')
 
 /**
- * Which parts an asset is made in, as the ledger has it: what `data` of the SDK's partitions says, and what it may say later.
+ * The partitions of an asset, as they are recorded: what `data` of the SDK's partitions says, and what it may say later.
  * An unknown member is refused: it would change which partitions exist, and we would not know how.
  */
 export const partitionDefinition = z.discriminatedUnion('type', [
@@ -56,6 +56,8 @@ export const partitionDefinition = z.discriminatedUnion('type', [
 ])
 
 export type PartitionDefinition = z.infer<typeof partitionDefinition>
+/** How an asset is partitioned; undefined for one that is made as a whole. */
+export type Partitioning = PartitionDefinition | undefined
 /** Anything but a product of dimensions. */
 export type DimensionDefinition = z.infer<typeof dimension>
 export type TimePartitions = z.infer<typeof timePartitions>

@@ -4,7 +4,7 @@ import type { PartitionMapping, SimpleMapping } from './mappings/mapping.ts'
 /** As many keys as one reads in passing. */
 const SHOWN = 4
 
-/** What an asset is made in, as one would say it: `daily from 2025-01-01`. */
+/** The partitions of an asset in words: `daily from 2025-01-01`. */
 export function partitionsInWords(definition: PartitionDefinition): string {
   if (definition.type !== 'multi') return dimensionInWords(definition)
   return dimensionsOf(definition)
@@ -37,7 +37,7 @@ function someOf(keys: readonly string[]): string {
   return keys.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
-/** Which partitions of what it is made from an asset takes: `the window before`. */
+/** A mapping in words: `the window before`. */
 export function mappingInWords(mapping: PartitionMapping): string {
   if (mapping.type === 'dimension') return `${mapping.dimension}: ${ownWords(mapping.mapping)}, the rest whole`
   if (mapping.type !== 'multi') return simpleInWords(mapping)

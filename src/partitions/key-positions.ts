@@ -16,7 +16,7 @@ export interface KeyEnds {
   readonly next?: string | undefined
 }
 
-/** What finds the positions of keys: -1 for a key that the set does not have (any more). */
+/** Finds the positions of keys: -1 for a key that the set does not have. */
 export interface KeyPositions {
   /** Of all keys of a block at once, by its ends; undefined when the block has to be looked at. */
   ofWhole(rows: number, ends: KeyEnds | undefined): { readonly first: number } | undefined
@@ -24,7 +24,7 @@ export interface KeyPositions {
   of(keys: KeyTexts, from: number, to: number): Int32Array
 }
 
-/** So many neighbours are asked one by one: halving them further would ask as often. */
+/** Below this many keys, asking one by one is as cheap as halving further. */
 const FEW = 8
 
 /**

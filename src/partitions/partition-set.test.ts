@@ -126,6 +126,11 @@ describe('the partitions of an asset', () => {
     touched = 0
     expect(set.at(0)).toBe('customer=c0,day=2025-03-01')
     expect(touched).toBeLessThanOrEqual(4)
+    // The list is gone through once, for all keys that are ever asked for.
+    expect(set.positionOf('customer=c0,day=2025-03-01')).toBe(0)
+    touched = 0
+    expect(set.positionOf('customer=c999,day=2027-11-25')).toBe(999_999)
+    expect(touched).toBeLessThanOrEqual(4)
   })
 
   test('can be too many to have a position', () => {

@@ -9,7 +9,7 @@ import { type TimeDefinition, type TimeWindows, timeWindows } from './time/windo
 
 /**
  * The partitions of a definition that exist at one moment, in a fixed order. Everything is arithmetic on positions: the last
- * of a million costs as much as the first, and nobody enumerates.
+ * of a million costs as much as the first, and nothing is enumerated.
  */
 export interface PartitionSet extends KeyList {
   /** Undefined for an asset without partitions: one part, whose key is the empty text. */

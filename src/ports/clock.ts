@@ -8,22 +8,11 @@ export interface Clock {
 
 /** A clock that can also measure and ring. */
 export interface AlarmClock extends Clock {
-  /** Milliseconds since some moment. Unlike `now` it never goes back and never jumps; it goes on while the process is paused. */
+  /** Milliseconds since some moment. Unlike `now`, it never goes back and never jumps, and it goes on while the process is paused. */
   monotonic(): number
-  /** Calls after `ms`, unless what it returns is called first. Keeps no process alive. */
+  /** Makes the call after `ms`, unless the function it returns is called first. Keeps no process alive. */
   after(ms: number, call: () => void): () => void
 }
 
-/** The longest that a timer of Node's can wait; longer ones fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
-
-export const systemClock: AlarmClock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-  after: (ms, call) => {
-    const timer = setTimeout(call, Math.min(Math.max(0, ms), MAX_TIMER_MS))
-    timer.unref()
-    return () => clearTimeout(timer)
-  },
-}
+/** The longest delay that Node's timers take; a longer one fires at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1

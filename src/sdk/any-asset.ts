@@ -1,4 +1,4 @@
-import { definitionOf } from './project/definition.ts'
+import { declarationOf } from './project/declaration.ts'
 
 /** Only in types: what a value stands for. */
 export declare const carries: unique symbol
@@ -19,9 +19,9 @@ export type AssetKind = (typeof assetKinds)[number]
 export type PartitionsOf<A> = A extends { readonly [carries]?: { readonly partitions?: infer P } } ? P : never
 export type ValueOf<A> = A extends { readonly [carries]?: { readonly value: infer Value } } ? Value : never
 
-/** Which kind of asset a value is; undefined for one that is none. */
+/** The kind of an asset; undefined for a value that is no asset. */
 export function assetKindOf(value: unknown): AssetKind | undefined {
-  const kind = definitionOf(value)?.kind
+  const kind = declarationOf(value)?.kind
   return assetKinds.find((each) => each === kind)
 }
 

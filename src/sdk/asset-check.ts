@@ -1,17 +1,17 @@
 import { type AssetKind, isAsset } from './any-asset.ts'
 import { contextNames } from './attempt/context.ts'
-import { isRanges } from './attempt/ranges.ts'
 import { durationMs, durationWithin, heartbeatBounds } from './duration.ts'
 import { checkedAssetKey, checkedName, invalid, show } from './invalid.ts'
 import { isIo } from './io.ts'
 import { checkOwn, isMapped, isOwn } from './mapped.ts'
 import { isPartitions } from './partitions.ts'
-import { definitionOf } from './project/definition.ts'
+import { declarationOf } from './project/declaration.ts'
+import { isRanges } from './ranges.ts'
 import { isSchema } from './standard-schema.ts'
 import { isCondition } from './when.ts'
 import { isZone } from './zone.ts'
 
-/** Which options there are, by who has them. A misspelled one would otherwise be obeyed by nobody. */
+/** The options of each kind of asset. Without this check a misspelled option would do nothing. */
 const described = ['description', 'group', 'tags', 'owners', 'kinds', 'partitions', 'freshness', 'renamedFrom']
 const settings = [
   ...described,
@@ -37,13 +37,13 @@ const known: Record<AssetKind, readonly string[]> = {
   source: [...described, 'schema', 'uri'],
 }
 
-type Options = Readonly<Record<string, unknown>>
+type GivenOptions = Readonly<Record<string, unknown>>
 
 /** The compiler finds most of these mistakes; these checks are for JavaScript, and for values that are computed. */
 export function checkedOptions(kind: AssetKind, key: string, given: object): void {
   if (typeof given !== 'object' || given === null)
     throw invalid('bad_options', `${kind} ${key} has no options`, `Write ${kind}('${key}', { … }).`)
-  const options = given as Options
+  const options = given as GivenOptions
   const refuse = (name: string, hint: string): never => {
     throw invalid(`bad_${name}`, `${name} of ${key} is ${show(options[name])}`, hint)
   }
@@ -80,14 +80,14 @@ const isWhole = (value: unknown, least: number, most = Number.POSITIVE_INFINITY)
   typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most
 
 /** The members of what should be an object; none of anything else. */
-const membersOf = (value: unknown): Options =>
+const membersOf = (value: unknown): GivenOptions =>
   typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {}
 
 /** The items of what should be a list; none of anything else. */
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** What a range makes is one thing, from which no partition could be read alone: so it is kept elsewhere. */
-function checkRanges(kind: AssetKind, key: string, { io }: Options): void {
+/** A range is made as one value, from which no single partition could be read, so the asset must keep its own data. */
+function checkRanges(kind: AssetKind, key: string, { io }: GivenOptions): void {
   if (kind === 'command' || (kind === 'asset' && io === undefined)) return
   throw invalid(
     'bad_ranges',
@@ -96,7 +96,7 @@ function checkRanges(kind: AssetKind, key: string, { io }: Options): void {
   )
 }
 
-function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, metadata }: Options): void {
+function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, metadata }: GivenOptions): void {
   if (kind === 'table' || kind === 'source') {
     if (!isSchema(schema))
       throw invalid('bad_schema', `${kind} ${key} has no schema`, 'Write schema: z.object({ id: z.string() }).')
@@ -126,7 +126,7 @@ function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, me
     )
 }
 
-function checkReferences(key: string, { inputs, deps, resources, checks, renamedFrom }: Options): void {
+function checkReferences(key: string, { inputs, deps, resources, checks, renamedFrom }: GivenOptions): void {
   for (const [name, input] of Object.entries(inputs ?? {})) {
     if (contextNames.some((taken) => taken === name))
       throw invalid(
@@ -142,7 +142,7 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
         'Import the asset and write its value, or list its key in deps.',
       )
     const from = isMapped(input) ? input.asset : input
-    if (definitionOf(from)?.kind === 'command')
+    if (declarationOf(from)?.kind === 'command')
       throw invalid('no_value', `input ${name} of ${key} is a command, which keeps its own data`, 'List it in deps.')
   }
   if (deps !== undefined && !Array.isArray(deps))
@@ -152,7 +152,7 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
     checkedAssetKey(dep, `an asset or the key of one, in deps of ${key}`)
   }
   for (const [name, resource] of Object.entries(resources ?? {})) {
-    if (definitionOf(resource)?.kind !== 'resource')
+    if (declarationOf(resource)?.kind !== 'resource')
       throw invalid('bad_resource', `resource ${name} of ${key} is ${show(resource)}`, 'Write a value made by resource().')
   }
   for (const [name, check] of Object.entries(checks ?? {})) {
@@ -167,7 +167,7 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
   if (renamedFrom !== undefined) checkedAssetKey(renamedFrom, `the former key of ${key}`)
 }
 
-function checkTexts(key: string, options: Options, refuse: (name: string, hint: string) => never): void {
+function checkTexts(key: string, options: GivenOptions, refuse: (name: string, hint: string) => never): void {
   for (const name of ['description', 'version', 'group', 'pool', 'cwd']) {
     const value = options[name]
     if (value !== undefined && (typeof value !== 'string' || value === '')) refuse(name, 'Write a text.')
@@ -188,7 +188,7 @@ function checkTexts(key: string, options: Options, refuse: (name: string, hint: 
   }
 }
 
-function checkHeartbeat(key: string, { heartbeatTimeout, queue }: Options): void {
+function checkHeartbeat(key: string, { heartbeatTimeout, queue }: GivenOptions): void {
   durationWithin(heartbeatTimeout, heartbeatBounds, `heartbeatTimeout of ${key}`)
   if (queue !== undefined && queue !== 'default') return
   throw invalid(

@@ -16,13 +16,13 @@ import type { Condition } from './when.ts'
 export type Nothing = Record<never, never>
 
 export interface RetryOptions {
-  /** In all, the first included. */
+  /** The number of attempts, including the first. */
   attempts: number
   backoff?: 'fixed' | 'exponential'
   initial?: Duration
   max?: Duration
   jitter?: boolean
-  /** Whether to try again after this error; asked where it was thrown. */
+  /** Returns whether to try again after this error. It runs in the worker. */
   on?: (error: unknown) => boolean
 }
 
@@ -40,7 +40,7 @@ export interface Settings<P> {
   group?: string
   tags?: Readonly<Record<string, string>>
   owners?: readonly string[]
-  /** What it is made with, such as `python` or `duckdb`. */
+  /** The technology, such as `python` or `duckdb`. */
   kinds?: readonly string[]
   partitions?: P
   deps?: readonly Dependency[]
@@ -48,13 +48,13 @@ export interface Settings<P> {
   freshness?: Freshness
   retry?: Retry
   timeout?: Duration
-  /** For an asset of a queue: how long its worker may be silent before it is taken for lost. A minute unless told. */
+  /** For an asset of a queue: how long its worker may be silent before its attempt is given up. A minute by default. */
   heartbeatTimeout?: Duration
-  /** A named limit of servo.config.ts that its attempts share with others. */
+  /** The pool of servo.config.ts whose limit its attempts share with others. */
   pool?: string
-  /** Which workers make it: those of this machine unless it names a queue of others. */
+  /** The queue whose workers make it; the workers of this machine if absent. */
   queue?: string
-  /** Higher goes first; 0 unless told, from -1000 to 1000. */
+  /** A higher number goes first; from -1000 to 1000, 0 by default. */
   priority?: number
   /** What a new run does when one of the same partition is under way. */
   overlap?: 'queue' | 'skip' | 'replace'
@@ -72,7 +72,7 @@ export interface BodySettings<Inputs, P, Resources, Metadata, Kept = unknown> ex
   metadata?: StandardSchemaV1<unknown, Metadata>
 }
 
-/** What stands in the way of loading an input is said in its type, so that the compiler repeats it. */
+/** The type of an input says why it cannot be loaded, so that the compiler repeats it. */
 export type Loadable<Inputs, P = unknown, Kept = unknown> = {
   [Name in keyof Inputs]: Name extends keyof Context<unknown, unknown, unknown>
     ? 'the body gets something else by this name: choose another'

@@ -2,14 +2,14 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { asset, command, source, table } from './asset.ts'
 import { RetryAfter } from './attempt/failure.ts'
-import { ranges } from './attempt/ranges.ts'
 import { check } from './check.ts'
 import { cloudTasks, defineConfig, gcs, inProcess, local, postgres, s3 } from './config.ts'
 import { durationMs } from './duration.ts'
 import { io } from './io.ts'
 import { previous } from './mapped.ts'
 import { daily, keys, multi } from './partitions.ts'
-import { definitionOf } from './project/definition.ts'
+import { declarationOf } from './project/declaration.ts'
+import { ranges } from './ranges.ts'
 import { resource } from './resource.ts'
 import { sensor, webhook } from './sensor.ts'
 import { sql } from './sql.ts'
@@ -33,7 +33,7 @@ describe('a definition', () => {
   test('is found in its value, with what the author wrote and where', () => {
     const options = { run: body }
     const value = asset('a/b', options)
-    expect(definitionOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 35 })
+    expect(declarationOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 35 })
     expect(Object.keys(value)).toEqual(['key', 'offset', 'window', 'all', 'last', 'at', 'map'])
   })
 

@@ -7,7 +7,7 @@ import { checkedAssetKey } from './invalid.ts'
 import { type Mapped, wordsOf } from './mapped.ts'
 import type { KeyOf } from './partitions.ts'
 import { callerOf } from './project/caller.ts'
-import { withDefinition } from './project/definition.ts'
+import { withDeclaration } from './project/declaration.ts'
 
 /**
  * Something that exists because code made it, and what others build on. As an input it is loaded in the partitions that
@@ -16,11 +16,11 @@ import { withDefinition } from './project/definition.ts'
 export interface Asset<Key extends string, Value, P = undefined, Metadata = undefined> extends AnyAsset {
   readonly key: Key
   readonly [carries]?: { readonly value: Value; readonly partitions: P; readonly metadata: Metadata }
-  /** What lies so many windows later, or earlier when negative. `along` says which dimension is counted if several are time. */
+  /** The window this many windows later, or earlier when negative. `along` names the dimension to count in if several are time. */
   offset(windows: number, along?: DimensionOf<P>): Mapped<Value, P, 'windows', never>
   /** Windows from one offset to another, both included: `{ from: -6, to: 0 }` are seven, the last of them its own. */
   window(range: { from: number; to: number }, along?: DimensionOf<P>): Mapped<Value, P, 'many', never>
-  /** All its partitions, or all along one dimension: one table of all rows, or a Map by key for other values. */
+  /** All partitions, or all along one dimension: one table of all rows, or a Map by key for other values. */
   all<Dimension extends DimensionOf<P> = never>(dimension?: Dimension): Mapped<Value, P, 'many', Dimension>
   /** Its newest partition. */
   last(): Mapped<Value, P, 'one', never>
@@ -78,5 +78,5 @@ function define<Defined>(kind: AssetKind, key: string, options: object, ours: (.
   checkedOptions(kind, key, options)
   const value: AnyAsset = { key }
   Object.assign(value, wordsOf(value))
-  return withDefinition(value, { kind, name: key, options, ...callerOf(ours) }) as Defined
+  return withDeclaration(value, { kind, name: key, options, ...callerOf(ours) }) as Defined
 }

@@ -1,11 +1,11 @@
 import type { DataTable, MaybePromise } from './attempt/values.ts'
 import { invalid, show } from './invalid.ts'
 
-/** Whether it holds, or that with facts to show: `{ ok: false, missing: 3 }`. */
-export type CheckVerdict = boolean | { readonly ok: boolean; readonly [fact: string]: unknown }
+/** A check says whether the value is right, alone or with facts to show: `{ ok: false, missing: 3 }`. */
+export type CheckResult = boolean | { readonly ok: boolean; readonly [fact: string]: unknown }
 
 /** Consumes a value, so a check of few columns fits every table that has them. */
-export type CheckFunction<Value> = (value: Value) => MaybePromise<CheckVerdict>
+export type CheckFunction<Value> = (value: Value) => MaybePromise<CheckResult>
 
 export interface Check<Value> {
   readonly test: CheckFunction<Value>
@@ -16,7 +16,7 @@ export interface Check<Value> {
 /** Checks by the names people read. */
 export type Checks<Value> = Readonly<Record<string, Check<Value> | CheckFunction<Value>>>
 
-type Columns<Names extends string> = DataTable<{ readonly [Name in Names]: unknown }>
+type TableWith<Names extends string> = DataTable<{ readonly [Name in Names]: unknown }>
 
 const error = <Value>(test: CheckFunction<Value>): Check<Value> => ({ test, severity: 'error' })
 
@@ -44,7 +44,7 @@ export const check = {
   },
 
   /** No two rows agree in all of these columns. */
-  unique<const Names extends string>(...columns: readonly Names[]): Check<Columns<Names>> {
+  unique<const Names extends string>(...columns: readonly Names[]): Check<TableWith<Names>> {
     named(columns, 'unique')
     const list = columns.map(quoted).join(', ')
     const query = asTemplate(`select count(*) as repeated from (select 1 from this group by ${list} having count(*) > 1)`)
@@ -55,7 +55,7 @@ export const check = {
   },
 
   /** Every row has a value in each of these columns. */
-  notNull<const Names extends string>(...columns: readonly Names[]): Check<Columns<Names>> {
+  notNull<const Names extends string>(...columns: readonly Names[]): Check<TableWith<Names>> {
     named(columns, 'notNull')
     const missing = columns.map((column) => `${quoted(column)} is null`).join(' or ')
     const query = asTemplate(`select count(*) as missing from this where ${missing}`)

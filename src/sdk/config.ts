@@ -1,13 +1,13 @@
 import { type Bounds, type Duration, durationWithin, heartbeatBounds } from './duration.ts'
 import { checkedName, invalid, show } from './invalid.ts'
 import { callerOf } from './project/caller.ts'
-import { withDefinition } from './project/definition.ts'
+import { withDeclaration } from './project/declaration.ts'
 
 export type StorageConfig =
   | { readonly type: 'local'; readonly dir: string }
   | { readonly type: 's3' | 'gcs'; readonly uri: string }
 
-export type Queue =
+export type QueueConfig =
   | { readonly type: 'in_process'; readonly concurrency?: number }
   | { readonly type: 'postgres'; readonly url: string }
   | ({ readonly type: 'cloud_tasks' } & CloudTasksOptions)
@@ -21,7 +21,7 @@ export interface CloudTasksOptions {
 
 export interface Environment {
   storage: StorageConfig
-  queue: Queue
+  queue: QueueConfig
 }
 
 export interface WorkerQueue {
@@ -31,15 +31,15 @@ export interface WorkerQueue {
   limit?: number
 }
 
-/** How patient Servo is. What is left out stays as it is. */
+/** Timeouts and intervals of Servo; each has a default. */
 export interface Timing {
   /** How long the worker of a queue may be silent before it is taken for lost; `'60s'`. Assets may say otherwise. */
   heartbeatTimeout?: Duration
   /** After how long work that a queue took, and that no worker began, is offered again; `'10m'`. */
   stuckDispatch?: Duration
-  /** From when a run is cancelled to when whatever still works for it is ended; `'10s'`. */
+  /** How long attempts of a cancelled run may take to stop before they are ended; `'10s'`. */
   cancelGrace?: Duration
-  /** How often everything unfinished is looked at again, in case something was overlooked; `'5m'`. */
+  /** The interval between sweeps over everything unfinished, in case something was missed; `'5m'`. */
   sweep?: Duration
 }
 
@@ -83,7 +83,7 @@ function bucket(name: string, scheme: string, uri: unknown): string {
   throw invalid('bad_storage', `${name}(${show(uri)}) names no bucket`, `Write ${name}('${scheme}my-bucket/servo').`)
 }
 
-export function inProcess(options: { concurrency?: number } = {}): Queue {
+export function inProcess(options: { concurrency?: number } = {}): QueueConfig {
   const refuse = (what: string): never => {
     throw invalid('bad_queue', what, 'Write inProcess({ concurrency: 8 }).')
   }
@@ -96,12 +96,12 @@ export function inProcess(options: { concurrency?: number } = {}): Queue {
   return { type: 'in_process', ...(concurrency !== undefined && { concurrency }) }
 }
 
-export function postgres(url: string | undefined): Queue {
+export function postgres(url: string | undefined): QueueConfig {
   // Not checked further: environments that are not used may lack their variables.
   return { type: 'postgres', url: url ?? '' }
 }
 
-export function cloudTasks(options: CloudTasksOptions): Queue {
+export function cloudTasks(options: CloudTasksOptions): QueueConfig {
   for (const name of ['project', 'location', 'queue', 'serviceUrl'] as const) {
     if (typeof options?.[name] !== 'string')
       throw invalid('bad_queue', `cloudTasks() has no ${name}`, 'Write cloudTasks({ project, location, queue, serviceUrl }).')
@@ -111,7 +111,7 @@ export function cloudTasks(options: CloudTasksOptions): Queue {
 
 /** The default export of servo.config.ts. */
 export function defineConfig(config: Config): Config {
-  return withDefinition(
+  return withDeclaration(
     { ...checkedConfig(config) },
     { kind: 'config', name: config.project, options: config, ...callerOf(defineConfig) },
   )
@@ -157,7 +157,7 @@ export function checkedConfig(config: Config): Config {
         `Write ${name}: { storage: local('.servo'), queue: inProcess() }.`,
       )
   }
-  // What is not used must not look as if it were.
+  // An option that is not used must not look as if it were.
   const { dev } = environments
   if (dev !== undefined && !(isBesideConfig(dev.storage) && dev.queue.type === 'in_process'))
     refuse(

@@ -21,7 +21,7 @@ export interface Bounds {
   readonly most: Duration
 }
 
-/** How long a worker may be silent: a day is as good as never, and in less than a second nobody is heard three times. */
+/** Bounds of a worker's silence: a day is as good as never, and less than a second is too short for three heartbeats. */
 export const heartbeatBounds: Bounds = { least: '1s', most: '1d' }
 
 /** Milliseconds of a duration that makes sense for this option only between the bounds. */

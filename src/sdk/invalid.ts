@@ -1,4 +1,4 @@
-import { assetKeyPattern } from '../contract/definition.ts'
+import { assetKeyPattern } from '../contract/project-manifest.ts'
 import { ServoError } from '../lib/error.ts'
 
 /** What the author wrote is wrong; `hint` says what to write instead. */

@@ -1,7 +1,7 @@
 import type { MaybePromise } from './attempt/values.ts'
 import { checkedName, invalid } from './invalid.ts'
 import { callerOf } from './project/caller.ts'
-import { definitionOf, withDefinition } from './project/definition.ts'
+import { declarationOf, withDeclaration } from './project/declaration.ts'
 
 export interface IoOptions<Value> {
   write(value: Value): MaybePromise<Uint8Array | string>
@@ -29,7 +29,7 @@ export function io<Value>(name: string, options: IoOptions<Value>): Io<Value> {
       `Write io('${name}', { write: (value) => bytes, read: (bytes) => value }).`,
     )
   const value: Io<Value> = { name, write: (it) => options.write(it), read: (bytes) => options.read(bytes) }
-  return withDefinition(value, { kind: 'io', name, options, ...callerOf(io) })
+  return withDeclaration(value, { kind: 'io', name, options, ...callerOf(io) })
 }
 
-export const isIo = (value: unknown): value is Io<unknown> => definitionOf(value)?.kind === 'io'
+export const isIo = (value: unknown): value is Io<unknown> => declarationOf(value)?.kind === 'io'

@@ -3,7 +3,7 @@ import { type AnyAsset, type carries, isAsset } from './any-asset.ts'
 import { invalid, show } from './invalid.ts'
 import { partitionText } from './partition-key.ts'
 import type { AnyPartitions, PartitionData } from './partitions.ts'
-import { optionsOf } from './project/definition.ts'
+import { optionsOf } from './project/declaration.ts'
 
 /** How many values an input is: one, several, one for each partition that is made, or what the windows of both make of it. */
 export type Takes = 'one' | 'many' | 'each' | 'windows'
@@ -12,7 +12,7 @@ export type Takes = 'one' | 'many' | 'each' | 'windows'
 export interface Mapped<Value = unknown, P = unknown, T extends Takes = Takes, Along = unknown, Down = unknown> {
   readonly asset: AnyAsset
   readonly mapping: MappingData
-  /** Whether code gets a Map; undefined where that depends on the windows of both assets. */
+  /** True if code gets a Map; undefined where that depends on the windows of both assets. */
   readonly many: boolean | undefined
   readonly [carries]?: {
     readonly value: Value

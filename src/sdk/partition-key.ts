@@ -2,8 +2,8 @@ import { ServoError } from '../lib/error.ts'
 import { type DimensionDefinition, isTime, timeDefinition } from '../partitions/definition.ts'
 import { rangeKey, readKey, writeKey } from '../partitions/key.ts'
 import { type TimeWindows, timeWindows } from '../partitions/time/windows.ts'
-import { isRanges } from './attempt/ranges.ts'
 import type { AnyPartitions, PartitionData, Window } from './partitions.ts'
+import { isRanges } from './ranges.ts'
 import { issuesText } from './standard-schema.ts'
 
 /** A partition as dispatches and requests carry it: canonical text, and the values of its dimensions when it has several. */
@@ -19,11 +19,11 @@ export interface OpenPartition {
   readonly key: unknown
   /** Of an asset that is made in ranges. */
   readonly keys?: readonly unknown[]
-  readonly window: Windows
+  readonly window: WindowsOfKey
 }
 
 /** The window of a partition; of several dimensions, the window in each that is time. */
-export type Windows = Window | Readonly<Record<string, Window | undefined>> | undefined
+export type WindowsOfKey = Window | Readonly<Record<string, Window | undefined>> | undefined
 
 /** The canonical text of a key as code has it: `2025-01-15`, or `day=2025-01-15,region=eu`. */
 export function partitionText(key: unknown): PartitionText {
@@ -49,13 +49,13 @@ export function openPartition(of: AnyPartitions, text: PartitionText): OpenParti
 }
 
 /** From the start of one window to the end of another; of several dimensions, in each. */
-function spanning(first: Windows, last: Windows): Windows {
+function spanning(first: WindowsOfKey, last: WindowsOfKey): WindowsOfKey {
   if (first === undefined || last === undefined) return undefined
   if (isWindow(first) || isWindow(last)) return isWindow(first) && isWindow(last) ? spanOf(first, last) : undefined
   return Object.fromEntries(Object.entries(first).map(([name, window]) => [name, spanOf(window, last[name])]))
 }
 
-const isWindow = (windows: NonNullable<Windows>): windows is Window => windows.start instanceof Date
+const isWindow = (windows: NonNullable<WindowsOfKey>): windows is Window => windows.start instanceof Date
 
 const spanOf = (first: Window | undefined, last: Window | undefined): Window | undefined =>
   first && last && { start: first.start, end: last.end }
@@ -70,7 +70,7 @@ function openOne(of: AnyPartitions, text: PartitionText): OpenPartition {
   return { key, window: windowsOf(of.data, key) }
 }
 
-function windowsOf(data: PartitionData, key: string | Readonly<Record<string, string>>): Windows {
+function windowsOf(data: PartitionData, key: string | Readonly<Record<string, string>>): WindowsOfKey {
   if (data.type !== 'multi') return typeof key === 'string' ? windowOf(data, key) : undefined
   const values = typeof key === 'string' ? readKey(key) : key
   return Object.fromEntries(

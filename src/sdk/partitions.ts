@@ -30,8 +30,8 @@ export type PartitionData = PartitionDefinition
 declare const carries: unique symbol
 
 /**
- * Which parts an asset is made in. `Key` is what one is called, `Span` its window of time, if it has one, and `Kind` how such
- * parts compare with others: the unit of time, or those of all dimensions.
+ * The partitions of an asset. `Key` is the type of a key, `Span` that of its window of time, if it has one, and `Kind` says how such
+ * partitions compare with others: the unit of time, or those of all dimensions.
  */
 export interface Partitions<Key, Span = undefined, Kind = unknown> {
   readonly data: PartitionData
@@ -248,7 +248,7 @@ function windowsOf(data: TimePartitions, name: string): TimeWindows {
   }
 }
 
-/** A start that is no key would begin elsewhere than it says, without a word. */
+/** A start that is no key would silently begin elsewhere. */
 function refuseInexact(windows: TimeWindows, keys: object, name: string, example: string | undefined): void {
   for (const [which, key] of Object.entries(keys)) {
     if (key === undefined || windows.positionOf(key) !== undefined || (which === 'end' && isAfterLast(windows, key))) continue
@@ -257,7 +257,7 @@ function refuseInexact(windows: TimeWindows, keys: object, name: string, example
   }
 }
 
-/** Later than anybody stops, sooner than windows are no longer counted. */
+/** Later than any author stops, and before the last window that is counted. */
 const FAR_AWAY_MS = Date.UTC(2190, 0)
 
 /** The key of the window at which the definition stops is not one of its keys. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { projectManifest } from '../contract/definition.ts'
+import { projectManifest } from '../contract/project-manifest.ts'
 import { asset } from './asset.ts'
 import { defineConfig, type Timing } from './config.ts'
 import type { Duration } from './duration.ts'

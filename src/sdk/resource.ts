@@ -2,7 +2,7 @@ import { ServoError } from '../lib/error.ts'
 import type { MaybePromise } from './attempt/values.ts'
 import { checkedName, invalid } from './invalid.ts'
 import { callerOf } from './project/caller.ts'
-import { definitionOf, withDefinition } from './project/definition.ts'
+import { declarationOf, withDeclaration } from './project/declaration.ts'
 import { isSchema, issuesText, type StandardSchemaV1 } from './standard-schema.ts'
 
 /** Only in types: what opening it gives. */
@@ -31,17 +31,17 @@ export function resource<T, Config = undefined>(name: string, options: ResourceO
     throw invalid('bad_resource', `resource ${name} cannot be opened`, `Write resource('${name}', { open: () => … }).`)
   if (options.config !== undefined && !isSchema(options.config))
     throw invalid('bad_schema', `config of resource ${name} is no schema`, 'Write config: z.object({ url: z.url() }).')
-  return withDefinition<Resource<T>>({ name }, { kind: 'resource', name, options, ...callerOf(resource) })
+  return withDeclaration<Resource<T>>({ name }, { kind: 'resource', name, options, ...callerOf(resource) })
 }
 
-type Environment = Readonly<Record<string, string | undefined>>
+type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
 /** Opens a resource with what the environment says. The second function closes it. */
 export async function openResource(
   value: AnyResource,
-  environment: Environment,
+  environment: EnvironmentVariables,
 ): Promise<{ opened: unknown; close: () => MaybePromise<void> }> {
-  const options = definitionOf(value)?.options as ResourceOptions<unknown, unknown>
+  const options = declarationOf(value)?.options as ResourceOptions<unknown, unknown>
   const opened = await options.open(options.config && (await configOf(value.name, options.config, environment)))
   return { opened, close: () => options.close?.(opened) }
 }
@@ -50,7 +50,7 @@ export async function openResource(
 const variableOf = (resourceName: string, field: string): string =>
   `SERVO_${resourceName}_${field.replace(/(?<=[a-z0-9])(?=[A-Z])/g, '_')}`.replace(/[^A-Za-z0-9]/g, '_').toUpperCase()
 
-async function configOf(name: string, schema: StandardSchemaV1, environment: Environment): Promise<unknown> {
+async function configOf(name: string, schema: StandardSchemaV1, environment: EnvironmentVariables): Promise<unknown> {
   const lookUp = (field: string): string | undefined => environment[variableOf(name, field)]
   // A schema cannot list its fields for us. It is asked through an object that looks each one up in the environment.
   const config = new Proxy<Record<string, unknown>>(

@@ -4,7 +4,7 @@ import type { MaybePromise } from './attempt/values.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { checkedName, invalid, show } from './invalid.ts'
 import { callerOf } from './project/caller.ts'
-import { withDefinition } from './project/definition.ts'
+import { withDeclaration } from './project/declaration.ts'
 import type { AnyResource, Opened } from './resource.ts'
 import { isSchema, type StandardSchemaV1 } from './standard-schema.ts'
 import type { RunRequest } from './trigger.ts'
@@ -70,7 +70,7 @@ export interface PollOptions<Cursor, Resources> {
   every: Duration
   cursor: StandardSchemaV1<unknown, Cursor>
   resources?: Resources & Readonly<Record<string, AnyResource>>
-  /** `cursor` is undefined the first time. Returning none keeps the one there is. */
+  /** `cursor` is undefined the first time. Without a cursor in the result it stays as it is. */
   poll(args: {
     readonly cursor: NoInfer<Cursor> | undefined
     readonly resources: Opened<Resources>
@@ -84,7 +84,7 @@ function push<Event>(name: string, options: PushOptions<Event>): Sensor {
     throw invalid('bad_sensor', `sensor ${name} has no source`, 'Write source: webhook({ … }) or pubsub({ … }).')
   if (typeof options.on !== 'function')
     throw invalid('bad_sensor', `sensor ${name} does nothing`, 'Write on: (event) => run(orders, { key: event.id }).')
-  return withDefinition<Sensor>({ name }, { kind: 'push_sensor', name, options, ...callerOf(push) })
+  return withDeclaration<Sensor>({ name }, { kind: 'push_sensor', name, options, ...callerOf(push) })
 }
 
 function poll<Cursor, Resources = Nothing>(name: string, options: PollOptions<Cursor, Resources>): Sensor {
@@ -93,10 +93,10 @@ function poll<Cursor, Resources = Nothing>(name: string, options: PollOptions<Cu
   checkedSchema(options.cursor, `cursor of sensor ${name}`)
   if (typeof options.poll !== 'function')
     throw invalid('bad_sensor', `sensor ${name} does nothing`, 'Write poll: ({ cursor }) => ({ cursor, runs: [] }).')
-  return withDefinition<Sensor>({ name }, { kind: 'poll_sensor', name, options, ...callerOf(poll) })
+  return withDeclaration<Sensor>({ name }, { kind: 'poll_sensor', name, options, ...callerOf(poll) })
 }
 
-/** Code that asks for runs because something happened elsewhere: told by a message, or looking on a clock. */
+/** Code that requests runs because something happened elsewhere: it gets messages, or polls. */
 export const sensor = { push, poll }
 
 function checkedSchema<S>(schema: S, of: string): S {

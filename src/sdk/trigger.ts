@@ -4,7 +4,7 @@ import { checkedAssetKey, checkedName, invalid, show } from './invalid.ts'
 import { type PartitionText, partitionText } from './partition-key.ts'
 import type { AnyPartitions, KeyOf } from './partitions.ts'
 import { callerOf } from './project/caller.ts'
-import { optionsOf, withDefinition } from './project/definition.ts'
+import { optionsOf, withDeclaration } from './project/declaration.ts'
 import { issuesText } from './standard-schema.ts'
 import { checkedCron } from './when.ts'
 
@@ -79,7 +79,7 @@ export function schedule(name: string, options: ScheduleOptions): Schedule {
     if (!Number.isInteger(max) || max < 0)
       throw invalid('bad_catchup', `catchup.max of ${name} is ${show(max)}`, 'Write how many missed ticks may run at most.')
   }
-  return withDefinition<Schedule>({ name }, { kind: 'schedule', name, options, ...callerOf(schedule) })
+  return withDeclaration<Schedule>({ name }, { kind: 'schedule', name, options, ...callerOf(schedule) })
 }
 
 export function selectedKeys(select: Selection, of: string): string[] {

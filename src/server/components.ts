@@ -7,20 +7,21 @@ import { fsStore } from '../adapters/fs/object-store.ts'
 import { fsSecrets } from '../adapters/fs/secrets.ts'
 import { writerThread } from '../adapters/fs/writer.ts'
 import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
-import { type Encoder, encoderThread } from '../engine/parquet/encoder.ts'
+import { systemClock } from '../adapters/system/clock.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
+import { type Encoder, encoderThread } from '../engine/publish/encoder.ts'
 import { ServoError } from '../lib/error.ts'
 import { HOUR_MS } from '../lib/time.ts'
 import { type UlidSource, ulidSource } from '../lib/ulid.ts'
-import { type AlarmClock, systemClock } from '../ports/clock.ts'
+import type { AlarmClock } from '../ports/clock.ts'
 import type { Lease } from '../ports/lease.ts'
 import type { Notifier } from '../ports/notifier.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { Secrets } from '../ports/secrets.ts'
 import type { TaskQueue } from '../ports/task-queue.ts'
-import { type Sql, sqlOver } from './workspace/sql-rows.ts'
+import { type Sql, sqlOver } from './sql-rows.ts'
 
-/** Everything of the outside world that a server is made of. A part that needs one of them takes it from here and from nowhere else. */
+/** Everything of the outside world that a server is made of. Its parts get the outside world from here and from nowhere else. */
 export interface Components {
   readonly scope: Scope
   readonly store: ObjectStore
@@ -35,7 +36,7 @@ export interface Components {
   readonly encoder: Encoder
   /** Asks the newest published tables. */
   readonly sql: Sql
-  /** How long the ledger may go unlooked at when not everything that others write is heard of. */
+  /** The longest time between two listings of the ledger, when the notifier may miss segments. */
   readonly lookEveryMs?: number
 }
 
@@ -43,9 +44,9 @@ export interface Components {
 export interface LocalComponents extends Components {
   /** The folder itself. */
   readonly servoDir: string
-  /** Where workers keep what assets make. */
+  /** The folder in which workers keep values. */
   readonly dataDir: string
-  /** Removes temporary files that processes left when they were killed, wherever some are made in the folder. */
+  /** Removes temporary files that killed processes left anywhere in the folder. */
   readonly sweepTemp: () => Promise<void>
 }
 
@@ -53,15 +54,15 @@ export interface LocalComponents extends Components {
 const LOCAL: Scope = { tenant_id: 'default', workspace_id: 'default' }
 
 /**
- * Longer than any process takes to write one file. A process that was suspended meanwhile, or whose machine slept, may find its file gone and
- * writes it again.
+ * Longer than any process takes to write one file. A process that was suspended, or whose machine slept, may find its file gone
+ * and writes it again.
  */
 const TEMP_MS = 6 * HOUR_MS
 
 /** The file that holds the secrets of a folder. */
 export const secretsFile = (servoDir: string): string => join(servoDir, 'local', 'secrets.json')
 
-/** What a folder is made of: the embedded default of every port. */
+/** The components of a folder: the embedded default of every port. */
 export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalComponents {
   const dir = resolve(servoDir)
   const paths = new Paths(scope)
@@ -98,7 +99,7 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
   }
 }
 
-/** A folder of objects, for commands that look at one without leading it. */
+/** The object store of a folder, for commands that read it without leading. */
 export const folderStore = (dir: string): ObjectStore => fsStore(dir)
 
 function milliseconds(name: string, text: string): number {

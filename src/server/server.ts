@@ -1,7 +1,8 @@
 import type { Hono } from 'hono'
 import { localApp } from '../api/app.ts'
 import { problemResponse } from '../api/problem.ts'
-import type { ProjectManifest } from '../contract/definition.ts'
+import type { WorkspaceApi } from '../api/workspace-contract.ts'
+import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
 import { deposed, leads } from '../engine/ledger/leading.ts'
 import { ServoError } from '../lib/error.ts'
@@ -9,7 +10,7 @@ import { newEvent } from '../model/event.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
-import { endedAttempt, ForeignWorkers } from './leader/dispatch/foreign-workers.ts'
+import { ForeignWorkers } from './leader/dispatch/foreign-workers.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { Feed } from './leader/feed.ts'
@@ -19,7 +20,7 @@ import type { OrchestratorSettings } from './leader/settings.ts'
 import { declaredParts } from './workspace/declare.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
 import { RunReader } from './workspace/run-reader.ts'
-import { type WorkspaceApi, workspaceApi } from './workspace/workspace.ts'
+import { workspaceApi } from './workspace/workspace.ts'
 
 export interface ServerOptions
   extends Pick<
@@ -27,12 +28,12 @@ export interface ServerOptions
     'components' | 'lease' | 'instance' | 'workers' | 'compaction' | 'onTrouble' | 'onStopped'
   > {
   readonly secrets: WorkspaceSecrets
-  /** A server that stays wants to lead. Absent for one that stays itself. */
+  /** Called when a server wants to lead in place of this process. Absent for a server, which gives way to nobody. */
   readonly onHandOver?: () => void
-  /** How many attempts may run here at a time. */
+  /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
-  /** How queues that want to be told of work are told; over HTTP unless given. */
+  /** Tells a queue that there is work; over HTTP if absent. */
   readonly post?: Post
 }
 
@@ -40,8 +41,8 @@ export interface ServerOptions
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 
 /**
- * Everything of a server but the machine it runs on: the leader, what answers questions and takes commands, and the routes for
- * both. It opens no port, starts no process and sets no timer but by its clock, so a test can play it on virtual time.
+ * A server without the machine it runs on: the leader, the workspace that answers questions and takes commands, and the routes
+ * to both. It opens no port, starts no process and sets timers only by its clock, so a test can run it on virtual time.
  */
 export class Server {
   readonly feed: Feed
@@ -98,18 +99,18 @@ export class Server {
       carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
       reactors: feed.reactors,
       onOpened: (rows) => feed.opened(rows),
-      foreign: { history: (attempt) => endedAttempt(reader, attempt), ...(post !== undefined && { post }) },
+      foreign: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
     return new Server({ options, orchestrator, feed, workers })
   }
 
-  /** Answers a request. A process that no longer leads answers nobody, whatever it has worked out meanwhile. */
+  /** Answers a request. A process that no longer leads throws its answer away and refuses. */
   readonly fetch = async (request: Request, env?: unknown): Promise<Response> => {
     if (this.#isLeaving) return problemResponse(leaving())
     this.#answering += 1
     try {
       const answer = await this.#app.fetch(request, env as object)
-      // Memory is ahead of the ledger. A command has waited for what it told; a question waits for what it is shown.
+      // Memory is ahead of the ledger. A command has waited until its facts are durable; a question waits until its answer is.
       if (request.method === 'GET' && new URL(request.url).pathname.startsWith('/api/')) await this.orchestrator.durable()
       return (await leads(this.#lease)) ? answer : problemResponse(deposed())
     } catch (error) {
@@ -119,19 +120,19 @@ export class Server {
     }
   }
 
-  /** Lets nobody in any more, and waits for those who are in to be answered, but not for long. */
+  /** Refuses new requests, and waits a short while until the others are answered. */
   async leave(graceMs: number): Promise<void> {
     this.#isLeaving = true
     const { clock } = this.#components
     for (const began = clock.monotonic(); this.#answering > 0 && clock.monotonic() - began < graceMs; ) await clock.sleep(5)
   }
 
-  /** Workers that are not ours find this server here from now on. */
+  /** Workers elsewhere reach this server at this address from now on. */
   reachableAt(url: string): void {
     this.#foreignWorkers.reachableAt(url)
   }
 
-  /** Writes down what changed in the graph, and begins to run it. Returns how many assets changed. */
+  /** Records what changed in the graph, and lets its tasks begin. Returns how many assets changed. */
   async define(manifest: ProjectManifest): Promise<number> {
     const parts = declaredParts(this.orchestrator.readable.state, manifest, this.#components.ulid)
     if (parts.length > 0) await this.orchestrator.submit(parts.map((part) => newEvent(AssetsDefined, part)))

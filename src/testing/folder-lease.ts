@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WatchFolder } from '../adapters/fs/folder-watch.ts'
 import { fsLease } from '../adapters/fs/lease.ts'
-import { systemClock } from '../ports/clock.ts'
+import { systemClock } from '../adapters/system/clock.ts'
 import type { OpenLease } from './conformance/lease.ts'
 import { PausableProcess } from './pausable-process.ts'
 

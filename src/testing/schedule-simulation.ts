@@ -1,4 +1,4 @@
-import { assetDefinition } from '../contract/definition.ts'
+import { assetDefinition } from '../contract/project-manifest.ts'
 import type { ScheduleDefinitionInput } from '../contract/schedule.ts'
 import { parseCron } from '../cron/parse-cron.ts'
 import { ticksFrom } from '../cron/ticks.ts'

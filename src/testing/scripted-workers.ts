@@ -10,7 +10,7 @@ export interface Scripted {
   readonly deaf?: boolean
 }
 
-interface Attempt {
+interface ScriptedAttempt {
   readonly envelope: DispatchEnvelope
   readonly onStart: () => void
   readonly end: (result: AttemptResultInput) => void
@@ -25,8 +25,8 @@ export class ScriptedWorkers implements Workers {
   readonly #clock: AlarmClock
   readonly #script: (envelope: DispatchEnvelope) => Scripted
   readonly #size: number
-  readonly #waiting = new Map<string, Attempt>()
-  readonly #active = new Map<string, Attempt>()
+  readonly #waiting = new Map<string, ScriptedAttempt>()
+  readonly #active = new Map<string, ScriptedAttempt>()
 
   constructor(clock: AlarmClock, script: (envelope: DispatchEnvelope) => Scripted = () => ({}), size = 8) {
     this.#clock = clock

@@ -1,10 +1,10 @@
+import { getChecked } from '../engine/files/file-ref.ts'
 import { sortedByKey } from '../engine/fold/row-merge.ts'
-import { getChecked } from '../engine/parquet/checked.ts'
+import { readEntries } from '../engine/manifest/page-list.ts'
+import { newestManifest } from '../engine/manifest/stored-manifests.ts'
 import { decodeRows } from '../engine/parquet/parquet.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
 import { loadState } from '../engine/publish/load-state.ts'
-import { newestManifest } from '../engine/publish/manifest.ts'
-import { readEntries } from '../engine/publish/page-list.ts'
 import { scanSortedFile } from '../engine/sorted/merge-files.ts'
 import type { Registry } from '../model/event.ts'
 import { historyIndex, parkedEvents } from '../model/system-tables.ts'
@@ -31,7 +31,8 @@ export async function storedRows(store: ObjectStore, scope: Scope, registry: Reg
     // Where a thing was sealed depends on when; that it ended is in its own row.
     if (table.name === historyIndex.name) continue
     const all = [...cold.recent.values()]
-    for (const run of manifest.runs[table.name] ?? []) for await (const row of scanSortedFile(store, table, run)) all.push(row)
+    for (const file of manifest.sorted_files[table.name] ?? [])
+      for await (const row of scanSortedFile(store, table, file)) all.push(row)
     snapshot[table.name] = sortedByKey(table, all)
   }
   return snapshot

@@ -9,7 +9,7 @@ interface Alarm {
 /** Time that moves only when the test says so. */
 export class VirtualClock implements AlarmClock {
   #now: number
-  /** How far the wall clock is from where it began, but for what has passed. */
+  /** The sum of all jumps of the wall clock. */
   #jumped = 0
   #order = 0
   readonly #alarms = new Set<Alarm>()
@@ -45,7 +45,7 @@ export class VirtualClock implements AlarmClock {
   async advance(ms: number): Promise<void> {
     const until = this.#now + ms
     for (;;) {
-      await settled()
+      await runPending()
       const next = [...this.#alarms].sort((a, b) => a.at - b.at || a.order - b.order)[0]
       if (next === undefined || next.at > until) break
       this.#alarms.delete(next)
@@ -53,11 +53,11 @@ export class VirtualClock implements AlarmClock {
       next.call()
     }
     this.#now = until
-    await settled()
+    await runPending()
   }
 }
 
 /** Lets everything run that needs no time. */
-async function settled(): Promise<void> {
+async function runPending(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
 }

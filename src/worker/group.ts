@@ -2,22 +2,22 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { type ProcessStat, processStat } from '../lib/process-stat.ts'
 
 /**
- * Signals every process of a group. The leader of a worker's group is the worker itself, whose number the group bears for as
- * long as it has members, also when the leader has gone.
+ * Signals every process of a group. A worker leads its group, and the group keeps the number of the worker for as long as it
+ * has members, even after the worker has ended.
  */
 export function signalGroup(leader: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(-leader, signal)
     return true
   } catch {
-    // Nobody is left, which is what the caller is after.
+    // The group is empty, which is what the caller wants.
     return false
   }
 }
 
 /**
- * The processes of a group that have not ended, its leader included. Where the system tells, also those that have left the
- * group and bear this in their environment.
+ * The processes of a group that have not ended, its leader included. On Linux also processes that left the group, if their
+ * environment contains the text `marked`.
  */
 export function groupMembers(leader: number, marked?: string): number[] {
   return process.platform === 'linux' ? fromProc(leader, marked) : fromPs(leader)
@@ -26,7 +26,7 @@ export function groupMembers(leader: number, marked?: string): number[] {
 function fromProc(leader: number, marked: string | undefined): number[] {
   const members: number[] = []
   const isMarked = (pid: number): boolean => marked !== undefined && readIfThere(`/proc/${pid}/environ`).includes(marked)
-  // What the leader started began after it did: only few processes are asked for their environment.
+  // What the leader started began after it did, so the environment of only a few processes has to be read.
   const since = Number(statOf(leader)?.beganAt)
   for (const name of readdirSync('/proc')) {
     const pid = Number(name)
@@ -49,7 +49,7 @@ function readIfThere(file: string): string {
 }
 
 function fromPs(leader: number): number[] {
-  // Asked for only here: a worker that starts nothing should not load it.
+  // Loaded here and not above: a worker that starts nothing does not need it.
   const { execFileSync } = process.getBuiltinModule('node:child_process')
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,pgid=,stat='], { encoding: 'utf8' }).split('\n')
   return lines

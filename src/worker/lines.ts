@@ -1,8 +1,8 @@
 const NEWLINE = 0x0a
 
 /**
- * Cuts what comes from a pipe into lines. A line that arrives in many pieces is put together once, when it is complete: its
- * cost is its length, however it was cut.
+ * Cuts the bytes of a pipe into lines. A line that arrives in many pieces is put together once, when it is complete: its cost
+ * is its length, however it was cut.
  */
 export function lineReader(onLine: (line: string) => void): (chunk: Buffer) => void {
   let pieces: Buffer[] = []

@@ -1,26 +1,26 @@
 /**
- * What every process of an attempt bears in its environment: `{folder}:{instance}:{worker}:`, the folder that its server
- * works for, which start of the server, and which worker process. It is inherited by whatever the attempt starts, also by
- * what leaves the worker's group, and is there when nobody is left who remembers starting it.
+ * The environment variable that marks every process of an attempt: `{folder}:{instance}:{worker}:`, which is the folder that its
+ * server works for, the start of the server, and the worker process. Everything that the attempt starts inherits it, even a
+ * process that leaves the worker's group, so it can be found when no process is left that remembers starting it.
  */
 export const MARKER = 'SERVO_WORKER'
 
 export interface Marked {
-  /** What the marker begins with. */
+  /** The marker begins with this. */
   readonly prefix: string
-  /** But not with this. */
+  /** Processes whose marker begins with this are spared. */
   readonly unless?: string
-  /** These are spared, whatever they bear. */
+  /** These processes are spared, whatever their marker. */
   readonly except?: readonly number[]
 }
 
 /**
- * Kills every process whose environment bears such a marker, stopped ones included, and says which. One look: what is forked
- * meanwhile is found by the next. Without /proc, and for processes that wiped their environment or belong to others, it
- * finds nothing.
+ * Kills every process whose environment has such a marker, stopped ones included, and returns their numbers. It looks once: a
+ * process that is forked meanwhile is found by the next call. It finds nothing without /proc, and no process that wiped its
+ * environment or belongs to another user.
  *
- * It needs nothing but itself, because the watchdog runs the text of it in a thread without modules: hence a reading of
- * /proc/{pid}/stat of its own, beside lib/process-stat.ts.
+ * The watchdog runs the source text of this function in a thread without modules. So it imports nothing, and reads
+ * /proc/{pid}/stat itself although lib/process-stat.ts does that too.
  */
 export function endMarked(name: string, { prefix, unless, except = [] }: Marked): number[] {
   const { readdirSync, readFileSync } = process.getBuiltinModule('node:fs')
@@ -31,7 +31,7 @@ export function endMarked(name: string, { prefix, unless, except = [] }: Marked)
       return '' // It ended while we were looking, it is not ours, or there is no /proc.
     }
   }
-  /** When it began: tells it from another process that was given its number. */
+  /** When it began, which tells it from a later process with the same number. */
   const beganAt = (pid: number): string | undefined => {
     const stat = read(`/proc/${pid}/stat`)
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 20)
@@ -52,13 +52,13 @@ export function endMarked(name: string, { prefix, unless, except = [] }: Marked)
   for (const pid of names.map(Number)) {
     if (!Number.isInteger(pid) || except.includes(pid) || !isMarked(pid)) continue
     const began = beganAt(pid)
-    // Looked at once more, now that we know when it began.
+    // Checked once more: its number may have gone to another process before we knew when it began.
     if (began === undefined || !isMarked(pid) || beganAt(pid) !== began) continue
     try {
       process.kill(pid, 'SIGKILL')
       ended.push(pid)
     } catch {
-      // Gone by itself, or not ours to end.
+      // It ended by itself, or belongs to another user.
     }
   }
   return ended

@@ -41,7 +41,7 @@ class Rounds {
     const dev = await this.start(offset)
     const key = `m${this.acknowledged.length}`
     // Without a process in between, the kill comes right after the answer.
-    const { run_id, created } = await this.project.clientOf(dev).request({ selection: ['hold'], key }, 'somebody')
+    const { run_id, created } = await this.project.clientOf(dev).runs.request({ selection: ['hold'], key }, 'somebody')
     expect(created).toBe(true)
     this.acknowledged.push(run_id)
     if (afterMs > 0) await sleep(afterMs)

@@ -12,7 +12,7 @@ export const all = Array.from({ length: ${TASKS} }, (_, i) => traced('t/' + i, 6
 `
 
 describe('processes that race for the folder of a server that was killed', { timeout: 120_000 + ROUNDS * 60_000 }, () => {
-  test('are servers: one gets it, and the others are told which', async () => {
+  test('[E1] are servers: one gets it, and the others are told which', async () => {
     const project = projectOf({ 'assets/short.ts': SHORT })
     let before = await project.dev()
     for (let round = 0; round < ROUNDS; round++) {
@@ -31,7 +31,7 @@ describe('processes that race for the folder of a server that was killed', { tim
     }
   })
 
-  test('are servers and runs: never do two lead at a time, one server stays, and everything asked for is done once', async () => {
+  test('[E1][I5] are servers and runs: never do two lead at a time, one server stays, and everything asked for is done once', async () => {
     const project = projectOf({ 'assets/short.ts': SHORT })
     for (let round = 0; round < ROUNDS; round++) {
       const before = await project.dev()

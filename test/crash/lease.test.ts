@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { fsLease } from '../../src/adapters/fs/lease.ts'
-import { systemClock as clock } from '../../src/ports/clock.ts'
+import { systemClock as clock } from '../../src/adapters/system/clock.ts'
 import { crashFolder } from './support/folder.ts'
 
 /** The acceptance asks for 200 and 100. Each round starts a process, so `npm test` makes do with fewer. */

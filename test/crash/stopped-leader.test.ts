@@ -45,8 +45,8 @@ describe('a server that is stopped across its lease', { timeout: 60_000 + ROUNDS
       if (answer !== 'no answer') expect(answer).toBeGreaterThanOrEqual(400)
 
       const client = project.clientOf(next)
-      await until(async () => (await client.get(run_id)).run['finished_at'] !== null, 'the run to end')
-      const { run, tasks } = await client.get(run_id)
+      await until(async () => (await client.runs.get(run_id)).run['finished_at'] !== null, 'the run to end')
+      const { run, tasks } = await client.runs.get(run_id)
       expect(run).toMatchObject({ state: 'SUCCEEDED', tasks_succeeded: TASKS })
       expect(tasks).toHaveLength(TASKS)
       expect(new Set(ends(project).map(({ key }) => key)).size).toBe(TASKS)
@@ -54,7 +54,7 @@ describe('a server that is stopped across its lease', { timeout: 60_000 + ROUNDS
       expect(leadersInOrder(project)).toEqual([old.pid, next.pid])
       const later = manifestsOf(project).filter(({ number }) => number > takenOver)
       expect(later.filter(({ compactor }) => before.has(compactor))).toEqual([])
-      expect((await client.list({ limit: 10 })).map((each) => each['run_id'])).toEqual([run_id])
+      expect((await client.runs.list({ limit: 10 })).map((each) => each['run_id'])).toEqual([run_id])
       next.kill('SIGINT')
       await next.ended
       expect(await project.servo('verify', '.servo')).toMatchObject({ code: 0 })

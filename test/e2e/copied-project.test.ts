@@ -41,8 +41,8 @@ test('commands in a project that was copied while it ran never speak to the orig
 
   const other = await copy.dev()
   expect(other.url).not.toBe(dev.url)
-  await until(async () => (await copy.clientOf(other).get(run_id)).run['state'] === 'SUCCEEDED', 'the copied run to end')
+  await until(async () => (await copy.clientOf(other).runs.get(run_id)).run['state'] === 'SUCCEEDED', 'the copied run to end')
   expect((await copy.servo('runs', 'cancel', run_id)).code).toBe(2)
   expect(dev.isOver).toBe(false)
-  expect(await original.clientOf(dev).list({ limit: 10 })).toMatchObject([{ run_id, state: 'RUNNING' }])
+  expect(await original.clientOf(dev).runs.list({ limit: 10 })).toMatchObject([{ run_id, state: 'RUNNING' }])
 })

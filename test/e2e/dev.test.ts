@@ -51,7 +51,7 @@ describe('servo dev', () => {
     const { stdout, code } = await project.servo('run', 'b')
     const [, id] = /^accepted {2}(run_\w{26})\nfollow it: servo runs logs -f run_\w{8}\n$/.exec(stdout) ?? []
     expect(code).toBe(0)
-    await until(async () => (await (await project.client()).get(id as string)).run['state'] === 'SUCCEEDED')
+    await until(async () => (await (await project.client()).runs.get(id as string)).run['state'] === 'SUCCEEDED')
   })
 
   test('a run that fails ends with 1, and says why and what to do next', async () => {
@@ -193,6 +193,18 @@ describe('a server that ends', () => {
     expect(performance.now() - asked).toBeLessThan(10_000)
     expect(processes.filter(isAlive)).toEqual([])
     await goesOn(project, runId)
+  })
+
+  test('[W1] by kill -9 takes its only worker along, in which a task never yields', async () => {
+    const project = projectOf({ 'assets/stubborn.ts': STUBBORN })
+    const dev = await project.dev('--concurrency', '1')
+    await project.json('run', 'blocks')
+    await dev.says(/ running +blocks\n/)
+    const workers = descendants(dev.pid)
+    expect(workers).toHaveLength(1)
+    dev.kill('SIGKILL')
+    await dev.ended
+    await until(() => !workers.some(isAlive), 'the worker to notice')
   })
 
   test('[W1] by kill -9 takes every process along too, and after a restart the run ends', async () => {

@@ -13,11 +13,11 @@ export default ['gpu', 'cpu'].flatMap((queue) =>
 )
 `
 
-test('the limits of servo.config.ts hold for workers that ask, and saving others makes those count', async () => {
+test('[D2] the limits of servo.config.ts hold for workers that ask, and saving others makes those count', async () => {
   const project = projectOf({ 'servo.config.ts': config('{ cpu: { limit: 1 } }'), 'assets/all.ts': assets })
   const dev = await project.dev()
   const { url } = dev
-  let runs = await project.client()
+  let { runs } = await project.client()
   const { run_id } = await runs.request({ selection: ['*'] }, 'ada')
   const out = async (): Promise<Record<string, number>> => {
     const counts: Record<string, number> = {}
@@ -43,6 +43,6 @@ test('the limits of servo.config.ts hold for workers that ask, and saving others
   dev.kill('SIGKILL')
   await dev.ended
   await project.dev()
-  runs = await project.client()
+  runs = (await project.client()).runs
   expect(await out(), 'a new server knows the limits before it hands anything out').toEqual({ cpu: 3, gpu: 4 })
 })

@@ -50,7 +50,7 @@ test.each([
     writers.map(async (writer, w) => {
       for (let i = 0; i < APPENDS; i++) {
         const { run_id, at } = await writer.append('request', `${w}-${i}`)
-        const runOf = async () => (await client.get(run_id).catch(() => undefined))?.run
+        const runOf = async () => (await client.runs.get(run_id).catch(() => undefined))?.run
         await until(async () => (await runOf())?.['state'] === 'SUCCEEDED', `${run_id}, which another process asked for`)
         // The plan is the first thing that the leader decides because of a request.
         delays.push(Date.parse(String((await runOf())?.['planned_at'])) - at)
@@ -61,7 +61,7 @@ test.each([
   const sorted = [...delays].sort((a, b) => a - b)
   console.info(`decided after ${sorted[Math.floor(sorted.length / 2)]} ms in the median, ${sorted.at(-1)} ms at most`)
   expect(sorted.at(-1)).toBeLessThan(intervalMs + PATIENCE_MS)
-  expect(await client.list({ limit: 100 })).toHaveLength(2 * APPENDS)
+  expect(await client.runs.list({ limit: 100 })).toHaveLength(2 * APPENDS)
   dev.kill('SIGINT')
   await dev.ended
   expect(await project.servo('verify', '.servo')).toMatchObject({ code: 0 })
@@ -73,5 +73,8 @@ test('a run that another process cancels stops', async () => {
   const { run_id } = await project.json('run', 'waits')
   await dev.says(/ running +waits\n/)
   await new OtherWriter(project).append('cancel', run_id)
-  await until(async () => (await project.clientOf(dev).get(run_id)).run['state'] === 'CANCELLED', 'the run to be cancelled')
+  await until(
+    async () => (await project.clientOf(dev).runs.get(run_id)).run['state'] === 'CANCELLED',
+    'the run to be cancelled',
+  )
 })

@@ -70,14 +70,14 @@ test('[D7] a worker elsewhere cannot make assets here read files that it did not
   ])
     expect(await say({ path: name }), name).toMatchObject({ status: 400, body: { field: 'output.path' } })
   expect(await say({ rows: -1 })).toMatchObject({ status: 400, body: { field: 'output.rows' } })
-  const before = await (await project.client()).get(run_id)
+  const before = await (await project.client()).runs.get(run_id)
   expect(before.tasks.map(({ state }) => state).sort()).toEqual(['BLOCKED', 'RUNNING'])
 
   // What it says is where it may write; what lies there leads out.
   fs.mkdirSync(path.join(data, folder), { recursive: true })
   fs.symlinkSync(project.file('outside.parquet'), path.join(data, `${folder}m1.parquet`))
   expect(await say({ path: `${folder}m1.parquet` })).toMatchObject({ status: 200 })
-  await until(async () => (await (await project.client()).get(run_id)).run['state'] === 'FAILED')
+  await until(async () => (await (await project.client()).runs.get(run_id)).run['state'] === 'FAILED')
   const { tasks } = await project.json('runs', 'show', run_id)
   const failed = tasks.find((task: { task_key: string }) => task.task_key === 'report')
   expect(failed).toMatchObject({
@@ -100,7 +100,7 @@ test('what a worker elsewhere wrote where it was told to is read', async () => {
   fs.copyFileSync(path.join(data, 'data/local', own), path.join(data, name))
   const result = { outcome: 'SUCCEEDED', materialization_id: '7c2e', output: { path: name, rows: 1 } }
   expect(await post(project, `/tasks/${work.task_id}/completed`, work.task_token ?? '', result)).toMatchObject({ status: 200 })
-  await until(async () => (await (await project.client()).get(run_id)).run['state'] === 'SUCCEEDED')
+  await until(async () => (await (await project.client()).runs.get(run_id)).run['state'] === 'SUCCEEDED')
   const { attempts } = await project.json('runs', 'show', run_id)
   const made = attempts.find((attempt: { task_key: string }) => attempt.task_key === 'report')
   expect(made).toMatchObject({ outcome: 'SUCCEEDED', output: { rows: 1 } })

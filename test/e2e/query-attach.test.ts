@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { allTables } from '../../src/engine/fold/state.ts'
-import { newestManifest } from '../../src/engine/publish/manifest.ts'
-import { PAGE_ENTRIES } from '../../src/engine/publish/page-list.ts'
+import { PAGE_ENTRIES } from '../../src/engine/manifest/page-list.ts'
+import { newestManifest } from '../../src/engine/manifest/stored-manifests.ts'
 import { attachScript } from '../../src/engine/sql/attach-script.ts'
 import { sqlTypes } from '../../src/engine/sql/tables.ts'
 import { DAY_MS } from '../../src/lib/time.ts'
@@ -47,7 +47,7 @@ const asText = (table: string): string => `SELECT t::VARCHAR AS text FROM ${tabl
 
 /** Enough bases that the history has pages of pages, with deltas on top. */
 async function longState(dir: string): Promise<Workspace> {
-  const workspace = new Workspace(fsStore(dir))
+  const workspace = new Workspace()
   const compactor = await workspace.compactor({ retention: { runs: 1_000, idempotency_keys: 31 } })
   for (let i = 0; i < PAGE_ENTRIES ** 2 + PAGE_ENTRIES + 2; i++) {
     await workspace.append(...runFacts(`r${i}`, { tasks: 0 }).batches.flat())
@@ -68,6 +68,7 @@ async function longState(dir: string): Promise<Workspace> {
     await compactor.catchUp()
     await compactor.publish({ kind: 'delta' })
   }
+  await workspace.save(dir)
   return workspace
 }
 

@@ -72,9 +72,9 @@ describe('with a server', () => {
   })
   afterAll(() => project.end())
 
-  const state = async (runId: string): Promise<unknown> => (await (await project.client()).get(runId)).run['state']
+  const state = async (runId: string): Promise<unknown> => (await (await project.client()).runs.get(runId)).run['state']
   const taskState = async (runId: string, key: string): Promise<unknown> =>
-    (await (await project.client()).get(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
+    (await (await project.client()).runs.get(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
 
   let deaf = ''
   test('[C1] a run that is under way cannot be run again, and is cancelled when somebody asks', async () => {
@@ -289,7 +289,7 @@ describe('with a server', () => {
 
   test('[C3] a task that does not listen is killed when its grace is over, and its run is cancelled', async () => {
     await until(async () => (await state(deaf)) === 'CANCELLED')
-    expect((await (await project.client()).get(deaf)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
+    expect((await (await project.client()).runs.get(deaf)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
   })
 
   test('an id that no run has is refused, and one that several begin with is not guessed', async () => {
@@ -364,7 +364,7 @@ describe('without a server', () => {
     const cancelled = await project.servo('runs', 'cancel', run_id)
     expect(cancelled.stdout).toContain('what was running when its server stopped ends at the next start')
     await project.dev()
-    await until(async () => (await (await project.client()).get(run_id)).run['state'] === 'CANCELLED')
+    await until(async () => (await (await project.client()).runs.get(run_id)).run['state'] === 'CANCELLED')
     expect((await project.json('runs', 'show', run_id)).attempts).toHaveLength(1)
   })
 })

@@ -4,14 +4,14 @@ import { projectOf, type TestProject } from './support/project.ts'
 import type { Servo } from './support/servo.ts'
 import { until } from './support/until.ts'
 
-/** Loads at once, or for some seconds when there is a file `slow`; the file `loading` tells that it has begun. */
+/** Loads at once, or for as long as there is a file `slow`; the file `loading` tells that it has begun. */
 const SLOW_TO_LOAD = `import { existsSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { asset } from 'servo-flow'
 
 if (existsSync('slow')) {
   writeFileSync('loading', '')
-  await sleep(7_000)
+  while (existsSync('slow')) await sleep(20)
 }
 export const made = asset('made', { run: () => 1 })
 export const quick = asset('quick', { run: () => 1 })
@@ -44,19 +44,22 @@ test('while a server starts, commands wait for it, say so, and what they acknowl
     project.begin(['runs', 'cancel', runId]),
     project.begin(['run', 'quick', '--key', 'early']),
   ]
+  const waiting = new RegExp(`waiting for the server that is starting \\(process ${dev.pid}\\)`)
+  for (const command of commands) await command.says(waiting)
+  project.remove('slow')
   const ended = await Promise.all(commands.map((command) => command.ended))
   for (const { stderr, code } of ended) {
-    expect(stderr).toContain(`waiting for the server that is starting (process ${dev.pid})`)
+    expect(stderr).toMatch(waiting)
     expect(code).toBe(0)
   }
   await dev.says(/ready in/)
   const client = project.clientOf(dev)
-  await until(async () => (await client.get(runId)).run['finished_at'] !== null, 'the run to end')
-  expect((await client.get(runId)).run['state']).toBe('CANCELLED')
+  await until(async () => (await client.runs.get(runId)).run['finished_at'] !== null, 'the run to end')
+  expect((await client.runs.get(runId)).run['state']).toBe('CANCELLED')
   const { partitions } = await client.statuses.list({ select: 'made', order: 'newest', limit: 10 })
   expect(partitions).toMatchObject([{ asset_key: 'made', status: 'NEVER_MATERIALIZED' }])
   const [, early = ''] = /accepted {2}(run_\w{26})\n/.exec((ended[2] as { stdout: string }).stdout) ?? []
-  await until(async () => (await client.get(early)).run['state'] === 'SUCCEEDED', 'the early run to succeed')
+  await until(async () => (await client.runs.get(early)).run['state'] === 'SUCCEEDED', 'the early run to succeed')
 })
 
 test('a second server is refused at once while the first one starts, and once it runs', async () => {
@@ -65,6 +68,7 @@ test('a second server is refused at once while the first one starts, and once it
   expect(dev.shown).toBe('')
   expect(early.stderr).toMatch(new RegExp(`^error: process ${dev.pid} runs this project already`))
   expect(early.code).toBe(2)
+  project.remove('slow')
   await dev.says(/ready in/)
   const late = await project.servo('dev')
   expect(late.stderr).toContain(`error: process ${dev.pid} runs this project already at ${dev.url}\n`)

@@ -62,7 +62,7 @@ async function inTime<T>(answer: Promise<T>): Promise<T | 'no answer in time'> {
 
 /** Everybody is answered while nothing can be written. */
 async function isRefused(project: TestProject, dev: Servo): Promise<void> {
-  const request = project.clientOf(dev).request({ selection: ['quick'] }, 'somebody')
+  const request = project.clientOf(dev).runs.request({ selection: ['quick'] }, 'somebody')
   const refusal = request.then(
     () => 'accepted',
     (error: { kind: string; message: string }) => error,
@@ -75,7 +75,7 @@ async function isRefused(project: TestProject, dev: Servo): Promise<void> {
     expect((ran as { stderr: string }).stderr).toMatch(/^error: /m)
   }
   // What is known can be asked all the while.
-  expect(await inTime(project.clientOf(dev).list({ limit: 10 }))).toMatchObject([{ state: 'SUCCEEDED' }])
+  expect(await inTime(project.clientOf(dev).runs.list({ limit: 10 }))).toMatchObject([{ state: 'SUCCEEDED' }])
   expect(dev.isOver).toBe(false)
 }
 

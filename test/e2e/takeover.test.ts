@@ -59,7 +59,7 @@ test('[E7] a servo rebuild that was stopped until servo dev took over writes not
   expect(stderr).toMatch(/^error: another process leads this project now.*\nhint: .*again/)
   expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
   const client = project.clientOf(dev)
-  await until(async () => (await client.get(run_id)).run['state'] === 'SUCCEEDED', 'the run to succeed')
+  await until(async () => (await client.runs.get(run_id)).run['state'] === 'SUCCEEDED', 'the run to succeed')
   dev.kill('SIGINT')
   expect((await dev.ended).code).toBe(0)
   expect(new Set(manifestsOf(project).map(({ compactor }) => compactor))).not.toContain('servo rebuild')

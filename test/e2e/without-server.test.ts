@@ -86,8 +86,8 @@ describe('orders without a server', () => {
     expect((await project.servo('partitions', 'keys', 'customers')).stdout).toContain('acme')
     const dev = await project.dev()
     const client = project.clientOf(dev)
-    await until(async () => (await client.get(runId)).run['state'] === 'CANCELLED', 'the run to be cancelled')
-    expect((await client.get(runId)).attempts).toHaveLength(1)
+    await until(async () => (await client.runs.get(runId)).run['state'] === 'CANCELLED', 'the run to be cancelled')
+    expect((await client.runs.get(runId)).attempts).toHaveLength(1)
     expect(await statusOf(project, 'made')).toBe('NEVER_MATERIALIZED')
   })
 
@@ -105,6 +105,9 @@ describe('orders without a server', () => {
     for (const asset of ['made', 'other']) expect(await statusOf(project, asset)).toBe('NEVER_MATERIALIZED')
     expect((await project.servo('partitions', 'keys', 'customers')).stdout).toContain('acme')
     const dev = await project.dev()
-    await until(async () => (await project.clientOf(dev).get(runId)).run['state'] === 'CANCELLED', 'the run to be cancelled')
+    await until(
+      async () => (await project.clientOf(dev).runs.get(runId)).run['state'] === 'CANCELLED',
+      'the run to be cancelled',
+    )
   })
 })

@@ -70,7 +70,7 @@ test('an opened compactor folds an announced segment without any request, and fi
     .ledger({ onDurable: (segment) => announced.push(segment) })
     .append(runFacts('unfinished', { tasks: 2 }).batches[6]!)
   rounds.count = 0
-  expect((await compactor.apply(announced)).size).toBe(2)
+  expect((await compactor.fold.apply(announced)).size).toBe(2)
   expect(rounds.count).toBe(0)
   await full.append(...runFacts('unfinished', { tasks: 2 }).batches[7]!)
   expect(await compactor.catchUp()).toBe(1)

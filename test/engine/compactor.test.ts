@@ -133,7 +133,7 @@ describe('everything at once in one process', () => {
       }
       const rest = Promise.all([
         until(() => compactor.catchUp()),
-        until(() => compactor.apply(announced.splice(0, 3))),
+        until(() => compactor.fold.apply(announced.splice(0, 3))),
         until(() => compactor.publish()),
         until(() => compactor.publish()),
         until(() => workspace.collect(0, store)),

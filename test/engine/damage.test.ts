@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { runKeyIndex } from '../../src/domain/runs/run-key-index.table.ts'
 import { decodeSegment } from '../../src/engine/ledger/segment.ts'
-import { decodeManifest } from '../../src/engine/publish/manifest.ts'
+import { decodeManifest } from '../../src/engine/manifest/stored-manifests.ts'
 import { isServoError, messageOf } from '../../src/lib/error.ts'
 import { filesOf, fullState, kinds } from './full-state.ts'
 import { paths, scope, type Workspace } from './workspace.ts'
@@ -67,7 +67,7 @@ describe.each(Object.keys(kinds))('a damaged %s', { timeout: PATIENCE_MS }, (kin
     return [...new Set([files[0]!, files.at(-1)!])]
   }
 
-  test('is named by verify, and nothing else is, whichever bit fell over', async () => {
+  test('[S5] is named by verify, and nothing else is, whichever bit fell over', async () => {
     const workspace = stateWith(kind)
     for (const path of await sample()) {
       const good = (await workspace.store.get(path))!
@@ -80,7 +80,7 @@ describe.each(Object.keys(kinds))('a damaged %s', { timeout: PATIENCE_MS }, (kin
     }
   })
 
-  test('is named by verify when it was cut off, has something added, is empty, is gone or is another of its kind', async () => {
+  test('[S5] is named by verify when it was cut off, has something added, is empty, is gone or is another of its kind', async () => {
     const workspace = stateWith(kind)
     const files = await filesOf(workspace, kind)
     const path = files[0]!
@@ -189,8 +189,8 @@ describe('every reader refuses a damaged file', { timeout: PATIENCE_MS }, () => 
       for (const at of positions(good.length, FLIPS / 6)) {
         await damaged(paged, path, flipped(good, at), async () => {
           const compactor = await paged.compactor()
-          await expectRefused(() => compactor.apply([segment]), `byte ${at} of ${path}`)
-          expect(compactor.unpublished).toBe(0)
+          await expectRefused(() => compactor.fold.apply([segment]), `byte ${at} of ${path}`)
+          expect(compactor.fold.unpublished).toBe(0)
         })
       }
     }

@@ -125,7 +125,7 @@ test.each(['whole', 'damaged'])(
     expect(compactor.manifest).toMatchObject({ closed_days: [[day, day]], settled_days: [] })
     await workspace.store.put(path, what === 'whole' ? bytes : bytes.subarray(0, 20))
     // Heard of, so that there is something to publish, and nothing else is looked for.
-    await compactor.applyPaths([paths.segment(await writerOf(workspace, 0)('heard of'))])
+    await compactor.fold.applyPaths([paths.segment(await writerOf(workspace, 0)('heard of'))])
     await compactor.publish({ kind: 'base' })
     expect(settledDays(compactor)).toEqual(what === 'whole' ? [[day, day]] : [])
     if (what === 'damaged') await workspace.store.put(path, bytes)
@@ -179,7 +179,7 @@ describe('a clock that was wrong', () => {
     await expectNothingMissing(workspace, 9)
   })
 
-  test('of a writer that knows the days as of a moment ago: what it writes meanwhile is acknowledged where it is found', async () => {
+  test('[L5] of a writer that knows the days as of a moment ago: what it writes meanwhile is acknowledged where it is found', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     await work(workspace, compactor)
@@ -198,7 +198,7 @@ describe('a clock that was wrong', () => {
     await expectNothingMissing(workspace, 8)
   })
 
-  test('of a writer whose write takes longer than it takes to settle a day: it is acknowledged where it is found', async () => {
+  test('[L5] of a writer whose write takes longer than it takes to settle a day: it is acknowledged where it is found', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     await work(workspace, compactor)
@@ -217,7 +217,7 @@ describe('a clock that was wrong', () => {
     await expectNothingMissing(workspace, 8)
   })
 
-  test('and a crash at any request: nothing acknowledged is missing', async () => {
+  test('[S7][I1] and a crash at any request: nothing acknowledged is missing', async () => {
     const skews = fc.constantFrom(0, 26 * HOUR_MS, -2 * DAY_MS, 365 * DAY_MS, -3 * HOUR_MS)
     const step = fc.record({
       skew: skews,

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import type { VerifyReport } from '../../src/engine/check/verify.ts'
 import type { Compactor } from '../../src/engine/publish/compactor.ts'
 import { isServoError } from '../../src/lib/error.ts'
 import { HOUR_MS } from '../../src/lib/time.ts'
@@ -35,7 +36,7 @@ beforeAll(async () => {
 })
 
 /** What must hold after anything: verify is clean, epochs rose, and the newest manifest leads only to what is there. */
-async function expectUnharmed(workspace: Workspace, context: string, options: { quick?: boolean } = {}): Promise<void> {
+async function expectUnharmed(workspace: Workspace, context: string, options: { quick?: boolean } = {}): Promise<VerifyReport> {
   const report = await workspace.verify(options)
   expect(report.problems, context).toEqual([])
   expect(report.relaid, context).toEqual([])
@@ -44,6 +45,7 @@ async function expectUnharmed(workspace: Workspace, context: string, options: { 
     if (i > 0) expect(manifest.epoch, context).toBeGreaterThanOrEqual(manifests[i - 1]!.epoch)
     await reachableFrom(workspace.store, manifest)
   }
+  return report
 }
 
 /** Folds everything, publishes, collects; nothing may be left that the newest manifest does not lead to. */
@@ -56,11 +58,10 @@ async function expectRecovers(workspace: Workspace, context: string): Promise<vo
   await next.publish({ kind: 'base' })
   workspace.clock.pass(HOUR_MS)
   await workspace.collect(0)
-  await expectUnharmed(workspace, context)
-  const report = await workspace.verify()
+  const report = await expectUnharmed(workspace, context)
   expect(report, context).toMatchObject({ ok: true, unfolded: [] })
   const reachable = await reachableFrom(workspace.store, next.manifest)
-  expect(new Set(await workspace.paths(paths.state)), `${context}: [L4] no orphan is left`).toEqual(reachable)
+  expect(new Set(await workspace.paths(paths.state)), `${context}: [V4] no orphan is left`).toEqual(reachable)
 }
 
 /** Between two of these a process can die or be stopped wherever it likes: nobody sees a difference. */
@@ -122,7 +123,7 @@ describe.each(['delta', 'base'] as const)('a process that publishes a %s', { tim
           // A base that could not read what it merges has given up its rows: it says so until somebody opens the state anew.
           expect(error, context).toMatchObject({ kind: 'unavailable', code: 'publish_failed' })
           await expect(compactor.catchUp()).rejects.toBe(error)
-          await expect(compactor.apply([])).rejects.toBe(error)
+          await expect(compactor.fold.apply([])).rejects.toBe(error)
           compactor = await workspace.compactor({ name: 'third' })
           await compactor.catchUp()
           return await compactor.publish({ kind })
@@ -195,7 +196,7 @@ test('[S3][I5] of any number of compactors that publish at once one wins each nu
   await expectUnharmed(workspace, 'after the race')
 })
 
-test('two compactors of one name at one moment, which take each other for themselves, still lose nothing', async () => {
+test('[S3][I1] two compactors of one name at one moment, which take each other for themselves, still lose nothing', async () => {
   const workspace = await start.copy()
   const twins = [await workspace.compactor({ name: 'twin' }), await workspace.compactor({ name: 'twin' })]
   for (let round = 0; round < 3; round++) {

@@ -1,5 +1,5 @@
+import { PAGE_ENTRIES } from '../../src/engine/manifest/page-list.ts'
 import { FILES_PER_LEVEL } from '../../src/engine/publish/merge-levels.ts'
-import { PAGE_ENTRIES } from '../../src/engine/publish/page-list.ts'
 import { MINUTE_MS } from '../../src/lib/time.ts'
 import { reportFact, runFacts, tickFact } from '../../src/testing/facts.ts'
 import { paths, Workspace } from './workspace.ts'

@@ -1,16 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { orchestration } from '../../src/domain/index.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { runKeyIndex } from '../../src/domain/runs/run-key-index.table.ts'
+import { PAGE_ENTRIES } from '../../src/engine/manifest/page-list.ts'
 import type { Compactor } from '../../src/engine/publish/compactor.ts'
-import { PAGE_ENTRIES } from '../../src/engine/publish/page-list.ts'
+import { collectGarbage } from '../../src/engine/publish/garbage.ts'
 import { isServoError } from '../../src/lib/error.ts'
 import { HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import type { StoreRequest } from '../../src/testing/counting-store.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
 import { reachableFrom } from './reachable.ts'
-import { paths, Workspace } from './workspace.ts'
+import { paths, scope, Workspace } from './workspace.ts'
 
 async function publishNext(workspace: Workspace, compactor: Compactor, name: string, kind: 'delta' | 'base'): Promise<void> {
   const [run] = runFacts(name, { tasks: 0 }).batches
@@ -124,6 +126,22 @@ describe('garbage collection', { timeout: 120_000 }, () => {
     await expect(late.lookup(partitionStatus, 'raw', 'r3')).rejects.toMatchObject({ kind: 'corrupt', code: 'file_missing' })
     expect(await late.refresh()).toBe(true)
     expect(await late.lookup(partitionStatus, 'raw', 'r9')).toMatchObject({ partition_key: 'r9' })
+  })
+
+  test('[S9] leaves a manifest for fifteen minutes after the next one, unless told otherwise', async () => {
+    const workspace = new Workspace()
+    const compactor = await workspace.compactor()
+    for (const name of ['first', 'second']) await publishNext(workspace, compactor, name, 'base')
+    const { store, clock } = workspace
+    const left = async (): Promise<number> => {
+      await collectGarbage({ store, clock, scope, registry: orchestration })
+      return (await workspace.manifests()).length
+    }
+    const before = await left()
+    clock.pass(14 * MINUTE_MS)
+    expect(await left()).toBe(before)
+    clock.pass(2 * MINUTE_MS)
+    expect(await left()).toBe(1)
   })
 
   test('[V4] reclaims what a crashed publish left, history, recorded order and pages of lists included', async () => {

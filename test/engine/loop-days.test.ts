@@ -74,7 +74,7 @@ test.each([
 
     // Killed before it published: whoever starts next does not list days that are settled, and finds all three.
     const next = await world.start()
-    expect(next.compactor.unpublished).toBe(3)
+    expect(next.compactor.fold.unpublished).toBe(3)
     await next.compactor.publish()
     const report = await verify({ store: world.store, scope, registry: orchestration, scratch: memoryStore() })
     expect(report).toMatchObject({ ok: true, problems: [], unfolded: [] })

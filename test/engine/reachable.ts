@@ -1,7 +1,7 @@
-import { getChecked } from '../../src/engine/parquet/checked.ts'
+import { getChecked } from '../../src/engine/files/file-ref.ts'
+import { directFiles, type Manifest } from '../../src/engine/manifest/manifest.ts'
+import { listPages, readEntries } from '../../src/engine/manifest/page-list.ts'
 import { readOrder } from '../../src/engine/publish/folded-segments.ts'
-import { directFiles, type Manifest } from '../../src/engine/publish/manifest.ts'
-import { listPages, readEntries } from '../../src/engine/publish/page-list.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 
 /** Everything a manifest leads to. Reads each file, so what is missing or damaged throws. */

@@ -122,6 +122,24 @@ describe('retention', () => {
     expect((await workspace.verify({ quick: true })).problems).toEqual([])
   })
 
+  test('[F9] of idempotency keys is 31 days when nobody has said otherwise', async () => {
+    const workspace = new Workspace()
+    const compactor = await workspace.compactor()
+    for (let i = 0; i < FILES_PER_LEVEL; i++) {
+      if (i > 0) workspace.clock.pass(5 * DAY_MS)
+      await workspace.append(reportFact(`r${i}`))
+      await compactor.catchUp()
+      await compactor.publish({ kind: 'base' })
+    }
+    // The merge happened with the last of eight bases, when the first keys were 35 and 30 days old.
+    const view = await workspace.view()
+    const [first, second] = await Promise.all(
+      ['r0', 'r1'].map((report) => view.lookup(idempotencyKeys, `materialization_report:${report}`)),
+    )
+    expect(first).toBeUndefined()
+    expect(second).toBeDefined()
+  })
+
   test('[F9] of idempotency keys for less than a queue may repeat a message is refused', async () => {
     const workspace = new Workspace()
     const opening = workspace.compactor({ retention: { idempotency_keys: 6 } })

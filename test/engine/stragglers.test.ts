@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
-import { checksummedText } from '../../src/engine/ledger/checksummed-json.ts'
+import { checksummedText } from '../../src/engine/files/checksummed-json.ts'
 import { decodeSegment, encodeSegment, type Segment } from '../../src/engine/ledger/segment.ts'
 import type { Compactor } from '../../src/engine/publish/compactor.ts'
 import { canonicalJson } from '../../src/lib/json.ts'
@@ -72,8 +72,8 @@ describe('a segment whose name says another time than it is', () => {
     await settle(compactor, 'base')
     const announced = await appendSkewed(workspace, -3 * DAY_MS, 'announced')
     await appendSkewed(workspace, -3 * DAY_MS, 'in silence')
-    await compactor.applyPaths([paths.segment(announced.ulid)])
-    expect(compactor.unpublished).toBe(1)
+    await compactor.fold.applyPaths([paths.segment(announced.ulid)])
+    expect(compactor.fold.unpublished).toBe(1)
     expect(await compactor.catchUp()).toBe(1)
     await settle(compactor)
     await expectAllFolded(workspace)
@@ -85,19 +85,19 @@ describe('a segment that is announced again', () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     const segment = await appendSkewed(workspace, 0, 'once')
-    const verdicts = await compactor.apply([segment, segment])
+    const verdicts = await compactor.fold.apply([segment, segment])
     expect([...verdicts.values()]).toEqual([{ kind: 'applied' }])
-    expect(compactor.unpublished).toBe(1)
-    expect((await compactor.apply([segment])).size).toBe(0)
+    expect(compactor.fold.unpublished).toBe(1)
+    expect((await compactor.fold.apply([segment])).size).toBe(0)
     expect(await compactor.catchUp()).toBe(0)
     for (const kind of ['delta', 'base'] as const) {
       await compactor.publish({ kind })
       const opened = [compactor, await workspace.compactor({ name: `after ${kind}` })]
       for (const one of opened) {
-        expect((await one.apply([segment])).size).toBe(0)
-        await one.applyPaths([paths.segment(segment.ulid), paths.segment(segment.ulid)])
+        expect((await one.fold.apply([segment])).size).toBe(0)
+        await one.fold.applyPaths([paths.segment(segment.ulid), paths.segment(segment.ulid)])
         expect(await one.catchUp({ settledToo: true })).toBe(0)
-        expect(one.unpublished).toBe(0)
+        expect(one.fold.unpublished).toBe(0)
       }
     }
     await expectAllFolded(workspace)
@@ -111,7 +111,7 @@ describe('a segment that is announced again', () => {
     // More bases than fit into one page of the list.
     for (let i = 0; i < 70; i++) {
       old.push(await appendSkewed(workspace, i % 3 === 0 ? -HOUR_MS : 0, `r${i}`))
-      await compactor.apply([old.at(-1)!])
+      await compactor.fold.apply([old.at(-1)!])
       await compactor.publish({ kind: 'base' })
       workspace.clock.pass(2 * HOUR_MS)
     }
@@ -119,26 +119,26 @@ describe('a segment that is announced again', () => {
       compactor = opened
       counting.reset()
       const again = [old[3]!, old[0]!, old[69]!, old[35]!]
-      expect((await compactor.apply(again)).size).toBe(0)
+      expect((await compactor.fold.apply(again)).size).toBe(0)
       expect(counting.pathsUnder(`${paths.state}_order/`, 'get').length).toBeGreaterThan(0)
       // What was read is remembered.
       counting.reset()
-      expect((await compactor.apply(again)).size).toBe(0)
+      expect((await compactor.fold.apply(again)).size).toBe(0)
       expect(counting.count()).toBe(0)
-      expect((await compactor.apply(old)).size).toBe(0)
+      expect((await compactor.fold.apply(old)).size).toBe(0)
     }
     // A recent one needs no look at what is old: memory follows what is under way, and so do requests.
     const fresh = await workspace.compactor({ name: 'fresh' })
     const recent = await appendSkewed(workspace, 0, 'recent')
     counting.reset()
-    expect((await fresh.apply([recent])).size).toBe(1)
+    expect((await fresh.fold.apply([recent])).size).toBe(1)
     expect(counting.pathsUnder(`${paths.state}_order`).length).toBeLessThanOrEqual(1)
     await fresh.publish()
     await expectAllFolded(workspace)
   })
 })
 
-test('a straggler that is folded while a base is being written, and is in no recorded order yet, is not forgotten', async () => {
+test('[S7] a straggler that is folded while a base is being written, and is in no recorded order yet, is not forgotten', async () => {
   const workspace = new Workspace()
   const gate = new Gate(({ method, path }) => method === 'create' && path.includes('/runs/'))
   const compactor = await workspace.compactor({
@@ -149,15 +149,15 @@ test('a straggler that is folded while a base is being written, and is in no rec
   const publishing = compactor.publish({ kind: 'base' })
   await gate.arrived
   const straggler = await appendSkewed(workspace, -HOUR_MS, 'straggler')
-  expect((await compactor.apply([straggler])).size).toBe(1)
+  expect((await compactor.fold.apply([straggler])).size).toBe(1)
   gate.open()
   await publishing
-  expect((await compactor.apply([straggler])).size).toBe(0)
+  expect((await compactor.fold.apply([straggler])).size).toBe(0)
   await compactor.publish()
   await expectAllFolded(workspace)
 })
 
-test('the same batch under two names, as a writer leaves it that could not know, changes nothing the second time', async () => {
+test('[F3] the same batch under two names, as a writer leaves it that could not know, changes nothing the second time', async () => {
   const workspace = new Workspace()
   const { batches } = runFacts('r', { tasks: 1 })
   for (const batch of batches) await workspace.append(...batch, reportFact(`with ${batch.length} ${workspace.clock.now()}`))
@@ -195,7 +195,7 @@ test('[S7][I1][I2] each segment is folded once, however clocks are wrong, whatev
       for (const [i, { skewMs, passMs, announce, after }] of steps.entries()) {
         segments.push(await appendSkewed(workspace, skewMs, `r${i}`))
         const told = { no: [], now: segments.slice(-1), twice: [segments.at(-1)!, segments.at(-1)!], 'all again': segments }
-        await compactor.apply(told[announce])
+        await compactor.fold.apply(told[announce])
         if (after === 'catch up') await compactor.catchUp()
         else if (after === 'restart') compactor = await workspace.compactor({ name: `next ${i}` })
         else if (after !== 'nothing') await compactor.publish({ kind: after })
@@ -246,8 +246,8 @@ describe('a segment that cannot be read', () => {
     await workspace.append(reportFact('after'))
 
     expect(await settle(compactor)).toBe(2)
-    expect([...compactor.damaged.keys()]).toEqual([path])
-    expect(compactor.damaged.get(path)?.message).toContain(path)
+    expect([...compactor.fold.damaged.keys()]).toEqual([path])
+    expect(compactor.fold.damaged.get(path)?.message).toContain(path)
     const report = await workspace.verify()
     expect(report.problems.map((problem) => problem.path)).toEqual([path])
 
@@ -257,7 +257,7 @@ describe('a segment that cannot be read', () => {
     await settle(compactor, 'base')
     await workspace.store.put(path, good)
     expect(await settle(compactor)).toBe(4)
-    expect(compactor.damaged.size).toBe(0)
+    expect(compactor.fold.damaged.size).toBe(0)
     await expectAllFolded(workspace)
   })
 
@@ -270,7 +270,7 @@ describe('a segment that cannot be read', () => {
     await workspace.store.put(one, (await workspace.store.get(other))!)
     await workspace.store.put(other, bytes)
     expect(await settle(compactor)).toBe(0)
-    expect([...compactor.damaged.keys()].sort()).toEqual([one, other])
+    expect([...compactor.fold.damaged.keys()].sort()).toEqual([one, other])
     const { problems } = await workspace.verify()
     expect(problems).toEqual([
       { path: one, message: `${one} holds the segment ${swapped[1]!.segment}` },
@@ -291,8 +291,8 @@ describe('a segment that cannot be read', () => {
     ]
     for (const name of strange) await workspace.store.put(`${paths.ledger}${name}`, bytes)
     expect(await settle(compactor)).toBe(1)
-    await compactor.applyPaths(['', '/', '../..', ...strange.map((name) => `${paths.ledger}${name}`)])
-    expect(compactor.unpublished).toBe(0)
+    await compactor.fold.applyPaths(['', '/', '../..', ...strange.map((name) => `${paths.ledger}${name}`)])
+    expect(compactor.fold.unpublished).toBe(0)
     const report = await workspace.verify()
     expect(report.problems.map((problem) => problem.path)).toEqual(strange.map((name) => `${paths.ledger}${name}`).sort())
   })

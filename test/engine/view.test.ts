@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
-import { directFiles } from '../../src/engine/publish/manifest.ts'
+import { directFiles } from '../../src/engine/manifest/manifest.ts'
 import type { NewEvent } from '../../src/model/event.ts'
 import type { AnyRow } from '../../src/model/table.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
@@ -96,7 +96,7 @@ describe('a view', { timeout: 120_000 }, () => {
     )
   })
 
-  test('finds a cold row whatever holds parts of it: deltas, sorted files, merged ones', async () => {
+  test('[S2] finds a cold row whatever holds parts of it: deltas, sorted files, merged ones', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor()
     const view = await workspace.view()
@@ -122,7 +122,7 @@ describe('a view', { timeout: 120_000 }, () => {
       await publish(reportFact(`d${i}`, { partition: 'p', atMs: 100 + i }), 'base')
       expect(await row()).toMatchObject({ wiped_event_id: wiped, last_materialization_event_id: late })
     }
-    expect(compactor.manifest.runs['partition_status']!.map((run) => run.level)).toContain(1)
+    expect(compactor.manifest.sorted_files['partition_status']!.map((file) => file.level)).toContain(1)
     expect(await (await workspace.view()).lookup(partitionStatus, 'raw', 'p')).toEqual(await row())
   })
 })

@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { type RebuildReport, rebuild } from '../../src/engine/check/rebuild.ts'
@@ -6,10 +8,11 @@ import type { Leading } from '../../src/engine/ledger/leading.ts'
 import { type Appended, Ledger, type LedgerOptions } from '../../src/engine/ledger/ledger.ts'
 import { decodeSegment } from '../../src/engine/ledger/segment.ts'
 import { View } from '../../src/engine/loop/view.ts'
+import type { Manifest } from '../../src/engine/manifest/manifest.ts'
+import { manifestNumbers, readManifest } from '../../src/engine/manifest/stored-manifests.ts'
 import { Paths } from '../../src/engine/paths.ts'
 import { Compactor, type CompactorOptions } from '../../src/engine/publish/compactor.ts'
 import { collectGarbage, type GarbageReport } from '../../src/engine/publish/garbage.ts'
-import { type Manifest, manifestNumbers, readManifest } from '../../src/engine/publish/manifest.ts'
 import { sha256 } from '../../src/lib/hash.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import type { NewEvent } from '../../src/model/event.ts'
@@ -65,6 +68,15 @@ export class Workspace {
     const store = memoryStore()
     for (const path of await this.paths()) await store.put(path, (await this.store.get(path))!)
     return new Workspace(store, new TestClock(this.clock.now()), 2)
+  }
+
+  /** Writes everything to a folder as it is. What is made in memory and saved is there sooner than what is synced file by file. */
+  async save(dir: string): Promise<void> {
+    for (const path of await this.paths()) {
+      const file = join(dir, path)
+      await mkdir(dirname(file), { recursive: true })
+      await writeFile(file, (await this.store.get(path))!)
+    }
   }
 
   ledger(options: Partial<LedgerOptions> = {}): Ledger {

@@ -3,8 +3,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addressed } from '../../src/api/addressed.ts'
-import { TaskTokens } from '../../src/api/tokens.ts'
-import { assetDefinition } from '../../src/contract/definition.ts'
+import { TaskTokens } from '../../src/api/task-tokens.ts'
+import { assetDefinition } from '../../src/contract/project-manifest.ts'
 import { graphOf } from '../../src/domain/assets/definitions.ts'
 import { taskKey } from '../../src/domain/assets/graph-partitions.ts'
 import { dispatchOutbox } from '../../src/domain/dispatch/dispatch-outbox.table.ts'
@@ -119,6 +119,10 @@ describe('what is on record keeps its name', () => {
     expect(ids[name]).toBe(id)
   })
 
+  test('[R2] the delay of a retry follows from its attempt: every process, of whatever version, waits as long', () => {
+    expect(ids['delay of a retry in ms']).toBe(golden.ids['delay of a retry in ms'])
+  })
+
   test('every id that is made here is in the file', () => {
     expect(Object.keys(ids).filter((name) => golden.ids[name] === undefined)).toEqual([])
   })
@@ -133,7 +137,7 @@ describe('what is on record keeps its name', () => {
     expect(plan_id).toBe(`plan_${createHash('sha256').update(`${run}\n${error}`).digest('hex').slice(0, 26)}`)
   })
 
-  test('[T6] rows have these ids and no others', () => {
+  test('[T6][T11] rows have these ids and no others', () => {
     const story = new Story()
     const told = new RunStory(story, 'report')
     told.requested()

@@ -7,7 +7,7 @@ import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { allTables } from '../../src/engine/fold/state.ts'
 import { encodeSegment } from '../../src/engine/ledger/segment.ts'
-import { newestManifest } from '../../src/engine/publish/manifest.ts'
+import { newestManifest } from '../../src/engine/manifest/stored-manifests.ts'
 import { sqlTypes } from '../../src/engine/sql/tables.ts'
 import { canonicalJson } from '../../src/lib/json.ts'
 import { DAY_MS } from '../../src/lib/time.ts'
@@ -52,11 +52,11 @@ describe('a workspace without any file', () => {
   })
 })
 
-describe('a workspace with base, deltas, removals, history and runs of two levels', () => {
+describe('a workspace with base, deltas, removals, history and sorted files of two levels', () => {
   let dir = ''
   beforeAll(async () => {
     dir = path.join(folder, 'full')
-    const workspace = new Workspace(fsStore(dir))
+    const workspace = new Workspace()
     const compactor = await workspace.compactor()
     const publish = async (kind: 'base' | 'delta'): Promise<void> => {
       await compactor.catchUp()
@@ -78,6 +78,7 @@ describe('a workspace with base, deltas, removals, history and runs of two level
       await workspace.append(...batch, reportFact(`l0-${i}`, { partition: `p${i}`, atMs: DAY_MS * (i - 3) }))
       await publish('delta')
     }
+    await workspace.save(dir)
   })
 
   test('really has all of these files', async () => {
@@ -85,7 +86,7 @@ describe('a workspace with base, deltas, removals, history and runs of two level
     expect(manifest.base.tables).toHaveProperty('tasks')
     expect(manifest.l0.length).toBeGreaterThan(5)
     expect(manifest.l0.some((delta) => delta.tables['timers']?.removed !== undefined)).toBe(true)
-    expect(new Set(manifest.runs['partition_status']?.map((run) => run.level))).toEqual(new Set([0, 1]))
+    expect(new Set(manifest.sorted_files['partition_status']?.map((file) => file.level))).toEqual(new Set([0, 1]))
     expect(manifest.history.levels[1]).not.toEqual([])
   })
 
@@ -117,7 +118,7 @@ test('whatever happened, and however it was published, SQL shows the rows that t
   await fc.assert(
     fc.asyncProperty(histories(), plan, fc.integer({ min: 1, max: 20 }), async (history, todo, size) => {
       const dir = path.join(folder, `history-${count++}`)
-      const workspace = new Workspace(fsStore(dir))
+      const workspace = new Workspace()
       const compactor = await workspace.compactor()
       for (let start = 0, step = 0; start < history.events.length; start += size, step++) {
         workspace.clock.pass(1_000)
@@ -129,6 +130,7 @@ test('whatever happened, and however it was published, SQL shows the rows that t
         await compactor.catchUp()
         await compactor.publish({ kind: kind as 'base' | 'delta' })
       }
+      await workspace.save(dir)
       await expectSameRows(dir)
     }),
     { numRuns: Number(process.env['SERVO_RUNS'] ?? 6) },

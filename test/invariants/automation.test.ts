@@ -65,7 +65,7 @@ describe('schedules', () => {
     fc.assert(property, effort)
   })
 
-  test('a schedule stands at its latest tick, in whatever order ticks arrive', () => {
+  test('[I3] a schedule stands at its latest tick, in whatever order ticks arrive', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const rows = foldAll(events)
       for (const state of rows['schedule_state'] ?? []) {

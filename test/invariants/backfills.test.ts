@@ -75,7 +75,7 @@ describe('backfills', () => {
     fc.assert(property, effort)
   })
 
-  test('a backfill ends only by a decision that knew all its chunks', () => {
+  test('[A4] a backfill ends only by a decision that knew all its chunks', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       for (const backfill of foldAll(events)['backfills'] ?? []) {
         if (backfill['finished_at'] === null) continue

@@ -6,10 +6,10 @@ import { rebuild } from '../../src/engine/check/rebuild.ts'
 import { verify } from '../../src/engine/check/verify.ts'
 import { encodeSegment, type Segment } from '../../src/engine/ledger/segment.ts'
 import { View } from '../../src/engine/loop/view.ts'
+import { newestManifest } from '../../src/engine/manifest/stored-manifests.ts'
 import { Paths } from '../../src/engine/paths.ts'
 import { Compactor } from '../../src/engine/publish/compactor.ts'
 import { collectGarbage } from '../../src/engine/publish/garbage.ts'
-import { newestManifest } from '../../src/engine/publish/manifest.ts'
 import { isServoError } from '../../src/lib/error.ts'
 import { canonicalJson } from '../../src/lib/json.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
@@ -73,7 +73,7 @@ class Day {
       start += size
       const what = todo[step++ % todo.length]
       try {
-        if (what === 'apply') await compactor.apply(this.segments)
+        if (what === 'apply') await compactor.fold.apply(this.segments)
         else if (what === 'catch up') await compactor.catchUp()
         else if (what === 'delta') await this.#foldAll(compactor, () => compactor.publish({ kind: 'delta' }))
         else if (what === 'base') await this.#foldAll(compactor, () => compactor.publish({ kind: 'base' }))
@@ -154,7 +154,7 @@ describe('the engine over generated histories', () => {
         const view = await View.open({ ...day.options, store: counting })
         for (let start = 0, i = 0; start < history.events.length; i++) {
           const size = pieces[i % pieces.length] as number
-          await compactor.apply([await day.write(history.events.slice(start, start + size))])
+          await compactor.fold.apply([await day.write(history.events.slice(start, start + size))])
           await compactor.publish()
           await view.refresh()
           start += size

@@ -45,7 +45,7 @@ describe('parked facts', () => {
     fc.assert(property, effort)
   })
 
-  test('nothing waits for a run or a backfill that is over, or for an attempt that has passed', () => {
+  test('[F6] nothing waits for a run or a backfill that is over, or for an attempt that has passed', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const bench = new Bench()
       bench.fold(events, () => {

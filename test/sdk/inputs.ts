@@ -3,6 +3,7 @@ import {
   asset,
   command,
   cronWindows,
+  type DataTable,
   daily,
   hourly,
   keys,
@@ -12,7 +13,6 @@ import {
   previous,
   ranges,
   source,
-  type Table,
   table,
   weekly,
 } from 'servo-flow'
@@ -91,7 +91,7 @@ asset('words', {
     is<ReadonlyMap<'eu' | 'us', number>>().exactly(regions),
     is<ReadonlyMap<'eu' | 'us', number>>().exactly(byRegion),
     is<ReadonlyMap<string, number>>().exactly(all),
-    is<Table<{ id: string }>>().exactly(rows),
+    is<DataTable<{ id: string }>>().exactly(rows),
   ],
 })
 asset('in-ranges', {
@@ -120,7 +120,7 @@ table('balance', {
   schema: z.object({ id: z.string() }),
   inputs: { before: previous() },
   async run({ before }) {
-    is<Table<{ id: string }> | undefined>().exactly(before)
+    is<DataTable<{ id: string }> | undefined>().exactly(before)
     return before ?? []
   },
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { assetRoutes } from '../../src/api/asset-routes.ts'
-import type { AssetDefinitionInput } from '../../src/contract/definition.ts'
+import type { AssetDefinitionInput } from '../../src/contract/project-manifest.ts'
 import { dynamicPartitions } from '../../src/domain/partitions/dynamic-partitions.table.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { SECOND_MS, toIso } from '../../src/lib/time.ts'
@@ -191,12 +191,23 @@ describe('POST /partitions/sets/{set}/keys', () => {
     expect(await keys()).toEqual([])
   })
 
-  test('is one request also when it is made twice at once', async () => {
+  test('[P8] is one request also when it is made twice at once', async () => {
     const { call, keys } = await opened()
     const body = { add: ['acme'], request_id: 'r1' }
     const answers = await Promise.all([call('POST', path, body), call('POST', path, body)])
     expect(answers.map((answer) => answer.body['created']).sort()).toEqual([false, true])
     expect(await keys()).toEqual(['acme'])
+  })
+
+  test('[P8] is one request also when it would be cut into more events by now', async () => {
+    const { call, world } = await opened()
+    const many = Array.from({ length: 9_000 }, (_, i) => `customer-${i}`)
+    const count = () => world.orchestrator.graph.partitions().of('mart/by-customer').count
+    await call('POST', path, { add: many })
+    expect((await call('POST', path, { add: [...many, 'acme'], request_id: 'r1' })).body).toMatchObject({ added: 1 })
+    await call('POST', path, { remove: many })
+    expect((await call('POST', path, { add: [...many, 'acme'], request_id: 'r1' })).body).toMatchObject({ created: false })
+    expect(count()).toBe(1)
   })
 
   test('[P8] takes more keys than one event holds: they come in one segment, or not at all', async () => {
@@ -222,7 +233,7 @@ describe('POST /partitions/sets/{set}/keys', () => {
     ['an empty key', path, { add: [''] }, 400, 'bad_body', ''],
     ['a key of two lines', path, { add: ['a\nb'] }, 400, 'bad_body', ''],
     ['a key that is too long', path, { add: ['x'.repeat(513)] }, 400, 'bad_body', ''],
-    ['both at once', path, { add: ['a'], remove: ['a'] }, 400, 'bad_body', 'Decide for one'],
+    ['both at once', path, { add: ['a'], remove: ['a'] }, 400, 'bad_body', 'Choose one'],
     ['a field that there is not', path, { ad: ['a'] }, 400, 'bad_body', ''],
   ])('[P8] refuses %s, and nothing has changed', async (_, where, body, status, code, hint) => {
     const { call, keys } = await opened()
@@ -300,10 +311,10 @@ describe('POST /assets/{key}/materializations', () => {
     ['no partition', 'raw/orders', {}, 400, 'partitions_wanted', /Name them: 2025-12-31/],
     ['a partition that is not there yet', 'raw/orders', { partition: '2026-01-01' }, 404, 'no_such_partition', /./],
     ['a partition of something else', 'raw/orders', { partition: 'eu' }, 404, 'no_such_partition', /./],
-    ['a partition where there is none', 'mart/report', { partition: 'eu' }, 400, 'no_partitions', /Leave the partition away/],
+    ['a partition where there is none', 'mart/report', { partition: 'eu' }, 400, 'no_partitions', /Leave the partition out/],
     ['a dimension that there is not', 'mart/sales', { partition: 'shop=eu' }, 400, 'bad_partition_key', /date, region/],
-    ['the future', 'raw/customers', { materialized_at: '2026-01-03T00:00:00Z' }, 400, 'in_the_future', /leave that away/],
-    ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /leave that away/],
+    ['the future', 'raw/customers', { materialized_at: '2026-01-03T00:00:00Z' }, 400, 'in_the_future', /leave it out/],
+    ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /leave it out/],
     ['a moment that is none', 'raw/customers', { materialized_at: 'today' }, 400, 'bad_body', /./],
     ['two ways to name', 'raw/orders', { partition: '2025-12-18', partitions: ['2025-12-19'] }, 400, 'bad_body', /one of them/],
   ])('[P8] refuses %s, and nothing is recorded', async (_, asset, body, status, code, hint) => {
@@ -348,7 +359,7 @@ describe('POST /assets/{key}/wipe', () => {
     expect(await status('raw/orders', '2025-12-19')).toBeUndefined()
   })
 
-  test('[P8] is one wipe however often it is asked for: what was made since is not wiped again', async () => {
+  test('[P8][P9] is one wipe however often it is asked for: what was made since is not wiped again', async () => {
     const { call, at, status, world } = await opened()
     const body = { partitions: ['2025-12-19'], request_id: 'w1', reason: 'wrong zone' }
     await call('POST', `${at('raw/orders')}/wipe`, body)

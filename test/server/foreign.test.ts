@@ -130,7 +130,7 @@ describe('a worker that asks for work', () => {
     expect(await remote.ask('w1', { capacity: 100 })).toHaveLength(20)
   })
 
-  test('shares the slots of a pool with all who use it', async () => {
+  test('[D2] shares the slots of a pool with all who use it', async () => {
     const { world, remote } = await elsewhere({ script: () => ({ ms: MINUTE_MS }) })
     await world.define({ a: { queue: 'gpu', pool: 'db', priority: 1 }, b: { pool: 'db' } }, { db: 1 })
     const run = await world.request('r1')
@@ -149,7 +149,7 @@ describe('a worker that asks for work', () => {
     expect(await remote.started(work, 'local:instance-1')).toMatchObject({ status: 400, body: { field: 'worker_id' } })
   })
 
-  test('that fails is retried like any other', async () => {
+  test('[R1] that fails is retried like any other', async () => {
     const { world, remote } = await elsewhere()
     await world.define({ a: { queue: 'gpu', retry: { max_attempts: 2, initial_ms: 1_000, jitter: false } } })
     const run = await world.request('r1')
@@ -253,7 +253,7 @@ describe('a worker that falls silent', () => {
     expect(world.task(run, 'a')?.materialization_id).toBe(made(next).materialization_id)
   })
 
-  test('is not kept alive by another one that has the same work', async () => {
+  test('[T12][W3] is not kept alive by another one that has the same work', async () => {
     const { world, remote } = await elsewhere()
     await world.define(define)
     const run = await world.request('r1')
@@ -265,7 +265,7 @@ describe('a worker that falls silent', () => {
     expect(world.attempts(run, 'a')).toMatchObject([{ worker_id: 'w1', error_category: 'lost' }, { attempt: 2 }])
   })
 
-  test('was not silent while it said so: a heartbeat costs no write, and a few of them one', async () => {
+  test('[W3] was not silent while it said so: a heartbeat costs no write, and a few of them one', async () => {
     const store = countingStore(memoryStore())
     const { world, remote } = await elsewhere({ store, options: { publishDelayMs: 10 * HOUR_MS } })
     await world.define(define)
@@ -305,7 +305,7 @@ describe('a worker that falls silent', () => {
     expect(world.attempts(run, 'a')).toMatchObject([{ attempt: 1, outcome: 'SUCCEEDED', worker_id: 'w1' }])
   })
 
-  test('[W3] while the server was away for long gets its timeout once more, then is given up', async () => {
+  test('[T13][W3] while the server was away for long gets its timeout once more, then is given up', async () => {
     const { world, remote } = await elsewhere()
     await world.define(define)
     const run = await world.request('r1')
@@ -345,7 +345,7 @@ describe('a deadline', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('is not moved by a restart', async () => {
+  test('[T13] is not moved by a restart', async () => {
     const { world, remote } = await elsewhere()
     await world.define(define)
     const run = await world.request('r1')
@@ -360,7 +360,7 @@ describe('a deadline', () => {
   })
 })
 
-test('a result that was made while the server was away is taken when it is back, though its time is over', async () => {
+test('[T13] a result that was made while the server was away is taken when it is back, though its time is over', async () => {
   const { world, remote } = await elsewhere()
   await world.define({ a: { queue: 'gpu', timeout_sec: 100 } })
   const run = await world.request('r1')
@@ -399,7 +399,7 @@ describe('a cancelled run', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('gives nothing to a worker that asks in the same moment, and ends at once', async () => {
+  test('[C2] gives nothing to a worker that asks in the same moment, and ends at once', async () => {
     for (const delay of [0, 1, 2, 3]) {
       const { world, remote } = await elsewhere()
       await world.define({ a: { queue: 'gpu' }, b: { queue: 'gpu' } })
@@ -414,7 +414,7 @@ describe('a cancelled run', () => {
     }
   })
 
-  test('ends in time also when the server crashed meanwhile', async () => {
+  test('[T13][C3] ends in time also when the server crashed meanwhile', async () => {
     const { world, remote } = await elsewhere()
     await world.define({ a: { queue: 'gpu' }, b: { queue: 'gpu' } })
     const run = await world.request('r1')

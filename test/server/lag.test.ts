@@ -90,6 +90,29 @@ test('[V3] a segment that was heard of while the store was down is read once it 
   expect(world.run(runId)?.state).toBe('CANCELLED')
 })
 
+test.each([
+  [40, 1],
+  [20, 2],
+])(
+  '[O6] a segment that was heard of %i s ago and cannot be read leaves a retry that is due at attempt %i',
+  async (seconds, attempts) => {
+    let isDown = false
+    const store = faultyStore(memoryStore(), ({ method, path }) =>
+      isDown && method === 'get' && path.includes('/ledger/') ? { outcome: 'lost' } : undefined,
+    )
+    const { notifier, heard } = spoken()
+    const { world, runId } = await waitingForRetry({ store, notifier })
+    await world.clock.advance(RETRY_MS - (seconds + 1) * SECOND_MS)
+    isDown = true
+    heard([await cancelElsewhere(world, 'run_of_somebody_else')])
+    await world.clock.advance((seconds + 2) * SECOND_MS)
+    expect(world.attempts(runId, 'a')).toHaveLength(attempts)
+    isDown = false
+    await world.clock.advance(MINUTE_MS)
+    expect(world.run(runId)?.state).toBe('SUCCEEDED')
+  },
+)
+
 /** A notifier that hears everything, and says what the test says. */
 function spoken(): { notifier: Notifier; missed: () => void; heard: (segments: readonly string[]) => void } {
   let listener: Listener | undefined
@@ -128,5 +151,5 @@ test('[V3] what others wrote is published, though nothing else happens', async (
   await world.orchestrator.publish()
   heard([await cancelElsewhere(world, runId)])
   await world.clock.advance(10 * SECOND_MS)
-  expect(world.orchestrator.loop.compactor.unpublished).toBe(0)
+  expect(world.orchestrator.loop.compactor.fold.unpublished).toBe(0)
 })

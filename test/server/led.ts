@@ -1,4 +1,4 @@
-import { type ProjectManifestInput, projectManifest } from '../../src/contract/definition.ts'
+import { type ProjectManifestInput, projectManifest } from '../../src/contract/project-manifest.ts'
 import { Paths } from '../../src/engine/paths.ts'
 import { loadSecrets } from '../../src/server/leader/load-secrets.ts'
 import { Server, type ServerOptions } from '../../src/server/server.ts'

@@ -69,7 +69,7 @@ describe('a cap on all queues together', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('counts what runs on this machine and what runs elsewhere', async () => {
+  test('[D1] counts what runs on this machine and what runs elsewhere', async () => {
     const limited = await Limited.open({ concurrency: 3 }, { capacity: 3, script: () => ({ ms: 10 * MINUTE_MS }) })
     const { world } = limited
     await world.define(assetsOf({ default: 2, gpu: 5 }))
@@ -78,7 +78,7 @@ describe('a cap on all queues together', () => {
     expect(limited.out(run)).toEqual({ default: 2, gpu: 1 })
   })
 
-  test('leaves room on this machine only for what others do not take, and what waits beside our workers runs later', async () => {
+  test('[D1] leaves room on this machine only for what others do not take, and what waits beside our workers runs later', async () => {
     const limited = await Limited.open({ concurrency: 4 }, { capacity: 4, script: () => ({ ms: 10 }) })
     const { world, remote } = limited
     await world.define({
@@ -95,6 +95,30 @@ describe('a cap on all queues together', () => {
     await world.clock.advance(MINUTE_MS)
     expect(world.workers.most).toBe(4)
     expect(world.run(run)?.state).toBe('SUCCEEDED')
+  })
+
+  test('[D1] does not count an attempt that waits behind busy workers: another queue has that room', async () => {
+    const limited = await Limited.open({ concurrency: 5 }, { capacity: 4, script: () => ({ ms: 10 * MINUTE_MS }) })
+    const { world } = limited
+    await world.define({
+      ...assetsOf({ default: 10 }),
+      'gpu-0': { queue: 'gpu', priority: -1 },
+      'gpu-1': { queue: 'gpu', priority: -1 },
+    })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(world.workers.most).toBe(4)
+    expect(limited.out(run), 'one of five waits behind four workers').toEqual({ default: 5, gpu: 1 })
+  })
+
+  test('[D1] lets no attempt wait here while a worker is idle, for that worker would begin it and exceed the cap', async () => {
+    const limited = await Limited.open({ concurrency: 3 }, { capacity: 4, script: () => ({ ms: 10 * MINUTE_MS }) })
+    const { world } = limited
+    await world.define({ ...assetsOf({ default: 10 }), 'gpu-0': { queue: 'gpu', priority: 9 } })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(limited.out(run)).toEqual({ default: 2, gpu: 1 })
+    expect(world.workers.most).toBe(2)
   })
 
   test('[D2] of 0, as before a project is loaded, lets nothing out that is not out already', async () => {
@@ -164,6 +188,57 @@ describe('the limit of a queue', () => {
     const run = await world.request('r1')
     await world.clock.advance(SECOND_MS)
     expect(limited.out(run)).toEqual({ gpu: 2 })
+  })
+})
+
+describe('the limit of a pool', () => {
+  const pooled = { pool: 'narrow' }
+
+  test('[D1][D2] holds back its tasks whichever queues they go to, and no others', async () => {
+    const limited = await Limited.open({}, { script: () => ({ ms: 10 * MINUTE_MS }) })
+    const { world, remote } = limited
+    await world.define(
+      {
+        'default-0': pooled,
+        'default-1': [],
+        'gpu-0': { ...pooled, queue: 'gpu' },
+        'gpu-1': { queue: 'gpu' },
+        'cpu-0': { ...pooled, queue: 'cpu' },
+      },
+      { narrow: 1 },
+    )
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect(world.states(run)).toEqual({
+      'cpu-0': 'DISPATCHED',
+      'default-0': 'READY',
+      'default-1': 'RUNNING',
+      'gpu-0': 'READY',
+      'gpu-1': 'DISPATCHED',
+    })
+    await remote.completed(await remote.take('w1', { queues: ['cpu'] }))
+    await world.clock.advance(SECOND_MS)
+    expect(world.states(run)).toMatchObject({ 'cpu-0': 'SUCCEEDED', 'default-0': 'RUNNING', 'gpu-0': 'READY' })
+  })
+
+  test('[D2] that is changed counts at once, and ends nothing that has begun', async () => {
+    const limited = await Limited.open({})
+    const { world, remote } = limited
+    const assets = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`gpu-${i}`, { ...pooled, queue: 'gpu' }]))
+    await world.define(assets, { narrow: 1 })
+    const run = await world.request('r1')
+    await world.define(assets, { narrow: 3 })
+    await world.clock.advance(1)
+    expect(limited.total(run)).toBe(3)
+    await world.define(assets, { narrow: 1 })
+    await world.clock.advance(1)
+    expect(limited.total(run)).toBe(3)
+    for (let done = 0; done < 3; done++) await remote.completed(await remote.take('w1'))
+    await world.clock.advance(1)
+    expect(limited.total(run)).toBe(1)
+    await world.define(assets, { narrow: null })
+    await world.clock.advance(1)
+    expect(limited.total(run), 'a pool without a limit').toBe(3)
   })
 })
 

@@ -2,14 +2,17 @@ import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
-import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
+import { RunCancelRequested } from '../../src/domain/runs/run-cancel-requested.event.ts'
+import { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { View } from '../../src/engine/loop/view.ts'
 import { ServoError } from '../../src/lib/error.ts'
-import { MINUTE_MS, SECOND_MS, toIso } from '../../src/lib/time.ts'
+import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
+import { ulidSource } from '../../src/lib/ulid.ts'
 import { newEvent } from '../../src/model/event.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact } from '../../src/testing/facts.ts'
+import { seededBytes } from '../../src/testing/seeded-bytes.ts'
 import { failure, type Graph, scope, World } from './world.ts'
 
 const chainOf = (length: number): Graph =>
@@ -122,36 +125,6 @@ describe('a task that fails', () => {
     expect(world.attempts(run, 'a')).toMatchObject([{ attempt: 1, outcome: 'FAILED', error_category: 'invalid', output: null }])
     expect(world.task(run, 'a')?.error_message).toMatch(/"data\/other\/_\/m1\.parquet" is not below data\/a\/_\//)
   })
-
-  test('[D3] because an input is on record as lying where nothing of it is kept says so, and never reaches a worker', async () => {
-    const world = await World.open({ script: ({ asset_key }) => (asset_key === 'a' ? { ms: MINUTE_MS } : {}) })
-    await world.define({ a: [], b: { inputs: { a: { asset_key: 'a' } } } })
-    const run = await world.request('r1')
-    const [attempt] = world.attempts(run, 'a')
-    // As an older version wrote it, which believed what it was told.
-    const { run_id, task_key, attempt_id } = attempt as NonNullable<typeof attempt>
-    const end = { run_id, task_key, attempt_id, attempt: 1, outcome: 'SUCCEEDED' as const, materialization_id: 'm1' }
-    const output = { path: '../../../../outside.parquet' }
-    const completed_at = toIso(world.clock.now())
-    await world.orchestrator.submit([newEvent(TaskFinished, { ...end, completed_at, output })])
-    await world.clock.advance(SECOND_MS)
-    expect(world.states(run)).toEqual({ a: 'SUCCEEDED', b: 'FAILED' })
-    expect(world.task(run, 'b')).toMatchObject({ attempt: 1, error_message: expect.stringContaining('outside.parquet') })
-    expect(world.task(run, 'b')?.error_message).toMatch(/Materialize a again/)
-    expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a'])
-  })
-
-  test('[R2] and asks to wait longer than its backoff is tried when it asked to be', async () => {
-    const world = await World.open({
-      script: ({ attempt }) => (attempt === 1 ? { result: failure({ retry_after_ms: 30_000 }) } : {}),
-    })
-    await world.define({ a: { retry } })
-    const run = await world.request('r1')
-    await world.clock.advance(29_000)
-    expect(world.task(run, 'a')?.state).toBe('RETRY_WAIT')
-    await world.clock.advance(2_000)
-    expect(world.run(run)?.state).toBe('SUCCEEDED')
-  })
 })
 
 describe('limits', () => {
@@ -164,7 +137,7 @@ describe('limits', () => {
     expect(world.run(run)?.state).toBe('SUCCEEDED')
   })
 
-  test('[D2] a pool holds back its own tasks and nobody else', async () => {
+  test('[D1][D2] a pool holds back its own tasks and no others', async () => {
     const running: string[] = []
     const world = await World.open({
       script: ({ asset_key }) => {
@@ -246,6 +219,26 @@ describe('after a crash', () => {
       ['FAILED', 'lost'],
       ['SUCCEEDED', null],
     ])
+    expect(await world.problems()).toEqual([])
+  })
+
+  test('[C4] a run that was cancelled meanwhile ends, and nothing of it is begun again', async () => {
+    const world = await World.open({ capacity: 1, script: () => ({ ms: 10 * MINUTE_MS }) })
+    await world.define({ began: [], dispatched: [], ready: [], blocked: ['began'] })
+    const run = await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    const states = Object.values(world.states(run)).sort()
+    expect(states).toEqual(['BLOCKED', 'DISPATCHED', 'READY', 'RUNNING'])
+    const ulid = ulidSource(() => world.clock.now(), seededBytes(3))
+    const beside = new Ledger({ store: world.store, scope, clock: world.clock, ulid, source: 'beside' })
+    await beside.append([newEvent(RunCancelRequested, { run_id: run, requested_by: 'ada' })])
+    expect(world.run(run)?.cancel_requested_at, 'the old process has not heard of it').toBeNull()
+    await world.crash(SECOND_MS)
+    await world.clock.advance(MINUTE_MS)
+    expect(world.run(run)?.state).toBe('CANCELLED')
+    expect(new Set(Object.values(world.states(run)))).toEqual(new Set(['CANCELLED']))
+    expect(world.attempts(run, 'began')).toHaveLength(1)
+    expect(world.workers.started).toEqual([])
     expect(await world.problems()).toEqual([])
   })
 

@@ -61,7 +61,7 @@ describe('a queue that is told of work', () => {
     expect(world.dispatch(run, 'a')?.status).toBe('CREATED')
   })
 
-  test('and cannot be reached for long is on record as such, and told again after ten minutes: the same attempt', async () => {
+  test('[D4] and cannot be reached for long is on record as such, and told again after ten minutes: the same attempt', async () => {
     const { world, remote, told, troubles } = await withQueue({ refuses: (count) => count <= 6 })
     const run = await world.request('r1')
     await world.clock.advance(MINUTE_MS)

@@ -1,6 +1,6 @@
 import type { Hono } from 'hono'
 import { addressed, type ReturnAddress } from '../../src/api/addressed.ts'
-import { TaskTokens } from '../../src/api/tokens.ts'
+import { TaskTokens } from '../../src/api/task-tokens.ts'
 import { workerRoutes } from '../../src/api/worker-routes.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import { sha256Bytes } from '../../src/lib/hash.ts'
@@ -72,8 +72,8 @@ export class Remote {
     const { orchestrator, clock } = this.world
     let app = this.#apps.get(orchestrator)
     if (app === undefined) {
-      const mayClaim = async (token: string) => (token === 'worker-token' ? 'allowed' : 'unknown')
-      app = workerRoutes({ ...this.address, callbacks: orchestrator.foreign, clock, mayClaim })
+      const mayTakeWork = async (token: string) => (token === 'worker-token' ? 'allowed' : 'unknown')
+      app = workerRoutes({ ...this.address, callbacks: orchestrator.foreign, clock, mayTakeWork })
       this.#apps.set(orchestrator, app)
     }
     return app

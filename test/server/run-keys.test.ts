@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantSecret } from '../../src/domain/runs/identity.ts'
+import type { SourceRef } from '../../src/domain/runs/trigger.ts'
 import { SECOND_MS } from '../../src/lib/time.ts'
 import { knowledgeOf } from '../../src/server/workspace/knowledge.ts'
+import { runRequested } from '../../src/server/workspace/requests.ts'
 import { Runs } from '../../src/server/workspace/runs.ts'
-import { World } from './world.ts'
+import { scope, World } from './world.ts'
 
 const first = { id: 'secret-1', value: 'of the first machine' }
 const replaced = { id: 'secret-2', value: 'made anew when the first was gone' }
@@ -11,6 +13,34 @@ const request = { selection: ['*'], key: 'nightly' }
 
 const runsOf = ({ orchestrator, components }: World, secret: TenantSecret): Runs =>
   new Runs(knowledgeOf(components, orchestrator), { runIds: () => secret })
+
+const sources: readonly SourceRef[] = [
+  { type: 'schedule', schedule_id: 's', tick_id: 't' },
+  { type: 'sensor', sensor_id: 's', eval_id: 'e' },
+  { type: 'backfill', backfill_id: 'b', chunk_id: 'c', chunk_index: 0 },
+  { type: 'rerun', run_id: 'r', request_id: 'again', mode: 'all' },
+  { type: 'automation', asset_key: 'a', decision_id: 'd' },
+  { type: 'manual', user_id: 'ada', request_id: 'r' },
+]
+const prefixes = {
+  schedule: 'sched',
+  sensor: 'sensor',
+  backfill: 'backfill',
+  rerun: 'rerun',
+  automation: 'auto',
+  manual: 'user',
+}
+
+test.each(sources)('[T3] the run keys of a $type are its own: no other source can take one', async (source) => {
+  const world = await World.open()
+  await world.define({ a: [] })
+  const run_key = `${prefixes[source.type]}:x`
+  const requestedBy = (by: SourceRef) => runRequested(scope, first, { run_key, asset_selection: ['*'], source: by }).event
+  for (const other of sources.filter(({ type }) => type !== source.type))
+    await expect(world.orchestrator.submit([requestedBy(other)]), other.type).rejects.toMatchObject({ code: 'bad_payload' })
+  const { verdicts } = await world.orchestrator.submit([requestedBy(source)])
+  expect(verdicts).not.toContainEqual(expect.objectContaining({ kind: 'ignored' }))
+})
 
 describe('a run key that was used before the secret of run ids was replaced', () => {
   test('[T2] names the run that it made, and makes no other', async () => {
@@ -20,7 +50,7 @@ describe('a run key that was used before the secret of run ids was replaced', ()
     expect(made.created).toBe(true)
     const again = await runsOf(world, replaced).request(request, 'ada')
     expect(again).toMatchObject({ run_id: made.run_id, created: false })
-    expect(world.run(made.run_id)).toBeDefined()
+    expect(world.run(made.run_id)).toMatchObject({ secret_id: first.id })
   })
 
   test('[T2] does so too when its run is history and its key is in a file', async () => {
@@ -38,7 +68,7 @@ describe('a run key that was used before the secret of run ids was replaced', ()
     expect(again).toMatchObject({ run_id: made.run_id, created: false })
   })
 
-  test('used for other work is refused with the name of the run that has it', async () => {
+  test('[T1] used for other work is refused with the name of the run that has it', async () => {
     const world = await World.open()
     await world.define({ a: [], b: [] })
     const made = await runsOf(world, first).request({ ...request, selection: ['a'] }, 'ada')

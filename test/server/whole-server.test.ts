@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
-import { type AssetDefinitionInput, projectManifest } from '../../src/contract/definition.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
+import { type AssetDefinitionInput, projectManifest } from '../../src/contract/project-manifest.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { verify } from '../../src/engine/check/verify.ts'
 import { Paths } from '../../src/engine/paths.ts'

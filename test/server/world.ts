@@ -1,7 +1,7 @@
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { MemoryTaskQueue } from '../../src/adapters/memory/task-queue.ts'
-import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/definition.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../../src/contract/project-manifest.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { dispatchOutbox } from '../../src/domain/dispatch/dispatch-outbox.table.ts'
 import { orchestration } from '../../src/domain/index.ts'
@@ -94,7 +94,7 @@ export class World {
     })
   }
 
-  async define(graph: Graph, pools: Readonly<Record<string, number>> = {}): Promise<void> {
+  async define(graph: Graph, pools: Readonly<Record<string, number | null>> = {}): Promise<void> {
     const assets = Object.entries(graph).map(([asset_key, given]) => {
       const partial = Array.isArray(given) ? { deps: given.map((key) => ({ asset_key: key })) } : given
       const definition = assetDefinition.parse({ asset_key, kind: 'asset', ...partial })

@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import type { WorkerCommand } from '../../src/worker/pool/pool.ts'
 
-/** Runs fake-worker.ts. What stands before it are options of Node, what follows its version. */
+/** Runs fake-worker.ts as this version of the code. */
 export function fakeCommand(version = 'one', nodeOptions: readonly string[] = []): WorkerCommand {
   return { file: process.execPath, args: [...nodeOptions, path.join(import.meta.dirname, 'fake-worker.ts'), version] }
 }

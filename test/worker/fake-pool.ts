@@ -24,7 +24,7 @@ export async function returned(pool: WorkerPool, assetKey: string): Promise<unkn
   return output?.metadata['value']
 }
 
-/** Whether a process is there and not merely waiting for its parent to take notice of its end. */
+/** True if a process runs: a zombie does not. */
 export function isAlive(pid: unknown): boolean {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -34,7 +34,7 @@ export function isAlive(pid: unknown): boolean {
   }
 }
 
-/** Resolves when it is so. A test that waits in vain ends by its time-out. */
+/** Resolves when the condition holds. A test that waits in vain ends by its timeout. */
 export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5))
 }

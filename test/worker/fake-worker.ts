@@ -55,7 +55,7 @@ const bodies: Record<string, Body> = {
   'ignores the signal': () => sleep(1e9),
   listens: (_, { signal }) =>
     new Promise((_, reject) => {
-      console.log('listening')
+      console.log(process.pid)
       signal.addEventListener('abort', () => reject(signal.reason))
     }),
   'prints a gigabyte': () => {
@@ -121,7 +121,7 @@ const bodies: Record<string, Body> = {
     ;(globalThis as { held?: Buffer }).held = Buffer.alloc(300 * 2 ** 20, 1)
     return sleep(30).then(() => process.pid)
   },
-  'writes nonsense to the pipe': () => writeFully(3, Buffer.from('hello\n')),
+  'writes to the pipe': ({ partition }) => writeFully(3, Buffer.from(`${partition?.key}\n`)),
   'speaks for itself': async ({ attempt_id }) => {
     for (let i = 0; i < 20; i++) {
       console.log(attempt_id)

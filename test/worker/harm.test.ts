@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { envelope, fakeCommand } from './fake-envelope.ts'
 import { fakePool, isAlive, returned, runLogged, until } from './fake-pool.ts'
 
-/** Whatever happened before, the pool is as good as new. */
+/** The pool runs an attempt as if nothing had happened. */
 async function stillWorks(pool: ReturnType<typeof fakePool>): Promise<void> {
   expect(await pool.run(envelope('noop'))).toMatchObject({ outcome: 'SUCCEEDED' })
 }
@@ -28,7 +28,7 @@ describe('[W5] user code harms nobody but itself', () => {
     await stillWorks(pool)
   })
 
-  test('exit code 137 is explained as a kill for want of memory', async () => {
+  test('exit code 137 is explained as a kill for lack of memory', async () => {
     const pool = fakePool()
     const { outcome, error } = await pool.run(envelope('exits natively'))
     expect(outcome).toBe('FAILED')
@@ -36,7 +36,7 @@ describe('[W5] user code harms nobody but itself', () => {
     await stillWorks(pool)
   })
 
-  test('a full heap ends one process and is called what it is', async () => {
+  test('a full heap ends one process, and the error says so', async () => {
     const pool = fakePool({ command: fakeCommand('one', ['--max-old-space-size=40']), size: 2 })
     const [full, other] = await Promise.all([pool.run(envelope('out of memory')), pool.run(envelope('sleeps a little'))])
     expect(full).toMatchObject({
@@ -110,9 +110,9 @@ describe('[W5] user code harms nobody but itself', () => {
     expect(await returned(pool, 'pid')).toBe(pid)
   })
 
-  test('nonsense on the pipe ends the process that wrote it', async () => {
+  test.each(['hello', 'null'])('%s on the pipe ends the process that wrote it', async (nonsense) => {
     const pool = fakePool()
-    expect(await pool.run(envelope('writes nonsense to the pipe'))).toMatchObject({
+    expect(await pool.run(envelope('writes to the pipe', nonsense))).toMatchObject({
       outcome: 'FAILED',
       error: { category: 'crashed', stack: expect.stringContaining('file descriptor 3') },
     })

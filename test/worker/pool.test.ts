@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { groupMembers } from '../../src/worker/group.ts'
 import { envelope, fakeCommand } from './fake-envelope.ts'
 import { fakePool, isAlive, returned, until } from './fake-pool.ts'
@@ -46,13 +46,10 @@ describe('loading', () => {
 describe('attempts', () => {
   test('more attempts than processes wait for their turn', async () => {
     const pool = fakePool({ size: 2, warm: 1 })
-    let ended = 0
-    pool.onIdle = () => ended++
     const results = Array.from({ length: 7 }, () => pool.run(envelope('sleeps a little')))
     expect(pool.idle).toBe(0)
     const pids = new Set((await Promise.all(results)).map(({ output }) => output?.metadata['value']))
     expect(pids.size).toBe(2)
-    expect(ended).toBe(7)
     expect(pool.idle).toBe(2)
   })
 
@@ -95,6 +92,32 @@ describe('attempts', () => {
   test('cancelling what is not there says so', () => {
     expect(fakePool().cancel('att_of_nobody')).toBe(false)
   })
+})
+
+test('a minute without work ends all processes but the warm ones, and the one that worked last stays', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const pool = fakePool({ size: 3, warm: 1 })
+  const attempts = ['first', 'second', 'third'].map(() => {
+    const work = envelope('listens')
+    const pid = Promise.withResolvers<number>()
+    const result = pool.run(work, { onLog: ([entry]) => pid.resolve(Number(entry?.text)) })
+    const stop = () => {
+      pool.cancel(work.attempt_id)
+      return result
+    }
+    return { pid: pid.promise, stop }
+  })
+  const pids = await Promise.all(attempts.map(({ pid }) => pid))
+  expect(new Set(pids).size).toBe(3)
+  for (const { stop } of attempts) await stop()
+  vi.advanceTimersByTime(59_000)
+  await new Promise(setImmediate)
+  expect(pids.map(isAlive)).toEqual([true, true, true])
+  vi.advanceTimersByTime(1_000)
+  vi.useRealTimers()
+  await until(() => pids.filter(isAlive).length === 1)
+  expect(await returned(pool, 'pid')).toBe(pids[2])
 })
 
 describe('replacing the code', () => {

@@ -72,7 +72,7 @@ describe('a worker process with a project', () => {
     expect(one.output?.data_version).toBe(two.output?.data_version)
   })
 
-  test('an asset that the project does not have is told as such', async () => {
+  test('an asset that the project does not have fails with its name', async () => {
     expect((await run('nothing')).result).toMatchObject({
       outcome: 'FAILED',
       error: { message: expect.stringContaining('nothing') },
@@ -96,7 +96,7 @@ describe('a worker process with a project', () => {
     expect(result.error?.stack).toContain('bad news')
   })
 
-  test('a program that is not there is named', async () => {
+  test('the error names a program that is not there', async () => {
     expect((await run('missing')).result.error).toMatchObject({ message: expect.stringContaining('no-such-program-at-all') })
   })
 

@@ -35,7 +35,7 @@ describe('brief attempts wait in a short queue of their process', () => {
 
   test.each(['exits natively', 'exits', 'is killed', 'throws later'])('one that %s fails alone', async (surprise) => {
     const pool = await practised()
-    // More of them than an attempt may be moved for a reason of its own.
+    // More of them than the five moves of an attempt that its process leaves behind.
     const attempts = Array.from({ length: 8 }, () => {
       const before = all(pool, 3)
       const bad = pool.run(envelope('brief', surprise))

@@ -28,7 +28,7 @@ async function stranded() {
 }
 
 describe('processes that cannot be started', () => {
-  test('those that live take what waits, the event loop turns, and it is told once', async () => {
+  test('attempts go to the processes that live, the event loop turns, and the trouble is reported once', async () => {
     const { pool, pid, troubles } = await stranded()
     let turns = 0
     const turning = setInterval(() => turns++, 10)
@@ -39,7 +39,7 @@ describe('processes that cannot be started', () => {
     expect(troubles).toMatchObject([{ code: 'no_worker', message: expect.stringContaining('ENOENT') }])
   })
 
-  test('when none is left, what waits fails with the reason, and may be tried again', async () => {
+  test('when no process is left, attempts that wait fail with the reason and may be tried again', async () => {
     const { pool } = await stranded()
     const [crashed, ...waiting] = await Promise.all(['exits natively', 'noop', 'noop'].map((key) => pool.run(envelope(key))))
     expect(crashed).toMatchObject({ outcome: 'FAILED', error: { category: 'crashed' } })
@@ -55,7 +55,7 @@ describe('processes that cannot be started', () => {
     }
   })
 
-  test('others are started as soon as that works again', async () => {
+  test('processes are started as soon as that works again', async () => {
     const { pool, pid, putBack, troubles } = await stranded()
     const long = envelope('listens')
     void pool.run(long)
@@ -66,7 +66,7 @@ describe('processes that cannot be started', () => {
     pool.cancel(long.attempt_id)
   })
 
-  test('code that is loaded meanwhile is given a few tries, and the code before it stays', async () => {
+  test('new code gets a few tries, and the old code stays', async () => {
     const { pool, putBack } = await stranded()
     expect(await pool.replace({ ...fakeCommand('two'), file: '/no/such/node' })).toMatchObject({
       type: 'load_failed',
@@ -89,14 +89,14 @@ describe('processes that cannot be started', () => {
     expect(await pool.ready()).toMatchObject({ type: 'load_failed' })
   })
 
-  test('a failure that Node throws is told like one that it emits', async () => {
+  test('a start that fails is reported alike, whether Node throws the error or emits it', async () => {
     // No system takes an argument of this size.
     const pool = fakePool({ command: { file: process.execPath, args: ['x'.repeat(2 ** 24)] } })
     expect(await pool.ready()).toMatchObject({ problems: [{ message: expect.stringContaining('E2BIG') }] })
   })
 })
 
-/** What a module prints that may have so many files open. */
+/** What a module prints that may open only so many files. */
 async function printedWith(files: number, module: string): Promise<string> {
   const line = `ulimit -n ${files}; exec "$0" --input-type=module -e "$1"`
   const cwd = path.resolve(import.meta.dirname, '../..')
@@ -135,6 +135,9 @@ process.stdout.write(String(error.code))
 process.exit()
 `
 
-test.skipIf(process.platform === 'win32')('a program that no file is left for fails its attempt, not its worker', async () => {
-  expect(await printedWith(64, PROGRAM)).toBe('EMFILE')
-})
+test.skipIf(process.platform === 'win32')(
+  'a program that cannot be started for lack of files fails its attempt, not its worker',
+  async () => {
+    expect(await printedWith(64, PROGRAM)).toBe('EMFILE')
+  },
+)

@@ -1,7 +1,7 @@
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/sql/duckdb.ts'
+import { type Plain, plain } from './plain-values.ts'
 import { inspectStatement } from './statement.ts'
-import { type Plain, plain } from './values.ts'
 
 /** A table as it is shown to queries: a SELECT over files, and those files. */
 export interface ShownTable {

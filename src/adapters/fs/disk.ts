@@ -53,7 +53,7 @@ const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK
 // How files and folders are opened. A symlink in the last place is neither an object nor a folder of ours; the root of
 // the store and what is above it belong to the operator, who may use symlinks.
 export const toRead = O_RDONLY | O_NOFOLLOW
-/** Of a pipe too: opening one would otherwise wait for whoever writes to it. */
+/** This also covers a pipe: opening one would otherwise wait for a writer. */
 export const toReadAtOnce = toRead | O_NONBLOCK
 export const toCreate = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
 export const asFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW

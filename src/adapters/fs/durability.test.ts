@@ -67,7 +67,7 @@ describe('a folder that may lose power', () => {
     },
   )
 
-  it('syncs a folder into its parent before the first object inside is announced, also when another process made it', async () => {
+  it('[L3] syncs a folder into its parent before the first object inside is announced, also when another process made it', async () => {
     const first = recording()
     const store = fsStore(dir, first.disk)
     await store.create('a/b/object', body)
@@ -87,7 +87,7 @@ describe('a folder that may lose power', () => {
     await Promise.all([store.close(), other.close()])
   })
 
-  it('syncs the folder before it answers that an object exists', async () => {
+  it('[L3] syncs the folder before it answers that an object exists', async () => {
     const { disk, log } = recording()
     const store = fsStore(dir, disk)
     await store.create('a/b', body)
@@ -97,7 +97,7 @@ describe('a folder that may lose power', () => {
     await store.close()
   })
 
-  it('does not count a sync that had begun before the name was there', async () => {
+  it('[L3] does not count a sync that had begun before the name was there', async () => {
     const { disk, log } = recording()
     const begun: (() => void)[] = []
     const released = fsStore(dir, {

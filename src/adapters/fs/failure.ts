@@ -81,7 +81,7 @@ const reasons: Record<string, Reason> = {
   ENOENT: vanished,
 }
 
-/** Says in our words what the disk said in errno. Whatever is not known is an outage: the caller retries or gives up. */
+/** Translates an errno into our words. An unknown one is an outage: the caller retries or gives up. */
 export function explained(error: unknown, attempted: Attempted): Error {
   if (isServoError(error)) return error
   const errno = errnoOf(error)

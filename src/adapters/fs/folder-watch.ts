@@ -1,8 +1,9 @@
 import { statfsSync, watch } from 'node:fs'
 
 /**
- * Calls `changed` with the name of what appeared, went or changed in a folder, until what it returns is called; null when the system
- * does not say what. Returns undefined if the folder cannot be watched, and calls `deaf` when it no longer can. Keeps no process alive.
+ * Calls `changed` with the name of an entry that appeared, went or changed in a folder, or null when the system does not name it.
+ * The function it returns ends that. Returns undefined if the folder cannot be watched, and calls `deaf` when it no longer can. It
+ * does not keep the process alive.
  */
 export type WatchFolder = (folder: string, changed: (name: string | null) => void, deaf: () => void) => (() => void) | undefined
 

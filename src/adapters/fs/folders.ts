@@ -164,7 +164,7 @@ function opening(fd: Promise<number>, disk: Disk): OpenFolder {
     return mine
   }
 
-  // One sync at a time, and one more for all who asked meanwhile: the one under way may have passed their names by.
+  // One sync runs at a time, and one more serves all callers that asked in the meantime: the first may have missed their names.
   // With 16 writers in a folder this is a third more objects a second. If the first fails, so do the callers that waited;
   // the kernel reports a lost write once, and the second sync could succeed over the same loss.
   function sync(): Promise<void> {

@@ -17,8 +17,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock as clock } from '../../adapters/system/clock.ts'
 import { isServoError } from '../../lib/error.ts'
-import { systemClock as clock } from '../../ports/clock.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import { leaseConformance } from '../../testing/conformance/lease.ts'
 import { folderLease } from '../../testing/folder-lease.ts'
@@ -159,19 +159,22 @@ describe('a lease in a folder', () => {
   ]
   const damage = { kind: 'corrupt', code: 'lease_damaged', hint: expect.stringMatching(/^Delete .* while no server runs\.$/) }
 
-  test.each(strangers)('with %s in the place of a claim or a sign is damaged, and that is said at once', async (_, make) => {
-    for (const name of ['000000000001.json', '000000000001.sign.json']) {
-      const dir = leaseFolder()
-      mkdirSync(dir)
-      if (name !== '000000000001.json') await (await claimed(dir)).release()
-      rmSync(join(dir, name), { force: true })
-      make(join(dir, name))
-      await expect(fsLease(dir, { clock }).leader()).rejects.toMatchObject(damage)
-      await expect(fsLease(dir, { clock }).claim(someone())).rejects.toMatchObject(damage)
-    }
-  })
+  test.each(strangers)(
+    '[E2] with %s in the place of a claim or a sign is damaged, and that is said at once',
+    async (_, make) => {
+      for (const name of ['000000000001.json', '000000000001.sign.json']) {
+        const dir = leaseFolder()
+        mkdirSync(dir)
+        if (name !== '000000000001.json') await (await claimed(dir)).release()
+        rmSync(join(dir, name), { force: true })
+        make(join(dir, name))
+        await expect(fsLease(dir, { clock }).leader()).rejects.toMatchObject(damage)
+        await expect(fsLease(dir, { clock }).claim(someone())).rejects.toMatchObject(damage)
+      }
+    },
+  )
 
-  test.each(strangers.filter(([what]) => what !== 'a folder'))('with %s as its folder is damaged', async (_, make) => {
+  test.each(strangers.filter(([what]) => what !== 'a folder'))('[E2] with %s as its folder is damaged', async (_, make) => {
     const dir = leaseFolder()
     make(dir)
     expect(await fsLease(dir, { clock }).leader()).toBeUndefined()

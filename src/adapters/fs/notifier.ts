@@ -14,7 +14,7 @@ export interface FsNotifierOptions {
 }
 
 const SEGMENT = /^(.{26})\.json$/
-/** Whatever stood in the way, such as too many watches, may have gone by then; meanwhile the listener looks by itself. */
+/** The obstacle, such as too many watches, may be gone by then; in the meantime the listener looks by itself. */
 const RETRY_MS = 10_000
 /** Linux forgets what comes after 16,384 events that were not taken, and Node does not say so. */
 const MANY_AT_ONCE = 8_192

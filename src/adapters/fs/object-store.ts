@@ -80,7 +80,7 @@ export function fsStore(
     }
   }
 
-  /** In the writer's thread, if that is free. Whatever stands in the way there is found out by doing it here again. */
+  /** Writes in the writer's thread, if that is free. An error there shows again when the write is done here. */
   async function createElsewhere(path: string, bytes: Uint8Array): Promise<'written' | 'not_written'> {
     if (writer === undefined) return 'not_written'
     return await folders.use(folderOf(path), async (folder) => {

@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { type ProcessStat, processStat } from '../../lib/process-stat.ts'
 
-/** What tells a process from every other that ever had its number, on this machine or another one. Null is what a system does not tell. */
+/** Tells a process from every other that ever had its number, on this machine or another. A field is null where the system does not tell. */
 export interface ProcessIdentity {
   readonly pid: number
   /** When the process began, as the kernel counts: another process that is given the number later began at another time. */
@@ -46,7 +46,7 @@ export function isProvenDead(other: ProcessIdentity, own: ProcessIdentity): bool
 function isGone({ pid, since }: ProcessIdentity): boolean {
   if (!exists(pid)) return true
   const stat = statOf(pid)
-  // What exists and cannot be read belongs to another user, on a system that hides it.
+  // A process that exists and cannot be read belongs to another user, on a system that hides it.
   if (stat === undefined) return false
   // A process that has ended is listed for as long as its parent has not asked how: in containers often for ever.
   return stat.state === 'Z' || stat.state === 'X' || stat.beganAt !== since

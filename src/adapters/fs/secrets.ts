@@ -106,7 +106,7 @@ function parsed(text: string, file: string): WorkspaceSecrets {
 
 function unreadable(file: string, why: string, cause?: unknown): ServoError {
   return new ServoError('unavailable', 'secrets_unreadable', `cannot read the secrets in ${file}: ${why}`, {
-    hint: 'Check that it is a file, who owns it and its permissions. It must be readable by whoever runs Servo.',
+    hint: 'Check that it is a file, who owns it and its permissions. It must be readable by the user that runs Servo.',
     facts: { file, errno: errnoOf(cause) },
     cause,
   })

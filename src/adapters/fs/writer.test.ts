@@ -1,7 +1,8 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isServoError } from '../../lib/error.ts'
 import { nodeDisk } from './disk.ts'
@@ -23,6 +24,43 @@ async function startedThread(dir: string): Promise<ObjectWriter> {
     if (outcome === 'not_written') return writer
     if (i > 100) await setTimeout(10)
   }
+}
+
+/** The thread itself, telling of its calls to the file system, of which one may fail, and then of the outcome. */
+async function observedWrite(order: WriteOrder, failing = ''): Promise<unknown[]> {
+  const observed = `
+    const fs = require('node:fs')
+    const { parentPort, workerData } = require('node:worker_threads')
+    const names = new Map([[workerData.folder, 'folder']])
+    const { openSync, fsyncSync, linkSync } = fs
+    const tell = (call) => {
+      parentPort.postMessage(call)
+      if (call === workerData.failing) throw new Error(call + ' failed')
+    }
+    fs.openSync = (...given) => {
+      const fd = openSync(...given)
+      names.set(fd, 'file')
+      return fd
+    }
+    fs.fsyncSync = (fd) => {
+      fsyncSync(fd)
+      tell('sync ' + names.get(fd))
+    }
+    fs.linkSync = (...given) => {
+      linkSync(...given)
+      tell('link')
+    }
+    require('node:module').syncBuiltinESMExports()
+    import(workerData.file)`
+  const file = join(import.meta.dirname, 'writer-thread.ts')
+  const thread = new Worker(observed, { eval: true, execArgv: [], workerData: { file, folder: order.folder, failing } })
+  const told: unknown[] = []
+  thread.on('message', (call) => told.push(call))
+  thread.postMessage(order)
+  const isOutcome = (call: unknown): boolean => call === 'written' || call === 'not_written' || typeof call === 'object'
+  await expect.poll(() => told.some(isOutcome), { timeout: 30_000 }).toBe(true)
+  await thread.terminate()
+  return told
 }
 
 describe('objects written in a thread of their own', () => {
@@ -54,6 +92,24 @@ describe('objects written in a thread of their own', () => {
     await setTimeout(50)
     expect(await readdir(join(dir, '.tmp'))).toEqual([])
     await store.close()
+  })
+
+  it('[L3] are synced, then placed, then their folder is synced, and only then they are written', async () => {
+    const folder = await open(dir)
+    const order = { temp: join(dir, 'temp'), target: join(dir, 'x'), bytes: bytes('x'), folder: folder.fd }
+    expect(await observedWrite(order)).toEqual(['sync file', 'link', 'sync folder', 'written'])
+    const next = { ...order, target: join(dir, 'y') }
+    expect(await observedWrite(next, 'sync file'), 'nothing is placed that was not synced').toEqual([
+      'sync file',
+      'not_written',
+    ])
+    expect(await observedWrite(next, 'sync folder')).toEqual([
+      'sync file',
+      'link',
+      'sync folder',
+      { error: expect.objectContaining({ message: 'sync folder failed' }) },
+    ])
+    await folder.close()
   })
 
   it('do not replace what is there', async () => {

@@ -5,11 +5,11 @@ export function memoryNotifier(): Notifier {
   const listeners = new Set<Listener>()
   return {
     announce(segment) {
-      // Not while the announcer is being called: it has not finished what it is doing.
+      // Not within the call: the announcer has not finished what it is doing.
       for (const listener of listeners) queueMicrotask(() => listeners.has(listener) && listener.heard([segment]))
     },
     async listen(listener) {
-      // An own value for each, so that one who listens twice is told twice and may close one of the two.
+      // Each listener gets an object of its own, so that one may listen twice and close one of the two.
       const own: Listener = { heard: (segments) => listener.heard(segments), missed: () => listener.missed() }
       listeners.add(own)
       return { hearsEverything: false, close: () => void listeners.delete(own) }

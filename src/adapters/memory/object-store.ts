@@ -25,7 +25,7 @@ export function memoryStore(): ObjectStore {
 
   function store(path: string, bytes: Uint8Array): void {
     if (!objects.has(path)) {
-      claimName(path, objects, folders)
+      reserveName(path, objects, folders)
       added.push(path)
     }
     // A plain Uint8Array also for a Buffer, whose own slice() would share the caller's memory.
@@ -110,7 +110,7 @@ function firstListed(paths: readonly string[], prefix: string, after: string): n
  * A folder on disk cannot hold both `a` and `a/b`, so memory refuses it too: what passes a test here must work there.
  * As on disk, a folder stays a folder when its last object has gone.
  */
-function claimName(path: string, objects: ReadonlyMap<string, unknown>, folders: Set<string>): void {
+function reserveName(path: string, objects: ReadonlyMap<string, unknown>, folders: Set<string>): void {
   const above: string[] = []
   for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1)) above.push(path.slice(0, slash))
   const taken = folders.has(path) ? path : above.find((folder) => objects.has(folder))

@@ -1,13 +1,13 @@
 import type { AssetSummary } from '../../api/asset-contract.ts'
+import { ask } from '../ask-and-tell.ts'
 import { dotText, mermaidText, treeLines } from '../asset-graph.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { partitionsText, shownAsset } from '../show-asset.ts'
 import { firstLine } from '../show-run.ts'
-import { ask } from '../workspace.ts'
 
-/** As many as are asked for at a time. */
+/** Page size of the questions to the server. */
 const PAGE = 5_000
 
 export async function listAssets(select: readonly string[], flags: ProjectFlags): Promise<void> {
@@ -46,10 +46,10 @@ function listed(asset: AssetSummary): Cell[] {
   ]
 }
 
-/** Less than this of a description says nothing: then the terminal may fold the line. */
+/** A shorter piece of a description says nothing, so below this the terminal wraps the line. */
 const LEAST = 20
 
-/** On a screen descriptions end where it does; elsewhere nothing is cut. */
+/** On a screen a description is cut at the edge; elsewhere nothing is cut. */
 function fitting(rows: readonly (readonly Cell[])[]): readonly (readonly Cell[])[] {
   const { isTTY, columns } = process.stdout
   if (!isTTY) return rows

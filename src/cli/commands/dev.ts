@@ -13,21 +13,21 @@ export interface DevFlags extends ProjectFlags {
 }
 
 const DEFAULT_PORT = 4400
-/** From a signal to the end of a server that was still starting. */
+/** Time from a signal to the end of a server that was still starting. */
 const START_GRACE_MS = 3_000
 
-/** Everything on this machine, until Ctrl-C. */
+/** Runs the server of the project on this machine until Ctrl-C. */
 export async function devCommand(flags: DevFlags): Promise<void> {
   const projectDir = findProject(flags)
   const voice = flags.json ? jsonLines : screen
   const began = performance.now()
   const stopped = Promise.withResolvers<unknown>()
-  // Heard from the beginning: a start that is interrupted leaves nothing behind either.
+  // Signals are heard from the beginning: a start that is interrupted leaves nothing behind either.
   const signalled = nextSignal()
   const starting = startServer(projectDir, flags, voice, stopped.resolve)
   const started = await Promise.race([starting, signalled])
   if (typeof started === 'string') {
-    // What it has begun by now is ended; what it waits for is not waited for any longer.
+    // The server ends what it has begun; after the grace the process exits, whatever it still waits for.
     setTimeout(() => process.exit(), START_GRACE_MS).unref()
     await (await starting).server.close()
     voice.stopped(0)
@@ -44,7 +44,7 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   if (typeof signal === 'string') voice.stopped(running)
   else {
     fail(signal)
-    // Nothing was wrong with how it was started: a supervisor may start it again.
+    // Its start was in order, so a supervisor may start it again.
     if (isServoError(signal, 'conflict')) process.exitCode = 3
   }
 }
@@ -65,7 +65,7 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
     onTrouble: warn,
     onStopped,
   }
-  // The usual port if it is free, any other if not: two projects side by side shall just work.
+  // The usual port if it is free, otherwise any other, so that two projects can run side by side.
   if (port === undefined) return await LocalServer.start({ ...options, port: [DEFAULT_PORT, 0] })
   return await LocalServer.start({ ...options, port }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EADDRINUSE' ? portTaken(port) : error

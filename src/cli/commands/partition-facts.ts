@@ -1,9 +1,9 @@
 import type { AcceptedFacts, PartitionExtent } from '../../api/asset-contract.ts'
+import { ask, tell } from '../ask-and-tell.ts'
 import { confirmed, refuseUnattended } from '../confirm.ts'
 import { labelsFlag, momentFlag } from '../flags.ts'
 import { print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
-import { ask, tell } from '../workspace.ts'
 
 interface FactFlags extends ProjectFlags {
   partition?: string[]
@@ -18,7 +18,7 @@ export interface ReportFlags extends FactFlags {
   metadata?: string[]
 }
 
-/** Tells that something was made elsewhere. */
+/** Reports that partitions were made outside Servo. */
 export async function reportPartitions(assetKey: string, flags: ReportFlags): Promise<void> {
   const { partition, at, codeVersion, materialization, metadata, key } = flags
   const body = {
@@ -39,7 +39,7 @@ export interface WipeFlags extends FactFlags {
   yes?: boolean
 }
 
-/** What was made counts as never made from now on. A person has to say so twice. */
+/** Wipes partitions: they count as never made from now on. The user has to confirm. */
 export async function wipePartitions(assetKey: string, flags: WipeFlags): Promise<void> {
   const terminal = { input: process.stdin, output: process.stderr }
   if (!flags.yes) refuseUnattended(terminal)

@@ -1,14 +1,14 @@
 import type { AcceptedKeys, KeyPage } from '../../api/asset-contract.ts'
+import { ask, tell } from '../ask-and-tell.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
-import { ask, tell } from '../workspace.ts'
 
 export interface KeyFlags extends ProjectFlags {
   /** Names the request. */
   key?: string
 }
 
-/** Adds keys to a dynamic set, or takes them away. */
+/** Adds keys to a dynamic set, or removes them. */
 export async function changeSetKeys(
   change: 'add' | 'remove',
   setName: string,
@@ -37,7 +37,7 @@ const keysText = (count: number): string => (count === 1 ? '1 key' : `${count} k
 
 const PAGE = 10_000
 
-/** One line per key: who added it and when is for --json. */
+/** Prints one line per key; --json also has the user and the time. */
 export async function listKeys(setName: string, flags: ProjectFlags): Promise<void> {
   const found: KeyPage['keys'][number][] = []
   await ask(flags, async ({ assets }) => {

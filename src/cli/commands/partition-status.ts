@@ -1,12 +1,12 @@
 import { causes, type PartitionPage, type PartitionStatus, type StatusApi, type WhyCause } from '../../api/status-contract.ts'
 import { type DisplayStatus, displayStatuses } from '../../domain/partitions/staleness.ts'
 import { ServoError } from '../../lib/error.ts'
+import { ask } from '../ask-and-tell.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { wholeNumber } from '../flags.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { localTime } from '../show-run.ts'
-import { ask } from '../workspace.ts'
 
 /** Staleness depends on the code. */
 const askStatus = <T>(flags: ProjectFlags, question: (statuses: StatusApi) => Promise<T>): Promise<T> =>

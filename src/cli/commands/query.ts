@@ -1,9 +1,9 @@
-import { queryNewest } from '../../server/workspace/sql-rows.ts'
+import { queryNewest } from '../../server/sql-rows.ts'
 import type { WorkspaceFlags } from '../main.ts'
 import { openWorkspace } from '../open-workspace.ts'
 import { writeCsv, writeJson, writeTable } from '../rows.ts'
 
-/** The newest published state; what has been appended since is not in it. */
+/** Queries the newest published state, without events that were appended since. */
 export async function queryCommand(dir: string, sql: string, flags: WorkspaceFlags & { csv?: boolean }): Promise<void> {
   const { store, scope } = await openWorkspace(dir, flags)
   const result = await queryNewest(dir, store, scope, sql)

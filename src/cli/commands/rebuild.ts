@@ -7,7 +7,7 @@ import { openWorkspace } from '../open-workspace.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { withScratch } from '../scratch.ts'
 
-/** Needs no confirmation: only derived files are written, and the ledger is never touched. */
+/** Rebuilds the tables. It needs no confirmation: it writes only derived files and never touches the ledger. */
 export async function rebuildCommand(dir: string, flags: WorkspaceFlags): Promise<void> {
   const { scope } = await openWorkspace(dir, flags)
   const components = localComponents(dir, scope)
@@ -22,7 +22,7 @@ export async function rebuildCommand(dir: string, flags: WorkspaceFlags): Promis
     rebuild({ store, scope, registry: orchestration, clock, name: 'servo rebuild', scratch, lease: held }),
   )
     .catch(async (error: unknown) => {
-      // Whatever it stumbled over: another leader works on the same files.
+      // A deposed process may fail in any way, because another leader works on the same files.
       throw (await held.confirm().catch(() => true)) ? error : overtaken(error)
     })
     .finally(() => held.release())

@@ -5,7 +5,7 @@ import type { Orchestrator } from '../../server/leader/orchestrator.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { ASK_FOR_SIGN_MS, nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
-import { followWithLogs, type Heard } from '../follow-with-logs.ts'
+import { followWithLogs, type LogsShown } from '../follow-with-logs.ts'
 import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
@@ -47,13 +47,13 @@ export async function requestRun(
   const projectDir = findProject(flags)
   const size = concurrencyFlag(flags.concurrency)
   const components = await componentsOf(projectDir)
-  // The same id however often it is asked for, so that an answer which got lost can be asked for again.
+  // Every repetition has the same id, so that a request whose answer got lost can be sent again.
   const id = components.ulid()
   const request = (runs: RunsApi): Promise<AcceptedRun> => ask(runs, id)
   for (let shown: ShownRun | undefined; ; ) {
     const accepted = await withLeader(
       components,
-      request,
+      ({ runs }) => request(runs),
       async (lease, name) => {
         const here = { projectDir, components, lease, instance: name, ...size }
         shown = await runHere(here, flags, request, shown)
@@ -63,24 +63,24 @@ export async function requestRun(
     if ('leader' in accepted) {
       const { leader, answer } = accepted
       if (flags.wait || shown !== undefined)
-        await watchRun(components, leader, shown ?? new ShownRun(answer.run_id, flags), flags)
+        await watchRun(components, leader.runs, shown ?? new ShownRun(answer.run_id, flags), flags)
       else if (flags.json) printJson(answer)
       else printAccepted(answer)
       return
     }
     if (shown === undefined) return
     if (shown.isOver) {
-      // It may have ended while this process gave way.
+      // The run may have ended while this process gave way.
       shown.report()
       return
     }
     note(`${shortId(shown.runId)} goes on in the server that takes over`)
     const leader = await nextLeader(components, ASK_FOR_SIGN_MS)
     if (leader !== undefined) {
-      await watchRun(components, leader, shown, flags)
+      await watchRun(components, leader.runs, shown, flags)
       return
     }
-    // The server that wanted to lead went away, or is stopped: then it is challenged, and what is left of the run is done here after all.
+    // The server that wanted to lead has gone or is stopped. The next turn challenges it, and finishes the run here.
   }
 }
 
@@ -90,17 +90,17 @@ function printAccepted({ run_id, created }: { run_id: string; created: boolean }
 }
 
 /** Follows a run until it is over, from one server to the next. Leaving does not stop it. */
-async function watchRun(components: LocalComponents, first: RunsApi, shown: ShownRun, flags: WatchFlags): Promise<void> {
+async function watchRun(components: LocalComponents, runs: RunsApi, shown: ShownRun, flags: WatchFlags): Promise<void> {
   const leave = new AbortController()
   const onSignal = (): void => leave.abort()
   process.once('SIGINT', onSignal)
   try {
-    for (let server: RunsApi | undefined = first; server !== undefined && !shown.isOver; ) {
-      await shown.follow(server, leave.signal).catch((error: unknown) => {
+    for (let asked: RunsApi | undefined = runs; asked !== undefined && !shown.isOver; ) {
+      await shown.follow(asked, leave.signal).catch((error: unknown) => {
         if (!isServoError(error, 'unavailable')) throw error
       })
       if (leave.signal.aborted) break
-      server = shown.isOver ? undefined : await nextLeader(components)
+      asked = shown.isOver ? undefined : (await nextLeader(components))?.runs
     }
     if (!leave.signal.aborted) {
       if (!shown.isOver) await shown.read(components)
@@ -115,14 +115,14 @@ async function watchRun(components: LocalComponents, first: RunsApi, shown: Show
   }
 }
 
-/** How long attempts under way may take when a server wants to lead. What takes longer is run again by that server. */
+/** Attempts under way get this long to end when a server wants to lead. That server runs longer ones again. */
 const HAND_OVER_GRACE_MS = 30_000
 
 type Here = Pick<LocalServerOptions, 'projectDir' | 'components' | 'lease' | 'instance' | 'concurrency'>
 
 /**
- * Nobody leads this project: this process does until the runs that were asked of it are over, or until a server wants to lead.
- * Returns the run that it was started for, over or not; undefined when the project cannot be loaded.
+ * Leads the project, which has no leader, until the runs that it was asked for are over or a server wants to lead. Returns the run
+ * that it was started for, over or not; undefined when the project cannot be loaded.
  */
 async function runHere(
   here: Here,
@@ -153,7 +153,7 @@ async function runHere(
     const shown = before ?? new ShownRun(run_id, flags)
     const cancel = cancelOnSignal(api.runs, run_id)
     const over = shown.follow(api.runs, new AbortController().signal)
-    // One that was stopped and replaced is as good as one that was asked to give way.
+    // A process that was replaced while it was stopped ends as if it had been asked to give way.
     await Promise.race([over, stopped.promise.catch(unlessDeposed), wanted.promise]).finally(cancel)
     if (shown.isOver) {
       shown.report()
@@ -167,14 +167,14 @@ async function runHere(
   }
 }
 
-/** Other commands may have asked this process for runs meanwhile. Ctrl-C leaves those to the next server. */
+/** Waits for runs that other commands have asked this process for. Ctrl-C leaves them to the next server. */
 async function finishOthers(orchestrator: Orchestrator, ends: readonly Promise<void>[]): Promise<'left' | undefined> {
   const { carried, others } = orchestrator.unfinished()
   if (others.length > 0) note(`${runsText(others)} unfinished from before; start a server to go on: servo dev`)
   if (carried.length === 0) return undefined
   const left = Promise.withResolvers<'left'>()
   const leave = (): void => left.resolve('left')
-  // Before it is said: a signal may follow at once.
+  // The handler is set before the note is printed, because a signal may follow at once.
   process.once('SIGINT', leave)
   process.once('SIGTERM', leave)
   note(`${runsText(carried)} under way here for another command; Ctrl-C leaves that to the next server`)
@@ -210,13 +210,13 @@ function cancelOnSignal(runs: RunsApi, runId: string): () => void {
   }
 }
 
-/** A run as it is shown on this terminal: each piece of news once, whichever server tells it. */
+/** A run as this terminal shows it: every change once, even when the server changes. */
 class ShownRun {
   last: WireRun | undefined
   readonly runId: string
   readonly #flags: WatchFlags
   readonly #printer = new RunPrinter()
-  readonly #heard: Heard = new Map()
+  readonly #heard: LogsShown = new Map()
   #isReported = false
 
   constructor(runId: string, flags: WatchFlags) {
@@ -234,7 +234,7 @@ class ShownRun {
     for await (const event of events) this.#show(event)
   }
 
-  /** What the folder says of it, when no server is left to ask. */
+  /** Reads the run from the folder, when no server is left to ask. */
   async read(components: LocalComponents): Promise<void> {
     const { readWorkspace } = await import('../../server/workspace/reader.ts')
     const { runs } = await readWorkspace(components)

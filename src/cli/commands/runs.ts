@@ -1,12 +1,12 @@
 import type { LogQuery, RunLogEntry, RunsApi, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
 import { ServoError } from '../../lib/error.ts'
+import { ask, type Leadership, tell } from '../ask-and-tell.ts'
 import { aligned, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
 import { followWithLogs } from '../follow-with-logs.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
-import { ask, type Leadership, tell } from '../workspace.ts'
 import { requestRun } from './run.ts'
 
 export async function listRuns(flags: ProjectFlags & { limit: string; state?: string }): Promise<void> {
@@ -18,7 +18,7 @@ export async function listRuns(flags: ProjectFlags & { limit: string; state?: st
   else print(state === undefined ? 'no runs yet; start one with: servo run "*"' : `no run is ${state.toLowerCase()}`)
 }
 
-/** Without a server nothing goes on, which no state of a run says. */
+/** Without a server no run makes progress, and the state of a run does not show that. */
 function sayWaiting(found: readonly WireRun[], leader: Leadership): readonly WireRun[] {
   if (leader === 'none' && found.some(({ finished_at }) => finished_at === null))
     note('no server is running: what has not ended goes on when one is started (servo dev)')
@@ -128,7 +128,7 @@ function cannotFollow(runId: string, leader: Leadership): ServoError {
   return new ServoError('unavailable', 'no_server', `${run}, and no server is running that could go on with it`, { hint })
 }
 
-/** What was said so far, then what is said until the run is over. */
+/** Prints the output so far, then follows it until the run is over. */
 async function followLogs(service: RunsApi, runId: string, query: LogQuery, flags: LogFlags): Promise<void> {
   const leave = new AbortController()
   process.once('SIGINT', () => leave.abort())

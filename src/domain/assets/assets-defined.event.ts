@@ -24,7 +24,7 @@ export const AssetsDefined = defineEvent({
         }),
       )
       .max(2_000),
-    /** Pools that changed; without slots, one that is no more. */
+    /** Pools that changed; a pool without slots was removed. */
     pools: z
       .array(z.object({ pool: id, slots: z.number().int().min(1).max(100_000).nullable() }))
       .max(10_000)
@@ -42,7 +42,7 @@ export const AssetsDefined = defineEvent({
       const known = rows.hot(assetDefinitions).get(asset.asset_key)
       const varied = known?.partitions_varied === true || (known !== undefined && !isSamePartitions(known, asset))
       if (known !== undefined && !isNews(known)) {
-        // Older news, which tell only that things were different once.
+        // An older declaration only shows that the partitions were different once.
         if (varied === known.partitions_varied) continue
         editKnown(rows.hot(assetDefinitions), asset.asset_key).partitions_varied = varied
         changed = true
@@ -57,7 +57,7 @@ export const AssetsDefined = defineEvent({
         definition: asset.definition,
         renamed_from: asset.renamed_from ?? null,
         removed: asset.removed,
-        // Null: recorded by a version that did not look. Nobody knows then, and nobody ever will.
+        // Null was recorded by a version that did not compare, so the answer stays unknown.
         partitions_varied: known?.partitions_varied === null ? null : varied,
         ...declared,
       })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type AssetDefinitionInput, projectManifest } from '../../contract/definition.ts'
+import { type AssetDefinitionInput, projectManifest } from '../../contract/project-manifest.ts'
 import { Story } from '../../testing/histories/story.ts'
 import { assetDefinitions } from './asset-definitions.table.ts'
 import { AssetsDefined } from './assets-defined.event.ts'

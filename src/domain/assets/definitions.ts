@@ -1,4 +1,4 @@
-import { type AssetDefinition, assetDefinition, type ProjectManifest } from '../../contract/definition.ts'
+import { type AssetDefinition, assetDefinition, type ProjectManifest } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 import { base32 } from '../../lib/base32.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
@@ -19,13 +19,13 @@ type KnownPool = Pick<Row<typeof pools>, 'pool' | 'slots'>
 
 export interface ProjectToRecord {
   readonly manifest: Pick<ProjectManifest, 'assets' | 'pools'>
-  /** Every row of `asset_definitions`, those of removed assets too: their ids are not given away. */
+  /** Every row of `asset_definitions`, including removed assets, whose ids are not reused. */
   readonly known: Iterable<KnownAsset>
   readonly knownPools: Iterable<KnownPool>
   readonly mintId: () => string
 }
 
-/** What has changed since the graph on record; nothing when nothing has. */
+/** The events for everything that changed since the graph on record; none when nothing has. */
 export function assetsDefined({ manifest, known, knownPools, mintId }: ProjectToRecord): GraphPart[] {
   const recorded = new Map([...known].map((row) => [row.asset_key, row]))
   const declared = new Map(manifest.assets.map((asset) => [asset.asset_key, asset]))
@@ -91,7 +91,7 @@ function poolChanges(declared: ProjectManifest['pools'], known: Iterable<KnownPo
 
 const isSame = (stored: unknown, asset: AssetDefinition): boolean => canonicalJson(stored) === canonicalJson(asset)
 
-/** Names what a graph consists of: the same for the same assets, in whatever order their files were read. */
+/** The version of a graph: equal for equal assets, in whatever order their files were read. */
 function graphVersion(assets: Iterable<AssetDefinition>): string {
   const texts = [...assets].map((asset) => canonicalJson(asset)).sort()
   return `g_${base32(sha256Bytes(texts.join('\n'))).slice(0, 26)}`
@@ -111,7 +111,7 @@ export function graphOf(rows: Iterable<Pick<KnownAsset, 'definition' | 'removed'
   const assets: AssetDefinition[] = []
   for (const { definition, removed } of rows) {
     if (removed) continue
-    // Recorded by any version of Servo: fields that came later get their defaults, and what is no asset is none.
+    // Any version of Servo may have recorded it: newer fields get their defaults, and a value that is no asset is skipped.
     const { success, data } = assetDefinition.safeParse(definition)
     if (success) assets.push(data)
   }
@@ -119,7 +119,7 @@ export function graphOf(rows: Iterable<Pick<KnownAsset, 'definition' | 'removed'
   let version: string | undefined
   return {
     graph,
-    // Worked out at the first question: a reader that only looks at ten thousand assets need not hash them.
+    // Computed at the first question: a reader that only lists ten thousand assets need not hash them.
     get version() {
       version ??= graphVersion(assets)
       return version

@@ -12,11 +12,11 @@ export interface Link {
   readonly mapping: PartitionMapping
 }
 
-/** How the partitions of the assets of a graph belong together, whatever the moment. Each is worked out once, at the first question. */
+/** How the partitions of assets depend on each other, at any time. Each mapping is computed once, at the first question. */
 export class GraphMappings {
   readonly #graph: AssetGraph
   readonly #definitions = new Map<string, PartitionDefinition | undefined>()
-  /** Assets of equal partitions share one definition, and with it everything that is worked out from it. */
+  /** Assets with equal partitions share one definition, and with it everything that is computed from it. */
   readonly #shared = new Map<string, PartitionDefinition>()
   readonly #links = new Map<string, readonly Link[]>()
   readonly #windows = new Map<string, TimeWindows>()
@@ -34,7 +34,7 @@ export class GraphMappings {
     return definition
   }
 
-  /** Its dependencies that the graph has, itself included when it is made from its own past. */
+  /** The dependencies that the graph has, including the asset itself if it is made from its own past. */
   links(assetKey: string): readonly Link[] {
     let links = this.#links.get(assetKey)
     if (links === undefined) {
@@ -48,7 +48,7 @@ export class GraphMappings {
     return links
   }
 
-  /** What a dependency means: as its author said, or as two definitions usually belong together. */
+  /** The mapping of a dependency: the author's, or the default for the two definitions. */
   mapping(assetKey: string, upstream: string, said: unknown): PartitionMapping {
     if (said) return parsed(partitionMapping, said, `the mapping from ${upstream} to ${assetKey}`)
     const { mapping, reason } = defaultMapping(this.definition(assetKey), this.definition(upstream))

@@ -38,7 +38,7 @@ export class GraphPartitions {
     return this.#mappings.mapping(assetKey, upstream, said)
   }
 
-  /** Which partitions of its upstream a partition is made from; the empty text is the key of what has none. */
+  /** The upstream partitions that a partition is made from. The empty text is the key of an asset without partitions. */
   upstreamOf(assetKey: string, { upstream, mapping }: Link, key: string): UpstreamRanges {
     return upstreamOf(mapping, { downstream: this.of(assetKey), upstream: this.of(upstream) }, key)
   }
@@ -48,7 +48,7 @@ export class GraphPartitions {
     return upstreamAt(mapping, { downstream: this.of(assetKey), upstream: this.of(upstream) }, position)
   }
 
-  /** The same where all that is needed must exist. The first window of an asset has none before it, and needs none. */
+  /** The same, but throws when a needed partition does not exist. The first window of an asset needs none before it. */
   neededBy(assetKey: string, link: Link, key: string): readonly KeyRange[] {
     const { ranges, missing } = this.upstreamOf(assetKey, link, key)
     if (missing.count > 0 && link.upstream !== assetKey) throw upstreamMissing(assetKey, link.upstream, key, missing)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { assetDefinition } from '../../contract/definition.ts'
+import { assetDefinition } from '../../contract/project-manifest.ts'
 import { AssetGraph } from './graph.ts'
 
 const asset = (asset_key: string, ...upstream: string[]) =>

@@ -1,26 +1,26 @@
-import type { AssetDefinition, ProjectProblem } from '../../contract/definition.ts'
+import type { AssetDefinition, ProjectProblem } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 
-/** Something that keeps a graph from being one: said as any problem of a project, with the assets on the way to it. */
+/** A problem of the graph, told like any problem of a project, with the assets on the way to it. */
 export interface GraphProblem extends ProjectProblem {
   readonly code: 'cycle' | 'missing_dependency' | 'duplicate_key'
   /** For a cycle every asset on it, the first again at the end; otherwise the asset and what it named. */
   readonly path: readonly string[]
 }
 
-/** A person repairs one at a time; a thousand long ones would take quadratic space. */
+/** An author repairs one at a time; a thousand long cycles would take quadratic space. */
 const MAX_CYCLES = 20
 
 const none: readonly string[] = []
 
 /**
- * The assets of a project and what each is made from. Built from any list of definitions, also one with problems: what an
- * asset names and nobody declares is no edge, an asset declared twice is the first of them, and a cycle stays one.
+ * The assets of a project and what each is made from. It can be built from any definitions, even with problems: a
+ * dependency that is not declared is no edge, of an asset that is declared twice the first counts, and a cycle stays a cycle.
  */
 export class AssetGraph {
   /** By key, in the order of keys, so that everything derived from a graph is the same however its files were read. */
   readonly assets: ReadonlyMap<string, AssetDefinition>
-  /** Every key after those it is made from. */
+  /** All keys, each after its upstream. */
   readonly order: readonly string[]
   readonly problems: readonly GraphProblem[]
   readonly #upstream = new Map<string, readonly string[]>()
@@ -47,7 +47,7 @@ export class AssetGraph {
     return definition
   }
 
-  /** What the asset is made from, as far as the graph has it; itself never. */
+  /** The upstream assets that the graph has, never the asset itself. */
   upstream(key: string): readonly string[] {
     return this.#upstream.get(key) ?? none
   }
@@ -78,7 +78,7 @@ export class AssetGraph {
     return [...named].sort()
   }
 
-  /** Depth first with a stack of our own: a chain of 100,000 assets is deeper than JavaScript's. */
+  /** Depth first with an explicit stack: a chain of 100,000 assets is deeper than the call stack. */
   #sortOut(problems: GraphProblem[]): string[] {
     const order: string[] = []
     let cycles = 0
@@ -112,7 +112,7 @@ function dependenciesOf(asset: AssetDefinition): AssetDefinition['deps'] {
 const byKey = (a: AssetDefinition, b: AssetDefinition): number =>
   a.asset_key < b.asset_key ? -1 : a.asset_key > b.asset_key ? 1 : 0
 
-/** From what comes first to what is made of it, and round again. */
+/** Prints a cycle from upstream to downstream and back to its start. */
 function loopOf(path: readonly { key: string }[], upstream: string): string[] {
   const from = path.findLastIndex(({ key }) => key === upstream)
   const loop = path.slice(from).map(({ key }) => key)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
 import { backfillSubject } from '../subjects.ts'
+import { raiseVersion } from '../typed-rows.ts'
 import { backfills, isBackfillOver } from './backfills.table.ts'
 
 export const BackfillCancelRequested = defineEvent({
@@ -27,7 +28,7 @@ export const BackfillCancelRequested = defineEvent({
     const backfill = rows.hot(backfills).edit(cancel.backfill_id)
     if (backfill !== undefined) {
       backfill.cancel_requested_at = at
-      if (event.event_id > backfill.row_version) backfill.row_version = event.event_id
+      raiseVersion(backfill, event.event_id)
     }
     return applied
   },

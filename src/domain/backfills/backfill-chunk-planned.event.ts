@@ -4,7 +4,7 @@ import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/e
 import { historyIndex } from '../../model/system-tables.ts'
 import { runStates, runs } from '../runs/runs.table.ts'
 import { backfillSubject } from '../subjects.ts'
-import { editKnown } from '../typed-rows.ts'
+import { editKnown, raiseVersion } from '../typed-rows.ts'
 import { backfillChunks } from './backfill-chunks.table.ts'
 import { backfills, isBackfillOver } from './backfills.table.ts'
 import { moveChunk } from './chunk-state.ts'
@@ -34,7 +34,7 @@ export const BackfillChunkPlanned = defineEvent({
 
     const backfill = editKnown(rows.hot(backfills), chunk.backfill_id)
     backfill.planned_chunks += 1
-    if (event.event_id > backfill.row_version) backfill.row_version = event.event_id
+    raiseVersion(backfill, event.event_id)
     rows.hot(backfillChunks).insert({
       backfill_id: chunk.backfill_id,
       chunk_index: chunk.chunk_index,
@@ -46,7 +46,7 @@ export const BackfillChunkPlanned = defineEvent({
       state: 'PLANNED',
       row_version: event.event_id,
     })
-    // The run may have been requested, or may even be over, before its chunk is heard of.
+    // The run may have been requested, or may even be over, before the event of its chunk is folded.
     const run = rows.hot(runs).get(chunk.run_id)
     const sealed = run === undefined ? rows.cold(historyIndex).lookup('runs', chunk.run_id) : undefined
     const state = run?.state ?? runStates.find((state) => state === sealed?.state)

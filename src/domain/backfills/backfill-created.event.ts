@@ -4,7 +4,7 @@ import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { backfillSubject } from '../subjects.ts'
 import { backfills } from './backfills.table.ts'
 
-/** Which partitions, in a few bytes however many there are. */
+/** The partitions, in a few bytes however many there are. */
 const partitionSelector = z.discriminatedUnion('type', [
   z.object({ type: z.literal('range'), start: id, end: id }),
   z.object({ type: z.literal('explicit'), partition_keys: z.array(id).min(1).max(10_000) }),
@@ -37,7 +37,7 @@ const payload = z.object({
 export const BackfillCreated = defineEvent({
   type: 'BackfillCreated',
   version: 1,
-  doc: 'Somebody asked for a range of partitions to be materialized.',
+  doc: 'A user asked for a range of partitions to be materialized.',
   payload,
   idempotencyKey: (backfill) =>
     backfill.parent_backfill_id

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { count, id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
 import { backfillSubject } from '../subjects.ts'
-import { editKnown } from '../typed-rows.ts'
+import { editKnown, raiseVersion } from '../typed-rows.ts'
 import { type BackfillRow, backfillStates, backfills, canMove, chunksOver, isBackfillOver } from './backfills.table.ts'
 
 export const BackfillStateChanged = defineEvent({
@@ -45,7 +45,7 @@ export const BackfillStateChanged = defineEvent({
     // The end was decided before all chunks were seen; it is decided again when they are over.
     if (isBackfillOver(change.to_state) && known.planned_chunks > (change.planned_chunks ?? known.planned_chunks))
       return ignored('chunk_not_seen')
-    if (isBackfillOver(change.to_state) && !isSettled(known, change.planned_chunks ?? 0))
+    if (isBackfillOver(change.to_state) && !haveChunksEnded(known, change.planned_chunks ?? 0))
       return waitFor(backfillSubject(change.backfill_id))
 
     const backfill = editKnown(rows.hot(backfills), change.backfill_id)
@@ -53,13 +53,13 @@ export const BackfillStateChanged = defineEvent({
     backfill.state_version = change.state_version
     backfill.state_changed_by = change.changed_by ?? null
     if (isBackfillOver(change.to_state)) backfill.finished_at = at
-    if (event.event_id > backfill.row_version) backfill.row_version = event.event_id
+    raiseVersion(backfill, event.event_id)
     wake(backfillSubject(change.backfill_id))
     return applied
   },
 })
 
 /** A backfill ends when every chunk it planned has ended; an end that is folded before that waits for them. */
-function isSettled(backfill: Readonly<BackfillRow>, plannedChunks: number): boolean {
+function haveChunksEnded(backfill: Readonly<BackfillRow>, plannedChunks: number): boolean {
   return backfill.planned_chunks >= plannedChunks && chunksOver(backfill) === backfill.planned_chunks
 }

@@ -1,10 +1,11 @@
+import type { Transitions } from '../../lib/transitions.ts'
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 
 export const backfillStates = ['PENDING', 'RUNNING', 'PAUSED', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
 export type BackfillState = (typeof backfillStates)[number]
 
-const transitions: Record<BackfillState, readonly BackfillState[]> = {
+const transitions: Transitions<BackfillState> = {
   PENDING: ['RUNNING', 'CANCELLED'],
   RUNNING: ['PAUSED', 'SUCCEEDED', 'FAILED', 'CANCELLED'],
   PAUSED: ['RUNNING', 'CANCELLED'],
@@ -22,7 +23,7 @@ export const backfills = defineTable({
   storage: { kind: 'hot', sealedWith: 'backfills' },
   columns: {
     backfill_id: col.string('The backfill.'),
-    client_request_id: col.string('Whoever asked may ask again with this and get the same backfill.'),
+    client_request_id: col.string('Names the request: asked for again with the same id, it is the same backfill.'),
     asset_selection: col.strings('Assets, in graph order.'),
     partition_selector: col.json('Which partitions: a selector, never a list of a million keys.'),
     graph_version: col.optional(col.string('The definitions the selector is read with.')),

@@ -55,7 +55,7 @@ describe('a chunk', () => {
     expect(story.backfill).toMatchObject({ planned_chunks: 1, succeeded_chunks: 1 })
   })
 
-  test('that is heard of when its run is over, or even sealed, is over too', () => {
+  test('[A4] that is heard of when its run is over, or even sealed, is over too', () => {
     const story = new BackfillStory()
     const [first, second] = [story.chunk(0), story.chunk(1)]
     for (const { run } of [first, second]) {
@@ -108,7 +108,7 @@ describe('a backfill', () => {
     expect(story.backfill).toMatchObject({ state: 'FAILED', state_version: 3, succeeded_chunks: 1 })
   })
 
-  test('does not end by a decision that missed one of its chunks', () => {
+  test('[A4] does not end by a decision that missed one of its chunks', () => {
     const story = new BackfillStory()
     story.chunk(0).plan()
     expect(story.moves('RUNNING', 'CANCELLED', 3, 0)).toEqual({ kind: 'ignored', reason: 'chunk_not_seen' })

@@ -1,7 +1,7 @@
 import type { Rows } from '../../model/rows.ts'
 import { isRunOver, type RunRow, type RunState } from '../runs/runs.table.ts'
-import type { SourceRef } from '../runs/trigger.ts'
 import { backfillSubject } from '../subjects.ts'
+import { raiseVersion } from '../typed-rows.ts'
 import { backfillChunks, type ChunkState } from './backfill-chunks.table.ts'
 import { backfills } from './backfills.table.ts'
 
@@ -23,7 +23,7 @@ const counterOf: Partial<Record<ChunkState, ChunkCounter>> = {
 
 /** The run of a chunk changed: the chunk is what its run is, and its backfill counts it when it ends. */
 export function moveChunkOfRun(rows: Rows, run: Readonly<RunRow>, wake: (subject: string) => void): void {
-  const source = run.trigger_source_ref as SourceRef
+  const source = run.trigger_source_ref
   if (source.type !== 'backfill') return
   moveChunk(rows, source.backfill_id, source.chunk_index, run.run_id, run.state, run.row_version)
   // The end of a backfill waits for the ends of its chunks.
@@ -47,8 +47,8 @@ export function moveChunk(
   chunk.state = state
   const counter = counterOf[state]
   if (counter !== undefined) {
-    if (version > chunk.row_version) chunk.row_version = version
+    raiseVersion(chunk, version)
     backfill[counter] += 1
-    if (version > backfill.row_version) backfill.row_version = version
+    raiseVersion(backfill, version)
   }
 }

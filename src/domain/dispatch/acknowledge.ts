@@ -3,7 +3,7 @@ import { type DispatchStatus, dispatchOutbox, dispatchRank } from './dispatch-ou
 
 export interface DispatchProgress {
   readonly status: DispatchStatus
-  /** Which time the dispatch was offered, from 1. */
+  /** The number of the offer, from 1. */
   readonly offer?: number
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
-import { applied, defineEvent, duplicate } from '../../model/event.ts'
-import { attemptInFlight, isVerdict } from '../tasks/attempt-phase.ts'
+import { applied, defineEvent, duplicate, isVerdict } from '../../model/event.ts'
+import { attemptInFlight } from '../tasks/attempt-phase.ts'
 import { advanceDispatch } from './acknowledge.ts'
 import { dispatchId } from './identity.ts'
 
@@ -14,7 +14,7 @@ export const DispatchEnqueued = defineEvent({
     task_key: id,
     attempt: z.number().int().min(1),
     status: z.enum(['CREATED', 'FAILED']),
-    /** Which time it was offered; absent for the first. */
+    /** The number of the offer; absent for the first. */
     offer: z.number().int().min(2).max(2_147_483_647).optional(),
   }),
   idempotencyKey: (ack) => {

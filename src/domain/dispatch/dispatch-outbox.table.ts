@@ -1,5 +1,5 @@
 import { col } from '../../model/column.ts'
-import { defineTable } from '../../model/table.ts'
+import { defineTable, type Row } from '../../model/table.ts'
 
 const dispatchStatuses = ['PENDING', 'FAILED', 'CREATED', 'ACKED'] as const
 export type DispatchStatus = (typeof dispatchStatuses)[number]
@@ -18,9 +18,10 @@ export const dispatchOutbox = defineTable({
     dispatch_id: col.string('Readable id: dispatch:{run_id}:{task_key}:{attempt}.'),
     cloud_task_id: col.string('The same id as queues accept it.'),
     attempt_id: col.string('Goes to the worker and comes back with every fact.'),
-    status: col.oneOf(dispatchStatuses, 'PENDING until the queue has it, ACKED when a worker has.'),
+    status: col.oneOf(dispatchStatuses, 'PENDING until the queue has it, ACKED once a worker has it.'),
     worker_queue: col.string('Target queue.'),
-    offer: col.optional(col.int('Which time it is offered to the queue; null for the first, and once a worker has it.')),
+    offer: col.optional(col.int('How often it was offered to the queue; null at the first offer, and once a worker has it.')),
     created_at: col.timestamp('When the dispatch was requested.'),
   },
 })
+export type DispatchRow = Row<typeof dispatchOutbox>

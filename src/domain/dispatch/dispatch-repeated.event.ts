@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
-import { applied, defineEvent, duplicate } from '../../model/event.ts'
-import { attemptInFlight, isVerdict } from '../tasks/attempt-phase.ts'
+import { applied, defineEvent, duplicate, isVerdict } from '../../model/event.ts'
+import { attemptInFlight } from '../tasks/attempt-phase.ts'
 import { advanceDispatch } from './acknowledge.ts'
 import { dispatchId } from './identity.ts'
 

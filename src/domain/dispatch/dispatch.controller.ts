@@ -24,7 +24,7 @@ function comesBefore(a: Ready, b: Ready): boolean {
 }
 
 /** One queue of workers, and how many of its tasks are with them. */
-interface Queue {
+interface QueueState {
   readonly name: string
   readonly lanes: Map<string | null, Lane>
   inFlight: number
@@ -32,7 +32,7 @@ interface Queue {
 
 /** The tasks of a queue that share a pool, or name none. */
 interface Lane {
-  readonly queue: Queue
+  readonly queue: QueueState
   readonly pool: string | null
   readonly ready: Heap<Ready>
 }
@@ -49,7 +49,7 @@ interface Next {
  */
 export function dispatchController(limits: () => Limits, carries: (runId: string) => boolean = () => true): Controller {
   const slots = new Map<string, number>()
-  const queues = new Map<string, Queue>()
+  const queues = new Map<string, QueueState>()
   /** Tasks with workers, by pool. A pool may be shared by queues. */
   const pooled = new Map<string, number>()
   const inFlight = new Map<Ready, Lane>()
@@ -84,7 +84,7 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
 
   function observe(task: Ready): void {
     const isCarried = carries(task.run_id)
-    // Of runs that are not carried only what runs elsewhere takes room: what an earlier process dispatched waits until its run is carried.
+    // Of runs that are not carried, only attempts elsewhere take room; what an earlier process dispatched to its own workers waits.
     const isInFlight = isCarried
       ? task.state === 'DISPATCHED' || task.state === 'RUNNING'
       : task.state === 'RUNNING' && queueOf(task) !== LOCAL_QUEUE
@@ -149,7 +149,7 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
         count(lane, 1)
         events.push(requested(rows, task, lane.queue.name))
       }
-      // Counted when the row says so: a dispatch that comes to nothing takes no room.
+      // It is counted when its row shows the dispatch: one that comes to nothing takes no room.
       for (const lane of chosen) count(lane, -1)
       return events
     },

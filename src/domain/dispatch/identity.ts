@@ -14,7 +14,7 @@ export const dispatchId = (runId: string, taskKey: string, attempt: number): str
 /** Derived, so that two controllers that both start an attempt start the same one. */
 export function attemptId(runId: string, taskKey: string, attempt: number): string {
   const readableId = `attempt:${runId}:${taskKey}:${attempt}`
-  // The controller that asks for a dispatch and the fold that records it work it out one after the other.
+  // The controller that requests a dispatch and the fold that records it compute the same id one after the other.
   let id = recent.get(readableId)
   if (id === undefined) {
     id = queueSafeId('a', readableId)

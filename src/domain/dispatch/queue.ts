@@ -1,6 +1,6 @@
 import type { TaskRow } from '../tasks/tasks.table.ts'
 
-/** The queue of the workers that this process itself has started. The workers of all other queues are not ours. */
+/** The queue of our own workers, which this process starts. The workers of all other queues are elsewhere. */
 export const LOCAL_QUEUE = 'default'
 
 /** The queue that the author of the asset has named. */

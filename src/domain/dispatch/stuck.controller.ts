@@ -2,30 +2,27 @@ import { Heap } from '../../lib/heap.ts'
 import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
-import type { Row } from '../../model/table.ts'
 import { becauseOf } from '../runs/event-context.ts'
 import { runs } from '../runs/runs.table.ts'
 import { isRowOf } from '../typed-rows.ts'
-import { dispatchOutbox } from './dispatch-outbox.table.ts'
+import { type DispatchRow, dispatchOutbox } from './dispatch-outbox.table.ts'
 import { DispatchRepeated } from './dispatch-repeated.event.ts'
 import { LOCAL_QUEUE } from './queue.ts'
 
-type Dispatch = Readonly<Row<typeof dispatchOutbox>>
-
 /**
- * Offers a dispatch again that a queue took, or could not be given, and that no worker began. What waits for a worker to ask
- * for it is not stuck: it is PENDING, and offered as long as it is.
+ * Offers a dispatch again that no worker began, although a queue took it or refused it. A dispatch that waits for a worker to ask
+ * is not stuck: it is PENDING, and on offer all the time.
  */
 export function stuckDispatchController(stuckAfterMs: () => number): Controller {
-  const due = new Heap<{ at: number; dispatch: Dispatch }>((a, b) => a.at < b.at)
-  const known = new Map<Dispatch, number>()
-  const stuckAt = ({ created_at, offer }: Dispatch): number => created_at + (offer ?? 1) * stuckAfterMs()
+  const due = new Heap<{ at: number; dispatch: Readonly<DispatchRow> }>((a, b) => a.at < b.at)
+  const known = new Map<Readonly<DispatchRow>, number>()
+  const stuckAt = ({ created_at, offer }: Readonly<DispatchRow>): number => created_at + (offer ?? 1) * stuckAfterMs()
 
-  /** Numbered by the time that has passed and not by counting: after a long pause it is offered once, not once per pause missed. */
-  const nextOffer = ({ created_at, offer }: Dispatch, now: number): number =>
+  /** The number of the offer follows from the time that has passed: after a long pause there is one offer, not one for each that was missed. */
+  const nextOffer = ({ created_at, offer }: Readonly<DispatchRow>, now: number): number =>
     Math.max((offer ?? 1) + 1, 1 + Math.floor((now - created_at) / stuckAfterMs()))
 
-  function waitUntil(at: number, dispatch: Dispatch): void {
+  function waitUntil(at: number, dispatch: Readonly<DispatchRow>): void {
     if (known.get(dispatch) === at) return
     known.set(dispatch, at)
     due.push({ at, dispatch })
@@ -57,12 +54,13 @@ export function stuckDispatchController(stuckAfterMs: () => number): Controller 
   }
 }
 
-const isWithQueue = ({ worker_queue, status }: Dispatch): boolean =>
+const isWithQueue = ({ worker_queue, status }: Readonly<DispatchRow>): boolean =>
   worker_queue !== LOCAL_QUEUE && (status === 'CREATED' || status === 'FAILED')
 
-const isCancelled = (rows: Rows, { run_id }: Dispatch): boolean => rows.hot(runs).get(run_id)?.cancel_requested_at !== null
+const isCancelled = (rows: Rows, { run_id }: Readonly<DispatchRow>): boolean =>
+  rows.hot(runs).get(run_id)?.cancel_requested_at !== null
 
-function repeated(rows: Rows, dispatch: Dispatch, offer: number): NewEvent {
+function repeated(rows: Rows, dispatch: Readonly<DispatchRow>, offer: number): NewEvent {
   const { run_id, task_key, attempt } = dispatch
   return newEvent(DispatchRepeated, { run_id, task_key, attempt, offer }, becauseOf(rows, dispatch))
 }

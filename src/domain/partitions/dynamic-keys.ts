@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CarriedKeys } from '../../contract/partition-keys.ts'
+import type { ReportedKeys } from '../../contract/partition-keys.ts'
 import { id } from '../../model/envelope.ts'
 import { applied, type FoldContext, type Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
@@ -15,7 +15,7 @@ export function dynamicKeysOf(rows: Rows): (name: string) => readonly string[] {
   }
 }
 
-/** What adding and removing say. */
+/** The payload of adding and removing keys. */
 export const keysChanged = z.object({
   request_id: id,
   set_name: id,
@@ -34,14 +34,14 @@ export function foldKeyChange(context: FoldContext<z.infer<typeof keysChanged>>,
   const { event, at, payload, rows } = context
   const said = { at, event_id: event.event_id, changed_by: payload.changed_by }
   believe(rows, payload, present, said)
-  // Also when a later fact about all of them was folded before: otherwise its repetition under a newer id would win.
+  // This holds even when a later fact about all of them was folded before: otherwise its repetition under a newer id would win.
   return applied
 }
 
-/** The keys that another fact brought along, once that fact counts. */
-export function changeCarriedKeys(rows: Rows, carried: CarriedKeys, said: Said): void {
-  for (const set of carried.partition_keys_added ?? []) believe(rows, set, true, said)
-  for (const set of carried.partition_keys_removed ?? []) believe(rows, set, false, said)
+/** Applies the key changes that came with another fact, once that fact counts. */
+export function applyReportedKeys(rows: Rows, reported: ReportedKeys, said: Said): void {
+  for (const set of reported.partition_keys_added ?? []) believe(rows, set, true, said)
+  for (const set of reported.partition_keys_removed ?? []) believe(rows, set, false, said)
 }
 
 /** The last fact about a key counts, in whatever order the facts are folded. */

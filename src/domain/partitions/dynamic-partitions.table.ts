@@ -3,7 +3,7 @@ import { defineTable } from '../../model/table.ts'
 
 export const dynamicPartitions = defineTable({
   name: 'dynamic_partitions',
-  doc: 'The keys of dynamic partitions: those that are there, and those that were taken away.',
+  doc: 'The keys of dynamic partitions: keys that exist, and keys that were removed.',
   key: ['set_name', 'partition_key'],
   storage: { kind: 'hot' },
   columns: {

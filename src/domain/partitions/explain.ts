@@ -4,24 +4,24 @@ import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { taskKey } from '../assets/graph-partitions.ts'
 import { ancestry, CAUSES, type Cause, causeNames, type StaleAsset, type Staleness, type UpstreamLink } from './staleness.ts'
 
-/** One reason why a partition is stale, and how it gets there. */
+/** One reason why a partition is stale, and the path by which it gets there. */
 export interface Explanation {
   readonly cause: Cause
-  /** Whose cause it is: the partition that was asked about, or one that it is made from, however far up. */
+  /** The asset that has the cause: the one that was asked about, or one upstream of it. */
   readonly asset_key: string
-  /** How many partitions of that asset have it. */
+  /** The number of its partitions that have the cause. */
   readonly count: number
-  /** The first of them. */
+  /** The first of these partitions. */
   readonly partition_keys: readonly string[]
-  /** For what is wrong upstream: the partitions that are missing or newer, the first of them and how many. */
+  /** For causes upstream: the partitions that are missing or newer, the first few and their number. */
   readonly upstream: { readonly asset_key: string; readonly partition_keys: readonly string[]; readonly count: number } | null
   /** Since when, where that is known. */
   readonly since: number | null
-  /** From where it comes from down to the partition that was asked about. */
+  /** The assets from the cause down to the partition that was asked about. */
   readonly path: readonly string[]
 }
 
-/** So many keys are named; the rest is counted. */
+/** Only this many keys are named; the rest is counted. */
 const SHOWN = 5
 
 export interface ExplainOptions {
@@ -49,10 +49,10 @@ export function explain(assetKey: string, position: number, options: ExplainOpti
     const here = reached.get(key)
     if (here === undefined) continue
     const asset = staleness.asset(key)
-    // Of an asset that is made from its own past, more are found on the way.
+    // For an asset that is made from its own past, more are found on the way.
     for (const at of here.positions) goUp(asset, at, reached, staleness)
     for (const cause of causeNames) {
-      // That it was never made is said where it is missing.
+      // The asset that misses a partition says that it was never made.
       if (cause === 'never_materialized' && key !== assetKey) continue
       const having = here.positions.filter((at) => staleness.causes(asset, at) & CAUSES[cause])
       if (having.length > 0) found.push(...explained(asset, cause, having, reached, options))
@@ -65,7 +65,7 @@ function reachedAt(asset: StaleAsset, position: number): Reached {
   return { positions: [position], below: new Int32Array(asset.set.count), belowAsset: [] }
 }
 
-/** Only what is stale above makes what is below it stale. */
+/** Only stale partitions upstream make a partition stale. */
 function goUp(asset: StaleAsset, position: number, reached: Map<string, Reached>, staleness: Staleness): void {
   for (const link of asset.links) {
     const upstream = link.above
@@ -86,7 +86,7 @@ function goUp(asset: StaleAsset, position: number, reached: Map<string, Reached>
   }
 }
 
-/** One explanation for each link that is to blame, or one in all when it is nobody's upstream. */
+/** One explanation for each upstream that is to blame, or a single one for a cause of the asset itself. */
 function explained(
   asset: StaleAsset,
   cause: Cause,
@@ -125,7 +125,7 @@ function explained(
   return blamed
 }
 
-/** Which partitions of one upstream are missing, or newer than what was made from them. */
+/** The partitions of one upstream that are missing, or newer than what was made from them. */
 function blame(
   asset: StaleAsset,
   positions: readonly number[],

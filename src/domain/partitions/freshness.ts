@@ -10,15 +10,15 @@ const policy = z.discriminatedUnion('type', [
   z.object({ type: z.literal('by'), by: z.string().regex(/^\d{2}:\d{2}$/), timezone: z.string() }),
 ])
 
-/** Since when a partition is not fresh any more; undefined while it is. */
+/** The time since which a partition is not fresh; undefined while it is. */
 export interface FreshnessRule {
   /** `madeAt` is 0 for what was never made. */
   staleSince(position: number, madeAt: number): number | undefined
 }
 
 /**
- * How old is too old. Windows of time are made once, after they closed: they do not age, they can only be late, when they are
- * not there so long after their end, or by the next such time of day. Anything else must be made again and again.
+ * The freshness policy of an asset. A window of time is made once, after it closed: it does not age, but it is late when it is
+ * missing for too long after its end, or at the next deadline. Anything else must be made again and again.
  */
 export function freshnessOf(said: unknown, set: PartitionSet, nowMs: number): FreshnessRule | undefined {
   const { success, data } = policy.safeParse(said)
@@ -37,7 +37,7 @@ export function freshnessOf(said: unknown, set: PartitionSet, nowMs: number): Fr
   if (data.type === 'within') {
     return { staleSince: (_, madeAt) => (madeAt > 0 && deadline(madeAt) < nowMs ? deadline(madeAt) : undefined) }
   }
-  // The last time of day that has come asks for something made after the one before it.
+  // At each deadline the partition must have been made after the deadline before.
   const cron = daily(data.by)
   const last = previousTick(cron, data.timezone, nowMs, { inclusive: true })
   const before = last === undefined ? undefined : previousTick(cron, data.timezone, last)

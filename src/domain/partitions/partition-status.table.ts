@@ -3,7 +3,7 @@ import { defineTable, type Row } from '../../model/table.ts'
 
 export const partitionStatus = defineTable({
   name: 'partition_status',
-  doc: 'What is known of every partition of every asset: its last materialization, and apart from that its last attempt.',
+  doc: 'The last materialization of every partition of every asset, and separately its last attempt.',
   key: ['asset_key', 'partition_key'],
   storage: {
     kind: 'cold',
@@ -34,7 +34,7 @@ export const partitionStatus = defineTable({
       },
     ],
   },
-  // What most blocks of most assets are alike in: a million partitions are counted without reading one.
+  // Rows of a block mostly agree in these columns, so that a million partitions are counted without reading one.
   digest: ['last_materialization_at', 'last_materialization_code_version', 'last_attempt_outcome', 'wiped_at'],
   columns: {
     asset_key: col.string('The asset.'),
@@ -43,10 +43,10 @@ export const partitionStatus = defineTable({
     last_materialization_run_id: col.optional(col.string('Run that last materialized it; null when reported from outside.')),
     last_materialization_id: col.optional(col.string('What it produced.')),
     last_materialization_path: col.optional(col.string('Where its value lies; null for an asset that keeps its own data.')),
-    last_materialization_at: col.optional(col.timestamp('When.')),
-    last_materialization_code_version: col.optional(col.string('Version of the code that did.')),
+    last_materialization_at: col.optional(col.timestamp('When it was last materialized.')),
+    last_materialization_code_version: col.optional(col.string('Version of the code that materialized it.')),
     last_materialization_inputs_at: col.optional(
-      col.timestamp('As of when it read what it is made from: what changes later is not in it.'),
+      col.timestamp('When it read its inputs: later changes to them are not in it.'),
     ),
     last_materialization_event_id: col.optional(col.string('The event that said so.')),
     last_attempt_run_id: col.optional(col.string('Run that last tried.')),
@@ -60,6 +60,8 @@ export const partitionStatus = defineTable({
   },
 })
 
-/** Whether its last materialization does not count any more. */
-export const isWiped = ({ wiped_at, last_materialization_at }: Row<typeof partitionStatus>): boolean =>
+export type StatusRow = Row<typeof partitionStatus>
+
+/** True if the last materialization does not count any more. */
+export const isWiped = ({ wiped_at, last_materialization_at }: Readonly<StatusRow>): boolean =>
   wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)

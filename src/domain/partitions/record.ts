@@ -32,7 +32,7 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
       last_materialization_path: pathOf(ended.output),
       last_materialization_at: at,
       last_materialization_code_version: ended.code_version ?? null,
-      // What it is made from is looked up after it was dispatched: whatever is recorded later it may not have seen.
+      // Its inputs were looked up after the dispatch, so it may not have seen anything recorded later.
       last_materialization_inputs_at:
         rows.hot(taskAttempts).get(task.run_id, task.task_key, ended.attempt)?.dispatched_at ?? at,
       last_materialization_event_id: eventId,
@@ -44,12 +44,12 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
     rows.cold(partitionStatus).merge({ ...noted, partition_key: task.partition_key ?? '', partition_values })
     return
   }
-  // Of several dimensions, the values that a range has in common do not say all of a partition.
+  // With several dimensions, the values that a range has in common do not name one partition.
   for (const key of partition_keys)
     rows.cold(partitionStatus).merge({ ...noted, partition_key: key, partition_values: partition_values && readKey(key) })
 }
 
-/** Workers say where they left what they made; what else they say of it is theirs. */
+/** The worker reports the path of the value; nothing else in its output is read here. */
 function pathOf(output: unknown): string | null {
   const path = typeof output === 'object' && output !== null && 'path' in output ? output.path : undefined
   return typeof path === 'string' ? path : null

@@ -8,7 +8,7 @@ import type { GraphPartitions } from '../assets/graph-partitions.ts'
 /** What a partition is made from, by positions. */
 export interface NeededSpans {
   readonly spans: readonly Span[]
-  /** How many more it would need, which do not exist. */
+  /** The number of needed partitions that do not exist. */
   readonly absent: number
 }
 
@@ -16,7 +16,7 @@ export interface NeededSpans {
 export interface StaleLink {
   readonly link: Link
   readonly upstream: string
-  /** Whether each partition is made from the one at the same place, and nothing else. */
+  /** True if each partition is made from the one at the same position, and nothing else. */
   readonly isSame: boolean
   needed(position: number): NeededSpans
   /** Positions that those of a span are made from, and perhaps others between them. */
@@ -29,7 +29,7 @@ export function staleLink(assetKey: string, link: Link, partitions: GraphPartiti
   const theirs = partitions.of(upstream)
   const isSame = mapping.type === 'identity' && own === theirs
   const whole: NeededSpans = { spans: [{ from: 0, to: theirs.count - 1 }], absent: 0 }
-  // The answer does not depend on who asks.
+  // The answer is the same for every position.
   const isFixed = theirs.definition === undefined || ['all', 'last', 'specific'].includes(mapping.type)
   let fixed: NeededSpans | undefined
   let last: { position: number; needed: NeededSpans } | undefined

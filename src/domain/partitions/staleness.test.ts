@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type AssetDefinitionInput, assetDefinition } from '../../contract/definition.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../../contract/project-manifest.ts'
 import { DAY_MS, HOUR_MS } from '../../lib/time.ts'
 import { concat, keysOf } from '../../partitions/key-list.ts'
 import { graphOf } from '../assets/definitions.ts'
@@ -150,7 +150,7 @@ describe('a partition', () => {
     expect(shop.causes('clean', '2025-01-05')).toEqual(['upstream_changed'])
   })
 
-  test('that was wiped was never made, and is missing below', () => {
+  test('[P9] that was wiped was never made, and is missing below', () => {
     const shop = chain()
     shop.allMade()
     shop.columnsOf('clean').wiped(4, 2_000)
@@ -197,7 +197,7 @@ describe('a partition', () => {
     expect(because?.upstream?.partition_keys[0]).toBe('2025-02-01')
   })
 
-  test('of an asset that is made from its own past is stale when its past is, however long ago', () => {
+  test('[P11] of an asset that is made from its own past is stale when its past is, however long ago', () => {
     const before = { type: 'time_window', start_offset: -1, end_offset: -1 }
     const shop = world([{ asset_key: 'sum', partitions: days, deps: [{ asset_key: 'sum', mapping: before }] }])
     for (const [i, key] of [...shop.partitions.of('sum').keys()].entries()) shop.made('sum', key, 1_000 + i)
@@ -223,7 +223,7 @@ describe('a partition', () => {
     expect(shop.display('sum', '2025-01-02')).toBe('MATERIALIZED')
   })
 
-  test.each([1, 100, 100_000])('made from %i partitions knows when one of them is newer or missing', (count) => {
+  test.each([1, 100, 100_000])('[P11] made from %i partitions knows when one of them is newer or missing', (count) => {
     const keys = Array.from({ length: count }, (_, i) => `k${i}`)
     const shop = world([
       { asset_key: 'many', partitions: { type: 'keys', keys } },
@@ -249,7 +249,7 @@ describe('freshness', () => {
     world([{ asset_key: 'a', policies: { freshness }, ...(partitions && { partitions: partitions as never }) }])
   const by = { type: 'by', by: '07:30', timezone: 'Europe/Paris' }
 
-  test('[P13] within a time asks for something made since', () => {
+  test('[P11][P13] within a time asks for something made since', () => {
     const shop = fresh({ type: 'within', within_ms: HOUR_MS })
     shop.made('a', '', NOW - HOUR_MS)
     expect(shop.causes('a')).toEqual([])

@@ -1,4 +1,4 @@
-import type { AssetDefinition } from '../../contract/definition.ts'
+import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 import { Heap } from '../../lib/heap.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
@@ -12,7 +12,7 @@ import type { StatusColumns } from './status-columns.ts'
 export const causeNames = ['never_materialized', 'code_changed', 'upstream_missing', 'upstream_changed', 'freshness'] as const
 export type Cause = (typeof causeNames)[number]
 
-/** Why a partition is not what it should be, in a number: several may hold. */
+/** The causes of staleness, as bits of a number. */
 export const CAUSES = {
   never_materialized: 1,
   code_changed: 2,
@@ -26,9 +26,9 @@ export type DisplayStatus = (typeof displayStatuses)[number]
 
 export interface StatusCounts {
   readonly statuses: Readonly<Record<DisplayStatus, number>>
-  /** How many have each cause themselves; one partition may have several. */
+  /** The number of partitions that have each cause themselves; one partition may have several. */
   readonly causes: Readonly<Record<Cause, number>>
-  /** Stale only because something that they are made from is. */
+  /** The number of partitions that are stale only because something that they are made from is. */
   readonly staleByUpstream: number
 }
 
@@ -56,7 +56,7 @@ export interface StaleAsset {
   readonly set: PartitionSet
   readonly links: readonly UpstreamLink[]
   readonly freshness: FreshnessRule | undefined
-  /** Data that is made elsewhere: it may exist although nobody ever reported it. */
+  /** True for a source: its data may exist although it was never reported. */
   readonly isSource: boolean
   /** The number of the code it has now; -1 when it has no version. */
   readonly code: number
@@ -64,7 +64,7 @@ export interface StaleAsset {
   readonly known: Uint8Array
 }
 
-/** The positions of an asset that have to be worked out. */
+/** The positions of an asset that have to be computed. */
 interface Need {
   readonly asset: StaleAsset
   from: number
@@ -76,13 +76,13 @@ const FRESH = 1
 const STALE = 2
 
 /**
- * Which partitions are stale at one moment, worked out from what is recorded of them and of all they are made from. Nothing of
- * it is stored: code, policies and upstreams may change at any time. Cost follows the partitions that are asked for.
+ * Computes which partitions are stale at one moment, from the records of them and of everything upstream. The answer is not
+ * stored: code, policies and upstreams may change at any time. The cost follows the number of partitions that are asked for.
  */
 export class Staleness {
   readonly #options: StalenessOptions
   readonly #assets = new Map<string, StaleAsset>()
-  /** For the spans that a link was last asked about: a million partitions may be made from the same hundred thousand. */
+  /** Caches the last span of each link: a million partitions may be made from the same hundred thousand. */
   readonly #answers = new Map<StaleLink, { readonly spans: readonly Span[]; readonly isStale: boolean }>()
 
   constructor(options: StalenessOptions) {
@@ -102,7 +102,7 @@ export class Staleness {
     return asset
   }
 
-  /** Makes assets ready to be asked about, quicker together than one by one. */
+  /** Prepares assets for questions, which is faster together than one by one. */
   prepare(keys: readonly string[]): void {
     for (const each of ancestry(this.#options.graph, keys)) if (!this.#assets.has(each)) this.#prepare(each)
   }
@@ -132,7 +132,7 @@ export class Staleness {
       links.push({ ...staleLink(key, link, partitions), above: this.#prepared(link.upstream) })
   }
 
-  /** The causes that lie with the partition itself and with what it is made from directly. */
+  /** The causes of the partition itself and of its direct upstream. */
   causes(asset: StaleAsset, position: number): number {
     const { columns, freshness, isSource, code } = asset
     const isMade = columns.isMade(position)
@@ -151,7 +151,7 @@ export class Staleness {
     return causes
   }
 
-  /** Whether it is stale, by itself or because something it is made from is, however far up. */
+  /** True if it is stale, by itself or because of anything upstream. */
   isStale(asset: StaleAsset, position: number): boolean {
     if (asset.known[position] === UNKNOWN) this.workOut(asset, { from: position, to: position })
     return asset.known[position] === STALE
@@ -204,8 +204,8 @@ export class Staleness {
   }
 
   /**
-   * Works out what is not known of a span, and before it of all it is made from. Goes up asset by asset, the last of the graph
-   * first, so that each is asked once for all that anything below it needs, and then down again: nothing recurs.
+   * Computes the unknown part of a span, and before it everything upstream. Goes up asset by asset, the last of the graph first,
+   * so that each is asked once for all that is needed below it, and then down again, without recursion.
    */
   workOut(asset: StaleAsset, span: Span): void {
     const needs = new Map<StaleAsset, Need>()
@@ -237,7 +237,7 @@ export class Staleness {
   #fill(asset: StaleAsset, span: Span): void {
     const { columns, known, links, freshness } = asset
     if (freshness === undefined && links.every(({ isSame }) => isSame)) {
-      // So it is for most assets, and then what `causes` says is worked out column by column.
+      // This is the case for most assets; then `causes` is computed column by column.
       known.fill(FRESH, span.from, span.to + 1)
       if (!asset.isSource) columns.markOther(asset.code, span, known, STALE)
       for (const { above } of links) {
@@ -268,7 +268,7 @@ export class Staleness {
   }
 }
 
-/** Few are stale, and the engine finds the next one much faster than we do position by position. */
+/** Few are stale, and `indexOf` finds the next one much faster than a loop. */
 function* staleOf(known: Uint8Array, { from, to }: Span): Iterable<number> {
   const span = known.subarray(from, to + 1)
   for (let at = span.indexOf(STALE); at >= 0; at = span.indexOf(STALE, at)) {
@@ -291,7 +291,7 @@ function causesOf(link: StaleLink, { columns, isSource }: StaleAsset, position: 
   return causes
 }
 
-/** Some assets and all they are made from, in an order in which everything comes after what it is made from. */
+/** Some assets and everything upstream of them, upstream first. */
 export function ancestry({ graph }: Pick<RecordedGraph, 'graph'>, keys: readonly string[]): readonly string[] {
   const found = new Set(keys)
   // A set goes on with what is added while it is gone through.

@@ -86,7 +86,7 @@ describe('what is known of partitions', () => {
     expect([...columns.ties]).toEqual([])
     columns.made(7, 100, 95, columns.codeOf('v2'))
     expect([...columns.ties]).toEqual([7])
-    columns.settle(7, 95, columns.codeOf('v2'))
+    columns.breakTie(7, 95, columns.codeOf('v2'))
     expect(shown(columns, 7)).toMatchObject({ inputsAt: 95, code: 'v2' })
   })
 

@@ -2,7 +2,7 @@ import { assert } from '../../lib/assert.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { Span } from '../../partitions/spans.ts'
 
-/** What is known of several partitions together. */
+/** A summary of several partitions. */
 export interface SpanFacts {
   /** When the last of them was made. */
   readonly madeAt: number
@@ -10,19 +10,19 @@ export interface SpanFacts {
   readonly missing: number
 }
 
-/** Which moments the question needs. For the rest it is enough to know that a partition was made. */
+/** The times that the question needs. Without them it is enough to know that a partition was made. */
 export interface Times {
   /** When each was made. */
   readonly made: boolean
-  /** As of when each read what it is made from. */
+  /** When each read its inputs. */
   readonly inputs: boolean
 }
 
-/** Partitions are looked at in blocks of this many, as long as none of them changes. */
+/** Summaries are kept for blocks of this many partitions. */
 const BLOCK = 1_024
-/** In place of a code: nothing was told of a materialization. */
+/** Stands for a code: no materialization is known. */
 const NOT_MADE = 0
-/** What a code is more than its number, which is -1 for none. */
+/** Added to the number of a code, which is -1 for none. */
 const CODES_FROM = 2
 /** As many as fit into a byte. */
 const FEW_CODES = 256 - CODES_FROM
@@ -37,13 +37,13 @@ export class StatusColumns {
   readonly times: Times
   /** Grows whenever anything becomes known. */
   version = 0
-  /** Something else was told of partitions of which only is known that they were made: now it matters when. */
+  /** True if a fact came about partitions whose time of materialization was not loaded: now it matters. */
   wantsMade = false
   /** Partitions that were made twice in the same millisecond: the table knows which one counts. */
   readonly ties = new Set<number>()
   readonly codes: string[] = []
   readonly #codeOf = new Map<string, number>()
-  /** For how many partitions there is room. */
+  /** The number of partitions that there is room for. */
   #room = 0
   #code: Uint8Array | Int32Array = new Uint8Array(0)
   // Made when there is something to put in: most assets have neither failures nor wipes. Memory that is touched for the first
@@ -54,7 +54,7 @@ export class StatusColumns {
   #wipedAt: Float64Array | undefined
   #failed: Uint8Array | undefined
   #blockMadeAt = new Float64Array(0)
-  /** How many of a block are missing; -1 when it has to be counted. */
+  /** The number of missing partitions in each block; -1 when it has to be counted. */
   #blockMissing = new Int32Array(0)
 
   constructor(set: PartitionSet, times: Times = { made: true, inputs: true }) {
@@ -63,7 +63,7 @@ export class StatusColumns {
     this.follow(set)
   }
 
-  /** The same partitions and perhaps some more behind them. */
+  /** Goes on with a set that has the same partitions, and perhaps more after them. */
   follow(set: PartitionSet): void {
     this.set = set
     if (set.count <= this.#room) return
@@ -116,9 +116,8 @@ export class StatusColumns {
   }
 
   /**
-   * The same for neighbours that were all made with the same code, of which nothing else is to be told. `read` puts the moments
-   * that matter where it is told to, and says whether all of them have one. False when nothing was taken over: some do not, or something
-   * was known of one already.
+   * The same for neighbours that were all made with the same code and have no other facts. `read` fills in the times that matter,
+   * and returns whether each has one. Returns false, and changes nothing, when one has none or something was known already.
    */
   madeWithSameCode(
     from: number,
@@ -149,13 +148,13 @@ export class StatusColumns {
     return [this.#code, this.#attemptAt, this.#wipedAt].every((column) => column === undefined || isAll(column, 0, from, to))
   }
 
-  /** True if it was made, and nobody said when. */
+  /** True if it was made and its time is unknown. */
   #isUndated(position: number): boolean {
     return this.#code[position] !== NOT_MADE && !this.#madeAt?.[position]
   }
 
-  /** Between two materializations of the same millisecond. */
-  settle(position: number, inputsAt: number, code: number): void {
+  /** Says which of two materializations of the same millisecond counts. */
+  breakTie(position: number, inputsAt: number, code: number): void {
     if (this.#inputsAt !== undefined) this.#inputsAt[position] = inputsAt
     this.#code[position] = code + CODES_FROM
     this.version++
@@ -189,7 +188,7 @@ export class StatusColumns {
     )
   }
 
-  /** 0 for what was not made, or where it does not matter when. */
+  /** 0 for a partition that was not made, or whose time does not matter. */
   madeAt(position: number): number {
     return this.#madeAt?.[position] ?? 0
   }
@@ -242,7 +241,7 @@ export class StatusColumns {
     this.#blockMissing[block] = missing
   }
 
-  /** How many of the first so many are made, and failed when they were tried again. */
+  /** The number of partitions, up to this position, that are made and whose last attempt failed. */
   failures(count: number): number {
     let failures = 0
     for (let at = 0; this.#failed !== undefined && at < count; at++) if (this.isMade(at) && this.isFailed(at)) failures++
@@ -276,8 +275,8 @@ function grown<T extends Float64Array | Int32Array | Uint8Array>(old: T, fresh: 
 }
 
 /**
- * Whether all from one position up to, and without, another are this. They are when the first is and each is what the next one is,
- * which is one comparison of bytes instead of one of numbers for each.
+ * True if all numbers from one position up to, and without, another equal this value: the first does, and each equals the next,
+ * which is a single comparison of bytes.
  */
 function isAll(column: Float64Array | Int32Array | Uint8Array, value: number, from: number, to: number): boolean {
   if (from >= to) return true

@@ -21,7 +21,7 @@ export function partitionsOfAsset(
   if (set.definition === undefined) {
     if (asked === undefined) return ['']
     throw new ServoError('invalid', 'no_partitions', `${assetKey} has no partitions: it is made as a whole`, {
-      hint: 'Leave the partition away.',
+      hint: 'Leave the partition out.',
     })
   }
   if (asked === undefined || asked.length === 0) throw partitionsWanted(assetKey, set)
@@ -36,7 +36,7 @@ export function partitionsOfAsset(
   return [...positions].sort((a, b) => a - b).map((position) => set.at(position))
 }
 
-/** What is wrong with a key is said together with the asset that does not have it. */
+/** Names the asset in the error about a key that it does not have. */
 function rangesOf<T>(assetKey: string, read: () => T): T {
   try {
     return read()

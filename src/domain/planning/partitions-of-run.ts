@@ -15,9 +15,8 @@ const asAWhole: Keys = new Set([''])
 const MOST = 1_000_000
 
 /**
- * Which partitions of each asset a run makes, when it was told of partitions once for all of them. An asset that has all of
- * the partitions asked for makes those. One that is made in other parts makes what belongs to them: days that a month is made
- * of, the month that a day is part of.
+ * The partitions that a run makes of each asset, when the request names partitions once for all assets. An asset that has all of
+ * them makes those. An asset that is partitioned differently makes the related ones: the days of a month, the month of a day.
  */
 export function partitionsOfRun(
   assets: readonly string[],
@@ -32,7 +31,7 @@ export function partitionsOfRun(
   if (asked === null || asked.length === 0) throw partitionsWanted(first, partitions.of(first))
   const made = new Map<string, Keys>()
   askDirectly(parted, asked, partitions, made)
-  // What is needed by the chosen comes before what could be made of them.
+  // Upstream of the chosen assets comes before downstream.
   for (const key of [...parted].reverse()) if (!made.has(key)) take(made, key, neededBelow(key, parted, partitions, made))
   for (const key of parted) if (!made.has(key)) take(made, key, madeFromAbove(key, partitions, made))
   for (const key of parted) {
@@ -58,7 +57,7 @@ function askDirectly(
   partitions: GraphPartitions,
   made: Map<string, Keys>,
 ): void {
-  /** Many assets of a few definitions: each definition is asked once. */
+  /** Many assets share a few definitions, so each definition is asked once. */
   const answers = new Map<PartitionSet, Keys | ServoError>()
   let refused: { readonly key: string; readonly error: ServoError } | undefined
   for (const key of assets) {
@@ -130,7 +129,7 @@ export function partitionsWanted(key: string, set: PartitionSet): ServoError {
   })
 }
 
-/** The last few, as one would write them; of several dimensions one is enough, and the others are taken whole. */
+/** The last few keys as a user would write them; of several dimensions one is enough. */
 function rangeOf(set: PartitionSet): string {
   const [dimension] = set.dimensions
   if (dimension !== undefined) return `${dimension.name}=${rangeOf(dimension.set)}`

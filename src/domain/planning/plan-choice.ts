@@ -6,7 +6,7 @@ import { select } from '../selection/selection.ts'
 import { parsePartitions } from './parse-partitions.ts'
 import { addAll, partitionsOfRun } from './partitions-of-run.ts'
 
-/** What a run shall make: each asset with its partitions. The empty text stands for an asset as a whole. */
+/** The assets that a run makes, each with its partitions. The empty text stands for an asset as a whole. */
 export interface ChosenWork {
   /** Every chosen asset after those it is made from. */
   readonly order: readonly string[]
@@ -14,7 +14,7 @@ export interface ChosenWork {
 }
 
 export interface WorkSelection {
-  /** Asset keys, `asset[partition]`, or selection expressions: all that any of them means. */
+  /** Asset keys, `asset[partition]`, or selection expressions; the run has the assets of all of them. */
   readonly asset_selection: readonly string[]
   readonly partition_selection: readonly string[] | null
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type AssetDefinitionInput, assetDefinition } from '../../contract/definition.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../../contract/project-manifest.ts'
 import { AssetGraph } from '../assets/graph.ts'
 import { GraphMappings } from '../assets/graph-mappings.ts'
 import { GraphPartitions } from '../assets/graph-partitions.ts'

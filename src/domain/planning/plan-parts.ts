@@ -10,12 +10,12 @@ export type PlannedTask = PlanPart['tasks'][number]
 type Edges = NonNullable<PlanPart['edges']>[number]
 type Piece = { readonly task: PlannedTask } | { readonly edges: Edges }
 
-/** As many upstream tasks as are told with a task itself, at most 512 bytes each: it fits into an event, whatever else it says. */
+/** The number of upstream tasks that stand with a task itself, at most 512 bytes each: the task then always fits into an event. */
 const WITH_TASK = 500
 /** Well below the size of an event: several such pieces fit into one. */
 const PIECE_BYTES = 200_000
 
-/** Part after part, each below the limits of an event. The id is the plan's content: planning twice is planning once. */
+/** Cuts a plan into parts that fit into events. The id is a hash of the content, so planning twice is planning once. */
 export function planParts(run_id: string, graph_version: string, tasks: Iterable<PlannedTask>): PlanPart[] {
   const parts = new Parts<Piece>()
   const content = new Sha256()
@@ -36,7 +36,7 @@ export function planParts(run_id: string, graph_version: string, tasks: Iterable
   })
 }
 
-/** A task that waits for a hundred thousand others, and what it waits for, piece by piece. */
+/** Cuts the upstream tasks of a task into pieces: there may be a hundred thousand. */
 function inPieces(task: PlannedTask): Piece[] {
   const { task_key, depends_on = [] } = task
   if (depends_on.length <= WITH_TASK) return [{ task }]

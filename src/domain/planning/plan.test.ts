@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type AssetDefinitionInput, assetDefinition } from '../../contract/definition.ts'
+import { type AssetDefinitionInput, assetDefinition } from '../../contract/project-manifest.ts'
 import { RunStory, Story } from '../../testing/histories/story.ts'
 import { AssetGraph } from '../assets/graph.ts'
 import { GraphMappings } from '../assets/graph-mappings.ts'

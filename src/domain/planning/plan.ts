@@ -1,4 +1,4 @@
-import type { AssetDefinition } from '../../contract/definition.ts'
+import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { isServoError } from '../../lib/error.ts'
 import { readKey } from '../../partitions/key.ts'
 import { keysOf } from '../../partitions/key-list.ts'
@@ -54,17 +54,17 @@ interface Work {
   readonly chosen: ChosenWork
   readonly partitions: GraphPartitions
   /** Of assets that are made in ranges. */
-  readonly ranges: ReadonlyMap<string, Ranges>
+  readonly ranges: ReadonlyMap<string, TaskRanges>
 }
 
-interface Ranges {
+interface TaskRanges {
   readonly list: readonly TaskRange[]
   /** Partition → the task that makes it. */
   readonly taskOf: ReadonlyMap<string, string>
 }
 
-function rangesOf(chosen: ChosenWork, graph: AssetGraph, partitions: GraphPartitions): ReadonlyMap<string, Ranges> {
-  const ranges = new Map<string, Ranges>()
+function rangesOf(chosen: ChosenWork, graph: AssetGraph, partitions: GraphPartitions): ReadonlyMap<string, TaskRanges> {
+  const ranges = new Map<string, TaskRanges>()
   for (const key of chosen.order) {
     const { ranges: said } = graph.definition(key)
     const set = partitions.of(key)
@@ -90,7 +90,7 @@ function tasksOf(key: string, run: RunToPlan, graph: AssetGraph, work: Work): Pl
   }))
 }
 
-/** Waits for all that its partitions are made from, but for what it makes itself. */
+/** The task waits for all upstream of its partitions, except for what it makes itself. */
 function rangeTask(key: string, range: TaskRange, work: Work, settings: Omit<PlannedTask, 'task_key'>): PlannedTask {
   const task_key = taskKey(key, range.key)
   const upstream = waitsFor(key, range.keys, work)
@@ -106,7 +106,7 @@ function rangeTask(key: string, range: TaskRange, work: Work, settings: Omit<Pla
   }
 }
 
-/** What a task waits for: those partitions it is made from that the same run makes. */
+/** The upstream tasks of a task: the upstream partitions that the same run makes. */
 function waitsFor(key: string, made: readonly string[], { chosen, partitions, ranges }: Work): Set<string> {
   const tasks = new Set<string>()
   for (const link of partitions.links(key)) {
@@ -121,7 +121,7 @@ function waitsFor(key: string, made: readonly string[], { chosen, partitions, ra
   return tasks
 }
 
-/** The partitions that are made and in the ranges, by going through whichever are fewer. */
+/** The partitions in the ranges that the run makes, by going through the smaller side. */
 function* among(made: ReadonlySet<string>, ranges: readonly KeyRange[]): Iterable<string> {
   if (made.has('')) {
     yield ''
@@ -146,7 +146,7 @@ function settingsOf(asset: AssetDefinition, run: RunToPlan): Omit<PlannedTask, '
     ...(asset.heartbeat_timeout_sec && { heartbeat_timeout_sec: asset.heartbeat_timeout_sec }),
     ...(asset.pool && { pool: asset.pool }),
     priority: Math.min(HIGHEST, Math.max(LOWEST, run.priority + asset.priority)),
-    // Stored with every task of every run: what nobody set is left out.
+    // This is stored with every task of every run, so unset options are left out.
     spec: { kind, io, ...(queue && { queue }), ...(retry && { retry }), ...(Object.keys(inputs).length > 0 && { inputs }) },
   }
 }

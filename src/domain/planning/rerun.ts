@@ -11,14 +11,14 @@ export interface AssetPartition {
   readonly partition_key: string | null
 }
 
-/** `from_failure`: whatever did not succeed, tried or not. `subset`: what the selection means today, as far as the run had it. */
+/** `from_failure`: every task that did not succeed, tried or not. `subset`: the selection by today's graph, limited to tasks of the run. */
 export type RerunMode =
   | { readonly mode: 'from_failure' | 'all' }
   | { readonly mode: 'subset'; readonly selection: string; readonly graph: AssetGraph }
 
 type OldTask = Pick<TaskRow, 'asset_key' | 'partition_key' | 'state'>
 
-/** What of an earlier run shall be made again. Throws when the selection of a subset cannot be read. */
+/** The tasks of an earlier run to run again. Throws when the selection of a subset cannot be read. */
 export function rerunSelection(tasks: Iterable<OldTask>, rerun: RerunMode): AssetPartition[] {
   const subset = rerun.mode === 'subset' ? select(parseSelection(rerun.selection), rerun.graph) : undefined
   const chosen: AssetPartition[] = []
@@ -31,7 +31,7 @@ export function rerunSelection(tasks: Iterable<OldTask>, rerun: RerunMode): Asse
   return chosen
 }
 
-/** The same as a run asks for it. Exactly these pairs, and not every asset with every partition. */
+/** These tasks as the selection of a run: exactly these pairs, and not every asset with every partition. */
 export function workFor(pairs: readonly AssetPartition[]): WorkSelection {
   return {
     asset_selection: pairs.map(({ asset_key, partition_key }) => taskKey(asset_key, partition_key)).sort(),

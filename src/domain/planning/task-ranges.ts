@@ -11,7 +11,7 @@ export interface TaskRange {
   readonly values: Readonly<Record<string, string>> | null
 }
 
-/** The end of a task notes something of each of its partitions, in one fold. */
+/** The end of a task records a status of each of its partitions, in one fold. */
 export const MOST_PER_TASK = 10_000
 /** A task and its keys are part of one event, which may have 1 MiB. */
 const MOST_BYTES = 400_000
@@ -19,7 +19,7 @@ const MOST_BYTES = 400_000
 /** Cuts the partitions that a run makes into ranges of neighbours, none of them longer than `atMost`. */
 export function taskRanges(set: PartitionSet, chosen: Iterable<string>, atMost: number): TaskRange[] {
   const along = set.dimensions.findIndex((dimension) => isTime(dimension.set.definition))
-  // A step along that dimension is so many positions of the whole: the last dimension varies fastest.
+  // A step along that dimension is this many positions of the whole set: the last dimension varies fastest.
   const step = along < 0 ? 1 : set.dimensions.slice(along + 1).reduce((all, { set: { count } }) => all * count, 1)
   const length = along < 0 ? set.count : (set.dimensions[along]?.set.count ?? 1)
   const places = [...chosen].map((key) => {

@@ -9,12 +9,12 @@ import { taskAttempts } from '../tasks/task-attempts.table.ts'
 import { isRowOf } from '../typed-rows.ts'
 import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
-/** A worker that stops at the last moment still has to say so. */
+/** A worker that stops at the last moment still needs time to report it. */
 const REPORT_MS = 2 * SECOND_MS
 
 /**
- * Ends a cancelled run in bounded time, whatever workers do that are not ours. The alarm needs no row of its own: when the
- * cancellation was asked for stands in the row of the run.
+ * Ends a cancelled run in bounded time, whatever workers elsewhere do. The alarm needs no row of its own: the row of the run says
+ * when its cancellation was requested.
  */
 export function cancelController(graceMs: () => number): Controller {
   const due = new Map<Readonly<RunRow>, number>()

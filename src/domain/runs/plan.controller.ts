@@ -12,7 +12,7 @@ import { isRowOf } from '../typed-rows.ts'
 import { becauseOf } from './event-context.ts'
 import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
-/** Turns every run that was asked for into tasks, by the newest graph there is; the plan remembers which one that was. */
+/** Turns every requested run into tasks, by the newest graph; the plan records which one that was. */
 export function planController(): Controller {
   const unplanned = new Set<Readonly<RunRow>>()
   /** By the run that must end first. */

@@ -6,12 +6,12 @@ import { depSatisfaction } from '../tasks/dep-satisfaction.table.ts'
 import { isTaskOver, tasks } from '../tasks/tasks.table.ts'
 import { clearTaskTimers } from '../timers/timers.table.ts'
 import { editKnown } from '../typed-rows.ts'
-import { countTaskEnd, liveRun, settleRun, touchRun } from './run-progress.ts'
+import { countTaskEnd, endRunIfDone, liveRun, touchRun } from './run-progress.ts'
 
 export const RunCancelRequested = defineEvent({
   type: 'RunCancelRequested',
   version: 1,
-  doc: 'A run shall stop: nothing new starts, what is running is asked to end.',
+  doc: 'A run shall stop: no task starts any more, and running attempts are asked to end.',
   payload: z.object({ run_id: id, requested_by: id, reason: z.string().max(4_096).nullish() }),
   idempotencyKey: (cancel) => `cancel:${cancel.run_id}`,
   dedup: 'structure',
@@ -53,7 +53,7 @@ export const RunCancelRequested = defineEvent({
       }
       wake(taskSubject(run.run_id, task_key))
     }
-    settleRun(rows, run, at, wake)
+    endRunIfDone(rows, run, at, wake)
     return applied
   },
 })

@@ -14,6 +14,6 @@ export const runKeyIndex = defineTable({
     run_key: col.string('The key.'),
     run_id: col.string('The run it made.'),
     request_fingerprint: col.string('What was asked for.'),
-    created_at: col.timestamp('When.'),
+    created_at: col.timestamp('When it was first used.'),
   },
 })

@@ -5,7 +5,7 @@ import { noteRunOfSchedule } from '../schedules/scheduled-runs.ts'
 import { runSubject } from '../subjects.ts'
 import { type TaskState, tasks } from '../tasks/tasks.table.ts'
 import { timers } from '../timers/timers.table.ts'
-import { editKnown } from '../typed-rows.ts'
+import { editKnown, raiseVersion } from '../typed-rows.ts'
 import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
 type TaskCounter = 'tasks_succeeded' | 'tasks_failed' | 'tasks_skipped' | 'tasks_cancelled'
@@ -20,7 +20,7 @@ const counterOf: Partial<Record<TaskState, TaskCounter>> = {
 /** A run that is known, for changing, with its version moved to the latest event that had a part in it. */
 export function touchRun(rows: Rows, runId: string, eventId: string): RunRow {
   const run = editKnown(rows.hot(runs), runId)
-  if (eventId > run.row_version) run.row_version = eventId
+  raiseVersion(run, eventId)
   return run
 }
 
@@ -35,7 +35,7 @@ const tasksOver = (run: RunRow): number => run.tasks_succeeded + run.tasks_faile
 const isPlanned = (run: RunRow): boolean => run.plan_parts > 0 && run.plan_parts_seen === run.plan_parts
 
 /** Ends the run when nothing of it is left to do. */
-export function settleRun(rows: Rows, run: RunRow, at: number, wake: (subject: string) => void): void {
+export function endRunIfDone(rows: Rows, run: RunRow, at: number, wake: (subject: string) => void): void {
   const done = isPlanned(run) ? tasksOver(run) === run.tasks_total : run.cancel_requested_at !== null
   if (done) {
     run.state = endState(run)

@@ -42,7 +42,7 @@ const payload = z
 export const RunRequested = defineEvent({
   type: 'RunRequested',
   version: 1,
-  doc: 'Somebody or something asked for a run. The only way a run starts.',
+  doc: 'A user or an automation asked for a run. Every run starts with this event.',
   payload,
   idempotencyKey: (request) => `runreq:${request.run_key}:${sha256(request.request_fingerprint)}`,
   dedup: 'structure',

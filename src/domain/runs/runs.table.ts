@@ -1,5 +1,6 @@
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
+import type { SourceRef } from './trigger.ts'
 
 export const runStates = ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
 export type RunState = (typeof runStates)[number]
@@ -8,7 +9,7 @@ export const isRunOver = (state: RunState): boolean => state === 'SUCCEEDED' || 
 
 export const runs = defineTable({
   name: 'runs',
-  doc: 'One row per run: who asked for it, how far it is, how it ended.',
+  doc: 'One row per run: what asked for it, how far it is, how it ended.',
   key: ['run_id'],
   storage: { kind: 'hot', sealedWith: 'runs' },
   columns: {
@@ -17,19 +18,21 @@ export const runs = defineTable({
     secret_id: col.string('Which tenant secret made the run id, so that rotation changes nothing already created.'),
     state: col.oneOf(runStates, 'PENDING until the first dispatch.'),
     trigger_type: col.string('schedule, sensor, backfill, manual, rerun or automation.'),
-    trigger_source_ref: col.json('The tick, evaluation, chunk, person or run that asked.'),
+    trigger_source_ref: col.json<SourceRef>('The tick, evaluation, chunk, person or run that asked.'),
     request_fingerprint: col.string('Hash of what was asked for.'),
     asset_selection: col.strings('Asset keys or a selection expression.'),
     partition_selection: col.optional(col.strings('Partition keys, null for the whole asset.')),
     after_run_ids: col.optional(col.strings('Runs that must have ended before this one is planned.')),
-    labels: col.map('Free labels from whoever asked.'),
-    priority: col.int('Larger runs first.'),
-    traceparent: col.optional(col.string('The W3C trace context of whoever asked, null when there was none.')),
+    labels: col.map('Labels that the request gave, free for people to use.'),
+    priority: col.int('A larger number is more urgent.'),
+    traceparent: col.optional(col.string('W3C trace context of the request; null when it had none.')),
     plan_id: col.optional(col.string('The plan that turned the selection into tasks.')),
     graph_version: col.optional(col.string('Version of the asset graph the plan is pinned to.')),
     plan_parts: col.int('Parts the plan has; 0 before the first arrives.'),
     plan_parts_seen: col.int('Parts folded so far; the run is planned when all are.'),
-    plan_parts_missing: col.optional(col.json('Numbers of the parts still to come, null when none is known to be.')),
+    plan_parts_missing: col.optional(
+      col.json<readonly number[]>('Numbers of the parts still to come, null when none is known to be.'),
+    ),
     tasks_total: col.int('Tasks of the plan.'),
     tasks_succeeded: col.int('Tasks that succeeded.'),
     tasks_failed: col.int('Tasks that failed for good.'),

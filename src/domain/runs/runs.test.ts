@@ -69,7 +69,7 @@ describe('a cancelled run', () => {
     expect(story.rows(timers)).toEqual([])
   })
 
-  test('that had no plan yet is over at once; a plan that comes later is too late', () => {
+  test('[C2] that had no plan yet is over at once; a plan that comes later is too late', () => {
     const run = new RunStory(new Story(), 'report')
     run.requested()
     run.cancelled()

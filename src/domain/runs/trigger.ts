@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 
-/** What made a run be asked for. */
+/** The source of a request for a run. */
 export const sourceRef = z.discriminatedUnion('type', [
   z.object({ type: z.literal('schedule'), schedule_id: id, tick_id: id }),
   z.object({ type: z.literal('sensor'), sensor_id: id, eval_id: id }),

@@ -1,5 +1,6 @@
 import { MINUTE_MS } from '../../lib/time.ts'
-import { cadenceIfAny, type Pause, type Regime } from './regime.ts'
+import { cadenceIfAny } from './regime.ts'
+import type { Pause, Regime } from './schedule-state.table.ts'
 import type { skipCodes } from './schedule-ticks.table.ts'
 
 /** What is to become of ticks that are due. */

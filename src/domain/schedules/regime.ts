@@ -2,29 +2,9 @@ import { type Cadence, cadenceOf } from '../../cron/cadence.ts'
 import type { Ordered } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { automationState, EVERYTHING } from '../automation/automation-state.table.ts'
+import { raiseVersion } from '../typed-rows.ts'
 import { type ScheduleRow, scheduleDefinitions } from './schedule-definitions.table.ts'
-import { type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
-
-/**
- * A stretch of time in which a schedule had one definition and was either ticking or paused. Its ticks are those after `from` and not
- * after `until`.
- */
-export interface Regime {
-  readonly from: number
-  readonly until: number
-  readonly pause: Pause | null
-  /** Whether missed ticks may still run: not those of a pause, unless it ended and the schedule catches up then. */
-  readonly catchesUp: boolean
-  readonly definition: Readonly<ScheduleRow>
-}
-
-export interface Pause {
-  readonly since: number
-  readonly by: string | null
-  readonly reason: string | null
-  /** Whether all automation was paused, not only this schedule. */
-  readonly everything: boolean
-}
+import { type Pause, type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
 
 /** Why events that change when a schedule ticks follow the order in which they were recorded. */
 export const changesRegime: Ordered = {
@@ -48,7 +28,7 @@ export const changesRegime: Ordered = {
 export function editScheduleState(rows: Rows, scheduleId: string, eventId: string): ScheduleStateRow {
   const known = rows.hot(scheduleState).edit(scheduleId)
   if (known !== undefined) {
-    if (eventId > known.row_version) known.row_version = eventId
+    raiseVersion(known, eventId)
     return known
   }
   return rows.hot(scheduleState).insert({
@@ -69,8 +49,6 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     row_version: eventId,
   })
 }
-
-export const undecidedOf = (state: Readonly<ScheduleStateRow>): readonly Regime[] => state.undecided as readonly Regime[]
 
 /** Why a schedule does not tick, if it is paused. */
 export function pauseOf(rows: Rows, state: Readonly<ScheduleStateRow> | undefined): Pause | null {
@@ -141,7 +119,7 @@ function keepUndecided(state: ScheduleStateRow, { definition, pause, isResumed, 
   // The ticks of the pause are on record as skipped; those that are caught up are decided once more.
   const from = pause !== null && catchesUp ? Math.min(pause.since, decided) : decided
   // Whether any tick lies in it is not asked here: that depends on what this machine knows of zones, and a fold must not.
-  if (from < until) state.undecided = [...undecidedOf(state), { from, until, pause, catchesUp, definition }]
+  if (from < until) state.undecided = [...state.undecided, { from, until, pause, catchesUp, definition }]
 }
 
 /**
@@ -150,7 +128,7 @@ function keepUndecided(state: ScheduleStateRow, { definition, pause, isResumed, 
  */
 export function noteDecided(rows: Rows, { scheduleId, tick, at, eventId, isRepeated }: RecordedTick): void {
   const known = rows.hot(scheduleState).get(scheduleId)
-  const [oldest, ...later] = known === undefined ? [] : undecidedOf(known)
+  const [oldest, ...later] = known === undefined ? [] : known.undecided
   if (oldest !== undefined && tick <= oldest.until) {
     if (tick > oldest.from) editScheduleState(rows, scheduleId, eventId).undecided = [{ ...oldest, from: tick }, ...later]
   } else if (!isRepeated) {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
-import { changesRegime, editScheduleState, undecidedOf } from './regime.ts'
+import { changesRegime, editScheduleState } from './regime.ts'
 import { scheduleState } from './schedule-state.table.ts'
 
 export const ScheduleCaughtUp = defineEvent({
@@ -15,8 +15,8 @@ export const ScheduleCaughtUp = defineEvent({
   ordered: [changesRegime],
   fold({ event, payload: { schedule_id, until }, rows }) {
     const known = rows.hot(scheduleState).get(schedule_id)
-    const left = known === undefined ? [] : undecidedOf(known).filter((regime) => regime.until > toMs(until))
-    if (known === undefined || left.length === undecidedOf(known).length) return duplicate
+    const left = known === undefined ? [] : known.undecided.filter((regime) => regime.until > toMs(until))
+    if (known === undefined || left.length === known.undecided.length) return duplicate
     editScheduleState(rows, schedule_id, event.event_id).undecided = left
     return applied
   },

@@ -1,5 +1,35 @@
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
+import type { RunState } from '../runs/runs.table.ts'
+import type { ScheduleRow } from './schedule-definitions.table.ts'
+
+/**
+ * A stretch of time in which a schedule had one definition and was either ticking or paused. Its ticks are those after `from` and not
+ * after `until`.
+ */
+export interface Regime {
+  readonly from: number
+  readonly until: number
+  readonly pause: Pause | null
+  /** Whether missed ticks may still run: not those of a pause, unless it ended and the schedule catches up then. */
+  readonly catchesUp: boolean
+  readonly definition: Readonly<ScheduleRow>
+}
+
+export interface Pause {
+  readonly since: number
+  readonly by: string | null
+  readonly reason: string | null
+  /** Whether all automation was paused, not only this schedule. */
+  readonly everything: boolean
+}
+
+/** How a run of a schedule ended. */
+export interface EndedRun {
+  readonly run_id: string
+  readonly requested_at: number
+  readonly state: RunState
+}
 
 export const scheduleState = defineTable({
   name: 'schedule_state',
@@ -18,13 +48,15 @@ export const scheduleState = defineTable({
     decided_until: col.optional(
       col.timestamp('Every tick up to here is on record or was never due; later ones follow the present definition.'),
     ),
-    undecided: col.json('Stretches of time before that whose ticks are still to be recorded, with the definition of then.'),
+    undecided: col.json<readonly Regime[]>(
+      'Stretches of time before that whose ticks are still to be recorded, with the definition of then.',
+    ),
     last_scheduled_for: col.optional(col.timestamp('The latest tick on record.')),
     last_tick_id: col.optional(col.string('That tick.')),
     last_tick_event_id: col.optional(col.string('The event that recorded it.')),
     last_run_key: col.optional(col.string('The run it asked for, if any.')),
     open_runs: col.strings('Its runs that have not ended.'),
-    recent_runs: col.json('How its latest runs ended.'),
+    recent_runs: col.json<readonly EndedRun[]>('How its latest runs ended.'),
   },
 })
 

@@ -11,11 +11,11 @@ import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
 import { isRowOf } from '../typed-rows.ts'
 import { type Due, dueIn } from './due.ts'
 import { failuresInARow } from './failures.ts'
-import { cadenceIfAny, isOn, pauseOf, type Regime, undecidedOf } from './regime.ts'
+import { cadenceIfAny, isOn, pauseOf } from './regime.ts'
 import { ScheduleCaughtUp } from './schedule-caught-up.event.ts'
 import { type ScheduleRow, scheduleDefinitions } from './schedule-definitions.table.ts'
 import { SchedulePaused } from './schedule-paused.event.ts'
-import { type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
+import { type Regime, type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
 import { ScheduleTicksSkipped } from './schedule-ticks-skipped.event.ts'
 import { type RequestRun, tickEvents } from './tick-events.ts'
 import { type GraphAtTick, selectsPartitions } from './work-of-tick.ts'
@@ -126,7 +126,7 @@ function decisions(schedule: Schedule, partitionsAt: (tick: number) => GraphAtTi
         )
     }
   }
-  const past = state === undefined ? [] : undecidedOf(state)
+  const past = state === undefined ? [] : state.undecided
   for (const regime of past) decide(regime)
   const last = past.at(-1)
   if (last !== undefined)

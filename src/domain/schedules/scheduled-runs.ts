@@ -1,25 +1,13 @@
 import type { Rows } from '../../model/rows.ts'
 import { isRunOver, type RunRow } from '../runs/runs.table.ts'
-import { sourceRef } from '../runs/trigger.ts'
 import { editScheduleState } from './regime.ts'
-import type { ScheduleStateRow } from './schedule-state.table.ts'
-
-/** How a run of a schedule ended. */
-export interface EndedRun {
-  readonly run_id: string
-  readonly requested_at: number
-  readonly state: RunRow['state']
-}
 
 /** As many as a schedule may wait for before it pauses itself. */
 const KEPT_ENDS = 20
 
-export const recentRunsOf = (state: Readonly<ScheduleStateRow>): readonly EndedRun[] => state.recent_runs as readonly EndedRun[]
-
 /** Keeps with a schedule which of its runs are unfinished and how the last ones ended. Both are the same in whatever order runs end. */
 export function noteRunOfSchedule(rows: Rows, run: Readonly<RunRow>, eventId: string): void {
-  if (run.trigger_type !== 'schedule') return
-  const source = sourceRef.parse(run.trigger_source_ref)
+  const { trigger_source_ref: source } = run
   if (source.type !== 'schedule') return
   const { run_id, requested_at, state } = run
   const schedule = editScheduleState(rows, source.schedule_id, eventId)
@@ -29,7 +17,7 @@ export function noteRunOfSchedule(rows: Rows, run: Readonly<RunRow>, eventId: st
     return
   }
   schedule.open_runs = others
-  const ended = [...recentRunsOf(schedule), { run_id, requested_at, state }]
+  const ended = [...schedule.recent_runs, { run_id, requested_at, state }]
   ended.sort((a, b) => a.requested_at - b.requested_at || (a.run_id < b.run_id ? -1 : 1))
   schedule.recent_runs = ended.slice(-KEPT_ENDS)
 }

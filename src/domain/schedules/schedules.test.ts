@@ -3,7 +3,7 @@ import { HOUR_MS } from '../../lib/time.ts'
 import { RunStory, Story } from '../../testing/histories/story.ts'
 import { AutomationPaused } from '../automation/automation-paused.event.ts'
 import { runs } from '../runs/runs.table.ts'
-import { pauseOf, undecidedOf } from './regime.ts'
+import { pauseOf } from './regime.ts'
 import { ScheduleDefined } from './schedule-defined.event.ts'
 import { scheduleDefinitions } from './schedule-definitions.table.ts'
 import { SchedulePaused } from './schedule-paused.event.ts'
@@ -182,7 +182,7 @@ describe('a schedule', () => {
     story.tell(ScheduleDefined, definition(['orders']))
     const declared = story.row(scheduleDefinitions, 'nightly')
     story.tell(ScheduleDefined, definition(['revenue']))
-    const [regime] = undecidedOf(story.row(scheduleState, 'nightly') ?? Object.assign({ undecided: [] }))
+    const [regime] = story.row(scheduleState, 'nightly')?.undecided ?? []
     expect(regime).toMatchObject({ from: declared?.defined_at, pause: null, definition: { asset_selection: ['orders'] } })
     expect((regime?.until ?? 0) - (regime?.from ?? 0)).toBeLessThan(HOUR_MS)
   })

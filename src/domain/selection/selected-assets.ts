@@ -1,4 +1,4 @@
-import type { AssetDefinition } from '../../contract/definition.ts'
+import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { ServoError } from '../../lib/error.ts'
 import { nearest } from '../../lib/nearest.ts'
 import type { AssetGraph } from '../assets/graph.ts'

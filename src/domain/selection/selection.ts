@@ -1,4 +1,4 @@
-import type { AssetDefinition } from '../../contract/definition.ts'
+import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import type { AssetGraph } from '../assets/graph.ts'
 import type { SelectionTree } from './parser.ts'
 

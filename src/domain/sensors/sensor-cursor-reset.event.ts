@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
 import { sensorSubject } from '../subjects.ts'
-import { editSensorState } from './state.ts'
+import { editSensorState } from './edit-sensor-state.ts'
 
 export const SensorCursorReset = defineEvent({
   type: 'SensorCursorReset',
   version: 1,
-  doc: 'Somebody set the cursor of a sensor. Polls already under way become stale.',
+  doc: 'A user set the cursor of a sensor. Polls that are under way become stale.',
   payload: z.object({ sensor_id: id, request_id: id, cursor: z.string().max(65_536).nullable(), changed_by: id }),
   idempotencyKey: (reset) => `sensor_reset:${reset.sensor_id}:${reset.request_id}`,
   dedup: 'key',

@@ -9,7 +9,7 @@ export const sensorDefinitions = defineTable({
   columns: {
     sensor_id: col.string('Stable id.'),
     sensor_name: col.string('Name, free to change.'),
-    sensor_type: col.oneOf(['push', 'poll'], 'Told by a message, or asking on a clock.'),
+    sensor_type: col.oneOf(['push', 'poll'], 'A push sensor gets messages, a poll sensor asks at intervals.'),
     min_interval_sec: col.int('Least time between two polls.'),
     asset_selection: col.strings('Assets it may run.'),
     config: col.optional(col.json('Source, path, topic and the like.')),

@@ -40,7 +40,7 @@ export const sensorEvals = defineTable({
     cursor_before: col.optional(col.string('Where it began.')),
     cursor_after: col.optional(col.string('Where it ended; null keeps the cursor.')),
     expected_state_version: col.optional(col.int('The version it started from.')),
-    status: col.oneOf(evalStatuses, 'skipped_stale_cursor: another poll was faster, nothing of this one counts.'),
+    status: col.oneOf(evalStatuses, 'skipped_stale_cursor means that another poll was faster, so this one counts for nothing.'),
     run_keys: col.strings('Runs it asked for.'),
     error: col.optional(col.string('Why it failed.')),
   },

@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { carriedKeys } from '../../contract/partition-keys.ts'
+import { reportedKeys } from '../../contract/partition-keys.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { count, id, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, waitFor } from '../../model/event.ts'
-import { changeCarriedKeys } from '../partitions/dynamic-keys.ts'
+import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
+import { editSensorState } from './edit-sensor-state.ts'
 import { sensorEvals } from './sensor-evals.table.ts'
 import { sensorState } from './sensor-state.table.ts'
-import { editSensorState } from './state.ts'
 
 const triggerSource = z.discriminatedUnion('source', [
   z.object({ source: z.literal('push'), message_id: id }),
@@ -26,7 +26,7 @@ const payload = z
     status: z.enum(['triggered', 'no_new_data', 'error']),
     run_keys: z.array(runKey).max(10_000).default([]),
     error: z.string().max(65_536).nullish(),
-    ...carriedKeys,
+    ...reportedKeys,
   })
   .superRefine((evaluation, context) => {
     if (evaluation.trigger_source.source === 'poll' && evaluation.expected_state_version == null) {
@@ -47,7 +47,7 @@ function evaluationKey({ sensor_id, trigger_source, cursor_before }: Evaluation)
 export const SensorEvaluated = defineEvent({
   type: 'SensorEvaluated',
   version: 1,
-  doc: 'A sensor was evaluated. A poll moves the cursor only if nobody moved it meanwhile.',
+  doc: 'A sensor was evaluated. A poll moves the cursor only if it has not moved in the meantime.',
   payload,
   idempotencyKey: evaluationKey,
   dedup: 'key',
@@ -83,9 +83,9 @@ export const SensorEvaluated = defineEvent({
     })
     wake(evalSubject(evaluation.eval_id))
     if (stale) return applied
-    // As with the runs it asks for: what could not be read to its end asks for nothing.
+    // As with its run requests, a poll that did not read to the end changes no keys.
     if (evaluation.status !== 'error')
-      changeCarriedKeys(rows, evaluation, { at, event_id: event.event_id, changed_by: sensorSubject(sensorId) })
+      applyReportedKeys(rows, evaluation, { at, event_id: event.event_id, changed_by: sensorSubject(sensorId) })
 
     const state = editSensorState(rows, sensorId, event.event_id)
     if (state.last_eval_event_id === null || event.event_id > state.last_eval_event_id) {
@@ -98,7 +98,7 @@ export const SensorEvaluated = defineEvent({
       const failed = evaluation.status === 'error'
       state.consecutive_errors = failed ? state.consecutive_errors + 1 : 0
       state.last_error = failed ? (evaluation.error ?? 'unknown error') : null
-      // An error keeps the cursor: what could not be read is read again.
+      // An error keeps the cursor, so that the next poll reads the same again.
       if (!failed && evaluation.cursor_after != null) state.cursor = evaluation.cursor_after
       wake(sensorSubject(sensorId))
     }

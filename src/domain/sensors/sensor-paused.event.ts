@@ -1,5 +1,5 @@
 import { defineEvent } from '../../model/event.ts'
-import { sensorSwitch, switchSensor } from './state.ts'
+import { sensorSwitch, switchSensor } from './edit-sensor-state.ts'
 
 export const SensorPaused = defineEvent({
   type: 'SensorPaused',

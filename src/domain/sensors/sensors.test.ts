@@ -50,7 +50,7 @@ describe('a sensor', () => {
     expect(story.row(sensorState, 'files')).toMatchObject({ cursor: 'b', state_version: 2 })
   })
 
-  test('a reset makes polls stale that were under way', () => {
+  test('[A3] a reset makes polls stale that were under way', () => {
     const story = new Story()
     story.tell(SensorEvaluated, poll(1, null, 0, 'a'))
     story.tell(SensorCursorReset, { sensor_id: 'files', request_id: 'r1', cursor: null, changed_by: 'ada' })

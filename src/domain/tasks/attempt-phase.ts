@@ -33,5 +33,3 @@ export function attemptInFlight(rows: Rows, fact: AttemptFact): Readonly<TaskRow
   if (fact.attempt_id !== undefined && fact.attempt_id !== task.attempt_id) return ignored('wrong_attempt_id')
   return task
 }
-
-export const isVerdict = (value: Readonly<TaskRow> | Verdict): value is Verdict => 'kind' in value

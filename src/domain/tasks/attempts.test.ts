@@ -5,7 +5,7 @@ import { taskAttempts } from './task-attempts.table.ts'
 import { TaskFinished } from './task-finished.event.ts'
 
 describe('an attempt', () => {
-  test('begins with its dispatch, belongs to the first worker that starts it, and ends with its outcome', () => {
+  test('[T12] begins with its dispatch, belongs to the first worker that starts it, and ends with its outcome', () => {
     const story = new Story()
     const run = story.run('report', { orders: [] })
     expect(run.states).toEqual({ orders: 'READY' })
@@ -40,7 +40,7 @@ describe('an attempt', () => {
     expect(run.row?.state).toBe('FAILED')
   })
 
-  test('whose failure is final is not tried again', () => {
+  test('[R1] whose failure is final is not tried again', () => {
     const run = new Story().run('report', { orders: [] }, { attempts: 5 })
     run.dispatched('orders')
     run.gaveUp('orders')
@@ -68,6 +68,15 @@ describe('an attempt', () => {
     expect(run.states).toEqual({ orders: 'FAILED' })
   })
 
+  test('[T7][I9] an outcome that was told stays, also while the task waits for its next attempt', () => {
+    const run = new Story().run('report', { orders: [] }, { attempts: 2 })
+    run.dispatched('orders')
+    run.failed('orders')
+    expect(run.succeeded('orders')).toEqual({ kind: 'ignored', reason: 'stale_attempt' })
+    expect(run.started('orders')).toEqual({ kind: 'ignored', reason: 'stale_attempt' })
+    expect(run.task('orders')).toMatchObject({ state: 'RETRY_WAIT', attempt: 1, materialization_id: null })
+  })
+
   test('[T6][I9] is spoken for only by who has its id', () => {
     const story = new Story()
     const run = story.run('report', { orders: [] })
@@ -88,6 +97,8 @@ describe('an attempt', () => {
 
   test('[T5][I8] is not dispatched before the one before it has ended', () => {
     const run = new Story().run('report', { orders: [] }, { attempts: 3 })
+    expect(run.dispatched('orders', 3), 'the first is ready').toMatchObject({ kind: 'parked' })
+    expect(run.task('orders')).toMatchObject({ state: 'READY', attempt: 1 })
     run.dispatched('orders')
     expect(run.dispatched('orders', 2)).toMatchObject({ kind: 'parked' })
     run.failed('orders')

@@ -13,10 +13,10 @@ import { taskAttempts } from './task-attempts.table.ts'
 import { type TaskRow, tasks } from './tasks.table.ts'
 import { runsElsewhere } from './worker-id.ts'
 
-/** From the deadline, when the worker's next heartbeat tells it to stop, to when nobody waits for it any more. */
+/** After the deadline the worker is told to stop at its next heartbeat; after this grace the attempt is given up. */
 const GRACE_MS = 30 * SECOND_MS
 
-/** When an attempt has had its time; undefined when it may take as long as it likes. */
+/** The deadline of an attempt; undefined without a timeout. */
 export function deadlineOf({ timeout_sec }: Readonly<TaskRow>, { started_at }: Readonly<AttemptRow>): number | undefined {
   return timeout_sec === null || started_at === null ? undefined : started_at + timeout_sec * SECOND_MS
 }
@@ -57,7 +57,7 @@ export const onDeadline: OnAlarm = ({ run_id, task_key, fire_at }, observed) => 
   if (task === undefined || attempt === undefined || !runsElsewhere(attempt)) return []
   const deadline = deadlineOf(task, attempt)
   if (deadline === undefined) return []
-  // Its result may have been on the way since before this process was there to take it.
+  // Its result may have been under way while no process was there to take it.
   const endsAt = now - fire_at > GRACE_MS ? now + GRACE_MS : deadline + GRACE_MS
   if (now < endsAt) return [checkAt(rows, attempt, endsAt)]
   const error_message = `it ran for more than ${task.timeout_sec} s, and did not stop when it was told to`

@@ -11,8 +11,8 @@ export const depSatisfaction = defineTable({
   storage: { kind: 'hot', sealedWith: 'runs' },
   columns: {
     run_id: col.string('The run.'),
-    upstream_task_key: col.string('Must succeed first.'),
-    downstream_task_key: col.string('Waits.'),
+    upstream_task_key: col.string('The task that must succeed first.'),
+    downstream_task_key: col.string('The task that waits for it.'),
     satisfied: col.boolean('Whether upstream succeeded.'),
     resolution: col.optional(col.oneOf(resolutions, 'How upstream ended; null while it has not.')),
     satisfied_at: col.optional(col.timestamp('When upstream ended.')),

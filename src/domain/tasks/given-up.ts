@@ -12,11 +12,11 @@ export interface GivingUp {
   readonly outcome: Extract<TaskOutcome, 'FAILED' | 'CANCELLED'>
   readonly error_category?: string
   readonly error_message: string
-  /** The row on which that was decided, if it is not the attempt itself. */
+  /** The row on which the decision was made, if it is not the attempt itself. */
   readonly because?: { readonly run_id: string; readonly row_version: string }
 }
 
-/** The end of an attempt whose worker does not report it. If it does after all, that changes nothing any more. */
+/** The end of an attempt whose worker did not report it. A report that comes later changes nothing. */
 export function givenUp(
   attempt: Readonly<AttemptRow>,
   { because = attempt, ...why }: GivingUp,

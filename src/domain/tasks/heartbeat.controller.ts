@@ -56,7 +56,7 @@ export const onHeartbeatCheck =
     if (attempt === undefined || !runsElsewhere(attempt)) return []
     const patience = patienceWith(rows, attempt)
     const heard = Math.max(attempt.started_at ?? 0, attempt.last_heartbeat_at ?? 0, lastSign(attempt.attempt_id))
-    // Nobody could be heard while nobody listened: the worker gets its time once more.
+    // No process was listening in the meantime, so the worker gets its full time again.
     const silentAt = (now - fire_at > LATE_MS ? now : heard) + patience
     if (now < silentAt) return [checkAt(rows, attempt, silentAt)]
     const error_message = `nothing was heard of the worker ${attempt.worker_id} for ${Math.round((now - heard) / SECOND_MS)} s`

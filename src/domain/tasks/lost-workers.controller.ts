@@ -7,8 +7,8 @@ import { LOST } from './tasks.table.ts'
 import { isLocalWorker, localWorkerId } from './worker-id.ts'
 
 /**
- * Local workers live and die with the process that started them. What runs according to the state, on workers of a process
- * that is not this one, is lost: no report of it will come, and one that came would be too late.
+ * Our own workers live and die with the process that started them. An attempt that runs, by the state, on a worker of another
+ * process is lost: no report of it will come, and a report that came would be too late.
  */
 export function lostWorkersController(instance: string): Controller {
   const orphans = new Set<Readonly<AttemptRow>>()

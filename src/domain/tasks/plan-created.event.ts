@@ -5,6 +5,7 @@ import type { Rows } from '../../model/rows.ts'
 import { liveRun, touchRun } from '../runs/run-progress.ts'
 import type { RunRow } from '../runs/runs.table.ts'
 import { runSubject } from '../subjects.ts'
+import { raiseVersion } from '../typed-rows.ts'
 import { depSatisfaction } from './dep-satisfaction.table.ts'
 import { startPlan } from './plan-start.ts'
 import { tasks } from './tasks.table.ts'
@@ -35,7 +36,7 @@ const payload = z.object({
   part: count,
   parts: z.number().int().min(1).max(10_000),
   tasks: z.array(plannedTask).max(MAX_TASKS_PER_PART),
-  /** What tasks of this or another part wait for besides: one may wait for more than an event can hold. */
+  /** Further edges of tasks of this or another part: a task may wait for more tasks than an event can hold. */
   edges: z
     .array(z.object({ task_key: id, depends_on: z.array(id).max(100_000) }))
     .max(MAX_TASKS_PER_PART)
@@ -69,11 +70,8 @@ export const PlanCreated = defineEvent({
     if (known === 'unknown') return waitFor(runSubject(plan.run_id))
     if (known === 'over') return ignored('run_over')
     if (known.plan_id !== null && known.plan_id !== plan.plan_id) return ignored('other_plan')
-    // Which parts are missing, not which tasks are there: a flawed plan names a task in two parts.
-    const missing =
-      known.plan_id === null
-        ? Array.from({ length: plan.parts }, (_, part) => part)
-        : (known.plan_parts_missing as number[] | null)
+    // Missing parts are counted, not tasks: a flawed plan names a task in two parts.
+    const missing = known.plan_id === null ? Array.from({ length: plan.parts }, (_, part) => part) : known.plan_parts_missing
     if (!missing?.includes(plan.part)) return duplicate
 
     const run = touchRun(rows, plan.run_id, event.event_id)
@@ -138,12 +136,12 @@ function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>, eve
   addEdges(rows, run, task, eventId)
 }
 
-/** Nobody counts them before all parts are here: the task itself may be in a part that comes later. */
+/** Edges are counted only when all parts are here: the task itself may be in a later part. */
 function addEdges(rows: Rows, run: RunRow, { task_key, depends_on }: Edges, eventId: string): void {
   for (const upstream of depends_on) {
     const known = rows.hot(depSatisfaction).edit(run.run_id, upstream, task_key)
     if (known !== undefined) {
-      if (eventId > known.row_version) known.row_version = eventId
+      raiseVersion(known, eventId)
       continue
     }
     rows.hot(depSatisfaction).insert({

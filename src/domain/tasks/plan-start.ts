@@ -1,11 +1,11 @@
 import type { Rows } from '../../model/rows.ts'
-import { countTaskEnd, settleRun } from '../runs/run-progress.ts'
+import { countTaskEnd, endRunIfDone } from '../runs/run-progress.ts'
 import type { RunRow } from '../runs/runs.table.ts'
 import { editKnown } from '../typed-rows.ts'
 import { depSatisfaction } from './dep-satisfaction.table.ts'
 import { tasks } from './tasks.table.ts'
 
-/** All parts are here: roots are ready, the rest waits. A plan that could never finish ends the run at once instead. */
+/** Starts a run whose plan is complete: roots are ready, all other tasks wait. A plan that could never finish ends the run at once. */
 export function startPlan(rows: Rows, run: RunRow, wake: (subject: string) => void): void {
   const { edges, loose } = countEdges(rows, run)
   run.error ??= loose ?? cycleOf(rows, run, edges)
@@ -33,20 +33,20 @@ export function startPlan(rows: Rows, run: RunRow, wake: (subject: string) => vo
     stored.resolution = 'SKIPPED'
     stored.satisfied_at = plannedAt
   }
-  if (run.error !== null || run.tasks_total === 0) settleRun(rows, run, plannedAt, wake)
+  if (run.error !== null || run.tasks_total === 0) endRunIfDone(rows, run, plannedAt, wake)
 }
 
 interface Counted {
-  /** How many tasks each waits for. They may have been told in several parts, in any order. */
+  /** Counts the tasks that each task waits for. Its edges may have come in several parts, in any order. */
   readonly edges: ReadonlyMap<string, number>
-  /** What is wrong with an edge of which the plan has one end only. */
+  /** The error for an edge with one end outside of the plan. */
   readonly loose: string | null
 }
 
 function countEdges(rows: Rows, run: RunRow): Counted {
   const edges = new Map<string, number>()
   for (const { task_key } of rows.hot(tasks).under(run.run_id)) edges.set(task_key, 0)
-  // One of many will do, but the same one in whatever order the parts came.
+  // One of several errors is enough, but it must be the same one in whatever order the parts came.
   let loose: string | null = null
   for (const { upstream_task_key: upstream, downstream_task_key: downstream } of rows.hot(depSatisfaction).under(run.run_id)) {
     const count = edges.get(downstream)
@@ -59,7 +59,7 @@ function countEdges(rows: Rows, run: RunRow): Counted {
   return { edges, loose }
 }
 
-/** Whether tasks wait for each other in a circle: then the plan could never finish. */
+/** True if tasks wait for each other in a circle: then the plan could never finish. */
 function cycleOf(rows: Rows, run: RunRow, edges: ReadonlyMap<string, number>): string | null {
   const waiting = new Map(edges)
   const free = [...edges].flatMap(([key, count]) => (count === 0 ? [key] : []))

@@ -3,7 +3,7 @@ import { countTaskEnd } from '../runs/run-progress.ts'
 import type { RunRow } from '../runs/runs.table.ts'
 import { taskSubject } from '../subjects.ts'
 import { clearTaskTimers } from '../timers/timers.table.ts'
-import { editKnown } from '../typed-rows.ts'
+import { editKnown, raiseVersion } from '../typed-rows.ts'
 import { depSatisfaction, type EdgeResolution } from './dep-satisfaction.table.ts'
 import { isTaskOver, type TaskRow, type TaskState, tasks } from './tasks.table.ts'
 
@@ -26,9 +26,9 @@ export function satisfyDownstream(rows: Rows, upstream: Readonly<TaskRow>, at: n
     task.deps_satisfied_count += 1
     // A task that another upstream already ended keeps the cause it has.
     if (task.state !== 'BLOCKED') continue
-    // The latest of the upstream ends, whichever of them is folded last.
+    // The latest of the upstream ends, in whatever order they are folded.
     task.ready_at = Math.max(task.ready_at ?? 0, at)
-    if (eventId > task.row_version) task.row_version = eventId
+    raiseVersion(task, eventId)
     if (task.deps_satisfied_count === task.deps_total) {
       task.state = 'READY'
       wake(taskSubject(task.run_id, task.task_key))

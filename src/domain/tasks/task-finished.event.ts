@@ -1,17 +1,17 @@
 import { z } from 'zod'
-import { carriedKeys } from '../../contract/partition-keys.ts'
+import { reportedKeys } from '../../contract/partition-keys.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
-import { applied, defineEvent } from '../../model/event.ts'
+import { applied, defineEvent, isVerdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
-import { changeCarriedKeys } from '../partitions/dynamic-keys.ts'
+import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { recordAttempt } from '../partitions/record.ts'
-import { countTaskEnd, settleRun, touchRun } from '../runs/run-progress.ts'
+import { countTaskEnd, endRunIfDone, touchRun } from '../runs/run-progress.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { clearTaskTimers, timerSlot, timers } from '../timers/timers.table.ts'
 import { editKnown } from '../typed-rows.ts'
-import { attemptInFlight, isVerdict } from './attempt-phase.ts'
+import { attemptInFlight } from './attempt-phase.ts'
 import { endDownstream, satisfyDownstream } from './propagate.ts'
 import { outcomes, taskAttempts } from './task-attempts.table.ts'
 import { LOST, tasks } from './tasks.table.ts'
@@ -34,7 +34,7 @@ const payload = z.object({
   code_version: id.nullish(),
   output: z.unknown().nullish(),
   metrics: z.unknown().nullish(),
-  ...carriedKeys,
+  ...reportedKeys,
 })
 type Finish = z.infer<typeof payload>
 
@@ -51,10 +51,10 @@ export const TaskFinished = defineEvent({
   about: (finish) => ({ owner: 'runs', id: finish.run_id }),
   ordered: [
     {
-      // With everything: whether a failure came first depends also on the facts that the failure itself waits for.
+      // Ordered against everything: whether a failure came first depends also on the facts that it waits for.
       with: ['*'],
       when: (mine, other) => mine.run_id === other.run_id && mine.outcome === 'CANCELLED',
-      why: 'Below a failure tasks are skipped, below a cancellation cancelled; what is below both follows the first.',
+      why: 'Tasks below a failure are skipped and tasks below a cancellation cancelled; a task below both follows the first.',
     },
   ],
   fold({ event, at: receivedAt, payload: finish, rows, wake }) {
@@ -68,7 +68,7 @@ export const TaskFinished = defineEvent({
     if (finish.outcome === 'SUCCEEDED') {
       // Changes of keys are compared by when we received them, whatever the source.
       const said = { at: receivedAt, event_id: event.event_id, changed_by: taskSubject(finish.run_id, finish.task_key) }
-      changeCarriedKeys(rows, finish, said)
+      applyReportedKeys(rows, finish, said)
     }
 
     task.last_heartbeat_at = null
@@ -91,7 +91,7 @@ export const TaskFinished = defineEvent({
       countTaskEnd(run, task.state)
       if (task.state === 'SUCCEEDED') satisfyDownstream(rows, task, at, event.event_id, wake)
       else endDownstream(rows, run, task, wake)
-      settleRun(rows, run, at, wake)
+      endRunIfDone(rows, run, at, wake)
     }
     wake(taskSubject(finish.run_id, finish.task_key))
     return applied

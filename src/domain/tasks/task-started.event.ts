@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
-import { applied, defineEvent, duplicate } from '../../model/event.ts'
+import { applied, defineEvent, duplicate, isVerdict } from '../../model/event.ts'
 import { advanceDispatch } from '../dispatch/acknowledge.ts'
 import { editKnown } from '../typed-rows.ts'
-import { attemptInFlight, isVerdict } from './attempt-phase.ts'
+import { attemptInFlight } from './attempt-phase.ts'
 import { taskAttempts } from './task-attempts.table.ts'
 import { tasks } from './tasks.table.ts'
 

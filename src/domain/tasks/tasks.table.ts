@@ -28,7 +28,7 @@ export const taskRank: Record<TaskState, number> = {
   FAILED: 12,
   SUCCEEDED: 13,
 }
-/** The error category of attempts that ended without their own doing, e.g. with the process that watched them. */
+/** The error category of attempts that were given up, for example because their process ended. */
 export const LOST = 'lost'
 
 export const isTaskOver = (state: TaskState): boolean => taskRank[state] >= taskRank.SKIPPED
@@ -47,23 +47,23 @@ export const tasks = defineTable({
       col.map('Dimension → value of the partition; of a range, where it is the same in all of it.'),
     ),
     partition_keys: col.optional(
-      col.strings('Every partition of a task that makes a range of them, null for one that does not.'),
+      col.strings('Every partition of a task that makes a range; null for a task that makes one partition.'),
     ),
-    state: col.oneOf(taskStates, 'The largest (attempt, rank) seen.'),
+    state: col.oneOf(taskStates, 'The furthest state of the newest attempt that was seen.'),
     attempt: col.int('Current attempt, from 1.'),
     attempt_id: col.optional(col.string('Authenticates facts about the current attempt; null before its dispatch.')),
     deps_total: col.int('Upstream edges.'),
     deps_satisfied_count: col.int('Upstream edges that are SUCCESS.'),
     max_attempts: col.int('Attempts allowed, not counting lost ones.'),
-    lost_attempts: col.optional(col.int('Attempts that were lost without their own doing, null when none was.')),
+    lost_attempts: col.optional(col.int('Attempts that were given up as lost; null when none was.')),
     heartbeat_timeout_sec: col.int('Silence after which a running attempt is taken for lost.'),
     timeout_sec: col.optional(col.int('Longest an attempt may run.')),
     pool: col.optional(col.string('Named concurrency limit.')),
-    priority: col.int('Larger first.'),
+    priority: col.int('A larger number is more urgent.'),
     spec: col.optional(col.json('What else the worker and the retry policy need.')),
     ready_at: col.optional(col.timestamp('When the last upstream edge was satisfied, or the retry became due.')),
     last_heartbeat_at: col.optional(col.timestamp('Last sign of life of the current attempt.')),
-    retry_not_before: col.optional(col.timestamp('What the failed attempt asked for.')),
+    retry_not_before: col.optional(col.timestamp('The earliest time for a retry, if the failed attempt asked for one.')),
     finished_at: col.optional(col.timestamp('When the task ended.')),
     error_message: col.optional(col.string('Why the last attempt failed.')),
     materialization_id: col.optional(col.string('What a successful task produced.')),

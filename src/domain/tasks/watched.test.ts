@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { HOUR_MS, SECOND_MS, toMs } from '../../lib/time.ts'
 import { type Controller, MAX_LAG_MS, mustWait } from '../../model/controller.ts'
-import type { Row } from '../../model/table.ts'
 import { type RunStory, Story } from '../../testing/histories/story.ts'
 import { DispatchEnqueued } from '../dispatch/dispatch-enqueued.event.ts'
-import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
+import { type DispatchRow, dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
 import { DispatchRepeated } from '../dispatch/dispatch-repeated.event.ts'
 import { DispatchRequested } from '../dispatch/dispatch-requested.event.ts'
 import { stuckDispatchController } from '../dispatch/stuck.controller.ts'
@@ -88,7 +87,7 @@ describe('an attempt on a worker that is not ours', () => {
     expect(given).toMatchObject([{ type: 'TimerFired' }, { type: 'TaskFinished', outcome: 'FAILED', error_category: 'lost' }])
   })
 
-  test('that was heard of in memory alone is not silent', () => {
+  test('[W3] that was heard of in memory alone is not silent', () => {
     const watch = new Watch()
     watch.begin()
     const heard = watch.now + 50 * SECOND_MS
@@ -119,7 +118,7 @@ describe('a dispatch that a queue took', () => {
     return watch
   }
 
-  test('and no worker began is offered again, once, however long nobody looked', () => {
+  test('[D4] and no worker began is offered again, once, however long nobody looked', () => {
     const watch = taken()
     const controller = stuck()
     const created = watch.story.rows(dispatchOutbox)[0]?.created_at as number
@@ -136,7 +135,7 @@ describe('a dispatch that a queue took', () => {
     expect(watch.again(controller, { after: 70 * SECOND_MS })).toMatchObject([{ type: 'DispatchRepeated', offer: 2 }])
   })
 
-  test('and a worker began, or nobody has taken, is left alone', () => {
+  test('[D4] and a worker began, or nobody has taken, is left alone', () => {
     expect(new Watch().ask(stuck(), { after: 60 * SECOND_MS }), 'whoever asks gets it').toEqual([])
     const begun = taken()
     begun.run.started('model')
@@ -149,7 +148,7 @@ describe('a dispatch that a queue took', () => {
   test('is acknowledged for the offer that it answers: what a queue says late of an earlier one changes nothing', () => {
     const watch = taken()
     const { attempt_id: _, ...place } = watch.run.attempt('model')
-    const row = (): Row<typeof dispatchOutbox> | undefined => watch.story.rows(dispatchOutbox)[0]
+    const row = (): DispatchRow | undefined => watch.story.rows(dispatchOutbox)[0]
     watch.story.tell(DispatchRepeated, { ...place, offer: 2 })
     expect(row()).toMatchObject({ status: 'PENDING', offer: 2 })
     expect(watch.story.tell(DispatchEnqueued, { ...place, status: 'CREATED' })).toEqual({ kind: 'duplicate' })

@@ -1,4 +1,4 @@
-import type { RetryPolicy } from '../../contract/definition.ts'
+import type { RetryPolicy } from '../../contract/project-manifest.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { toIso } from '../../lib/time.ts'
 import type { Controller } from '../../model/controller.ts'
@@ -13,7 +13,7 @@ import { timerSlot, timers } from './timers.table.ts'
 
 const defaultPolicy: RetryPolicy = { max_attempts: 1, backoff: 'exponential', initial_ms: 1_000, max_ms: 300_000, jitter: true }
 
-/** How long to wait after an attempt failed. The same attempt always waits equally long, in whichever process that is worked out. */
+/** The time to wait after an attempt failed. Every process computes the same for the same attempt. */
 export function retryDelayMs(policy: RetryPolicy, attemptId: string, failures: number): number {
   const full = policy.backoff === 'fixed' ? policy.initial_ms : policy.initial_ms * 2 ** Math.min(failures - 1, 30)
   const delay = Math.min(full, Math.max(policy.max_ms, policy.initial_ms))
@@ -43,7 +43,7 @@ export function retryController(): Controller {
         const failed = rows.hot(taskAttempts).get(run_id, task_key, attempt)
         const failedAt = failed?.finished_at ?? 0
         const policy = (task.spec as { retry?: RetryPolicy } | null)?.retry ?? defaultPolicy
-        // An attempt that was lost without its own doing need not wait.
+        // A lost attempt did not fail by itself, so its retry need not wait.
         const delay =
           failed?.error_category === LOST
             ? 0

@@ -47,7 +47,7 @@ export const TimerFired = defineEvent({
   },
 })
 
-/** The alarm a fact speaks of went off. Of two alarms for the same thing the later due one counts. */
+/** Marks the alarm as gone off. Of two alarms for the same thing, the one that is due later counts. */
 function ring({ event, payload: timer, rows }: FoldContext<TimerPayload>): Verdict {
   const slot = timerSlot(timer)
   const subject = timerSubject(timer)

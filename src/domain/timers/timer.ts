@@ -44,7 +44,7 @@ export function timerId(timer: TimerPayload): string {
 
 export const aboutTimer = (timer: TimerPayload) => ({ owner: 'runs', id: timer.run_id })
 
-/** Whether what a timer waits for is still to come, happening now, or over. */
+/** Says whether the timer's subject is waiting for it now, later or never again. */
 export function wait(rows: Rows, timer: TimerName): 'now' | Verdict {
   const run = liveRun(rows, timer.run_id)
   if (run === 'unknown') return waitFor(runSubject(timer.run_id))

@@ -5,7 +5,7 @@ import { runSubject } from '../subjects.ts'
 
 export const timerTypes = ['RETRY', 'HEARTBEAT_CHECK', 'SLA_CHECK'] as const
 export type TimerType = (typeof timerTypes)[number]
-/** An alarm that nobody wants any more has no state: its row goes with what it waited for. */
+/** An alarm that is no longer needed has no state: its row is removed with what it waited for. */
 const timerStates = ['SCHEDULED', 'FIRED'] as const
 
 export const timers = defineTable({

@@ -1,40 +1,26 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
-import type { Registry } from '../../model/event.ts'
-import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { readChecksummed } from '../ledger/checksummed-json.ts'
+import { readChecksummed } from '../files/checksummed-json.ts'
+import { type FileRef, getChecked } from '../files/file-ref.ts'
 import { checkLeads, type Leading, storeOfLeader } from '../ledger/leading.ts'
 import type { Damage } from '../ledger/read-segment.ts'
 import { decodeSegment } from '../ledger/segment.ts'
-import { type FileRef, getChecked } from '../parquet/checked.ts'
-import { numberOf, Paths, type Scope } from '../paths.ts'
-import { Compactor } from '../publish/compactor.ts'
+import { directFiles, genesis, type Manifest } from '../manifest/manifest.ts'
+import { readEntries } from '../manifest/page-list.ts'
+import { boundaryOf, encodeManifest, manifestNumbers, readManifest } from '../manifest/stored-manifests.ts'
+import { numberOf, Paths } from '../paths.ts'
+import { Compactor, type CompactorOptions } from '../publish/compactor.ts'
 import { readOrder } from '../publish/folded-segments.ts'
-import {
-  boundaryOf,
-  directFiles,
-  encodeManifest,
-  genesis,
-  type Manifest,
-  manifestNumbers,
-  readManifest,
-} from '../publish/manifest.ts'
-import { readEntries } from '../publish/page-list.ts'
 import { recordedPublishes, replay } from './replay.ts'
 
-interface RebuildOptions {
-  readonly store: ObjectStore
-  readonly scope: Scope
-  readonly registry: Registry
-  readonly clock: Pick<AlarmClock, 'now' | 'monotonic'>
-  readonly name: string
+interface RebuildOptions extends Pick<CompactorOptions, 'store' | 'scope' | 'registry' | 'clock' | 'name'> {
   /** An empty store for the replay. */
   readonly scratch: ObjectStore
 }
 
 interface LedRebuildOptions extends RebuildOptions {
-  /** Asked before every write. Unlike that of a leader it claims no epoch by itself: a sound state stays as it is. */
+  /** Checked before every write. No epoch is taken for it, as a leader does when it opens: a sound state stays as it is. */
   readonly lease?: Leading
 }
 
@@ -96,7 +82,7 @@ async function readable({ store, scope }: RebuildOptions, paths: Paths, number: 
   return error === undefined ? manifest : undefined
 }
 
-/** Brings back what is damaged or gone; undefined when the ledger as it is does not give those bytes any more. */
+/** Restores files that are damaged or gone; undefined if the ledger as it is no longer gives their bytes. */
 async function repair(
   options: RebuildOptions,
   paths: Paths,
@@ -130,7 +116,7 @@ async function repair(
   return repaired
 }
 
-/** Readers may still hold older manifests that are kept, so their files count too. No reader can hold one that cannot be read. */
+/** Readers may still hold older manifests that are kept, so their files count too. No reader can hold a manifest that is damaged. */
 async function damagedFiles({ store, scope }: RebuildOptions, paths: Paths, newest: Manifest): Promise<Map<string, FileRef>> {
   const wanted = new Map<string, FileRef>()
   const boundary = await boundaryOf(store, paths)
@@ -169,7 +155,7 @@ async function numbersAbove(
   { store, scope }: RebuildOptions,
   paths: Paths,
 ): Promise<Pick<Manifest, 'number' | 'epoch' | 'publish'>> {
-  const known: Manifest[] = []
+  const known: Pick<Manifest, 'number' | 'epoch' | 'publish'>[] = []
   const numbers = await manifestNumbers(store, paths)
   for (const number of numbers) {
     await corruption(async () => {
@@ -179,7 +165,7 @@ async function numbersAbove(
   }
   await corruption(async () => {
     const copy = await store.get(paths.manifestCopy)
-    if (copy !== undefined) known.push(readChecksummed<Manifest>('manifest', copy, paths.manifestCopy))
+    if (copy !== undefined) known.push(readChecksummed<(typeof known)[number]>('manifest', copy, paths.manifestCopy))
   })
   let epoch = 0
   let publish = 0
@@ -192,12 +178,12 @@ async function numbersAbove(
   let number = Math.max(boundary, numbers.at(-1) ?? 0, ...known.map((manifest) => manifest.number))
   for (const manifest of known) {
     publish = Math.max(publish, manifest.publish)
-    // Each manifest that cannot be read may have been a claim.
+    // Each manifest that cannot be read may have been a takeover.
     epoch = Math.max(epoch, manifest.epoch + number - manifest.number)
   }
   // One more than the next, or a view that holds the last publish would take this for the one that follows it.
   publish += 1
-  // Every manifest is a publish or a claim; should all be gone, this is how many there were at least.
+  // Every manifest is a publish or a takeover, so there were at least this many, even if all are gone.
   number = Math.max(number, publish + epoch)
   return { number, epoch, publish }
 }
@@ -211,7 +197,7 @@ async function finish(
 ): Promise<RebuildReport> {
   await compactor.catchUp({ settledToo: true })
   await compactor.publish({ kind: order === 'anew' ? 'base' : 'delta' })
-  for (const [path, damage] of compactor.damaged) problems.set(path, damage)
+  for (const [path, damage] of compactor.fold.damaged) problems.set(path, damage)
   const { number, watermarks } = compactor.manifest
   if (watermarks.segments === 0 && problems.size === 0) {
     throw new ServoError(

@@ -3,11 +3,11 @@ import type { Registry } from '../../model/event.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { type LedgerPlace, readSegment } from '../ledger/read-segment.ts'
 import type { Segment } from '../ledger/segment.ts'
+import { directFiles, type Manifest, type OrderedPublish, orderedDelta } from '../manifest/manifest.ts'
+import { readEntries } from '../manifest/page-list.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { Compactor } from '../publish/compactor.ts'
 import { readOrder } from '../publish/folded-segments.ts'
-import { directFiles, type Manifest, type OrderedPublish } from '../publish/manifest.ts'
-import { readEntries } from '../publish/page-list.ts'
 
 export interface ReplayOptions {
   /** Where the ledger is. */
@@ -16,22 +16,14 @@ export interface ReplayOptions {
   readonly registry: Registry
   /** Holds what the replay itself must read again; small, because files that no manifest names any more are removed. */
   readonly scratch: ObjectStore
-  /** Sees every file as it is made. */
+  /** Called with every file as it is made. */
   readonly onFile: (path: string, bytes: Uint8Array) => Promise<void> | void
 }
 
 /** The publishes behind a manifest, oldest first: which segments, in which order, published how. */
 export async function* recordedPublishes(store: ObjectStore, manifest: Manifest): AsyncGenerator<OrderedPublish> {
   for await (const entry of readEntries(store, manifest.order)) yield* await readOrder(store, entry)
-  for (const delta of manifest.l0) {
-    yield {
-      publish: delta.publish,
-      epoch: delta.epoch,
-      kind: 'delta',
-      published_at: delta.published_at,
-      segments: delta.segments,
-    }
-  }
+  yield* manifest.l0.map(orderedDelta)
 }
 
 /** Folds the ledger again exactly as it was folded, and makes the same files. */
@@ -43,7 +35,7 @@ export async function replay(options: ReplayOptions, publishes: AsyncIterable<Or
   for await (const recorded of publishes) {
     for (let start = 0; start < recorded.segments.length; start += SEGMENTS_AT_ONCE) {
       const part = recorded.segments.slice(start, start + SEGMENTS_AT_ONCE)
-      await compactor.apply(await Promise.all(part.map((ulid) => readFolded({ store, paths, scope }, ulid))))
+      await compactor.fold.apply(await Promise.all(part.map((ulid) => readFolded({ store, paths, scope }, ulid))))
     }
     await compactor.replay(recorded)
     const now = new Set([...directFiles(compactor.manifest)].map((file) => file.path))

@@ -7,7 +7,7 @@ const NONE: ReadonlySet<AnyRow> = new Set()
 /** The rows of one hot table by key. Knows which of them changed since the last publish. */
 export class HotTable implements HotRows {
   readonly table: Table
-  /** For a fork: rows that are not changed here are read from there, and copied when they are. */
+  /** For a fork: rows are read from its parent until they are changed here, and copied then. */
   readonly #parent: HotTable | undefined
   readonly #rows: KeyTree
   #size = 0
@@ -82,7 +82,7 @@ export class HotTable implements HotRows {
 
   under(k1: KeyPart, k2?: KeyPart): Iterable<AnyRow> {
     if (this.#parent !== undefined) return this.#allUnder(this.#parent, k1, k2)
-    // Most that are asked for have no timers, nothing that waits for them, and so on.
+    // Mostly there is nothing: no timer of this task, no event that waits for it.
     return this.#rows.has(k1) ? this.#rows.under(k1, k2) : NONE
   }
 

@@ -12,19 +12,19 @@ type Part = KeyPart | undefined
 export interface KeyTree {
   readonly isEmpty: boolean
   get(k1: Part, k2?: Part, k3?: Part): AnyRow | undefined
-  /** True if there are rows whose key begins so. */
+  /** True if there are rows whose key begins with this part. */
   has(k1: Part): boolean
-  /** Puts a row into its place; returns the one that was there. `key` are the columns of the key, of which the first `level` led here. */
+  /** Puts a row into its place, and returns the row that was there. `key` names the columns of the key; the first `level` led here. */
   put(row: AnyRow, key: readonly string[], level: number): AnyRow | undefined
   /** Takes out the row with this key, and every map that it leaves empty. */
   delete(key: readonly KeyPart[], level: number): void
-  /** Takes out all rows whose key begins so; adds them to `rows`. */
+  /** Takes out all rows whose key begins with this part, and adds them to `rows`. */
   deleteUnder(k1: Part, rows: AnyRow[]): void
-  /** Rows whose key begins so. */
+  /** Rows whose key begins with these parts. */
   under(k1: Part, k2?: Part): Iterable<AnyRow>
   keys(): Iterable<Part>
   all(): Iterable<AnyRow>
-  /** The same as `all`, for where a generator for every few rows would cost more than the rows. */
+  /** Like `all`, but into an array: a generator for every few rows would cost more than the rows. */
   gather(rows: AnyRow[]): void
 }
 

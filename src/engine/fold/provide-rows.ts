@@ -3,7 +3,7 @@ import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { State } from './state.ts'
 
-/** Gives the next folds the stored rows that they said they would read, and takes those of the last ones away. */
+/** Gives the next folds the stored rows that they announced, and forgets those of the folds before. */
 export async function provideRows(
   state: State,
   reads: readonly Read[],

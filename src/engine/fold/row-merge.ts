@@ -56,7 +56,7 @@ export function compareKeys(table: Table, a: AnyRow, b: AnyRow): number {
   return 0
 }
 
-/** Rows in key order, those of equal key made one. The input may come in any order. */
+/** Rows in key order, with rows of the same key merged. The input may come in any order. */
 export function sortedByKey(table: Table, rows: Iterable<AnyRow>): AnyRow[] {
   const sorted = [...rows].sort((a, b) => compareKeys(table, a, b))
   const unique: AnyRow[] = []
@@ -69,16 +69,16 @@ export function sortedByKey(table: Table, rows: Iterable<AnyRow>): AnyRow[] {
 }
 
 /**
- * Two versions of a cold row made one, by the rule in model/table.ts. Commutative, associative and idempotent; neither
- * input changes. A column that is undefined counts as null, so partial rows are welcome.
+ * Merges two versions of a cold row by the rule in model/table.ts. Commutative, associative and idempotent; neither
+ * input changes. A column that is undefined counts as null, so that partial rows can be merged.
  */
 export function mergeRows(table: Table, a: AnyRow, b: AnyRow): AnyRow {
   if (a === b) return a
-  const plan = planOf(table)
+  const plan = mergePlan(table)
   const merged: AnyRow = {}
   for (const name of plan.names) merged[name] = a[name] ?? null
   for (const name of plan.alone) {
-    // Two facts that disagree about a column without a rule: any choice will do that does not depend on who came first.
+    // Two facts disagree about a column without a rule: any choice will do that does not depend on which came first.
     if (compareValues(b[name], merged[name]) > 0) merged[name] = b[name]
   }
   for (const group of plan.groups) {
@@ -87,21 +87,22 @@ export function mergeRows(table: Table, a: AnyRow, b: AnyRow): AnyRow {
   return merged
 }
 
-interface Plan {
+/** A merge rule made complete: each column belongs to one group, or stands alone. */
+export interface MergePlan {
   readonly names: readonly string[]
   /** Columns in no group: the larger value stays, and null is the smallest. */
   readonly alone: readonly string[]
   readonly groups: readonly MergeGroup[]
 }
 
-const plans = new WeakMap<Table, Plan>()
+const plans = new WeakMap<Table, MergePlan>()
 
 /**
- * A group must carry the columns it is picked by: otherwise a merged row would hold the contents of one row and be
- * compared by the values of another, and the outcome would depend on the order of merging. That goes for `row_version`
- * too: a group picked by it takes it along, and it is the largest only where no group lays claim to it.
+ * How rows of a table are merged. A group must carry the columns it is picked by: otherwise a merged row would hold the contents of
+ * one row and be compared by the values of another, and the result would depend on the order of merging. That goes for
+ * `row_version` too: a group that is picked by it carries it, and it is the largest only if it is in no group.
  */
-function planOf(table: Table): Plan {
+export function mergePlan(table: Table): MergePlan {
   const known = plans.get(table)
   if (known !== undefined) return known
   const rule = table.storage.kind === 'cold' ? table.storage.merge : []
@@ -125,7 +126,7 @@ function planOf(table: Table): Plan {
   return plan
 }
 
-/** Whether `challenger` takes the group from `holder`. */
+/** True if `challenger` takes the group from `holder`. */
 function wins(group: MergeGroup, challenger: AnyRow, holder: AnyRow): boolean {
   for (const name of group.by) {
     const order = compareValues(challenger[name], holder[name])
@@ -135,7 +136,7 @@ function wins(group: MergeGroup, challenger: AnyRow, holder: AnyRow): boolean {
     if (isNull(holder[name])) return true
     return group.pick === 'largest' ? order > 0 : order < 0
   }
-  // Equal in all that matters, yet perhaps not the same: the contents decide, so that it does not matter who came first.
+  // Equal in the columns that pick, but perhaps not in the others: the contents decide, so that it does not matter which came first.
   for (const name of group.columns) {
     const order = compareValues(challenger[name], holder[name])
     if (order !== 0) return order > 0

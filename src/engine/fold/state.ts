@@ -4,7 +4,7 @@ import type { Registry } from '../../model/event.ts'
 import type { ColdRows, HotRows, Rows } from '../../model/rows.ts'
 import { systemTables } from '../../model/system-tables.ts'
 import type { AnyRow, RowOf, Table } from '../../model/table.ts'
-import { ColdTable } from './added-rows.ts'
+import { ColdTable } from './cold-rows.ts'
 import { HotTable } from './hot-rows.ts'
 import { firstOfKey } from './row-merge.ts'
 
@@ -18,7 +18,7 @@ export const allTables = (registry: Registry): readonly Table[] => [...registry.
 export class State implements Rows {
   readonly hotTables = new Map<Table, HotTable>()
   readonly coldTables = new Map<Table, ColdTable>()
-  /** Tables whose ended rows take others with them into history: owner name → the tables that go. */
+  /** By the name of an owner: the tables whose rows go to history when the owner's row has ended. */
   readonly sealed = new Map<string, Table[]>()
   readonly #byName = new Map<string, Table>()
 
@@ -61,7 +61,7 @@ export class State implements Rows {
     return rows
   }
 
-  /** Whether anything changed since the last publish. */
+  /** True if anything changed since the last publish. */
   hasChanges(): boolean {
     for (const rows of this.hotTables.values()) if (rows.dirty.size > 0 || rows.removed.size > 0) return true
     for (const rows of this.coldTables.values()) if (rows.dirty.size > 0) return true

@@ -1,11 +1,11 @@
 import { assert } from '../../lib/assert.ts'
 
-/** The place of a segment in the order in which segments were consumed. Until it is durable it may have no name yet, or get another. */
+/** The place of a segment in the order of consumption. Until the segment is durable it may have no name, or get another one. */
 export interface Consumed {
   ulid?: string
 }
 
-/** The names of those that have one: the others are not in the ledger yet. */
+/** The names of segments that have one; the others are not in the ledger yet. */
 export const segmentNamesSoFar = (consumed: readonly Consumed[]): string[] => consumed.flatMap(({ ulid }) => ulid ?? [])
 
 /** The names of segments that are durable. */

@@ -1,11 +1,12 @@
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
-import type { Manifest } from '../publish/manifest.ts'
+import type { Manifest } from '../manifest/manifest.ts'
 import { daysOf, daysToClose, includesDay, withDays } from './days.ts'
 
 /**
- * Which days of the ledger the leader knows, and how they go from open to closed to settled. Once a manifest that closes a day is
- * durable, the day is looked at for the last time: a process that writes to it later looks for such a manifest before it acknowledges.
+ * The days of the ledger that the leader knows, and how they go from open to closed to settled. Once a manifest that closes a day is
+ * durable, the leader lists the day for the last time. A process that writes to the day after that finds the manifest before it
+ * acknowledges, and writes its segment elsewhere.
  */
 export class DayClosing {
   /** Days of which the ledger has a folder, and that are not settled. */
@@ -21,7 +22,7 @@ export class DayClosing {
     return [...this.#known]
   }
 
-  /** There is a segment of this name, or will be. */
+  /** A segment of this name exists, or is about to be written. */
   add(ulid: string): void {
     this.#known.add(utcDay(ulidTime(ulid)))
   }
@@ -31,7 +32,7 @@ export class DayClosing {
     this.#closed = new Set(daysOf(closed_days))
   }
 
-  /** Days that can be looked at for the last time. */
+  /** Days that can be listed for the last time. */
   get due(): string[] {
     return [...this.#closed]
   }
@@ -39,7 +40,7 @@ export class DayClosing {
   /** The manifest with these days settled, and with those closed that can be closed now. */
   move(manifest: Manifest, settling: readonly string[], nowMs: number): Manifest {
     const { closed_days = [], settled_days = [] } = manifest
-    // The same value while nothing changes, so that it is cheap to see.
+    // The same array while nothing changes, so that a change is cheap to see.
     const settled = settling.length === 0 ? settled_days : withDays(settled_days, settling)
     const waiting = [...daysOf(closed_days)].filter((day) => !includesDay(settled, day))
     const closed = withDays([], [...waiting, ...daysToClose(manifest, this.#known, nowMs)])

@@ -1,18 +1,16 @@
 import { DAY_MS, HOUR_MS, isUtcDay, toMs, utcDay } from '../../lib/time.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { DayRange, Manifest } from '../manifest/manifest.ts'
 import type { Paths } from '../paths.ts'
-import type { Manifest } from '../publish/manifest.ts'
 
-/** Days of the ledger, `2025-01-15`, from the first to the last, both included. */
-export type DayRange = readonly [first: string, last: string]
-
-/** A day is over for this long before it is closed: no clock that works is wrong by so much. */
+/** How long a day must be over before it is closed: no clock that works is wrong by so much. */
 const CLOSE_AFTER_MS = 2 * HOUR_MS
-/** Days without segments between two closed ones are closed too, so that ranges merge; a longer gap is a clock that was wrong. */
+/** Empty days between two closed ones are closed too, so that their ranges merge. A longer gap means that a clock was wrong. */
 const MAX_GAP_DAYS = 31
 
-const startOf = (day: string): number => toMs(`${day}T00:00:00.000Z`)
-const dayAfter = (day: string): string => utcDay(startOf(day) + DAY_MS)
+/** The first moment of a day. */
+export const startOfDay = (day: string): number => toMs(`${day}T00:00:00.000Z`)
+const dayAfter = (day: string): string => utcDay(startOfDay(day) + DAY_MS)
 
 export function includesDay(ranges: readonly DayRange[], day: string): boolean {
   return ranges.some(([first, last]) => first <= day && day <= last)
@@ -47,23 +45,20 @@ export function openDayFrom({ closed_days = [], settled_days = [] }: Manifest, d
   }
 }
 
-/** The first moment of a day. */
-export const startOfDay = startOf
-
 /**
- * Which days can be closed now: those that have segments and ended long ago by this clock, and short gaps beside them. Should
- * the clock be wrong, names of later days are made until it is right: nothing is lost by closing a day too early.
+ * The days that can be closed now: those that have segments and ended long ago by this clock, and short gaps beside them. Nothing is
+ * lost if the clock is wrong and a day is closed too early: until the day is over, writers use names of later days.
  */
 export function daysToClose(manifest: Manifest, known: Iterable<string>, nowMs: number): string[] {
   const { closed_days = [], settled_days = [] } = manifest
-  const isOver = (day: string): boolean => nowMs - startOf(day) - DAY_MS > CLOSE_AFTER_MS
+  const isOver = (day: string): boolean => nowMs - startOfDay(day) - DAY_MS > CLOSE_AFTER_MS
   const isOpen = (day: string): boolean => !includesDay(closed_days, day) && !includesDay(settled_days, day)
   const closing = [...known].filter((day) => isOver(day) && isOpen(day))
   if (closing.length === 0) return []
   const ranges = withDays([...closed_days, ...settled_days], closing)
   let before: string | undefined
   for (const [first, last] of ranges) {
-    if (before !== undefined && (startOf(first) - startOf(before)) / DAY_MS - 1 <= MAX_GAP_DAYS) {
+    if (before !== undefined && (startOfDay(first) - startOfDay(before)) / DAY_MS - 1 <= MAX_GAP_DAYS) {
       for (let day = dayAfter(before); day < first && isOver(day); day = dayAfter(day)) closing.push(day)
     }
     before = last
@@ -78,12 +73,12 @@ export async function foldersOfDays(store: ObjectStore, paths: Paths): Promise<s
   return days
 }
 
-/** Days that are listed side by side. */
+/** How many days are listed at the same time. */
 const LISTED_TOGETHER = 16
 
 /**
- * Everything in the ledger but what lies in settled days, in byte order. `known` are days that are there for sure: they are
- * listed while the others are looked for. What is listed never depends on a clock.
+ * The paths of everything in the ledger outside settled days, in byte order. `known` are days that certainly have a folder: they are
+ * listed while the other folders are looked for. Which days are listed never depends on a clock.
  */
 export async function* unsettledPaths(
   store: ObjectStore,

@@ -2,19 +2,19 @@ import { ServoError } from '../../lib/error.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 
-/** What a leader asks before it acts. */
+/** The part of its lease that a leader asks before it acts. */
 export type Leading = Pick<HeldLease, 'isHeld' | 'confirm'>
 
 /**
- * True while this process leads. Asked right before every act: a process may have been paused for any time, at any place, also
- * while it asked. Costs nothing while the lease is held for sure.
+ * True while this process leads. Ask right before every act: a process may have been paused for any time, at any point, even
+ * while it asked. Costs nothing while the lease is certainly held.
  */
 export async function leads(lease: Leading): Promise<boolean> {
   while (!lease.isHeld) if (!(await lease.confirm())) return false
   return true
 }
 
-/** Throws `deposed` if another process leads now. Without a lease there is nobody to ask. */
+/** Throws `deposed` if another process leads now. Without a lease it never throws. */
 export async function checkLeads(lease: Leading | undefined): Promise<void> {
   if (lease === undefined || lease.isHeld || (await leads(lease))) return
   throw deposed()
@@ -26,7 +26,7 @@ export function deposed(): ServoError {
   })
 }
 
-/** The same store for a leader that writes in many places: it asks its lease before each write. */
+/** A store that checks the lease before each write, for a leader that writes in many places. */
 export function storeOfLeader(store: ObjectStore, lease: Leading | undefined): ObjectStore {
   return {
     async create(path, bytes) {

@@ -16,12 +16,12 @@ export interface Appended {
 export interface LedgerOptions extends MintOptions {
   readonly store: ObjectStore
   readonly limits?: Partial<LedgerLimits>
-  /** Told of every durable segment, before its appends are acknowledged. */
+  /** Called with every durable segment, before its appends are acknowledged. */
   readonly onDurable?: (segment: Segment) => void
 }
 
 export interface LedgerLimits extends SizeLimits {
-  /** What may wait for the write in flight before appends are refused. */
+  /** Appends are refused while more than this waits for the write in flight. */
   readonly maxWaitingBytes: number
   /** How often a write with an unknown outcome is tried before the append fails. */
   readonly maxAttempts: number
@@ -48,7 +48,7 @@ interface Group {
 }
 
 /**
- * Appends events, durably. One write is in flight at a time; whatever arrives meanwhile becomes the next segment, so
+ * Appends events, durably. One write is in flight at a time; appends that arrive meanwhile become the next segment, so
  * that an idle ledger adds no latency and a busy one makes fewer, larger segments by itself.
  *
  * For processes that append without leading. The product has none yet: the leader appends through its `Loop`, and tests and benches

@@ -16,9 +16,9 @@ export interface MintOptions {
 }
 
 export interface SizeLimits {
-  /** One event. Larger things belong into the object store, with a reference here. */
+  /** One event. Larger values belong in the object store, with a reference in the event. */
   readonly maxEventBytes: number
-  /** One append, and with it one segment: what must be read into memory at once. */
+  /** One append, and with it one segment, which is read into memory whole. */
   readonly maxSegmentBytes: number
 }
 
@@ -27,7 +27,7 @@ export const sizeLimits: SizeLimits = { maxEventBytes: 1 << 20, maxSegmentBytes:
 /** Events with ids, time and scope, and the text in which they will be stored. */
 export interface Minted {
   readonly events: readonly Envelope[]
-  /** The same with what each was checked with. */
+  /** The same events, each with the definition it was checked with. */
   readonly checked: readonly CheckedEvent[]
   readonly texts: readonly string[]
   readonly bytes: number
@@ -39,7 +39,7 @@ export interface CheckedEvent {
   readonly definition: EventDefinition
 }
 
-/** Checks events against their definitions and makes them ready to be written. If one is bad, none is made. */
+/** Checks events against their definitions and makes them ready to be written. If one is bad, it throws and makes none. */
 export function mintEvents(options: MintOptions, limits: SizeLimits, events: readonly NewEvent[]): Minted {
   if (events.length === 0) throw new ServoError('invalid', 'empty_append', 'an append needs at least one event')
   const minted: { -readonly [K in keyof Minted]: Minted[K] extends readonly (infer T)[] ? T[] : Minted[K] } = {
@@ -91,7 +91,7 @@ function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent
   return envelope
 }
 
-/** The canonical JSON of an envelope. Its members are known, so they need no sorting; what is in them needs escaping. */
+/** The canonical JSON of an envelope. Its members are written in canonical order, so that only their values need escaping. */
 function envelopeText(envelope: Envelope): string {
   const { actor, causation_id, correlation_id, traceparent } = envelope
   let text = '{'
@@ -124,8 +124,8 @@ function badPayload(definition: EventDefinition, path: readonly PropertyKey[], w
 }
 
 /**
- * Where the input has something that checking it left out: a misspelt field would be a fact that is on no record. What
- * was passed through unseen is copied on the way, because a caller that changes it later must not change what is folded.
+ * The path of a field that the check left out, if there is one: without this, a misspelt field would be lost in silence. Values that
+ * the check passes on as they are get copied on the way, so that a caller that changes one later does not change what is folded.
  */
 function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefined {
   if (!isObject(input) || !isObject(checked)) return undefined

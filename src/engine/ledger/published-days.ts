@@ -1,11 +1,12 @@
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { genesis } from '../manifest/manifest.ts'
+import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
-import { genesis, newestManifest } from '../publish/manifest.ts'
 import { openDayFrom } from './days.ts'
 import type { WritableDays } from './segment-writer.ts'
 
-/** Which days of the ledger are open, for a writer in another process than the leader (see `Ledger`): as the newest manifest has it. */
+/** Which days of the ledger are open according to the newest manifest, for writers that do not lead (see `Ledger`). */
 export class PublishedDays implements WritableDays {
   readonly #options: { readonly store: ObjectStore; readonly scope: Scope; readonly clock: Clock }
   readonly #paths: Paths

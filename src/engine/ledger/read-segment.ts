@@ -10,7 +10,7 @@ export interface LedgerPlace {
   readonly scope: Scope
 }
 
-/** Something stored that cannot be read, for people. */
+/** A stored object that cannot be read, described for people. */
 export interface Damage {
   readonly path: string
   readonly message: string
@@ -23,7 +23,7 @@ export async function readSegment({ store, paths, scope }: LedgerPlace, ulid: st
   return bytes === undefined ? undefined : { ulid, events: decodeSegment(bytes, path, scope) }
 }
 
-/** The same for a reader that goes on without what is damaged, and says so: one such segment must not stop the others. */
+/** The same for a reader that goes on: it reports a damaged segment, and returns undefined, so that the others are still read. */
 export async function readUndamaged(
   ledger: LedgerPlace,
   ulid: string,

@@ -4,19 +4,19 @@ import { type Transitions, transition } from '../../lib/transitions.ts'
 import { type UlidSource, ulidAfter, ulidAt, ulidTime } from '../../lib/ulid.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { createOwn, holds } from '../files/create-own.ts'
 import type { Paths } from '../paths.ts'
-import { createOwn, holds } from './create-own.ts'
 import { startOfDay } from './days.ts'
 import { encodeSegment } from './segment.ts'
 
-/** What becomes one segment: the canonical text of each of its events. */
+/** The content of one segment: the canonical text of each of its events. */
 export interface Batch {
   readonly texts: readonly string[]
 }
 
-/** What a writer writes for: it is asked for the next batch when the one before is durable. */
+/** The owner of a writer. It is asked for the next batch when the one before is durable. */
 export interface SegmentOwner<B extends Batch> {
-  /** Awaited before the first batch is taken and after each write: what came meanwhile goes into the next one. */
+  /** Awaited before the first batch is taken and after each write, so that what came meanwhile gets into the next one. */
   prepare?(): Promise<void>
   /** The next batch, if there is one. */
   take(): B | undefined
@@ -28,7 +28,7 @@ export interface SegmentOwner<B extends Batch> {
   failed(batch: B, error: unknown): void
 }
 
-/** Which days of the ledger may be written to. What is written to a day that is closed might never be read. */
+/** Which days of the ledger may be written to. A segment that is written to a closed day might never be read. */
 export interface WritableDays {
   /** The first day from this one on that is open. */
   openFrom(day: string): string
@@ -46,9 +46,9 @@ export interface SegmentWriterOptions {
   readonly maxAttempts?: number
 }
 
-/** A name this old may lie where no reader expects anything new any more. */
+/** A name older than this may lie where readers no longer expect new segments. */
 export const REMINT_AFTER_MS = MINUTE_MS
-/** Before a write, what was learnt a while ago will do: it only saves writing twice. After it, only what is so now counts. */
+/** Before a write, what is known of closed days may be this old: it only saves writing twice. After a write it must be current. */
 const LEARN_EVERY_MS = MINUTE_MS
 const MAX_ATTEMPTS = 5
 
@@ -56,7 +56,7 @@ type Outcome = { readonly ulid: string } | { readonly error: unknown }
 
 type WriterState = 'idle' | 'preparing' | 'writing'
 
-/** Where each state may lead. Whatever an owner throws ends in `idle`. */
+/** Where each state may lead. An error that the owner throws leads to `idle`. */
 const transitions: Transitions<WriterState> = {
   idle: ['preparing'],
   preparing: ['writing', 'idle'],
@@ -83,7 +83,7 @@ export class SegmentWriter<B extends Batch> {
     this.#owner = owner
   }
 
-  /** True while a segment is being written at this moment. */
+  /** True while a segment is being written. */
   get isWriting(): boolean {
     return this.#state === 'writing'
   }
@@ -93,7 +93,7 @@ export class SegmentWriter<B extends Batch> {
     return this.#state !== 'idle'
   }
 
-  /** There may be something to write. */
+  /** Tells the writer that there may be something to write. */
   wake(): void {
     if (this.#state !== 'idle') return
     this.#enter('preparing')
@@ -165,20 +165,20 @@ export class SegmentWriter<B extends Batch> {
     }
   }
 
-  /** Whether a name is too old to be written. An earlier try may have got through unheard: then this is where the segment is. */
+  /** True if a name is too old to be written. If an earlier try got through unheard, the segment is there, and the name stays. */
   async #isStale(named: Named): Promise<boolean> {
     if (this.#options.clock.now() - ulidTime(named.ulid) <= REMINT_AFTER_MS) return false
     return !(await holds(this.#options.store, named.path, named.bytes).catch(() => false))
   }
 
-  /** Writes a segment, and says whether it lies where it will be found. Only then may it be acknowledged. */
+  /** Writes a segment. True if readers will find it where it lies; only then may it be acknowledged. */
   async #place(named: Named): Promise<boolean> {
     const { store, days } = this.#options
     if (!(await createOwn(store, named.path, named.bytes))) return false
     if (days.learn === undefined) return true
     await days.learn(0)
     const day = utcDay(ulidTime(named.ulid))
-    // Closed by the leader meanwhile: the same events under another name are the same facts.
+    // If the leader has closed the day meanwhile, the segment is written under another name. The same events are the same facts.
     return days.openFrom(day) === day
   }
 
@@ -189,7 +189,7 @@ export class SegmentWriter<B extends Batch> {
     return { ulid, path: paths.segment(ulid), bytes: encodeSegment(ulid, batch.texts) }
   }
 
-  /** Names grow, and are of days that are open: if today is closed, of the first moment of the next day that is not. */
+  /** Names grow, and belong to open days: if today is closed, to the first moment of the next open day. */
   #mint(): string {
     let ulid = this.#options.ulid()
     if (ulid <= this.#lastName) ulid = ulidAfter(this.#lastName)

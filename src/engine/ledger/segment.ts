@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { ServoError } from '../../lib/error.ts'
 import { type Envelope, envelopeSchema } from '../../model/envelope.ts'
+import { CHECKSUM_BYTES, checksummedMembers, readChecksummed, readChecksummedMembers } from '../files/checksummed-json.ts'
 import type { Scope } from '../paths.ts'
-import { checksummedMembers, readChecksummed, readChecksummedMembers } from './checksummed-json.ts'
 
 /** One atomic batch of events as the ledger holds it. */
 export interface Segment {
@@ -12,12 +12,12 @@ export interface Segment {
 
 const segmentSchema = z.compile(z.array(envelopeSchema).min(1))
 
-/** A segment from the canonical text of each of its events. Its name is in it, under its checksum: it cannot pass for another. */
+/** A segment from the canonical text of each of its events. Its checksum covers its name, so that it cannot pass for another. */
 export function encodeSegment(ulid: string, eventTexts: readonly string[]): Uint8Array {
   return checksummedMembers(`"events":[${eventTexts.join(',')}],"segment":"${ulid}"`)
 }
 
-/** Reads a segment from anywhere: whole, of this scope, and with proper envelopes, or not at all. */
+/** The events of a segment. Throws `corrupt` unless it is whole, belongs to this scope and holds valid envelopes. */
 export function decodeSegment(bytes: Uint8Array, path: string, scope: Scope): Envelope[] {
   const parsed = segmentSchema.safeParse(open(bytes, path))
   if (!parsed.success) {
@@ -54,7 +54,5 @@ function open(bytes: Uint8Array, path: string): unknown {
   return events
 }
 
-const CHECKSUM = ',"sha256":"'.length + 64 + '"}'.length
-
 /** Segments of earlier versions have no name in them: their checksum follows the end of the list of events. */
-const isNamed = (bytes: Uint8Array): boolean => bytes.at(-CHECKSUM - 1) === '"'.charCodeAt(0)
+const isNamed = (bytes: Uint8Array): boolean => bytes.at(-CHECKSUM_BYTES - 1) === '"'.charCodeAt(0)

@@ -3,7 +3,7 @@ import { type Controller, mustWait, type Observed } from '../../model/controller
 import type { NewEvent } from '../../model/event.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 
-/** While events may be unread, how long a controller that acts on what did not happen waits before it is asked again. */
+/** How long a controller that acts on an absence waits before it is asked again, while events may be unread. */
 const ASK_AGAIN_MS = 10 * SECOND_MS
 
 /** The controllers of a loop: shows them rows, and asks them what follows. */
@@ -44,7 +44,7 @@ export class Controllers {
   wakeAt(now: number): number {
     let next = Number.POSITIVE_INFINITY
     for (const controller of this.#controllers) {
-      // A controller that is due and was not asked waits for what may be unread.
+      // A controller that is due but was not asked waits until everything is read.
       const again = mustWait(controller, now) ? now + ASK_AGAIN_MS : controller.wakeAt?.()
       next = Math.min(next, again ?? next)
     }

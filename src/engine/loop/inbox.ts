@@ -17,10 +17,10 @@ export interface Submission {
   reject(error: unknown): void
 }
 
-/** What may wait for the write in flight before submissions are refused. */
+/** Submissions are refused while more than this waits for the write in flight. */
 const MAX_WAITING_BYTES = 128 << 20
 
-/** Submissions from when they come until they are folded, and what all that is not answered yet weighs. */
+/** Submissions that are not folded yet, and the size of all that are not answered yet. */
 export class Inbox {
   #waiting: Submission[] = []
   /** Taken out, and not folded yet. */

@@ -7,13 +7,13 @@ import type { Table } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { Notifier } from '../../ports/notifier.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { Hearing } from '../ledger/hearing.ts'
 import { checkLeads } from '../ledger/leading.ts'
 import { type CheckedEvent, type MintOptions, mintEvents, sizeLimits } from '../ledger/mint.ts'
 import { SegmentWriter } from '../ledger/segment-writer.ts'
 import { Paths } from '../paths.ts'
 import { Compactor, type CompactorOptions } from '../publish/compactor.ts'
 import { Controllers } from './controllers.ts'
+import { Hearing } from './hearing.ts'
 import { Inbox, type Submission, type Submitted } from './inbox.ts'
 import { Reactions, type Reactor } from './reactions.ts'
 import { type ClosedSegment, SegmentQueue } from './segment-queue.ts'
@@ -28,21 +28,21 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly name: string
   readonly controllers: readonly Controller[]
   readonly reactors?: readonly Reactor[]
-  /** How this loop hears of what other processes write, and they of what it writes. */
+  /** Tells this loop of segments that other processes write, and them of its own. */
   readonly notifier?: Notifier
-  /** How often it looks at the ledger where it does not hear everything. */
+  /** How often the loop lists the ledger if the notifier may miss segments. */
   readonly lookEveryMs?: number
   /** Called when the loop cannot continue: the ledger could not be written, or another process has taken over. */
   readonly onBroken?: (error: unknown) => void
-  /** Told when there is something durable that no table shows yet. */
+  /** Called when something is durable that no table shows yet. */
   readonly onDurable?: () => void
-  /** Told when the ledger could not be looked at. It is tried again. */
+  /** Called when the ledger could not be read. The loop tries again. */
   readonly onTrouble?: (error: unknown) => void
 }
 
-/** Submissions that are folded at once while a segment is written: enough to share the work, few enough not to be idle. */
+/** Submissions that are folded together while a segment is written: enough to share the work, few enough to keep the fold busy. */
 const FOLD_TOGETHER = 4
-/** Controllers that answer each other for longer than this would never end. */
+/** Controllers that still answer each other after this many rounds would never stop. */
 const MAX_ROUNDS = 10_000
 
 type LoopState = 'open' | 'closing' | 'closed' | 'broken'
@@ -64,8 +64,8 @@ const transitions: Transitions<LoopState> = {
  * - `open`: facts are taken, folded, written and answered.
  * - `closing`: no more facts are let in, and what was let in is written and answered; then `closed`.
  * - `broken`: memory is ahead of the ledger by the segments in flight, and one of them could not be written, or this process
- *   leads no longer. Memory is worth nothing then: every caller who waits is told, nothing more comes of it, and the owner opens
- *   another loop from what is durable.
+ *   leads no longer. Memory cannot be trusted then: every waiting caller gets the error, the loop writes and does nothing more, and
+ *   its owner opens another loop from what is durable.
  */
 export class Loop {
   readonly compactor: Compactor
@@ -77,9 +77,9 @@ export class Loop {
   readonly #segments: SegmentQueue
   readonly #writer: SegmentWriter<ClosedSegment>
   #state: LoopState = 'open'
-  /** What a caller who comes too late is told. */
+  /** The error for callers that come after the loop has stopped taking facts. */
   #ending: unknown
-  /** The controllers are to be asked, though nothing was submitted. */
+  /** The controllers shall be asked although nothing was submitted. */
   #nudged = false
   /** Set while something is being folded. */
   #folding: Promise<void> | undefined
@@ -94,7 +94,7 @@ export class Loop {
     this.#watched = [...new Set([...this.#controllers.tables, ...this.#reactions.tables])]
     for (const table of this.#watched) compactor.state.hotTable(table).watch()
     this.#segments = new SegmentQueue((segment) => {
-      compactor.record(segment.consumed, segment.texts.length)
+      compactor.fold.record(segment.consumed, segment.texts.length)
       this.#writer.wake()
     })
     const { store, clock, ulid, scope } = options
@@ -103,7 +103,7 @@ export class Loop {
       {
         prepare: () => this.#prepare(),
         take: () => this.#next(),
-        named: (segment, name) => compactor.name(segment.consumed, name),
+        named: (segment, name) => compactor.fold.name(segment.consumed, name),
         written: (segment, name) => {
           this.#hearing.announce(name)
           this.#answer(segment)
@@ -129,30 +129,30 @@ export class Loop {
       onTrouble: (error) => loop.#troubled(error),
     })
     self.loop = loop
-    // What it met while it was opened may have broken it: a caller must not take it for one that works.
+    // An error while it was opened may have broken the loop already; the caller must not get a broken one.
     if (loop.#isOver) throw loop.#ending
     return loop
   }
 
   /**
-   * Looks at every row as if it had just changed. Everything begins with this; done again later, it finds what an alarm lost
-   * or a crash left behind, because controllers and reactors do nothing twice.
+   * Shows every row to the controllers and the reactors as if it had just changed. A loop begins with a sweep; a later one finds work
+   * that a lost alarm or a crash left behind. Sweeps are safe to repeat, because controllers and reactors do nothing twice.
    */
   sweep(): void {
     const { state } = this.compactor
-    // Reactors are shown them later: some of these rows may owe what they are to a segment that is still being written.
+    // Reactors are shown the rows only once the open segment is durable: some were changed by segments that are not durable yet.
     const { changed } = this.#segments
     for (const table of this.#reactions.tables) this.#reactions.remember(changed, table, new Set(state.hotTable(table).all()))
     this.#controllers.observeAll((table) => state.hotTable(table).all())
     this.nudge()
   }
 
-  /** Writes facts, with everything that follows from them. Resolves when they are durable, with what became of each. */
+  /** Writes facts, with everything that follows from them. Resolves with the verdict on each fact once they are durable. */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
     if (this.#state !== 'open') throw this.#ending
     const minted = mintEvents(this.#options, sizeLimits, events)
     return await this.#inbox.add(minted, () => {
-      // While a segment is written nothing is won by folding one fact at a time; a few together cost half.
+      // While a segment is written, folding one fact at a time gains nothing; folding a few together costs half as much.
       if (this.#shouldFold()) this.#folding ??= this.#fold()
     })
   }
@@ -164,10 +164,10 @@ export class Loop {
     this.#folding ??= this.#fold()
   }
 
-  /** What other processes wrote is folded: the controllers are asked, and the tables are behind. */
+  /** Segments of other processes are folded: asks the controllers, and tells that the tables are behind. */
   caughtUp(): void {
     this.nudge()
-    if (this.compactor.unpublished > 0) this.#options.onDurable?.()
+    if (this.compactor.fold.unpublished > 0) this.#options.onDurable?.()
   }
 
   /** Folds what other processes have written. */
@@ -197,7 +197,7 @@ export class Loop {
     if (this.#state === 'closing') this.#enter('closed')
   }
 
-  /** What was folded so far becomes a segment, in the order of things from now on. */
+  /** Closes the open segment, which fixes its place in the order of segments. */
   closeSegment(): void {
     this.#segments.close()
   }
@@ -233,13 +233,13 @@ export class Loop {
     }
   }
 
-  /** True if what waits is folded now: when nothing waits to be written, or enough has come while something is. */
+  /** True if waiting submissions should be folded now: nothing waits to be written, or enough came while a segment is written. */
   #shouldFold(): boolean {
     if (this.#writer.isWriting) return this.#inbox.size >= FOLD_TOGETHER
     return this.#inbox.size > 0 && this.#segments.isEmpty
   }
 
-  /** What came meanwhile goes into the next segment. And nothing is answered or done once another process leads. */
+  /** Folds what came meanwhile, for the next segment. Breaks the loop if another process leads: nothing is answered or done then. */
   async #prepare(): Promise<void> {
     await this.#foldAll()
     try {
@@ -260,7 +260,7 @@ export class Loop {
 
   async #take(batch: readonly Submission[]): Promise<void> {
     let rounds = 0
-    await this.compactor.foldAhead(
+    await this.compactor.fold.foldAhead(
       batch.flatMap(({ minted }) => minted.checked),
       (verdicts) => {
         if (rounds === 0) for (const submission of batch) this.#accept(submission, verdicts)
@@ -280,7 +280,7 @@ export class Loop {
     this.#segments.accept(submission)
   }
 
-  /** One round: what changed is shown to the controllers, and what they decide is added. */
+  /** One round: shows changed rows to the controllers, and adds the events that they decide on. */
   #decide(): readonly CheckedEvent[] {
     const { state } = this.compactor
     for (const table of this.#watched) {
@@ -300,9 +300,9 @@ export class Loop {
     return decided
   }
 
-  /** What is to be written next. */
+  /** The next segment to write, if there is one. */
   #next(): ClosedSegment | undefined {
-    // Memory became worth nothing: every caller who waited was told, and nothing more may come of it.
+    // Waiting callers got the error, and nothing more may be written or done.
     if (this.#isOver) return undefined
     const segment = this.#segments.take()
     const changed = segment === undefined ? this.#segments.takeChangedByOthers() : undefined

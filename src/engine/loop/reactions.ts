@@ -1,6 +1,6 @@
 import type { AnyRow, Table } from '../../model/table.ts'
 
-/** Does something in the world because of a row, once what made the row so is durable. */
+/** Acts in the world because of a row, once the events that made the row are durable. */
 export interface Reactor {
   readonly watches: Table
   react(row: Readonly<AnyRow>): void
@@ -33,7 +33,7 @@ export class Reactions {
     else for (const row of rows) known.add(row)
   }
 
-  /** Shows every reactor what changed. One that fails at a row hides nothing from the others. */
+  /** Shows every reactor what changed. The others still see a row at which one of them fails. */
   show(changed: ReadonlyMap<Table, ReadonlySet<AnyRow>>, onError: (error: unknown) => void): void {
     for (const [table, rows] of changed) {
       for (const reactor of this.#reactors.get(table) ?? []) {

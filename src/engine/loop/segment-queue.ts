@@ -22,8 +22,8 @@ export interface ClosedSegment extends OpenSegment {
 const FULL_SEGMENT_BYTES = sizeLimits.maxSegmentBytes / 2
 
 /**
- * The segments between a loop's fold and the ledger. One is open and fills; a closed one has its place in the order of things; the
- * writer takes the closed ones in that order, and each leaves when it is durable.
+ * The segments between a loop's fold and the ledger. One is open and fills; closed ones have their place in the order of segments. The
+ * writer takes them in that order, and each leaves the queue when it is durable.
  */
 export class SegmentQueue {
   readonly #onClosed: (segment: ClosedSegment) => void

@@ -4,14 +4,15 @@ import type { KeyPart } from '../../model/rows.ts'
 import type { RowOf, Table } from '../../model/table.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { Folder } from '../fold/fold.ts'
+import { EventFold } from '../fold/event-fold.ts'
 import { State } from '../fold/state.ts'
 import { unsettledPaths } from '../ledger/days.ts'
 import { readUndamaged } from '../ledger/read-segment.ts'
+import type { Manifest } from '../manifest/manifest.ts'
+import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope, segmentUlid } from '../paths.ts'
 import { FoldedSegments } from '../publish/folded-segments.ts'
 import { loadState, readDelta } from '../publish/load-state.ts'
-import { type Manifest, newestManifest } from '../publish/manifest.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 
 export interface ViewOptions {
@@ -44,7 +45,7 @@ export class View {
     this.#paths = new Paths(options.scope)
     this.#cold = new ColdStore({
       store: options.store,
-      filesOf: (table) => this.#manifest.runs[table.name] ?? [],
+      filesOf: (table) => this.#manifest.sorted_files[table.name] ?? [],
     })
     this.#manifest = manifest
     this.#state = state
@@ -65,7 +66,7 @@ export class View {
     return this.#state
   }
 
-  /** Moves to the newest manifest. Says whether there was one. */
+  /** Moves to the newest manifest. False if this view has it already. */
   async refresh(): Promise<boolean> {
     const { store, scope, registry } = this.#options
     const newest = await newestManifest(store, this.#paths, scope, this.#manifest.number)
@@ -111,7 +112,7 @@ export class View {
     const started = clock.now()
     await this.refresh()
     const fork = new State(registry, this.#state)
-    const folder = new Folder(registry, fork)
+    const eventFold = new EventFold(registry, fork)
     const tail = await this.#tail()
     let events = 0
     let complete = true
@@ -123,8 +124,8 @@ export class View {
         damaged = true
       })
       if (segment === undefined) continue
-      await this.#cold.provide(fork, folder.reads(segment.events))
-      for (const event of segment.events) folder.fold(event)
+      await this.#cold.provide(fork, eventFold.reads(segment.events))
+      for (const event of segment.events) eventFold.fold(event)
       events += segment.events.length
     }
     return { state: fork, events, complete: complete && !damaged }

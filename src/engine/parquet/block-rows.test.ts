@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
+import { fileRef } from '../files/file-ref.ts'
 import { compareKeys, keyOf } from '../fold/row-merge.ts'
 import { sortedFileRef } from '../sorted/index-footer.ts'
 import { encodeSortedFile, SortedFileReader } from '../sorted/sorted-file.ts'
-import { fileRef } from './checked.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 const seed = Number(process.env['SEED'] ?? Date.now())

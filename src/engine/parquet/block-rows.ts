@@ -1,8 +1,8 @@
 import { countWhile } from '../../lib/search.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow } from '../../model/table.ts'
+import { unreadable } from '../files/file-ref.ts'
 import { compareTuples, type KeyTuple } from '../fold/row-merge.ts'
-import { unreadable } from './checked.ts'
 import { ColumnBlock } from './column-block.ts'
 import type { SkimmedGroup } from './footer.ts'
 import { decodeColumns, type Footer, parseJson, readable, type Slice } from './read.ts'
@@ -26,7 +26,7 @@ export async function blockRows(footer: Footer, group: SkimmedGroup, slice: Slic
     const block = new ColumnBlock(footer, group, slice)
     const found = columns.map(([name]): [string, Cell | undefined] => [
       name,
-      // A value that is missing and must be there shows when the column is decoded whole.
+      // A missing value that must be there is found when the column is decoded whole.
       plan.tightened.includes(name) ? undefined : block.cells(name),
     ])
     return new Map(found)

@@ -2,12 +2,12 @@ import { zstdDecompressSync } from 'node:zlib'
 import type { CompressionCodec } from 'hyparquet'
 import { textOf } from '../../parquet/codecs.ts'
 import { readerOf, readPackedNumbers, readPageHeader } from '../../parquet/inside-hyparquet.ts'
-import { unreadable } from './checked.ts'
+import { unreadable } from '../files/file-ref.ts'
 import { unpackDeltas } from './delta-packed.ts'
 import type { SkimmedGroup } from './footer.ts'
 import type { Footer, Slice } from './read.ts'
 
-/** Texts by number: most columns say one of a few things over and over. A null is -1. */
+/** Texts as codes, which are places in `values`: most columns repeat a few texts. The code of a null is -1. */
 export interface Words {
   readonly codes: Int32Array
   readonly values: readonly string[]
@@ -15,14 +15,14 @@ export interface Words {
 
 export interface Texts {
   at(row: number): string
-  /** Where they lie, for a reader that makes no text of each: row `i` is at `starts[i]` up to `starts[i + 1] - 4`. */
+  /** Where the texts lie, for a reader that makes no string of each: row `i` is at `starts[i]` up to `starts[i + 1] - 4`. */
   readonly raw?: { readonly bytes: Uint8Array; readonly starts: Uint32Array }
 }
 
 /**
- * The columns of one row group as arrays of numbers, for a reader that looks at a million rows and makes none: fifty times as fast
- * as decoding rows. And single cells, for a look-up of a few. It reads what our writer writes for that, one page for each
- * column; anything else is an error or left to others, not a wrong answer.
+ * The columns of one row group as arrays of numbers, for a reader that looks at a million rows without making row objects: fifty times
+ * as fast as decoding rows. It also gives single cells, for look-ups. It reads only what our writer writes for that, one page for each
+ * column; anything else is an error or left to `decodeColumns`, never a wrong answer.
  */
 export class ColumnBlock {
   readonly rows: number
@@ -37,7 +37,7 @@ export class ColumnBlock {
     this.#slice = slice
   }
 
-  /** Moments in milliseconds, NaN where there is none. A reader of many blocks gives an array to fill, as long as the block. */
+  /** Timestamps in milliseconds, NaN for a null. A reader of many blocks passes an array to fill, as long as the block. */
   times(name: string, times: Float64Array = new Float64Array(this.rows)): Float64Array {
     const page = this.#page(name)
     if (page === undefined || page.nulls === this.rows) return times.fill(Number.NaN)
@@ -70,12 +70,12 @@ export class ColumnBlock {
     return { codes, values }
   }
 
-  /** Numbers of values, one for each row that has a value, and the values. */
+  /** The code of each row that has a value, and the values that the codes stand for. */
   #coded<T>(name: string, page: Page, decode: (bytes: Uint8Array, count: number) => T): { codes: Int32Array; values: T } {
     const { encoding, dictionary } = page
     if (encoding !== 'RLE_DICTIONARY' || dictionary === undefined) throw this.#strange(name, encoding)
     const codes = new Int32Array(this.rows - page.nulls)
-    // One value that all rows have needs no numbers.
+    // If all rows have the same value, every code is 0.
     if (dictionary.count > 1) {
       const bytes = page.values()
       const [width] = bytes
@@ -85,7 +85,7 @@ export class ColumnBlock {
     return { codes, values: decode(dictionary.values(), dictionary.count) }
   }
 
-  /** Of a column that is never null. */
+  /** The texts of a column that is never null. */
   texts(name: string): Texts {
     const page = this.#page(name)
     if (page === undefined || page.nulls > 0) throw this.#strange(name, 'a null')
@@ -94,20 +94,20 @@ export class ColumnBlock {
     return {
       at: (row) => {
         const text = values[codes[row] ?? -1]
-        if (text === undefined) throw this.#strange(name, 'a number of no value')
+        if (text === undefined) throw this.#strange(name, 'a code of no value')
         return text
       },
     }
   }
 
-  /** What single rows have in a column, null for nothing. Undefined when it has to be decoded whole: see `decodeColumns`. */
+  /** A function that reads the value of a single row. Undefined if the column has to be decoded whole: see `decodeColumns`. */
   cells(name: string): ((row: number) => unknown) | undefined {
     if (!this.#footer.plan.present.includes(name)) return nothing
     const page = this.#onlyPage(name)
     if (page === undefined) return undefined
     const kind = this.#footer.table.stored[name]?.kind
     if (kind === 'strings' || kind === 'map') {
-      // One that is empty has no value either, but is not null: that is the level below.
+      // An empty list has no values either, but is not null: its level is 1, that of a null is 0.
       const isNull =
         this.#footer.plan.optional.includes(name) && levelsOf(page.definitions, 2, page.count).every((of) => of === 0)
       return isNull ? nothing : undefined
@@ -122,7 +122,7 @@ export class ColumnBlock {
 
   #textCells(name: string, page: Page): (row: number) => string | null {
     const { present, nulls } = page
-    // Where the value of a row is among those that are there.
+    // The place of each row's value among the values that are there.
     const places = present && new Int32Array(this.rows)
     for (let row = 0, before = 0; places !== undefined && row < this.rows; row++) {
       places[row] = before
@@ -209,44 +209,44 @@ interface Page {
   /** Unpacked when asked for. */
   values(): Uint8Array
   readonly encoding: string
-  /** Of values, with those that are null. */
+  /** How many values there are, nulls included. */
   readonly count: number
   readonly nulls: number
   readonly definitions: Uint8Array
-  /** For each row whether it has a value; absent when all have, and for lists and maps. */
+  /** For each row 1 if it has a value, else 0; absent if all rows have one, and for lists and maps. */
   readonly present?: Uint8Array
   readonly dictionary?: { values(): Uint8Array; readonly count: number }
 }
 
-/** How much of each value is there: nothing, or for lists and maps an empty one. */
+/** The definition level of each value: 0 for a null, and for lists and maps 1 for an empty one. */
 function levelsOf(definitions: Uint8Array, width: number, count: number): Uint8Array {
   return readPackedNumbers(definitions, width, new Uint8Array(count))
 }
 
-/** The least that zlib takes. */
+/** The smallest chunk that zlib accepts. */
 const MIN_CHUNK = 64
 
 function unpack(packed: Uint8Array, size: number, codec: CompressionCodec): Uint8Array {
   if (codec === 'UNCOMPRESSED' || size === 0) return packed
   if (codec !== 'ZSTD') throw new Error(`the codec ${codec} is for small files`)
-  // Into one buffer of the right size: the default makes a large one for every page.
+  // One buffer of the right size: by default, zlib makes a large one for every page.
   return zstdDecompressSync(packed, { maxOutputLength: size, chunkSize: Math.max(MIN_CHUNK, size) })
 }
 
-/** Numbers of 64 bits. Those that stand for moments fit into ours. */
+/** Numbers of 64 bits. Timestamps fit into the numbers of JavaScript. */
 function longs(bytes: Uint8Array, into: Float64Array): Float64Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   for (let i = 0; i < into.length; i++) into[i] = view.getInt32(i * 8 + 4, true) * 0x1_0000_0000 + view.getUint32(i * 8, true)
   return into
 }
 
-/** How numbers are written that are not in a dictionary: as they are in older files. */
+/** Decoders of numbers that are not in a dictionary, by encoding. Older files have PLAIN. */
 const numbers: Readonly<Record<string, (bytes: Uint8Array, into: Float64Array) => Float64Array>> = {
   PLAIN: longs,
   DELTA_BINARY_PACKED: unpackDeltas,
 }
 
-/** Texts that follow each other, each after its length. */
+/** Texts one after the other, each preceded by its length. */
 function plainTexts(bytes: Uint8Array, count: number): Texts & { all(): string[] } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const starts = new Uint32Array(count + 1)

@@ -18,7 +18,7 @@ const EXPECTED: Record<ColumnKind, string> = {
   json: 'a JSON value',
 }
 
-/** Takes the value of one column out of rows, so that it stays what it is whatever becomes of the row. */
+/** A function that copies the value of one column out of a row, so that later changes of the row do not affect it. */
 export function valueCopier(table: FileShape, name: string): (row: AnyRow) => unknown {
   switch (table.stored[name]!.kind) {
     case 'strings':
@@ -50,7 +50,7 @@ export interface StoredColumn {
   readonly astral: boolean
 }
 
-/** Makes copied values what goes to disk. Checks them one by one, so that the error can name the row, by `keyAt`. */
+/** Converts copied values to those that are stored. Checks them one by one, so that an error can name the row by its key. */
 export function storedColumn(
   table: FileShape,
   name: string,
@@ -71,7 +71,7 @@ export function storedColumn(
   return { name, values: stored, astral: encoder.astral }
 }
 
-/** What a value is on disk, or undefined when the column cannot hold it. */
+/** Converts a value to the one that is stored; undefined if the column cannot hold it. */
 class ValueEncoder {
   astral = false
   readonly encode: (value: unknown) => unknown

@@ -4,8 +4,8 @@ import { readDeltas } from '../../parquet/inside-hyparquet.ts'
  * Whole numbers of Parquet's DELTA_BINARY_PACKED: the first one, then for each block the least difference between neighbours,
  * and by how much each difference is larger, in as many bits as the largest needs.
  *
- * hyparquet makes a BigInt of every value. What stands for moments has differences that fit into numbers; anything larger is
- * left to it.
+ * hyparquet makes a BigInt of every value. Differences between timestamps fit into numbers; anything larger is left to
+ * hyparquet.
  */
 export function unpackDeltas(bytes: Uint8Array, into: Float64Array): Float64Array {
   return unpackSmall(bytes, into) ? into : unpackAny(bytes, into)

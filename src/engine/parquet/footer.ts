@@ -2,9 +2,9 @@ import type { ColumnMetaData, RowGroup } from 'hyparquet'
 import { CompressionCodecs, ParquetTypes } from '../../parquet/inside-hyparquet.ts'
 
 /*
- * A footer is mostly row groups, and those are mostly statistics, which are for others. Reading all of it takes a hundred
- * milliseconds for a million rows, so row groups are read here, stepping over what is not needed, and kept as numbers until
- * one is asked for; the rest is left to hyparquet.
+ * A footer is mostly row groups, and those are mostly statistics, which we do not use. Reading all of it takes a hundred
+ * milliseconds for a million rows, so this file reads the row groups, steps over what is not needed, and keeps numbers until
+ * a group is asked for; the rest is left to hyparquet.
  *
  * Thrift's compact protocol: a field has its type and the distance to the number of the one before in a byte, numbers are
  * varints, signed ones in zigzag, texts and lists come after their length.
@@ -24,13 +24,13 @@ export interface ByteRange {
 /** The column chunks of a file. All row groups have the same columns. */
 interface Chunks {
   readonly columns: number
-  /** Of each column, as the first row group has them. */
+  /** The path of each column, as the first row group has it. */
   readonly names: string[][]
-  /** Of each chunk the fields that are numbers, by the number of the field. */
+  /** The fields of each chunk that are numbers, by the number of the field. */
   readonly numbers: Float64Array
 }
 
-// Fields of a column chunk. What is not there is 0, which is no place in a file: it begins with a magic number.
+// Fields of a column chunk. A missing field is 0, which is never the place of a page: a file begins with a magic number.
 const FILE_OFFSET = 0
 const TYPE = 1
 const PATH = 3
@@ -76,7 +76,7 @@ export class SkimmedGroup {
     return this.#number(column, DICTIONARY_PAGE) || this.#number(column, DATA_PAGE)
   }
 
-  /** Where a column that is no list or map is, and how its pages are compressed; undefined when there is none. */
+  /** Where a column is, and how its pages are compressed; undefined if there is none. Of a map, where its keys are. */
   chunk(name: string): (ByteRange & { readonly codec: ColumnMetaData['codec'] }) | undefined {
     const column = this.#chunks.names.findIndex(([first]) => first === name)
     if (column < 0) return undefined
@@ -92,7 +92,7 @@ export class SkimmedGroup {
     })
   }
 
-  /** What decoding needs. */
+  /** The row group as hyparquet decodes it. */
   get parquet(): RowGroup {
     const long = (column: number, field: number): bigint => BigInt(this.#number(column, field))
     const columns = this.#chunks.names.map((path_in_schema, column) => ({
@@ -195,7 +195,7 @@ const decoder = new TextDecoder()
 
 class Reader {
   at: number
-  /** Of the field that comes next. */
+  /** The type of the field that comes next. */
   type = 0
   readonly #bytes: Uint8Array
   readonly #end: number
@@ -228,7 +228,7 @@ class Reader {
     })
   }
 
-  /** Of a list, whose items come next. */
+  /** The size of a list, whose items come next. */
   listSize(): number {
     const head = this.#byte()
     this.type = head & 15
@@ -246,7 +246,7 @@ class Reader {
     } else if (type === LIST || type === SET) {
       const size = this.listSize()
       const of = this.type
-      // In a list, even what is true or false takes a byte.
+      // In a list, a boolean takes a byte.
       if (of === TRUE || of === FALSE) this.at += size
       else for (let i = 0; i < size; i++) this.skip(of)
     } else if (type === STRUCT) for (let field = this.next(0); field !== 0; field = this.next(field)) this.skip(this.type)

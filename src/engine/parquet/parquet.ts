@@ -24,7 +24,7 @@ export async function decodeRows(table: Table, bytes: Uint8Array, file = `a file
   return rows
 }
 
-/** The columns that a file has, which an older version of the table may have had fewer of. */
+/** The columns that a file has. A file of an older version of the table may have fewer. */
 export function storedColumns(bytes: Uint8Array): Set<string> {
   const metadata = parquetMetadata(bytes)
   return new Set(parquetSchema(metadata).children.map((column) => column.element.name))

@@ -3,7 +3,7 @@ import { isServoError, messageOf } from '../../lib/error.ts'
 import type { ColumnKind } from '../../model/column.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import { decompressors, textOf } from '../../parquet/codecs.ts'
-import { unreadable } from './checked.ts'
+import { unreadable } from '../files/file-ref.ts'
 import { type SkimmedGroup, skimFooter } from './footer.ts'
 import { FORMAT, planRead, type ReadPlan, rowColumns } from './schema.ts'
 
@@ -17,7 +17,7 @@ export interface Footer {
   readonly parquet: Omit<FileMetaData, 'row_groups' | 'num_rows'>
 }
 
-/** Where a reader finds the bytes of a part of a file, by their place in the whole. */
+/** A part of a file: its bytes, and where in the file they begin. */
 export interface Slice {
   readonly start: number
   readonly bytes: Uint8Array
@@ -149,7 +149,7 @@ function asyncBuffer({ start, bytes }: Slice, byteLength: number): AsyncBuffer {
   }
 }
 
-/** Whatever goes wrong while reading a file that was written whole means that it is no longer whole: name the file. */
+/** Files are written whole, so a file that cannot be read is damaged: the error names it, whatever went wrong. */
 export function readable<T>(file: string, read: () => T): T {
   const fail = (error: unknown): never => {
     throw isServoError(error) ? error : unreadable(file, messageOf(error), error)

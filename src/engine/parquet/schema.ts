@@ -3,12 +3,12 @@ import { ServoError } from '../../lib/error.ts'
 import type { Column } from '../../model/column.ts'
 import type { Table } from '../../model/table.ts'
 import { JSON_TEXT, MOMENT, TEXT } from '../../parquet/elements.ts'
-import { REPAIR_HINT } from './checked.ts'
+import { REPAIR_HINT } from '../files/file-ref.ts'
 
 /** Files say what they are, so that one given to the wrong reader is noticed. */
 export const FORMAT = '1'
 
-/** As much of a table as its files are made of. Plain data, so that it can go to another thread. */
+/** The part of a table that its files are made from. It is plain data, so that it can go to another thread. */
 export type FileShape = Pick<Table, 'name' | 'key' | 'columns' | 'stored' | 'digest'>
 
 /** The schema of a table's files: `stored`, column by column. */
@@ -55,13 +55,13 @@ export interface ReadPlan {
   readonly present: readonly string[]
   /** Columns the file allows to be null. */
   readonly optional: readonly string[]
-  /** Those of them that the table no longer does. */
+  /** Columns that the file allows to be null, and the table no longer does. */
   readonly tightened: readonly string[]
 }
 
 /**
  * Lets a file of an older or newer version of the table be read: columns it lacks are null, columns we do not know are
- * ignored. What cannot be bridged is named.
+ * ignored. Throws for a difference that cannot be bridged, and names the column.
  */
 export function planRead(table: Table, schema: readonly SchemaElement[], file: string): ReadPlan {
   const found = topLevel(schema)

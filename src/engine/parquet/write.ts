@@ -7,10 +7,10 @@ import { type FileShape, FORMAT, rowColumns, schemaOf } from './schema.ts'
 
 /** A look-up reads one row group: 5,000 rows are one range read of some 100 kB. */
 export const ROW_GROUP_ROWS = 5_000
-/** Of a table that is read by column, a row group also ends where the first part of the key changes, unless it has fewer rows. */
+/** In a table that is read by column, a row group of at least this many rows also ends where the first part of the key changes. */
 const OWN_GROUP_ROWS = 1_000
 
-/** Whether a row group that has so many rows ends before the next one, given the first parts of their keys. */
+/** True if a row group with this many rows ends before the next row. `last` and `next` are the first parts of the two rows' keys. */
 export function endsGroup({ digest }: FileShape, rows: number, last: unknown, next: unknown): boolean {
   return rows === ROW_GROUP_ROWS || (digest !== undefined && rows >= OWN_GROUP_ROWS && last !== next)
 }
@@ -39,8 +39,8 @@ export interface GroupWriter {
 }
 
 /**
- * Moments in files that are read by column, as tables with a digest are: neighbours differ by little, so differences are smaller
- * than what zstd makes of the moments, take as long to write, and are read without making a zstd object for every page.
+ * Timestamps in files that are read by column, which are those of tables with a digest: neighbours differ by little, so differences are
+ * smaller than timestamps under zstd, take as long to write, and are read without making a zstd object for every page.
  */
 const DELTAS = { encoding: 'DELTA_BINARY_PACKED', codec: 'UNCOMPRESSED' } as const
 
@@ -71,7 +71,7 @@ export function groupWriter(table: FileShape, scope: Scope, options: WriterOptio
         ...(astral && { statistics: 'nulls' as const }),
         ...encodings.get(name),
       }))
-      // What is read by column has one page for each.
+      // A file that is read by column has one page for each column.
       const bytes = file.write(columns, rows, isReadByColumn ? { pageSize: 0 } : {})
       if (options.index === undefined) return
       const values = new Map(columns.map((column) => [column.name, column.values]))

@@ -1,13 +1,16 @@
 import { toMs } from '../../lib/time.ts'
 import type { State } from '../fold/state.ts'
-import type { L0Limits, Manifest } from './manifest.ts'
+import type { L0Limits, Manifest } from '../manifest/manifest.ts'
 
-/** From so many changed rows on, it pays to ask whether most of them are over: a base writes those once, a delta only for now. */
+/** From this many changed rows on it pays to ask whether most belong to ended work: a base writes those once, a delta only for now. */
 const SEAL_AT_ROWS = 5_000
 /** Rows that one small run has in all tables. */
 const ROWS_PER_OWNER = 12
 
-/** Whether the next publish shall be a base: too many deltas, rows or segments since the last one, or too old, or mostly over. */
+/**
+ * True if the next publish should be a base: there are too many deltas, rows or segments since the last base, the oldest delta is too
+ * old, or most changed rows belong to ended work.
+ */
 export function isBaseDue(
   { l0, l0_rows }: Manifest,
   limits: L0Limits,

@@ -2,30 +2,29 @@ import { messageOf, ServoError } from '../../lib/error.ts'
 import { Mutex } from '../../lib/mutex.ts'
 import { toIso, toMs } from '../../lib/time.ts'
 import type { Columns } from '../../model/column.ts'
-import type { Registry, Verdict } from '../../model/event.ts'
+import type { Registry } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { RowOf, Table } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from '../fold/retention.ts'
 import type { State } from '../fold/state.ts'
 import { type Consumed, segmentNames } from '../ledger/consumed.ts'
 import { DayClosing } from '../ledger/day-closing.ts'
 import { foldersOfDays, openDayFrom, pathsOfDay } from '../ledger/days.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
-import type { CheckedEvent } from '../ledger/mint.ts'
-import type { Damage, LedgerPlace } from '../ledger/read-segment.ts'
-import type { Segment } from '../ledger/segment.ts'
-import { type Encoder, encoderHere } from '../parquet/encoder.ts'
+import type { LedgerPlace } from '../ledger/read-segment.ts'
+import { defaultL0Limits, type L0Limits, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
+import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 import { isBaseDue } from './base-due.ts'
+import { takeNextEpoch } from './create-manifest.ts'
 import { type Draft, type Drafted, draftBase, draftDelta } from './draft.ts'
+import { type Encoder, encoderHere } from './encoder.ts'
 import { Fence } from './fence.ts'
 import { LedgerFold } from './ledger-fold.ts'
 import { loadState } from './load-state.ts'
-import { defaultL0Limits, type L0Limits, type Manifest, newestManifest, type OrderedPublish } from './manifest.ts'
-import { takeNextEpoch } from './manifest-create.ts'
+import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
 
 export interface CompactorOptions {
   readonly store: ObjectStore
@@ -37,21 +36,21 @@ export interface CompactorOptions {
   readonly limits?: Partial<L0Limits>
   readonly retention?: Retention
   readonly ahead?: FoldAhead
-  /** Held by a leader. It takes its epoch when it opens, and publishes nothing once another process leads. */
+  /** The lease of a leader. With it, the compactor takes its epoch when it opens, and publishes nothing once another process leads. */
   readonly lease?: Leading
-  /** Makes the bytes of large files; this process has one for all. */
+  /** Encodes large files; a process has one encoder for all its compactors. */
   readonly encoder?: Encoder
 }
 
-/** A loop that folds events here before their segment is durable, to decide what belongs into the same segment. */
+/** A loop that folds events here before their segment is durable, to decide what goes into the same segment. */
 export interface FoldAhead {
-  /** Called before anything else is folded or copied: what was folded ahead becomes a segment now, by `record`. */
+  /** Called before anything else is folded or copied: the loop closes its open segment, and records it in the fold. */
   closeSegment(): void
   /** Resolves when every segment that was recorded is durable. Nothing is published before. */
   durable(): Promise<void>
 }
 
-/** A publish that is worked out and not yet known to be written. */
+/** A publish that is drafted and not known to be written. */
 interface Pending {
   readonly drafted: Drafted
   readonly consumed: readonly Consumed[]
@@ -59,8 +58,8 @@ interface Pending {
 }
 
 /**
- * Publishes what the ledger comes to as tables; the only writer of state. Any number may run: each takes a higher epoch before it
- * writes, and one that was overtaken finds the next manifest taken, throws `fenced` and is of no use any more. Open a new one then.
+ * Folds the ledger and publishes the rows as tables; nothing else writes state. Any number of compactors may run: each takes a higher
+ * epoch before it writes. A compactor that was overtaken finds the next manifest taken, throws `fenced`, and must be replaced by a new one.
  *
  * What it is made of: `LedgerFold` folds segments into memory, `ColdStore` finds rows that are not in memory, `Fence` lets only one
  * compactor write. A publish is drafted from memory in one turn, waits until its segments are durable, and is written; one that
@@ -68,11 +67,12 @@ interface Pending {
  */
 export class Compactor {
   readonly state: State
+  /** Folds segments, and knows what of them is not published yet. */
+  readonly fold: LedgerFold
   readonly #options: CompactorOptions
   readonly #ledger: LedgerPlace
   readonly #fence: Fence
   readonly #cold: ColdStore
-  readonly #fold: LedgerFold
   readonly #days: DayClosing
   readonly #limits: L0Limits
   readonly #retention: Retention
@@ -95,7 +95,7 @@ export class Compactor {
     this.#fence = new Fence(this.#ledger)
     this.#cold = new ColdStore({
       store,
-      filesOf: (table) => this.#manifest.runs[table.name] ?? [],
+      filesOf: (table) => this.#manifest.sorted_files[table.name] ?? [],
       explain: (error) => this.#fence.explain(error, this.#manifest),
     })
     const parts = {
@@ -107,7 +107,7 @@ export class Compactor {
       cold: this.#cold,
       turn: this.#turn,
     }
-    this.#fold = new LedgerFold({ ...parts, beforeOthers: () => options.ahead?.closeSegment() }, manifest)
+    this.fold = new LedgerFold({ ...parts, beforeOthers: () => options.ahead?.closeSegment() }, manifest)
   }
 
   static async open(options: CompactorOptions): Promise<Compactor> {
@@ -115,7 +115,7 @@ export class Compactor {
     const paths = new Paths(scope)
     const [newest, days] = await Promise.all([newestManifest(store, paths, scope), foldersOfDays(store, paths)])
     const manifest = lease === undefined ? newest : await takeNextEpoch(options, paths, newest, clock.now())
-    // An earlier version did not note when it folded what: anything may have been in the first publish.
+    // Earlier versions did not record the first publish of a day: any day may have been in the first of all.
     const first_publishes = manifest.first_publishes ?? Object.fromEntries(days.map((day) => [day, 0]))
     const compactor = await Compactor.at(options, { ...manifest, first_publishes }, days)
     if (lease !== undefined) compactor.#fence.taken()
@@ -125,7 +125,7 @@ export class Compactor {
   /** Opens the state of one manifest. */
   static async at(options: CompactorOptions, manifest: Manifest, days: readonly string[] = []): Promise<Compactor> {
     const compactor = new Compactor(options, manifest, await loadState(options.store, options.registry, manifest), days)
-    await compactor.#fold.retryUnknown()
+    await compactor.fold.retryUnknown()
     return compactor
   }
 
@@ -133,58 +133,15 @@ export class Compactor {
     return this.#manifest
   }
 
-  /** Segments folded here and not published yet. */
-  get unpublished(): number {
-    return this.#fold.unpublished
-  }
-
-  /** Segments that cannot be read, by path. */
-  get damaged(): ReadonlyMap<string, Damage> {
-    return this.#fold.damaged
-  }
-
-  /**
-   * Folds segments in the order given: those whose durable write is known, e.g. from this process's own ledger or a
-   * notification. Segments that were folded before are passed over. Returns the verdict on each event by its id.
-   */
-  apply(segments: readonly Segment[]): Promise<Map<string, Verdict>> {
-    return this.#fold.apply(segments)
-  }
-
-  /** Folds events that have no segment yet: see `LedgerFold`. Handed on as it is, because every fact goes this way. */
-  foldAhead(events: readonly CheckedEvent[], also: (verdicts: Map<string, Verdict>) => readonly CheckedEvent[]): Promise<void> {
-    return this.#fold.foldAhead(events, also)
-  }
-
-  /** What was folded since the last segment is this segment, and has its place in the order from now on. */
-  record(consumed: Consumed, events: number): void {
-    this.#fold.record(consumed, events)
-  }
-
-  /** A segment that is about to be written gets its name, or another one. */
-  name(consumed: Consumed, ulid: string): void {
-    this.#fold.name(consumed, ulid)
-  }
-
-  /** True if a segment was folded here, or is being written by this process. */
-  isFolded(ulid: string): boolean {
-    return this.#fold.has(ulid)
-  }
-
   /** The first day from this one on in which segments may be written. */
   openFrom(day: string): string {
     return openDayFrom(this.#manifest, day)
   }
 
-  /** Folds segments that were announced by path. */
-  applyPaths(paths: readonly string[]): Promise<void> {
-    return this.#fold.applyPaths(paths)
-  }
-
   /** Looks for segments that were not announced. Returns how many were folded. */
   catchUp(options: { settledToo?: boolean; maxSegments?: number } = {}): Promise<number> {
     const looked = options.settledToo ? { ...this.#manifest, settled_days: [] } : this.#manifest
-    return this.#fold.catchUp(looked, options.maxSegments)
+    return this.fold.catchUp(looked, options.maxSegments)
   }
 
   /** A cold row by its key, with what is not published yet. */
@@ -239,8 +196,8 @@ export class Compactor {
   /** Works out the next publish; undefined when there is nothing to publish. */
   async #prepare(kind: 'delta' | 'base' | undefined): Promise<Pending | undefined> {
     const now = this.#options.clock.now()
-    const chosen = kind ?? (isBaseDue(this.#manifest, this.#limits, this.state, this.unpublished, now) ? 'base' : 'delta')
-    const nothingNew = this.unpublished === 0 && !this.state.hasChanges()
+    const chosen = kind ?? (isBaseDue(this.#manifest, this.#limits, this.state, this.fold.unpublished, now) ? 'base' : 'delta')
+    const nothingNew = this.fold.unpublished === 0 && !this.state.hasChanges()
     if (nothingNew && (chosen === 'delta' || this.#manifest.l0.length === 0)) return undefined
     this.#manifest = await this.#fence.takeEpoch(this.#manifest, this.#options.name, now)
     const settling = await this.#daysToSettle()
@@ -257,7 +214,7 @@ export class Compactor {
   async #draft(kind: 'delta' | 'base', epoch: number, nowMs: number, retention = this.#retention): Promise<Pending> {
     const { store, scope, name, encoder = encoderHere } = this.#options
     const { closed_days = [], settled_days = [] } = this.#manifest
-    const { segments: consumed, events } = this.#fold.takeUnpublished()
+    const { segments: consumed, events } = this.fold.takeUnpublished()
     const input = {
       store,
       scope,
@@ -276,7 +233,7 @@ export class Compactor {
     try {
       return { drafted: await (kind === 'delta' ? draftDelta(input) : draftBase(input)), consumed }
     } catch (error) {
-      // Memory has given up rows that no file holds: only the ledger and the last manifest are to be trusted now.
+      // Memory has given up rows that no file holds: only the ledger and the last manifest can be trusted now.
       const failed = this.#fence.break(
         new ServoError('unavailable', 'publish_failed', `a ${kind} could not be made: ${messageOf(error)}`, {
           hint: 'Open the state again.',
@@ -295,12 +252,12 @@ export class Compactor {
       this.#cold.inTransit.clear()
     })
     this.#days.note(this.#manifest)
-    if (draft.manifest.l0.length === 0) this.#fold.forgetSettled(draft.manifest)
+    if (draft.manifest.l0.length === 0) this.fold.forgetSettled(draft.manifest)
   }
 
   /**
-   * Days in which no writer writes any more, and of which everything is folded. They are looked at once more for that. A day with
-   * a segment that cannot be read waits until it is repaired.
+   * Closed days of which everything is folded: lists each of them once more, and folds what it finds. A day with a segment that cannot
+   * be read waits until the segment is repaired.
    */
   async #daysToSettle(): Promise<string[]> {
     const { store, paths } = this.#ledger
@@ -310,7 +267,7 @@ export class Compactor {
     const settled: string[] = []
     for (const day of due) {
       const found = folders.has(day) ? await pathsOfDay(store, paths, day) : []
-      if (await this.#fold.foldAll(found)) settled.push(day)
+      if (await this.fold.foldAll(found)) settled.push(day)
     }
     return settled
   }

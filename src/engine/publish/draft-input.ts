@@ -1,12 +1,12 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
-import type { Retention } from '../fold/retention.ts'
 import type { State } from '../fold/state.ts'
-import type { Encoder } from '../parquet/encoder.ts'
+import type { Manifest } from '../manifest/manifest.ts'
 import type { Scope } from '../paths.ts'
 import type { RowsInTransit } from '../sorted/cold-store.ts'
-import type { Manifest } from './manifest.ts'
+import type { Encoder } from './encoder.ts'
+import type { Retention } from './retention.ts'
 
-/** What a publish is worked out from. */
+/** What a draft is made from. */
 export interface DraftInput {
   readonly store: ObjectStore
   readonly scope: Scope
@@ -17,7 +17,7 @@ export interface DraftInput {
   readonly compactor: string
   readonly publishedAt: string
   readonly nowMs: number
-  /** How many were folded since the last publish. */
+  /** How many events were folded since the last publish. */
   readonly events: number
   /** The days of the ledger as this publish leaves them. */
   readonly days: Required<Pick<Manifest, 'closed_days' | 'settled_days'>>

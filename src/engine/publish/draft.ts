@@ -1,15 +1,15 @@
 import type { AnyRow, Table } from '../../model/table.ts'
-import { expiredHistory } from '../fold/retention.ts'
-import type { FileRef } from '../parquet/checked.ts'
-import { copyFile } from '../parquet/file-copy.ts'
+import type { FileRef, SortedFileRef } from '../files/file-ref.ts'
+import type { Delta, DeltaFiles, Manifest } from '../manifest/manifest.ts'
+import { appendEntry } from '../manifest/page-list.ts'
 import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'
+import { copyFile } from './file-copy.ts'
 import { FileSet } from './file-set.ts'
-import type { Delta, DeltaFiles, Manifest, SortedFileRef } from './manifest.ts'
 import { mergeLevels } from './merge-levels.ts'
 import { nextManifest, recordOrder } from './next-manifest.ts'
-import { appendEntry } from './page-list.ts'
 import { removedKeysOf, removedRow } from './removed-keys.ts'
+import { expiredHistory } from './retention.ts'
 import { sealEnded } from './seal-ended.ts'
 
 /** A publish that is worked out and not written yet: its files, and the manifest that will name them. */
@@ -18,9 +18,9 @@ export interface Draft {
   readonly manifest: Manifest
 }
 
-/** A publish whose files of rows are made. What names its segments waits until those are durable: their names may change until then. */
+/** A publish whose rows are encoded. Its manifest waits until the segments are durable, because their names may change until then. */
 export interface Drafted {
-  /** Asked once, with the segments that were consumed since the last publish, in that order. */
+  /** Called once, with the segments that were consumed since the last publish, in that order. */
   finish(segments: readonly string[]): Draft
 }
 
@@ -58,8 +58,8 @@ export async function draftDelta(input: DraftInput): Promise<Drafted> {
 }
 
 /**
- * Writes the rows that changed since the last publish, and from here on counts changes anew. `left` are rows that went
- * elsewhere: for a reader that follows, they are gone from here.
+ * Adds files of the rows that changed since the last publish, and begins to count changes anew. `left` are rows that went to history:
+ * a reader that follows this publish removes them.
  */
 function writeHotChanges(
   { state, manifest, scope, epoch }: DraftInput,
@@ -115,8 +115,8 @@ function writeColdChanges(
 }
 
 /**
- * A whole publish: unfinished work is written anew, finished work is sealed into history and leaves memory, recent cold
- * rows become a sorted file. Costs what is unfinished and what is new; nothing older is touched but files that are merged.
+ * A whole publish: unfinished work is written anew, finished work is sealed into history and leaves memory, recent cold rows become
+ * a sorted file. Its cost grows with unfinished work and new rows; older files are touched only when they are merged.
  */
 export async function draftBase(input: DraftInput): Promise<Drafted> {
   const { state, manifest, scope, epoch } = input
@@ -125,7 +125,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
   const files = new FileSet(input.encoder)
 
   const sealed = sealEnded(input, files)
-  // What a reader of the last publish needs to follow; recent cold rows it finds in the sorted files from now on.
+  // What a reader of the last publish needs in order to follow. It finds recent cold rows in the sorted files from now on.
   const delta = writeHotChanges(input, files, sealed.owners).tables
   const base: Record<string, FileRef> = {}
   for (const [table, hot] of state.hotTables) {
@@ -136,16 +136,16 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
     })
   }
   const captured = [...state.coldTables].map(([table, cold]) => {
-    // Gone at once, not when the manifest stands: a replay folds what comes next without them, and must write the same.
+    // They leave memory at once, not when the manifest is written: a replay folds what comes next without them, and must write the same.
     const rows = cold.takeRecent()
     input.inTransit.set(table, rows)
     return { table, copy: copyFile({ table, rows: rows.values(), scope, codec: 'zstd', isSortedFile: true }) }
   })
   // From here on folds may go on: everything this publish holds has been copied.
   await files.encode()
-  const runs: Record<string, readonly SortedFileRef[]> = { ...manifest.runs }
+  const sorted: Record<string, readonly SortedFileRef[]> = { ...manifest.sorted_files }
   for (const { table, copy } of captured) {
-    const known = runs[table.name] ?? []
+    const known = sorted[table.name] ?? []
     if (copy.rows === 0) continue
     const added = files.addSortedFile(
       paths.sortedFile(table.name, publish, epoch, 0),
@@ -153,7 +153,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
       copy.rows,
       0,
     )
-    runs[table.name] = await mergeLevels(input, files, table, [...known, added])
+    sorted[table.name] = await mergeLevels(input, files, table, [...known, added])
   }
 
   const history =
@@ -173,7 +173,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
           l0: [],
           l0_count: 0,
           l0_rows: 0,
-          runs,
+          sorted_files: sorted,
           history: history.list,
           order,
           dropped,

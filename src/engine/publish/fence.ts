@@ -1,9 +1,10 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
-import { createOwn } from '../ledger/create-own.ts'
+import { createOwn } from '../files/create-own.ts'
 import type { LedgerPlace } from '../ledger/read-segment.ts'
-import { type Manifest, newestManifest } from './manifest.ts'
-import { createManifest, takeoverOf } from './manifest-create.ts'
+import type { Manifest } from '../manifest/manifest.ts'
+import { newestManifest } from '../manifest/stored-manifests.ts'
+import { createManifest, takeoverOf } from './create-manifest.ts'
 
 type FenceState = 'reading' | 'writing' | 'broken'
 
@@ -19,13 +20,13 @@ const transitions: Transitions<FenceState> = {
  * Sees to it that one compactor writes at a time. Its states:
  * - `reading`: it has taken no epoch yet. It may fold, and has written nothing.
  * - `writing`: its epoch stands in a manifest, so that no manifest of a lower epoch can follow.
- * - `broken`: another compactor has taken over, or memory does not follow from the ledger. It is of no use any more.
+ * - `broken`: another compactor has taken over, or memory does not follow from the ledger. Every call fails from then on.
  */
 export class Fence {
   readonly #place: LedgerPlace
   #state: FenceState = 'reading'
   #reason: ServoError | undefined
-  /** Kept as it is for a second try, or we would take our own first one for another's. */
+  /** Kept for a second try: with a new one, our own first try would look like another compactor's. */
   #takeover: Manifest | undefined
 
   constructor(place: LedgerPlace) {
@@ -68,7 +69,7 @@ export class Fence {
     )
   }
 
-  /** From now on everything that is asked of this compactor fails for this reason. */
+  /** From now on every call of this compactor fails for this reason. */
   break(reason: ServoError): ServoError {
     this.#enter('broken')
     this.#reason = reason
@@ -76,8 +77,8 @@ export class Fence {
   }
 
   /**
-   * What a file that is gone means: a newer manifest does not name it, so that this compactor was overtaken. Undefined when the
-   * error means something else, such as damage.
+   * Explains why a file is gone: if there is a newer manifest, this compactor was overtaken and its files were collected. Undefined if
+   * the error means something else, such as damage.
    */
   async explain(error: unknown, held: Manifest): Promise<ServoError | undefined> {
     if (!isServoError(error, 'corrupt') || error.code !== 'file_missing') return undefined

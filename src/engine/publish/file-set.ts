@@ -1,11 +1,11 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { type FileRef, fileRef } from '../parquet/checked.ts'
-import type { Encoder } from '../parquet/encoder.ts'
-import { copyFile, type FileCopy, type FileToCopy } from '../parquet/file-copy.ts'
+import type { SortedFileRef } from '../files/file-ref.ts'
+import { type FileRef, fileRef } from '../files/file-ref.ts'
 import { sortedFileRef } from '../sorted/index-footer.ts'
-import type { SortedFileRef } from './manifest.ts'
+import type { Encoder } from './encoder.ts'
+import { copyFile, type FileCopy, type FileToCopy } from './file-copy.ts'
 
-/** Files to be written; a file that a later step of the same draft makes needless is taken out again. */
+/** The files of a draft. A file that a later step of the draft makes obsolete is discarded. */
 export class FileSet {
   readonly list: { path: string; bytes: Uint8Array }[] = []
   readonly #waiting: { path: string; copy: FileCopy; place: (ref: FileRef) => void }[] = []
@@ -20,7 +20,7 @@ export class FileSet {
     return fileRef(path, bytes, rows)
   }
 
-  /** Copies rows for a file. `place` is told of it when it has been encoded. */
+  /** Copies rows for a file. `place` is called with the reference once the file is encoded. */
   addRows(path: string, file: FileToCopy, place: (ref: FileRef) => void): void {
     this.#waiting.push({ path, copy: copyFile(file), place })
   }

@@ -1,11 +1,11 @@
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { readChecksummed } from '../ledger/checksummed-json.ts'
+import { readChecksummed } from '../files/checksummed-json.ts'
+import { getChecked } from '../files/file-ref.ts'
 import { isSettled } from '../ledger/days.ts'
-import { getChecked } from '../parquet/checked.ts'
-import type { Manifest, OrderEntry, OrderedPublish } from './manifest.ts'
-import { readEntriesBackwards } from './page-list.ts'
+import type { Manifest, OrderEntry, OrderedPublish } from '../manifest/manifest.ts'
+import { readEntriesBackwards } from '../manifest/page-list.ts'
 
 export async function readOrder(store: ObjectStore, entry: OrderEntry): Promise<OrderedPublish[]> {
   return readChecksummed<OrderedPublish[]>('order', await getChecked(store, entry), entry.path)
@@ -15,13 +15,13 @@ const dayOf = (ulid: string): string => utcDay(ulidTime(ulid))
 
 /**
  * Which segments have been folded. A largest-id watermark would lose a segment whose writer's clock is behind, so this
- * is an exact set: in memory by day, and read back from the recorded order when a question goes further.
+ * is an exact set: partly in memory, the rest read day by day from the recorded order when it is asked for.
  */
 export class FoldedSegments {
   readonly #store: ObjectStore
   #manifest: Manifest
   readonly #known = new Set<string>()
-  /** Of these days everything is in the set that was published up to a publish. */
+  /** By day, a publish: all segments of that day that were published up to then are in the set. */
   readonly #learnt = new Map<string, number>()
   #forgotten: Manifest['settled_days']
 
@@ -36,27 +36,27 @@ export class FoldedSegments {
     this.#known.add(ulid)
   }
 
-  /** It has turned out that the segment has another name. */
+  /** The segment has turned out to have another name. */
   remove(ulid: string): void {
     this.#known.delete(ulid)
   }
 
-  /** Whether a segment is known here to be folded, without looking further. */
+  /** True if a segment is known to be folded, without a look at the recorded order. */
   has(ulid: string): boolean {
     return this.#known.has(ulid)
   }
 
-  /** Those that have not been folded, in the order given and each once. */
+  /** The segments among these that have not been folded, in the order given and each once. */
   async fresh(ulids: readonly string[]): Promise<string[]> {
-    // A segment that is known needs no look at the others of its day.
+    // For a segment that is known, its day need not be read.
     const unknown = [...new Set(ulids)].filter((ulid) => !this.#known.has(ulid))
-    // What is newer than everything that was published when this began cannot be among it.
+    // A segment that is newer than all published ones is not in the recorded order.
     const through = this.#manifest.watermarks.events_processed_through ?? ''
     await this.#learn(new Set(unknown.filter((ulid) => ulid <= through).map(dayOf)))
     return unknown.filter((ulid) => !this.#known.has(ulid))
   }
 
-  /** Whether all of these were folded. */
+  /** True if all of these were folded. */
   async haveAll(ulids: readonly string[]): Promise<boolean> {
     return (await this.fresh(ulids)).length === 0
   }
@@ -68,8 +68,8 @@ export class FoldedSegments {
   }
 
   /**
-   * Moves on to a manifest of this process, which adds here, and forgets what lies in settled days and is in its recorded order; a question
-   * about that reads it again.
+   * Moves on to a manifest of this process, which has added its segments here. Forgets the segments of settled days that are in the
+   * recorded order; a question about one of them reads them again.
    */
   forgetSettled(manifest: Manifest, unpublished: Iterable<string>): void {
     if (manifest.settled_days === this.#forgotten) return
@@ -87,7 +87,7 @@ export class FoldedSegments {
     for (const delta of this.#manifest.l0) for (const segment of delta.segments) this.#known.add(segment)
   }
 
-  /** Reads what the recorded order has of these days, as far as that is not known. */
+  /** Reads the segments of these days from the recorded order, as far as they are not known. */
   async #learn(days: ReadonlySet<string>): Promise<void> {
     let from = Number.POSITIVE_INFINITY
     for (const day of days) from = Math.min(from, this.#unknownFrom(day))

@@ -2,19 +2,20 @@ import { MINUTE_MS, toMs } from '../../lib/time.ts'
 import type { Registry } from '../../model/event.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { FileRef } from '../files/file-ref.ts'
 import { allTables } from '../fold/state.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
-import type { FileRef } from '../parquet/checked.ts'
+import { directFiles, type Manifest } from '../manifest/manifest.ts'
+import { type PageList, readEntriesBackwards } from '../manifest/page-list.ts'
+import { boundaryOf, manifestNumbers, readManifest } from '../manifest/stored-manifests.ts'
 import { type Layer, numberOf, Paths, type Scope } from '../paths.ts'
-import { boundaryOf, directFiles, type Manifest, manifestNumbers, readManifest } from './manifest.ts'
-import { type PageList, readEntriesBackwards } from './page-list.ts'
 
 export interface GarbageOptions {
   readonly store: ObjectStore
   readonly scope: Scope
   readonly registry: Registry
   readonly clock: Clock
-  /** How long a manifest and its files stay after a newer one, for readers that hold it. Longer than any query runs. */
+  /** How long a manifest and its files are kept after a newer one, for readers that hold it. Longer than any query takes. */
   readonly graceMs?: number
   /** Nothing is deleted once another process leads. */
   readonly lease?: Leading
@@ -77,7 +78,7 @@ async function collectFiles(
   const sweep = async (prefix: string, isLive: (path: string) => boolean, from = 0, after?: string): Promise<void> => {
     for await (const { path } of store.list(prefix, after === undefined ? {} : { after })) {
       const publish = numberOf(path)
-      // Beyond the newest publish that is known here, a file may be one that is about to be named. Not a number: not ours.
+      // A file beyond the newest publish known here may be about to be named by a manifest. A file without a number is not ours.
       if (!(publish >= from && publish <= newest.publish) || isLive(path)) continue
       await store.delete(path)
       removed += 1
@@ -118,7 +119,7 @@ interface Recent<E> {
   readonly oldest?: E
 }
 
-/** What a list has named lately: another file of that age is an orphan. Older orphans were found by earlier collections. */
+/** The files that a list has named lately: any other file of that age is an orphan. Earlier collections have found older orphans. */
 async function recent<E extends { readonly publish: number }>(
   store: ObjectStore,
   list: PageList<E>,

@@ -3,7 +3,7 @@ import type { Mutex } from '../../lib/mutex.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { Registry, Verdict } from '../../model/event.ts'
 import { parkedEvents } from '../../model/system-tables.ts'
-import { Folder } from '../fold/fold.ts'
+import { EventFold } from '../fold/event-fold.ts'
 import type { State } from '../fold/state.ts'
 import { type Consumed, segmentNamesSoFar } from '../ledger/consumed.ts'
 import type { DayClosing } from '../ledger/day-closing.ts'
@@ -11,11 +11,11 @@ import { unsettledPaths } from '../ledger/days.ts'
 import type { CheckedEvent } from '../ledger/mint.ts'
 import { type Damage, type LedgerPlace, readUndamaged } from '../ledger/read-segment.ts'
 import type { Segment } from '../ledger/segment.ts'
+import type { Manifest } from '../manifest/manifest.ts'
 import { segmentUlid } from '../paths.ts'
 import type { ColdStore } from '../sorted/cold-store.ts'
 import type { Fence } from './fence.ts'
 import { FoldedSegments } from './folded-segments.ts'
-import type { Manifest } from './manifest.ts'
 
 /** Segments read ahead of the fold: enough to hide the store's latency, few enough to stay small. */
 const READ_AHEAD = 16
@@ -37,7 +37,7 @@ export interface LedgerFoldParts {
   readonly fence: Fence
   /** Between fetching cold rows and folding with them, no publish may move rows from memory to files. */
   readonly turn: Mutex
-  /** Called before a segment of another process is folded: what was folded ahead becomes a segment now. */
+  /** Called before a segment of another process is folded: the loop closes the segment of what it has folded ahead. */
   readonly beforeOthers: () => void
 }
 
@@ -46,15 +46,15 @@ export class LedgerFold {
   /** Segments that cannot be read, by path: they stay unfolded, and are reported until they are repaired. */
   readonly damaged = new Map<string, Damage>()
   readonly #parts: LedgerFoldParts
-  readonly #folder: Folder
+  readonly #eventFold: EventFold
   readonly #folded: FoldedSegments
   #unpublished: Unpublished = { segments: [], events: 0 }
-  /** Segments of other processes folded so far; a publish begins `#unpublished` anew, perhaps while a caller counts. */
+  /** How many segments of other processes were folded. `#unpublished` cannot tell: a publish may empty it while a caller counts. */
   #applied = 0
 
   constructor(parts: LedgerFoldParts, manifest: Manifest) {
     this.#parts = parts
-    this.#folder = new Folder(parts.registry, parts.state)
+    this.#eventFold = new EventFold(parts.registry, parts.state)
     this.#folded = new FoldedSegments(parts.ledger.store, manifest)
   }
 
@@ -83,11 +83,11 @@ export class LedgerFold {
   /** Tries again what an earlier version of Servo did not understand. */
   async retryUnknown(): Promise<void> {
     const { state, cold } = this.#parts
-    // There is rarely any, and looking for what it reads costs a cold start three more rounds.
+    // There is rarely one, and fetching what it reads costs a cold start three more round trips.
     for (const { reason } of state.hot(parkedEvents).all()) {
       if (reason === 'waiting') continue
-      await cold.provide(state, this.#folder.reads([]))
-      this.#folder.retryUnknown()
+      await cold.provide(state, this.#eventFold.reads([]))
+      this.#eventFold.retryUnknown()
       return
     }
   }
@@ -103,7 +103,7 @@ export class LedgerFold {
     const verdicts = new Map<string, Verdict>()
     const fresh = new Set(await this.#folded.fresh(segments.map((segment) => segment.ulid)))
     const batch = segments.filter((segment) => fresh.delete(segment.ulid))
-    await cold.provide(state, this.#folder.reads(batch.flatMap((segment) => segment.events)))
+    await cold.provide(state, this.#eventFold.reads(batch.flatMap((segment) => segment.events)))
     if (batch.length > 0) beforeOthers()
     for (const segment of batch) {
       for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
@@ -116,8 +116,8 @@ export class LedgerFold {
   }
 
   /**
-   * Folds events that have no segment yet. `also` may add to them by what they changed, in the same turn, so that nothing
-   * comes between. The caller hands in their segment by `record` when it is complete, and publishing waits for it.
+   * Folds events that have no segment yet. `also` is given their verdicts and may return more events, which are folded in the same turn,
+   * so that nothing comes between. The caller hands in the segment with `record` when it is complete, and publishing waits for it.
    */
   async foldAhead(
     events: readonly CheckedEvent[],
@@ -127,12 +127,12 @@ export class LedgerFold {
     await turn.run(async () => {
       fence.check()
       for (let next = events; ; ) {
-        for (const { event, definition } of next) this.#folder.trust(event, definition)
-        const reads = this.#folder.reads(next.map(({ event }) => event))
+        for (const { event, definition } of next) this.#eventFold.trust(event, definition)
+        const reads = this.#eventFold.reads(next.map(({ event }) => event))
         if (reads.length > 0) await cold.provide(state, reads)
         const verdicts = new Map<string, Verdict>()
         for (const { event } of next) verdicts.set(event.event_id, this.#fold(event))
-        this.#folder.forgetTrusted()
+        this.#eventFold.forgetTrusted()
         next = also(verdicts)
         if (next.length === 0) return
       }
@@ -147,7 +147,7 @@ export class LedgerFold {
 
   /** A segment that is about to be written gets its name, or another one. A listing of the ledger from now on finds it folded. */
   name(consumed: Consumed, ulid: string): void {
-    // What may still turn up under the name before is a segment like any other: folded again, it changes nothing.
+    // A segment that still turns up under the earlier name is folded like any other, and changes nothing.
     if (consumed.ulid !== undefined) this.#folded.remove(consumed.ulid)
     consumed.ulid = ulid
     this.#folded.add(ulid)
@@ -189,7 +189,7 @@ export class LedgerFold {
 
   #fold(event: Envelope): Verdict {
     try {
-      return this.#folder.fold(event)
+      return this.#eventFold.fold(event)
     } catch (error) {
       // Half a segment is in memory now. Publishing it would give tables that no replay of the ledger makes.
       const message = `${event.event_type} ${event.event_id} could not be folded: ${messageOf(error)}`

@@ -1,10 +1,10 @@
 import type { Registry } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { type FileRef, getChecked } from '../files/file-ref.ts'
 import { State } from '../fold/state.ts'
-import { type FileRef, getChecked } from '../parquet/checked.ts'
+import type { DeltaFiles, Manifest } from '../manifest/manifest.ts'
 import { decodeRows } from '../parquet/parquet.ts'
-import type { DeltaFiles, Manifest } from './manifest.ts'
 import { removedKeysOf } from './removed-keys.ts'
 
 /** The rows in memory as of a manifest: base and deltas, read side by side. History and sorted files stay where they are. */
@@ -15,14 +15,14 @@ export async function loadState(store: ObjectStore, registry: Registry, manifest
     return { table, rows: ref === undefined ? [] : await readRows(store, table, ref) }
   })
   const deltas = manifest.l0.map((delta) => readDelta(store, state, delta.tables))
-  // Awaited as one: a delta that cannot be read while the base is still awaited would be an unhandled rejection.
+  // Awaited together: otherwise a delta that fails while the base is awaited would be an unhandled rejection.
   const [tables, applies] = await Promise.all([Promise.all(base), Promise.all(deltas)])
   for (const { table, rows } of tables) for (const row of rows) state.hotTable(table).load(row)
   for (const apply of applies) apply()
   return state
 }
 
-/** Reads a delta and returns what applies it, so that deltas can be read together and applied in order. */
+/** Reads a delta and returns a function that applies it, so that deltas can be read together and applied in order. */
 export async function readDelta(
   store: ObjectStore,
   state: State,

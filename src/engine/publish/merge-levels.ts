@@ -1,15 +1,15 @@
 import type { Table } from '../../model/table.ts'
-import { retentionCutoff } from '../fold/retention.ts'
+import type { SortedFileRef } from '../files/file-ref.ts'
 import { Paths } from '../paths.ts'
 import { mergeSortedFiles } from '../sorted/merge-files.ts'
 import type { DraftInput } from './draft-input.ts'
 import type { FileSet } from './file-set.ts'
-import type { SortedFileRef } from './manifest.ts'
+import { retentionCutoff } from './retention.ts'
 
 /** Sorted files of one level that are merged into one of the next. */
 export const FILES_PER_LEVEL = 8
 
-/** The sorted files of a table, those of a full level merged into one of the next. */
+/** The sorted files of a table after each full level was merged into one file of the next. */
 export async function mergeLevels(
   input: DraftInput,
   files: FileSet,
@@ -27,7 +27,7 @@ export async function mergeLevels(
     const merged = await mergeSortedFiles(files.over(store), table, scope, full, [], keep === undefined ? {} : { keep })
     const rest = levels.filter((file) => file.level !== level)
     for (const { path } of full) files.discard(path)
-    // What is left is newer; a merged file goes before it and after the levels above.
+    // Files of lower levels are newer, so the merged file goes before them and after those of higher levels.
     const above = rest.filter((file) => file.level > level)
     const below = rest.filter((file) => file.level < level)
     levels =

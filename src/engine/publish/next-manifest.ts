@@ -1,12 +1,12 @@
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
-import { checksummedJson } from '../ledger/checksummed-json.ts'
-import { type DayRange, includesDay } from '../ledger/days.ts'
+import { checksummedJson } from '../files/checksummed-json.ts'
+import { includesDay } from '../ledger/days.ts'
+import { type DayRange, type Manifest, type OrderEntry, type OrderedPublish, orderedDelta } from '../manifest/manifest.ts'
+import { appendEntry, type PageList } from '../manifest/page-list.ts'
 import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'
 import type { FileSet } from './file-set.ts'
-import type { Manifest, OrderEntry, OrderedPublish } from './manifest.ts'
-import { appendEntry, type PageList } from './page-list.ts'
 
 /** The next manifest with everything but the files. */
 export function nextManifest(
@@ -51,26 +51,20 @@ function firstPublishes(
   return first
 }
 
-/** The list of recorded orders with that of this base, and the deltas since the one before. Its file and pages go into the set. */
+/** Records the order of this base and of the deltas since the base before it. Returns the list; its file and pages go into `files`. */
 export function recordOrder(input: DraftInput, segments: readonly string[], files: FileSet): PageList<OrderEntry> {
   const { manifest, epoch, publishedAt } = input
   const paths = new Paths(input.scope)
   const publish = manifest.publish + 1
-  const publishes: OrderedPublish[] = manifest.l0.map((delta) => ({
-    publish: delta.publish,
-    epoch: delta.epoch,
-    kind: 'delta',
-    published_at: delta.published_at,
-    segments: delta.segments,
-  }))
-  publishes.push({
+  const base: OrderedPublish = {
     publish,
     epoch,
     kind: 'base',
     published_at: publishedAt,
     segments,
     retention: input.retention,
-  })
+  }
+  const publishes = [...manifest.l0.map(orderedDelta), base]
   const count = publishes.reduce((sum, entry) => sum + entry.segments.length, 0)
   const entry: OrderEntry = {
     ...files.add(paths.order(publish, epoch), checksummedJson('order', publishes), count),

@@ -47,7 +47,7 @@ test('what is durable is in the tables a moment later, and many facts at once ar
   expect(loop.compactor.manifest.publish).toBe(0)
   await clock.advance(2 * SECOND_MS)
   expect(loop.compactor.manifest.publish).toBe(1)
-  expect(loop.compactor.unpublished).toBe(0)
+  expect(loop.compactor.fold.unpublished).toBe(0)
 })
 
 test('what happens while something waits to be merged is in the tables a moment later all the same', async () => {

@@ -13,7 +13,7 @@ export interface PublisherOptions {
   readonly delayMs?: number
 }
 
-/** Publishing shall take at most one part in this many of the time, however large the tables are. */
+/** Publishing takes at most one part in this many of the time, however large the tables are. */
 const SHARE = 8
 
 type PublisherState =
@@ -32,18 +32,18 @@ const transitions: Transitions<PublisherState['kind']> = {
 
 /**
  * Publishes behind the hot path: a moment after something happened, less often the longer it takes, and once more when
- * what was published has to be merged although nothing happens. When there is nothing to publish it does nothing at all.
+ * deltas have to be merged although nothing happens. When there is nothing to publish it does nothing at all.
  *
  * Its states:
  * - `idle`: everything is published and merged.
- * - `scheduled`: a publish begins at a moment, which may be moved forward.
+ * - `scheduled`: a publish begins at a set time, which may become an earlier one.
  * - `publishing`: what happens meanwhile is noticed when the publish is over.
  * - `stopped`: no publish begins by itself any more; one may still be under way.
  */
 export class Publisher {
   readonly #options: PublisherOptions
   #state: PublisherState = { kind: 'idle' }
-  /** When publishing again would not take more than its share. */
+  /** The next publish waits until this time, so that publishing does not take more than its share. */
   #notBefore = 0
   #publishes = 0
   #collectedAt: number
@@ -59,20 +59,20 @@ export class Publisher {
     this.#schedule(Math.max(clock.now() + delayMs, this.#notBefore))
   }
 
-  /** Writes what there is now. */
+  /** Publishes what there is now. */
   async flush(): Promise<void> {
     if (this.#state.kind === 'publishing' || this.#state.kind === 'stopped') await this.#state.done
     await (this.#state.kind === 'stopped' ? this.#publish() : this.#begin())
   }
 
-  /** Begins no publish any more. */
+  /** Lets no further publish begin by itself. */
   stop(): void {
     if (this.#state.kind === 'stopped') return
     if (this.#state.kind === 'scheduled') this.#state.cancel()
     this.#enter({ kind: 'stopped', done: this.#state.kind === 'publishing' ? this.#state.done : Promise.resolve() })
   }
 
-  /** The same, and waits for what is being written. */
+  /** Stops, and waits for the publish under way. */
   async close(): Promise<void> {
     this.stop()
     if (this.#state.kind === 'stopped') await this.#state.done
@@ -83,7 +83,7 @@ export class Publisher {
     this.#state = next
   }
 
-  /** Publishes at this moment, or earlier if that was planned already. */
+  /** Publishes at this time, or earlier if that was planned already. */
   #schedule(at: number): void {
     if (this.#state.kind === 'publishing' || this.#state.kind === 'stopped') return
     if (this.#state.kind === 'scheduled') {
@@ -113,7 +113,7 @@ export class Publisher {
     try {
       await compactor.publish()
       const ended = clock.now()
-      // The first takes longer than any other, because code is loaded and compiled.
+      // The first publish takes longer than any other, because code is loaded and compiled.
       if (this.#publishes > 0) this.#notBefore = ended + SHARE * (ended - started)
       this.#publishes += 1
       if (compactor.manifest.base.publish === before || clock.now() - this.#collectedAt < HOUR_MS) return
@@ -127,7 +127,7 @@ export class Publisher {
   /** What happened meanwhile is published next; without that, what was published is merged when it is old enough. */
   #goOn(): void {
     const { compactor, clock } = this.#options
-    if (compactor.unpublished > 0) {
+    if (compactor.fold.unpublished > 0) {
       this.noticed()
       return
     }

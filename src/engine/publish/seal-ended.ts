@@ -1,11 +1,11 @@
 import { utcDay } from '../../lib/time.ts'
 import { historyIndex } from '../../model/system-tables.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
-import type { FileRef } from '../parquet/checked.ts'
+import type { FileRef } from '../files/file-ref.ts'
+import type { HistoryEntry } from '../manifest/manifest.ts'
 import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'
 import type { FileSet } from './file-set.ts'
-import type { HistoryEntry } from './manifest.ts'
 
 /** Moves everything that has ended out of memory into history files, and notes in the index where it went. */
 export function sealEnded(

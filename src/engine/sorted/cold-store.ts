@@ -3,11 +3,11 @@ import type { Read } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow, RowOf, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { coldKey } from '../fold/added-rows.ts'
+import type { SortedFileRef } from '../files/file-ref.ts'
+import { coldKey } from '../fold/cold-rows.ts'
 import { provideRows } from '../fold/provide-rows.ts'
 import { mergeRows } from '../fold/row-merge.ts'
 import type { State } from '../fold/state.ts'
-import type { SortedFileRef } from '../publish/manifest.ts'
 import type { BlockPart } from './file-columns.ts'
 import type { SortedFileDescription } from './index-footer.ts'
 import { SortedFileReader } from './sorted-file.ts'
@@ -15,14 +15,14 @@ import { SortedFileReader } from './sorted-file.ts'
 /** Cold rows that have left memory for a base that no manifest names yet: by table, then by key. */
 export type RowsInTransit = Map<Table, ReadonlyMap<string, AnyRow>>
 
-/** A cold table at one moment: sorted files that hold most of it, and what is in memory. A row is what all its versions come to. */
+/** A cold table at one moment: sorted files that hold most of it, and what is in memory. A row is the merge of all its versions. */
 export interface ColdRowsToRead {
   readonly files: readonly SortedFileRef[]
   /** Grows whenever a row in memory is added or changed. */
   readonly changes: number
   /** Rows in memory: those that no file has yet, and perhaps some that one has. */
   recent(): Iterable<AnyRow>
-  /** The columns of all rows of a sorted file whose key begins so. */
+  /** The columns of all rows of a sorted file whose key begins with `first`. */
   columns(ref: SortedFileRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncIterable<BlockPart>
   /** What a sorted file says of its row groups. */
   describe(ref: SortedFileRef): Promise<SortedFileDescription>
@@ -34,13 +34,13 @@ export interface ColdStoreOptions {
   readonly store: ObjectStore
   /** The sorted files of a table as the newest manifest has them. */
   readonly filesOf: (table: Table) => readonly SortedFileRef[]
-  /** Says what a failed read means to the owner; without it, the error is thrown as it is. */
+  /** Returns the error to throw for a read that failed; without it, or if it returns none, the error is thrown as it is. */
   readonly explain?: (error: unknown) => Promise<unknown>
 }
 
 /** Finds cold rows wherever they are: in sorted files, on the way to one, or in memory. */
 export class ColdStore {
-  /** Filled by a base, and emptied when its manifest stands. */
+  /** Filled by a base, and emptied when its manifest is written. */
   readonly inTransit: RowsInTransit = new Map()
   readonly #options: ColdStoreOptions
   readonly #reader: SortedFileReader
@@ -87,7 +87,7 @@ export class ColdStore {
 
   /** What sorted files hold of these keys, and what is on the way to one. */
   async #stored(table: Table, keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]> {
-    // Both are taken now: a publish that ends meanwhile moves rows from one to the other.
+    // Both are read before the first wait: a publish that ends meanwhile moves rows from one to the other.
     const [files, inTransit] = [this.#options.filesOf(table), this.inTransit.get(table)]
     const rows = await this.#read(table, files, keys)
     if (inTransit === undefined) return rows

@@ -2,8 +2,8 @@ import { crc32 } from 'node:zlib'
 import { countWhile } from '../../lib/search.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { unreadable } from '../files/file-ref.ts'
 import { compareParts, firstOfKey, type KeyTuple } from '../fold/row-merge.ts'
-import { unreadable } from '../parquet/checked.ts'
 import { ColumnBlock } from '../parquet/column-block.ts'
 import { type Digest, readRange, type SortedFileDescription, type SortedFileIndex } from './index-footer.ts'
 
@@ -14,14 +14,14 @@ export interface BlockPart {
   readonly block: ColumnBlock
   readonly from: number
   readonly to: number
-  /** For a block that is part of it whole: its first key and its last, or else the first of the block after it. */
+  /** For a whole block: its first key, and its last key or else the first key of the block after it. */
   readonly ends?: { readonly first: KeyTuple; readonly last?: KeyTuple; readonly next?: KeyTuple | undefined }
 }
 
-/** One request for many row groups, not so many that memory notices. */
+/** One request reads as many row groups as fit into this. */
 const READ_BYTES = 4 * 1024 * 1024
 
-/** The columns of all rows of a sorted file whose key begins so, in key order. Reads only the row groups that may hold some. */
+/** The columns of all rows of a sorted file whose key begins with `first`, in key order. Reads only row groups that may hold some. */
 export async function* sortedFileColumns(
   store: ObjectStore,
   index: SortedFileIndex,
@@ -54,17 +54,17 @@ export async function* sortedFileColumns(
   }
 }
 
-/** The row groups of a sorted file that may hold keys that begin so: neighbours. */
+/** The row groups of a sorted file that may hold keys that begin with `first`. They are neighbours. */
 export function groupsWith({ groups }: SortedFileDescription, first: KeyPart): readonly number[] {
   const last = groups.findLastIndex(({ first_key: [part = first] }) => compareParts(part, first) <= 0)
   let start = groups.findIndex(({ first_key: [part = first] }) => compareParts(part, first) >= 0)
   if (start < 0) start = groups.length
-  // What comes before may end with some.
+  // The group before may end with such keys.
   if (start > 0 && compareParts(groups[start - 1]?.digest?.last_key?.[0] ?? first, first) >= 0) start--
   return Array.from({ length: Math.max(0, last - start + 1) }, (_, i) => start + i)
 }
 
-/** The row groups of a sorted file whose keys all begin so, by their place in it. */
+/** The row groups of a sorted file whose keys all begin with `first`, with their place in it. */
 export function* wholeGroups(
   file: SortedFileDescription,
   first: KeyPart,
@@ -84,7 +84,7 @@ function endsOf({ groups, last_key }: SortedFileDescription, at: number): NonNul
   return last ? { first, last } : { first, next }
 }
 
-/** Rows are in key order, so those that begin alike stand together. */
+/** The rows of a block whose key begins with `first`. Rows are in key order, so these stand together. */
 function partOf(block: ColumnBlock, name: string, first: KeyPart): Pick<BlockPart, 'from' | 'to'> {
   const texts = block.texts(name)
   return {

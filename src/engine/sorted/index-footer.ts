@@ -3,19 +3,19 @@ import { countWhile } from '../../lib/search.ts'
 import type { Table } from '../../model/table.ts'
 import { readBloomBlocks } from '../../parquet/inside-hyparquet.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { SortedFileRef } from '../files/file-ref.ts'
+import { type FileRef, fileMissing, unreadable } from '../files/file-ref.ts'
 import { compareTuples, type KeyTuple, keyText } from '../fold/row-merge.ts'
 import { type BlockRows, blockRows } from '../parquet/block-rows.ts'
-import { type FileRef, fileMissing, unreadable } from '../parquet/checked.ts'
 import { type Footer, readFooter } from '../parquet/read.ts'
 import { schemaOf } from '../parquet/schema.ts'
 import { ROW_GROUP_ROWS } from '../parquet/write.ts'
-import type { SortedFileRef } from '../publish/manifest.ts'
 import { mayContain } from './bloom-filter.ts'
 
 /**
  * What a sorted file says of itself in its footer, as JSON. Parquet's statistics cannot be used to find a key: they keep another
  * order than ours, and 16 bytes of it. And a part of a file cannot be checked against the SHA-256 of the whole, so the
- * parts that are read by themselves have a CRC each: "not there" must not come of a bit that fell over.
+ * parts that are read by themselves have a CRC each: a flipped bit must not become the answer "not there".
  */
 export interface SortedFileDescription {
   readonly last_key: KeyTuple | null
@@ -25,7 +25,7 @@ export interface SortedFileDescription {
 export interface GroupEntry {
   readonly first_key: KeyTuple
   readonly crc32: number
-  /** Of the Bloom filter of each part of the key. */
+  /** The CRC of the Bloom filter of each part of the key. */
   readonly filter_crc32: readonly number[]
   readonly digest?: Digest
 }
@@ -33,12 +33,13 @@ export interface GroupEntry {
 /** What can be known of a row group without reading it. */
 export interface Digest {
   readonly rows: number
-  /** Files of earlier versions do not tell. */
+  /** Absent in files of earlier versions. */
   readonly last_key?: KeyTuple
   /** By column: how many rows have no value, and the text that all others have, if it is the same. */
   readonly columns: Readonly<Record<string, { readonly nulls: number; readonly only?: string }>>
 }
 
+/** The name of this JSON in the footer. Format 1 calls a sorted file a run. */
 const DESCRIPTION = 'servo.run'
 
 export function describeSortedFile({ last_key, groups }: SortedFileDescription): Record<string, string> {
@@ -60,11 +61,11 @@ export async function readSortedFileIndex(store: ObjectStore, table: Table, ref:
   return { ref, footer, ...(JSON.parse(text) as SortedFileDescription) }
 }
 
-/** About what hyparquet-writer spends on one column of one row group, seen from above. */
+/** An upper estimate of what hyparquet-writer spends on one column of one row group. */
 const FOOTER_BYTES_PER_CHUNK = 110
 const FOOTER_END = 8
 
-/** The end of a file, at least all of its footer. Where its size is not known, which stands at its end, it is guessed first. */
+/** The end of a file with at least all of its footer. If the reference does not tell the footer's size, it is guessed first. */
 async function readTail(store: ObjectStore, table: Table, ref: SortedFileRef): Promise<Uint8Array> {
   const chunks = Math.ceil(ref.rows / ROW_GROUP_ROWS) * schemaOf(table).length
   const guess = Math.min(ref.bytes, ref.footer_bytes ?? 8192 + chunks * FOOTER_BYTES_PER_CHUNK)
@@ -86,7 +87,7 @@ function footerIn(file: Uint8Array): Uint8Array {
   return file.subarray(Math.max(0, file.length - length))
 }
 
-/** Part of a file, all of it. */
+/** A range of a file. Throws if any of it is missing. */
 export async function readRange(store: ObjectStore, ref: FileRef, start: number, end: number): Promise<Uint8Array> {
   const bytes = await store.getRange(ref.path, start, end - start)
   if (bytes === undefined) throw fileMissing(ref)
@@ -126,7 +127,7 @@ export function parseFilters(
   })
 }
 
-/** Whether a key may be in the row group of these filters; false is certain. */
+/** False if a key is certainly not in the row group of these filters. */
 export function maybeIn(filters: KeyFilters, key: KeyTuple): boolean {
   return filters.every((filter, i) => mayContain(filter, key[i]!))
 }

@@ -1,26 +1,25 @@
 import { createHash } from 'node:crypto'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { checksumMismatch, type SortedFileRef, unreadable } from '../files/file-ref.ts'
 import { compareKeys, keyOf, keyText, mergeRows, sortedByKey } from '../fold/row-merge.ts'
-import { checksumMismatch, unreadable } from '../parquet/checked.ts'
 import { decodeGroup } from '../parquet/read.ts'
 import type { Scope } from '../paths.ts'
-import type { SortedFileRef } from '../publish/manifest.ts'
 import { readRange, readSortedFileIndex } from './index-footer.ts'
 import { sortedFileWriter } from './write-file.ts'
 
 export interface MergeOptions {
-  /** Rows for which this is false are left out, for retention. Sees them merged. */
+  /** Rows for which this is false are left out, for retention. It is asked about merged rows. */
   readonly keep?: (row: AnyRow) => boolean
 }
 
-export interface MergedRun {
+export interface MergedFile {
   readonly bytes: Uint8Array
   readonly rows: number
 }
 
 /**
- * One sorted file out of several and of rows in memory, which may come in any order. Reads row group by row group: memory holds
+ * Merges several sorted files, and rows in memory in any order, into one sorted file. Reads row group by row group: memory holds
  * two row groups of every sorted file, and the file that comes out. The same rows give the same bytes, however they were spread.
  */
 export async function mergeSortedFiles(
@@ -30,7 +29,7 @@ export async function mergeSortedFiles(
   refs: readonly SortedFileRef[],
   rows: Iterable<AnyRow> = [],
   options: MergeOptions = {},
-): Promise<MergedRun> {
+): Promise<MergedFile> {
   const writer = sortedFileWriter(table, scope)
   const cursors = refs.map((ref) => new Cursor(scanBatches(store, table, ref)))
   const own = sortedByKey(table, rows)
@@ -90,9 +89,9 @@ export async function* scanSortedFile(store: ObjectStore, table: Table, ref: Sor
 }
 
 /**
- * The rows of a sorted file in key order, a row group at a time, the next one being fetched meanwhile. Every byte of the file
- * goes through the checksum on the way; whether it was right is known after the last row, when a wrong one throws. So do
- * not publish anything made of these rows before the scan has ended.
+ * The rows of a sorted file in key order, a row group at a time, while the next one is fetched. Every byte of the file goes through
+ * the checksum on the way, and a wrong checksum throws after the last row. So do not publish anything made of these rows before the
+ * scan has ended.
  */
 async function* scanBatches(store: ObjectStore, table: Table, ref: SortedFileRef): AsyncGenerator<AnyRow[]> {
   const { footer } = await readSortedFileIndex(store, table, ref)
@@ -131,7 +130,7 @@ async function* scanBatches(store: ObjectStore, table: Table, ref: SortedFileRef
   function fetch(i: number): Promise<Uint8Array> {
     const from = i === 0 ? 0 : ends[i - 1]!
     const bytes = readRange(store, ref, from, ends[i]!)
-    // The consumer may have left, or another file may have failed first; the failure is told where it is awaited.
+    // The consumer may have left, or another file may have failed first. The error is thrown where the promise is awaited.
     bytes.catch(() => {})
     return bytes
   }

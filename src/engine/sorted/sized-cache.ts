@@ -1,4 +1,4 @@
-/** Keeps what was used last, up to a total size. Concurrent requests for one thing share one load. */
+/** Keeps the values that were used last, up to a total size. Concurrent loads of one key share one promise. */
 export class SizedCache<V> {
   readonly #limit: number
   readonly #entries = new Map<string, { value: V; size: number }>()
@@ -16,7 +16,7 @@ export class SizedCache<V> {
   get(key: string): V | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
-    // A Map keeps the order of insertion, so the first entry is the one that was not used for longest.
+    // A Map keeps the order of insertion, so the first entry is the least recently used.
     this.#entries.delete(key)
     this.#entries.set(key, entry)
     return entry.value

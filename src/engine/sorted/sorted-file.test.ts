@@ -6,11 +6,11 @@ import { col } from '../../model/column.ts'
 import { type AnyRow, defineTable } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { type CountingStore, countingStore } from '../../testing/counting-store.ts'
+import type { SortedFileRef } from '../files/file-ref.ts'
+import { fileRef } from '../files/file-ref.ts'
 import { mergeRows, sortedByKey } from '../fold/row-merge.ts'
-import { fileRef } from '../parquet/checked.ts'
 import { decodeRows, encodeTableRows } from '../parquet/parquet.ts'
 import { ROW_GROUP_ROWS } from '../parquet/write.ts'
-import type { SortedFileRef } from '../publish/manifest.ts'
 import { sortedFileRef } from './index-footer.ts'
 import { encodeSortedFile, mergeSortedFiles, SortedFileReader, scanSortedFile } from './sorted-file.ts'
 
@@ -193,7 +193,7 @@ describe('writing', () => {
       [...ticksFrom(0, ROW_GROUP_ROWS), tick(5)],
     ]) {
       expect(() => encodeSortedFile(ticks, rows, scope)).toThrow(
-        expect.objectContaining({ kind: 'bug', code: 'run_not_sorted' }),
+        expect.objectContaining({ kind: 'bug', code: 'file_not_sorted' }),
       )
     }
   })

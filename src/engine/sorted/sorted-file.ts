@@ -2,9 +2,9 @@ import { ServoError } from '../../lib/error.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { SortedFileRef } from '../files/file-ref.ts'
 import { type KeyTuple, keyText, mergeRows } from '../fold/row-merge.ts'
 import type { BlockRows } from '../parquet/block-rows.ts'
-import type { SortedFileRef } from '../publish/manifest.ts'
 import { type BlockPart, sortedFileColumns } from './file-columns.ts'
 import {
   filterRange,
@@ -23,7 +23,7 @@ import { SizedCache } from './sized-cache.ts'
 
 /*
  * A sorted file: rows of a cold table in one immutable file, in key order, each key once. Any number of sorted files may hold versions
- * of a row; `mergeRows` says what they come to. A sorted file is searched by its footer (the first key of every row group), then
+ * of a row; `mergeRows` makes one of them. A sorted file is searched by its footer (the first key of every row group), then
  * a Bloom filter, then one row group: three range reads at most, none for what is cached.
  */
 export { mergeSortedFiles, scanSortedFile } from './merge-files.ts'
@@ -86,7 +86,7 @@ export class SortedFileReader {
     return rows
   }
 
-  /** The same in several sorted files at once: what all their versions of a row come to. */
+  /** The same in several sorted files at once, with all versions of a row merged. */
   async lookupMerged(table: Table, refs: readonly SortedFileRef[], keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
     const found = await Promise.all(refs.map((ref) => this.lookup(table, ref, keys)))
     return keys.map((_, i) => {
@@ -99,7 +99,7 @@ export class SortedFileReader {
     })
   }
 
-  /** The columns of all rows whose key begins so, or of some of their row groups. */
+  /** The columns of all rows whose key begins with `first`, or of some of their row groups. */
   async *columns(
     table: Table,
     ref: SortedFileRef,

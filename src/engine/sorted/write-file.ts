@@ -20,7 +20,7 @@ export function sortedFileWriter(table: FileShape, scope: Scope): TableWriter {
   return tableWriter(table, scope, { codec: 'zstd', index: keyIndex(table) })
 }
 
-/** Sees to the order of rows, and notes by what the file will be searched and checked. */
+/** Checks the order of rows, and collects what the file will be searched and checked by. */
 export function keyIndex(table: FileShape): FileIndex {
   const groups: GroupEntry[] = []
   let last: KeyTuple | null = null
@@ -33,7 +33,7 @@ export function keyIndex(table: FileShape): FileIndex {
         if (last !== null && compareTuples(last, key) >= 0) throw notSorted(table, last, key)
         last = key
       }
-      // Of all parts of the key: which of them tells rows apart differs from table to table, and a filter of few values
+      // One for each part of the key: which part tells rows apart differs from table to table, and a filter of few values
       // takes a few bytes.
       const filters = table.key.map((name, i): [string, Uint32Array] => [name, bloomOf(parts[i]!)])
       groups.push({
@@ -69,7 +69,7 @@ function digestOf(columns: ReadonlyMap<string, readonly unknown[]>, names: reado
 function notSorted(table: FileShape, last: KeyTuple, key: KeyTuple): ServoError {
   return new ServoError(
     'bug',
-    'run_not_sorted',
+    'file_not_sorted',
     `a sorted file of ${table.name} cannot have ${keyText(key)} after ${keyText(last)}`,
     {
       hint: 'Rows of a sorted file come in key order, each key once. Sort and merge them first.',

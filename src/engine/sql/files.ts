@@ -1,10 +1,10 @@
 import type { Registry } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import type { FileRef } from '../files/file-ref.ts'
 import { allTables } from '../fold/state.ts'
-import type { FileRef } from '../parquet/checked.ts'
-import type { Manifest } from '../publish/manifest.ts'
-import { readEntries } from '../publish/page-list.ts'
+import type { Manifest } from '../manifest/manifest.ts'
+import { readEntries } from '../manifest/page-list.ts'
 import { escapePattern, fileList, layerQuery, layersOf, type Relations, type SqlLayer, tableQuery } from './tables.ts'
 
 /** A table as a database shows it, and the files it needs for that. */
@@ -73,7 +73,7 @@ function directRefs(manifest: Manifest, table: Table, layer: SqlLayer): FileRef[
     base: [base],
     l0,
     removed: deltas.map((delta) => delta.removed),
-    versions: [...(manifest.runs[table.name] ?? []), ...l0],
+    versions: [...(manifest.sorted_files[table.name] ?? []), ...l0],
     history: [],
   }
   return found[layer].filter((ref) => ref !== undefined)

@@ -1,15 +1,15 @@
 import { quoteName, quoteText } from '../../lib/sql/sql-text.ts'
 import type { MergeGroup, Table } from '../../model/table.ts'
-import { firstOfKey } from '../fold/row-merge.ts'
+import { firstOfKey, mergePlan } from '../fold/row-merge.ts'
 import { columnList, onKeys } from './text.ts'
 
 /*
- * The merge of cold rows by rule, as in row-merge.ts and to the same result: `sql-merge.test.ts` compares the two. The
+ * The merge of cold rows by rule, as in row-merge.ts and to the same result: `merge.test.ts` compares the two. The
  * rule is data, so both only carry it out.
  */
 
 /**
- * The rows of several files, those of equal key made one. Only keys that are in more than one file are grouped: most
+ * The rows of several files, merged by key. Only keys that are in more than one file are grouped: most
  * are not, and grouping costs several times what reading does. Joins instead of anti- and semi-joins let a condition on
  * the key reach every scan.
  */
@@ -42,15 +42,9 @@ function groupedQuery(table: Table, rows: string): string {
   return `SELECT ${columns.join(', ')} FROM (SELECT *, ${ranks.join(', ')} FROM ${rows}) GROUP BY ${columnList(table.key)}`
 }
 
-/** The groups of the rule with the columns they are picked by; a column in no group is one of its own. */
+/** The groups of the merge rule; a column that stands alone is a group of its own. */
 function groupsOf(table: Table): MergeGroup[] {
-  const rule = table.storage.kind === 'cold' ? table.storage.merge : []
-  const groups = rule.map((group) => ({
-    ...group,
-    columns: [...new Set([...group.by, ...group.columns])].filter((name) => !table.key.includes(name)),
-  }))
-  const grouped = new Set([...table.key, ...groups.flatMap((group) => group.columns)])
-  const alone = [...Object.keys(table.columns), 'row_version'].filter((name) => !grouped.has(name))
+  const { groups, alone } = mergePlan(table)
   return [...groups, ...alone.map((name): MergeGroup => ({ pick: 'largest', by: [], columns: [name] }))]
 }
 

@@ -4,6 +4,7 @@ import {
   dimensionOf,
   isTime,
   type PartitionDefinition,
+  type Partitioning,
   timeDefinition,
 } from '../definition.ts'
 import { readKey, writeKey } from '../key.ts'
@@ -16,11 +17,7 @@ import { inDimension, type MappingProblem, shapeProblems } from './mapping-shape
 const SHOWN = 5
 
 /** Everything that is wrong with a mapping between these definitions, before anything runs. */
-export function checkMapping(
-  mapping: PartitionMapping,
-  downstream: PartitionDefinition | undefined,
-  upstream: PartitionDefinition | undefined,
-): MappingProblem[] {
+export function checkMapping(mapping: PartitionMapping, downstream: Partitioning, upstream: Partitioning): MappingProblem[] {
   const problems = shapeProblems(mapping, downstream, upstream)
   if (problems.length > 0 || upstream === undefined) return problems
   if (!isLinked(mapping)) return keyProblems(mapping, downstream, upstream)
@@ -33,11 +30,7 @@ export function checkMapping(
   )
 }
 
-function keyProblems(
-  mapping: SimpleMapping,
-  downstream: PartitionDefinition | undefined,
-  upstream: PartitionDefinition | undefined,
-): MappingProblem[] {
+function keyProblems(mapping: SimpleMapping, downstream: Partitioning, upstream: Partitioning): MappingProblem[] {
   if (downstream !== undefined && mapping.type === 'identity' && downstream.type === 'keys')
     return strangers(downstream.keys, upstream, 'upstream')
   if (mapping.type === 'specific') return strangers(mapping.keys, upstream, 'upstream')
@@ -49,7 +42,7 @@ function keyProblems(
 }
 
 /** Keys that no partition of the definition can ever have. */
-function strangers(keys: readonly string[], definition: PartitionDefinition | undefined, side: string): MappingProblem[] {
+function strangers(keys: readonly string[], definition: Partitioning, side: string): MappingProblem[] {
   if (definition === undefined) return []
   const could = couldHave(definition)
   const wrong = [...new Set(keys)].filter((key) => !could(key))

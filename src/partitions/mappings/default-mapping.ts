@@ -4,22 +4,20 @@ import {
   dimensionsOf,
   isTime,
   type MultiDefinition,
-  type PartitionDefinition,
+  type Partitioning,
   sameDefinition,
 } from '../definition.ts'
 import { sameZone } from '../time/zone.ts'
 import type { PartitionMapping, SimpleMapping } from './mapping.ts'
 
-/** What a dependency means whose author said nothing; or why nothing can be guessed. */
+/** The default mapping of a dependency, or the reason why there is none. */
 export type DefaultMapping =
   | { readonly mapping: PartitionMapping; readonly reason?: undefined }
   | { readonly mapping?: undefined; readonly reason: string }
 
-type Definition = PartitionDefinition | undefined
-
 const overlap: SimpleMapping = { type: 'time_window', start_offset: 0, end_offset: 0 }
 
-export function defaultMapping(downstream: Definition, upstream: Definition): DefaultMapping {
+export function defaultMapping(downstream: Partitioning, upstream: Partitioning): DefaultMapping {
   if (downstream === undefined || upstream === undefined) return { mapping: { type: 'all' } }
   if (sameDefinition(downstream, upstream)) return { mapping: { type: 'identity' } }
   if (upstream.type === 'multi')
@@ -43,7 +41,7 @@ function betweenDimensions(downstream: MultiDefinition, upstream: MultiDefinitio
     if (mapping !== undefined) dimensions[name] = { dimension: name, mapping }
   }
   if (Object.keys(dimensions).length > 0) return { mapping: { type: 'multi', dimensions } }
-  // Every partition would need every other: rarely meant, and dear when it is not.
+  // Every partition would need every other, which is rarely meant and expensive.
   return {
     reason: `${dimensionNames(downstream).join(', ')} and ${dimensionNames(upstream).join(', ')} have no dimension in common`,
   }

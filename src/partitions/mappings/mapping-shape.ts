@@ -1,4 +1,11 @@
-import { dimensionNames, dimensionOf, isTime, type PartitionDefinition, timeDefinition } from '../definition.ts'
+import {
+  dimensionNames,
+  dimensionOf,
+  isTime,
+  type PartitionDefinition,
+  type Partitioning,
+  timeDefinition,
+} from '../definition.ts'
 import { sameZone } from '../time/zone.ts'
 import { isLinked, linksOf } from './dimensions.ts'
 import type { LinkedMapping, PartitionMapping, SimpleMapping } from './mapping.ts'
@@ -9,17 +16,15 @@ export interface MappingProblem {
   readonly hint: string
 }
 
-type Definition = PartitionDefinition | undefined
-
-/** Why a mapping cannot be between these two definitions at all, whatever their keys are. */
-export function shapeProblems(mapping: PartitionMapping, downstream: Definition, upstream: Definition): MappingProblem[] {
-  // One thing is required whole, by everyone, whatever the mapping says of its partitions.
+/** The reasons why a mapping cannot hold between these definitions, whatever their keys are. */
+export function shapeProblems(mapping: PartitionMapping, downstream: Partitioning, upstream: Partitioning): MappingProblem[] {
+  // An asset without partitions is required whole, whatever the mapping says.
   if (upstream === undefined) return []
   if (isLinked(mapping)) return linkedProblems(mapping, downstream, upstream)
   return simpleProblems(mapping, downstream, upstream)
 }
 
-function simpleProblems(mapping: SimpleMapping, downstream: Definition, upstream: PartitionDefinition): MappingProblem[] {
+function simpleProblems(mapping: SimpleMapping, downstream: Partitioning, upstream: PartitionDefinition): MappingProblem[] {
   if (mapping.type === 'all' || mapping.type === 'last' || mapping.type === 'specific') return []
   if (downstream === undefined)
     return [
@@ -82,7 +87,7 @@ function timeProblems(
   return problems
 }
 
-function linkedProblems(mapping: LinkedMapping, downstream: Definition, upstream: PartitionDefinition): MappingProblem[] {
+function linkedProblems(mapping: LinkedMapping, downstream: Partitioning, upstream: PartitionDefinition): MappingProblem[] {
   const several = [downstream, upstream].filter((it) => it?.type === 'multi').length
   if (mapping.type === 'multi' && several !== 2)
     return [kinds('multi is for several dimensions on both sides', 'Use dimension, or all.')]

@@ -35,7 +35,7 @@ const simple = [
 ] as const
 const simpleMapping = z.discriminatedUnion('type', simple)
 
-/** Which upstream partitions a downstream partition is made of, as the ledger has it. */
+/** Says which upstream partitions a downstream partition is made from, as it is recorded. */
 export const partitionMapping = z.discriminatedUnion('type', [
   ...simple,
   /**
@@ -55,7 +55,7 @@ export type PartitionMapping = z.infer<typeof partitionMapping>
 /** Said by dimension. */
 export type LinkedMapping = Exclude<PartitionMapping, SimpleMapping>
 
-/** What a downstream partition is made of: ranges of partitions that exist, and the keys of those that would have to. */
+/** The upstream of a downstream partition: ranges of partitions that exist, and the keys of those that are missing. */
 export function upstreamOf(mapping: PartitionMapping, sets: MappedSets, downstreamKey: string): UpstreamRanges {
   return upstreamAt(mapping, sets, positionIn(sets.downstream, downstreamKey))
 }
@@ -63,13 +63,13 @@ export function upstreamOf(mapping: PartitionMapping, sets: MappedSets, downstre
 /** The same by position. */
 export function upstreamAt(mapping: PartitionMapping, sets: MappedSets, position: number): UpstreamRanges {
   refuseUnfit(mapping, sets)
-  // What has no partitions is one thing, required whole.
+  // An asset without partitions is required whole.
   if (sets.upstream.definition === undefined) return { ranges: [allOf(sets.upstream)], missing: noKeys }
   if (isLinked(mapping)) return filled(linkedUpstream(mapping, sets, position, simpleUpstream))
   return filled(simpleUpstream(mapping, sets, position))
 }
 
-/** Which downstream partitions, of those that exist, an upstream partition is part of: the inverse of `upstreamOf`. */
+/** The existing downstream partitions that are made from an upstream partition: the inverse of `upstreamOf`. */
 export function downstreamOf(mapping: PartitionMapping, sets: MappedSets, upstreamKey: string): readonly KeyRange[] {
   const position = positionIn(sets.upstream, upstreamKey)
   refuseUnfit(mapping, sets)

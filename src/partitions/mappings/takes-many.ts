@@ -7,9 +7,9 @@ import type { PartitionMapping, SimpleMapping } from './mapping.ts'
 import { mostUpstream } from './static.ts'
 
 /**
- * Whether code gets a collection of upstream partitions or a single one. Told by the mapping and not by how many there happen
- * to be: the first month of an asset, which has one day only, must not look different from the second. The compiler works out
- * the same from the types: see input-value.ts of the SDK.
+ * True if code gets a collection of upstream partitions, not a single one. The mapping decides, and not how many there happen to
+ * be: the first month of an asset, which may have one day only, must not look different from the second. The compiler decides
+ * the same by the types: see input-value.ts of the SDK.
  */
 export function takesMany(mapping: PartitionMapping, { downstream, upstream }: MappedSets): boolean {
   if (upstream.definition === undefined) return false

@@ -26,9 +26,9 @@ export interface UnitOptions extends Pick<TimeDefinition, 'start' | 'end' | 'end
   readonly cron?: string
 }
 
-type Place = 'every' | 'minute' | 'hour' | 'weekday' | 'day' | 'month' | 'cron'
+type UnitOption = 'every' | 'minute' | 'hour' | 'weekday' | 'day' | 'month' | 'cron'
 
-const units: Record<TimeUnit, { format: string; takes: readonly Place[] }> = {
+const units: Record<TimeUnit, { format: string; takes: readonly UnitOption[] }> = {
   minutely: { format: '%Y-%m-%dT%H:%M', takes: ['every'] },
   hourly: { format: '%Y-%m-%dT%H', takes: ['minute'] },
   daily: { format: '%Y-%m-%d', takes: ['minute', 'hour'] },
@@ -61,7 +61,7 @@ export function unitDefinition(type: TimeUnit, options: UnitOptions): TimeDefini
 }
 
 function cronOf(type: TimeUnit, options: UnitOptions, timezone: string, format: string): string {
-  const place = (name: Exclude<Place, 'cron'>, least: number, most: number, otherwise: number) => {
+  const place = (name: Exclude<UnitOption, 'cron'>, least: number, most: number, otherwise: number) => {
     const value = options[name] ?? otherwise
     if (Number.isInteger(value) && value >= least && value <= most) return value
     throw badWindow(`${name} of ${type} windows is ${value}`, `Write a whole number from ${least} to ${most}.`)

@@ -236,6 +236,28 @@ describe('a million windows', () => {
     expect(farthest).toBeLessThanOrEqual(115 * 100)
     expect(others).toEqual([0, 0])
   })
+
+  test('[P3] are counted and found by key without going through those before', () => {
+    let looks = 0
+    class CountedZone extends Zone {
+      override stretch(ms: number) {
+        looks += 1
+        return super.stretch(ms)
+      }
+    }
+    const definition = unitDefinition('minutely', { start: '2024-01-01', timezone: 'America/New_York' })
+    const zone = new CountedZone('America/New_York', offsetsOf('America/New_York'))
+    const last = timeWindows(definition, zone).at(999_999)
+    for (const answer of [
+      () => timeWindows(definition, zone).positionOf(last.key),
+      () => timeWindows(definition, zone).count(last.endMs) - 1,
+      () => timeWindows(definition, zone).startingBefore(last.startMs),
+    ]) {
+      looks = 0
+      expect(answer()).toBe(999_999)
+      expect(looks).toBeLessThanOrEqual(20)
+    }
+  })
 })
 
 const units: fc.Arbitrary<Omit<TimeDefinition, 'start' | 'timezone'>> = fc

@@ -1,6 +1,6 @@
 const canonical = new Map<string, string>()
 
-/** Whether two names are of one time zone: `UTC` is `Etc/UTC`, and `Asia/Calcutta` is `Asia/Kolkata`. */
+/** True if two names are of one time zone: `UTC` is `Etc/UTC`, and `Asia/Calcutta` is `Asia/Kolkata`. */
 export function sameZone(a: string, b: string): boolean {
   return a === b || canonicalZone(a) === canonicalZone(b)
 }

@@ -1,7 +1,7 @@
 import type { DynamicPartitions, KeyOf, SpanOf } from '../partitions.ts'
+import type { Ranges } from '../ranges.ts'
 import type { Opened } from '../resource.ts'
 import type { ChangeKeys } from './key-changes.ts'
-import type { Ranges } from './ranges.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -12,6 +12,7 @@ import {
   type DuckDBType,
   type DuckDBValue,
 } from '@duckdb/node-api'
+import { jsonOrText } from '../../lib/json.ts'
 import { DAY_MS } from '../../lib/time.ts'
 import type { ColumnType, DataColumn } from '../columns.ts'
 import { invalid, show } from '../invalid.ts'
@@ -78,7 +79,7 @@ function append(appender: Appender, { name, type }: DataColumn, value: unknown):
  */
 export function fromDuckDb(value: DuckDBValue, type?: DuckDBType, column?: DataColumn): unknown {
   if (value === null) return column?.empty === 'undefined' ? undefined : null
-  if (typeof value === 'string') return type?.alias === 'JSON' || column?.type === 'json' ? parsed(value) : value
+  if (typeof value === 'string') return type?.alias === 'JSON' || column?.type === 'json' ? jsonOrText(value) : value
   if (typeof value === 'bigint') return column?.type === 'bigint' || !isSafe(value) ? value : Number(value)
   if (typeof value === 'number' && column?.type === 'bigint' && Number.isInteger(value)) return BigInt(value)
   if (value instanceof DuckDBTimestampTZValue || value instanceof DuckDBTimestampValue)
@@ -96,12 +97,3 @@ export function fromDuckDb(value: DuckDBValue, type?: DuckDBType, column?: DataC
 }
 
 const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // A cast can call anything JSON.
-    return text
-  }
-}

@@ -1,4 +1,4 @@
-import type { AttemptResultInput, InputRef } from '../../contract/dispatch.ts'
+import type { AttemptOutput, AttemptResultInput, InputRef } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
 import type { AnyAsset } from '../any-asset.ts'
 import type { BodySettings, Retry } from '../asset-options.ts'
@@ -6,11 +6,11 @@ import type { Checks } from '../check.ts'
 import { invalid, show } from '../invalid.ts'
 import { openPartition, type PartitionText } from '../partition-key.ts'
 import type { AnyPartitions, DynamicPartitions } from '../partitions.ts'
-import { definitionOf } from '../project/definition.ts'
+import { declarationOf } from '../project/declaration.ts'
 import { type AnyResource, openResource } from '../resource.ts'
 import type { Context, Log } from './context.ts'
 import { failureOf } from './failure-report.ts'
-import { type CheckResult, checkedMetadata, jsonOf, runChecks } from './findings.ts'
+import { checkedMetadata, jsonOf, type ReportedCheck, runChecks } from './findings.ts'
 import { loadInputs } from './inputs.ts'
 import { KeyChanges } from './key-changes.ts'
 import { makeTable, makeValue } from './make.ts'
@@ -19,12 +19,12 @@ import type { ValueStore } from './values.ts'
 /** One attempt at an asset: what to make it of, and where to put it. */
 export interface Attempt {
   readonly partition?: PartitionText | null | undefined
-  /** By the names the body knows them by, as the dispatch has them. */
+  /** Inputs of the dispatch, by their names in the body. */
   readonly inputs: Readonly<Record<string, InputRef>>
-  /** Already open ones, by the names the body knows them by; the others are opened, with what the environment says. */
+  /** Resources that are open already, by their names in the body; the others are opened from the environment. */
   readonly resources?: Readonly<Record<string, unknown>>
   readonly environment?: Readonly<Record<string, string | undefined>>
-  /** Aborted with a reason called TimeoutError, the attempt has failed by time; with any other, it was cancelled. */
+  /** Aborted with a reason named TimeoutError, the attempt has timed out; with any other reason, it was cancelled. */
   readonly signal: AbortSignal
   readonly log: Log
   readonly attempt: number
@@ -41,33 +41,32 @@ export interface ExecutedAttempt {
   readonly error?: unknown
 }
 
-type Options = BodySettings<Record<string, AnyAsset>, unknown, Record<string, AnyResource>, unknown> & {
+type BodyOptions = BodySettings<Record<string, AnyAsset>, unknown, Record<string, AnyResource>, unknown> & {
   readonly checks?: Checks<unknown>
 }
-type Output = NonNullable<AttemptResultInput['output']>
 
 /** Runs the body of an asset or a table. Never throws: whatever happens is an outcome. Commands are run by the worker itself. */
 export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<ExecutedAttempt> {
-  const definition = definitionOf(asset)
-  const options = definition?.options as Options
+  const declaration = declarationOf(asset)
+  const options = declaration?.options as BodyOptions
   const facts: Record<string, unknown> = {}
-  const checks: CheckResult[] = []
+  const checks: ReportedCheck[] = []
   const keys = new KeyChanges()
   const closing: (() => unknown)[] = []
   try {
-    if (definition?.kind !== 'asset' && definition?.kind !== 'table')
-      throw invalid('no_body', `${definition?.name ?? show(asset)} has no body to run`, 'Run an asset or a table.')
+    if (declaration?.kind !== 'asset' && declaration?.kind !== 'table')
+      throw invalid('no_body', `${declaration?.name ?? show(asset)} has no body to run`, 'Run an asset or a table.')
     const inputs = await loadInputs(asset, options.inputs ?? {}, attempt)
     const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, { facts, keys, closing })) }
-    // A signal that has fired does not fire again: a body that listens from now on would wait for ever.
+    // An aborted signal does not fire again: a body that listens from now on would wait for ever.
     attempt.signal.throwIfAborted()
-    const made = definition.kind === 'table' ? await makeTable(asset, given, attempt) : await makeValue(asset, given, attempt)
+    const made = declaration.kind === 'table' ? await makeTable(asset, given, attempt) : await makeValue(asset, given, attempt)
     const metadata = await checkedMetadata(asset.key, options.metadata, facts)
     await runChecks(options.checks ?? {}, made.value, attempt.signal, checks)
     const failed = checks.filter(({ ok, severity }) => !ok && severity === 'error').map(({ name }) => name)
     const { path, bytes, rows, dataVersion } = made.written ?? {}
-    const output: Output = { path, bytes, rows, data_version: dataVersion, metadata, checks }
-    if (failed.length === 0) return { result: { outcome: 'SUCCEEDED', output, ...keys.carried() }, value: made.value }
+    const output: AttemptOutput = { path, bytes, rows, data_version: dataVersion, metadata, checks }
+    if (failed.length === 0) return { result: { outcome: 'SUCCEEDED', output, ...keys.reported() }, value: made.value }
     const error = invalid('check_failed', `${asset.key} does not pass: ${failed.join(', ')}`, 'Look at what the checks found.')
     return { ...failureOf(error, attempt.signal, retryOf(options), output), value: made.value }
   } catch (error) {
@@ -89,7 +88,7 @@ interface Left {
 
 async function contextOf(
   key: string,
-  options: Options,
+  options: BodyOptions,
   attempt: Attempt,
   { facts, keys, closing }: Left,
 ): Promise<Record<keyof Context<never, never, never>, unknown>> {

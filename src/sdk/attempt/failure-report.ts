@@ -39,7 +39,7 @@ function isRetryable(error: unknown, category: ErrorCategory, retryOn: (error: u
   try {
     return retryAfterMs(error) !== undefined || retryOn(error)
   } catch {
-    // A broken filter must not turn a failure that passes into one that stays.
+    // An error in the filter must not turn a temporary failure into a permanent one.
     return true
   }
 }

@@ -1,10 +1,10 @@
-import type { AttemptResultInput } from '../../contract/dispatch.ts'
+import type { AttemptOutput } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
 import { asCheck, type Checks } from '../check.ts'
 import { invalid } from '../invalid.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
 
-export type CheckResult = NonNullable<NonNullable<AttemptResultInput['output']>['checks']>[number]
+export type ReportedCheck = NonNullable<AttemptOutput['checks']>[number]
 
 export async function checkedMetadata(
   key: string,
@@ -40,14 +40,14 @@ export async function runChecks(
   checks: Checks<unknown>,
   value: unknown,
   signal: AbortSignal,
-  results: CheckResult[],
+  results: ReportedCheck[],
 ): Promise<void> {
   for (const [name, check] of Object.entries(checks)) {
     signal.throwIfAborted()
     const { test, severity } = asCheck(check)
     try {
-      const verdict = await test(value)
-      const { ok, ...facts } = typeof verdict === 'object' ? verdict : { ok: verdict }
+      const result = await test(value)
+      const { ok, ...facts } = typeof result === 'object' ? result : { ok: result }
       results.push({ name, ok: ok === true, severity, metadata: jsonOf(facts) })
     } catch (error) {
       results.push({ name, ok: false, severity, metadata: { error: messageOf(error) } })

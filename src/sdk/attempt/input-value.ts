@@ -4,8 +4,8 @@ import type { KeyOf, KindOf } from '../partitions.ts'
 import type { DataTable } from './values.ts'
 
 /**
- * What code gets for an input, worked out by the compiler as `takesMany` does it when the input is loaded: a table is one
- * relation however many partitions it has, another value is a Map when there may be several.
+ * The type of an input in code. The compiler follows the rule of `takesMany`, which decides when the input is loaded: a table is
+ * one relation however many partitions it has, another value is a Map when there may be several.
  */
 export type InputValue<Input, P> =
   Input extends Own<infer Value>

@@ -1,15 +1,15 @@
-import type { InputRef } from '../../contract/dispatch.ts'
+import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
 import type { AnyAsset } from '../any-asset.ts'
 import { columnsOf } from '../columns.ts'
 import { invalid } from '../invalid.ts'
 import type { Io } from '../io.ts'
 import { isOwn, type Upstream, upstream } from '../mapped.ts'
 import { valuesOfDimensions } from '../partition-key.ts'
-import { definitionOf } from '../project/definition.ts'
+import { declarationOf } from '../project/declaration.ts'
 import type { StandardSchemaV1 } from '../standard-schema.ts'
-import type { StoredValue, ValueStore } from './values.ts'
+import type { ValueStore } from './values.ts'
 
-interface Loading {
+interface InputSource {
   readonly inputs: Readonly<Record<string, InputRef>>
   readonly store: ValueStore
 }
@@ -18,7 +18,7 @@ interface Loading {
 export async function loadInputs(
   self: AnyAsset,
   declared: Readonly<Record<string, Upstream>>,
-  { inputs, store }: Loading,
+  { inputs, store }: InputSource,
 ): Promise<Record<string, unknown>> {
   const entries = Object.entries(declared).map(async ([name, input]) => {
     const ref = inputs[name]
@@ -37,7 +37,7 @@ async function loadInput(input: Upstream, self: AnyAsset, ref: InputRef, store: 
   const { asset, mapping, many = ref.many } = upstream(input, self)
   // Before the first window there is none.
   if (isOwn(input) && ref.values.length === 0) return undefined
-  const { kind, options } = definitionOf(asset) ?? {}
+  const { kind, options } = declarationOf(asset) ?? {}
   const { schema, io } = (options ?? {}) as { schema?: StandardSchemaV1; io?: Io<unknown> }
   if (kind === 'table' || kind === 'source') return store.openTable(ref, schema && columnsOf(schema))
   const read = async (value: StoredValue): Promise<unknown> => {

@@ -1,4 +1,4 @@
-import { type CarriedKeys, dynamicKey, type KeysOfSets } from '../../contract/partition-keys.ts'
+import { dynamicKey, type KeysOfSets, type ReportedKeys } from '../../contract/partition-keys.ts'
 import { invalid, show } from '../invalid.ts'
 import { type DynamicPartitions, isPartitions } from '../partitions.ts'
 import { issuesText } from '../standard-schema.ts'
@@ -15,12 +15,12 @@ export interface ChangeKeys {
   remove(keys: readonly string[]): void
 }
 
-/** All that one attempt may bring along: it becomes part of the one event that tells of its end. */
+/** The most that one attempt may report: it becomes part of the event of its end. */
 const MOST_KEYS = 10_000
 const MOST_BYTES = 500_000
 const MOST_SETS = 100
 
-/** What an attempt says about keys, until it is over. Of what it says about the same key the last counts. */
+/** Collects the key changes of an attempt until it is over. The last change of a key counts. */
 export class KeyChanges {
   readonly #sets = new Map<string, Map<string, 'added' | 'removed'>>()
   #count = 0
@@ -34,8 +34,8 @@ export class KeyChanges {
     }
   }
 
-  /** For the report of the attempt: nothing when it said nothing. */
-  carried(): CarriedKeys {
+  /** The changes for the report of the attempt; empty without any. */
+  reported(): ReportedKeys {
     const [added, removed] = [this.#all('added'), this.#all('removed')]
     return {
       ...(added.length > 0 && { partition_keys_added: added }),

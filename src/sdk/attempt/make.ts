@@ -6,13 +6,13 @@ import type { AssetOptions, TableOptions } from '../asset-options.ts'
 import { columnsOf, type DataColumn } from '../columns.ts'
 import { invalid, show } from '../invalid.ts'
 import type { PartitionText } from '../partition-key.ts'
-import { optionsOf } from '../project/definition.ts'
+import { optionsOf } from '../project/declaration.ts'
+import { isRanges } from '../ranges.ts'
 import { isQuery } from '../sql.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
-import { isRanges } from './ranges.ts'
 import { type DataRow, type DataTable, isTable, type ValueStore, type Written } from './values.ts'
 
-interface Making {
+interface MakeOptions {
   readonly partition?: PartitionText | null | undefined
   readonly signal: AbortSignal
   readonly store: ValueStore
@@ -27,7 +27,7 @@ export interface MadeValue {
 type AnyAssetOptions = AssetOptions<unknown, unknown, unknown, unknown, unknown>
 type AnyTableOptions = TableOptions<DataRow, unknown, unknown, unknown, unknown>
 
-export async function makeValue(asset: AnyAsset, given: object, { store, signal }: Making): Promise<MadeValue> {
+export async function makeValue(asset: AnyAsset, given: object, { store, signal }: MakeOptions): Promise<MadeValue> {
   const { run, io, partitions } = optionsOf<AnyAssetOptions>(asset)
   const value = await run(given as never)
   signal.throwIfAborted()
@@ -43,7 +43,7 @@ export async function makeValue(asset: AnyAsset, given: object, { store, signal 
   return { value, written: await store.writeBytes(typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes) }
 }
 
-/** What is kept must come back as it was: a Date would come back as text, so it is refused here. */
+/** A stored value must come back as it was: a Date would come back as text, so it is refused here. */
 function jsonText(key: string, value: unknown): string {
   try {
     return canonicalJson(value)
@@ -56,7 +56,7 @@ function jsonText(key: string, value: unknown): string {
   }
 }
 
-export async function makeTable(asset: AnyAsset, given: object, attempt: Making): Promise<MadeValue> {
+export async function makeTable(asset: AnyAsset, given: object, attempt: MakeOptions): Promise<MadeValue> {
   const { store, signal } = attempt
   const options = optionsOf<AnyTableOptions>(asset)
   const rows = options.run ? await options.run(given as never) : await queryRows(asset.key, options, given, store)

@@ -5,10 +5,10 @@ import { check } from '../check.ts'
 import { io } from '../io.ts'
 import { previous } from '../mapped.ts'
 import { daily, keys, multi } from '../partitions.ts'
+import { ranges } from '../ranges.ts'
 import { resource } from '../resource.ts'
 import { sql } from '../sql.ts'
 import { materialize } from './materialize.ts'
-import { ranges } from './ranges.ts'
 
 const day = daily({ start: '2025-01-01', timezone: 'Europe/Paris' })
 const market = multi({ day, region: keys(['eu', 'us']) })

@@ -1,4 +1,4 @@
-import type { AttemptResultInput, InputRef } from '../../contract/dispatch.ts'
+import type { AttemptResultInput, InputRef, StoredValue } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { type AnyAsset, isAsset, type PartitionsOf, type ValueOf } from '../any-asset.ts'
@@ -7,12 +7,12 @@ import type { Io } from '../io.ts'
 import { isOwn, type Upstream, upstream } from '../mapped.ts'
 import { type PartitionText, partitionText, rangeText } from '../partition-key.ts'
 import type { KeyOf } from '../partitions.ts'
-import { definitionOf, optionsOf } from '../project/definition.ts'
+import { declarationOf, optionsOf } from '../project/declaration.ts'
 import type { Log } from './context.ts'
 import { executeAsset } from './execute.ts'
 import type { InRanges } from './input-value.ts'
 import { MemoryValues } from './memory-values.ts'
-import type { DataRow, StoredValue } from './values.ts'
+import type { DataRow } from './values.ts'
 
 export interface MaterializeOptions<P> {
   /** The key of the partition to make; of an asset that is made in ranges, all their keys. */
@@ -125,7 +125,7 @@ async function storeInput(
   store: MemoryValues,
   isFirst: boolean,
 ): Promise<InputRef> {
-  const kind = definitionOf(asset)?.kind
+  const kind = declarationOf(asset)?.kind
   const isParted = optionsOf<{ partitions?: unknown }>(asset).partitions !== undefined
   const many = said ?? (isParted && given instanceof Map)
   const ref = (io: string, values: StoredValue[]): InputRef => ({ asset_key: asset.key, io, many, values })

@@ -1,8 +1,8 @@
-import type { InputRef } from '../../contract/dispatch.ts'
+import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
 import { assert } from '../../lib/assert.ts'
 import { type DataColumn, inferColumns } from '../columns.ts'
 import type { Query } from '../sql.ts'
-import { createTable, type DataRow, type DataTable, type StoredValue, type ValueStore, type Written } from './values.ts'
+import { createTable, type DataRow, type DataTable, type ValueStore, type Written } from './values.ts'
 
 type Held = { readonly json: string } | { readonly bytes: Uint8Array } | { readonly rows: readonly DataRow[] }
 

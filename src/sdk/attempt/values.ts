@@ -1,4 +1,4 @@
-import type { InputRef } from '../../contract/dispatch.ts'
+import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
 import type { DataColumn } from '../columns.ts'
 import type { Query, SqlValue } from '../sql.ts'
 
@@ -17,9 +17,6 @@ export interface DataTable<Row> extends AsyncIterable<Row> {
 export type ReturnedRows<Row> = readonly Row[] | Iterable<Row> | AsyncIterable<Row>
 
 export type DataRow = Readonly<Record<string, unknown>>
-
-/** One materialization, as a dispatch names it. */
-export type StoredValue = InputRef['values'][number]
 
 /** What was written and where, for the report of the attempt. */
 export interface Written {

@@ -17,7 +17,7 @@ export function callerOf(ours: (...args: never[]) => unknown): SourcePlace {
   Error.stackTraceLimit = FRAMES
   const holder: { stack?: string } = {}
   Error.captureStackTrace(holder, ours)
-  // Text is only made of the frames when it is first read: read it before others get their limit back.
+  // V8 formats the stack when it is first read, so read it before the limit is restored.
   const stack = holder.stack ?? ''
   Error.stackTraceLimit = limit
   let found: SourcePlace = { file: undefined, line: undefined }

@@ -1,11 +1,16 @@
-import { dimensionNames, dimensionOf, isTime, type PartitionDefinition, sameDefinition } from '../../partitions/definition.ts'
+import {
+  dimensionNames,
+  dimensionOf,
+  isTime,
+  type PartitionDefinition,
+  type Partitioning,
+  sameDefinition,
+} from '../../partitions/definition.ts'
 import type { PartitionMapping, SimpleMapping } from '../../partitions/mappings/mapping.ts'
 import type { MappingData } from '../mapped.ts'
 
-type Definition = PartitionDefinition | undefined
-
 /** A mapping as it is recorded: what its author said of one dimension, put together with what holds for the others. */
-export function describeMapping(said: MappingData, above: Definition, below: Definition): PartitionMapping {
+export function describeMapping(said: MappingData, above: Partitioning, below: Partitioning): PartitionMapping {
   if (said.type === 'all') {
     const { dimension } = said
     return dimension === undefined || above === undefined || below === undefined
@@ -61,6 +66,6 @@ function besides(dimension: string, links: Links, above: PartitionDefinition, be
   return { type: 'multi', dimensions: { ...Object.fromEntries(same), ...links } }
 }
 
-/** Where nothing is said, windows that overlap belong together; where both are the same, that is said more simply. */
-const ifSame = (above: Definition, below: Definition): { mapping?: SimpleMapping } =>
+/** By default overlapping windows belong together; between equal definitions that is the identity. */
+const ifSame = (above: Partitioning, below: Partitioning): { mapping?: SimpleMapping } =>
   above !== undefined && below !== undefined && sameDefinition(above, below) ? { mapping: { type: 'identity' } } : {}

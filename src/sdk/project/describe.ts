@@ -1,18 +1,18 @@
 import path from 'node:path'
-import type { AssetDefinitionInput, ProjectManifestInput } from '../../contract/definition.ts'
+import type { AssetDefinitionInput, ProjectManifestInput } from '../../contract/project-manifest.ts'
 import type { PartitionMapping } from '../../partitions/mappings/mapping.ts'
 import { type AnyAsset, assetKindOf, isAsset } from '../any-asset.ts'
 import type { Dependency, Freshness, Retry, Settings } from '../asset-options.ts'
-import { isRanges } from '../attempt/ranges.ts'
 import { asCheck, type Checks } from '../check.ts'
 import type { Config, Timing } from '../config.ts'
 import { type Duration, durationMs } from '../duration.ts'
 import type { Io } from '../io.ts'
 import { type Upstream, upstream } from '../mapped.ts'
 import type { AnyPartitions, PartitionData } from '../partitions.ts'
+import { isRanges } from '../ranges.ts'
 import type { PollOptions, PushOptions } from '../sensor.ts'
 import { type ScheduleOptions, selectedKeys } from '../trigger.ts'
-import { type Definition, definitionOf, optionsOf } from './definition.ts'
+import { type Declaration, declarationOf, optionsOf } from './declaration.ts'
 import { describeMapping } from './describe-mapping.ts'
 
 export interface Describing {
@@ -26,39 +26,39 @@ export interface Describing {
 /** Everything these values declare, as JSON has it. Other values are passed over. */
 export function describeProject(values: Iterable<unknown>, about: Describing): ProjectManifestInput {
   const found = [...new Set(values)].flatMap((value) => {
-    const definition = definitionOf(value)
-    return definition === undefined ? [] : [{ definition, value }]
+    const declaration = declarationOf(value)
+    return declaration === undefined ? [] : [{ declaration, value }]
   })
-  const sorted = found.sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1))
-  const every = <T>(kinds: readonly string[], describe: (definition: Definition) => T): T[] =>
-    sorted.flatMap(({ definition }) => (kinds.includes(definition.kind) ? [describe(definition)] : []))
+  const sorted = found.sort((a, b) => (a.declaration.name < b.declaration.name ? -1 : 1))
+  const every = <T>(kinds: readonly string[], describe: (declaration: Declaration) => T): T[] =>
+    sorted.flatMap(({ declaration }) => (kinds.includes(declaration.kind) ? [describe(declaration)] : []))
   return {
     project: about.config.project,
-    assets: sorted.flatMap(({ value, definition }) => (isAsset(value) ? [describeAsset(value, definition, about)] : [])),
+    assets: sorted.flatMap(({ value, declaration }) => (isAsset(value) ? [describeAsset(value, declaration, about)] : [])),
     pools: { ...about.config.pools },
     ...(about.config.queues && { queues: { ...about.config.queues } }),
     ...concurrencyOf(about.config),
     ...(about.config.timing && { timing: describeTiming(about.config.timing) }),
-    schedules: every(['schedule'], (definition) => ({ ...describeSchedule(definition), ...placeOf(definition, about) })),
-    sensors: every(['push_sensor', 'poll_sensor'], (definition) => ({
-      ...describeSensor(definition),
-      ...placeOf(definition, about),
+    schedules: every(['schedule'], (declaration) => ({ ...describeSchedule(declaration), ...placeOf(declaration, about) })),
+    sensors: every(['push_sensor', 'poll_sensor'], (declaration) => ({
+      ...describeSensor(declaration),
+      ...placeOf(declaration, about),
     })),
   }
 }
 
-interface Options extends Settings<AnyPartitions> {
+interface DescribedOptions extends Settings<AnyPartitions> {
   readonly inputs?: Readonly<Record<string, Upstream>>
   readonly checks?: Checks<unknown>
   readonly io?: Io<unknown>
   readonly uri?: string
 }
 
-function describeAsset(asset: AnyAsset, definition: Definition, about: Describing): AssetDefinitionInput {
-  const options = optionsOf<Options>(asset)
+function describeAsset(asset: AnyAsset, declaration: Declaration, about: Describing): AssetDefinitionInput {
+  const options = optionsOf<DescribedOptions>(asset)
   const inputs = Object.entries(options.inputs ?? {}).map(([name, input]) => [name, describeDependency(input, asset)])
   return defined({
-    asset_key: definition.name,
+    asset_key: declaration.name,
     kind: assetKindOf(asset),
     description: options.description,
     group: options.group,
@@ -69,7 +69,7 @@ function describeAsset(asset: AnyAsset, definition: Definition, about: Describin
     deps: (options.deps ?? []).map((of) => describeDependency(of, asset)),
     partitions: options.partitions?.data,
     ranges: isRanges(options.partitions) ? options.partitions.ranges : undefined,
-    io: ioOf(definition.kind, options.io),
+    io: ioOf(declaration.kind, options.io),
     uri: options.uri,
     retry: options.retry === undefined ? undefined : describeRetry(options.retry),
     // Rounded up: a task that may take half a second gets a whole one, not none.
@@ -88,7 +88,7 @@ function describeAsset(asset: AnyAsset, definition: Definition, about: Describin
       overlap: options.overlap,
       backfill: options.backfill,
     }),
-    ...placeOf(definition, about),
+    ...placeOf(declaration, about),
   })
 }
 
@@ -130,7 +130,7 @@ function describeFreshness(freshness: Freshness): object {
   })
 }
 
-function describeSchedule({ name, options }: Definition): { name: string } {
+function describeSchedule({ name, options }: Declaration): { name: string } {
   const { cron, timezone = 'UTC', select, catchup, enabled = true } = options as ScheduleOptions
   return defined({
     name,
@@ -144,7 +144,7 @@ function describeSchedule({ name, options }: Definition): { name: string } {
   })
 }
 
-function describeSensor({ kind, name, options }: Definition): { name: string } {
+function describeSensor({ kind, name, options }: Declaration): { name: string } {
   if (kind === 'push_sensor') {
     return { name, sensor_type: 'push', config: (options as PushOptions<unknown>).source.data } as { name: string }
   }
@@ -152,7 +152,7 @@ function describeSensor({ kind, name, options }: Definition): { name: string } {
   return { name, sensor_type: 'poll', min_interval_sec: Math.max(1, Math.ceil(every / 1_000)) } as { name: string }
 }
 
-function placeOf({ file, line }: Definition, { root }: Describing): { file?: string; line?: number } {
+function placeOf({ file, line }: Declaration, { root }: Describing): { file?: string; line?: number } {
   if (file === undefined) return {}
   return defined({ file: root === undefined ? file : relativePath(root, file), line })
 }
@@ -168,7 +168,7 @@ function defined<T extends object>(members: T): Defined<T> {
 }
 
 /** Only workers of a queue send heartbeats; for them the project may say what its assets do not. */
-function heartbeatOf({ queue, heartbeatTimeout }: Options, { timing }: Config): number | undefined {
+function heartbeatOf({ queue, heartbeatTimeout }: DescribedOptions, { timing }: Config): number | undefined {
   const timeout = heartbeatTimeout ?? timing?.heartbeatTimeout
   if (queue === undefined || queue === 'default' || timeout === undefined) return undefined
   return Math.ceil(durationMs(timeout, 'heartbeatTimeout') / 1_000)

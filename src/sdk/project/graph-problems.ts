@@ -1,4 +1,4 @@
-import type { AssetDefinitionInput, ProjectManifestInput, ProjectProblem } from '../../contract/definition.ts'
+import type { AssetDefinitionInput, ProjectManifestInput, ProjectProblem } from '../../contract/project-manifest.ts'
 import { nearest } from '../../lib/nearest.ts'
 
 const at = ({ file, line }: { file?: string | null | undefined; line?: number | null | undefined }) => ({ file, line })

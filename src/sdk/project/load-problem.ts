@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import type { ProjectProblem } from '../../contract/definition.ts'
+import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { hasErrorCode, isServoError, messageOf } from '../../lib/error.ts'
 import { pathOf, placesIn } from './caller.ts'
 import { relativePath } from './describe.ts'

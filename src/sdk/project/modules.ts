@@ -70,7 +70,7 @@ export class Modules {
   /** A module and all that it imports, but of packages only what it imports itself. */
   reachedFrom(file: string): ReadonlySet<string> {
     const reached = new Set<string>([file])
-    // A set that grows while it is walked is walked to its end.
+    // Iterating a set also visits what is added on the way.
     for (const at of reached) {
       if (isPackage(at)) continue
       for (const next of [...(this.#imports.get(at) ?? []), ...this.#importedLater(at)]) reached.add(next)

@@ -1,4 +1,4 @@
-import type { AssetDefinitionInput, ProjectManifestInput, ProjectProblem } from '../../contract/definition.ts'
+import type { AssetDefinitionInput, ProjectManifestInput, ProjectProblem } from '../../contract/project-manifest.ts'
 import type { PartitionDefinition } from '../../partitions/definition.ts'
 import { checkMapping } from '../../partitions/mappings/check-mapping.ts'
 import { defaultMapping } from '../../partitions/mappings/default-mapping.ts'

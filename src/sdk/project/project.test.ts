@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
-import type { AssetDefinition, ProjectManifest, ProjectProblem } from '../../contract/definition.ts'
+import type { AssetDefinition, ProjectManifest, ProjectProblem } from '../../contract/project-manifest.ts'
 
 const scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'servo-project-')))
 afterAll(() => fs.rmSync(scratch, { recursive: true, force: true }))

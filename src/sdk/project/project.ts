@@ -1,13 +1,13 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type ProjectManifestInput, type ProjectProblem, projectManifest } from '../../contract/definition.ts'
+import { type ProjectManifestInput, type ProjectProblem, projectManifest } from '../../contract/project-manifest.ts'
 import { type AnyAsset, isAsset } from '../any-asset.ts'
 import { type Config, checkedConfig } from '../config.ts'
 import type { AnyResource } from '../resource.ts'
 import type { Sensor } from '../sensor.ts'
 import { issuesText } from '../standard-schema.ts'
 import type { Schedule } from '../trigger.ts'
-import { type Definition, definitionOf, knownDefinition, optionsOf } from './definition.ts'
+import { type Declaration, declarationOf, knownDeclaration, optionsOf } from './declaration.ts'
 import { describeProject, relativePath } from './describe.ts'
 import { graphProblems, poolProblems } from './graph-problems.ts'
 import { loadProblem } from './load-problem.ts'
@@ -35,7 +35,7 @@ export interface BrokenProject {
  */
 export async function loadProject(dir: string): Promise<Project | BrokenProject> {
   const root = path.resolve(dir)
-  const loading = new Loading(root)
+  const loading = new ProjectLoader(root)
   const config = await loading.config()
   if (config === undefined) return loading.broken()
   await loading.modules(config.dirs)
@@ -49,13 +49,13 @@ export default defineConfig({
   dirs: ['assets'],
 })`
 
-class Loading {
+class ProjectLoader {
   readonly #root: string
   readonly #modules: Modules
   readonly #problems: ProjectProblem[] = []
-  /** One broken module is met by everyone who imports it. */
+  /** Every importer of a broken module fails with the same error. */
   readonly #told = new Set<unknown>()
-  /** Every definition, with the module that exported it first. */
+  /** Every declaration, with the module that exported it first. */
   readonly #found = new Map<object, string>()
 
   constructor(root: string) {
@@ -118,7 +118,7 @@ class Loading {
     const about = { config, root: this.#root, codeVersionOf: (value: object) => this.#codeVersion(value) }
     const manifest = describeProject(values, about)
     this.#problems.push(...poolProblems(manifest))
-    // What a broken module would have exported is not missing; that module is.
+    // Do not report what a broken module would have exported: the module itself is reported.
     if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest))
     if (loaded && manifest.assets.length === 0) this.#tell(emptyProject(config.dirs))
     const checked = projectManifest.safeParse(manifest)
@@ -154,7 +154,7 @@ class Loading {
   /** Definitions may also be in exported lists and plain objects. */
   #collect(value: unknown, file: string, depth: number): void {
     if (typeof value !== 'object' || value === null || this.#found.has(value)) return
-    if (definitionOf(value) !== undefined) this.#found.set(value, file)
+    if (declarationOf(value) !== undefined) this.#found.set(value, file)
     else if (depth < 4 && (Array.isArray(value) || isPlain(value)))
       for (const member of Object.values(value)) this.#collect(member, file, depth + 1)
   }
@@ -170,17 +170,17 @@ class Loading {
   #withoutDuplicates(): Map<string, object> {
     const unique = new Map<string, object>()
     for (const value of this.#found.keys()) {
-      const definition = knownDefinition(value)
-      const noun = isAsset(value) ? 'asset' : definition.kind.replace(/^(push|poll)_/, '')
-      const id = `${noun} ${definition.name}`
+      const declaration = knownDeclaration(value)
+      const noun = isAsset(value) ? 'asset' : declaration.kind.replace(/^(push|poll)_/, '')
+      const id = `${noun} ${declaration.name}`
       const first = unique.get(id)
       if (first === undefined) unique.set(id, value)
       else {
         this.#tell({
           code: 'duplicate_key',
-          message: `there are two of ${id}: ${this.#spell(knownDefinition(first))} and ${this.#spell(definition)}`,
+          message: `there are two of ${id}: ${this.#spell(knownDeclaration(first))} and ${this.#spell(declaration)}`,
           hint: 'Give one of them another name.',
-          ...this.#place(definition),
+          ...this.#place(declaration),
         })
       }
     }
@@ -189,17 +189,17 @@ class Loading {
 
   /** An asset that was made by a package has its code where it is exported. */
   #codeVersion(value: object): string | undefined {
-    const { file } = knownDefinition(value)
+    const { file } = knownDeclaration(value)
     const from = file !== undefined && isInside(this.#root, file) ? file : this.#found.get(value)
     return from === undefined ? undefined : this.#modules.codeVersion(from)
   }
 
-  #place({ file, line }: Definition): { file?: string; line?: number } {
+  #place({ file, line }: Declaration): { file?: string; line?: number } {
     return file === undefined ? {} : { file: relativePath(this.#root, file), ...(line !== undefined && { line }) }
   }
 
-  #spell(definition: Definition): string {
-    const { file = 'somewhere', line } = this.#place(definition)
+  #spell(declaration: Declaration): string {
+    const { file = 'somewhere', line } = this.#place(declaration)
     return line === undefined ? file : `${file}:${line}`
   }
 
@@ -224,7 +224,7 @@ const isPlain = (value: object): boolean => {
 }
 
 const ofKind = (values: readonly object[], kind: string): { name: string }[] =>
-  values.filter((value): value is { name: string } => definitionOf(value)?.kind === kind)
+  values.filter((value): value is { name: string } => declarationOf(value)?.kind === kind)
 
 const named = <T extends object>(values: readonly T[]): ReadonlyMap<string, T> =>
-  new Map(values.map((value) => [knownDefinition(value).name, value]))
+  new Map(values.map((value) => [knownDeclaration(value).name, value]))

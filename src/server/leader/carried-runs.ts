@@ -4,8 +4,8 @@ import type { NewEvent, Verdict } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 
 /**
- * The runs whose tasks this process begins. A server that stays carries all of them. A command that leads for a while carries those
- * that it was asked for; the others wait for the next server.
+ * The runs whose tasks this process begins. A server carries all of them. A command that leads for a while carries the runs that it
+ * was asked for; the others wait for the next server.
  */
 export class CarriedRuns {
   readonly #asked: Set<string> | undefined
@@ -23,8 +23,9 @@ export class CarriedRuns {
   }
 
   /**
-   * Runs that these events ask for are carried from now on: the first decisions about them follow at once. Returns what to do when the
-   * verdicts are known: a request that was refused asks for nothing. That answers whether a run is carried now whose rows were passed over.
+   * Carries the runs that these events request, before they are folded: the first decisions about them follow at once. Call the
+   * function that it returns with the verdicts: it drops the runs of refused requests, and returns true if a run existed before,
+   * so that its rows have to be shown again.
    */
   addRequested(events: readonly NewEvent[]): (verdicts: readonly Verdict[]) => boolean {
     const added = events.map((event) => this.#addRequested(event))
@@ -39,7 +40,7 @@ export class CarriedRuns {
     }
   }
 
-  /** The run that is carried because of this event, and was not before. */
+  /** The run that is carried because of this event, if it was not carried before. */
   #addRequested({ definition, payload }: NewEvent): string | undefined {
     if (this.#asked === undefined || definition !== RunRequested) return undefined
     const parsed = RunRequested.parse(payload)

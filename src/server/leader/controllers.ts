@@ -18,7 +18,7 @@ export interface Deciding {
   readonly stuckDispatchMs: () => number
   /** When this process last heard of an attempt elsewhere, or began to listen. */
   readonly lastSign: (attemptId: string) => number
-  /** Whether tasks of this run are begun by this process. */
+  /** True if this process begins the tasks of this run. */
   readonly carries: (runId: string) => boolean
 }
 

@@ -5,7 +5,7 @@ import { dynamicKeysOf } from '../../domain/partitions/dynamic-keys.ts'
 import type { Reactor } from '../../engine/loop/loop.ts'
 import type { Rows } from '../../model/rows.ts'
 
-/** The graph on record, worked out again when it has changed and is asked for. */
+/** The graph on record. It is computed when it is first asked for after a change. */
 export class CurrentGraph {
   #known: RecordedGraph | undefined
   readonly #rows: () => Rows
@@ -30,7 +30,7 @@ export class CurrentGraph {
     return this.#known
   }
 
-  /** Which partitions its assets have now. */
+  /** The partitions that its assets have now. */
   partitions(): GraphPartitions {
     return new GraphPartitions(this.get().mappings, { nowMs: this.#now(), dynamicKeys: dynamicKeysOf(this.#rows()) })
   }

@@ -1,13 +1,21 @@
 import { orchestration } from '../../domain/index.ts'
+import type { State } from '../../engine/fold/state.ts'
 import { View } from '../../engine/loop/view.ts'
+import type { ColdRowsToRead } from '../../engine/sorted/cold-store.ts'
 import { ServoError } from '../../lib/error.ts'
+import type { Table } from '../../model/table.ts'
 import type { Components } from '../components.ts'
-import type { Readable } from '../workspace/knowledge.ts'
 
-/** Nobody else is waiting: better slow than wrong. */
+/** The rows of a process that folds, or of one that has read what others folded. */
+export interface Readable {
+  readonly state: State
+  coldRows(table: Table): ColdRowsToRead
+}
+
+/** Only one command waits, so the limits are generous: better slow than wrong. */
 const PATIENT = { maxEvents: 5_000_000, maxTimeMs: 60_000 }
 
-/** What the store holds, for processes that only read: the published tables with everything folded that happened since. */
+/** The state for processes that only read: the published tables, with everything folded that happened since. */
 export async function durableState({ store, scope, clock }: Components): Promise<Readable> {
   const view = await View.open({ store, scope, registry: orchestration, clock })
   const { state, complete } = await view.fresh(PATIENT)

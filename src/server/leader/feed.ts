@@ -14,7 +14,7 @@ export type Change =
       readonly attempt: Readonly<Row<typeof taskAttempts>> | undefined
     }
 
-type Listener = (change: Change) => void
+type ChangeListener = (change: Change) => void
 
 export interface FeedSource {
   rows(): Rows
@@ -22,13 +22,13 @@ export interface FeedSource {
   durable(): Promise<void>
 }
 
-/** Tells its listeners that a run or a task came into another state, once that is durable. */
+/** Tells its listeners that a run or a task changed its state, once that is durable. */
 export class Feed {
-  readonly #listeners = new Set<Listener>()
-  /** What was last told of a row: rows change in place, and more often than their state does. */
+  readonly #listeners = new Set<ChangeListener>()
+  /** The state of each row that was last told: rows change in place, and more often than their state. */
   readonly #told = new WeakMap<AnyRow, string>()
   readonly #source: FeedSource
-  /** The same of runs that have not ended, by name: after an outage all rows are new. */
+  /** The same for runs that have not ended, by key: after an outage all row objects are new. */
   readonly #unfinished = new Map<string, Map<string, string>>()
   #ended: Readonly<RunRow>[] = []
 
@@ -40,12 +40,12 @@ export class Feed {
     return [reactor(runs, (run) => this.#runChanged(run)), reactor(tasks, (task) => this.#taskChanged(task))]
   }
 
-  listen(listener: Listener): () => void {
+  listen(listener: ChangeListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** The state was read. What ended before that is no news, and neither is what was told before an outage. */
+  /** Call when the state was read. Runs that ended before are no news, and neither is what was told before an outage. */
   opened(rows: Rows): void {
     for (const run of rows.hot(runs).all()) {
       const told = this.#unfinished.get(run.run_id)
@@ -90,7 +90,7 @@ export class Feed {
     return true
   }
 
-  /** Rows are ahead of the ledger: what ended a run, and its last tasks, may be in a segment that is still being written. */
+  /** Tells the ends of runs once they are durable: rows are ahead of the ledger, and the segment with the end may still be in flight. */
   async #tellEnded(): Promise<void> {
     const ended = this.#ended.splice(0)
     const isDurable = await this.#source.durable().then(

@@ -6,7 +6,7 @@ import type { Components } from '../components.ts'
 
 type LoadSecretsOptions = Pick<Components, 'secrets' | 'store' | 'scope' | 'random'>
 
-/** Where the workspace keeps fingerprints of its secrets. */
+/** The folder in which the workspace keeps fingerprints of its secrets. */
 const fingerprints = ({ scope }: Pick<Components, 'scope'>): string => `${new Paths(scope).root}secrets/`
 
 export interface LoadedSecrets {
@@ -22,9 +22,9 @@ const PURPOSES = ['run_ids', 'task_tokens'] as const
 const NUMBERED = /-local-(\d+)\.json$/
 
 /**
- * The secrets of a workspace, for its leader: made if there are none, and compared with what the workspace remembers of them. It keeps a
- * fingerprint of each under its id, from which nobody can tell the secret. So secrets that were altered are noticed, and new
- * ones get an id that none had before: what was made with the old ones can be told from what the new ones make.
+ * The secrets of a workspace, for its leader: made if there are none, and compared with the fingerprints that the workspace keeps
+ * under their ids. A fingerprint does not reveal its secret. So altered secrets are noticed, and new ones get ids that were
+ * never used: what the old secrets made can be told from what the new ones make.
  */
 export async function loadSecrets(options: LoadSecretsOptions): Promise<LoadedSecrets> {
   const { secrets } = options
@@ -36,7 +36,7 @@ export async function loadSecrets(options: LoadSecretsOptions): Promise<LoadedSe
       return { secrets: found, made }
     }
     const used = await usedNumbers(options)
-    // Another process may have been quicker; then its secrets are read.
+    // If another process was quicker, its secrets are read.
     const outcome = await secrets.create(newSecrets(`local-${Math.max(0, ...used) + 1}`, options.random))
     if (outcome === 'written') made = used.length === 0 ? 'first' : 'new'
   }
@@ -60,7 +60,7 @@ async function checkFingerprints(secrets: WorkspaceSecrets, options: LoadSecrets
     const { id, value } = secrets[purpose]
     const path = `${fingerprints(options)}${purpose}-${id}.json`
     const bytes = Buffer.from(`${JSON.stringify({ fingerprint: fingerprintOf(purpose, value) })}\n`)
-    // Secrets that are older than fingerprints are remembered from now on.
+    // Secrets that are older than fingerprints get theirs now.
     const recorded =
       (await store.get(path)) ?? ((await store.create(path, bytes)) === 'written' ? bytes : await store.get(path))
     if (recorded === undefined || !bytes.equals(recorded)) throw altered(purpose, id)

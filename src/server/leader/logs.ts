@@ -12,9 +12,9 @@ export interface AttemptLogsOptions {
 }
 
 /** `first` is how many entries of the attempt came before these. */
-type Listener = (said: { task_key: string; attempt: number; first: number; entries: readonly LogEntry[] }) => void
+type LogListener = (said: { task_key: string; attempt: number; first: number; entries: readonly LogEntry[] }) => void
 
-/** What names one attempt. */
+/** Names one attempt. */
 export interface AttemptRef {
   readonly run_id: string
   readonly task_key: string
@@ -28,19 +28,19 @@ interface Writing {
   lines: string[]
   bytes: number
   entries: number
-  chunk: number
+  part: number
   last: Promise<unknown>
 }
 
-/** How long lines wait for others before they are stored; those who follow along hear of them at once. */
+/** How long lines wait for others before they are stored; listeners hear of them at once. */
 const FLUSH_AFTER_MS = SECOND_MS
 const FLUSH_AT_BYTES = 256 << 10
 
-/** The output of attempts, stored as chunks of lines in the object store and told to those who follow. */
+/** The output of attempts, stored in the object store a few lines at a time, and told to listeners at once. */
 export class AttemptLogs {
   readonly #options: AttemptLogsOptions
   readonly #writing = new Map<string, Writing>()
-  readonly #listeners = new Map<string, Set<Listener>>()
+  readonly #listeners = new Map<string, Set<LogListener>>()
   readonly #storing = new Set<Promise<unknown>>()
   #alarm: (() => void) | undefined
 
@@ -51,7 +51,7 @@ export class AttemptLogs {
   add({ run_id: runId, task_key, attempt, attempt_id: attemptId }: AttemptRef, entries: readonly LogEntry[]): void {
     let log = this.#writing.get(attemptId)
     if (log === undefined) {
-      log = { runId, sinceMs: this.#options.clock.now(), lines: [], bytes: 0, entries: 0, chunk: 0, last: Promise.resolve() }
+      log = { runId, sinceMs: this.#options.clock.now(), lines: [], bytes: 0, entries: 0, part: 0, last: Promise.resolve() }
       this.#writing.set(attemptId, log)
     }
     for (const entry of entries) {
@@ -66,7 +66,7 @@ export class AttemptLogs {
     this.#alarm ??= this.#options.clock.after(FLUSH_AFTER_MS, () => this.#flushAll())
   }
 
-  /** The attempt says no more. */
+  /** Call when the attempt has ended: it prints nothing more. */
   end(attemptId: string): void {
     const log = this.#writing.get(attemptId)
     if (log === undefined) return
@@ -74,8 +74,8 @@ export class AttemptLogs {
     this.#writing.delete(attemptId)
   }
 
-  /** Calls with everything that attempts of a run say from now on. Returns what ends that. */
-  follow(runId: string, listener: Listener): () => void {
+  /** Calls the listener with everything that attempts of a run print from now on. The function it returns ends that. */
+  follow(runId: string, listener: LogListener): () => void {
     const listeners = this.#listeners.get(runId) ?? new Set()
     this.#listeners.set(runId, listeners.add(listener))
     return () => {
@@ -84,7 +84,7 @@ export class AttemptLogs {
     }
   }
 
-  /** Resolves when everything that attempts of a run have said until now can be read. */
+  /** Resolves when everything that attempts of a run have printed until now can be read. */
   async stored(runId: string): Promise<void> {
     for (const [attemptId, log] of this.#writing) if (log.runId === runId) this.#flush(attemptId, log)
     await Promise.all(this.#storing)
@@ -108,10 +108,10 @@ export class AttemptLogs {
     if (log.lines.length === 0) return
     const { store, paths, onError } = this.#options
     const bytes = new TextEncoder().encode(`${log.lines.join('\n')}\n`)
-    const path = paths.attemptLog(log.runId, attemptId, log.sinceMs, log.chunk)
+    const path = paths.attemptLog(log.runId, attemptId, log.sinceMs, log.part)
     log.lines = []
     log.bytes = 0
-    log.chunk += 1
+    log.part += 1
     const stored = log.last.then(() => store.put(path, bytes)).catch(onError)
     log.last = stored
     this.#storing.add(stored)

@@ -9,27 +9,27 @@ import type { OrchestratorSettings } from './settings.ts'
 
 export interface OrchestratorOptions {
   readonly components: Components
-  /** What makes this process the leader. It stops deciding and acting when the lease is lost. */
+  /** The lease that makes this process the leader. It stops deciding and acting when the lease is lost. */
   readonly lease: HeldLease
   /** Names this process: in manifests, and in front of its workers. New for every start. */
   readonly instance: string
   readonly workers: Workers
-  /** How many attempts may run here at a time. */
+  /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   /** A command that leads for a while begins only what it is asked for: the runs it accepts, and those it is told to `carry`. */
   readonly carries?: 'everything' | 'what it is asked for'
-  /** What the project says of limits and patience now. Read whenever it matters; `settingsChanged` makes a change count at once. */
+  /** The limits and timing of the project now. They are read on every use; `settingsChanged` makes a change count at once. */
   readonly settings?: () => OrchestratorSettings
-  /** How workers that are not ours are told of work, and where to look for what they did long ago. */
+  /** How queues of workers elsewhere are told of work, and how their sealed attempts are found. */
   readonly foreign?: Pick<ForeignDispatchOptions, 'history' | 'post'>
-  /** Besides running tasks, what else shall follow from rows once they are durable. */
+  /** Further reactors, besides those that run tasks. */
   readonly reactors?: readonly Reactor[]
   readonly publishDelayMs?: number
-  /** The state was read, for the first time or again after an outage, and nobody has been shown a row of it yet. */
+  /** Called when the state was read, at first or again after an outage, before any row of it is shown. */
   readonly onOpened?: (rows: Rows) => void
-  /** Another process leads now, or the state is damaged: this one is of no use any more. */
+  /** Called when this process can do nothing more: another one leads, or the state is damaged. */
   readonly onStopped?: (error: unknown) => void
-  /** Trouble that did not stop anything. */
+  /** Called with errors that stop nothing. */
   readonly onTrouble?: (error: unknown) => void
   readonly compaction?: Pick<LoopOptions, 'limits' | 'retention'>
 }

@@ -1,4 +1,4 @@
-import type { dispatchOutbox } from '../../domain/dispatch/dispatch-outbox.table.ts'
+import type { DispatchRow } from '../../domain/dispatch/dispatch-outbox.table.ts'
 import type { Limits } from '../../domain/dispatch/room.ts'
 import { orchestration } from '../../domain/index.ts'
 import { runs } from '../../domain/runs/runs.table.ts'
@@ -12,27 +12,25 @@ import { isServoError } from '../../lib/error.ts'
 import { SECOND_MS } from '../../lib/time.ts'
 import type { NewEvent } from '../../model/event.ts'
 import { historyIndex } from '../../model/system-tables.ts'
-import type { Row } from '../../model/table.ts'
-import type { Readable } from '../workspace/knowledge.ts'
 import { CarriedRuns } from './carried-runs.ts'
 import { controllersOf } from './controllers.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { ForeignDispatch } from './dispatch/foreign-dispatch.ts'
 import { envelopeFor } from './dispatch/inputs.ts'
 import { LocalDispatch } from './dispatch/local-dispatch.ts'
-import { durableState } from './durable-state.ts'
+import { durableState, type Readable } from './durable-state.ts'
 import { AttemptLogs } from './logs.ts'
 import type { OrchestratorOptions } from './orchestrator-options.ts'
 import { nextPhase, type Phase, unavailableIn } from './phase.ts'
 import { type LeaderTiming, timingOf } from './settings.ts'
 import { Sweeps } from './sweeps.ts'
 
-/** The person or program that stops a server waits for it to end. */
+/** Short, because whatever stops a server waits for its end. */
 const MAX_LAST_PUBLISH_MS = 400
 /** A store that cannot be written is tried again this often, at most. */
 const MAX_RECOVERY_PAUSE_MS = 5 * SECOND_MS
 /** A caller is told after this long that there is no answer; what it asked for may still be written. */
-const PATIENCE_MS = 10 * SECOND_MS
+const MAX_WAIT_FOR_ANSWER_MS = 10 * SECOND_MS
 
 /** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
 export class Orchestrator {
@@ -46,7 +44,7 @@ export class Orchestrator {
   #loop: Loop | undefined
   #publisher: Publisher | undefined
   #recovery: Promise<void> | undefined
-  /** While recovering, what the store holds: nothing is added to it meanwhile. */
+  /** The durable state, while recovering: nothing is added to it in the meantime. */
   #durable: Readable | undefined
   readonly #sweeps: Sweeps
   #isDraining = false
@@ -66,7 +64,7 @@ export class Orchestrator {
       clock,
       carries: (runId: string) => this.#carried.has(runId),
       rows: () => this.loop.compactor.state,
-      envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Row<typeof dispatchOutbox>>) => {
+      envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) => {
         const { compactor } = this.loop
         return envelopeFor(
           {
@@ -114,7 +112,7 @@ export class Orchestrator {
     return this.#loop
   }
 
-  /** What questions are answered from: memory, or what is durable while memory may hold what was never written. */
+  /** The state for questions: memory, or the durable state while memory may hold facts that were never written. */
   get readable(): Readable {
     if (this.#phase === 'leading') return this.loop.compactor
     if (this.#phase !== 'recovering' || this.#durable === undefined) throw unavailableIn(this.#phase, this.#brokenBy)
@@ -134,7 +132,7 @@ export class Orchestrator {
   }
 
   /**
-   * Writes facts. Tried again on a new loop if the old one broke: every fact has a key that makes it the same fact. Refused as
+   * Writes facts, and tries again on a new loop if the old one broke: its key makes every repetition the same fact. Refuses as
    * unavailable when the store cannot be written for so long that the caller should know.
    */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
@@ -146,7 +144,7 @@ export class Orchestrator {
 
   async #inTime<T>(work: Promise<T>): Promise<T> {
     const patience = Promise.withResolvers<never>()
-    const cancel = this.#options.components.clock.after(PATIENCE_MS, () =>
+    const cancel = this.#options.components.clock.after(MAX_WAIT_FOR_ANSWER_MS, () =>
       patience.reject(unavailableIn(this.#phase, this.#brokenBy)),
     )
     return await Promise.race([work, patience.promise]).finally(cancel)
@@ -165,7 +163,7 @@ export class Orchestrator {
     }
   }
 
-  /** Begins the tasks of this run too, which may have been asked for before this process led. */
+  /** Carries this run too, which may have been requested before this process led. */
   carry(runId: string): void {
     this.#carried.add(runId)
     if (this.#phase === 'leading') this.loop.sweep()
@@ -182,13 +180,13 @@ export class Orchestrator {
     await this.loop.idle()
   }
 
-  /** Begins no attempt any more, and waits for those under way to end, but not for ever. */
+  /** Begins no attempt any more, and waits for those under way until the time is over. */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true
     const { clock } = this.#options.components
     const until = clock.monotonic() + graceMs
     for (;;) {
-      // What was decided before is begun once it is durable, and counts from then on.
+      // Attempts that were decided before begin once they are durable, and count from then on.
       await this.loop.idle()
       if (this.running === 0 || clock.monotonic() >= until) return
       await clock.sleep(20)
@@ -200,10 +198,10 @@ export class Orchestrator {
     await this.#publisher?.flush()
   }
 
-  /** What `settings` or `concurrency` gives has changed: whatever waited for room, or for a time to pass, is looked at again. */
+  /** Call when `settings` or `concurrency` has changed: tasks that wait for room or for a time are looked at again. */
   settingsChanged(): void {
     if (this.#phase !== 'leading') return
-    // Controllers that wait for a time to pass have counted it from the rows: they are shown them again. Others need only be asked.
+    // Controllers that wait for a time have computed it from the rows, so they are shown all rows again. The others are only asked.
     if (this.#sweeps.isOutdated) this.loop.sweep()
     else this.loop.nudge()
     this.#sweeps.schedule()
@@ -216,7 +214,7 @@ export class Orchestrator {
     await this.#recovery
     if (wasLeading) {
       await this.#loop?.idle()
-      // Not needed, but the next start and readers of the tables are spared the tail of the ledger.
+      // Not needed, but it spares the next start and readers of the tables the tail of the ledger.
       const enough = new Promise<void>((resolve) => this.#options.components.clock.after(MAX_LAST_PUBLISH_MS, resolve))
       await Promise.race([this.#publisher?.flush(), enough])
     }
@@ -248,7 +246,7 @@ export class Orchestrator {
       onTrouble: (error) => this.#options.onTrouble?.(error),
       ...compaction,
     })
-    // Closed while it was opened.
+    // The orchestrator was closed while the loop opened.
     if (this.#phase === 'stopped') {
       await loop.close()
       return
@@ -268,7 +266,7 @@ export class Orchestrator {
     this.#sweeps.schedule()
   }
 
-  /** Nothing unfinished, nothing to repair: an idle process stays idle. */
+  /** Shows every row again if a run is unfinished. Otherwise there is nothing to repair, and an idle process stays idle. */
   #sweep(): void {
     if (this.#phase === 'leading' && this.#hasWork()) this.#loop?.sweep()
   }
@@ -293,7 +291,7 @@ export class Orchestrator {
     else this.#options.onTrouble?.(error)
   }
 
-  /** The loop can go on no more. Whether this process can is another question. */
+  /** The loop is broken. This process recovers, or stops if it was deposed or the state is damaged. */
   #broke(error: unknown): void {
     if (this.#phase !== 'leading') return
     if (!isServoError(error, 'unavailable')) {

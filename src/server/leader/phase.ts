@@ -2,10 +2,10 @@ import { ServoError } from '../../lib/error.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 
 /**
- * What an orchestrator is doing.
+ * The phases of an orchestrator.
  * - `opening`: the state is read and folded; nothing is decided yet.
  * - `leading`: facts are taken, decided upon and acted upon.
- * - `recovering`: the ledger could not be written, so memory is worth nothing. Questions and requests are refused as
+ * - `recovering`: the ledger could not be written, so memory cannot be trusted. Questions and requests are refused as
  *   unavailable, attempts that run go on, and the state is opened again and again until that works.
  * - `stopped`: closed by its owner, deposed, or the state is damaged. Final.
  */
@@ -18,10 +18,10 @@ const transitions: Transitions<Phase> = {
   stopped: [],
 }
 
-/** The phase that follows, which must be one that may. */
+/** Gives the next phase, if the transition is allowed. */
 export const nextPhase = (from: Phase, to: Phase): Phase => transition('an orchestrator', transitions, from, to)
 
-/** Why an orchestrator in this phase takes nothing; `brokenBy` is what made it recover. */
+/** The refusal of an orchestrator in this phase; `brokenBy` is the error that made it recover. */
 export function unavailableIn(phase: Phase, brokenBy?: unknown): ServoError {
   if (phase === 'stopped') {
     return new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Try again.' })

@@ -1,13 +1,13 @@
-import type { ProjectManifest } from '../../contract/definition.ts'
+import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import { MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
 
-/** What a project says of limits and patience; what it leaves out has a default. */
+/** The limits and timing of a project; everything it leaves out has a default. */
 export type OrchestratorSettings = Partial<Pick<ProjectManifest, 'concurrency' | 'queues' | 'timing'>>
 
 export interface LeaderTiming {
-  /** How often every row is looked at again, while there is anything unfinished. */
+  /** The time between two sweeps, while anything is unfinished. */
   readonly sweepMs: number
-  /** Long enough for a machine to be started for the work; an attempt that is offered too often is still begun only once. */
+  /** Long enough for a machine to start for the work. An attempt that is offered too often still begins only once. */
   readonly stuckDispatchMs: number
   /** How long a cancelled attempt may take to end by itself. */
   readonly cancelGraceMs: number

@@ -5,11 +5,11 @@ import type { LeaderTiming } from './settings.ts'
 export interface SweepsOptions {
   readonly clock: AlarmClock
   readonly timing: () => LeaderTiming
-  /** Looks at every row again, if there is anything to repair. */
+  /** Shows every row again, if there is anything to repair. */
   readonly sweep: () => void
 }
 
-/** Has every row looked at again now and then, and knows by which timing they were looked at last. */
+/** Sweeps at intervals, and knows the timing of the last sweep. */
 export class Sweeps {
   readonly #options: SweepsOptions
   #cancel: (() => void) | undefined
@@ -19,7 +19,7 @@ export class Sweeps {
     this.#options = options
   }
 
-  /** From now on, or counted anew from now on. */
+  /** Starts the interval, or starts it again. */
   schedule(): void {
     const { clock, timing, sweep } = this.#options
     this.#cancel?.()
@@ -30,7 +30,7 @@ export class Sweeps {
     })
   }
 
-  /** True if rows were last looked at by another timing than the one that holds now. */
+  /** True if the timing has changed since the last sweep. */
   get isOutdated(): boolean {
     return !isDeepStrictEqual(this.#options.timing(), this.#lastTiming)
   }

@@ -1,5 +1,5 @@
-import type { ProjectProblem } from '../../contract/definition.ts'
-import { type ProjectManifest, projectManifest } from '../../contract/definition.ts'
+import type { ProjectProblem } from '../../contract/project-manifest.ts'
+import { type ProjectManifest, projectManifest } from '../../contract/project-manifest.ts'
 import { WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
 import { workerCommand } from './worker-command.ts'
@@ -11,9 +11,9 @@ export async function loadManifest(
 ): Promise<{ ok: true; manifest: ProjectManifest } | { ok: false; problems: readonly ProjectProblem[] }> {
   const pool = new WorkerPool({ command: workerCommand(projectDir, dataDir), size: 1, warm: 1, now: () => clock.now() })
   try {
-    const outcome = await pool.ready()
-    if (outcome.type === 'load_failed') return { ok: false, problems: outcome.problems }
-    return { ok: true, manifest: projectManifest.parse(outcome.manifest) }
+    const loaded = await pool.ready()
+    if (loaded.type === 'load_failed') return { ok: false, problems: loaded.problems }
+    return { ok: true, manifest: projectManifest.parse(loaded.manifest) }
   } finally {
     await pool.close({ graceMs: 0 })
   }

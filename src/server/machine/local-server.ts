@@ -1,9 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { isDeepStrictEqual } from 'node:util'
 import { serve } from '@hono/node-server'
-import { type ProjectManifest, type ProjectProblem, projectManifest } from '../../contract/definition.ts'
+import type { WorkspaceApi } from '../../api/workspace-contract.ts'
+import { type ProjectManifest, type ProjectProblem, projectManifest } from '../../contract/project-manifest.ts'
 import { LOCAL_QUEUE } from '../../domain/dispatch/queue.ts'
 import { assert } from '../../lib/assert.ts'
+import { Mutex } from '../../lib/mutex.ts'
+import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import { type Loaded, type LoadFailed, WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
@@ -12,7 +15,6 @@ import { loadSecrets, secretsReplaced } from '../leader/load-secrets.ts'
 import type { Orchestrator } from '../leader/orchestrator.ts'
 import type { OrchestratorSettings } from '../leader/settings.ts'
 import { Server } from '../server.ts'
-import type { WorkspaceApi } from '../workspace/workspace.ts'
 import { endOrphans } from './orphans.ts'
 import { CodeWatcher } from './watch.ts'
 import { workerCommand } from './worker-command.ts'
@@ -22,63 +24,81 @@ export interface LocalServerOptions {
   readonly components: LocalComponents
   /** Held by this process. Closing the server gives it up. */
   readonly lease: HeldLease
-  /** Names this process. */
+  /** The name of this process. */
   readonly instance: string
   /** Attempts at a time. */
   readonly concurrency?: number
   /** Loads the project again when its code is saved. */
   readonly watch?: boolean
-  /** Listens for the command line and for workers: at the first of these that is free, 0 for any. */
+  /** Where the command line and workers reach it: the first of these ports that is free, 0 for any. */
   readonly port: number | readonly number[]
-  /** A server that stays wants to lead. Absent for one that stays itself. */
+  /** Called when a server that stays wants to lead. Absent for a server that stays itself. */
   readonly onHandOver?: () => void
   readonly onLoaded?: (loaded: Reload) => void
   readonly onTrouble?: (error: unknown) => void
-  /** The process cannot go on. */
+  /** Called when the process cannot go on. */
   readonly onStopped?: (error: unknown) => void
 }
 
-/** What came of loading the project. */
+/** How loading the project went. */
 export type Reload =
   | {
       readonly ok: true
       readonly manifest: ProjectManifest
       /** How many assets changed. */
       readonly changed: number
-      /** Whether limits or timing did. */
+      /** True if limits or timing changed. */
       readonly hasNewSettings: boolean
       readonly ms: number
     }
   | { readonly ok: false; readonly problems: readonly ProjectProblem[]; readonly ms: number }
 
-/** How many attempts may be out, as the machine, the command line and the project say. */
+/** How many attempts may run, by the machine, the command line and the project. */
 interface Size {
-  /** Workers of this machine. */
+  /** How many processes of this machine run attempts. */
   now: number
-  /** When nobody says otherwise. */
+  /** The same, when neither the command line nor the project says. */
   readonly machine: number
   settings: OrchestratorSettings
 }
 
-/** Until the project is loaded nobody knows its limits, and nothing is dispatched. */
+/** Until the project is loaded its limits are unknown, and nothing is dispatched. */
 const NOT_LOADED: OrchestratorSettings = { concurrency: 0 }
 
 const CLOSE_GRACE_MS = 300
 /** An answer waits for one durable write. */
 const LEAVE_GRACE_MS = 200
 
-/** A server and the machine it runs on: worker processes, a port, and an eye on the code. */
+type LocalServerState =
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'serving'; readonly http: ReturnType<typeof serve>; readonly url: string }
+  | { readonly kind: 'closing'; readonly done: Promise<void> }
+
+/** Where each state may lead. */
+const transitions: Transitions<LocalServerState['kind']> = {
+  starting: ['serving', 'closing'],
+  serving: ['closing'],
+  closing: [],
+}
+
+/**
+ * A server and the machine it runs on: worker processes, a port, and a watcher of the code.
+ *
+ * Its states:
+ * - `starting`: the project is loaded, and then a port is found.
+ * - `serving`: it answers at its URL.
+ * - `closing`: it leaves, and everything that it started ends.
+ */
 export class LocalServer {
   readonly #options: LocalServerOptions
   readonly #size: Size
   readonly #pool: WorkerPool
   readonly #marker: string
   readonly #server: Server
-  #watcher: CodeWatcher | undefined
-  #http: ReturnType<typeof serve> | undefined
-  #url: string | undefined
-  #loading: Promise<unknown> = Promise.resolve()
-  #closed: Promise<void> | undefined
+  readonly #watcher = new CodeWatcher(() => this.#reload())
+  /** One reload after the other: the later one has seen what the earlier one saw, and more. */
+  readonly #reloads = new Mutex()
+  #state: LocalServerState = { kind: 'starting' }
 
   private constructor(options: LocalServerOptions, parts: { size: Size; pool: WorkerPool; marker: string; server: Server }) {
     this.#options = options
@@ -90,8 +110,8 @@ export class LocalServer {
 
   /** Where it listens. */
   get url(): string {
-    assert(this.#url !== undefined, 'the server does not listen yet')
-    return this.#url
+    assert(this.#state.kind === 'serving', `a server that is ${this.#state.kind} has no URL`)
+    return this.#state.url
   }
 
   get feed(): Feed {
@@ -115,7 +135,7 @@ export class LocalServer {
     let local: LocalServer | undefined
     try {
       const marker = await endOrphans(components.servoDir, components.clock)
-      // Nobody waits for it, and what stays is removed by the next start.
+      // In the background: the next start removes what this one leaves.
       void components.sweepTemp().catch(() => undefined)
       pool = new WorkerPool({
         command: workerCommand(projectDir, components.dataDir, marker),
@@ -140,7 +160,7 @@ export class LocalServer {
       local = new LocalServer(options, { size, pool, marker, server })
       const loaded = await local.#record(await pool.ready(), began)
       await local.#listen([options.port].flat())
-      if (options.watch) await local.#watch()
+      if (options.watch) await local.#watcher.add(projectDir)
       return { server: local, loaded }
     } catch (error) {
       if (local !== undefined) await local.close()
@@ -152,68 +172,72 @@ export class LocalServer {
     }
   }
 
-  /** Ends everything: no process is left, everything accepted is durable. What was running is run again at the next start. */
+  /** Ends everything: no process is left, and every accepted fact is durable. Attempts that ran are run again at the next start. */
   close(): Promise<void> {
-    this.#closed ??= this.#close()
-    return this.#closed
+    if (this.#state.kind === 'closing') return this.#state.done
+    const done = this.#close(this.#state.kind === 'serving' ? this.#state.http : undefined)
+    this.#enter({ kind: 'closing', done })
+    return done
   }
 
-  async #close(): Promise<void> {
-    this.#watcher?.close()
-    this.#http?.close()
-    // What was accepted is answered; a command that follows a run is cut off, and finds the next server.
+  #enter(next: LocalServerState): void {
+    transition('a local server', transitions, this.#state.kind, next.kind)
+    this.#state = next
+  }
+
+  async #close(http: ReturnType<typeof serve> | undefined): Promise<void> {
+    this.#watcher.close()
+    http?.close()
+    // Accepted requests are answered; a command that follows a run is cut off, and finds the next server.
     await this.#server.leave(LEAVE_GRACE_MS)
-    if (this.#http !== undefined && 'closeAllConnections' in this.#http) this.#http.closeAllConnections()
+    if (http !== undefined && 'closeAllConnections' in http) http.closeAllConnections()
     const closing = this.#server.close()
     await this.#pool.close({ graceMs: CLOSE_GRACE_MS })
     await closing
     await this.#options.lease.release()
   }
 
+  /** Listens at the first of these ports that is free. */
   async #listen([port = 0, ...others]: readonly number[]): Promise<void> {
-    const address = await new Promise<{ port: number }>((resolve, reject) => {
-      const http = serve({ fetch: this.#server.fetch, port, hostname: '127.0.0.1' }, resolve)
+    const { fetch } = this.#server
+    const listening = await new Promise<{ http: ReturnType<typeof serve>; port: number }>((resolve, reject) => {
+      const http = serve({ fetch, port, hostname: '127.0.0.1' }, (address) => resolve({ http, port: address.port }))
       http.on('error', reject)
-      this.#http = http
     }).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE' && others.length > 0) return undefined
       throw error
     })
-    if (address === undefined) {
+    if (listening === undefined) {
       await this.#listen(others)
       return
     }
-    this.#url = `http://127.0.0.1:${address.port}`
+    this.#enter({ kind: 'serving', http: listening.http, url: `http://127.0.0.1:${listening.port}` })
     this.#server.reachableAt(this.url)
     await this.#options.lease.announce(this.url)
   }
 
-  async #watch(): Promise<void> {
-    const { projectDir, components, onLoaded } = this.#options
-    this.#watcher = new CodeWatcher(() => {
-      // One after the other: the later one has seen what the earlier one saw, and more.
-      this.#loading = this.#loading.then(async () => {
-        if (this.#closed !== undefined) return
-        const began = performance.now()
-        const outcome = await this.#pool.replace(workerCommand(projectDir, components.dataDir, this.#marker))
-        onLoaded?.(await this.#record(outcome, began))
-      })
-      this.#loading = this.#loading.catch((error: unknown) => this.#options.onTrouble?.(error))
-    })
-    await this.#watcher.add(projectDir)
+  #reload(): void {
+    const { projectDir, components, onLoaded, onTrouble } = this.#options
+    const reload = async (): Promise<void> => {
+      if (this.#state.kind === 'closing') return
+      const began = performance.now()
+      const loaded = await this.#pool.replace(workerCommand(projectDir, components.dataDir, this.#marker))
+      onLoaded?.(await this.#record(loaded, began))
+    }
+    this.#reloads.run(reload).catch((error: unknown) => onTrouble?.(error))
   }
 
-  /** Writes down what changed in the graph. The last good one stays when the project cannot be loaded. */
-  async #record(outcome: Loaded | LoadFailed, began: number): Promise<Reload> {
+  /** Writes down what changed in the graph. The last good graph stays when the project cannot be loaded. */
+  async #record(loaded: Loaded | LoadFailed, began: number): Promise<Reload> {
     const ms = (): number => performance.now() - began
-    if (outcome.type === 'load_failed') return { ok: false, problems: outcome.problems, ms: ms() }
-    const manifest = projectManifest.parse(outcome.manifest)
+    if (loaded.type === 'load_failed') return { ok: false, problems: loaded.problems, ms: ms() }
+    const manifest = projectManifest.parse(loaded.manifest)
     const hasNewSettings = this.#apply(manifest)
     const changed = await this.#server.define(manifest)
     return { ok: true, manifest, changed, hasNewSettings, ms: ms() }
   }
 
-  /** What the command line says goes before what the project says. Returns whether the project says something else than before. */
+  /** The command line overrides the project. Returns true if the project's settings changed since it was first loaded. */
   #apply({ concurrency: declared, queues, timing }: ProjectManifest): boolean {
     const concurrency = this.#options.concurrency ?? declared ?? undefined
     const settings = { concurrency, queues, timing }

@@ -6,18 +6,18 @@ import { processStat } from '../../lib/process-stat.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import { endMarked, MARKER } from '../../worker/marked.ts'
 
-/** Forks that happen between two looks are found by the next; only what cannot be killed at all is found so often. */
+/** A process that is forked between two looks is found by the next. Only one that cannot be killed is found so often. */
 const MOST_LOOKS = 50
 const PAUSE_MS = 20
 
 /**
- * Ends what attempts of earlier starts of this folder left running, and returns the marker for the workers of this one.
- * Earlier servers must be gone by then, or deposed: the leader calls this before anything is dispatched.
+ * Ends processes that attempts of earlier servers of this folder left running, and returns the marker for the workers of this
+ * server. The leader calls it before anything is dispatched, when earlier servers are gone or deposed.
  */
 export async function endOrphans(servoDir: string, clock: Pick<AlarmClock, 'sleep'>): Promise<string> {
   const folder = await folderId(servoDir)
   const marker = `${folder}:${randomBytes(8).toString('hex')}`
-  // A server that was itself started by a task, from a shell that it left behind, say, does not end itself.
+  // An attempt may have started this server, for example from a shell that it left behind: a server does not end itself.
   const except = withAncestors(process.pid)
   for (let look = 1; look <= MOST_LOOKS; look++) {
     const ended = endMarked(MARKER, { prefix: `${folder}:`, unless: `${marker}:`, except })
@@ -28,8 +28,8 @@ export async function endOrphans(servoDir: string, clock: Pick<AlarmClock, 'slee
 }
 
 /**
- * Names the folder, not its path or content: a copy of a project is another folder, one that was moved is the same. The
- * moment of its creation tells it from one that was given the number of a deleted one.
+ * Identifies the folder, not its path or content: a copy of a project is another folder, a project that was moved is the same.
+ * The time of creation tells it from a later folder that was given the same inode number.
  */
 async function folderId(servoDir: string): Promise<string> {
   const { dev, ino, birthtimeNs } = await stat(servoDir, { bigint: true })

@@ -7,7 +7,7 @@ const QUIET_MS = 30
 const CODE = /\.(?:[cm]?[jt]s|tsx|jsx|json)$/
 const isIgnored = (name: string): boolean => name.startsWith('.') || name === 'node_modules' || name === 'dist'
 
-/** Calls when code under a folder was saved. Folder by folder, because recursive watching looks into node_modules too. */
+/** Calls back when code under a folder was saved. Watches folder by folder: recursive watching looks into node_modules too. */
 export class CodeWatcher {
   readonly #onChange: () => void
   readonly #watchers = new Map<string, FSWatcher>()

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { WorkerCommand } from '../../worker/pool/pool.ts'
 
-/** Starts worker-process.ts for a project and a data folder. By the marker its processes are found later: see `endOrphans`. */
+/** Starts worker-process.ts for a project and a data folder. `endOrphans` finds its processes by the marker. */
 export function workerCommand(projectDir: string, dataDir: string, marker?: string): WorkerCommand {
   const script = path.join(import.meta.dirname, `worker-process${path.extname(import.meta.filename)}`)
   return {
@@ -9,7 +9,7 @@ export function workerCommand(projectDir: string, dataDir: string, marker?: stri
     args: [script, path.resolve(projectDir), path.resolve(dataDir)],
     cwd: path.resolve(projectDir),
     // TypeScript that was stripped and compiled once is not stripped and compiled again: a worker starts in half the time.
-    // Node's own variable says where, if it is set.
+    // Node's own variable says where the cache is, if it is set.
     env: { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? path.join(path.resolve(dataDir), '.compile-cache') },
     ...(marker !== undefined && { marker }),
   }

@@ -16,7 +16,7 @@ const CACHE_FLUSH_MS = 500
 
 const [, , projectDir = '.', dataDir = '.servo'] = process.argv
 
-// Meant for this process, not for what user code starts.
+// It is meant for this process, not for programs that user code starts.
 delete process.env['NODE_COMPILE_CACHE']
 
 const store = fsStore(dataDir, nodeDisk, writerThread())

@@ -10,7 +10,7 @@ import { type NewEvent, newEvent } from '../../model/event.ts'
 import { readKey } from '../../partitions/key.ts'
 import { type Knowledge, record } from './knowledge.ts'
 
-/** That something was made elsewhere. */
+/** Records that partitions were made outside Servo. */
 export async function recordReport(known: Knowledge, assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts> {
   if (body.partition !== undefined && body.partitions !== undefined) throw twice()
   const asked = body.partitions ?? (body.partition === undefined ? undefined : [body.partition])
@@ -23,7 +23,7 @@ export async function recordReport(known: Knowledge, assetKey: string, body: Rep
     const report_id = idFor(request_id, partition_key)
     const fact = { report_id, asset_key: assetKey, partition_key, materialized_at, reported_by: user }
     const more = {
-      // What is materialized has a name; one that nobody gave is that of its report.
+      // A materialization needs an id; without one it has that of its report.
       materialization_id: materialization_id ?? report_id,
       ...(several && { partition_values: { ...readKey(partition_key) } }),
       ...(code_version !== undefined && { code_version }),
@@ -34,7 +34,7 @@ export async function recordReport(known: Knowledge, assetKey: string, body: Rep
   return await accepted(known, assetKey, keys, request_id, events)
 }
 
-/** That what was made does not count any more. */
+/** Records that materializations do not count any more. */
 export async function recordWipe(known: Knowledge, assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts> {
   const keys = keysMeant(known, assetKey, body.partitions)
   const request_id = body.request_id ?? known.mintId()
@@ -63,21 +63,21 @@ async function accepted(
   return { asset_key: assetKey, partitions, request_id, accepted_event_id: event_id, created: news > 0 }
 }
 
-/** Room for the name of a request in front of it. */
+/** Leaves room for the id of the request in front. */
 const MAX_KEY = 256
 
-/** Each partition of a request is a fact of its own, and the same one when the request is made again. */
+/** Each partition of a request is a fact with an id of its own, which is the same when the request is repeated. */
 const idFor = (requestId: string, partitionKey: string): string =>
   partitionKey === '' ? requestId : `${requestId}:${partitionKey.length > MAX_KEY ? sha256(partitionKey) : partitionKey}`
 
-/** Clocks of two machines agree no better than this; what is a little ahead of ours happened just now. */
+/** Clocks of two machines may differ by this much; a time that is a little ahead of ours counts as now. */
 const CLOCK_SKEW_MS = MINUTE_MS
 
 function pastMoment(text: string | undefined, now: number): number {
   const moment = text === undefined ? now : toMs(text)
   const refuse = (code: string, why: string): never => {
     throw new ServoError('invalid', code, why, {
-      hint: 'Tell when it was made, in UTC such as 2025-01-15T10:00:00Z, or leave that away for now.',
+      hint: 'Give the time in UTC, such as 2025-01-15T10:00:00Z, or leave it out for now.',
       facts: { field: 'materialized_at' },
     })
   }

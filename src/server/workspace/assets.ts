@@ -14,7 +14,7 @@ import type {
   WipeBody,
 } from '../../api/asset-contract.ts'
 import { wireRow } from '../../api/wire-row.ts'
-import type { AssetDefinition } from '../../contract/definition.ts'
+import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import type { GraphPartitions } from '../../domain/assets/graph-partitions.ts'
@@ -24,14 +24,14 @@ import { assert } from '../../lib/assert.ts'
 import { toIso } from '../../lib/time.ts'
 import { mappingInWords, partitionsInWords } from '../../partitions/in-words.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
+import { joinedStatus } from '../leader/joined-status.ts'
 import { recordReport, recordWipe } from './asset-facts.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { lastRunOf } from './last-run.ts'
 import { pageOf } from './page.ts'
 import { changePartitionKeys, partitionKeysPage } from './partition-keys.ts'
-import { joinedStatus } from './status-row.ts'
 
-/** Assets as the newest graph declares them, what is known of each now, and what people and other systems tell of them. */
+/** Answers questions about assets, and records what users and other systems report of them. */
 export class Assets implements AssetsApi {
   readonly #known: Knowledge
 
@@ -97,13 +97,13 @@ export class Assets implements AssetsApi {
     return partitionKeysPage(this.#known, setName, query)
   }
 
-  /** Of an asset that is made as a whole, under every key it has had. */
+  /** The status of an asset that is made as a whole, joined over every key that it has had. */
   async #statusOf(assetKey: string) {
     const keys = keysOfAsset(this.#known.rows(), assetKey)
     return joinedStatus(await Promise.all(keys.map((key) => lookup(this.#known, partitionStatus, key, ''))))
   }
 
-  /** One look at the clock for all of them; assets of equal partitions are counted once. */
+  /** Summaries as of one moment; assets with equal partitions share the count. */
   #summaries(): (assetKey: string) => AssetSummary {
     const { graph } = this.#known.graph.get()
     const partitions = this.#known.graph.partitions()

@@ -1,17 +1,17 @@
-import type { ProjectManifest } from '../../contract/definition.ts'
+import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../../domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../../domain/assets/definitions.ts'
 import { pools } from '../../domain/assets/pools.table.ts'
 import { orchestration } from '../../domain/index.ts'
-import { Folder } from '../../engine/fold/fold.ts'
+import { EventFold } from '../../engine/fold/event-fold.ts'
 import type { State } from '../../engine/fold/state.ts'
 import { mintEvents, sizeLimits } from '../../engine/ledger/mint.ts'
 import { newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { Components } from '../components.ts'
 
-/** What a project declares that is not on record: one part for every so many assets, none when nothing changed. */
+/** The declarations of a project that are not on record yet, in parts that fit into events; none when nothing changed. */
 export function declaredParts(rows: Rows, manifest: ProjectManifest, mintId: () => string) {
   return assetsDefined({
     manifest,
@@ -21,10 +21,10 @@ export function declaredParts(rows: Rows, manifest: ProjectManifest, mintId: () 
   })
 }
 
-/** Folds what a project declares into a state that is nobody's record. */
+/** Folds the declarations of a project into a state that is only read and never published. */
 export function declare({ scope, clock, ulid }: Components, state: State, manifest: ProjectManifest): void {
   const events = declaredParts(state, manifest, ulid).map((part) => newEvent(AssetsDefined, part))
   if (events.length === 0) return
-  const folder = new Folder(orchestration, state)
-  for (const event of mintEvents({ scope, clock, ulid, source: 'servo/cli' }, sizeLimits, events).events) folder.fold(event)
+  const eventFold = new EventFold(orchestration, state)
+  for (const event of mintEvents({ scope, clock, ulid, source: 'servo/cli' }, sizeLimits, events).events) eventFold.fold(event)
 }

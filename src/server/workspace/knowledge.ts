@@ -9,7 +9,8 @@ import type { RowOf, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Components } from '../components.ts'
 import type { CurrentGraph } from '../leader/current-graph.ts'
-import type { Sql } from './sql-rows.ts'
+import type { Readable } from '../leader/durable-state.ts'
+import type { Sql } from '../sql-rows.ts'
 
 /** A cold table with the type of its rows. */
 export interface ColdRowsOf<R> extends Omit<ColdRowsToRead, 'recent' | 'lookup'> {
@@ -17,30 +18,24 @@ export interface ColdRowsOf<R> extends Omit<ColdRowsToRead, 'recent' | 'lookup'>
   lookup(keys: readonly KeyPart[][]): Promise<(R | undefined)[]>
 }
 
-/** What every question about a workspace is answered from, and where commands go: a leader has all of it, a reader only asks. */
+/** Everything that questions about a workspace are answered from, and the way for commands. A reader has no such way. */
 export interface Knowledge {
   readonly scope: Scope
   readonly store: ObjectStore
   readonly graph: CurrentGraph
   /** Rows of unfinished work. */
   rows(): State
-  /** A cold table, with what is not published yet. */
+  /** A cold table, including rows that are not published yet. */
   coldRows<C extends Columns>(table: Table<C>): ColdRowsOf<RowOf<C>>
   readonly sql: Sql
   now(): number
-  /** A new id for a request that has none of its own. */
+  /** Makes an id for a request without one. */
   mintId(): string
-  /** Writes facts. A reader refuses. */
+  /** Submits facts. A reader refuses. */
   submit(events: readonly NewEvent[]): Promise<Submitted>
 }
 
-/** The rows of a process that folds, or of one that has read what others folded. */
-export interface Readable {
-  readonly state: State
-  coldRows(table: Table): ColdRowsToRead
-}
-
-/** Where knowledge comes from. `readable` is asked for anew each time: a leader that recovers has other rows. */
+/** The source of knowledge. `readable` is read anew each time, because a leader that recovered has other rows. */
 export interface KnowledgeSource {
   readonly graph: CurrentGraph
   readonly readable: Readable
@@ -61,7 +56,7 @@ export function knowledgeOf({ scope, store, sql, clock, ulid }: Components, sour
   }
 }
 
-/** A cold table of a process that folds. The engine keeps rows of any table; those of this one have its columns. */
+/** A cold table with typed rows. The engine does not know the types of tables; rows of this table have its columns. */
 export const coldRowsOf = <C extends Columns>(from: Pick<Readable, 'coldRows'>, table: Table<C>): ColdRowsOf<RowOf<C>> =>
   from.coldRows(table) as ColdRowsOf<RowOf<C>>
 
@@ -75,11 +70,11 @@ export async function lookup<C extends Columns>(
   return row
 }
 
-/** What became of facts that were handed in. */
+/** The outcome of recording facts. */
 export interface Recorded {
-  /** The first of them that is new; null when none is. */
+  /** The first event that is new; null when none is. */
   readonly event_id: string | null
-  /** How many were not known before. */
+  /** The number of facts that were new. */
   readonly news: number
 }
 

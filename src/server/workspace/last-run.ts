@@ -1,11 +1,10 @@
 import type { AssetDetail } from '../../api/asset-contract.ts'
-import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import { partitionStatus, type StatusRow } from '../../domain/partitions/partition-status.table.ts'
 import { runs } from '../../domain/runs/runs.table.ts'
 import { tasks } from '../../domain/tasks/tasks.table.ts'
 import { quoteText } from '../../lib/sql/sql-text.ts'
 import { toIso, toMs } from '../../lib/time.ts'
 import { historyIndex } from '../../model/system-tables.ts'
-import type { Row } from '../../model/table.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { publishedRows } from './published-rows.ts'
 
@@ -15,13 +14,13 @@ interface Touched {
 }
 
 /**
- * The last run that made an asset or tried to. Runs that are not sealed are in memory; of all before them the status of the
- * partitions knows, which for an asset without partitions is one row.
+ * The last run that made an asset or tried to. Runs that are not sealed are in memory; earlier ones are named by the
+ * status of the partitions, which is one row for an asset without partitions.
  */
 export async function lastRunOf(
   known: Knowledge,
   assetKey: string,
-  status: Row<typeof partitionStatus> | undefined,
+  status: StatusRow | undefined,
 ): Promise<AssetDetail['last_run']> {
   const before = status === undefined ? await lastAttempt(known, assetKey) : attemptIn(status)
   const last = later(inMemory(known, assetKey), before)
@@ -41,7 +40,7 @@ function inMemory(known: Knowledge, assetKey: string): Touched | undefined {
   return last
 }
 
-const attemptIn = ({ last_attempt_run_id: run_id, last_attempt_at: at }: Row<typeof partitionStatus>): Touched | undefined =>
+const attemptIn = ({ last_attempt_run_id: run_id, last_attempt_at: at }: StatusRow): Touched | undefined =>
   run_id === null || at === null ? undefined : { run_id, at }
 
 async function lastAttempt({ sql }: Knowledge, assetKey: string): Promise<Touched | undefined> {

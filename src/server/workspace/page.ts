@@ -2,7 +2,7 @@ import type { PageQuery } from '../../api/asset-contract.ts'
 import { ServoError } from '../../lib/error.ts'
 import { countWhile } from '../../lib/search.ts'
 
-/** A part of a sorted list: what comes after the last name of the page before, whatever came or went since. */
+/** One page of a sorted list. It begins after the last name of the page before, even if names came or went since. */
 export function pageOf(
   names: readonly string[],
   { limit, cursor }: PageQuery,
@@ -22,7 +22,7 @@ function nameIn(cursor: string): string {
 }
 
 export const badCursor = (): ServoError =>
-  new ServoError('invalid', 'bad_cursor', 'the cursor is none that a page ended with', {
-    hint: 'Give next_cursor of the page before as it is, or leave it away for the first page.',
+  new ServoError('invalid', 'bad_cursor', 'the cursor did not come from a page', {
+    hint: 'Give next_cursor of the page before unchanged, or leave it out for the first page.',
     facts: { field: 'cursor' },
   })

@@ -26,7 +26,7 @@ export function partitionKeysPage(known: Knowledge, setName: string, query: Page
   return { set_name: setName, keys, total: all.length, next_cursor }
 }
 
-/** Adds keys to a dynamic set and removes others, as far as they are not as asked already. */
+/** Adds keys to a dynamic set and removes others, where that changes anything. */
 export async function changePartitionKeys(
   known: Knowledge,
   setName: string,
@@ -39,7 +39,7 @@ export async function changePartitionKeys(
   const id = request_id ?? known.mintId()
   const total = wanted.size + unwanted.size
   const nothing = { set_name: setName, request_id: id, added: 0, removed: 0, accepted_event_id: null, created: false }
-  // Not left to the fold alone: keys that changed since may be cut into other parts than they were then.
+  // The fold alone cannot tell: a repeated request may be cut into other parts if keys have changed since.
   if (request_id !== undefined && (await wasMade(known, request_id))) return { ...nothing, unchanged: total }
   const rows = known.rows().hot(dynamicPartitions)
   const isPresent = (key: string): boolean => rows.get(setName, key)?.present === true
@@ -65,7 +65,7 @@ async function wasMade(known: Knowledge, requestId: string): Promise<boolean> {
   return false
 }
 
-/** As many keys as one event holds, each part with an id of its own: the first has that of the request. */
+/** Cuts keys into parts that fit into one event. The first part has the id of the request, the others ids derived from it. */
 function partsOf(keys: readonly string[], requestId: string): { request_id: string; keys: string[] }[] {
   const parts = inParts(keys, keys.map(canonicalJson), (key) => `the key ${key}`)
   return parts.map((part, index) => ({ request_id: index === 0 ? requestId : `${requestId}:${index}`, keys: part }))
@@ -77,8 +77,8 @@ function refuseNonsense(add: ReadonlySet<string>, remove: ReadonlySet<string>): 
   }
   for (const key of add) {
     if (!remove.has(key)) continue
-    throw new ServoError('invalid', 'bad_body', `${key} is to be added and removed at once`, {
-      hint: 'Decide for one of them, or make two requests.',
+    throw new ServoError('invalid', 'bad_body', `${key} is both added and removed`, {
+      hint: 'Choose one, or make two requests.',
       facts: { field: 'remove' },
     })
   }

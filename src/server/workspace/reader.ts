@@ -1,15 +1,16 @@
-import type { ProjectManifest } from '../../contract/definition.ts'
+import type { WorkspaceApi } from '../../api/workspace-contract.ts'
+import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { Components } from '../components.ts'
 import { CurrentGraph } from '../leader/current-graph.ts'
 import { durableState } from '../leader/durable-state.ts'
 import { declare } from './declare.ts'
 import { knowledgeOf } from './knowledge.ts'
-import { type WorkspaceApi, workspaceApi } from './workspace.ts'
+import { workspaceApi } from './workspace.ts'
 
 /**
- * A workspace that nobody leads, as far as it can be read: the published tables with everything folded that happened since. With
- * a project, questions about its code are answered as if it had been loaded by a server; that is not written down.
+ * A workspace without a leader, for reading: the published tables, with everything folded that happened since. With a project,
+ * questions about its code are answered as if a server had loaded it; nothing of that is recorded.
  */
 export async function readWorkspace(components: Components, project?: ProjectManifest): Promise<WorkspaceApi> {
   const { clock } = components

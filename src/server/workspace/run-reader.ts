@@ -3,11 +3,13 @@ import { wireRow } from '../../api/wire-row.ts'
 import { runs } from '../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../domain/tasks/tasks.table.ts'
-import { ServoError } from '../../lib/error.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
 import { quoteText } from '../../lib/sql/sql-text.ts'
 import type { Rows } from '../../model/rows.ts'
+import type { RecordedEnd } from '../leader/dispatch/attempt-end.ts'
+import type { AttemptRef } from '../leader/logs.ts'
+import type { Sql } from '../sql-rows.ts'
 import { publishedRows } from './published-rows.ts'
-import type { Sql } from './sql-rows.ts'
 
 const RUN_ID = /^run_[a-z2-7]{1,26}$/
 
@@ -35,7 +37,7 @@ export class RunReader {
     return all.sort((a, b) => (a.requested_at < b.requested_at ? 1 : -1)).slice(0, limit)
   }
 
-  /** A run by its id, or by the beginning of one that no other shares. */
+  /** A run by its id or by an unambiguous beginning of it. */
   async get(idOrStart: string): Promise<RunDetail> {
     const runId = await this.resolve(idOrStart)
     const rows = this.#rows()
@@ -55,6 +57,18 @@ export class RunReader {
     ])
     if (run === undefined) throw unknownRun(idOrStart)
     return { run, tasks: itsTasks, attempts }
+  }
+
+  /** How an attempt ended, if it is on record. */
+  async endOf({ run_id, attempt_id }: AttemptRef): Promise<RecordedEnd | undefined> {
+    try {
+      const { attempts } = await this.get(run_id)
+      return attempts.find((row) => row.attempt_id === attempt_id)
+    } catch (error) {
+      if (!isServoError(error, 'not_found')) throw error
+      // The run has left memory, and the table that has it is not published yet.
+      throw new ServoError('unavailable', 'being_sealed', `${run_id} is just becoming history`, { hint: 'Try again.' })
+    }
   }
 
   async resolve(idOrStart: string): Promise<string> {

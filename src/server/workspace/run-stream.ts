@@ -10,13 +10,13 @@ import type { Change, Feed } from '../leader/feed.ts'
 import { type AttemptLogs, readAttemptLog } from '../leader/logs.ts'
 import type { RunReader } from './run-reader.ts'
 
-/** What happens in this process, as it happens. */
+/** The events of this process, as they happen. */
 export interface Live {
   readonly feed: Feed
   readonly logs: AttemptLogs
 }
 
-/** What the attempts of a run have printed, attempt after attempt. */
+/** The output of the attempts of a run, one attempt after the other. */
 export async function* storedLogs(
   reader: RunReader,
   store: ObjectStore,
@@ -36,7 +36,7 @@ export async function* storedLogs(
 
 const byDispatch = (a: WireAttempt, b: WireAttempt): number => (a.dispatched_at < b.dispatched_at ? -1 : 1)
 
-/** A run as it is, then what happens in it until it is over; without `live` only the first. */
+/** The run as it is, then what happens in it until it is over. Without `live` only the run as it is. */
 export async function* runEvents(
   reader: RunReader,
   live: Live | undefined,
@@ -45,7 +45,7 @@ export async function* runEvents(
 ): AsyncGenerator<RunEvent> {
   const runId = await reader.resolve(idOrStart)
   const channel = new Channel<RunEvent>()
-  // Listening begins before looking, so that nothing falls between the two.
+  // Listening begins before reading, so that no change falls between the two.
   const stops = [
     live?.feed.listen((change) => {
       if (runIdOf(change) === runId) channel.push(wireChange(change))

@@ -18,11 +18,11 @@ import { type Live, runEvents, storedLogs } from './run-stream.ts'
 export interface RunsOptions {
   /** Makes the ids of runs. */
   readonly runIds: () => TenantSecret
-  /** Absent where nothing happens. */
+  /** Absent in a process that only reads. */
   readonly live?: Live | undefined
 }
 
-/** Everything that can be asked of runs, as routes and commands ask it. */
+/** Answers questions about runs, and takes requests for them. */
 export class Runs extends RunReader implements RunsApi {
   readonly #known: Knowledge
   readonly #options: RunsOptions
@@ -38,7 +38,7 @@ export class Runs extends RunReader implements RunsApi {
     const asked = { asset_selection: selection, partition_selection: partitions ?? null }
     const { graph } = this.#known
     const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
-    // A run that can make nothing would only be a failure to read about later; here the caller is listening.
+    // A run without anything to make would only fail later; now the caller is still there to be told.
     if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
     const request_id = key ?? body.request_id ?? this.#known.mintId()
     return await this.#submit({
@@ -52,7 +52,7 @@ export class Runs extends RunReader implements RunsApi {
     })
   }
 
-  /** Asks a run to stop. Asking twice is asking once. */
+  /** Asks a run to stop. A second request changes nothing. */
   async cancel(
     idOrStart: string,
     user: string,
@@ -73,7 +73,7 @@ export class Runs extends RunReader implements RunsApi {
     return { run_id, accepted_event_id: idOfFirst(events) }
   }
 
-  /** Makes again what an earlier run did not, or all of it, or a part. */
+  /** Runs again what failed in an earlier run, or all of it, or a part. */
   async rerun(idOrStart: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
     const { mode, selection, key } = body
     const { run, tasks } = await this.get(idOrStart)
@@ -142,7 +142,7 @@ export class Runs extends RunReader implements RunsApi {
     return { run_id, accepted_event_id: idOfFirst(events), created }
   }
 
-  /** The run of a key that was used before. Its id may have been derived with another secret than the one we have now. */
+  /** The run of a key that was used before. An earlier secret may have made its id. */
   async #madeBy(runKey: string, otherwise: string): Promise<string> {
     const known = await lookup(this.#known, runKeyIndex, runKey)
     return known?.run_id ?? otherwise

@@ -1,6 +1,4 @@
-import type { AssetsApi } from '../../api/asset-contract.ts'
-import type { RunsApi } from '../../api/run-contract.ts'
-import type { StatusApi } from '../../api/status-contract.ts'
+import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
@@ -9,13 +7,6 @@ import type { Knowledge } from './knowledge.ts'
 import { Runs, type RunsOptions } from './runs.ts'
 import type { StatusSource } from './status/current-staleness.ts'
 import { Statuses } from './status/statuses.ts'
-
-/** Everything that can be asked of a workspace and told to it, by a route, a command or a page. */
-export interface WorkspaceApi {
-  readonly runs: RunsApi
-  readonly assets: AssetsApi
-  readonly statuses: StatusApi
-}
 
 export function workspaceApi(known: Knowledge, options: RunsOptions): WorkspaceApi {
   return {

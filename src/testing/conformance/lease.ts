@@ -1,19 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Candidate, HeldLease, Lease } from '../../ports/lease.ts'
 
-/** A process that takes part. Pausing it is what SIGSTOP does: it is called by nobody, neither timer nor watch, and time goes on. */
+/** A process that takes part. Pausing it is like SIGSTOP: no timer and no watch calls it, and time goes on. */
 export interface LeaseProcess {
   readonly lease: Lease
   pause(): void
   resume(): void
 }
 
-/** One lease that nobody has claimed yet; every test asks for one of its own. */
+/** A lease without a claim; every test asks for one of its own. */
 export interface OpenedLease {
   /** One more process that sees this lease. */
   readonly join: () => LeaseProcess
   readonly periodMs: number
-  /** Lets time pass for everybody. */
+  /** Lets time pass for all processes. */
   readonly pass: (ms: number) => Promise<void>
   readonly close?: () => Promise<void>
 }
@@ -56,11 +56,11 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       return answer
     }
 
-    it('nobody leads before the first claim', async () => {
+    it('there is no leader before the first claim', async () => {
       expect(await opened.join().lease.leader()).toBeUndefined()
     })
 
-    it('the first claim succeeds at once, and everybody sees who leads', async () => {
+    it('the first claim succeeds at once, and every process sees the leader', async () => {
       const { lease } = opened.join()
       const who = candidate('brief')
       const held = (await lease.claim(who)) as HeldLease
@@ -71,7 +71,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await opened.join().lease.leader()).toEqual(leader)
     })
 
-    it('[E4] a holder that answers keeps it, and the other is told who leads and where', async () => {
+    it('[E4] a holder that answers keeps the lease, and the candidate is told the leader and its address', async () => {
       const held = await heldBy(opened.join())
       await held.announce('http://127.0.0.1:4400')
       const other = opened.join()
@@ -99,7 +99,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await lease.leader()).toMatchObject({ number: 2 })
     })
 
-    it('[E1] of many that claim at once one succeeds, and the others are told of it', async () => {
+    it('[E1] of many candidates that claim at once one succeeds, and the others are told of it', async () => {
       for (let round = 1; round <= 5; round++) {
         const answers = await during(Promise.all(Array.from({ length: 8 }, () => opened.join().lease.claim(candidate()))))
         const winners = answers.filter((answer) => answer.held)
@@ -110,7 +110,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       }
     })
 
-    it('[E4] a holder that gives no sign for a period is replaced, not sooner, and knows it at its first look', async () => {
+    it('[E4] a holder that gives no sign for a period is replaced, not sooner, and learns it as soon as it runs again', async () => {
       const sleeper = opened.join()
       const held = await heldBy(sleeper)
       let losses = 0
@@ -121,7 +121,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await opened.join().lease.leader()).toMatchObject({ number: 1 })
       const next = (await during(claim)) as HeldLease
       expect(next).toMatchObject({ held: true, isHeld: true, number: 2 })
-      // Asked before anything was awaited, and before any timer or watch of the sleeper's has been called.
+      // This comes before any await, and before any timer or watch of the sleeper is called.
       expect(held.isHeld).toBe(false)
       expect(losses).toBe(0)
       sleeper.resume()
@@ -138,7 +138,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await opened.join().lease.leader()).toMatchObject({ number: 2, address: null })
     })
 
-    it('a holder hears by itself that it was replaced', async () => {
+    it('a holder is told that it was replaced', async () => {
       const sleeper = opened.join()
       const held = await heldBy(sleeper)
       let losses = 0
@@ -153,7 +153,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(losses).toBe(2)
     })
 
-    it('[E5] a holder that was paused and not replaced doubts until it has looked, then goes on', async () => {
+    it('[E5] a holder that was paused and not replaced does not act until it has looked at the lease, then goes on', async () => {
       const sleeper = opened.join()
       const held = await heldBy(sleeper)
       let losses = 0
@@ -180,14 +180,14 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await held.confirm()).toBe(true)
     })
 
-    it('[E6] a holder with nothing to do stays the holder for as long as it likes', async () => {
+    it('[E6] a holder without challengers stays the holder for any length of time', async () => {
       const held = await heldBy(opened.join())
       await opened.pass(opened.periodMs * 2)
       expect(held.isHeld).toBe(true)
       expect(await held.confirm()).toBe(true)
     })
 
-    it('[E1] numbers only grow, whichever process had them and however they ended', async () => {
+    it('[E1] numbers only grow, whichever process claimed them and however its claim ended', async () => {
       const numbers: number[] = []
       for (let i = 0; i < 6; i++) {
         const one = opened.join()

@@ -62,7 +62,7 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       for (const ear of ears) await expect.poll(() => [...ear.heard].sort()).toEqual(segments)
     })
 
-    it('many segments are heard of, each of them', async () => {
+    it('a listener hears of every one of many segments', async () => {
       const ear = await listener(opened.join())
       const segments = await written(
         opened.join(),
@@ -82,7 +82,7 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       expect(leaves.heard.size).toBe(0)
     })
 
-    it('announcing never throws, whether anybody listens or not', async () => {
+    it('announcing never throws, with or without listeners', async () => {
       const notifier = opened.join()
       expect(() => notifier.announce(segment(1))).not.toThrow()
       const ear = await listener(notifier)

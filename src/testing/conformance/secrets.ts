@@ -29,13 +29,13 @@ export function secretsConformance(name: string, openSecrets: OpenSecrets): void
       await opened.close?.()
     })
 
-    it('there are none before they are made, and reading makes none', async () => {
+    it('there are no secrets before they are made, and reading makes none', async () => {
       const secrets = opened.join()
       expect(await secrets.read()).toBeUndefined()
       expect(await secrets.read()).toBeUndefined()
     })
 
-    it('what was made is what everybody reads', async () => {
+    it('every process reads the secrets that were made', async () => {
       expect(await opened.join().create(some('one'))).toBe('written')
       expect(await opened.join().read()).toEqual(some('one'))
     })
@@ -46,7 +46,7 @@ export function secretsConformance(name: string, openSecrets: OpenSecrets): void
       expect(await opened.join().read()).toEqual(some('one'))
     })
 
-    it('of many that make some at once one succeeds, and all read the same', async () => {
+    it('of many processes that make secrets at once one succeeds, and all read the same', async () => {
       const makers = Array.from({ length: 10 }, (_, i) => some(`maker ${i}`))
       const outcomes = await Promise.all(makers.map((each) => opened.join().create(each)))
       expect(outcomes.filter((outcome) => outcome === 'written')).toHaveLength(1)

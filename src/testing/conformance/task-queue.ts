@@ -42,14 +42,14 @@ export function taskQueueConformance(name: string, openQueue: OpenTaskQueue): vo
       expect(await queue.take(['q'], 5)).toEqual([])
     })
 
-    it('the most urgent is handed out first, then what has waited longest', async () => {
+    it('the most urgent task is handed out first, then the one that has waited longest', async () => {
       const tasks = [task('late', { since: 3 }), task('early', { since: 1 }), task('urgent', { priority: 1, since: 9 })]
       for (const each of tasks) await queue.enqueue(each)
       expect(keys(await queue.take(['q'], 2))).toEqual(['urgent', 'early'])
       expect(keys(await queue.take(['q'], 2))).toEqual(['late'])
     })
 
-    it('a worker that names queues gets work of those, and one that names none gets any', async () => {
+    it('a worker that names queues gets work of those queues, and a worker that names none gets any', async () => {
       await queue.enqueue(task('a', { queue: 'one' }))
       await queue.enqueue(task('b', { queue: 'two' }))
       await queue.enqueue(task('c', { queue: 'three' }))
@@ -57,14 +57,14 @@ export function taskQueueConformance(name: string, openQueue: OpenTaskQueue): vo
       expect(keys(await queue.take(undefined, 5)).sort()).toEqual(['a', 'c'])
     })
 
-    it('of many that claim at once each gets others', async () => {
+    it('workers that take work at the same time get different tasks', async () => {
       for (let i = 0; i < 20; i++) await queue.enqueue(task(`t${i}`))
       const taken = (await Promise.all(Array.from({ length: 10 }, () => queue.take(['q'], 3)))).flat()
       expect(new Set(keys(taken)).size).toBe(20)
       expect(taken).toHaveLength(20)
     })
 
-    it('a task that nobody began in time is handed out again, not sooner', async () => {
+    it('a task that no worker began in time is handed out again, not sooner', async () => {
       await queue.enqueue(task('a'))
       await queue.take(['q'], 1)
       await opened.pass(opened.startWithinMs / 2)
@@ -86,7 +86,7 @@ export function taskQueueConformance(name: string, openQueue: OpenTaskQueue): vo
       expect(await queue.take(undefined, 5)).toEqual([task('waiting', { number: 2 })])
     })
 
-    it('withdrawing a run takes back what waits, and leaves what a worker has and what is of other runs', async () => {
+    it('withdrawing a run takes back its waiting tasks, and leaves tasks that a worker has and tasks of other runs', async () => {
       await queue.enqueue(task('taken', { priority: 1 }))
       await queue.enqueue(task('waiting'))
       await queue.enqueue(task('other', { run_id: 'run_2' }))
@@ -98,7 +98,7 @@ export function taskQueueConformance(name: string, openQueue: OpenTaskQueue): vo
       expect(keys(await queue.take(['q'], 5))).toEqual(['other'])
     })
 
-    it('a listener is called when there is work, also because a task was not begun in time, until it leaves', async () => {
+    it('a listener is called when there is work, even because a task was not begun in time, until it leaves', async () => {
       let calls = 0
       const leave = queue.onWork(() => calls++)
       await queue.enqueue(task('a'))

@@ -86,10 +86,10 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
   }
 
   if (!plan.ends) return
-  const settled = function* (): Actor {
+  const allRunsOver = function* (): Actor {
     while (backfill.chunks.some((run) => !run.isOver)) yield undefined
   }
-  yield* settled()
+  yield* allRunsOver()
   // A controller with an old view plans one more chunk of a cancelled backfill: just before its end, or just after.
   const raced = backfill.cancelled && backfill.chunks.length < plan.chunks.length ? world.roll(3) : 0
   const seen = backfill.chunks.length
@@ -99,9 +99,9 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     yield segment(world.writer())
     const early = { backfill_id, from_state: backfill.state, to_state: 'CANCELLED', state_version: backfill.version + 1 }
     yield world.write(BackfillStateChanged, { ...early, planned_chunks: seen })
-    yield* settled()
+    yield* allRunsOver()
   }
-  // A person pauses it at the same moment; of the two changes of one version the first counts.
+  // A user pauses it at the same moment; of the two changes of one version the first counts.
   const pauseRace = world.roll(4)
   const paused = { backfill_id, from_state: backfill.state, to_state: 'PAUSED', state_version: backfill.version + 1 }
   const failed = backfill.chunks.some((run) => run.state !== 'SUCCEEDED')

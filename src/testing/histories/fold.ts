@@ -1,6 +1,6 @@
 import { orchestration } from '../../domain/index.ts'
-import { coldKey } from '../../engine/fold/added-rows.ts'
-import { Folder } from '../../engine/fold/fold.ts'
+import { coldKey } from '../../engine/fold/cold-rows.ts'
+import { EventFold } from '../../engine/fold/event-fold.ts'
 import { mergeRows } from '../../engine/fold/row-merge.ts'
 import { State } from '../../engine/fold/state.ts'
 import { itemAt } from '../../lib/item-at.ts'
@@ -13,12 +13,12 @@ import type { AnyRow, Table } from '../../model/table.ts'
 export type Snapshot = Record<string, AnyRow[]>
 
 /**
- * A state, its folder, and a store that is a map: what a compactor does to them without files. `fold` takes a batch,
+ * A state, its fold, and a store that is a map: what a compactor does to them without files. `fold` takes a batch,
  * `seal` does to memory what a base publish does, `restart` what a new process finds.
  */
 export class Bench {
   state = new State(orchestration)
-  #folder: Folder
+  #eventFold: EventFold
   readonly #stored = new Map<Table, Map<string, AnyRow>>()
   readonly #history = new Map<Table, AnyRow[]>()
   #publishes = 0
@@ -26,18 +26,18 @@ export class Bench {
   /** `understands` is what this version of Servo knows; `upgrade` teaches it the rest. */
   constructor(understands: (eventType: string) => boolean = () => true) {
     const events = orchestration.events.filter((definition) => understands(definition.type))
-    this.#folder = new Folder({ ...orchestration, events }, this.state)
+    this.#eventFold = new EventFold({ ...orchestration, events }, this.state)
   }
 
   upgrade(): void {
-    this.#folder = new Folder(orchestration, this.state)
+    this.#eventFold = new EventFold(orchestration, this.state)
     this.#fetch([])
-    this.#folder.retryUnknown()
+    this.#eventFold.retryUnknown()
   }
 
   #fetch(events: readonly Envelope[]): void {
     for (const cold of this.state.coldTables.values()) cold.forgetFetched()
-    for (const { table, key } of this.#folder.reads(events)) {
+    for (const { table, key } of this.#eventFold.reads(events)) {
       const parts = key.filter((part) => part !== undefined)
       this.state.coldTable(table).provide(parts, this.#stored.get(table)?.get(coldKey(parts)))
     }
@@ -46,14 +46,14 @@ export class Bench {
   fold(events: readonly Envelope[], after?: (event: Envelope, verdict: Verdict) => void): void {
     this.#fetch(events)
     for (const event of events) {
-      const verdict = this.#folder.fold(event)
+      const verdict = this.#eventFold.fold(event)
       after?.(event, verdict)
     }
   }
 
   foldOne(event: Envelope): Verdict {
     this.#fetch([event])
-    return this.#folder.fold(event)
+    return this.#eventFold.fold(event)
   }
 
   /** Everything that has ended leaves memory for history, and recent cold rows for the store. */
@@ -88,7 +88,7 @@ export class Bench {
   restart(): void {
     const before = this.state
     this.state = new State(orchestration)
-    this.#folder = new Folder(orchestration, this.state)
+    this.#eventFold = new EventFold(orchestration, this.state)
     for (const [table, rows] of before.hotTables) {
       for (const row of sorted(table, [...rows.all()])) this.state.hotTable(table).load(structuredClone(row))
     }
@@ -97,7 +97,7 @@ export class Bench {
     }
   }
 
-  /** Who waits for what since when: the same for every process that folds the same events in the same order. */
+  /** The parked events and what each waits for: the same for every process that folds the same events in the same order. */
   parking(): unknown[] {
     return sorted(parkedEvents, [...this.state.hotTable(parkedEvents).all()]).map((row) => [
       row['subject'],
@@ -115,7 +115,7 @@ export class Bench {
         [...hot.all(), ...(this.#history.get(table) ?? [])].map((row) => ({ ...row })),
       )
     }
-    // Its only meaning is who came first.
+    // The time of parking only says which came first.
     for (const row of snapshot[parkedEvents.name] ?? []) delete row['parked_at']
     for (const [table, cold] of this.state.coldTables) {
       // Where a thing was sealed depends on when; that it ended is in its own row.

@@ -35,7 +35,7 @@ function expand(plan: HistoryPlan): History {
   return readable({ events: world.events, world }, world.events)
 }
 
-/** A person, or the graph itself, asks for a run. */
+/** A user, or the graph itself, asks for a run. */
 function* requester(world: World, index: number, { by, run: plan }: RequestPlan): Actor {
   const request_id = `request-${index}`
   const run = {

@@ -7,7 +7,7 @@ import { SimulatedWriter } from './writers.ts'
 
 const definitions = new Map<string, EventDefinition>(orchestration.events.map((definition) => [definition.type, definition]))
 
-interface Fact {
+interface ReadEvent {
   readonly envelope: Envelope
   /** Undefined for what Servo does not understand: it is only kept, so its place does not matter. */
   readonly definition: EventDefinition | undefined
@@ -15,9 +15,9 @@ interface Fact {
   readonly payload: any
 }
 
-const facts = new WeakMap<Envelope, Fact>()
+const facts = new WeakMap<Envelope, ReadEvent>()
 
-function read(envelope: Envelope): Fact {
+function read(envelope: Envelope): ReadEvent {
   const known = facts.get(envelope)
   if (known !== undefined) return known
   const definition = definitions.get(envelope.event_type)
@@ -32,15 +32,15 @@ function read(envelope: Envelope): Fact {
 
 export const isUnderstood = (envelope: Envelope): boolean => read(envelope).definition !== undefined
 
-function declares(mine: Fact, other: Fact): boolean {
+function declares(mine: ReadEvent, other: ReadEvent): boolean {
   for (const { with: types, when } of mine.definition?.ordered ?? []) {
     if ((types.includes('*') || types.includes(other.envelope.event_type)) && when(mine.payload, other.payload)) return true
   }
   return false
 }
 
-/** Whether the order of two events matters: one declares it, or both claim to be the same fact and the first counts. */
-function areOrdered(a: Fact, b: Fact): boolean {
+/** True if the order of two events matters: one declares it, or both have the same idempotency key and the first counts. */
+function areOrdered(a: ReadEvent, b: ReadEvent): boolean {
   if (a.definition === undefined || b.definition === undefined) return false
   return a.envelope.idempotency_key === b.envelope.idempotency_key || declares(a, b) || declares(b, a)
 }
@@ -65,18 +65,18 @@ export const moves: fc.Arbitrary<Moves> = fc.oneof(
 )
 
 /** An event that is not in the new order yet. */
-interface Waiting {
+interface PendingEvent {
   readonly envelope: Envelope
   priority: number
   /** How many events that must come before it have not come yet. */
   waitsFor: number
   /** The events that must come after it. */
-  readonly before: Waiting[]
+  readonly before: PendingEvent[]
 }
 
 /** The events in another order that keeps every pair whose order matters: as the moves ask, as far as that allows. */
 export function legalPermutation(events: readonly Envelope[], wanted: Moves): Envelope[] {
-  const waiting = events.map((envelope, index): Waiting => ({ envelope, priority: index, waitsFor: 0, before: [] }))
+  const waiting = events.map((envelope, index): PendingEvent => ({ envelope, priority: index, waitsFor: 0, before: [] }))
   for (const [which, to] of wanted)
     itemAt(waiting, Math.floor((which * events.length) / 1_000)).priority = (to * events.length) / 1_000
   for (const [at, earlier] of predecessors(events).entries()) {

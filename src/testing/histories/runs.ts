@@ -240,7 +240,7 @@ function* cancellation(run: SimulatedRun, steps: number): Actor {
   yield* pause(steps)
   run.cancel()
   yield run.world.write(RunCancelRequested, { run_id: run.runId, requested_by: 'ada' })
-  // A second person is impatient too.
+  // A second user cancels too.
   if (run.world.roll(3) === 1) yield run.world.write(RunCancelRequested, { run_id: run.runId, requested_by: 'grace' })
 }
 

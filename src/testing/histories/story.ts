@@ -174,14 +174,14 @@ export class RunStory {
     return this.#story.tell(RunCancelRequested, { run_id: this.runId, requested_by })
   }
 
-  #finished(task: string, attempt: number, outcome: AttemptEnd): Verdict {
+  #finished(task: string, attempt: number, outcome: ReportedEnd): Verdict {
     return this.#story.tell(TaskFinished, { ...this.attempt(task, attempt), ...outcome, completed_at: this.#story.time() })
   }
 }
 
 type Payload = Readonly<Record<string, unknown>>
 
-interface AttemptEnd {
+interface ReportedEnd {
   readonly outcome: 'SUCCEEDED' | 'FAILED'
   readonly retryable?: boolean
   readonly error_message?: string

@@ -177,9 +177,9 @@ const chunk = (backfill_id: string, chunk_index: number) => ({
   request_fingerprint: 'f',
 })
 
-type Fact = ReturnType<SimulatedRun['attemptFact']>
+type StrayFact = ReturnType<SimulatedRun['attemptFact']>
 
-function factAbout(world: World, fact: Fact, variant: number, isRunUnknown = false): Parameters<World['write']> {
+function factAbout(world: World, fact: StrayFact, variant: number, isRunUnknown = false): Parameters<World['write']> {
   const { attempt_id, ...place } = fact
   const moment = toIso(world.now)
   const authenticated: Parameters<World['write']>[] = [
@@ -208,7 +208,7 @@ function earlyDispatch(world: World, run: SimulatedRun, task: SimulatedTask): En
   return world.write(DispatchRequested, { ...run.attemptFact(task), worker_queue: 'express' })
 }
 
-/** An alarm that nobody asked for, or asked for too early. It may ring, but wakes nobody that is not waiting for it. */
+/** An alarm that nobody asked for, or asked for too early. It may go off, but wakes no task that does not wait for it. */
 function alarm(world: World, run: SimulatedRun, task: SimulatedTask, variant: number): Envelope[] {
   const { attempt_id: _, ...place } = run.attemptFact(task)
   const definition = variant % 4 < 2 ? TimerFired : TimerRequested

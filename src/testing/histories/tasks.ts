@@ -104,7 +104,7 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
     outcome,
     completed_at: toIso(run.world.now - 10),
     retryable: plan.outcome === 'retryable',
-    // A controller that gives up on a worker does not know who that was.
+    // A controller that gives up an attempt does not know its worker.
     ...(plan.started > 0 && plan.zombie === 'none' && { worker_id: workerOf(plan, 0), started_at: startedAt }),
     ...(plan.alarms === 1 && { retry_not_before: toIso(run.world.now + 30_000) }),
     ...(failed && { error_category: plan.zombie === 'none' ? 'user' : 'heartbeat_timeout', error_message: 'it did not work' }),
@@ -113,7 +113,7 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
   })
 }
 
-/** A worker that everybody took for dead comes back and tells another story of the attempt. */
+/** A worker that was given up comes back and reports another end of the attempt. */
 function* zombie(
   run: SimulatedRun,
   task: SimulatedTask,

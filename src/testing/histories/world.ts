@@ -12,7 +12,7 @@ export type Actor = Generator<Envelope[] | undefined, void>
 
 const START_MS = toMs('2025-01-15T10:00:00.000Z')
 const STEP_MS = 700
-/** Rounds in which everybody waited; longer than any actor waits for a reason of its own. */
+/** Rounds in which all actors waited; longer than any actor waits for a reason of its own. */
 const PATIENCE = 40
 
 /**
@@ -62,7 +62,7 @@ export class World {
     this.#actors.push(actor)
   }
 
-  /** Lets the actors act until nobody has anything left to do, all wait for something that will not come, or it is late. */
+  /** Lets the actors act until none has anything left to do, all wait for something that will not come, or it is late. */
   play(steps = Number.POSITIVE_INFINITY): void {
     let idleRounds = 0
     const end = this.#now + steps * STEP_MS

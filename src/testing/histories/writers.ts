@@ -13,7 +13,7 @@ export interface Stamp {
   readonly source: string
 }
 
-/** An event as a writer would append it: the key comes from the definition, never from the one who writes. */
+/** An event as a writer would append it: the key comes from the definition, never from the writer. */
 function envelope(definition: EventDefinition, payload: Record<string, unknown>, stamp: Stamp): Envelope {
   const parsed = definition.parse(payload)
   return {

@@ -1,26 +1,17 @@
-import type { AttemptResult, ErrorCategory } from '../../contract/dispatch.ts'
+import type { AttemptResult } from '../../contract/dispatch.ts'
+import { failed } from '../attempt-results.ts'
 
 /** How a worker process ended, and what it said last. */
 export interface Ending {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
+  /** We killed it ourselves. */
+  readonly killed: boolean
   /** The end of what it wrote to standard error by itself, not through `console`. */
   readonly stderr: string
   /** Why it could not be started at all. */
   readonly spawnError?: Error
 }
-
-/** A worker that leaves while it has nothing to do exits with this: what it was sent meanwhile has not begun. */
-export const LEFT_IDLE = 75
-
-/** The reason that an attempt is given when its time is up: code may tell that from being cancelled. */
-export const TIMED_OUT = 'its timeout has passed'
-
-export function failed(category: ErrorCategory, message: string, stack?: string): AttemptResult {
-  return { outcome: 'FAILED', error: { category, message, ...(stack === undefined ? {} : { stack }), retryable: true } }
-}
-
-export const cancelled = (): AttemptResult => ({ outcome: 'CANCELLED' })
 
 /** The result of an attempt whose process ended before it could report one. */
 export function resultOfEnding(ending: Ending): AttemptResult {
@@ -44,7 +35,7 @@ export function explainEnding({ code, signal, stderr, spawnError }: Ending): str
   return `The worker process ended with exit code ${code} before the attempt was complete.`
 }
 
-/** Why there is no process, and what may be done about that. */
+/** Why there is no process, and what to do about it. */
 export function explainFailedStart(error: Error): { readonly message: string; readonly hint: string } {
   const { code } = error as NodeJS.ErrnoException
   return {

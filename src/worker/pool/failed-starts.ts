@@ -1,14 +1,17 @@
 /** A moment in which another process may have ended. */
 const FIRST_PAUSE_MS = 100
-/** Soon enough for whoever waits, seldom enough to cost nothing. */
+/** Soon enough for an attempt that waits, seldom enough to cost nothing. */
 const LONGEST_PAUSE_MS = 5_000
 
-/** With the pauses between them a second and a half: who cannot start a process for so long may not be able to for hours. */
+/**
+ * Five tries take a second and a half with the pauses between them. A machine that can start no process for so long may not be
+ * able to for hours.
+ */
 const MANY = 5
 
 /**
- * Processes that could not be started at all: the machine has no room for more, or the program is gone. That may be over in a
- * moment and may last for ever, so another is tried after a pause, and after a longer one when that fails too.
+ * Counts processes that could not be started at all, because the machine has no room for more or the program is gone. That may
+ * be over in a moment or last for ever, so each failure doubles the pause before the next try.
  */
 export class FailedStarts {
   #inARow = 0
@@ -46,7 +49,7 @@ export class FailedStarts {
     this.#inARow = 0
   }
 
-  /** Nothing is tried again. */
+  /** Cancels the next try. */
   end(): void {
     clearTimeout(this.#pause)
     this.#pause = undefined

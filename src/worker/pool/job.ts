@@ -1,40 +1,77 @@
 import type { AttemptResult, DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
-import { PrintedOutput } from '../process/printed-text.ts'
-import { cancelled, failed, TIMED_OUT } from './ending.ts'
-import type { LocalWorker } from './local-worker.ts'
+import { assert } from '../../lib/assert.ts'
+import { type Transitions, transition } from '../../lib/transitions.ts'
+import { MAX_TIMER_MS } from '../../ports/clock.ts'
+import { cancelled, failed, TIMED_OUT } from '../attempt-results.ts'
+import { PrintedOutput } from '../printed-text.ts'
 
 export interface JobOptions {
-  /** Longer than this and it is asked to stop, then killed. */
+  /** An attempt that takes longer than this is asked to stop, then killed. */
   readonly timeoutMs?: number
-  /** It begins: it has a process, and nothing runs there before it. */
+  /** Called when the attempt begins: a process has it, and nothing runs there before it. */
   readonly onStart?: () => void
   readonly onLog?: (entries: readonly LogEntry[]) => void
 }
 
-/** The longest a timer of Node can wait: 24.8 days. A longer one would fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
+/** What a job asks of the process that it was given to. */
+export interface JobProcess {
+  askToStop(attemptId: string, reason: string): void
+  kill(): void
+}
 
-/** An attempt on its way through the pool. */
+type JobState =
+  | { readonly kind: 'waiting' }
+  | { readonly kind: 'queued'; readonly process: JobProcess }
+  | { readonly kind: 'unwanted'; readonly process: JobProcess; readonly reason: string; readonly graceMs: number }
+  | { readonly kind: 'running'; readonly process: JobProcess; readonly begunAt: number }
+  | {
+      readonly kind: 'stopping'
+      readonly process: JobProcess
+      readonly begunAt: number
+      readonly why: 'timeout' | 'cancel'
+      readonly killAt: number
+    }
+  | { readonly kind: 'ended' }
+
+/** Where each state may lead. */
+const transitions: Transitions<JobState['kind']> = {
+  waiting: ['queued', 'ended'],
+  queued: ['running', 'unwanted', 'waiting', 'ended'],
+  unwanted: ['running', 'unwanted', 'waiting', 'ended'],
+  running: ['stopping', 'waiting', 'ended'],
+  stopping: ['stopping', 'waiting', 'ended'],
+  ended: [],
+}
+
+/** An attempt that finds its process leaving goes to the next. More than a few of those are no coincidence. */
+const MAX_MOVES = 5
+
+/**
+ * An attempt on its way through the pool.
+ *
+ * Its states:
+ * - `waiting`: no process has it.
+ * - `queued`: a process has it, and runs another attempt first.
+ * - `unwanted`: the same, and it was cancelled. Its grace starts when it begins: a queued job must not kill the one ahead.
+ * - `running`: it has begun, and its timeout is counted.
+ * - `stopping`: it was asked to stop, and its process is killed when the grace is over.
+ * - `ended`: it has its result.
+ *
+ * A process that leaves before it comes to a job, or takes none of it, gives it back: then the job is `waiting` again.
+ */
 export class Job {
   readonly envelope: DispatchEnvelope
-  readonly result: Promise<AttemptResult>
-  worker: LocalWorker | undefined
-  /** How often it was given to a process that left before it began. */
-  moves = 0
-  /** How long it will take if it is like others of its asset. */
-  expectedMs = Number.POSITIVE_INFINITY
   readonly #options: JobOptions
   readonly #now: () => number
   readonly #graceMs: number
-  #settle!: (result: AttemptResult) => void
-  #printed: PrintedOutput | undefined
+  readonly #ended = Promise.withResolvers<AttemptResult>()
+  #state: JobState = { kind: 'waiting' }
+  /** Ends the timeout of a running job, or the grace of a stopping one. */
   #timer: NodeJS.Timeout | undefined
-  #stopping: 'timeout' | 'cancel' | undefined
-  #begunAt: number | undefined
-  /** It shall stop, but has not begun yet. */
-  #unwanted: { readonly reason: string; readonly graceMs: number } | undefined
-  #killAt = Number.POSITIVE_INFINITY
+  #expectedMs = Number.POSITIVE_INFINITY
+  #moves = 0
+  #printed: PrintedOutput | undefined
 
   constructor(
     envelope: DispatchEnvelope,
@@ -45,39 +82,28 @@ export class Job {
     this.#options = options
     this.#now = given.now
     this.#graceMs = given.graceMs
-    this.result = new Promise((resolve) => {
-      this.#settle = resolve
-    })
   }
 
   get id(): string {
     return this.envelope.attempt_id
   }
 
-  giveTo(worker: LocalWorker): void {
-    this.worker = worker
-    worker.give(this)
+  get result(): Promise<AttemptResult> {
+    return this.#ended.promise
   }
 
-  begin(): void {
-    this.#begunAt = performance.now()
-    const { timeoutMs, onStart } = this.#options
-    onStart?.()
-    if (timeoutMs !== undefined) this.#after(timeoutMs, () => this.#stop('timeout', TIMED_OUT, this.#graceMs))
-    if (this.#unwanted !== undefined) this.#stop('cancel', this.#unwanted.reason, this.#unwanted.graceMs)
+  /** How long it was expected to take when a process got it. */
+  get expectedMs(): number {
+    return this.#expectedMs
   }
 
-  /** A queued job must not kill the job ahead of it, so its grace period starts when it begins. */
-  cancel(reason: string, graceMs: number): void {
-    if (this.#begunAt !== undefined) this.#stop('cancel', reason, graceMs)
-    else {
-      this.#unwanted = { reason, graceMs }
-      this.worker?.askToStop(this.id, reason)
-    }
+  /** False when too many processes left before they began it. */
+  get mayMove(): boolean {
+    return this.#moves < MAX_MOVES
   }
 
   get isCancelled(): boolean {
-    return this.#unwanted !== undefined || this.#stopping === 'cancel'
+    return this.#state.kind === 'unwanted' || (this.#state.kind === 'stopping' && this.#state.why === 'cancel')
   }
 
   get hasPrinted(): boolean {
@@ -85,7 +111,31 @@ export class Job {
   }
 
   elapsedMs(): number {
-    return this.#begunAt === undefined ? 0 : performance.now() - this.#begunAt
+    return 'begunAt' in this.#state ? performance.now() - this.#state.begunAt : 0
+  }
+
+  queue(process: JobProcess, expectedMs: number): void {
+    this.#enter({ kind: 'queued', process })
+    this.#expectedMs = expectedMs
+  }
+
+  begin(): void {
+    const before = this.#state
+    assert('process' in before, `a job that is ${before.kind} has no process to begin in`)
+    this.#enter({ kind: 'running', process: before.process, begunAt: performance.now() })
+    const { timeoutMs, onStart } = this.#options
+    if (timeoutMs !== undefined) this.#after(timeoutMs, () => this.#stop('timeout', TIMED_OUT, this.#graceMs))
+    onStart?.()
+    if (before.kind === 'unwanted') this.#stop('cancel', before.reason, before.graceMs)
+  }
+
+  cancel(reason: string, graceMs: number): void {
+    const { kind } = this.#state
+    if (kind === 'queued' || kind === 'unwanted') {
+      const { process } = this.#state
+      this.#enter({ kind: 'unwanted', process, reason, graceMs })
+      process.askToStop(this.id, reason)
+    } else this.#stop('cancel', reason, graceMs)
   }
 
   log(entries: readonly LogEntry[]): void {
@@ -98,39 +148,48 @@ export class Job {
     this.#printed.write(stream, chunk)
   }
 
-  /** It goes back to where attempts wait: its process did not come to begin it, so none of its time has passed. */
+  /** Its process never began it, whatever the pool believed: none of its time has passed. */
   takeBack(): void {
     clearTimeout(this.#timer)
-    this.worker = undefined
-    this.#begunAt = undefined
-    this.#killAt = Number.POSITIVE_INFINITY
-    if (this.#stopping === 'timeout') this.#stopping = undefined
+    if ('begunAt' in this.#state) this.#moves++
+    this.#enter({ kind: 'waiting' })
   }
 
   /** Ends it with what its worker reported, or with what is known about the end of its process. */
   finish(result: AttemptResult, reported: boolean): void {
     clearTimeout(this.#timer)
     this.#printed?.end()
-    this.#settle(this.#verdict(result, reported))
+    const final = this.#finalResult(result, reported)
+    this.#enter({ kind: 'ended' })
+    this.#ended.resolve(final)
   }
 
-  #verdict(result: AttemptResult, reported: boolean): AttemptResult {
-    if (this.#stopping === 'timeout') {
+  #enter(next: JobState): void {
+    transition('a job', transitions, this.#state.kind, next.kind)
+    this.#state = next
+  }
+
+  #finalResult(result: AttemptResult, reported: boolean): AttemptResult {
+    if (this.#state.kind !== 'stopping') return result
+    if (this.#state.why === 'timeout') {
       const limit = `The attempt took longer than its timeout of ${(this.#options.timeoutMs ?? 0) / 1_000} s`
       return failed('timeout', `${limit}${reported ? '.' : ' and did not stop when asked to, so its process was killed.'}`)
     }
-    return this.#stopping === 'cancel' && !reported ? cancelled() : result
+    return reported ? result : cancelled()
   }
 
   /** The first reason stays. Being asked again never gives more time, only less. */
   #stop(why: 'timeout' | 'cancel', reason: string, graceMs: number): void {
-    this.#stopping ??= why
+    const before = this.#state
+    assert('begunAt' in before, `a job that is ${before.kind} has nothing to stop`)
     const killAt = performance.now() + graceMs
-    if (killAt >= this.#killAt) return
-    this.#killAt = killAt
-    this.worker?.askToStop(this.id, reason)
+    const isStopping = before.kind === 'stopping'
+    if (isStopping && killAt >= before.killAt) return
+    const { process, begunAt } = before
+    this.#enter({ kind: 'stopping', process, begunAt, why: isStopping ? before.why : why, killAt })
+    process.askToStop(this.id, reason)
     clearTimeout(this.#timer)
-    this.#after(graceMs, () => this.worker?.kill())
+    this.#after(graceMs, () => process.kill())
   }
 
   #after(ms: number, act: () => void): void {

@@ -2,12 +2,15 @@ import { ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { FromWorker, ToWorker } from '../../contract/pipe.ts'
+import { assert } from '../../lib/assert.ts'
 import { messageOf } from '../../lib/error.ts'
+import { type Transitions, transition } from '../../lib/transitions.ts'
 import { signalGroup } from '../group.ts'
 import { lineReader } from '../lines.ts'
 import { endMarked, MARKER } from '../marked.ts'
 import type { Ending } from './ending.ts'
 import type { Job } from './job.ts'
+import { readMessage } from './read-message.ts'
 import { hasSpareFiles, SPARE_FILES } from './spare-files.ts'
 
 /** How to start a worker process. */
@@ -17,55 +20,67 @@ export interface WorkerCommand {
   readonly cwd?: string
   /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>
-  /** `{folder}:{instance}`: marks the process and whatever it starts, so that they can be found when nobody remembers them. */
+  /** `{folder}:{instance}`: marks the process and everything it starts, so that a later server can find and end them. */
   readonly marker?: string
 }
 
 export interface WorkerEvents {
-  /** It said something. Logs and results are about the job it has. */
+  /** The process sent a message. */
   said(worker: LocalWorker, message: FromWorker): void
-  /** It has ended, everything it said has been heard, and nothing that it started is left. */
+  /** The process has ended, all its messages have been heard, and nothing that it started is left. */
   gone(worker: LocalWorker, ending: Ending): void
 }
 
 /** V8's report of a full heap is some 4 kB, with the sentence that matters in the middle. */
 const STDERR_TAIL = 8 * 1024
 
-/** What a killed grandchild may still hold of our pipes must not make the pool wait. */
+/** A killed grandchild may hold our pipes open for longer; the pool does not wait for that. */
 const DRAIN_MS = 200
+
+type WorkerState = 'open' | 'leaving' | 'killed' | 'distrusted' | 'gone'
+
+/** Where each state may lead. */
+const transitions: Transitions<WorkerState> = {
+  open: ['leaving', 'killed', 'distrusted', 'gone'],
+  leaving: ['killed', 'distrusted', 'gone'],
+  killed: ['distrusted', 'gone'],
+  distrusted: ['gone'],
+  gone: [],
+}
 
 let workers = 0
 
-/** One worker process as the orchestrator sees it: a group of its own, two pipes to talk and to hold, two to listen. */
+/**
+ * One worker process as the orchestrator sees it: a process group, a pipe for messages, a pipe whose end tells the worker that
+ * the orchestrator is gone, and its two output streams.
+ *
+ * Its states:
+ * - `open`: it may be given work. Its generation knows when it has loaded the project.
+ * - `leaving`: it gets no more work, and is killed after what it has.
+ * - `killed`: we have killed it. What it said before that is still heard.
+ * - `distrusted`: we have killed it because it wrote nonsense to its pipe, and nothing more of that is heard.
+ * - `gone`: it has ended, or could not be started at all.
+ */
 export class LocalWorker {
-  /** Undefined when it could not be started; why is told by `gone`. */
+  /** Undefined when the process could not be started; `gone` tells why. */
   readonly pid: number | undefined
-  /** Attempts it has begun. */
-  served = 0
-  /** It gets no more work: what it is doing is the last. */
-  leaving = false
-  /** We ended it ourselves. */
-  killed = false
-  /** What it was given and has not ended, in order: the first is what it runs, the others wait in it. */
-  jobs: Job[] = []
-  /** It was asked for those that wait, and has not answered. */
-  askedBack = false
-  idleSince = 0
   readonly #events: WorkerEvents
-  /** Its own, and that of everything it starts. */
+  /** Marks this process and everything it starts. */
   readonly #marker: string | undefined
   readonly #child: ChildProcess
   readonly #pipe: Socket | undefined
+  #state: WorkerState = 'open'
+  #jobs: Job[] = []
+  #served = 0
+  /** True between `take_back` and its answer. */
+  #askedBack = false
   #stderr = ''
-  #spawnError: Error | undefined
-  /** Said in this turn of the event loop, not written yet. */
+  /** Messages of this turn of the event loop, not written yet. */
   #unsent = ''
-  #distrusted = false
-  #gone = false
 
   constructor(command: WorkerCommand, events: WorkerEvents, { sparing }: { readonly sparing: boolean }) {
     this.#events = events
-    // With a colon at the end: that of the first worker is not the beginning of that of the tenth.
+    // It ends with a colon, or the marker of the first worker would be a prefix of that of the tenth.
     this.#marker = command.marker && `${command.marker}:${++workers}:`
     this.#child = start(command, sparing, {
       ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
@@ -75,11 +90,11 @@ export class LocalWorker {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
     })
     this.pid = this.#child.pid
-    // There are none when the system had no more files to open; the error comes by itself then.
+    // A process that could not be started has no streams. Its error event follows.
     const [, stdout, stderr, pipe, lifeline] = (this.#child.stdio ?? []) as unknown as (Socket | undefined)[]
     const sockets = [stdout, stderr, pipe, lifeline].filter((socket) => socket !== undefined)
     this.#pipe = pipe
-    // A process that ends while it is written to or read from is heard of by its exit.
+    // A process that ends while it is written to or read from makes its pipes fail. Its exit tells all that matters.
     for (const socket of sockets) socket.on('error', () => undefined)
     stdout?.on('data', (chunk: Buffer) => this.job?.print('stdout', chunk))
     stderr?.on('data', (chunk: Buffer) => {
@@ -93,55 +108,86 @@ export class LocalWorker {
     this.#awaitEnd(sockets)
   }
 
-  get job(): Job | undefined {
-    return this.jobs[0]
+  /** Attempts that it has and has not ended, in order: it runs the first, the others wait in it. */
+  get jobs(): readonly Job[] {
+    return this.#jobs
   }
 
-  /** It will hear of something in a moment anyway. */
+  get job(): Job | undefined {
+    return this.#jobs[0]
+  }
+
+  /** Attempts that it has begun. */
+  get served(): number {
+    return this.#served
+  }
+
+  get takesWork(): boolean {
+    return this.#state === 'open'
+  }
+
+  /** True while a message to it waits for the end of this turn: another one costs next to nothing. */
   get isBeingWoken(): boolean {
     return this.#unsent !== ''
   }
 
-  give(job: Job): void {
-    this.jobs.push(job)
+  give(job: Job, expectedMs: number): void {
+    assert(this.takesWork, `a worker that is ${this.#state} takes no work`)
+    job.queue(this, expectedMs)
+    this.#jobs.push(job)
     this.#send({ type: 'run', envelope: job.envelope })
-    if (this.jobs.length === 1) this.#begin(job)
+    if (this.#jobs.length === 1) this.#begin(job)
   }
 
-  /** One has ended, or never will begin. When it was the first, the next begins. */
+  /** A job has ended, or never will begin. When it was the first, the next begins. */
   ended(job: Job): void {
-    const place = this.jobs.indexOf(job)
-    this.jobs.splice(place, 1)
+    const place = this.#jobs.indexOf(job)
+    this.#jobs.splice(place, 1)
     if (place === 0 && this.job !== undefined) this.#begin(this.job)
   }
 
-  /** Asks for all that wait in it. */
+  /** Asks for all jobs that wait in it, unless it was asked and has not answered. */
   askBack(): void {
-    this.askedBack = true
+    if (this.#askedBack) return
+    this.#askedBack = true
     this.#send({ type: 'take_back' })
   }
 
-  /** It gave these back, never the first. */
+  /** Removes the jobs that it gave back. The first is none of them: it has begun. */
   returned(attemptIds: ReadonlySet<string>): readonly Job[] {
-    this.askedBack = false
-    const returned = this.jobs.filter(({ id }) => attemptIds.has(id))
-    this.jobs = this.jobs.filter(({ id }) => !attemptIds.has(id))
+    this.#askedBack = false
+    const returned = this.#jobs.slice(1).filter(({ id }) => attemptIds.has(id))
+    this.#jobs = this.#jobs.filter((job) => !returned.includes(job))
     return returned
+  }
+
+  /** Removes all jobs from a process that is gone. */
+  takeJobs(): readonly Job[] {
+    assert(this.#state === 'gone', `a worker that is ${this.#state} keeps its jobs`)
+    const jobs = this.#jobs
+    this.#jobs = []
+    return jobs
   }
 
   askToStop(attemptId: string, reason: string): void {
     this.#send({ type: 'cancel', attempt_id: attemptId, reason })
   }
 
+  /** Gives it no more work: it ends after what it has, or now. */
+  leave(): void {
+    if (this.#state === 'open') this.#enter('leaving')
+    if (this.job === undefined) this.kill()
+  }
+
   /** Ends the process and everything it started, now. */
   kill(): void {
-    this.leaving = true
-    this.killed = true
-    if (this.pid === undefined || this.#gone) return
+    if (this.#state === 'gone') return
+    if (!this.#isKilled) this.#enter('killed')
+    if (this.pid === undefined) return
     if (!signalGroup(this.pid, 'SIGKILL')) this.#child.kill('SIGKILL')
   }
 
-  /** Memory it holds, in bytes; zero where the system does not tell. */
+  /** Memory it holds, in bytes; zero where the system has no /proc. */
   residentBytes(): number {
     try {
       const status = readFileSync(`/proc/${this.pid}/status`, 'latin1')
@@ -151,20 +197,28 @@ export class LocalWorker {
     }
   }
 
+  get #isKilled(): boolean {
+    return this.#state === 'killed' || this.#state === 'distrusted'
+  }
+
+  #enter(next: WorkerState): void {
+    this.#state = transition('a worker', transitions, this.#state, next)
+  }
+
   #begin(job: Job): void {
-    this.served++
+    this.#served++
     this.#stderr = ''
     job.begin()
   }
 
   #hear(line: string): void {
-    if (this.#gone || this.#distrusted) return
+    if (this.#state === 'gone' || this.#state === 'distrusted') return
     let message: FromWorker
     try {
-      message = JSON.parse(line) as FromWorker
+      message = readMessage(line)
     } catch (error) {
       // User code can reach the pipe too. A process that writes nonsense there gets no more work, and its results are not trusted.
-      this.#distrusted = true
+      this.#enter('distrusted')
       this.#stderr += `\nfile descriptor 3 belongs to Servo, but something else was written to it: ${messageOf(error)}`
       this.kill()
       return
@@ -173,7 +227,7 @@ export class LocalWorker {
   }
 
   #send(message: ToWorker): void {
-    // Messages of one turn leave in one write: waking a process costs more than a small attempt.
+    // Messages of one turn share one write: to wake a process costs more than a small attempt.
     if (this.#unsent === '') {
       process.nextTick(() => {
         this.#pipe?.write(this.#unsent)
@@ -184,33 +238,30 @@ export class LocalWorker {
   }
 
   #awaitEnd(sockets: readonly Socket[]): void {
-    const finish = (code: number | null, signal: NodeJS.Signals | null): void => {
-      if (this.#gone) return
-      this.#gone = true
-      this.leaving = true
+    const finish = (code: number | null, signal: NodeJS.Signals | null, spawnError?: Error): void => {
+      if (this.#state === 'gone') return
+      const killed = this.#isKilled
+      this.#enter('gone')
       for (const socket of sockets) socket.destroy()
-      const ending = { code, signal, stderr: this.#stderr }
-      this.#events.gone(this, this.#spawnError === undefined ? ending : { ...ending, spawnError: this.#spawnError })
+      this.#events.gone(this, { code, signal, killed, stderr: this.#stderr, ...(spawnError !== undefined && { spawnError }) })
     }
     this.#child.on('error', (error) => {
-      if (this.pid !== undefined) return
-      this.#spawnError = error
-      finish(null, null)
+      if (this.pid === undefined) finish(null, null, error)
     })
     this.#child.once('exit', (code, signal) => {
-      // The leader is gone; what user code forked goes with it, and what has left the group too.
+      // The leader of the group has ended. Its forks end with it, those that left the group too.
       if (this.pid !== undefined) signalGroup(this.pid, 'SIGKILL')
       if (this.#marker !== undefined) endMarked(MARKER, { prefix: this.#marker })
       setTimeout(() => finish(code, signal), DRAIN_MS)
     })
-    this.#child.once('close', finish)
+    this.#child.once('close', (code, signal) => finish(code, signal))
   }
 }
 
-/** Node tells of a full table of files by an event, and throws when memory is short: here both are told by the event. */
+/** Node emits an error when no more files can be opened, and throws one when memory is short. This emits both. */
 function start({ file, args }: WorkerCommand, sparing: boolean, options: SpawnOptions): ChildProcess {
   try {
-    // A server that gives its last files to workers cannot write down what they make.
+    // A server that gives its last file descriptors to workers cannot write their results.
     if (sparing && !hasSpareFiles())
       throw new Error(`the server may open no more than ${SPARE_FILES} other files, which it needs itself`)
     return spawn(file, args, options)

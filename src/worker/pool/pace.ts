@@ -1,4 +1,4 @@
-/** How much the newest attempt counts. */
+/** The weight of the newest attempt in the average. */
 const WEIGHT = 0.1
 
 /** Before anything is known, attempts are taken to be long: most are. */
@@ -15,7 +15,7 @@ export class Pace {
     this.#byAsset.set(assetKey, known === undefined ? ms : known + WEIGHT * (ms - known))
   }
 
-  /** What an attempt will take if it is like the last of its asset; of one that never ran, if it is like the others. */
+  /** How long an attempt takes if it is like earlier ones of its asset, or like all others when its asset never ran. */
   expectedMs(assetKey: string): number {
     return this.#byAsset.get(assetKey) ?? this.#ofAllMs
   }

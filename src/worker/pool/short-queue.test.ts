@@ -5,19 +5,22 @@ import { placeIn, shortQueues } from './short-queue.ts'
 
 const job = (expectedMs: number, elapsedMs = 0) => ({ expectedMs, elapsedMs: () => elapsedMs }) as Job
 
-const worker = (...jobs: Job[]) => ({ job: jobs[0], jobs, leaving: false }) as unknown as LocalWorker
+/** A worker with these jobs, to which more can be added. */
+const worker = (...jobs: Job[]) => ({ job: jobs[0], jobs, takesWork: true }) as unknown as LocalWorker & { jobs: Job[] }
+
+type FakeWorker = ReturnType<typeof worker>
 
 /** Gives attempts to the queues until there is no place for one. */
-function fill(workers: LocalWorker[], expectedMs: number): number[] {
+function fill(workers: FakeWorker[], expectedMs: number): number[] {
   const queues = shortQueues(workers)
-  for (let next = job(expectedMs), at = placeIn(queues, next); at !== undefined; at = placeIn(queues, next)) at.jobs.push(next)
+  for (let at = placeIn(queues, expectedMs); at !== undefined; at = placeIn(queues, expectedMs))
+    workers.find((one) => one === at)?.jobs.push(job(expectedMs))
   return workers.map(({ jobs }) => jobs.length)
 }
 
 test('brief attempts wait behind brief ones, at most sixteen, the shortest queue first', () => {
   const workers = [worker(job(0.1)), worker(job(0.1), job(0.1))]
-  const next = job(0.1)
-  expect(placeIn(shortQueues(workers), next)).toBe(workers[0])
+  expect(placeIn(shortQueues(workers), 0.1)).toBe(workers[0])
   expect(fill(workers, 0.1)).toEqual([17, 17])
 })
 
@@ -38,7 +41,6 @@ test('an attempt that is expected to take long waits behind nobody', () => {
 })
 
 test('nothing waits in a process that is leaving or has not begun anything', () => {
-  const leaving = worker(job(0.1))
-  leaving.leaving = true
+  const leaving = { ...worker(job(0.1)), takesWork: false } as FakeWorker
   expect(fill([leaving, worker()], 0.1)).toEqual([1, 0])
 })

@@ -1,13 +1,12 @@
-import type { Job } from './job.ts'
 import type { LocalWorker } from './local-worker.ts'
 
 /** To wake a process costs some 0.1 ms: attempts that take much longer gain nothing by sharing that. */
 const BRIEF_MS = 2
 
-/** What goes along with an attempt for which a process is woken, before a second process is: what that would cost, a few times. */
-const ALONG_MS = 0.5
+/** Up to this much work goes to a process that is being woken before a second one is: a few times what waking it costs. */
+const JOIN_MS = 0.5
 
-/** What waits in a process cannot go to one that becomes free, so it is never more than this. */
+/** An attempt that waits in one process cannot go to another that becomes free, so only this much waits. */
 const MOST = 16
 const MOST_MS = 10
 
@@ -21,15 +20,15 @@ const OVERDUE_MS = 5
 export function shortQueues(workers: Iterable<LocalWorker>): LocalWorker[] {
   const open: LocalWorker[] = []
   for (const worker of workers) {
-    const { job, jobs, leaving } = worker
-    if (job === undefined || leaving || jobs.length > REFILL_AT + 1) continue
+    const { job, jobs, takesWork } = worker
+    if (job === undefined || !takesWork || jobs.length > REFILL_AT + 1) continue
     if (job.expectedMs < BRIEF_MS && job.elapsedMs() < OVERDUE_MS) open.push(worker)
   }
   return open
 }
 
-/** The shortest of these queues, if the attempt may wait in it. */
-export function placeIn(queues: readonly LocalWorker[], { expectedMs }: Job): LocalWorker | undefined {
+/** The shortest of these queues, if an attempt of this length may wait in it. */
+export function placeIn(queues: readonly LocalWorker[], expectedMs: number): LocalWorker | undefined {
   if (expectedMs >= BRIEF_MS) return undefined
   let shortest: LocalWorker | undefined
   for (const worker of queues) if (shortest === undefined || worker.jobs.length < shortest.jobs.length) shortest = worker
@@ -37,9 +36,9 @@ export function placeIn(queues: readonly LocalWorker[], { expectedMs }: Job): Lo
   return waitingMs(shortest) < MOST_MS ? shortest : undefined
 }
 
-/** Whether an attempt goes with those for which a process is being woken, although another is idle. */
-export function mayJoin(worker: LocalWorker, { expectedMs }: Job): boolean {
-  return worker.isBeingWoken && !worker.leaving && worker.jobs.length > 0 && waitingMs(worker) + expectedMs < ALONG_MS
+/** True if an attempt of this length goes to a process that is being woken, although another is idle. */
+export function mayJoin(worker: LocalWorker, expectedMs: number): boolean {
+  return worker.isBeingWoken && worker.takesWork && worker.jobs.length > 0 && waitingMs(worker) + expectedMs < JOIN_MS
 }
 
 const waitingMs = ({ jobs }: LocalWorker): number => jobs.reduce((sum, job) => sum + job.expectedMs, 0)

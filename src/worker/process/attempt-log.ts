@@ -1,12 +1,12 @@
 import type { LogEntry } from '../../contract/pipe.ts'
-import { PrintedOutput } from './printed-text.ts'
+import { PrintedOutput } from '../printed-text.ts'
 
 /** As much as the socket takes at once on most systems. */
 const BATCH_CHARACTERS = 64 * 1024
 /** Soon enough for a person who watches. */
 const BATCH_MS = 50
 
-/** What one attempt says, sent in batches. */
+/** Sends the log of one attempt in batches. */
 export class AttemptLog {
   readonly #now: () => number
   readonly #send: (entries: readonly LogEntry[]) => void
@@ -22,12 +22,12 @@ export class AttemptLog {
     this.#send = send
   }
 
-  /** What user code printed. Words after the end of the attempt belong to nobody. */
+  /** Takes what user code printed. Output after the end of the attempt is dropped. */
   print(stream: 'stdout' | 'stderr', chunk: string | Uint8Array, level?: LogEntry['level']): void {
     if (!this.#ended) this.#printed().write(stream, chunk, level)
   }
 
-  /** What user code said through its context. */
+  /** Takes what user code logged through its context. */
   say(entry: LogEntry): void {
     if (!this.#ended && this.#printed().admits(entry)) this.#push(entry)
   }
@@ -47,7 +47,7 @@ export class AttemptLog {
   #push(entry: LogEntry): void {
     this.#batch.push(entry)
     this.#characters += entry.text.length
-    // The clock is asked as well as the timer: a body that never yields has no timers.
+    // The age is checked here as well as by the timer, which never fires while a body does not yield.
     if (this.#characters >= BATCH_CHARACTERS || entry.at - this.#batch[0]!.at >= BATCH_MS) this.#flush()
     else this.#timer ??= setTimeout(() => this.#flush(), BATCH_MS).unref()
   }

@@ -15,9 +15,9 @@ const levels = [
 type Done = (error?: Error | null) => void
 
 /**
- * Takes what user code prints to `process.stdout`, `process.stderr` and `console`. `print` answers whether it took it; what it
- * does not take goes where it would have gone. Console formats and indents as ever: it writes to the streams in the end, and
- * all that would be lost on the way is its level.
+ * Passes what user code prints to `process.stdout`, `process.stderr` and `console` to `print`. If that returns false, the text
+ * goes where it would have gone. Console still formats and indents: in the end it writes to the streams, which would lose
+ * nothing but its level.
  */
 export function capturePrinting(print: Print): void {
   let level: Level

@@ -1,21 +1,22 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
-import type { ProjectManifestInput } from '../../contract/definition.ts'
 import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { LogEntry, ToWorker } from '../../contract/pipe.ts'
+import type { ProjectManifestInput } from '../../contract/project-manifest.ts'
 import { messageOf } from '../../lib/error.ts'
+import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { BrokenProject } from '../../sdk/project/project.ts'
+import { cancelled, failed, LEFT_IDLE, TIMED_OUT } from '../attempt-results.ts'
 import { lineReader } from '../lines.ts'
 import { MARKER } from '../marked.ts'
-import { cancelled, failed, LEFT_IDLE, TIMED_OUT } from '../pool/ending.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { capturePrinting } from './capture.ts'
 import { forkWatch } from './forks.ts'
 import { pipeWriter } from './pipe-writer.ts'
 import { endWithParent, startWatchdog } from './watchdog.ts'
 
-/** What an attempt has of its process. */
+/** What its process gives an attempt. */
 export interface AttemptContext {
   readonly signal: AbortSignal
   log(entry: LogEntry): void
@@ -30,7 +31,7 @@ export interface LoadedProject {
 
 const PIPE_FD = 3
 
-/** Above anything of normal importance: when memory runs out, the system ends user code and not the orchestrator. */
+/** Higher than a normal process has: when memory runs out, the system ends user code and not the orchestrator. */
 const OOM_SCORE = '500'
 
 interface Attempt {
@@ -40,26 +41,42 @@ interface Attempt {
   readonly log: AttemptLog
 }
 
-/** The life of a worker process: loads the project, then runs one attempt at a time until its parent is gone. */
+type ServingState = 'loading' | 'serving' | 'spoiled'
+
+/** Where each state may lead. */
+const transitions: Transitions<ServingState> = {
+  loading: ['serving'],
+  serving: ['spoiled'],
+  spoiled: [],
+}
+
+/**
+ * The life of a worker process: loads the project, then runs one attempt at a time until its parent is gone.
+ *
+ * Its states:
+ * - `loading`: the project is loaded, and its output goes where it always goes.
+ * - `serving`: attempts are run, and output belongs to them.
+ * - `spoiled`: an error went uncaught, so the state of this process is unknown. It exits after the attempt that runs.
+ */
 export async function serveAttempts(load: () => Promise<LoadedProject | BrokenProject>, now: () => number): Promise<void> {
   const send = pipeWriter(PIPE_FD)
-  // Asked for before user code can change it.
+  // Read before user code can change it.
   const marker = process.env[MARKER]
-  /** Whose code is running: what floats on after the end of its attempt is told from the code of the next. */
+  /** The attempt whose code is running: code that goes on after its attempt has ended is told from that of the next. */
   const owner = new AsyncLocalStorage<Attempt>()
-  let serving = false
-  let spoiled = false
+  let state: ServingState = 'loading'
   let current: Attempt | undefined
-  /** Given to us while another was running. */
+  /** Attempts that came while another was running. */
   let waiting: DispatchEnvelope[] = []
+  /** Set between the end of an attempt and the beginning of the next. */
   let turn: NodeJS.Immediate | undefined
 
   yieldMemoryFirst()
   capturePrinting((stream, chunk, level) => {
     const attempt = owner.getStore() ?? current
     attempt?.log.print(stream, chunk, level)
-    // Before the project is loaded, prints go where they always go; between attempts they belong to nobody.
-    return serving
+    // Output between attempts is dropped.
+    return state !== 'loading'
   })
 
   const project = await load()
@@ -72,15 +89,19 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
   process.on('unhandledRejection', (error) => surprise(error))
   process.on('exit', (code) => {
     if (current !== undefined) complete(current, failed('crashed', `The code called process.exit(${code}).`, new Error().stack))
-    // Whatever was sent to us since then has not begun.
+    // Attempts that were sent to us since then have not begun.
     process.exitCode = LEFT_IDLE
   })
-  serving = true
+  enter('serving')
   send({ type: 'loaded', manifest: project.manifest })
   const { execute } = project
   const end = (): void => endWithParent(marker)
   new Socket({ fd: PIPE_FD }).on('data', lineReader(hear)).on('error', end).on('close', end)
   startWatchdog(marker)
+
+  function enter(next: ServingState): void {
+    state = transition('a worker process', transitions, state, next)
+  }
 
   function hear(line: string): void {
     const message = JSON.parse(line) as ToWorker
@@ -127,8 +148,8 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     }
     complete(attempt, result)
     // Processes that user code left behind end with this one: its parent sees to that.
-    if (spoiled || hasForks()) process.exit()
-    // In a turn of its own: what this one left floating, and what the parent said meanwhile, is heard of first.
+    if (state === 'spoiled' || hasForks()) process.exit()
+    // In a turn of its own: errors that this attempt left behind, and messages of the parent, come first.
     if (waiting.length > 0) turn = setImmediate(begin)
   }
 
@@ -144,11 +165,11 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     }
   }
 
-  /** An error that nobody caught. Nobody knows either in what state it left this process, so it takes no more work. */
+  /** An error went uncaught. */
   function surprise(error: unknown): void {
-    spoiled = true
+    if (state === 'serving') enter('spoiled')
     const attempt = owner.getStore() ?? current
-    // That of an attempt that has ended does not harm the one that is running.
+    // An error of an attempt that has ended does not fail the one that is running.
     if (attempt !== undefined && attempt !== current && current !== undefined) return
     const stack = error instanceof Error ? error.stack : undefined
     if (current !== undefined) complete(current, failed('crashed', `Nobody caught an error: ${messageOf(error)}`, stack))
@@ -160,6 +181,6 @@ function yieldMemoryFirst(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', OOM_SCORE)
   } catch {
-    // Not Linux, or not allowed: then the system decides as it likes.
+    // Not Linux, or not allowed: then the system decides by itself.
   }
 }

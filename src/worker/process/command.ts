@@ -55,12 +55,13 @@ async function runWithPipes(run: CommandRun, report: PipesReport): Promise<void>
   if (run.pipes === true) remark(report, run.log)
 }
 
-/** A program that ends well without saying goodbye has done its work, but perhaps not told all of it. */
-function remark({ opened, closed }: PipesReport, log: CommandRun['log']): void {
-  if (opened && closed) return
-  const text = opened
-    ? 'The program ended without closing Pipes, so its last messages may be missing. Use `with open_dagster_pipes() as pipes:`.'
-    : 'The program never opened Pipes, so it reported nothing. Call open_dagster_pipes() in it, or leave out `pipes: true`.'
+/** A program that ends well without closing Pipes has done its work, but perhaps not told all of it. */
+function remark({ session }: PipesReport, log: CommandRun['log']): void {
+  if (session === 'closed') return
+  const text =
+    session === 'open'
+      ? 'The program ended without closing Pipes, so its last messages may be missing. Use `with open_dagster_pipes() as pipes:`.'
+      : 'The program never opened Pipes, so it reported nothing. Call open_dagster_pipes() in it, or leave out `pipes: true`.'
   log({ stream: 'log', level: 'warn', text })
 }
 

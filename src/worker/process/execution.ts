@@ -10,9 +10,9 @@ import { failureOf } from '../../sdk/attempt/failure-report.ts'
 import { jsonOf } from '../../sdk/attempt/findings.ts'
 import { type OpenPartition, openPartition } from '../../sdk/partition-key.ts'
 import type { AnyPartitions } from '../../sdk/partitions.ts'
-import { definitionOf, optionsOf } from '../../sdk/project/definition.ts'
+import { declarationOf, optionsOf } from '../../sdk/project/declaration.ts'
 import type { Project } from '../../sdk/project/project.ts'
-import { failed } from '../pool/ending.ts'
+import { failed } from '../attempt-results.ts'
 import { attemptValues, type ValueStorage } from '../values/values.ts'
 import type { AttemptContext, LoadedProject } from './child.ts'
 import type { PipesContext } from './pipes.ts'
@@ -22,7 +22,7 @@ export interface ExecutionOptions extends ValueStorage {
   readonly newId: UlidSource
 }
 
-/** What a worker does with an envelope: finds the asset and runs it, one way or the other. */
+/** How a worker executes an envelope: it finds the asset, and runs its body or its program. */
 export function projectExecution(project: Project, options: ExecutionOptions): LoadedProject {
   const versions = new Map(project.manifest.assets.map(({ asset_key, code_version }) => [asset_key, code_version]))
 
@@ -51,7 +51,7 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
         `The project has no asset ${asset_key} any more. Start the run again with the code as it is now.`,
       )
     const say = (entry: Omit<LogEntry, 'at'>): void => context.log({ at: options.now(), ...entry })
-    if (definitionOf(asset)?.kind === 'command') return runCommandAsset(asset, envelope, context, say)
+    if (declarationOf(asset)?.kind === 'command') return runCommandAsset(asset, envelope, context, say)
     const store = attemptValues(options, { assetKey: asset_key, partitionKey: partition?.key, materializationId })
     const { result } = await executeAsset(asset, {
       partition,
@@ -114,7 +114,7 @@ function pipesContext(envelope: DispatchEnvelope, open: OpenPartition | undefine
     asset_keys: [asset_key],
     code_version_by_asset_key: { [asset_key]: codeVersion },
     provenance_by_asset_key: { [asset_key]: null },
-    // Of a range that is none of them: a program that knows nothing of ranges shall not take its name for a partition.
+    // None for a range: a program that knows nothing of ranges must not take the name of the range for a partition.
     partition_key: keys.length === 1 ? (keys[0] ?? null) : null,
     partition_key_range: partition ? { start: keys[0] ?? '', end: keys.at(-1) ?? '' } : null,
     partition_time_window: isWindow ? { start: start.toISOString(), end: end.toISOString() } : null,

@@ -4,8 +4,9 @@ import { groupMembers } from '../group.ts'
 import { MARKER } from '../marked.ts'
 
 /**
- * Answers whether processes that user code started are still there. Looking through all processes of the machine takes
- * milliseconds, so it is done only when something was started since the last time: cheap to ask after every attempt.
+ * Returns a function that tells whether processes that user code started are still running. To look through all processes of
+ * the machine takes milliseconds, so that is done only if one was started since the last call. Otherwise the call is cheap
+ * enough for the end of every attempt.
  */
 export function forkWatch(marker: string | undefined): () => boolean {
   const loaded = loadedModules()
@@ -14,7 +15,7 @@ export function forkWatch(marker: string | undefined): () => boolean {
   const stat = systemFile('/proc/self/stat')
   const children = systemFile(`/proc/self/task/${process.pid}/children`)
   let waitedFor = childFaults()
-  /** What the project started while it was loaded serves all its attempts. */
+  /** Processes that the project started while it was loaded: they serve all its attempts. */
   const residents = new Set(mayFork() ? members() : [process.pid])
 
   function members(): number[] {
@@ -33,7 +34,7 @@ export function forkWatch(marker: string | undefined): () => boolean {
     return canFork
   }
 
-  /** A child that is still there is listed; one that has ended, and may have left others, has left its page faults. */
+  /** A child that runs is listed. A child that has ended, and may have left others, has added its page faults. */
   function hasForked(): boolean {
     const before = waitedFor
     waitedFor = childFaults()
@@ -43,13 +44,13 @@ export function forkWatch(marker: string | undefined): () => boolean {
   return () => mayFork() && hasForked() && members().some((pid) => !residents.has(pid))
 }
 
-/** The modules of Node that were loaded, which grows; undefined where Node does not tell. */
+/** The modules of Node that are loaded, a list that grows; undefined where Node does not tell. */
 function loadedModules(): readonly unknown[] | undefined {
   const list = 'moduleLoadList' in process ? process.moduleLoadList : undefined
   return Array.isArray(list) ? list : undefined
 }
 
-/** A file of the system that is read again and again: opened once, it costs two microseconds. */
+/** A file of the system that is read again and again: opened once, a read costs two microseconds. */
 function systemFile(name: string): () => string | undefined {
   const buffer = Buffer.alloc(4_096)
   let fd: number | undefined

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import type { FromWorker } from '../../contract/pipe.ts'
 import { hasErrorCode } from '../../lib/error.ts'
 
-/** Something to wait on: nobody ever wakes it. */
+/** A place to wait at: nothing ever wakes it. */
 const never = new Int32Array(new SharedArrayBuffer(4))
 
 /**

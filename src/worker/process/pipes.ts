@@ -5,7 +5,7 @@ import type { LogEntry } from '../../contract/pipe.ts'
 type Output = NonNullable<AttemptResultInput['output']>
 type Json = Readonly<Record<string, unknown>>
 
-/** What a program is told about its work, as Dagster Pipes 0.1 has it. */
+/** What a program is told about its work, in the form of Dagster Pipes 0.1. */
 export interface PipesContext {
   readonly asset_keys: readonly string[]
   readonly code_version_by_asset_key: Readonly<Record<string, string | null>>
@@ -39,24 +39,36 @@ export interface PipesException {
   readonly traceback: string
 }
 
-/** Listens to what a program reports, message by message. */
+/** Collects what a program reports, message by message. */
 export class PipesReport {
   readonly metadata: Record<string, unknown> = {}
   readonly checks: NonNullable<Output['checks']> = []
-  dataVersion: string | undefined
-  exception: PipesException | undefined
-  opened = false
-  closed = false
   readonly #assetKey: string
   readonly #log: (entry: Omit<LogEntry, 'at'>) => void
   readonly #custom: unknown[] = []
+  #session: 'unopened' | 'open' | 'closed' = 'unopened'
+  #dataVersion: string | undefined
+  #exception: PipesException | undefined
 
   constructor(assetKey: string, log: (entry: Omit<LogEntry, 'at'>) => void) {
     this.#assetKey = assetKey
     this.#log = log
   }
 
-  /** One line of the messages file. */
+  /** How far the program got with Pipes. A program that closes without having opened stays `unopened`. */
+  get session(): 'unopened' | 'open' | 'closed' {
+    return this.#session
+  }
+
+  get dataVersion(): string | undefined {
+    return this.#dataVersion
+  }
+
+  get exception(): PipesException | undefined {
+    return this.#exception
+  }
+
+  /** Takes one line of the messages file. */
   hear(line: string): void {
     let message: { method?: string; params?: Json }
     try {
@@ -69,7 +81,7 @@ export class PipesReport {
   }
 
   #take(method: string, params: Json): void {
-    if (method === 'opened') this.opened = true
+    if (method === 'opened') this.#open()
     else if (method === 'closed') this.#close(params)
     else if (method === 'log') this.#log({ stream: 'log', level: levelOf(params['level']), text: String(params['message']) })
     else if (method === 'report_asset_materialization') this.#materialized(params)
@@ -83,15 +95,19 @@ export class PipesReport {
     } else this.#warn(`a Pipes message of an unknown kind was left out: ${method}`)
   }
 
+  #open(): void {
+    if (this.#session === 'unopened') this.#session = 'open'
+  }
+
   #close({ exception }: Json): void {
-    this.closed = true
-    if (isObject(exception)) this.exception = exceptionOf(exception)
+    if (this.#session === 'open') this.#session = 'closed'
+    if (isObject(exception)) this.#exception = exceptionOf(exception)
   }
 
   #materialized(params: Json): void {
     if (!this.#isOurs(params)) return
     Object.assign(this.metadata, plainMetadata(params['metadata']))
-    if (typeof params['data_version'] === 'string') this.dataVersion = params['data_version']
+    if (typeof params['data_version'] === 'string') this.#dataVersion = params['data_version']
   }
 
   #checked(params: Json): void {
@@ -126,7 +142,7 @@ function plainMetadata(metadata: unknown): Record<string, unknown> {
   return Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, plain(value)]))
 }
 
-/** An exception as Python would have printed it, with what caused it. */
+/** An exception as Python would have printed it, with its cause. */
 function exceptionOf(exception: Json): PipesException {
   const message = String(exception['message'] ?? exception['name'] ?? 'an exception').trim()
   const stack = Array.isArray(exception['stack']) ? exception['stack'].join('') : ''

@@ -16,20 +16,20 @@ export interface Program {
 /** From SIGTERM to SIGKILL. Shorter than the pool waits by default before it kills the whole worker. */
 const GRACE_MS = 3_000
 
-/** A daemon that the program left behind may hold its output open for ever; what the program itself wrote is here by then. */
+/** A daemon that the program left behind may hold its output open for ever. What the program itself wrote has arrived by then. */
 const DRAIN_MS = 500
 
-/** What an error quotes of standard error. */
+/** How much of standard error an error quotes. */
 const TAIL = 4 * 1024
 
-/** Runs a program to its end, and throws if that was a bad one. What it started ends with it when it is stopped. */
+/** Runs a program to its end, and throws if it failed. When it is stopped, the processes that it started are stopped too. */
 export async function runProgram({ words, cwd, env, signal, print }: Program): Promise<void> {
   signal.throwIfAborted()
   const [file = '', ...args] = words
   // In the group of this worker, which has one attempt at a time: ending the worker ends the program too.
   const child: ChildProcess = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let stderr = ''
-  // There are none when no more files could be opened; the error comes by itself then.
+  // A program that could not be started has no streams. Its error event follows.
   child.stdout?.on('data', (chunk: Buffer) => print('stdout', chunk))
   child.stderr?.on('data', (chunk: Buffer) => {
     stderr = (stderr + chunk.toString('utf8')).slice(-TAIL)
@@ -74,7 +74,7 @@ function badEnd(file: string, code: number | null, signal: NodeJS.Signals | null
   const killed = signal === 'SIGKILL' || code === 137
   const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
   const error = new Error(`${file} ${how}${killed ? ', most likely because memory ran out' : ''}`)
-  // Where it happened is in the program's own words, not in ours.
+  // The program's own words tell where it failed; our stack does not.
   error.stack = `${error.message}\n${stderr.trim()}`
   return error
 }

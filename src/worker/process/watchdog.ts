@@ -3,12 +3,12 @@ import { signalGroup } from '../group.ts'
 import { endMarked, MARKER } from '../marked.ts'
 
 /**
- * A second pipe to the parent. Its end means that the parent is gone, however that came about, and then nothing of this
- * process and what it started may stay.
+ * A second pipe to the parent. When it ends the parent is gone, whatever the reason, and this process and everything it started
+ * must end too.
  */
 const LIFELINE_FD = 4
 
-/** As text, because a file would go through the module loader first: this way the thread is there in a few milliseconds. */
+/** Source text, because a file would go through the module loader: this way the thread starts in a few milliseconds. */
 const source = (marker: string | undefined): string => `
 const { Socket } = require('node:net')
 const endMarked = ${endMarked}
@@ -25,7 +25,7 @@ export function startWatchdog(marker: string | undefined): void {
   new Worker(source(marker), {
     eval: true,
     name: 'servo-watchdog',
-    // Options such as --import are meant for user code; the thread has none, and needs next to no memory.
+    // Options such as --import are meant for user code. The thread runs none, and needs next to no memory.
     execArgv: [],
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2, stackSizeMb: 1 },
@@ -39,8 +39,9 @@ export function endWithParent(marker: string | undefined): void {
 }
 
 /**
- * First what this worker started, wherever it went. Then all else of the same start of the server, because a worker that is
- * stopped cannot see that its server is gone. In this order, since other workers do the same: each has ended its own by then.
+ * Ends first what this worker started, wherever it went, and then all else of the same start of the server, because a worker
+ * that is stopped cannot see that its server is gone. The order matters: other workers do the same and end this one, which must
+ * have ended its own processes by then.
  */
 function endStarted(end: typeof endMarked, name: string, marker: string | undefined): void {
   if (marker === undefined) return

@@ -11,13 +11,13 @@ export interface QueryWorld {
   readonly named: Readonly<Record<string, DataTable<DataRow>>>
   /** The columns that the answer should have, as far as that is known. */
   readonly columns: readonly DataColumn[] | undefined
-  /** For what does not fit into memory. */
+  /** Where DuckDB puts what does not fit into memory. */
   readonly folder: string
   /** The Parquet files of a table. */
   filesOf(table: DataTable<DataRow>): Promise<readonly string[]>
 }
 
-/** The answer to a query, by a DuckDB of its own in memory that can open the files of these tables and no others. */
+/** Runs a query in a DuckDB of its own, in memory, that can open the files of these tables and no others. */
 export async function* runQuery(query: Query, world: QueryWorld): AsyncGenerator<DataRow> {
   const { text, parameters, tables } = compileQuery(query)
   const { connection, close } = await openDuckDb({ ...OFFLINE, temp_directory: path.join(world.folder, 'spilled') })
@@ -38,7 +38,7 @@ export async function* runQuery(query: Query, world: QueryWorld): AsyncGenerator
   }
 }
 
-/** What DuckDB says, as something that the author of the query can repair; anything else is let through as it is. */
+/** Turns an error that is about the query into one with a hint for its author, and returns any other as it is. */
 function explained(error: unknown, names: readonly string[]): unknown {
   const message = messageOf(error).trim()
   if (!/\b(Parser|Binder|Catalog|Conversion|Invalid Input|Out of Range|Permission) Error\b/.test(message)) return error

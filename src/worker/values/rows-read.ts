@@ -11,8 +11,8 @@ const parsers = {
 }
 
 /**
- * The rows of a Parquet file, one group of them in memory at a time. They look as `columns` say; without, as the file itself
- * says, and if that is silent, as it has them.
+ * Reads the rows of a Parquet file, with one row group in memory at a time. `columns` says how values look in code; without it
+ * the metadata of the file does, and without that they look as Parquet has them.
  */
 export async function* readRows(file: AsyncBuffer, columns: readonly Column[] | undefined, path: string): AsyncGenerator<Row> {
   try {

@@ -7,11 +7,11 @@ import type { DataRow as Row } from '../../sdk/attempt/values.ts'
 import { type DataColumn as Column, type ColumnType, inferColumns } from '../../sdk/columns.ts'
 import { invalid } from '../../sdk/invalid.ts'
 
-/** What is held of the rows at a time. Fewer would compress worse, more would need more memory. */
+/** How many rows are held at a time. Fewer would compress worse, more would need more memory. */
 const GROUP_ROWS = 20_000
 const GROUP_CHARACTERS = 16 * 2 ** 20
 
-/** Where a file of ours says how its columns look in code. */
+/** The metadata key under which our files say how their columns look in code. */
 export const COLUMNS_KEY = 'servo.columns'
 
 /** Parquet has no file without columns. This one is left out again when the file is read. */
@@ -22,7 +22,7 @@ export interface EncodedRows {
   readonly rows: number
 }
 
-/** Rows as a Parquet file. They are taken group by group, so that only what they were compressed to stays in memory. */
+/** Encodes rows as a Parquet file, group by group, so that only compressed groups stay in memory. */
 export async function encodeRows(rows: AsyncIterable<Row>, columns: readonly Column[] | undefined): Promise<EncodedRows> {
   let file = columns && new RowFile(columns)
   const first: Row[] = []
@@ -36,7 +36,7 @@ export async function encodeRows(rows: AsyncIterable<Row>, columns: readonly Col
   return (file ?? inferredFile(first)).finish()
 }
 
-/** When the schema does not tell the columns, the first rows do. A later row may lack any of their values, but have no others. */
+/** Without a schema the first rows give the columns. A later row may lack some of them, but has no others. */
 function inferredFile(rows: readonly Row[]): RowFile {
   const columns = inferColumns(rows).map((column) =>
     column.empty === 'never' ? ({ ...column, empty: 'null' } as const) : column,
@@ -99,19 +99,19 @@ class RowFile {
 class ColumnBuffer {
   readonly column: Column
   values: unknown[] = []
-  /** Smallest and largest would be wrong: text may have another order for readers, and NaN has none. */
+  /** True if a smallest and a largest value would be wrong: text may have another order for readers, and NaN has none. */
   unordered = false
 
   constructor(column: Column) {
     this.column = column
   }
 
-  /** Answers how much text this was. */
+  /** Returns about how many characters the value takes. */
   push(row: Row, number: number): number {
     const { name, type, empty } = this.column
     const value = row[name]
     if (value === null || value === undefined) {
-      // Where anything may be, null is a value.
+      // In a JSON column null is a value.
       if (type === 'json' && empty === 'never') this.values.push('null')
       else if (empty === 'never') throw badValue(number, this.column, value)
       else this.values.push(null)
@@ -134,7 +134,7 @@ class ColumnBuffer {
         return typeof value === 'string' ? this.#text(value) : undefined
       case 'double':
         if (Number.isNaN(value)) this.unordered = true
-        // The writer's dictionary takes -0 for 0 or 0 for -0, whichever came first.
+        // The writer's dictionary would make -0 and 0 the same, whichever came first.
         return typeof value === 'number' ? value + 0 : undefined
       case 'integer':
         return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined

@@ -12,7 +12,7 @@ export async function sourceFiles(ref: InputRef, projectDir: string): Promise<st
   const patterns = new Set(partitions.map((key) => filled(ref, key)))
   const found = [...patterns].map(async (pattern) => {
     const absolute = path.resolve(projectDir, pattern)
-    // Only what was written as a pattern is one: a partition may be called anything.
+    // Only the URI that the author wrote is a pattern: the name of a partition may have a * in it.
     if (!/[*?]/.test(ref.uri ?? '')) return [absolute]
     const files = (await Array.fromAsync(glob(absolute))).sort()
     if (files.length > 0) return files
@@ -33,14 +33,14 @@ function filled({ asset_key, uri }: InputRef, partitionKey: string): string {
       `source ${asset_key} is at ${text}, and workers read sources from files`,
       `Mount or copy it, and write a path relative to the project. Or fetch ${scheme}:// in the body of a table.`,
     )
-  // A key without a name for what it is has one dimension only.
+  // A key without `name=` has one dimension only.
   const named = partitionKey.includes('=') ? valuesOfDimensions(partitionKey) : {}
   const dimensions: Record<string, string> = { ...named, key: partitionKey }
   const located = scheme === 'file' ? fileURLToPath(text) : text
   return located.replace(/\{(\w+)\}/g, (whole, name: string) => segment(dimensions[name] ?? whole, asset_key))
 }
 
-/** A partition is a name of a file or folder and leads nowhere else. */
+/** A partition becomes the name of a file or folder, and must not lead anywhere else. */
 function segment(value: string, assetKey: string): string {
   if (value !== '..' && value !== '.' && !/[/\\\0]/.test(value)) return value
   throw invalid(

@@ -4,14 +4,14 @@ import { isOutputPath } from '../../contract/output-path.ts'
 import { hasErrorCode, ServoError } from '../../lib/error.ts'
 
 /**
- * Refuses a path of a value that would lead anywhere but into the data folder. Reports are checked when they are accepted;
- * a ledger may hold older ones, and a folder on the way may have become a symlink. The data folder itself may be one.
+ * Refuses a path that leads out of the data folder. Reports are checked when they are accepted, but a ledger may hold older
+ * ones, and a folder on the way may have become a symlink. The data folder itself may be one.
  */
 export function checkStoredPath(path: string, fileOf: ((path: string) => string) | undefined): void {
   if (!isOutputPath(path)) throw leadsOut(path)
   if (fileOf === undefined) return
   const file = real(fileOf(path))
-  // Opening it gives the better message when it is missing.
+  // A missing file gets a better message when it is opened.
   if (file === undefined) return
   const folder = real(fileOf('data'))
   if (folder === undefined || !file.startsWith(folder + sep)) throw leadsOut(path)

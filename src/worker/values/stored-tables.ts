@@ -23,7 +23,7 @@ export interface StoredTables {
 
 /** Tables as Parquet files, in a folder or anywhere else. Rows are read from where they are; DuckDB wants files. */
 export function storedTables({ store, fileOf, projectDir }: ValueStorage): StoredTables {
-  /** The objects of those tables that are no files. */
+  /** The objects of tables that do not lie in files. */
   const remote = new WeakMap<DataTable<DataRow>, readonly string[]>()
   let copies = 0
 
@@ -32,7 +32,7 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
       const files = await sourceFiles(ref, projectDir)
       return tableOf(files, files, asyncBufferFromFile, columns)
     }
-    // No rows are an answer; not knowing where they are is none.
+    // A table may be empty, but its place must be known.
     const objects = ref.values.map(({ path }) => path ?? nowhere(ref.asset_key))
     for (const object of objects) checkStoredPath(object, fileOf)
     const table = tableOf(objects, fileOf === undefined ? [] : objects.map(fileOf), objectBuffer, columns)
@@ -81,7 +81,7 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
     )
   }
 
-  /** DuckDB looks for patterns in whatever it opens, and the folder of a project or a file of a source may look like one. */
+  /** DuckDB takes every path for a pattern, and a project folder or source file may be named like one: then it gets a link. */
   async function meaningItself(file: string, folder: string): Promise<string> {
     if (!/[*?[\]{}\\]/.test(file)) return file
     const link = path.join(folder, `${copies++}.parquet`)

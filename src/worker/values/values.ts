@@ -1,8 +1,9 @@
+import type { StoredValue } from '../../contract/dispatch.ts'
 import { type OutputPlace, outputFolder } from '../../contract/output-path.ts'
 import { ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import type { StoredValue, ValueStore, Written } from '../../sdk/attempt/values.ts'
+import type { ValueStore, Written } from '../../sdk/attempt/values.ts'
 import { invalid } from '../../sdk/invalid.ts'
 import { checkStoredPath } from './stored-file.ts'
 import type { StoredTables } from './stored-tables.ts'
@@ -20,7 +21,7 @@ export interface Making extends OutputPlace {
   readonly materializationId: string
 }
 
-/** More than that is no small value any more: it is held in memory several times while it is read. */
+/** A larger value should be a table: a JSON value is held in memory several times while it is read. */
 const MAX_JSON_BYTES = 64 * 2 ** 20
 
 /** The values of one attempt: it writes under its own path, and reads what its dispatch names. */

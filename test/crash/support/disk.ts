@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { fsStore } from '../../../src/adapters/fs/object-store.ts'
 import { memoryStore } from '../../../src/adapters/memory/object-store.ts'
+import { systemClock } from '../../../src/adapters/system/clock.ts'
 import { orchestration } from '../../../src/domain/index.ts'
 import { TaskFinished } from '../../../src/domain/tasks/task-finished.event.ts'
 import { verify } from '../../../src/engine/check/verify.ts'
@@ -11,7 +12,6 @@ import { Compactor } from '../../../src/engine/publish/compactor.ts'
 import { isServoError } from '../../../src/lib/error.ts'
 import { ulidSource } from '../../../src/lib/ulid.ts'
 import type { NewEvent } from '../../../src/model/event.ts'
-import { systemClock } from '../../../src/ports/clock.ts'
 import { reportFact, runFacts } from '../../../src/testing/facts.ts'
 
 /*
@@ -78,7 +78,7 @@ report['withRoom'] = [await attempt(() => append(reportFact('room'))), await att
 
 remount('ro')
 report['readOnly'] = [await attempt(() => append(reportFact('ro'))), await attempt(publish)]
-await compactor.apply([])
+await compactor.fold.apply([])
 remount('rw')
 report['writableAgain'] = [await attempt(() => append(reportFact('rw'))), await attempt(publish)]
 

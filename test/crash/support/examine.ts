@@ -5,7 +5,7 @@ import { runKeyIndex } from '../../../src/domain/runs/run-key-index.table.ts'
 import { runs } from '../../../src/domain/runs/runs.table.ts'
 import { scheduleTicks } from '../../../src/domain/schedules/schedule-ticks.table.ts'
 import { decodeSegment } from '../../../src/engine/ledger/segment.ts'
-import { readEntries } from '../../../src/engine/publish/page-list.ts'
+import { readEntries } from '../../../src/engine/manifest/page-list.ts'
 import type { Envelope } from '../../../src/model/envelope.ts'
 import { historyIndex, idempotencyKeys } from '../../../src/model/system-tables.ts'
 import { paths, scope, TestClock, Workspace } from '../../engine/workspace.ts'
@@ -65,7 +65,7 @@ export class Examination {
     const compactor = await workspace.compactor({ name: 'examination' })
     await compactor.catchUp()
     await compactor.publish({ kind: 'base' })
-    expect([...compactor.damaged.values()], context).toEqual([])
+    expect([...compactor.fold.damaged.values()], context).toEqual([])
     const report = await workspace.verify()
     expect(report, context).toMatchObject({ ok: true, unfolded: [], parked: 0, relaid: [] })
     expect(compactor.manifest.watermarks.events, context).toBe((await workspace.eventCounts()).size)
@@ -78,7 +78,7 @@ export class Examination {
       }
     }
     expect(missing, `${context}: in the ledger, but not in its tables`).toEqual([])
-    const { runs: files, order } = view.manifest
+    const { sorted_files: files, order } = view.manifest
     let bases = 0
     for await (const _ of readEntries(workspace.store, order)) bases += 1
     return { merged: Object.values(files).some((list) => list.some((run) => run.level > 0)), bases }

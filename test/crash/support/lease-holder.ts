@@ -3,7 +3,7 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fsLease } from '../../../src/adapters/fs/lease.ts'
-import { systemClock as clock } from '../../../src/ports/clock.ts'
+import { systemClock as clock } from '../../../src/adapters/system/clock.ts'
 import type { HeldLease } from '../../../src/ports/lease.ts'
 
 const [, , dir = '', period = '', witness = ''] = process.argv

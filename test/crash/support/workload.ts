@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { fsStore } from '../../../src/adapters/fs/object-store.ts'
 import { memoryStore } from '../../../src/adapters/memory/object-store.ts'
+import { systemClock } from '../../../src/adapters/system/clock.ts'
 import { orchestration } from '../../../src/domain/index.ts'
 import { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import type { Segment } from '../../../src/engine/ledger/segment.ts'
@@ -10,7 +11,6 @@ import { collectGarbage } from '../../../src/engine/publish/garbage.ts'
 import { isServoError } from '../../../src/lib/error.ts'
 import { ulidSource } from '../../../src/lib/ulid.ts'
 import type { NewEvent } from '../../../src/model/event.ts'
-import { systemClock } from '../../../src/ports/clock.ts'
 import { reportFact, runFacts, tickFact, wipeFact } from '../../../src/testing/facts.ts'
 
 /*
@@ -74,7 +74,7 @@ async function compact(): Promise<void> {
     try {
       const compactor = await Compactor.open({ ...world, store, name, limits: { max_count: 2, max_rows: 60 } })
       for (let turn = 1; ; turn += 1) {
-        await compactor.apply(announced.splice(0))
+        await compactor.fold.apply(announced.splice(0))
         if (turn % 2 === 0) await compactor.catchUp()
         if ((await compactor.publish()) === 'published') say(`published ${compactor.manifest.number}`)
         if (turn % 3 === 0) await collectGarbage({ ...world, store, graceMs })

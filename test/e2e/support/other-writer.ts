@@ -4,11 +4,11 @@
 import { randomBytes } from 'node:crypto'
 import readline from 'node:readline'
 import { fsStore } from '../../../src/adapters/fs/object-store.ts'
+import { systemClock } from '../../../src/adapters/system/clock.ts'
 import { RunCancelRequested } from '../../../src/domain/runs/run-cancel-requested.event.ts'
 import { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { ulidSource } from '../../../src/lib/ulid.ts'
 import { type NewEvent, newEvent } from '../../../src/model/event.ts'
-import { systemClock } from '../../../src/ports/clock.ts'
 import { runRequested } from '../../../src/server/workspace/requests.ts'
 
 const [, , servoDir = '', secret = '{}'] = process.argv

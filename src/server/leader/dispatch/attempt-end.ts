@@ -1,6 +1,6 @@
 import type { AttemptResultInput } from '../../../contract/dispatch.ts'
 import { isOutputPath, isOwnPath, outputFolder } from '../../../contract/output-path.ts'
-import type { CarriedKeys } from '../../../contract/partition-keys.ts'
+import type { ReportedKeys } from '../../../contract/partition-keys.ts'
 import type { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { TaskFinished } from '../../../domain/tasks/task-finished.event.ts'
 import type { TaskRow } from '../../../domain/tasks/tasks.table.ts'
@@ -13,18 +13,18 @@ import type { AttemptRef } from '../logs.ts'
 import { placeOf } from './inputs.ts'
 
 export interface AttemptEnd {
-  /** Which task it was an attempt at, if that is still known: it may only tell of what it made itself. */
+  /** The task of the attempt, if it is still known: the attempt may only report what it made itself. */
   readonly task: Readonly<Pick<TaskRow, 'asset_key' | 'task_key' | 'partition_key'>> | undefined
   readonly workerId: string | null
   readonly startedAt: number | null
   readonly now: number
-  /** Where the fact belongs. */
+  /** The run and the trace that the event belongs to. */
   readonly context: EventContext
 }
 
 const MAX_MESSAGE = 16_384
 
-/** What a worker reports of an attempt, as the fact that it ended. Refuses what it cannot have made. */
+/** The event for the end of an attempt, from its worker's report. Refuses a path that the attempt cannot have written. */
 export function taskFinished(
   of: AttemptRef,
   result: AttemptResultInput,
@@ -58,7 +58,7 @@ export function taskFinished(
   )
 }
 
-/** A task that is made from this asset opens what lies there: a path that leads elsewhere would show it another asset's data. */
+/** Downstream tasks open the file at this path: a path that leads elsewhere would show them the data of another asset. */
 function checkPath({ output, materialization_id: id }: AttemptResultInput, task: AttemptEnd['task']): void {
   const path = output?.path
   if (path === null || path === undefined) return
@@ -70,25 +70,25 @@ function checkPath({ output, materialization_id: id }: AttemptResultInput, task:
     'bad_output_path',
     `output.path ${JSON.stringify(path.slice(0, 200))} is not below ${where}`,
     {
-      hint: `Write to the output_folder of the dispatch, under a name of the materialization_id, a dot and an ending, such as ${where}${id || '7c2e'}.parquet.`,
+      hint: `Write to the output_folder of the dispatch, under the name materialization_id, dot, ending, such as ${where}${id || '7c2e'}.parquet.`,
       facts: { field: 'output.path' },
     },
   )
 }
 
-/** Most attempts bring none, and then their ends do not speak of keys. */
-function keysOf({ partition_keys_added: added, partition_keys_removed: removed }: CarriedKeys): CarriedKeys {
+/** Most attempts change no keys, and then their events have no such fields. */
+function keysOf({ partition_keys_added: added, partition_keys_removed: removed }: ReportedKeys): ReportedKeys {
   return { ...(added && { partition_keys_added: added }), ...(removed && { partition_keys_removed: removed }) }
 }
 
-/** Why an attempt never reached a worker. What is missing stays missing; what could not be reached may come back. */
+/** The result of an attempt that never reached a worker. A missing input stays missing; storage that could not be reached may come back. */
 export function notBegun(error: unknown): AttemptResultInput {
   const missing = isServoError(error, 'not_found') || isServoError(error, 'invalid')
   const category = missing ? 'invalid' : 'infrastructure'
   return { outcome: 'FAILED', error: { category, message: toldBy(error), retryable: !missing } }
 }
 
-/** What came of an attempt that reported what no fact can hold: it would be the same the next time. */
+/** The result of an attempt whose report no event can hold. It would be the same the next time, so it is not retried. */
 export function notRecorded(error: unknown): AttemptResultInput {
   const message = `What the attempt reported cannot be recorded.\n${toldBy(error)}`
   return { outcome: 'FAILED', error: { category: 'invalid', message, retryable: false } }
@@ -107,10 +107,10 @@ const REPORTED = [
   'metrics',
 ] as const
 
-/** What of an attempt's row its worker reported. */
+/** The columns of an attempt that its worker reported. */
 export type RecordedEnd = Readonly<Pick<Row<typeof taskAttempts>, (typeof REPORTED)[number]>>
 
-/** True if this is the end that is on record: then its worker only never heard that we know. */
+/** True if this result is on record already: then the worker only missed our answer. */
 export function isSameResult(recorded: RecordedEnd, result: AttemptResultInput): boolean {
   const { error } = result
   const said: RecordedEnd = {

@@ -1,12 +1,12 @@
-import type { AttemptClaims } from '../../../api/tokens.ts'
-import type { ClaimRequest, HeartbeatAnswer, StartAnswer, TaskCallbacks } from '../../../api/worker-contract.ts'
+import type { AttemptGrant } from '../../../api/task-tokens.ts'
+import type { HeartbeatAnswer, StartAnswer, TaskCallbacks, WorkRequest } from '../../../api/worker-contract.ts'
 import type { AttemptResult, AttemptResultInput, DispatchEnvelope } from '../../../contract/dispatch.ts'
 import { DispatchEnqueued } from '../../../domain/dispatch/dispatch-enqueued.event.ts'
-import { dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
+import { type DispatchRow, dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
 import { LOCAL_QUEUE } from '../../../domain/dispatch/queue.ts'
 import { aboutRun } from '../../../domain/runs/event-context.ts'
 import { isRunOver, type RunRow, runs } from '../../../domain/runs/runs.table.ts'
-import { attemptInFlight, isVerdict } from '../../../domain/tasks/attempt-phase.ts'
+import { attemptInFlight } from '../../../domain/tasks/attempt-phase.ts'
 import { deadlineOf } from '../../../domain/tasks/deadline.controller.ts'
 import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { TaskStarted } from '../../../domain/tasks/task-started.event.ts'
@@ -14,9 +14,8 @@ import { type TaskRow, tasks } from '../../../domain/tasks/tasks.table.ts'
 import type { Reactor, Submitted } from '../../../engine/loop/loop.ts'
 import { assert } from '../../../lib/assert.ts'
 import { SECOND_MS, toIso } from '../../../lib/time.ts'
-import { applied, duplicate, ignored, type NewEvent, newEvent, type Verdict } from '../../../model/event.ts'
+import { applied, duplicate, ignored, isVerdict, type NewEvent, newEvent, type Verdict } from '../../../model/event.ts'
 import type { Rows } from '../../../model/rows.ts'
-import type { Row } from '../../../model/table.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
 import type { QueuedTask, TaskQueue } from '../../../ports/task-queue.ts'
 import type { AttemptRef } from '../logs.ts'
@@ -25,36 +24,34 @@ import { isSameResult, notBegun, type RecordedEnd, taskFinished } from './attemp
 import { Heartbeats } from './heartbeats.ts'
 import { type Post, Pusher, postJson } from './push.ts'
 
-type Dispatch = Readonly<Row<typeof dispatchOutbox>>
-
 export interface ForeignDispatchOptions {
   readonly clock: AlarmClock
   readonly submit: (events: readonly NewEvent[]) => Promise<Submitted>
-  /** Whether this process still leads: one that does not tells nobody of work. */
+  /** True while this process leads. A deposed process tells no queue of work. */
   readonly leads: () => Promise<boolean>
   readonly rows: () => Rows
-  /** Whether tasks of this run are begun by this process. */
+  /** True if this process begins the tasks of this run. */
   readonly carries: (runId: string) => boolean
-  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Dispatch) => Promise<DispatchEnvelope>
-  /** Whether a run has ended so long ago that its rows are history. */
+  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) => Promise<DispatchEnvelope>
+  /** True if the rows of a run that ended were sealed. */
   readonly isSealed: (runId: string) => Promise<boolean>
-  /** An attempt of such a run, as it ended. */
+  /** How an attempt of such a run ended. */
   readonly history?: (attempt: AttemptRef) => Promise<RecordedEnd | undefined>
   readonly post?: Post
-  /** Where work waits for workers that ask. */
+  /** The queue in which work waits for workers that ask. */
   readonly queue: TaskQueue
   readonly onTrouble: (error: unknown) => void
 }
 
-/** Where queues are that want to be told of work, and how they can answer. */
+/** The addresses of queues that want to be told of work, and how their workers answer. */
 export interface Routes {
   readonly queues: Readonly<Record<string, { readonly push?: string | null | undefined }>>
   readonly address: (envelope: DispatchEnvelope) => DispatchEnvelope
 }
 
 /**
- * Carries dispatches to workers that are not ours, and what they say back. Like its sibling for our own workers it keeps nothing
- * that the state does not hold, except when each attempt was last heard of; and a process that has just started has heard nobody.
+ * Hands dispatches to workers elsewhere, and records what they report. Like `LocalDispatch` it keeps nothing that the state does
+ * not hold, except when it last heard of each attempt; a process that has just started has heard of none.
  */
 export class ForeignDispatch implements TaskCallbacks {
   readonly #options: ForeignDispatchOptions
@@ -85,23 +82,23 @@ export class ForeignDispatch implements TaskCallbacks {
     ]
   }
 
-  /** From now on these queues are told of their work. Until this is called, everything waits to be asked for. */
+  /** Tells these queues of their work from now on. Until this is called, all work waits for workers that ask. */
   route(routes: Routes): void {
     this.#routes = routes
     for (const dispatch of this.#options.rows().hot(dispatchOutbox).all()) this.#offer(dispatch)
   }
 
-  /** Nothing is handed out any more; what workers have goes on, and they find the next process. */
+  /** Hands out nothing any more. Workers go on with what they have, and find the next process. */
   close(): void {
     this.#closed = true
   }
 
-  /** When an attempt was last heard of by this process, or could have been. */
+  /** When this process last heard of an attempt, or began to listen. */
   lastSign(attemptId: string): number {
     return this.#heartbeats.lastSign(attemptId)
   }
 
-  async claim({ queues, capacity }: ClaimRequest): Promise<readonly DispatchEnvelope[]> {
+  async takeWork({ queues, capacity }: WorkRequest): Promise<readonly DispatchEnvelope[]> {
     while (!this.#closed) {
       const taken = await this.#queue.take(queues, capacity)
       if (taken.length === 0) break
@@ -117,45 +114,45 @@ export class ForeignDispatch implements TaskCallbacks {
     return this.#queue.onWork(call)
   }
 
-  async started(claims: AttemptClaims, { worker_id }: { worker_id: string }, traceparent?: string): Promise<StartAnswer> {
-    const { run_id, task_key, attempt, attempt_id } = claims
+  async started(grant: AttemptGrant, { worker_id }: { worker_id: string }, traceparent?: string): Promise<StartAnswer> {
+    const { run_id, task_key, attempt, attempt_id } = grant
     const started_at = toIso(this.#options.clock.now())
     const start = { run_id, task_key, attempt, attempt_id, worker_id, started_at }
     const verdict = await this.#submit(newEvent(TaskStarted, start, aboutRun(this.#rows, run_id, traceparent)))
     const owner = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)?.worker_id ?? null
-    return { verdict, worker_id: owner, ...this.#orders(claims) }
+    return { verdict, worker_id: owner, ...this.#orders(grant) }
   }
 
-  /** Costs no write: what is at stake is only whether the worker goes on. */
-  async heartbeat(claims: AttemptClaims, { worker_id }: { worker_id?: string | undefined }): Promise<HeartbeatAnswer> {
-    const task = attemptInFlight(this.#rows, claims)
+  /** Writes nothing: a heartbeat only decides whether the worker goes on. */
+  async heartbeat(grant: AttemptGrant, { worker_id }: { worker_id?: string | undefined }): Promise<HeartbeatAnswer> {
+    const task = attemptInFlight(this.#rows, grant)
     if (isVerdict(task)) {
-      // What is not in memory may never have been, or no longer be.
-      const verdict = task.kind === 'parked' && (await this.#options.isSealed(claims.run_id)) ? ignored('sealed') : task
+      // A run that is not in memory may be unknown or sealed.
+      const verdict = task.kind === 'parked' && (await this.#options.isSealed(grant.run_id)) ? ignored('sealed') : task
       return { verdict, should_cancel: verdict.kind === 'ignored' }
     }
-    const attempt = this.#rows.hot(taskAttempts).get(claims.run_id, claims.task_key, claims.attempt)
+    const attempt = this.#rows.hot(taskAttempts).get(grant.run_id, grant.task_key, grant.attempt)
     if (worker_id && attempt?.worker_id && worker_id !== attempt.worker_id) {
       return { verdict: duplicate, should_cancel: true, reason: 'another worker has this attempt' }
     }
-    this.#heartbeats.heard(claims, {
+    this.#heartbeats.heard(grant, {
       timeoutMs: task.heartbeat_timeout_sec * SECOND_MS,
       writtenAt: Math.max(attempt?.last_heartbeat_at ?? 0, attempt?.started_at ?? 0),
-      context: aboutRun(this.#rows, claims.run_id),
+      context: aboutRun(this.#rows, grant.run_id),
     })
-    return { verdict: applied, ...this.#orders(claims) }
+    return { verdict: applied, ...this.#orders(grant) }
   }
 
-  async completed(claims: AttemptClaims, result: AttemptResult, traceparent?: string): Promise<Verdict> {
-    const { run_id, task_key, attempt } = claims
+  async completed(grant: AttemptGrant, result: AttemptResult, traceparent?: string): Promise<Verdict> {
+    const { run_id, task_key, attempt } = grant
     const known = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)
     const { worker_id: workerId = null, started_at: startedAt = null } = known ?? {}
     const task = this.#rows.hot(tasks).get(run_id, task_key)
     const context = aboutRun(this.#rows, run_id, traceparent)
-    const ended = taskFinished(claims, result, { task, workerId, startedAt, now: this.#options.clock.now(), context })
+    const ended = taskFinished(grant, result, { task, workerId, startedAt, now: this.#options.clock.now(), context })
     const verdict = await this.#submit(ended)
     if (verdict.kind !== 'ignored') return verdict
-    const recorded = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt) ?? (await this.#options.history?.(claims))
+    const recorded = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt) ?? (await this.#options.history?.(grant))
     return recorded !== undefined && isSameResult(recorded, result) ? duplicate : verdict
   }
 
@@ -175,7 +172,7 @@ export class ForeignDispatch implements TaskCallbacks {
       : undefined
   }
 
-  #offer(dispatch: Dispatch): void {
+  #offer(dispatch: Readonly<DispatchRow>): void {
     const { run_id, task_key, attempt, attempt_id, worker_queue: queue, status } = dispatch
     if (this.#closed || queue === LOCAL_QUEUE) return
     if (!this.#options.carries(run_id) && !this.#isCancelled(run_id)) return
@@ -191,13 +188,16 @@ export class ForeignDispatch implements TaskCallbacks {
     else this.#inBackground(this.#queue.enqueue(offer))
   }
 
-  /** What a worker has taken is its own to end, for as long as the grace lasts. */
+  /** A worker that has taken an attempt ends it itself, for as long as the grace lasts. */
   async #endUnlessTaken(offer: QueuedTask): Promise<void> {
     const isTaken = await this.#queue.has(offer)
     if (!isTaken && !this.#closed && this.#isDispatched(offer)) this.#end(offer, { outcome: 'CANCELLED' })
   }
 
-  /** Nobody is given what was taken from the queue too late. Of a run that has just been cancelled it ends here, for the queue knows it no more. */
+  /**
+   * An attempt that was taken from the queue too late is handed to no worker. If its run was just cancelled the attempt ends here,
+   * because the queue no longer has it.
+   */
   #drop(offer: QueuedTask): false {
     this.#inBackground(this.#queue.forget(offer))
     if (!this.#closed && this.#isCancelled(offer.run_id) && this.#isDispatched(offer))
@@ -223,7 +223,7 @@ export class ForeignDispatch implements TaskCallbacks {
     return task?.state === 'DISPATCHED' && task.attempt === attempt
   }
 
-  /** What the worker is told; undefined when there is nothing to do any more, or never was because it cannot be done. */
+  /** The envelope for the worker; undefined when the attempt is over, or cannot begin and was recorded as failed. */
   async #envelopeOf(offer: QueuedTask): Promise<DispatchEnvelope | undefined> {
     const { run_id, task_key, attempt } = offer
     const task = this.#rows.hot(tasks).get(run_id, task_key)
@@ -246,13 +246,13 @@ export class ForeignDispatch implements TaskCallbacks {
   }
 
   async #acknowledge({ run_id, task_key, attempt, number }: QueuedTask, status: 'CREATED' | 'FAILED'): Promise<void> {
-    // A worker that begins before the queue has answered says more than the queue does.
+    // If a worker began before the queue answered, its start is the better fact.
     if (this.#closed || this.#rows.hot(dispatchOutbox).get(run_id, task_key, attempt)?.status === 'ACKED') return
     const ack = { run_id, task_key, attempt, status, ...(number > 1 && { offer: number }) }
     await this.#options.submit([newEvent(DispatchEnqueued, ack, aboutRun(this.#rows, run_id))])
   }
 
-  /** What no worker was given ends at once; a worker that has something is told when it speaks next. */
+  /** Ends the attempts that no worker has at once; a worker is told at its next request. */
   #cancelRun({ run_id, cancel_requested_at, state }: Readonly<RunRow>): void {
     if (this.#closed || cancel_requested_at === null || isRunOver(state)) return
     this.#inBackground(this.#endWaiting(run_id))
@@ -274,7 +274,7 @@ export class ForeignDispatch implements TaskCallbacks {
   }
 
   /** Whether the worker shall stop, and why. */
-  #orders({ run_id, task_key, attempt }: AttemptClaims): { should_cancel: boolean; reason?: string } {
+  #orders({ run_id, task_key, attempt }: AttemptGrant): { should_cancel: boolean; reason?: string } {
     if (this.#isCancelled(run_id)) return { should_cancel: true, reason: 'the run was cancelled' }
     const task = this.#rows.hot(tasks).get(run_id, task_key)
     const row = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)

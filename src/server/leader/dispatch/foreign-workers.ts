@@ -1,16 +1,12 @@
 import type { Hono } from 'hono'
 import { addressed, type ReturnAddress } from '../../../api/addressed.ts'
 import { isSameToken } from '../../../api/app.ts'
-import { TaskTokens } from '../../../api/tokens.ts'
+import { TaskTokens } from '../../../api/task-tokens.ts'
 import { workerRoutes } from '../../../api/worker-routes.ts'
-import type { ProjectManifest } from '../../../contract/definition.ts'
+import type { ProjectManifest } from '../../../contract/project-manifest.ts'
 import type { Scope } from '../../../engine/paths.ts'
-import { isServoError, ServoError } from '../../../lib/error.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
 import type { WorkspaceSecrets } from '../../../ports/secrets.ts'
-import type { RunReader } from '../../workspace/run-reader.ts'
-import type { AttemptRef } from '../logs.ts'
-import type { RecordedEnd } from './attempt-end.ts'
 import type { ForeignDispatch } from './foreign-dispatch.ts'
 
 export interface ForeignWorkersOptions {
@@ -33,8 +29,8 @@ export class ForeignWorkers {
     const tokens = new TaskTokens({ keys: [{ id, secret: Buffer.from(value) }], clock })
     this.#foreign = foreign
     this.#address = { tokens, scope, baseUrl: () => this.#url ?? '' }
-    const mayClaim = async (token: string) => (isSameToken(token, secrets.api_token) ? 'allowed' : 'unknown')
-    this.routes = workerRoutes({ ...this.#address, callbacks: foreign, clock, mayClaim })
+    const mayTakeWork = async (token: string) => (isSameToken(token, secrets.api_token) ? 'allowed' : 'unknown')
+    this.routes = workerRoutes({ ...this.#address, callbacks: foreign, clock, mayTakeWork })
   }
 
   /** Workers find this server here from now on. */
@@ -43,7 +39,7 @@ export class ForeignWorkers {
     this.#route()
   }
 
-  /** What the project says of its queues. */
+  /** Uses the queues that the project declares. */
   useQueues(queues: ProjectManifest['queues']): void {
     this.#queues = queues
     this.#route()
@@ -53,17 +49,5 @@ export class ForeignWorkers {
   #route(): void {
     if (this.#url === undefined || this.#queues === undefined) return
     this.#foreign.route({ queues: this.#queues, address: (envelope) => addressed(envelope, this.#address) })
-  }
-}
-
-/** How an attempt ended, by the tables that were published. */
-export async function endedAttempt(reader: RunReader, { run_id, attempt_id }: AttemptRef): Promise<RecordedEnd | undefined> {
-  try {
-    const { attempts } = await reader.get(run_id)
-    return attempts.find((row) => row.attempt_id === attempt_id)
-  } catch (error) {
-    if (!isServoError(error, 'not_found')) throw error
-    // Neither in memory nor in a table: on its way from one to the other.
-    throw new ServoError('unavailable', 'being_sealed', `${run_id} is just becoming history`, { hint: 'Try again.' })
   }
 }

@@ -22,15 +22,15 @@ interface Heard {
   writtenAt: number
 }
 
-/** Those that are to be written wait this long for others, and share one write with them. */
+/** A heartbeat that is due for writing waits this long for others, which share the write. */
 const TOGETHER_MS = SECOND_MS
-/** Written this often within its timeout, an attempt that is alive looks alive to readers of the tables. */
+/** Heartbeats are written this often within the timeout, so that readers of the tables see a living attempt as alive. */
 const WRITES_PER_TIMEOUT = 3
 
-/** When each attempt was last heard of: in memory, and now and then on record. */
+/** Keeps when each attempt was last heard of: in memory, and now and then on record. */
 export class Heartbeats {
   readonly #options: HeartbeatsOptions
-  /** Before this nobody listened, and silence means nothing. */
+  /** Listening began at this time; silence before it means nothing. */
   readonly #since: number
   readonly #heard = new Map<string, Heard>()
   #due: NewEvent[] = []
@@ -53,7 +53,7 @@ export class Heartbeats {
     if (this.#due.length === 1) this.#options.clock.after(TOGETHER_MS, () => this.#write())
   }
 
-  /** When this attempt was last heard of by this process, or could have been. */
+  /** When this process last heard of this attempt, or began to listen. */
   lastSign(attemptId: string): number {
     return this.#heard.get(attemptId)?.at ?? this.#since
   }
@@ -65,7 +65,7 @@ export class Heartbeats {
   #write(): void {
     const due = this.#due
     this.#due = []
-    // One that cannot be written is missed by nobody here, and the next one is due soon.
+    // A heartbeat that cannot be written does no harm: memory has it, and the next one is due soon.
     this.#options.submit(due).catch(() => undefined)
   }
 }

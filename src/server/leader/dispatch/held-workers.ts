@@ -2,8 +2,8 @@ import type { AttemptResultInput, DispatchEnvelope } from '../../../contract/dis
 import type { LocalAttemptOptions, Workers } from './workers.ts'
 
 /**
- * Holds attempts back until there is code to run them with. A project that cannot be loaded when its server starts must not
- * make the runs fail that were under way: they wait until it is repaired.
+ * Holds attempts back until the project is loaded. A project that cannot be loaded when its server starts must not fail the runs
+ * that were under way: they wait until it is repaired.
  */
 export class HeldWorkers implements Workers {
   readonly #inner: Workers
@@ -25,7 +25,7 @@ export class HeldWorkers implements Workers {
     if (!this.#open) {
       const begins = await new Promise<boolean>((resolve) => this.#held.set(envelope.attempt_id, resolve))
       this.#held.delete(envelope.attempt_id)
-      // Much may have happened while it was held.
+      // The attempt was held for a while: this process may have been deposed since.
       if (!begins || !(await this.#leads())) return { outcome: 'CANCELLED' }
     }
     return await this.#inner.run(envelope, options)

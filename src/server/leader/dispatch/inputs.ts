@@ -1,28 +1,28 @@
-import type { AssetDefinition } from '../../../contract/definition.ts'
-import type { DispatchEnvelope, InputRef } from '../../../contract/dispatch.ts'
+import type { DispatchEnvelope, InputRef, StoredValue } from '../../../contract/dispatch.ts'
 import { isPathOf, outputFolder } from '../../../contract/output-path.ts'
+import type { AssetDefinition } from '../../../contract/project-manifest.ts'
 import { assetDefinitions } from '../../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
 import type { Link } from '../../../domain/assets/graph-mappings.ts'
 import { type GraphPartitions, taskKey } from '../../../domain/assets/graph-partitions.ts'
-import type { dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
-import { isWiped, partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import type { DispatchRow } from '../../../domain/dispatch/dispatch-outbox.table.ts'
+import { isWiped, partitionStatus, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { runs } from '../../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../../../domain/tasks/tasks.table.ts'
 import { ServoError } from '../../../lib/error.ts'
 import type { Columns } from '../../../model/column.ts'
 import type { KeyPart, Rows } from '../../../model/rows.ts'
-import type { Row, RowOf, Table } from '../../../model/table.ts'
+import type { RowOf, Table } from '../../../model/table.ts'
 import { concat, type KeyList, keysOf, listOf } from '../../../partitions/key-list.ts'
 import { takesMany, takesSame } from '../../../partitions/mappings/takes-many.ts'
-import { joinedStatus } from '../../workspace/status-row.ts'
+import { joinedStatus } from '../joined-status.ts'
 
 export interface KnownState {
   readonly rows: Rows
-  /** Which partitions there are now, and how they depend on each other. */
+  /** The partitions that exist now, and how they depend on each other. */
   readonly partitions: () => GraphPartitions
-  /** Rows of a cold table, each in the place of its key. */
+  /** Rows of a cold table, in the order of their keys. */
   lookup<C extends Columns>(table: Table<C>, keys: readonly KeyPart[][]): Promise<(RowOf<C> | undefined)[]>
 }
 
@@ -30,7 +30,7 @@ export interface KnownState {
 export async function envelopeFor(
   state: KnownState,
   task: Readonly<TaskRow>,
-  dispatch: Readonly<Row<typeof dispatchOutbox>>,
+  dispatch: Readonly<DispatchRow>,
 ): Promise<DispatchEnvelope> {
   const run = state.rows.hot(runs).get(task.run_id)
   const place = placeOf(task)
@@ -64,7 +64,7 @@ export async function envelopeFor(
   }
 }
 
-/** What a task makes, as its worker is told. */
+/** The asset and partition that a task makes, as its worker is told. */
 export const placeOf = (task: Readonly<Pick<TaskRow, 'asset_key' | 'task_key' | 'partition_key'>>) => ({
   assetKey: task.asset_key ?? task.task_key,
   partitionKey: task.partition_key,
@@ -75,9 +75,8 @@ function definitionOf(rows: Rows, assetKey: string): AssetDefinition | undefined
 }
 
 type Input = AssetDefinition['inputs'][string]
-type StoredValue = InputRef['values'][number]
 
-/** Where the partitions lie that an input takes, and whether code gets one of them or a collection. */
+/** The stored values of the partitions that an input takes, and whether code gets one value or a collection. */
 async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string, input: Input): Promise<InputRef> {
   const { asset_key: upstream } = input
   const definition = definitionOf(state.rows, upstream)
@@ -94,7 +93,7 @@ async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string
   throw neverMade(task, name, upstream, absent)
 }
 
-/** A worker is told all of them in one message. */
+/** A worker gets all of them in one message. */
 const MOST_VALUES = 100_000
 
 function partitionsOf(
@@ -108,12 +107,12 @@ function partitionsOf(
   const own = task.asset_key ?? ''
   const mapping = now.mapping(own, upstream, said)
   const sets = { downstream: now.of(own), upstream: now.of(upstream) }
-  // Of a range each partition takes its own, but for what is the same whatever is made.
+  // Each partition of a range has inputs of its own, unless the mapping gives the same to all.
   const inRange = task.partition_keys && !takesSame(mapping) ? task.partition_keys : undefined
   const made = inRange ?? [task.partition_keys?.[0] ?? task.partition_key ?? '']
   const { keys, missing } = upstreamOf(now, own, { upstream, mapping }, made)
   const many = inRange !== undefined || takesMany(mapping, sets)
-  // The first window of an asset that is made from its own past has none before it.
+  // An asset that is made from its own past has no window before its first.
   if (own === upstream) return { keys, many }
   if (missing.count > 0) throw noSuchUpstream(task, upstream, missing.at(0))
   if (!many && keys.count === 0) throw mapping.type === 'static' ? unmapped(task, upstream) : noSuchUpstream(task, upstream)
@@ -122,7 +121,7 @@ function partitionsOf(
   return { keys, many }
 }
 
-/** What these partitions are made from, each once. */
+/** The upstream partitions of these partitions, each once. */
 function upstreamOf(
   now: GraphPartitions,
   own: string,
@@ -136,7 +135,7 @@ function upstreamOf(
   return { keys: once(found.flatMap(({ ranges }) => ranges)), missing: once(found.map(({ missing }) => missing)) }
 }
 
-/** What this run made of upstream partitions if it did, otherwise the last that was made. */
+/** The values of upstream partitions: those that this run made, otherwise the last materialization. */
 async function lastValues(
   state: KnownState,
   task: Readonly<TaskRow>,
@@ -156,7 +155,7 @@ async function lastValues(
   return values
 }
 
-/** A report is checked when it is accepted, but a ledger may hold some that nobody checked. */
+/** A report is checked when it is accepted, but a ledger may hold reports that were never checked. */
 function checkLies(
   { path, materialization_id, partition_key }: StoredValue,
   names: readonly string[],
@@ -180,8 +179,6 @@ function madeHere(rows: Rows, { run_id }: Readonly<TaskRow>, upstream: string, k
   const path = (attempt?.output as { path?: string | null } | null)?.path ?? null
   return { partition_key: key, materialization_id: made.materialization_id, path }
 }
-
-type StatusRow = RowOf<typeof partitionStatus.columns>
 
 function valueIn(row: StatusRow | undefined): StoredValue | undefined {
   if (!row?.last_materialization_id || isWiped(row)) return undefined

@@ -1,5 +1,5 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../../../contract/dispatch.ts'
-import { dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
+import { type DispatchRow, dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
 import { LOCAL_QUEUE } from '../../../domain/dispatch/queue.ts'
 import { aboutRun } from '../../../domain/runs/event-context.ts'
 import { isRunOver, runs } from '../../../domain/runs/runs.table.ts'
@@ -19,8 +19,6 @@ import { notBegun, notRecorded, taskFinished } from './attempt-end.ts'
 import { Lookahead } from './lookahead.ts'
 import type { Workers } from './workers.ts'
 
-type Dispatch = Row<typeof dispatchOutbox>
-
 export interface LocalDispatchOptions {
   readonly workers: Workers
   readonly clock: AlarmClock
@@ -28,34 +26,34 @@ export interface LocalDispatchOptions {
   readonly instance: string
   readonly logs: AttemptLogs
   readonly submit: (events: readonly NewEvent[]) => Promise<unknown>
-  /** Resolves when what waits to be written now is. */
+  /** Resolves when everything that waits to be written now is written. */
   readonly durable: () => Promise<void>
-  /** Whether this process still leads: one that does not begins nothing. */
+  /** True while this process leads. A deposed process begins no attempt. */
   readonly leads: () => Promise<boolean>
   readonly rows: () => Rows
-  /** Whether tasks of this run are begun by this process. */
+  /** True if this process begins the tasks of this run. */
   readonly carries: (runId: string) => boolean
-  /** What a worker is told about a task, its inputs included. */
-  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<Dispatch>) => Promise<DispatchEnvelope>
+  /** The envelope that tells a worker about a task and its inputs. */
+  readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) => Promise<DispatchEnvelope>
   readonly cancelGraceMs: () => number
 }
 
 interface Running {
-  readonly dispatch: Readonly<Dispatch>
+  readonly dispatch: Readonly<DispatchRow>
   /** When a worker took it; undefined while it waits for one. */
   startedAt: number | undefined
   cancelled: boolean
 }
 
-/** An attempt that ends sooner than this is written down once, when it ends: its end also tells when it began. */
+/** An attempt that ends sooner than this is recorded once, when it ends: that event also says when it began. */
 const REPORT_START_AFTER_MS = 500
 
-/** Not all who wait for a busy ledger try again at the moment in which it has written something. */
+/** Retries are spread out, so that callers that wait for a busy ledger do not all return at once. */
 const BUSY_MS = 50
 
 /**
- * Carries dispatches to the workers of this machine and their results back. It keeps nothing that the state does not hold:
- * after a restart the reactor is shown every dispatch again, and those that no worker ever began are begun.
+ * Hands dispatches to the workers of this machine, and records their results. It keeps nothing that the state does not hold:
+ * after a restart the reactor is shown every dispatch again, and begins those that no worker began.
  */
 export class LocalDispatch {
   readonly #options: LocalDispatchOptions
@@ -79,17 +77,17 @@ export class LocalDispatch {
     return this.#running.size
   }
 
-  /** How many attempts shall wait beside so many busy workers. */
+  /** The number of attempts that shall wait beside this many busy workers. */
   ahead(workers: number): number {
     return this.#lookahead.for(workers)
   }
 
-  /** From now on nothing begins; what runs is cut off when the workers are ended, and found lost after a restart. */
+  /** Begins nothing any more. Running attempts end with their workers, and are found lost after a restart. */
   close(): void {
     this.#closed = true
   }
 
-  #dispatch(dispatch: Readonly<Dispatch>): void {
+  #dispatch(dispatch: Readonly<DispatchRow>): void {
     if (dispatch.worker_queue !== LOCAL_QUEUE) return
     if (!this.#options.carries(dispatch.run_id) && !this.#isCancelled(dispatch.run_id)) return
     const { attempt_id, status } = dispatch
@@ -107,7 +105,7 @@ export class LocalDispatch {
     this.#options.logs.end(dispatch.attempt_id)
     this.#running.delete(dispatch.attempt_id)
     if (running.startedAt !== undefined) this.#lookahead.ended(this.#options.clock.now() - running.startedAt)
-    // Workers that were ended with this process tell nothing about their attempts.
+    // A worker that was ended with this process says nothing about its attempt.
     if (this.#closed) return
     const { instance, clock } = this.#options
     const ended = {
@@ -128,7 +126,7 @@ export class LocalDispatch {
     this.#ended.delete(dispatch.attempt_id)
   }
 
-  /** Nobody else knows what becomes of an attempt: while the ledger has more to write than it takes, this waits. */
+  /** Records a result. Only this process knows it, so it waits while the ledger is overloaded. */
   async #submit(events: readonly NewEvent[]): Promise<void> {
     const { submit, durable, clock } = this.#options
     for (;;) {
@@ -138,7 +136,7 @@ export class LocalDispatch {
       } catch (error) {
         if (!isServoError(error, 'unavailable') || error.code !== 'ledger_busy' || this.#closed) throw error
       }
-      // If that fails, the next try says what to think of it.
+      // If that fails, the next try fails as well and is handled there.
       await durable().catch(() => undefined)
       await clock.sleep(BUSY_MS)
     }
@@ -195,7 +193,7 @@ export class LocalDispatch {
     if (events.length > 0 && !this.#closed) void this.#submit(events).catch(() => undefined)
   }
 
-  #contextOf({ run_id }: Readonly<Dispatch>): EventContext {
+  #contextOf({ run_id }: Readonly<DispatchRow>): EventContext {
     return aboutRun(this.#options.rows(), run_id)
   }
 

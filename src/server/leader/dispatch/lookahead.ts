@@ -5,14 +5,14 @@ const MOST = 256
 const WEIGHT = 0.1
 
 /**
- * How many attempts wait beside busy workers. A worker that has ended one need not wait until the next is durably
- * dispatched; but what waits there can no longer be overtaken by something more urgent, so it is only as much as the workers
- * get through in a moment: many small attempts, hardly any long ones.
+ * Decides how many attempts wait beside busy workers. A worker that has ended one need not wait until the next is durably
+ * dispatched. But a more urgent task cannot overtake a waiting attempt, so only as many wait as the workers finish in a moment:
+ * many small attempts, hardly any long ones.
  */
 export class Lookahead {
   #attemptMs = 1_000
 
-  /** An attempt took so long. */
+  /** Learns how long an attempt took. */
   ended(ms: number): void {
     this.#attemptMs += WEIGHT * (ms - this.#attemptMs)
   }

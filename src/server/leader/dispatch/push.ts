@@ -10,18 +10,18 @@ export type Post = (url: string, envelope: DispatchEnvelope) => Promise<void>
 export interface PusherOptions {
   readonly clock: AlarmClock
   readonly post: Post
-  /** Where a queue is, and what to tell it; undefined when there is nothing to tell any more. */
+  /** The address of a queue and the envelope for it; undefined when the attempt is over. */
   readonly deliveryOf: (offer: QueuedTask) => Promise<{ url: string; envelope: DispatchEnvelope } | undefined>
-  /** Writes down whether the queue took it. */
+  /** Records whether the queue took the dispatch. */
   readonly acknowledge: (offer: QueuedTask, status: 'CREATED' | 'FAILED') => Promise<void>
   readonly onTrouble: (error: unknown) => void
 }
 
-/** With the pauses between them, half a minute: longer than a service takes to start again, or a new version to be rolled out. */
+/** Half a minute together with the pauses: longer than a service takes to restart or to roll out a new version. */
 const TRIES = 6
 const POST_TIMEOUT_MS = 30 * SECOND_MS
 
-/** Tells queues of their work. A queue that does not answer is told again, and given up only for a while. */
+/** Pushes work to queues. A queue that does not answer is tried again, and then left alone until the next sweep. */
 export class Pusher {
   readonly #options: PusherOptions
   readonly #pushing = new Set<string>()
@@ -57,7 +57,7 @@ export class Pusher {
   }
 }
 
-/** Of the address only the beginning is told: the rest may be a secret between us and the queue. */
+/** The message has only the origin of the address: the rest may be a secret between us and the queue. */
 function notTaken({ queue, task_key }: QueuedTask, url: string, cause: unknown): ServoError {
   const { origin } = new URL(url)
   return new ServoError('unavailable', 'push_failed', `the queue ${queue} at ${origin} did not take ${task_key}`, {
@@ -71,7 +71,7 @@ export const postJson: Post = async (url, envelope) => {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
-      // The same for every try: who takes the same work twice can tell.
+      // The same for every try, so that a queue can recognise a repetition.
       'idempotency-key': envelope.task_id,
       ...(envelope.traceparent && { traceparent: envelope.traceparent }),
     },

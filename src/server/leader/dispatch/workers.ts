@@ -1,7 +1,7 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../../../contract/dispatch.ts'
 import type { LogEntry } from '../../../contract/pipe.ts'
 
-/** What runs attempts on this machine: the pool of worker processes, or what a test has in its place. */
+/** Runs attempts on this machine: the process pool, or a test's stand-in. */
 export interface Workers {
   /** Runs one attempt. Never rejects: whatever happens to the worker is a result. */
   run(envelope: DispatchEnvelope, options: LocalAttemptOptions): Promise<AttemptResultInput>
@@ -11,7 +11,7 @@ export interface Workers {
 
 export interface LocalAttemptOptions {
   readonly timeoutMs?: number
-  /** It begins: a process has it, and nothing runs before it there. */
+  /** Called when the attempt begins: a process has it, and nothing waits before it there. */
   readonly onStart: () => void
   readonly onLog: (entries: readonly LogEntry[]) => void
 }

@@ -1,21 +1,18 @@
-import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { StatusColumns, type Times } from '../../../domain/partitions/status-columns.ts'
-import type { SortedFileRef } from '../../../engine/publish/manifest.ts'
+import type { SortedFileRef } from '../../../engine/files/file-ref.ts'
 import { groupsWith, wholeGroups } from '../../../engine/sorted/file-columns.ts'
 import { Mutex } from '../../../lib/mutex.ts'
-import type { Row } from '../../../model/table.ts'
 import { sameDefinition } from '../../../partitions/definition.ts'
 import { type KeyPositions, keyPositions } from '../../../partitions/key-positions.ts'
 import { partsOf } from '../../../partitions/key-range.ts'
 import type { PartitionSet } from '../../../partitions/partition-set.ts'
 import type { ColdRowsOf } from '../knowledge.ts'
-import { type AlikeRows, alikeRows, applyAlike, applyBlock, applyRow, settleTie } from './load-columns.ts'
-
-type StatusRow = Row<typeof partitionStatus>
+import { type AlikeRows, alikeRows, applyAlike, applyBlock, applyRow, breakTie } from './load-columns.ts'
 
 export interface AssetToLoad {
   readonly key: string
-  /** Its own and those it had before. */
+  /** The key of the asset and its former keys. */
   readonly keys: readonly string[]
   readonly set: PartitionSet
   readonly times: Times
@@ -23,23 +20,23 @@ export interface AssetToLoad {
   readonly onlyItsKeys: boolean
 }
 
-interface Kept {
+interface CachedColumns {
   columns: StatusColumns
   readonly keys: readonly string[]
-  /** Files that were read. */
+  /** The files that were read. */
   files: ReadonlySet<string>
   changes: number
 }
 
-/** Some seven million partitions. */
+/** Room for some seven million partitions. */
 const MOST_BYTES = 256 * 1024 * 1024
 
-/** Statuses of whole assets that were asked for lately, brought up to date when asked for again. */
+/** Keeps the statuses of whole assets that were asked for lately, and brings them up to date when they are asked for again. */
 export class ColumnsCache {
   readonly #rows: () => ColdRowsOf<StatusRow>
   readonly #mostBytes: number
-  /** The last asked for is the last. */
-  readonly #kept = new Map<string, Kept>()
+  /** In order of use: the last is the most recently used. */
+  readonly #kept = new Map<string, CachedColumns>()
   readonly #turn = new Mutex()
   #recent: { readonly changes: number; readonly byAsset: ReadonlyMap<string, readonly StatusRow[]> } | undefined
 
@@ -57,8 +54,8 @@ export class ColumnsCache {
         recent: this.#recentOf(rows),
         files: new Set(rows.files.map(({ path }) => path)),
       }
-      const keptOf = new Map<string, Kept>()
-      const behind: { asset: AssetToLoad; kept: Kept }[] = []
+      const keptOf = new Map<string, CachedColumns>()
+      const behind: { asset: AssetToLoad; kept: CachedColumns }[] = []
       for (const asset of assets) {
         const kept = this.#keptOf(asset)
         keptOf.set(asset.key, kept)
@@ -69,17 +66,17 @@ export class ColumnsCache {
         reading,
       )
       const parts = behind.filter(({ asset }) => asset.set.definition !== undefined)
-      // All of them are going to be asked for, and together they are there sooner.
+      // All of them will be needed, and reading them together is faster.
       if (parts.length > 0) await Promise.all(rows.files.map((file) => rows.describe(file)))
       for (const each of parts) await readParts(each, reading)
       this.#forget(keptOf)
-      // Reading may have made columns anew.
+      // Reading may have replaced the columns.
       return new Map([...keptOf].map(([key, { columns }]) => [key, columns]))
     })
   }
 
-  /** What is known of it, perhaps not up to date; nothing when positions mean something else by now. */
-  #keptOf({ key, keys, set, times }: AssetToLoad): Kept {
+  /** The cached columns of an asset, perhaps out of date; undefined when its positions mean something else by now. */
+  #keptOf({ key, keys, set, times }: AssetToLoad): CachedColumns {
     let kept = this.#kept.get(key)
     this.#kept.delete(key)
     const isSame = kept !== undefined && follows(kept.columns.set, set) && kept.keys.join('\0') === keys.join('\0')
@@ -120,7 +117,7 @@ interface Reading {
   readonly files: ReadonlySet<string>
 }
 
-type Behind = { readonly asset: AssetToLoad; readonly kept: Kept }
+type Behind = { readonly asset: AssetToLoad; readonly kept: CachedColumns }
 
 /** Assets that are made as a whole have a row each, which are looked up together. */
 async function readWholes(behind: readonly Behind[], { rows, files }: Reading): Promise<void> {
@@ -138,34 +135,34 @@ async function readWholes(behind: readonly Behind[], { rows, files }: Reading): 
   }
 }
 
-/** Files that were not read yet, and what is in memory. What left memory since is in one of those files. */
+/** Reads the files that were not read yet, then memory. A row that left memory since is in one of those files. */
 async function readParts({ asset, kept }: Behind, reading: Reading): Promise<void> {
   const { rows, recent, files } = reading
   const { columns } = kept
   const positions = keyPositions(asset.set, asset.onlyItsKeys)
   const isUndecided = (): boolean => columns.wantsMade && !columns.times.made
-  // The newest are small, and show early whether it matters after all when partitions were made.
+  // The newest files are small, and show early whether the times of materializations matter after all.
   for (const file of columns.times.made ? rows.files : rows.files.toReversed()) {
     if (kept.files.has(file.path)) continue
     for (const key of asset.keys) if (!isUndecided()) await readFile(file, key, columns, positions, rows)
   }
   for (const key of asset.keys) for (const row of recent.get(key) ?? []) applyRow(columns, row)
   if (isUndecided()) {
-    // Once: from now on it is known of all.
+    // This happens once; from now on the columns have the times of all.
     Object.assign(kept, nothingOf(asset.set, { ...asset.times, made: true }, asset.keys))
     await readParts({ asset, kept }, reading)
     return
   }
   if (columns.ties.size > 0) {
     const tied = [...columns.ties].map((position) => [asset.key, asset.set.at(position)])
-    for (const row of await rows.lookup(tied)) if (row !== undefined) settleTie(columns, row)
+    for (const row of await rows.lookup(tied)) if (row !== undefined) breakTie(columns, row)
     columns.ties.clear()
   }
   kept.files = files
   kept.changes = rows.changes
 }
 
-/** Reads of the blocks of one file what they do not say of themselves. */
+/** Reads the blocks of a file whose digest is not enough. */
 async function readFile(
   file: SortedFileRef,
   key: string,
@@ -193,14 +190,14 @@ async function readFile(
   }
 }
 
-function nothingOf(set: PartitionSet, times: Times, keys: readonly string[]): Kept {
+function nothingOf(set: PartitionSet, times: Times, keys: readonly string[]): CachedColumns {
   return { columns: new StatusColumns(set, times), keys, files: new Set(), changes: -1 }
 }
 
 const hasTimes = ({ times }: StatusColumns, wanted: Times): boolean =>
   (times.made || !wanted.made) && (times.inputs || !wanted.inputs)
 
-/** Whether positions still mean the same: nothing is gone, and what came is behind. */
+/** True if positions still mean the same: no partition is gone, and new ones are at the end. */
 function follows(before: PartitionSet, now: PartitionSet): boolean {
   if (before.definition === undefined || now.definition === undefined) return before.definition === now.definition
   if (!sameDefinition(before.definition, now.definition)) return false
@@ -208,7 +205,7 @@ function follows(before: PartitionSet, now: PartitionSet): boolean {
   return partsOf(before).every((part, i) => {
     const other = parts[i]
     if (other === undefined) return false
-    // Windows follow each other; only those of the dimension that varies slowest may become more without moving others.
+    // Windows are added at the end of their dimension; positions stay the same only if that dimension varies slowest.
     if (part.axis !== undefined) return part.count === other.count || (i === 0 && part.count < other.count)
     if (part.definition?.type === 'keys') return true
     return part.count === other.count && [...part.keys()].every((key, at) => other.at(at) === key)

@@ -2,7 +2,7 @@ import { setImmediate as pause } from 'node:timers/promises'
 import type { assetDefinitions } from '../../../domain/assets/asset-definitions.table.ts'
 import type { RecordedGraph } from '../../../domain/assets/definitions.ts'
 import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts'
-import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { ancestry, type StaleAsset, Staleness, type StatusCounts } from '../../../domain/partitions/staleness.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
 import { assert } from '../../../lib/assert.ts'
@@ -14,46 +14,46 @@ export interface StatusSource {
   readonly graph: () => RecordedGraph
   /** Which partitions there are now. */
   readonly partitions: () => GraphPartitions
-  readonly rows: () => ColdRowsOf<Row<typeof partitionStatus>>
+  readonly rows: () => ColdRowsOf<StatusRow>
   readonly now: () => number
   /** The key of an asset, and those it had before. */
   readonly keysOf: (assetKey: string) => readonly string[]
-  /** What is on record of an asset: when its definition was recorded, and whether its partitions were ever different. */
+  /** When the definition of an asset was recorded, and whether its partitions were ever different. */
   readonly recorded: (assetKey: string) => Pick<Row<typeof assetDefinitions>, 'defined_at' | 'partitions_varied'> | undefined
 }
 
-/** What can be said of partitions at one moment. */
+/** The status of partitions at one moment. */
 export interface StatusMoment {
   readonly graph: RecordedGraph
   readonly partitions: GraphPartitions
   readonly staleness: Staleness
-  readonly rows: ColdRowsOf<Row<typeof partitionStatus>>
+  readonly rows: ColdRowsOf<StatusRow>
 }
 
-interface Kept extends StatusMoment {
-  /** What it was worked out from. */
+interface KeptMoment extends StatusMoment {
+  /** Identifies what it was computed from. */
   readonly mark: string
   readonly columns: ReadonlyMap<string, StatusColumns>
   readonly counts: Map<string, StatusCounts>
 }
 
-/** Others get their turn after so many milliseconds. */
+/** The event loop gets a turn after this many milliseconds. */
 const TURN_MS = 8
 const FIRST_CHUNK = 2_048
 
-/** Staleness as of now, worked out again only when something it depends on has changed. */
+/** Staleness as of now, computed again only when something that it depends on has changed. */
 export class CurrentStaleness {
   readonly #source: StatusSource
   readonly #cache: ColumnsCache
-  /** By what was asked for; the last few questions. */
-  readonly #kept = new Map<string, Kept>()
+  /** The last few answers, by their question. */
+  readonly #kept = new Map<string, KeptMoment>()
 
   constructor(source: StatusSource) {
     this.#source = source
     this.#cache = new ColumnsCache(source.rows)
   }
 
-  async of(assets: readonly string[]): Promise<Kept> {
+  async of(assets: readonly string[]): Promise<KeptMoment> {
     const graph = this.#source.graph()
     const partitions = this.#source.partitions()
     const nowMs = this.#source.now()
@@ -74,7 +74,7 @@ export class CurrentStaleness {
     const asked = assets.join('\0')
     const mark = markOf(graph, columns, nowMs)
     const known = this.#kept.get(asked)
-    // Columns that were made anew may have come to the same number of changes, at other positions.
+    // Replaced columns may have the same version number and other contents.
     if (known?.mark === mark && [...columns].every(([key, own]) => known.columns.get(key) === own)) return known
     const loaded = (key: string): StatusColumns => {
       const own = columns.get(key)
@@ -102,7 +102,7 @@ function ageMatters({ graph }: RecordedGraph, assetKey: string): boolean {
   return freshness !== undefined
 }
 
-/** The same as long as nothing changed that an answer depends on. */
+/** Stays the same as long as nothing changes that an answer depends on. */
 function markOf(graph: RecordedGraph, columns: ReadonlyMap<string, StatusColumns>, nowMs: number): string {
   let mark = graph.version
   let ages = false
@@ -113,7 +113,7 @@ function markOf(graph: RecordedGraph, columns: ReadonlyMap<string, StatusColumns
   return ages ? `${mark}\0${nowMs}` : mark
 }
 
-/** Works out a span bit by bit, so that a million partitions do not stop everything else. */
+/** Computes a span piece by piece, so that a million partitions do not block the process. */
 export async function* inTurns(
   staleness: Staleness,
   asset: StaleAsset,

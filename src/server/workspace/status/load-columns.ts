@@ -1,15 +1,12 @@
-import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import type { partitionStatus, StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
 import type { KeyTuple } from '../../../engine/fold/row-merge.ts'
 import type { ColumnBlock } from '../../../engine/parquet/column-block.ts'
 import type { BlockPart } from '../../../engine/sorted/file-columns.ts'
 import type { Digest } from '../../../engine/sorted/index-footer.ts'
-import type { Row } from '../../../model/table.ts'
 import type { KeyEnds, KeyPositions } from '../../../partitions/key-positions.ts'
 
-type StatusRow = Row<typeof partitionStatus>
-
-/** The columns of the table that a status depends on. */
+/** The columns that a status depends on. */
 const named = <Name extends keyof typeof partitionStatus.columns>(name: Name): Name => name
 const KEY = named('partition_key')
 const MADE_AT = named('last_materialization_at')
@@ -35,16 +32,16 @@ export function alikeRows({ rows, columns: of }: Digest, ends: BlockPart['ends']
   return whole && { first: whole.first, count: rows, code: code.only }
 }
 
-/** Takes over what the digest of a block said, with the moments that matter. False when the rows have to be read. */
+/** Applies the digest of a block, with the times that matter. Returns false when the rows have to be read. */
 export function applyAlike(columns: StatusColumns, { first, count, code }: AlikeRows, block?: ColumnBlock): boolean {
   return columns.madeWithSameCode(first, count, columns.codeOf(code), (what, into) => {
     block?.times(what === 'made' ? MADE_AT : INPUTS_AT, into)
-    // NaN stands for what is not there, and is no number to compare with.
+    // NaN stands for a missing value, and every comparison with it is false.
     return into.every((moment) => moment > 0)
   })
 }
 
-/** Takes over what a part of a file says. Keys that the set does not have stay on record, and have no place here. */
+/** Applies a block of a file. Keys that the set does not have stay on record, but have no position here. */
 export function applyBlock(columns: StatusColumns, part: BlockPart, keys: KeyPositions): void {
   const { block, from, to } = part
   const whole = keys.ofWhole(block.rows, partitionEnds(part.ends))
@@ -59,7 +56,7 @@ export function applyBlock(columns: StatusColumns, part: BlockPart, keys: KeyPos
     if (position < 0) continue
     const made = madeAt[row] ?? Number.NaN
     if (made > 0) {
-      // Rows from before inputs were noted: what was there when it was made is all it can have read.
+      // Rows that are older than this column: the materialization read its inputs no later than it was made.
       columns.made(position, made, inputsAt[row] || made, codeOf[codes[row] ?? -1] ?? -1)
     }
     const wiped = wipedAt[row] ?? Number.NaN
@@ -68,7 +65,7 @@ export function applyBlock(columns: StatusColumns, part: BlockPart, keys: KeyPos
   applyAttempts(columns, part, positions)
 }
 
-/** Of the two columns of a key, that of the partition. */
+/** The partition column of the key; the other one is the asset. */
 const partitionIn = (key: KeyTuple): string => String(key.at(-1))
 
 const partitionEnds = (ends: BlockPart['ends']): KeyEnds | undefined =>
@@ -84,7 +81,7 @@ function countedFrom(first: number, count: number): Int32Array {
   return positions
 }
 
-/** An attempt that succeeded is as old as what it made: only the others have to be looked at. */
+/** A successful attempt is as old as its materialization, so only the others are read. */
 function applyAttempts(columns: StatusColumns, { block, from, to }: BlockPart, positions: Int32Array): void {
   const { codes, values } = block.words(OUTCOME)
   if (values.every((outcome) => outcome === 'SUCCEEDED')) return
@@ -115,11 +112,11 @@ export function applyRow(columns: StatusColumns, row: StatusRow): void {
   }
 }
 
-/** What the table says of a partition that was made twice in one millisecond. */
-export function settleTie(columns: StatusColumns, row: StatusRow): void {
+/** The row decides about a partition that was made twice in one millisecond. */
+export function breakTie(columns: StatusColumns, row: StatusRow): void {
   const position = columns.set.positionOf(row.partition_key)
   if (position === undefined || row.last_materialization_at === null) return
-  columns.settle(
+  columns.breakTie(
     position,
     row.last_materialization_inputs_at ?? row.last_materialization_at,
     columns.codeOf(row.last_materialization_code_version),

@@ -1,18 +1,18 @@
 import { z } from 'zod'
 import { badCursor } from '../page.ts'
 
-/** Where a page ended: an asset, and the key of the partition that came last. */
-export interface Cursor {
+/** The end of a page: the last asset and partition on it. */
+export interface PageCursor {
   readonly asset: string
   readonly partition: string
 }
 
 const written = z.tuple([z.string(), z.string()])
 
-export const writeCursor = ({ asset, partition }: Cursor): string =>
+export const writeCursor = ({ asset, partition }: PageCursor): string =>
   Buffer.from(JSON.stringify([asset, partition])).toString('base64url')
 
-export function readCursor(text: string): Cursor {
+export function readCursor(text: string): PageCursor {
   try {
     const [asset, partition] = written.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
     return { asset, partition }

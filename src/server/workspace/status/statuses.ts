@@ -10,7 +10,7 @@ import {
   type Why,
 } from '../../../api/status-contract.ts'
 import { explain } from '../../../domain/partitions/explain.ts'
-import type { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { positionsOf } from '../../../domain/partitions/stale-links.ts'
 import { CAUSES, type StaleAsset } from '../../../domain/partitions/staleness.ts'
 import { parsePartitions } from '../../../domain/planning/parse-partitions.ts'
@@ -19,30 +19,27 @@ import { assert } from '../../../lib/assert.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { countWhile } from '../../../lib/search.ts'
 import { toIso } from '../../../lib/time.ts'
-import type { Row } from '../../../model/table.ts'
 import { canonicalKey } from '../../../partitions/definition.ts'
 import { allOf } from '../../../partitions/key-range.ts'
 import { positionIn } from '../../../partitions/partition-set.ts'
 import { spans } from '../../../partitions/spans.ts'
+import { joinedStatus } from '../../leader/joined-status.ts'
 import type { ColdRowsOf } from '../knowledge.ts'
-import { joinedStatus } from '../status-row.ts'
 import { CurrentStaleness, inTurns, type StatusMoment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
 
-type StatusRow = Row<typeof partitionStatus>
-
-/** Others get their turn after so many partitions that were looked at. */
+/** The event loop gets a turn after this many partitions. */
 const PAUSE_AFTER = 4_096
 
-interface Place {
+interface AssetPosition {
   readonly asset: StaleAsset
   readonly position: number
 }
 
-/** The positions of an asset that belong on a page, from the one after `after` on. */
+/** Finds the positions of an asset that belong on a page, beginning after `after`. */
 type Walk = (asset: StaleAsset, after: number | undefined) => AsyncIterable<number>
 
-/** Answers what the status of partitions is, and why. */
+/** Answers questions about the status of partitions and its causes. */
 export class Statuses implements StatusApi {
   readonly #options: StatusSource
   readonly #current: CurrentStaleness
@@ -62,7 +59,7 @@ export class Statuses implements StatusApi {
       const isNewest = query.order === 'newest'
       const step = isNewest ? -1 : 1
       const upTo = (position: number): number => countWhile(wanted.count, (i) => wanted.at(i) <= position)
-      // The first that comes after the last one of the page before, in this order.
+      // The first position after the end of the page before, in this order.
       const first = isNewest ? upTo((after ?? set.count) - 1) - 1 : upTo(after ?? -1)
       for (let i = first; i >= 0 && i < wanted.count; i += step) {
         const at = wanted.at(i)
@@ -135,7 +132,7 @@ export class Statuses implements StatusApi {
     walk: Walk,
   ): Promise<PartitionPage> {
     const after = cursor === undefined ? undefined : readCursor(cursor)
-    const places: Place[] = []
+    const places: AssetPosition[] = []
     let isMore = false
     for (const key of keys) {
       if (after !== undefined && key < after.asset) continue
@@ -154,8 +151,8 @@ export class Statuses implements StatusApi {
     return { partitions, next_cursor }
   }
 
-  /** The row of each, with what is on record under earlier names of its asset. */
-  async #rowsOf(rows: ColdRowsOf<StatusRow>, places: readonly Place[]): Promise<(StatusRow | undefined)[]> {
+  /** The row of each position, joined with rows under former keys of its asset. */
+  async #rowsOf(rows: ColdRowsOf<StatusRow>, places: readonly AssetPosition[]): Promise<(StatusRow | undefined)[]> {
     const keys = places.map(({ asset, position }) =>
       this.#options.keysOf(asset.key).map((name) => [name, asset.set.at(position)]),
     )
@@ -163,7 +160,7 @@ export class Statuses implements StatusApi {
     return keys.map((each) => joinedStatus([...found.take(each.length)]))
   }
 
-  async #shown({ staleness, rows }: StatusMoment, places: readonly Place[]): Promise<PartitionStatus[]> {
+  async #shown({ staleness, rows }: StatusMoment, places: readonly AssetPosition[]): Promise<PartitionStatus[]> {
     const found = await this.#rowsOf(rows, places)
     return places.map(({ asset, position }, i) => {
       const row = found[i]

@@ -11,7 +11,7 @@ export function deletingObjects(store: TheStore): void {
       expect(await pathsIn(store(), '')).toEqual(['a/2', 'b/1'])
     })
 
-    it('is content with what is not there, any number of times', async () => {
+    it('succeeds for an object that is not there, any number of times', async () => {
       await fill(store(), ['folder/object'])
       for (const path of ['missing', 'folder/missing', 'folder', 'folder/object/below']) await store().delete(path)
       expect(await pathsIn(store(), '')).toEqual(['folder/object'])
@@ -29,7 +29,7 @@ export function deletingObjects(store: TheStore): void {
       expect(await pathsIn(store(), '')).toEqual(['a', 'c'])
     })
 
-    it('may be asked for by many at once', async () => {
+    it('may be called by many callers at once', async () => {
       await fill(store(), ['a'])
       await Promise.all(times(10, () => store().delete('a')))
       expect(await store().get('a')).toBeUndefined()

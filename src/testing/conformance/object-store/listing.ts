@@ -31,7 +31,7 @@ const inOrder = [
 
 export function listingObjects(store: TheStore): void {
   describe('list', () => {
-    it('has nothing to say about an empty store or an unknown prefix', async () => {
+    it('is empty for an empty store or an unknown prefix', async () => {
       expect(await listed(store(), '')).toEqual([])
       expect(await listed(store(), 'a/')).toEqual([])
       await fill(store(), ['a', 'b/c'])
@@ -43,7 +43,7 @@ export function listingObjects(store: TheStore): void {
       expect(await listed(store(), '')).toEqual(inOrder.map((path) => ({ path })))
     })
 
-    it('gives only what is under the prefix, not what merely begins alike', async () => {
+    it('gives only objects under the prefix, not those that merely begin alike', async () => {
       await fill(store(), inOrder)
       for (const prefix of ['a/', 'a/b/', 'a/b/c.d/', 'a=1/', 'a-/', 'Z/']) {
         expect(await pathsIn(store(), prefix), prefix).toEqual(inOrder.filter((path) => path.startsWith(prefix)))

@@ -3,7 +3,7 @@ import { expectInvalid, listed, sameBytes, type TheStore, text } from './samples
 
 export function readingObjects(store: TheStore): void {
   describe('reading', () => {
-    it('finds nothing where nothing is', async () => {
+    it('gives undefined for an object that does not exist', async () => {
       await store().create('folder/object', text('x'))
       for (const path of ['missing', 'folder', 'folder/missing', 'folder/object/below', 'missing/deep/down']) {
         expect(await store().get(path), path).toBeUndefined()
@@ -21,7 +21,7 @@ export function readingObjects(store: TheStore): void {
       expect(read?.constructor).toBe(Uint8Array)
     })
 
-    it('knows an empty object from a missing one', async () => {
+    it('tells an empty object from a missing one', async () => {
       expect(await store().create('empty', new Uint8Array())).toBe('written')
       expect(await store().create('empty', text('x'))).toBe('exists')
       expect(await store().get('empty')).toEqual(new Uint8Array())
@@ -58,7 +58,7 @@ export function readingObjects(store: TheStore): void {
       }
     })
 
-    it('refuses a range that is none', async () => {
+    it('refuses an impossible range', async () => {
       await store().create('a', text('abc'))
       const ranges: [start: number, length: number][] = [
         [-1, 1],

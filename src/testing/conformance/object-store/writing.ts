@@ -15,7 +15,7 @@ export function writingObjects(store: TheStore): void {
       expect(await store().get('a')).toEqual(text('first'))
     })
 
-    it('leaves alone what was put', async () => {
+    it('never changes an object that was put', async () => {
       await store().put('a', text('put'))
       expect(await store().create('a', text('created'))).toBe('exists')
       expect(await store().get('a')).toEqual(text('put'))
@@ -28,7 +28,7 @@ export function writingObjects(store: TheStore): void {
       expect(await store().get('race/here')).toEqual(text(`racer ${winners[0]}`))
     })
 
-    it('has one winner for each path when many race for many in folders that are not there yet', async () => {
+    it('has one winner for each path when many writers race for many paths in folders that do not exist yet', async () => {
       const answers = await Promise.all(times(120, (racer) => store().create(`race/${racer % 12}/it`, text(`${racer}`))))
       for (let path = 0; path < 12; path += 1) {
         const winners = times(120, (racer) => racer).filter((racer) => racer % 12 === path && answers[racer] === 'written')
@@ -76,7 +76,7 @@ export function writingObjects(store: TheStore): void {
       expect(sameBytes(await store().get('large'), version(20))).toBe(true)
     })
 
-    it('leaves one whole object when many put at once', async () => {
+    it('leaves one whole object when many writers put at once', async () => {
       const bodies = times(8, (writer) => new Uint8Array(300_000 + writer).fill(writer))
       await Promise.all(bodies.map((body) => store().put('shared', body)))
       const bytes = await store().get('shared')

@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs'
+import type { WorkspaceApi } from '../api/workspace-contract.ts'
+import type { ProjectManifest } from '../contract/project-manifest.ts'
+import { ServoError } from '../lib/error.ts'
+import type { LocalComponents } from '../server/components.ts'
+import { findLeader, unlessSilent, withLeader } from './find-leader.ts'
+import { note, warn } from './output.ts'
+import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './project.ts'
+
+/** Questions can be answered from the folder too, so a server that takes long to start is not waited for. */
+const ASK_WAIT_MS = 15_000
+
+/** Says whether the leader of the project answers, is silent, or does not exist. */
+export type Leadership = 'answers' | 'silent' | 'none'
+
+/**
+ * Asks the leader of the project or, without a leader, reads the folder. With `ofCode` the answer depends on the code, so without
+ * a leader the project is loaded first.
+ */
+export async function ask<T>(
+  flags: ProjectFlags,
+  question: (api: WorkspaceApi, leadership: Leadership) => Promise<T>,
+  { ofCode = false }: { ofCode?: boolean } = {},
+): Promise<T> {
+  const projectDir = findProject(flags)
+  const components = await componentsOf(projectDir)
+  let isSilent = false
+  const leader = await findLeader(components, { maxWaitMs: ASK_WAIT_MS }).catch((error: unknown) => {
+    unlessSilent(error)
+    isSilent = true
+    note('the server does not answer; answering from disk')
+    return undefined
+  })
+  if (leader !== undefined) return await question(leader, 'answers')
+  refuseEmpty(projectDir)
+  const { readWorkspace } = await import('../server/workspace/reader.ts')
+  const workspace = await readWorkspace(components, ofCode ? await codeOf(projectDir, components) : undefined)
+  return await question(workspace, isSilent ? 'silent' : 'none')
+}
+
+/** Gives a command to the leader of the project or, without one, leads for as long as the command takes. */
+export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, isLive: boolean) => Promise<T>): Promise<T> {
+  const projectDir = findProject(flags)
+  refuseEmpty(projectDir)
+  const components = await componentsOf(projectDir)
+  const { leadBriefly } = await import('../server/brief-leader.ts')
+  const asked = await withLeader(
+    components,
+    (leader) => command(leader, true),
+    async (lease, name) => {
+      try {
+        return await leadBriefly(components, lease, name, (api) => command(api, false), warn)
+      } finally {
+        await lease.release()
+      }
+    },
+  )
+  return 'doneHere' in asked ? asked.doneHere : asked.answer
+}
+
+/** The project as its code declares it now; undefined, with a note to the user, when it cannot be loaded. */
+async function codeOf(projectDir: string, components: LocalComponents): Promise<ProjectManifest | undefined> {
+  const { loadManifest } = await import('../server/machine/load-manifest.ts')
+  const loaded = await loadManifest(projectDir, components)
+  if (loaded.ok) return loaded.manifest
+  const [{ file, line, message } = { file: undefined, line: undefined, message: '' }] = loaded.problems
+  const place = [file, line].filter((part) => part != null).join(':')
+  note(`the project cannot be loaded (${[place, message].filter(Boolean).join(' ')}), so this is as of the last time it could`)
+  return undefined
+}
+
+function refuseEmpty(projectDir: string): void {
+  const servoDir = servoDirOf(projectDir)
+  if (existsSync(servoDir)) return
+  throw new ServoError('not_found', 'no_state', `there is nothing in ${servoDir} yet`, {
+    hint: 'Start the project: servo dev, or run something: servo run "*"',
+  })
+}

@@ -1,0 +1,22 @@
+import type { RunsApi, WireRun } from '../api/run-contract.ts'
+import { type Connection, queryText } from './connection.ts'
+
+/** Asks a server about runs, and for new ones. */
+export function runsClient(server: Connection): RunsApi {
+  return {
+    request: (run, user, traceparent) => server.json('POST', '/runs', { body: run, user, traceparent }),
+    cancel(runId, user, reason) {
+      const body = reason === undefined ? {} : { reason }
+      return server.json('POST', `${pathOf(runId)}/cancel`, { body, user })
+    },
+    rerun: (runId, body, user, traceparent) => server.json('POST', `${pathOf(runId)}/rerun`, { body, user, traceparent }),
+    async list({ limit, state }) {
+      return (await server.json<{ runs: WireRun[] }>('GET', `/runs${queryText({ limit, state })}`)).runs
+    },
+    get: (runId) => server.json('GET', pathOf(runId)),
+    logs: (runId, { task, attempt }) => server.lines(`${pathOf(runId)}/logs${queryText({ task, attempt })}`),
+    follow: (runId, signal) => server.lines(`${pathOf(runId)}/follow`, signal),
+  }
+}
+
+const pathOf = (runId: string): string => `/runs/${encodeURIComponent(runId)}`

@@ -1,0 +1,67 @@
+import { ServoError } from '../../lib/error.ts'
+import { sha256 } from '../../lib/hash.ts'
+import { canonicalJson } from '../../lib/json.ts'
+
+/**
+ * JSON that carries its own checksum: `{"<name>":<canonical value>,"sha256":"<of the value's text>"}`. Readable with
+ * any tool, and no byte of it can change unseen: the frame is fixed, the rest is hashed.
+ */
+export function checksummedJson(name: string, value: unknown): Uint8Array {
+  return checksummedText(name, canonicalJson(value))
+}
+
+/** The same for a value whose canonical text is known already. */
+export function checksummedText(name: string, body: string): Uint8Array {
+  return Buffer.from(`{"${name}":${body},"sha256":"${sha256(body)}"}`)
+}
+
+/** What the checksum takes at the end, with the closing brace. */
+export const CHECKSUM_BYTES = ',"sha256":"'.length + 64 + '"}'.length
+
+/** The value of such JSON; refuses anything that is not exactly what was written. */
+export function readChecksummed<T>(name: string, bytes: Uint8Array, path: string): T {
+  const head = `{"${name}":`
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const body = text.subarray(head.length, -CHECKSUM_BYTES)
+  const framed = text.length > head.length + CHECKSUM_BYTES && text.subarray(0, head.length).equals(Buffer.from(head))
+  if (!framed || !text.subarray(-CHECKSUM_BYTES).equals(Buffer.from(`,"sha256":"${sha256(body)}"}`))) {
+    throw damaged('checksum_mismatch', path, 'its contents do not match its checksum')
+  }
+  return parsed(body, path)
+}
+
+/**
+ * The same for an object of several members, given as the text between its braces: `{<members>,"sha256":"<of {<members>}>"}`.
+ */
+export function checksummedMembers(members: string): Uint8Array {
+  return Buffer.from(`{${members},"sha256":"${sha256(`{${members}}`)}"}`)
+}
+
+/** The members of such an object. */
+export function readChecksummedMembers<T>(bytes: Uint8Array, path: string): T {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const object = text.length > CHECKSUM_BYTES ? Buffer.concat([text.subarray(0, -CHECKSUM_BYTES), CLOSING]) : CLOSING
+  if (!text.subarray(-CHECKSUM_BYTES).equals(Buffer.from(`,"sha256":"${sha256(object)}"}`))) {
+    throw damaged('checksum_mismatch', path, 'its contents do not match its checksum')
+  }
+  return parsed(object, path)
+}
+
+const CLOSING = Buffer.from('}')
+
+function parsed<T>(text: Buffer, path: string): T {
+  try {
+    return JSON.parse(text.toString('utf8')) as T
+  } catch (error) {
+    // A correct checksum does not prove that the text is JSON, and one bad file must not stop the reading of others.
+    throw damaged('not_json', path, 'it is not JSON', error)
+  }
+}
+
+function damaged(code: string, path: string, why: string, cause?: unknown): ServoError {
+  return new ServoError('corrupt', code, `${path} is damaged: ${why}`, {
+    hint: 'Restore the file from a backup; `servo verify` lists everything that is damaged.',
+    facts: { path },
+    cause,
+  })
+}

@@ -1,0 +1,152 @@
+import type { FileRef, SortedFileRef } from '../files/file-ref.ts'
+import type { Scope } from '../paths.ts'
+import { emptyList, type PageList } from './page-list.ts'
+
+/** One version of the state: which files, made from which segments. Immutable; creating number n + 1 is the compare-and-swap. */
+export interface Manifest {
+  readonly format: 1
+  readonly tenant_id: string
+  readonly workspace_id: string
+  /** Position in the chain of manifests; there is one per number. */
+  readonly number: number
+  /** Fences compactors: every takeover adds one, and no manifest of a lower epoch follows one of a higher. */
+  readonly epoch: number
+  readonly compactor: string
+  readonly published_at: string
+  /** How many times rows were published; files and list entries carry this number. */
+  readonly publish: number
+  readonly watermarks: Watermarks
+  /** Rows of unfinished work as of one publish, by table. */
+  readonly base: {
+    readonly publish: number
+    readonly tables: Readonly<Record<string, FileRef>>
+    /** What the base changed against the publish before it, for readers that hold that one. */
+    readonly delta: Readonly<Record<string, DeltaFiles>>
+  }
+  /** What changed since the base, oldest first. */
+  readonly l0: readonly Delta[]
+  readonly l0_count: number
+  readonly l0_rows: number
+  readonly l0_limits: L0Limits
+  /** Sorted files of the cold tables, oldest first. */
+  readonly sorted_files: Readonly<Record<string, readonly SortedFileRef[]>>
+  /** Rows of finished work, one entry per publish that sealed some. */
+  readonly history: PageList<HistoryEntry>
+  /** Segments in the order in which they were consumed, one entry per base. */
+  readonly order: PageList<OrderEntry>
+  /** Days of the ledger in which no process writes any more. What is in them may not all be folded yet. */
+  readonly closed_days?: readonly DayRange[]
+  /** Days that are closed and completely folded: no start lists them. Manifests of earlier versions have none. */
+  readonly settled_days?: readonly DayRange[]
+  /** For every other day with folded segments, the first publish that folded one: the recorded order has nothing of the day before it. */
+  readonly first_publishes?: Readonly<Record<string, number>>
+  /** Per table: history before this publish was dropped by retention. */
+  readonly dropped: Readonly<Record<string, number>>
+}
+
+/** Days of the ledger, `2025-01-15`, from the first to the last, both included. */
+export type DayRange = readonly [first: string, last: string]
+
+export interface Watermarks {
+  /** The largest segment ULID folded. */
+  readonly events_processed_through: string | null
+  readonly last_processed_file: string | null
+  readonly last_processed_at: string | null
+  /** Segments and events folded since the beginning. */
+  readonly segments: number
+  readonly events: number
+}
+
+export interface Delta {
+  readonly publish: number
+  readonly epoch: number
+  readonly published_at: string
+  readonly segments: readonly string[]
+  readonly rows: number
+  readonly tables: Readonly<Record<string, DeltaFiles>>
+}
+
+export interface DeltaFiles {
+  readonly rows?: FileRef
+  /** Keys of rows that are gone. */
+  readonly removed?: FileRef
+}
+
+export interface L0Limits {
+  readonly max_count: number
+  readonly max_rows: number
+  readonly max_age_ms: number
+  readonly max_segments: number
+}
+
+export interface HistoryEntry {
+  readonly publish: number
+  readonly sealed_at: string
+  readonly tables: Readonly<Record<string, FileRef>>
+}
+
+/** A file that lists the segments of some publishes. */
+export interface OrderEntry extends FileRef {
+  readonly publish: number
+}
+
+/** One publish as a rebuild repeats it. */
+export interface OrderedPublish {
+  readonly publish: number
+  readonly epoch: number
+  readonly kind: 'delta' | 'base'
+  readonly published_at: string
+  readonly segments: readonly string[]
+  /** Decides which rows a base leaves out, so a rebuild must know it. */
+  readonly retention?: Readonly<Record<string, number>>
+}
+
+/** A delta as the recorded order has it. */
+export function orderedDelta({ publish, epoch, published_at, segments }: Delta): OrderedPublish {
+  return { publish, epoch, kind: 'delta', published_at, segments }
+}
+
+export const defaultL0Limits: L0Limits = { max_count: 64, max_rows: 50_000, max_age_ms: 600_000, max_segments: 4_000 }
+
+export function genesis(scope: Scope): Manifest {
+  return {
+    format: 1,
+    ...scope,
+    number: 0,
+    epoch: 0,
+    compactor: '',
+    published_at: '1970-01-01T00:00:00.000Z',
+    publish: 0,
+    watermarks: {
+      events_processed_through: null,
+      last_processed_file: null,
+      last_processed_at: null,
+      segments: 0,
+      events: 0,
+    },
+    base: { publish: 0, tables: {}, delta: {} },
+    l0: [],
+    l0_count: 0,
+    l0_rows: 0,
+    l0_limits: defaultL0Limits,
+    sorted_files: {},
+    history: emptyList(),
+    order: emptyList(),
+    closed_days: [],
+    settled_days: [],
+    first_publishes: {},
+    dropped: {},
+  }
+}
+
+/** Every file that the manifest itself names. History, order and their pages are reached through the lists. */
+export function* directFiles(manifest: Manifest): Generator<FileRef> {
+  yield* Object.values(manifest.base.tables)
+  for (const tables of [manifest.base.delta, ...manifest.l0.map((delta) => delta.tables)]) {
+    for (const { rows, removed } of Object.values(tables)) {
+      if (rows !== undefined) yield rows
+      if (removed !== undefined) yield removed
+    }
+  }
+  for (const files of Object.values(manifest.sorted_files)) yield* files
+}

@@ -1,0 +1,96 @@
+import path from 'node:path'
+import { setImmediate as pause } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { encodeFile, type FileCopy } from './file-copy.ts'
+
+export interface Encoder {
+  encode(copy: FileCopy): Promise<Uint8Array>
+}
+
+/** Fewer rows than this are encoded here sooner than they could be sent to a thread. */
+const WORTH_A_HOP = 500
+
+/** Room for a file of some thousand rows. With the default of a process it would only fill with garbage between two publishes. */
+const YOUNG_MB = 32
+
+const PROGRAM = path.join(import.meta.dirname, `encoder-thread${path.extname(import.meta.filename)}`)
+
+/** Encodes in this thread, letting others have their turn after each row group. */
+export const encoderHere: Encoder = { encode: encodeHere }
+
+async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
+  const steps = encodeFile(copy)
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done) return step.value
+    await pause()
+  }
+}
+
+/**
+ * A thread that encodes files, one after the other. A busy orchestrator is short of one thread, and encoding takes it as long as
+ * folding. The thread starts with the first file that is worth it. Until it is ready, files are encoded here; so are files that the
+ * thread fails at, so that the caller gets the error. See ADR 0021.
+ */
+export function encoderThread({
+  worthAHop = WORTH_A_HOP,
+  program = PROGRAM,
+}: {
+  worthAHop?: number
+  program?: string | URL
+} = {}): Encoder & { readonly isReady: boolean } {
+  let thread: Worker | undefined
+  let isReady = false
+  /** In the order in which files were sent, which is that of the answers. */
+  const waiting: PromiseWithResolvers<Uint8Array | undefined>[] = []
+
+  function start(): void {
+    // Without the options of this process, which may be a debugger's or a test runner's.
+    const started = new Worker(program, {
+      execArgv: [],
+      name: 'servo-encoder',
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    })
+    thread = started
+    started.on('online', () => {
+      isReady = true
+    })
+    started.on('message', (bytes: Uint8Array | undefined) => answer(bytes))
+    // An error of the thread must not bring the process down; `exit` follows, and is handled below.
+    started.on('error', () => undefined)
+    started.on('exit', () => {
+      isReady = false
+      while (waiting.length > 0) answer(undefined)
+    })
+    // Nor must the thread keep the process alive. This comes last, because adding a listener would undo it.
+    started.unref()
+  }
+
+  function answer(bytes: Uint8Array | undefined): void {
+    const next = waiting.shift()
+    if (waiting.length === 0) thread?.unref()
+    next?.resolve(bytes)
+  }
+
+  async function send(copy: FileCopy): Promise<Uint8Array | undefined> {
+    thread?.postMessage(copy)
+    const answered = Promise.withResolvers<Uint8Array | undefined>()
+    waiting.push(answered)
+    // A publish waits for the thread now; without this, the process could end in the middle of it.
+    thread?.ref()
+    return await answered.promise
+  }
+
+  return {
+    get isReady() {
+      return isReady
+    },
+    async encode(copy) {
+      if (copy.rows < worthAHop) return await encodeHere(copy)
+      if (thread === undefined) start()
+      if (!isReady) return await encodeHere(copy)
+      // A copy that cannot be sent holds a value that no column can hold. Encoding it here throws the error that says so.
+      const sent = await send(copy).catch(() => undefined)
+      return sent ?? (await encodeHere(copy))
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import { DAY_MS, toIso } from '../../lib/time.ts'
+import type { AnyRow, Table } from '../../model/table.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import type { Manifest } from '../manifest/manifest.ts'
+import { readEntries } from '../manifest/page-list.ts'
+
+/** How many days rows are kept, by table. Without an entry a table is kept for ever. */
+export type Retention = Readonly<Record<string, number>>
+
+/** Queues may repeat a message for as long as they keep it: 31 days is the longest of those Servo works with. */
+const IDEMPOTENCY_DAYS = 31
+/** Below this a queue that keeps messages for a week could make Servo do something twice. */
+export const MIN_IDEMPOTENCY_DAYS = 7
+
+export const defaultRetention: Retention = { idempotency_keys: IDEMPOTENCY_DAYS }
+
+/** For a cold table that expires, a function that tells whether a row is young enough to be kept. */
+export function retentionCutoff(table: Table, retention: Retention, nowMs: number): ((row: AnyRow) => boolean) | undefined {
+  const days = retention[table.name]
+  const column = table.storage.kind === 'cold' ? table.storage.expiresBy : undefined
+  if (days === undefined || column === undefined) return undefined
+  const cutoff = nowMs - days * DAY_MS
+  return (row) => row[column] === null || row[column] >= cutoff
+}
+
+/** For each table, the publish before which sealed history is too old to keep. It only moves forward, and reads only what it passes. */
+export async function expiredHistory(
+  store: ObjectStore,
+  manifest: Manifest,
+  retention: Retention,
+  nowMs: number,
+): Promise<Manifest['dropped']> {
+  const dropped = { ...manifest.dropped }
+  for (const [table, days] of Object.entries(retention)) {
+    const cutoff = toIso(nowMs - days * DAY_MS)
+    for await (const entry of readEntries(store, manifest.history, dropped[table] ?? 0)) {
+      if (entry.sealed_at >= cutoff) break
+      // Entries that hold nothing of this table are passed too, or every base would read them again.
+      dropped[table] = entry.publish + 1
+    }
+  }
+  return dropped
+}

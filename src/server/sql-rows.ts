@@ -1,0 +1,43 @@
+import { resolve } from 'node:path'
+import type { QueryResult } from '../adapters/duckdb/query.ts'
+import { orchestration } from '../domain/index.ts'
+import { newestManifest } from '../engine/manifest/stored-manifests.ts'
+import { Paths, type Scope } from '../engine/paths.ts'
+import { sqlState } from '../engine/sql/files.ts'
+import { isServoError } from '../lib/error.ts'
+import type { ObjectStore } from '../ports/object-store.ts'
+
+/** Asks the newest published tables of a folder. DuckDB is loaded when the first question comes. */
+export async function queryNewest(dir: string, store: ObjectStore, scope: Scope, sql: string): Promise<QueryResult> {
+  const { query } = await import('../adapters/duckdb/query.ts')
+  const newest = () => newestManifest(store, new Paths(scope), scope)
+  for (let manifest = await newest(); ; ) {
+    try {
+      return await query(
+        sql,
+        sqlState(store, orchestration, manifest, (path) => resolve(dir, path)),
+      )
+    } catch (error) {
+      // A file that is gone may have been collected because there is a newer version by now.
+      const newer = isServoError(error, 'corrupt') ? await newest() : manifest
+      if (newer.number === manifest.number) throw error
+      manifest = newer
+    }
+  }
+}
+
+/** Answers SQL over the published tables, with rows as JSON. `publishedRows` gives them the types of their table. */
+export type Sql = (sql: string) => Promise<Record<string, unknown>[]>
+
+/** Runs SQL over the newest published tables and collects all rows. */
+export function sqlOver(dir: string, store: ObjectStore, scope: Scope): Sql {
+  return async (sql) => {
+    const { columns, rows } = await queryNewest(dir, store, scope, sql)
+    const names = columns.map(({ name }) => name)
+    const found: Record<string, unknown>[] = []
+    for await (const batch of rows()) {
+      for (const row of batch) found.push(Object.fromEntries(names.map((name, i) => [name, row[i]])))
+    }
+    return found
+  }
+}

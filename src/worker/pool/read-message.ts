@@ -1,0 +1,33 @@
+import type { FromWorker } from '../../contract/pipe.ts'
+
+/** Reads one line of the pipe, which user code can reach too. Throws when it is no message. */
+export function readMessage(line: string): FromWorker {
+  const message: unknown = JSON.parse(line)
+  if (!isMessage(message)) throw new Error(`${line.slice(0, 100)} is no message`)
+  return message
+}
+
+/** Checks what the pool relies on. Results are checked when they are used, by `reportedResult`. */
+function isMessage(message: unknown): message is FromWorker {
+  if (!isObject(message)) return false
+  switch (message['type']) {
+    case 'loaded':
+      return isObject(message['manifest'])
+    case 'load_failed':
+      return isListOf(message['problems'], isObject)
+    case 'log':
+      return isText(message['attempt_id']) && isListOf(message['entries'], (entry) => isObject(entry) && isText(entry['text']))
+    case 'completed':
+      return isText(message['attempt_id']) && typeof message['took_ms'] === 'number'
+    case 'returned':
+      return isListOf(message['attempt_ids'], isText)
+    default:
+      return false
+  }
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string'
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null
+
+const isListOf = (value: unknown, fits: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(fits)
