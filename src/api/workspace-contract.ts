@@ -1,5 +1,6 @@
 import type { AssetsApi } from './asset-contract.ts'
 import type { RunsApi } from './run-contract.ts'
+import type { SchedulesApi } from './schedule-contract.ts'
 import type { StatusApi } from './status-contract.ts'
 
 /** Everything that a route, a command or a page can ask of a workspace and tell it. */
@@ -7,4 +8,5 @@ export interface WorkspaceApi {
   readonly runs: RunsApi
   readonly assets: AssetsApi
   readonly statuses: StatusApi
+  readonly schedules: SchedulesApi
 }

@@ -10,6 +10,8 @@ export interface DevFlags extends ProjectFlags {
   port?: string
   concurrency?: string
   run?: string[]
+  /** False with --no-automation. */
+  automation?: boolean
 }
 
 const DEFAULT_PORT = 4400
@@ -60,6 +62,7 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
     lease: await takeLease(components, instance),
     instance,
     watch: true,
+    automation: flags.automation !== false,
     ...size,
     onLoaded: voice.loaded,
     onTrouble: warn,

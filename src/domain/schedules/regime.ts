@@ -43,6 +43,8 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     last_scheduled_for: null,
     last_tick_id: null,
     last_tick_event_id: null,
+    last_tick_status: null,
+    last_tick_reason: null,
     last_run_key: null,
     open_runs: [],
     recent_runs: [],

@@ -2,6 +2,7 @@ import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 import type { RunState } from '../runs/runs.table.ts'
 import type { ScheduleRow } from './schedule-definitions.table.ts'
+import { tickStatuses } from './schedule-ticks.table.ts'
 
 /**
  * A stretch of time in which a schedule had one definition and was either ticking or paused. Its ticks are those after `from` and not
@@ -54,6 +55,8 @@ export const scheduleState = defineTable({
     last_scheduled_for: col.optional(col.timestamp('The latest tick on record.')),
     last_tick_id: col.optional(col.string('That tick.')),
     last_tick_event_id: col.optional(col.string('The event that recorded it.')),
+    last_tick_status: col.optional(col.oneOf(tickStatuses, 'What came of it.')),
+    last_tick_reason: col.optional(col.string('Why it was skipped or failed.')),
     last_run_key: col.optional(col.string('The run it asked for, if any.')),
     open_runs: col.strings('Its runs that have not ended.'),
     recent_runs: col.json<readonly EndedRun[]>('How its latest runs ended.'),

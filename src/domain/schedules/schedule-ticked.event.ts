@@ -77,6 +77,8 @@ export const ScheduleTicked = defineEvent({
       state.last_scheduled_for = scheduledFor
       state.last_tick_id = tick.tick_id
       state.last_tick_event_id = event.event_id
+      state.last_tick_status = tick.status
+      state.last_tick_reason = tick.reason ?? null
       state.last_run_key = tick.run_key ?? null
     }
     return applied

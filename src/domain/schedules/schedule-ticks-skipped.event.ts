@@ -52,6 +52,8 @@ export const ScheduleTicksSkipped = defineEvent({
       state.last_scheduled_for = last
       state.last_tick_id = tickId
       state.last_tick_event_id = event.event_id
+      state.last_tick_status = 'skipped'
+      state.last_tick_reason = skipped.reason
       state.last_run_key = null
     }
     return applied

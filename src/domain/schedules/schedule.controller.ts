@@ -7,6 +7,7 @@ import { assetDefinitions } from '../assets/asset-definitions.table.ts'
 import { graphOf, type RecordedGraph } from '../assets/definitions.ts'
 import { GraphPartitions } from '../assets/graph-partitions.ts'
 import { automationState } from '../automation/automation-state.table.ts'
+import type { RequestRun } from '../automation/request-run.ts'
 import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
 import { isRowOf } from '../typed-rows.ts'
 import { type Due, dueIn } from './due.ts'
@@ -17,7 +18,7 @@ import { type ScheduleRow, scheduleDefinitions } from './schedule-definitions.ta
 import { SchedulePaused } from './schedule-paused.event.ts'
 import { type Regime, type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
 import { ScheduleTicksSkipped } from './schedule-ticks-skipped.event.ts'
-import { type RequestRun, tickEvents } from './tick-events.ts'
+import { tickEvents } from './tick-events.ts'
 import { type GraphAtTick, selectsPartitions } from './work-of-tick.ts'
 
 /** While paused, the ticks of a minute or a second are recorded together this often. */
@@ -35,9 +36,9 @@ interface Look {
 
 /**
  * Lets schedules tick. What is due follows from definitions, state and the clock alone, so a lost alarm is found at the next look; a tick
- * and the run it asks for are decided together.
+ * and the run it asks for are decided together. While `mayDecide` says no, nothing is decided and nothing is lost.
  */
-export function scheduleController(requestRun: RequestRun): Controller {
+export function scheduleController(requestRun: RequestRun, mayDecide: () => boolean = () => true): Controller {
   const looks = new Map<string, Look>()
   const changed = new Set<string>()
   const alarms = new Heap<{ readonly at: number; readonly id: string }>((a, b) => a.at < b.at)
@@ -72,6 +73,7 @@ export function scheduleController(requestRun: RequestRun): Controller {
       else if (table === assetDefinitions) graph = undefined
     },
     decide({ rows, now }: Observed): readonly NewEvent[] {
+      if (!mayDecide()) return []
       for (let first = alarms.peek(); first !== undefined && first.at <= now; first = alarms.peek()) {
         alarms.pop()
         if (looks.get(first.id)?.wakeAt === first.at) changed.add(first.id)
@@ -93,7 +95,7 @@ export function scheduleController(requestRun: RequestRun): Controller {
       changed.clear()
       return events
     },
-    wakeAt: () => alarms.peek()?.at,
+    wakeAt: () => (mayDecide() ? alarms.peek()?.at : undefined),
   }
 }
 

@@ -1,28 +1,12 @@
 import { toIso } from '../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { RequestRun } from '../automation/request-run.ts'
 import { requestFingerprint } from '../runs/identity.ts'
 import { RunCancelRequested } from '../runs/run-cancel-requested.event.ts'
-import type { SourceRef } from '../runs/trigger.ts'
 import { runKeyOfTick, tickId } from './identity.ts'
 import type { ScheduleRow } from './schedule-definitions.table.ts'
 import { ScheduleTicked } from './schedule-ticked.event.ts'
 import { type GraphAtTick, workOfTick } from './work-of-tick.ts'
-
-/** A run as automation asks for it. */
-export interface AutomationRequest {
-  readonly run_key: string
-  readonly asset_selection: readonly string[]
-  readonly partition_selection: readonly string[] | null
-  readonly labels: Readonly<Record<string, string>>
-  readonly priority: number
-  readonly source: SourceRef
-  readonly after_run_ids?: readonly string[]
-  readonly actor?: string
-  readonly causation_id?: string
-}
-
-/** Makes the request, with the id that the run will have. */
-export type RequestRun = (request: AutomationRequest) => { readonly run_id: string; readonly event: NewEvent }
 
 export interface TickToDecide {
   readonly definition: Readonly<ScheduleRow>

@@ -49,6 +49,7 @@ export class Orchestrator {
   readonly #sweeps: Sweeps
   #isDraining = false
   readonly #carried: CarriedRuns
+  #isProjectKnown = false
   #brokenBy: unknown
 
   private constructor(options: OrchestratorOptions) {
@@ -163,6 +164,12 @@ export class Orchestrator {
     }
   }
 
+  /** Call when the project is loaded and on record: from now on its schedules tick. */
+  projectKnown(): void {
+    this.#isProjectKnown = true
+    if (this.#phase === 'leading') this.loop.nudge()
+  }
+
   /** Carries this run too, which may have been requested before this process led. */
   carry(runId: string): void {
     this.#carried.add(runId)
@@ -224,7 +231,7 @@ export class Orchestrator {
   }
 
   async #open(): Promise<void> {
-    const { components, lease, instance, compaction } = this.#options
+    const { components, lease, instance, compaction, requestRun } = this.#options
     const { store, scope, clock } = components
     const loop = await Loop.open({
       ...components,
@@ -239,6 +246,7 @@ export class Orchestrator {
         stuckDispatchMs: () => this.#timing.stuckDispatchMs,
         lastSign: (attemptId) => this.foreign.lastSign(attemptId),
         carries: (runId) => this.#carried.has(runId),
+        automation: requestRun && { requestRun, mayDecide: () => this.#isProjectKnown && !this.#isDraining },
       }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),
