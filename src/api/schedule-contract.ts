@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { scheduleDefinition } from '../contract/schedule.ts'
+import { scheduleChanges, scheduleDefinition } from '../contract/schedule.ts'
 import type { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
 import type { scheduleState } from '../domain/schedules/schedule-state.table.ts'
 import { type scheduleTicks, tickStatuses } from '../domain/schedules/schedule-ticks.table.ts'
@@ -15,9 +15,8 @@ export const newScheduleBody = scheduleDefinition
   .strict()
 export type NewScheduleBody = z.infer<typeof newScheduleBody>
 
-export const scheduleChangesBody = scheduleDefinition
+export const scheduleChangesBody = scheduleChanges
   .omit({ file: true, line: true, renamed_from: true, has_condition: true })
-  .partial()
   .extend(request)
   .strict()
 export type ScheduleChangesBody = z.infer<typeof scheduleChangesBody>

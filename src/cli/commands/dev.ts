@@ -3,7 +3,7 @@ import { LocalServer } from '../../server/machine/local-server.ts'
 import { concurrencyFlag, wholeNumber } from '../flags.ts'
 import { fail, warn } from '../output.ts'
 import { componentsOf, currentUser, findProject, type ProjectFlags } from '../project.ts'
-import { type DevVoice, jsonLines, screen } from '../show-dev.ts'
+import { type DevVoice, jsonLines, type NextTick, screen } from '../show-dev.ts'
 import { takeLease } from '../take-lease.ts'
 
 export interface DevFlags extends ProjectFlags {
@@ -36,7 +36,7 @@ export async function devCommand(flags: DevFlags): Promise<void> {
     process.exit()
   }
   const { server, loaded } = started
-  voice.ready(server.url, loaded, performance.now() - began)
+  voice.ready(server.url, loaded, performance.now() - began, flags.automation === false ? [] : await nextTicks(server))
   server.feed.listen(voice.changed)
   if (loaded.ok && flags.run !== undefined) await server.api.runs.request({ selection: flags.run }, currentUser()).catch(fail)
 
@@ -73,6 +73,14 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
   return await LocalServer.start({ ...options, port }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EADDRINUSE' ? portTaken(port) : error
   })
+}
+
+async function nextTicks(server: LocalServer): Promise<NextTick[]> {
+  const { schedules } = await server.api.schedules.list({ limit: 1_000 })
+  const next = schedules.flatMap(({ definition, next_ticks: [at] }) =>
+    at === undefined ? [] : [{ schedule: definition.schedule_name, at }],
+  )
+  return next.sort((a, b) => (a.at < b.at ? -1 : 1))
 }
 
 const portTaken = (port: number): ServoError =>
