@@ -33,8 +33,6 @@ const fields = {
   priority: z.number().int().min(-1_000).max(1_000),
   /** It pauses itself when so many of its runs failed in a row. */
   pause_after: z.number().int().min(1).max(20).nullish(),
-  /** Whether a function of the project decides at each tick. */
-  has_condition: z.boolean(),
   enabled: z.boolean(),
   renamed_from: name.nullish(),
   /** Relative to the project folder. */
@@ -51,7 +49,6 @@ export const scheduleDefinition = z.object({
   catch_up_on_resume: fields.catch_up_on_resume.default(false),
   labels: fields.labels.default({}),
   priority: fields.priority.default(0),
-  has_condition: fields.has_condition.default(false),
   enabled: fields.enabled.default(true),
 })
 

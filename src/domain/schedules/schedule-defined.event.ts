@@ -70,7 +70,6 @@ export const ScheduleDefined = defineEvent({
         labels: declared.labels,
         priority: declared.priority,
         pause_after: declared.pause_after ?? null,
-        has_condition: declared.has_condition,
         enabled: declared.enabled,
         file: declared.file ?? null,
         line: declared.line ?? null,

@@ -32,7 +32,6 @@ export const scheduleDefinitions = defineTable({
     labels: col.map('Labels of its runs.'),
     priority: col.int('Priority of its runs.'),
     pause_after: col.optional(col.int('It pauses itself when so many of its runs failed in a row.')),
-    has_condition: col.boolean('Whether a function of the project decides at each tick.'),
     enabled: col.boolean('A disabled schedule does nothing at all.'),
     file: col.optional(col.string('Where it is declared.')),
     line: col.optional(col.int('The line there.')),
