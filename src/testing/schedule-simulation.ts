@@ -25,10 +25,10 @@ import { Bench } from './histories/fold.ts'
 import { SimulatedWriter, TENANT, WORKSPACE } from './histories/writers.ts'
 
 const SECRET = { id: 'secret-1', value: 'correct horse battery staple' }
-export const SCHEDULE = '01JHMPFN80SCHED00000000000'
+const SCHEDULE = '01JHMPFN80SCHED00000000000'
 
 /** One request of automation, as the server would make it. */
-export function simulatedRequest(request: AutomationRequest): { run_id: string; event: NewEvent } {
+function simulatedRequest(request: AutomationRequest): { run_id: string; event: NewEvent } {
   const { run_key, asset_selection, partition_selection, labels, priority, source, after_run_ids, ...context } = request
   const run_id = runIdFromRunKey(TENANT, WORKSPACE, run_key, SECRET)
   const payload = {

@@ -16,7 +16,7 @@ export type Due =
     }
 
 /** A tick that is younger than this is on time. */
-export const ON_TIME_MS = MINUTE_MS
+const ON_TIME_MS = MINUTE_MS
 
 /**
  * What becomes of the ticks of a stretch of time, oldest first. The newest tick runs if it is on time. Of the others, which were missed, the newest
