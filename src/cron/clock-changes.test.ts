@@ -1,4 +1,7 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { DAY_MS } from '../lib/time.ts'
+import { oddZones } from '../testing/odd-zones.ts'
 import { Cadence } from './cadence.ts'
 import { changeInWords, clockChanges, clockNote, effectInWords } from './clock-changes.ts'
 import { parseCron } from './parse-cron.ts'
@@ -46,6 +49,30 @@ describe('changes of clocks', () => {
     const changes = clockChanges(zoneNamed('Europe/Berlin'), at('2027-01-01'), at('2028-01-01'))
     expect(changes.map((change) => effectInWords(change, parseCron(text)))).toEqual([forward, back])
   })
+})
+
+test('what is said of a change is what the ticks do, in zones with odd clocks too', () => {
+  const nearby = oddZones.flatMap(({ zone, days }) => {
+    const changes = days.flatMap((day) => clockChanges(zoneNamed(zone), at(day) - 2 * DAY_MS, at(day) + 2 * DAY_MS))
+    return changes.map((change) => ({ timezone: zone, change }))
+  })
+  const expressions = ['0 * * * *', '*/7 * * * *', '30 2 * * *', '*/20 0-3 * * *', '0 0 * * *', '45 23 * * *', '15 1 * * SUN']
+  const said = new Set<string>()
+  const property = fc.property(fc.constantFrom(...nearby), fc.constantFrom(...expressions), ({ timezone, change }, text) => {
+    const cadence = new Cadence({ cron_expressions: [text], timezone, start_at: null, end_at: null })
+    const { atMs, beforeMs, afterMs } = change
+    const effect = effectInWords(change, parseCron(text))
+    const twiceMs = beforeMs - afterMs
+    const [first, second] = [cadence.count(atMs - twiceMs - 1, atMs - 1), cadence.count(atMs - 1, atMs + twiceMs - 1)]
+    said.add(effect?.replace(/^.* (?=(?:no|once|twice|at)\b)/, '').replace(/\d.*/, '') ?? '')
+    if (effect === undefined) expect([first, second]).toEqual([0, 0])
+    else if (/ runs? (?:once, )?at /.test(effect)) expect(cadence.has(atMs)).toBe(true)
+    else if (/ runs? twice$/.test(effect)) expect([first > 0, first]).toEqual([true, second])
+    else if (/ runs? once, the second time$/.test(effect)) expect([first, second > 0]).toEqual([0, true])
+    else expect([effect, parseCron(text).everyHour, twiceMs < 0]).toEqual([expect.stringMatching(/no tick$/), true, true])
+  })
+  fc.assert(property, { numRuns: 400 })
+  expect(said.size).toBeGreaterThanOrEqual(4)
 })
 
 /** Local time of each tick, with what is said of it. */

@@ -74,7 +74,7 @@ function timeShownTwice(crons: readonly Cron[], zone: Zone, tickMs: number, { at
 }
 
 /** `02:30`, and the seconds where there are some. */
-export function clockText(wallMs: number): string {
+function clockText(wallMs: number): string {
   const text = new Date(wallMs).toISOString().slice(11, 19)
   return text.endsWith(':00') ? text.slice(0, 5) : text
 }
