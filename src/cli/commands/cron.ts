@@ -134,7 +134,7 @@ function distance(ms: number): string {
   return parts.join(' ')
 }
 
-/** Far enough to see a zone's clocks go forward and back, also where Ramadan moves the changes. */
+/** Longer than a year, so that the next change forward and the next change back are both in it. */
 const CHANGES_AHEAD_MS = 400 * DAY_MS
 
 /** Says an expression in words, how often it ticks, and what it does when clocks are changed. */
