@@ -85,6 +85,6 @@ export function automationCommands(program: Command): void {
     projectCommand(automation, change, change === 'pause' ? 'let nothing tick' : 'let everything tick again')
       .option('--reason <text>', 'why, for the record')
       .option('--key <key>', 'name of the request: the same key asked for again is the same request')
-      .action(async (flags) => (await import('./commands/schedules.ts')).switchAutomation(change, flags))
+      .action(async (flags) => (await import('./commands/schedules.ts')).switchAllAutomation(change, flags))
   }
 }

@@ -266,6 +266,37 @@ command('attach <dir>', 'write attach.sql, which shows the tables to the DuckDB 
   async (dir: string, flags) => (await import('./commands/attach.ts')).attachCommand(dir, flags),
 )
 
+program.commandsGroup('Write schedules:')
+
+const cron = program.command('cron').description('when cron expressions tick, and what they say').helpCommand(false)
+
+/** Adds a command about cron expressions, which needs neither a project nor a server. */
+function cronCommand(usage: string, description: string): Command {
+  return cron
+    .command(usage)
+    .description(description)
+    .option('--timezone <zone>', 'IANA name of the time zone, such as Europe/Paris (default: UTC)')
+    .option('--json', 'print JSON')
+}
+
+cronCommand('next <expression...>', 'the next ticks, each instant once when there are several expressions')
+  .option('--from <moment>', 'ticks after this, such as 2025-01-15T10:00 in the zone (default: now)')
+  .option('--count <number>', 'how many, from 1 to 1000', '5')
+  .addHelpText(
+    'after',
+    examples(
+      'servo cron next "0 6 * * MON-FRI" --timezone Europe/Paris',
+      'servo cron next "0 6 * * MON-FRI" "0 9 * * SAT,SUN" --count 7',
+    ),
+  )
+  .action(async (expressions: string[], flags) =>
+    (await import('./commands/cron.ts')).nextTicks(expressions, flags, new Date()),
+  )
+
+cronCommand('explain <expression>', 'an expression in words, how often it ticks, and what changes of clocks do to it')
+  .addHelpText('after', examples('servo cron explain "30 2 * * L5" --timezone America/New_York'))
+  .action(async (expression: string, flags) => (await import('./commands/cron.ts')).explainCron(expression, flags, new Date()))
+
 watchOutput()
 try {
   await program.parseAsync()

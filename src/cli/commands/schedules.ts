@@ -248,7 +248,7 @@ async function change(
   else print(`${printable(accepted.schedule_name)}: ${accepted.message}`)
 }
 
-export async function switchAutomation(to: 'pause' | 'resume', flags: ChangeFlags): Promise<void> {
+export async function switchAllAutomation(to: 'pause' | 'resume', flags: ChangeFlags): Promise<void> {
   const status = to === 'pause' ? 'paused' : 'active'
   const accepted = await tell(flags, ({ schedules }) => schedules.switchAutomation(status, requestOf(flags), currentUser()))
   if (flags.json) printJson(accepted)

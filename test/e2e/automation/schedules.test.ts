@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { projectOf } from './support/project.ts'
-import { until } from './support/until.ts'
+import { projectOf } from '../support/project.ts'
+import { until } from '../support/until.ts'
 
 /** A schedule that ticks every second, and writes down which tick it was. */
 const OFTEN = `import { appendFileSync } from 'node:fs'
