@@ -1,6 +1,6 @@
 import type { AssetsApi } from '../api/asset-contract.ts'
+import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
 import type { RunsApi } from '../api/run-contract.ts'
-import type { SchedulesApi } from '../api/schedule-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import { assetsClient } from './assets-client.ts'

@@ -1,4 +1,4 @@
-import type { SchedulesApi } from '../api/schedule-contract.ts'
+import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
 import { type Connection, queryText } from './connection.ts'
 
 /** Asks a server about its schedules, and tells it what to do with them. */

@@ -5,7 +5,7 @@ import {
   type ScheduleDetail,
   type SchedulesApi,
   type WireTick,
-} from '../../api/schedule-contract.ts'
+} from '../../api/automation/schedule-contract.ts'
 import { overlapPolicies } from '../../contract/schedule.ts'
 import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { ServoError } from '../../lib/error.ts'

@@ -5,7 +5,7 @@ import type {
   SchedulePage,
   TickPage,
   TickQuery,
-} from '../../api/schedule-contract.ts'
+} from '../../api/automation/schedule-contract.ts'
 import { wireRow } from '../../api/wire-row.ts'
 import { automationState, EVERYTHING } from '../../domain/automation/automation-state.table.ts'
 import { pausedText } from '../../domain/schedules/due.ts'

@@ -9,7 +9,7 @@ import type {
   ScheduleChangesBody,
   SchedulesApi,
   SwitchBody,
-} from '../../api/schedule-contract.ts'
+} from '../../api/automation/schedule-contract.ts'
 import { scheduleDefinition } from '../../contract/schedule.ts'
 import { GraphPartitions } from '../../domain/assets/graph-partitions.ts'
 import { AutomationPaused } from '../../domain/automation/automation-paused.event.ts'

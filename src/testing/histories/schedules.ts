@@ -49,8 +49,7 @@ export function* scheduleLife(world: World, index: number, plan: SchedulePlan): 
     else if (kind === 'caught up') {
       yield world.write(SchedulePaused, request)
       yield world.write(ScheduleCaughtUp, { schedule_id, until: toIso(world.now) })
-    }
-    else if (kind === 'span') {
+    } else if (kind === 'span') {
       const first = toIso(hour + HOUR_MS)
       hour += 3 * HOUR_MS
       const reason = { reason_code: 'paused', reason: 'paused by ada' }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { scheduleChanges, scheduleDefinition } from '../contract/schedule.ts'
-import type { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
-import type { scheduleState } from '../domain/schedules/schedule-state.table.ts'
-import { type scheduleTicks, tickStatuses } from '../domain/schedules/schedule-ticks.table.ts'
-import { id, timestamp } from '../model/envelope.ts'
-import type { WireRow } from './wire-row.ts'
+import { scheduleChanges, scheduleDefinition } from '../../contract/schedule.ts'
+import type { scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
+import type { scheduleState } from '../../domain/schedules/schedule-state.table.ts'
+import { type scheduleTicks, tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
+import { id, timestamp } from '../../model/envelope.ts'
+import type { WireRow } from '../wire-row.ts'
 
 /** A request that is sent again under the same id changes nothing again. */
 const request = { request_id: id.optional() }

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
-import { problemResponse } from './problem.ts'
-import { readBody } from './read-body.ts'
-import { readQuery } from './read-query.ts'
+import { problemResponse } from '../problem.ts'
+import { readBody } from '../read-body.ts'
+import { readQuery } from '../read-query.ts'
 import {
   catchupBody,
   newScheduleBody,
