@@ -124,16 +124,13 @@ function keepUndecided(state: ScheduleStateRow, { definition, pause, isResumed, 
   if (from < until) state.undecided = [...state.undecided, { from, until, pause, catchesUp, definition }]
 }
 
-/**
- * Notes that a tick is on record, and with it every tick before: in the oldest stretch that is still to be decided, or in the present.
- * A tick that was on record before moves only the first: a repetition says nothing new about the present.
- */
-export function noteDecided(rows: Rows, { scheduleId, tick, at, eventId, isRepeated }: RecordedTick): void {
+/** Notes that a tick is new on record, and with it every tick before: in the oldest stretch that is still to be decided, or in the present. */
+export function noteDecided(rows: Rows, { scheduleId, tick, at, eventId }: RecordedTick): void {
   const known = rows.hot(scheduleState).get(scheduleId)
   const [oldest, ...later] = known === undefined ? [] : known.undecided
   if (oldest !== undefined && tick <= oldest.until) {
     if (tick > oldest.from) editScheduleState(rows, scheduleId, eventId).undecided = [{ ...oldest, from: tick }, ...later]
-  } else if (!isRepeated) {
+  } else {
     const decided = known?.decided_until ?? tick
     // What was decided beyond the present was decided by a clock that was ahead: time goes on from where the clock is now.
     editScheduleState(rows, scheduleId, eventId).decided_until = decided > at ? tick : Math.max(decided, tick)
@@ -146,5 +143,4 @@ interface RecordedTick {
   readonly tick: number
   readonly at: number
   readonly eventId: string
-  readonly isRepeated: boolean
 }

@@ -47,9 +47,9 @@ export const ScheduleTicked = defineEvent({
     // The row alone is no sign that the tick is on record: its run may have been heard of first.
     const known = rows.cold(scheduleTicks).lookup(tick.tick_id)
     const isRepeated = known?.tick_event_id != null && (known.status === 'triggered' || tick.status !== 'triggered')
-    const recorded = { scheduleId: tick.schedule_id, tick: scheduledFor, at, eventId: event.event_id, isRepeated }
-    if (tick.cause !== 'manual') noteDecided(rows, recorded)
     if (isRepeated) return duplicate
+    if (tick.cause !== 'manual')
+      noteDecided(rows, { scheduleId: tick.schedule_id, tick: scheduledFor, at, eventId: event.event_id })
     rows.cold(scheduleTicks).merge({
       tick_id: tick.tick_id,
       schedule_id: tick.schedule_id,

@@ -29,9 +29,8 @@ export const ScheduleTicksSkipped = defineEvent({
   fold({ event, at, payload: skipped, rows }) {
     const [first, last] = [toMs(skipped.first), toMs(skipped.last)]
     const tickId = skippedTicksId(skipped.schedule_id, first, last)
-    const isRepeated = rows.cold(scheduleTicks).lookup(tickId)?.tick_event_id != null
-    noteDecided(rows, { scheduleId: skipped.schedule_id, tick: last, at, eventId: event.event_id, isRepeated })
-    if (isRepeated) return duplicate
+    if (rows.cold(scheduleTicks).lookup(tickId)?.tick_event_id != null) return duplicate
+    noteDecided(rows, { scheduleId: skipped.schedule_id, tick: last, at, eventId: event.event_id })
     rows.cold(scheduleTicks).merge({
       tick_id: tickId,
       schedule_id: skipped.schedule_id,
