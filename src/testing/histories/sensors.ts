@@ -110,16 +110,17 @@ export function* sensorLife(world: World, index: number, plan: SensorPlan): Acto
         break
       case 'dead letter':
         yield push(message, 1, 'error', [], { max_tries: 2 })
-        yield push(message, 2, 'error', [], { max_tries: 2 })
+        // Counted before the fact is told: the history may end with it.
         sensor.dead += 1
+        yield push(message, 2, 'error', [], { max_tries: 2 })
         if (world.roll(3) === 1) break
+        sensor.dead -= 1
         yield world.write(SensorMessageReplayed, {
           sensor_id: id,
           message_id: message,
           request_id: 'again',
           requested_by: 'ada',
         })
-        sensor.dead -= 1
         yield push(message, 3, 'error', [], { max_tries: 2 })
         yield push(message, 4, 'ok', runs, { max_tries: 2 })
         break

@@ -1,0 +1,43 @@
+import { sha256Bytes } from '../../../lib/hash.ts'
+import { MINUTE_MS, SECOND_MS } from '../../../lib/time.ts'
+import type { Row } from '../../../model/table.ts'
+import type { automationState } from '../../automation/automation-state.table.ts'
+import { MAX_BACKOFF_MS } from '../backoff.ts'
+import type { SensorRow } from '../sensor-definitions.table.ts'
+import type { SensorStateRow } from '../sensor-state.table.ts'
+
+/** After a start, polls that are overdue are made within a minute, and not all at once. */
+const SPREAD_MS = MINUTE_MS
+
+export interface PollToCome {
+  readonly definition: Readonly<SensorRow>
+  readonly state: Readonly<SensorStateRow> | undefined
+  readonly everything: Readonly<Row<typeof automationState>> | undefined
+  /** When this process began to poll. */
+  readonly startedAt: number
+  /** The last poll of this process, which may be one that found nothing and is not on record yet. */
+  readonly polledAt?: number | undefined
+  readonly now: number
+}
+
+/** When a sensor is polled next: in the past if it is due, undefined while it is not to be polled at all. */
+export function nextPollAt({ definition, state, everything, startedAt, polledAt, now }: PollToCome): number | undefined {
+  const { config, enabled, removed_at, defined_at, min_interval_sec, sensor_id } = definition
+  if (config.type !== 'poll' || !enabled || removed_at !== null) return undefined
+  if (state?.status === 'PAUSED' || everything?.status === 'PAUSED') return undefined
+  const interval = Math.max(config.every_ms, min_interval_sec * SECOND_MS)
+  // What lies in the future was recorded by a clock that was ahead: time goes on from where the clock is now.
+  const past = [state?.last_evaluation_at, polledAt].flatMap((at) => (at == null ? [] : [Math.min(at, now)]))
+  const last = past.length === 0 ? undefined : Math.max(...past)
+  const rested = Math.min(state?.backoff_until ?? 0, now + MAX_BACKOFF_MS)
+  const due = Math.max(last === undefined ? Math.min(defined_at, now) : last + interval, rested)
+  // Everything that was due while nothing was polled would be due in the same moment.
+  const since = Math.max(startedAt, Math.min(everything?.status_changed_at ?? 0, now))
+  return due < since ? since + spreadMs(sensor_id, interval) : due
+}
+
+/** How long after a start a sensor is polled first: the same at each start, and for each sensor another. */
+function spreadMs(sensorId: string, interval: number): number {
+  const [a = 0, b = 0, c = 0] = sha256Bytes(sensorId)
+  return Math.floor((((a << 16) | (b << 8) | c) / 0x1000000) * Math.min(interval, SPREAD_MS))
+}
