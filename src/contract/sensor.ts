@@ -12,7 +12,6 @@ const jsonPointer = z
 
 /** What a sensor without code makes of a message: a run of its selection, of the partition and under the key that the message names. */
 const fixedRequest = z.object({ partition: jsonPointer.nullish(), key: jsonPointer.nullish() })
-export type FixedRequest = z.infer<typeof fixedRequest>
 
 const webhookVerifications = ['standard', 'github', 'token', 'none'] as const
 const assetHappenings = ['materialized', 'check_failed'] as const

@@ -20,7 +20,7 @@ import { SimulatedWriter } from './histories/writers.ts'
 import { simulatedRequest } from './schedule-simulation.ts'
 
 /** The assets of a project, by key with their partitions. */
-export function simulatedGraph(assets: Readonly<Record<string, object | null>>, nowMs: number): GraphAtTick {
+function simulatedGraph(assets: Readonly<Record<string, object | null>>, nowMs: number): GraphAtTick {
   const definitions = Object.entries(assets).map(([asset_key, partitions]) =>
     assetDefinition.parse({ asset_key, kind: 'asset', partitions }),
   )

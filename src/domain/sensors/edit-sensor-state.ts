@@ -54,6 +54,13 @@ export function switchSensor(
   return applied
 }
 
+/** Notes when the sensor was last evaluated. What lies in the future was noted by a clock that was ahead, and counts no more. */
+export function noteEvaluated(state: SensorStateRow, evalId: string, { when, at }: { when: number; at: number }): void {
+  const known = state.last_evaluation_at
+  state.last_evaluation_at = known === null || known > at ? when : Math.max(known, when)
+  state.last_eval_id = evalId
+}
+
 export function noteError(state: SensorStateRow, error: string, at: number): void {
   state.consecutive_errors += 1
   state.last_error = error

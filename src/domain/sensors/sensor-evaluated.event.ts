@@ -4,7 +4,7 @@ import { count, id, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, type FoldContext, type Verdict, waitFor } from '../../model/event.ts'
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
-import { editSensorState, forgetErrors, nextVersion, noteError } from './edit-sensor-state.ts'
+import { editSensorState, forgetErrors, nextVersion, noteError, noteEvaluated } from './edit-sensor-state.ts'
 import { evalIdOf, runKeysOfSensor } from './identity.ts'
 import { MAX_CURSOR, MAX_RUNS, MAX_TRIES } from './limits.ts'
 import { acceptMessage, failMessage, noteConflict } from './messages.ts'
@@ -105,8 +105,7 @@ function foldPush(context: FoldContext<Evaluation>, source: Push): Verdict {
   if (isError && known !== undefined && source.try <= known.tries) return applied
 
   const state = editSensorState(rows, sensor_id, event.event_id)
-  state.last_evaluation_at = Math.max(state.last_evaluation_at ?? at, at)
-  state.last_eval_id = evalId
+  noteEvaluated(state, evalId, { when: at, at })
   if (isError) {
     noteError(state, evaluation.error ?? '', at)
     failMessage(context, { sensor_id, ...source }, { known, state, error: evaluation.error ?? '' })
@@ -133,8 +132,7 @@ function foldPoll(context: FoldContext<Evaluation>, source: Poll): Verdict {
   const isEmpty = status === 'no_new_data' && !hasKeys(evaluation) && (cursor_after ?? cursor) === cursor
   record(context, { status, accepted: !isError && !isEmpty })
   const state = editSensorState(rows, sensor_id, event.event_id)
-  state.last_evaluation_at = Math.max(state.last_evaluation_at ?? at, at)
-  state.last_eval_id = idOf(evaluation)
+  noteEvaluated(state, idOf(evaluation), { when: at, at })
   if (isError) noteError(state, evaluation.error ?? '', at)
   else forgetErrors(state)
   if (isEmpty) return applied

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { count, id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
-import { editSensorState, forgetErrors } from './edit-sensor-state.ts'
+import { editSensorState, forgetErrors, noteEvaluated } from './edit-sensor-state.ts'
 import { emptyPollsId } from './identity.ts'
 import { changesSensor } from './order.ts'
 import { sensorEvals } from './sensor-evals.table.ts'
@@ -17,7 +17,6 @@ const emptyPolls = z.object({
   first: timestamp,
   last: timestamp,
 })
-export type EmptyPolls = z.infer<typeof emptyPolls>
 
 /** As many sensors as one event speaks of. */
 export const MAX_POLLED = 2_000
@@ -30,7 +29,7 @@ export const SensorsPolled = defineEvent({
   idempotencyKey: ({ record_id }) => `sensors_polled:${record_id}`,
   dedup: 'key',
   ordered: [changesSensor],
-  fold({ event, payload: { polled }, rows }) {
+  fold({ event, at, payload: { polled }, rows }) {
     for (const { sensor_id, state_version, poll_count, first, last } of polled) {
       // What was found since is on record by itself, and the version has moved on.
       if ((rows.hot(sensorState).get(sensor_id)?.state_version ?? 0) !== state_version) continue
@@ -39,13 +38,13 @@ export const SensorsPolled = defineEvent({
       forgetErrors(state)
       state.empty_polls += poll_count
       state.empty_since = Math.min(state.empty_since ?? from, from)
-      state.last_evaluation_at = Math.max(state.last_evaluation_at ?? until, until)
-      state.last_eval_id = emptyPollsId(sensor_id, state_version)
+      const eval_id = emptyPollsId(sensor_id, state_version)
+      noteEvaluated(state, eval_id, { when: until, at })
       rows.cold(sensorEvals).merge({
-        eval_id: state.last_eval_id,
+        eval_id,
         sensor_id,
         evaluated_at: state.empty_since,
-        evaluated_until: state.last_evaluation_at,
+        evaluated_until: until,
         eval_count: state.empty_polls,
         trigger_source: 'poll',
         state_version,

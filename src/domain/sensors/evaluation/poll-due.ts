@@ -2,7 +2,6 @@ import { sha256Bytes } from '../../../lib/hash.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../lib/time.ts'
 import type { Row } from '../../../model/table.ts'
 import type { automationState } from '../../automation/automation-state.table.ts'
-import { MAX_BACKOFF_MS } from '../backoff.ts'
 import type { SensorRow } from '../sensor-definitions.table.ts'
 import type { SensorStateRow } from '../sensor-state.table.ts'
 
@@ -27,13 +26,16 @@ export function nextPollAt({ definition, state, everything, startedAt, polledAt,
   if (state?.status === 'PAUSED' || everything?.status === 'PAUSED') return undefined
   const interval = Math.max(config.every_ms, min_interval_sec * SECOND_MS)
   // What lies in the future was recorded by a clock that was ahead: time goes on from where the clock is now.
-  const past = [state?.last_evaluation_at, polledAt].flatMap((at) => (at == null ? [] : [Math.min(at, now)]))
-  const last = past.length === 0 ? undefined : Math.max(...past)
-  const rested = Math.min(state?.backoff_until ?? 0, now + MAX_BACKOFF_MS)
+  const latest = (...moments: readonly (number | null | undefined)[]): number | undefined => {
+    const past = moments.filter((at) => at != null && at <= now)
+    return past.length === 0 ? undefined : Math.max(...past.map(Number))
+  }
+  const last = latest(state?.last_evaluation_at, polledAt)
+  const rested = latest(state?.last_error_at) === undefined ? 0 : (state?.backoff_until ?? 0)
   const due = Math.max(last === undefined ? Math.min(defined_at, now) : last + interval, rested)
   // Everything that was due while nothing was polled would be due in the same moment.
-  const since = Math.max(startedAt, Math.min(everything?.status_changed_at ?? 0, now))
-  return due < since ? since + spreadMs(sensor_id, interval) : due
+  const since = latest(startedAt, everything?.status_changed_at)
+  return since !== undefined && due < since ? since + spreadMs(sensor_id, interval) : due
 }
 
 /** How long after a start a sensor is polled first: the same at each start, and for each sensor another. */
