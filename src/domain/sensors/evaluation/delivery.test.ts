@@ -24,9 +24,9 @@ type Step =
   | { kind: 'replay'; message: number }
   | { kind: 'reset' | 'restart' | 'record notes' }
 
-const outcome = fc.constantFrom<Outcome>('ok', 'ok', 'error')
+const outcome = fc.constantFrom<Outcome>('ok', 'error')
 const crashes = fc.integer({ min: 0, max: 5 }).map((n) => n === 0)
-const message = fc.nat({ max: 3 })
+const message = fc.nat({ max: 2 })
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
@@ -44,7 +44,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       servers: fc.array(fc.record({ outcome, found: fc.nat({ max: 2 }), crashes }), { minLength: 1, maxLength: 2 }),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('replay' as const), message }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('replay' as const), message }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('reset' as const, 'restart' as const, 'record notes' as const) }) },
 )
 
@@ -62,7 +62,7 @@ class Book {
 }
 
 test('[A20][A21][A23][A27][A28] messages in any order and number, with errors, crashes, restarts and replays, and polls that overlap: one accepted evaluation for each, and its runs', () => {
-  const property = fc.property(fc.array(step, { minLength: 1, maxLength: 25 }), (steps) => {
+  const property = fc.property(fc.array(step, { minLength: 1, maxLength: 40, size: 'max' }), (steps) => {
     const sensor = new SensorBench()
     sensor.define({ config: { type: 'webhook', path: 'inbox', verify: 'none' }, max_tries: MAX_TRIES })
     const book = new Book()
@@ -116,9 +116,12 @@ function deliver(
   if (decision.kind !== 'evaluate') return
   let hasFailed = false
   for (const { outcome, crashes } of servers) {
-    const result: EvaluationResult = outcome === 'ok' ? { runs: [{ asset_selection: ['orders'] }] } : { error: 'it broke' }
+    const begun = begin()
+    // A key of its own for each evaluation, so that a run too many would show.
+    const result: EvaluationResult =
+      outcome === 'ok' ? { runs: [{ asset_selection: ['orders'], key: begun }] } : { error: 'it broke' }
     const source = { source: 'push', message_id: id, try: decision.try, body_hash, body_size: 3 } as const
-    const events = sensor.eventsOf({ source, begun: begin(), result })
+    const events = sensor.eventsOf({ source, begun, result })
     if (crashes) continue
     sensor.write(events)
     if (book.accepted.has(id)) continue
@@ -145,13 +148,14 @@ function polls(sensor: SensorBench, book: Book, { servers, notes }: Polling, beg
   const { era, position } = book
   for (const { outcome, found, crashes } of servers) {
     const after = found === 0 ? null : `${Number(position ?? 0) + found}`
-    const runs = Array.from({ length: found }, () => ({ asset_selection: ['orders'] }))
+    const began = begin()
+    const runs = Array.from({ length: found }, (_, n) => ({ asset_selection: ['orders'], key: `${began}/${n}` }))
     const result: EvaluationResult = outcome === 'ok' ? { runs, cursor: after } : { error: 'it broke' }
     if (isEmptyPoll(result, cursor)) {
       notes.note(sensor.id, state_version, sensor.now)
       continue
     }
-    const events = sensor.eventsOf({ source: { source: 'poll', state_version, cursor }, begun: begin(), result })
+    const events = sensor.eventsOf({ source: { source: 'poll', state_version, cursor }, begun: began, result })
     if (crashes) continue
     sensor.write([...notes.take(`n${begin()}`, sensor.id), ...events])
     // The loser counts for nothing.
