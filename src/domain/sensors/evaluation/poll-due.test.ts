@@ -13,6 +13,7 @@ import { SensorResumed } from '../sensor-resumed.event.ts'
 import { EmptyPollNotes } from './empty-polls.ts'
 import type { EvaluationResult } from './evaluation-events.ts'
 import { nextPollAt } from './poll-due.ts'
+import { standstillOf } from './standstill.ts'
 
 const EVERY = 10 * SECOND_MS
 const found: EvaluationResult = { runs: [{ asset_selection: ['orders'] }], cursor: 'x' }
@@ -27,9 +28,13 @@ class Polled extends SensorBench {
     this.define({ config: { type: 'poll', every_ms }, min_interval_sec })
   }
 
-  get next(): number | undefined {
+  get standing() {
     const everything = this.bench.state.hot(automationState).get(EVERYTHING)
-    return nextPollAt({ definition: this.definition, state: this.state, everything, startedAt: this.startedAt, now: this.now })
+    return { definition: this.definition, state: this.state, everything }
+  }
+
+  get next(): number | undefined {
+    return nextPollAt({ ...this.standing, startedAt: this.startedAt, now: this.now })
   }
 
   /** How long the next poll is away. */
@@ -85,20 +90,34 @@ describe('a sensor is polled', () => {
     expect(sensor.wait).toBeLessThanOrEqual(0)
   })
 
-  test('[A33] not while it or all automation is paused, when it is disabled or removed, or if it is none that polls', () => {
+  test('[A33] not while it or all automation is paused, or when it is disabled or removed, and says why not', () => {
     const sensor = new Polled()
-    sensor.write([newEvent(AutomationPaused, { request_id: 'r1', changed_by: 'ada' })])
-    expect(sensor.next).toBeUndefined()
-    sensor.write([newEvent(AutomationResumed, { request_id: 'r2', changed_by: 'ada' })])
-    expect(sensor.next).toBeDefined()
+    const why = () => {
+      const standstill = standstillOf(sensor.standing)
+      expect(sensor.next === undefined).toBe(standstill !== undefined)
+      return standstill
+    }
+    expect(why()).toBeUndefined()
+    sensor.write([newEvent(AutomationPaused, { request_id: 'r1', changed_by: 'ana', reason: 'moving house' })])
+    expect(why()).toEqual({ code: 'automation_paused', since: sensor.now, by: 'ana', reason: 'moving house' })
+    sensor.switched(SensorPaused)
+    expect(why()).toEqual({ code: 'paused', since: sensor.now, by: 'ada', reason: null })
+    sensor.switched(SensorResumed)
+    expect(why()?.code).toBe('automation_paused')
+    sensor.write([newEvent(AutomationResumed, { request_id: 'r2', changed_by: 'ana' })])
+    expect(why()).toBeUndefined()
     sensor.define({ config: { type: 'poll', every_ms: EVERY }, enabled: false })
-    expect(sensor.next).toBeUndefined()
-    sensor.define({ config: { type: 'webhook', path: 'files', verify: 'none' } })
-    expect(sensor.next).toBeUndefined()
+    expect(why()).toMatchObject({ code: 'disabled', since: sensor.now })
     sensor.define({ config: { type: 'poll', every_ms: EVERY } })
-    expect(sensor.next).toBeDefined()
+    expect(why()).toBeUndefined()
     sensor.write([newEvent(SensorRemoved, { sensor_id: sensor.id, request_id: 'r3', removed_by: 'ada' })])
-    expect(sensor.next).toBeUndefined()
+    expect(why()).toMatchObject({ code: 'removed', since: sensor.now })
+  })
+
+  test('[A32] never, if it is one that gets messages', () => {
+    const sensor = new Polled()
+    sensor.define({ config: { type: 'webhook', path: 'files', verify: 'none' } })
+    expect([standstillOf(sensor.standing), sensor.next]).toEqual([undefined, undefined])
   })
 
   test('[A32] within a minute of a start if it was due before, each sensor at a moment of its own', () => {

@@ -1,17 +1,11 @@
 import { sha256Bytes } from '../../../lib/hash.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../lib/time.ts'
-import type { Row } from '../../../model/table.ts'
-import type { automationState } from '../../automation/automation-state.table.ts'
-import type { SensorRow } from '../sensor-definitions.table.ts'
-import type { SensorStateRow } from '../sensor-state.table.ts'
+import { standstillOf, type WatchedSensor } from './standstill.ts'
 
 /** After a start, polls that are overdue are made within a minute, and not all at once. */
 const SPREAD_MS = MINUTE_MS
 
-export interface PollToCome {
-  readonly definition: Readonly<SensorRow>
-  readonly state: Readonly<SensorStateRow> | undefined
-  readonly everything: Readonly<Row<typeof automationState>> | undefined
+export interface PollToCome extends WatchedSensor {
   /** When this process began to poll. */
   readonly startedAt: number
   /** The last poll of this process, which may be one that found nothing and is not on record yet. */
@@ -20,10 +14,10 @@ export interface PollToCome {
 }
 
 /** When a sensor is polled next: in the past if it is due, undefined while it is not to be polled at all. */
-export function nextPollAt({ definition, state, everything, startedAt, polledAt, now }: PollToCome): number | undefined {
-  const { config, enabled, removed_at, defined_at, min_interval_sec, sensor_id } = definition
-  if (config.type !== 'poll' || !enabled || removed_at !== null) return undefined
-  if (state?.status === 'PAUSED' || everything?.status === 'PAUSED') return undefined
+export function nextPollAt(poll: PollToCome): number | undefined {
+  const { definition, state, everything, startedAt, polledAt, now } = poll
+  const { config, defined_at, min_interval_sec, sensor_id } = definition
+  if (config.type !== 'poll' || standstillOf(poll) !== undefined) return undefined
   const interval = Math.max(config.every_ms, min_interval_sec * SECOND_MS)
   // What lies in the future was recorded by a clock that was ahead: time goes on from where the clock is now.
   const latest = (...moments: readonly (number | null | undefined)[]): number | undefined => {
