@@ -41,9 +41,15 @@ import { SensorDefined } from './sensors/sensor-defined.event.ts'
 import { sensorDefinitions } from './sensors/sensor-definitions.table.ts'
 import { sensorEvals } from './sensors/sensor-evals.table.ts'
 import { SensorEvaluated } from './sensors/sensor-evaluated.event.ts'
+import { SensorMessageConflicted } from './sensors/sensor-message-conflicted.event.ts'
+import { sensorMessageConflicts } from './sensors/sensor-message-conflicts.table.ts'
+import { SensorMessageReplayed } from './sensors/sensor-message-replayed.event.ts'
+import { sensorMessages } from './sensors/sensor-messages.table.ts'
 import { SensorPaused } from './sensors/sensor-paused.event.ts'
+import { SensorRemoved } from './sensors/sensor-removed.event.ts'
 import { SensorResumed } from './sensors/sensor-resumed.event.ts'
 import { sensorState } from './sensors/sensor-state.table.ts'
+import { SensorsPolled } from './sensors/sensors-polled.event.ts'
 import { depSatisfaction } from './tasks/dep-satisfaction.table.ts'
 import { PlanCreated } from './tasks/plan-created.event.ts'
 import { taskAttempts } from './tasks/task-attempts.table.ts'
@@ -71,6 +77,8 @@ export const orchestration: Registry = {
     sensorDefinitions,
     sensorState,
     sensorEvals,
+    sensorMessages,
+    sensorMessageConflicts,
     backfills,
     backfillChunks,
     partitionStatus,
@@ -102,10 +110,14 @@ export const orchestration: Registry = {
     AutomationPaused,
     AutomationResumed,
     SensorDefined,
+    SensorRemoved,
     SensorPaused,
     SensorResumed,
     SensorCursorReset,
     SensorEvaluated,
+    SensorsPolled,
+    SensorMessageReplayed,
+    SensorMessageConflicted,
     BackfillCreated,
     BackfillChunkPlanned,
     BackfillStateChanged,

@@ -28,7 +28,7 @@ const SECRET = { id: 'secret-1', value: 'correct horse battery staple' }
 const SCHEDULE = '01JHMPFN80SCHED00000000000'
 
 /** One request of automation, as the server would make it. */
-function simulatedRequest(request: AutomationRequest): { run_id: string; event: NewEvent } {
+export function simulatedRequest(request: AutomationRequest): { run_id: string; event: NewEvent } {
   const { run_key, asset_selection, partition_selection, labels, priority, source, after_run_ids, ...context } = request
   const run_id = runIdFromRunKey(TENANT, WORKSPACE, run_key, SECRET)
   const payload = {

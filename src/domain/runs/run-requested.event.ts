@@ -6,12 +6,13 @@ import { backfillChunks } from '../backfills/backfill-chunks.table.ts'
 import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { scheduleTicks } from '../schedules/schedule-ticks.table.ts'
 import { noteRunOfSchedule } from '../schedules/scheduled-runs.ts'
-import { sensorEvals } from '../sensors/sensor-evals.table.ts'
+import { type SensorEvalRow, sensorEvals } from '../sensors/sensor-evals.table.ts'
 import { evalSubject, runSubject, tickSubject } from '../subjects.ts'
+import { requestSummary } from './request-summary.ts'
 import { runKeyConflicts } from './run-key-conflicts.table.ts'
 import { runKeyIndex } from './run-key-index.table.ts'
 import { runs } from './runs.table.ts'
-import { runKeyBelongsTo, runKeyPrefixes, sourceRef } from './trigger.ts'
+import { evaluationOf, runKeyBelongsTo, runKeyPrefixes, sourceRef } from './trigger.ts'
 
 const payload = z
   .object({
@@ -48,10 +49,11 @@ export const RunRequested = defineEvent({
   dedup: 'structure',
   reads: (request) => {
     const source = request.trigger_source_ref
+    const asker = evaluationOf(source)
     return [
       { table: runKeyIndex, key: [request.run_key] },
       { table: runKeyConflicts, key: [request.run_key, request.request_fingerprint] },
-      ...(source.type === 'sensor' ? [{ table: sensorEvals, key: [source.eval_id] } as const] : []),
+      ...(asker === undefined ? [] : [{ table: sensorEvals, key: [asker.eval_id] } as const]),
       ...(source.type === 'schedule' ? [{ table: scheduleTicks, key: [source.tick_id] } as const] : []),
     ]
   },
@@ -69,20 +71,24 @@ export const RunRequested = defineEvent({
   ],
   fold({ event, at, payload: request, rows, wake }) {
     const source = request.trigger_source_ref
-    if (source.type === 'sensor') {
-      // Two polls from the same cursor race: the requests of the one that lost must create nothing.
-      const evaluation = rows.cold(sensorEvals).lookup(source.eval_id)
-      if (evaluation === undefined) return waitFor(evalSubject(source.eval_id))
-      if (evaluation.status === 'skipped_stale_cursor') return ignored('stale_evaluation')
+    const existing = rows.cold(runKeyIndex).lookup(request.run_key)
+    // The index outlives the records of ticks and evaluations, so that a repetition is known for ever.
+    if (existing?.request_fingerprint === request.request_fingerprint) return duplicate
+
+    const asker = evaluationOf(source)
+    if (asker !== undefined) {
+      const evaluation = rows.cold(sensorEvals).lookup(asker.eval_id)
+      if (evaluation === undefined) return waitFor(evalSubject(asker.eval_id))
+      const refusal = refusalOf(evaluation, asker.sensor_id, request.run_key)
+      if (refusal !== undefined) return ignored(refusal)
     } else if (source.type === 'schedule') {
       const tick = rows.cold(scheduleTicks).lookup(source.tick_id)
       if (tick?.tick_event_id == null) return waitFor(tickSubject(source.tick_id))
       if (tick.status !== 'triggered' || tick.run_key !== request.run_key) return ignored('tick_not_triggered')
     }
 
-    const existing = rows.cold(runKeyIndex).lookup(request.run_key)
+    const summary = requestSummary(request, at)
     if (existing !== undefined) {
-      if (existing.request_fingerprint === request.request_fingerprint) return duplicate
       if (rows.cold(runKeyConflicts).lookup(request.run_key, request.request_fingerprint) !== undefined)
         return ignored('run_key_conflict')
       rows.cold(runKeyConflicts).merge({
@@ -90,6 +96,8 @@ export const RunRequested = defineEvent({
         conflicting_fingerprint: request.request_fingerprint,
         existing_fingerprint: existing.request_fingerprint,
         existing_run_id: existing.run_id,
+        existing_request: existing.request,
+        conflicting_request: summary,
         conflicting_event_id: event.event_id,
         detected_at: at,
         row_version: event.event_id,
@@ -102,6 +110,7 @@ export const RunRequested = defineEvent({
       run_id: request.run_id,
       request_fingerprint: request.request_fingerprint,
       created_at: at,
+      request: summary,
       row_version: event.event_id,
     })
     const run = rows.hot(runs).insert({
@@ -149,3 +158,12 @@ export const RunRequested = defineEvent({
     return applied
   },
 })
+
+/** Why a request of a sensor makes no run: only an evaluation that was accepted asks for runs, and only for those it named. */
+function refusalOf(evaluation: Readonly<SensorEvalRow>, sensorId: string, runKey: string): string | undefined {
+  if (evaluation.sensor_id !== sensorId) return 'evaluation_of_another_sensor'
+  if (evaluation.status === 'error') return 'evaluation_failed'
+  if (evaluation.status === 'skipped_stale_cursor') return 'stale_evaluation'
+  if (!evaluation.accepted) return 'evaluation_not_accepted'
+  return evaluation.run_keys.includes(runKey) ? undefined : 'run_not_in_evaluation'
+}

@@ -84,21 +84,28 @@ export interface SchedulePlan {
   }[]
 }
 
+const sensorSteps = [
+  'poll',
+  'race',
+  'wrong cursor',
+  'error',
+  'nothing new',
+  'polled',
+  'push',
+  'push that fails first',
+  'dead letter',
+  'two at once',
+  'other body',
+  'reset',
+  'paused',
+  'resumed',
+  'defined',
+  'declared again',
+  'removed',
+] as const
+
 export interface SensorPlan {
-  readonly steps: readonly {
-    readonly kind:
-      | 'poll'
-      | 'push'
-      | 'race'
-      | 'wrong cursor'
-      | 'error'
-      | 'nothing new'
-      | 'reset'
-      | 'paused'
-      | 'resumed'
-      | 'defined'
-    readonly runs: readonly RunPlan[]
-  }[]
+  readonly steps: readonly { readonly kind: (typeof sensorSteps)[number]; readonly runs: readonly RunPlan[] }[]
 }
 
 export interface BackfillPlan {
@@ -240,20 +247,7 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
       fc.record({
         steps: fc.array(
           fc.record({
-            kind: fc.constantFrom(
-              ...([
-                'poll',
-                'push',
-                'race',
-                'wrong cursor',
-                'error',
-                'nothing new',
-                'reset',
-                'paused',
-                'resumed',
-                'defined',
-              ] as const),
-            ),
+            kind: fc.constantFrom(...sensorSteps),
             runs: fc.array(small, { maxLength: 2 }),
           }),
           { maxLength: 5 },
