@@ -52,24 +52,22 @@ export class Runs extends RunReader implements RunsApi {
     })
   }
 
-  /** Asks a run to stop. A second request changes nothing. */
+  /** Requests that a run stop. A second request changes nothing. */
   async cancel(
     idOrStart: string,
     user: string,
     reason: string | undefined,
   ): Promise<{ run_id: string; accepted_event_id: string }> {
     const { run_id, state } = (await this.get(idOrStart)).run
-    if (isRunOver(state)) {
-      throw new ServoError('conflict', 'run_over', `${run_id} is over: ${state.toLowerCase()}`, {
-        hint: 'There is nothing left to cancel.',
-      })
-    }
+    if (isRunOver(state)) throw runOver(run_id, state)
     const event = newEvent(
       RunCancelRequested,
       { run_id, requested_by: user, reason: reason ?? null },
       { correlation_id: run_id, actor: user },
     )
-    const { events } = await this.#known.submit([event])
+    const { events, verdicts } = await this.#known.submit([event])
+    // The run may have ended since it was read. Only the fold knows which came first.
+    if (verdicts[0]?.kind === 'ignored') throw runOver(run_id, (await this.get(run_id)).run.state)
     return { run_id, accepted_event_id: idOfFirst(events) }
   }
 
@@ -148,6 +146,11 @@ export class Runs extends RunReader implements RunsApi {
     return known?.run_id ?? otherwise
   }
 }
+
+const runOver = (runId: string, state: string): ServoError =>
+  new ServoError('conflict', 'run_over', `${runId} is over: ${state.toLowerCase()}`, {
+    hint: 'There is nothing left to cancel.',
+  })
 
 function idOfFirst([event]: readonly Envelope[]): string {
   assert(event !== undefined, 'what was submitted was not written')
