@@ -2,7 +2,7 @@ import { ServoError } from '../lib/error.ts'
 import { utcDay } from '../lib/time.ts'
 import { isUlid, ulidTime } from '../lib/ulid.ts'
 
-/** Whose facts these are. Both names become part of every path, so they are checked once, here. */
+/** Whose facts these are. Both names become part of every path; `Paths` checks them, so every component does. */
 export interface Scope {
   readonly tenant_id: string
   readonly workspace_id: string
