@@ -109,10 +109,15 @@ export class World {
     ])
   }
 
-  async request(name: string, selection = '*', options: { priority?: number; traceparent?: string } = {}): Promise<string> {
+  async request(
+    name: string,
+    selection = '*',
+    { partitions, ...options }: { partitions?: readonly string[]; priority?: number; traceparent?: string } = {},
+  ): Promise<string> {
     const { run_id, event } = runRequested(scope, secret, {
       run_key: `manual:${name}`,
       asset_selection: [selection],
+      partition_selection: partitions ? [...partitions] : null,
       source: { type: 'manual', user_id: 'tester', request_id: name },
       ...options,
     })
