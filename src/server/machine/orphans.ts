@@ -28,12 +28,13 @@ export async function endOrphans(servoDir: string, clock: Pick<AlarmClock, 'slee
 }
 
 /**
- * Identifies the folder, not its path or content: a copy of a project is another folder, a project that was moved is the same.
- * The time of creation tells it from a later folder that was given the same inode number.
+ * Identifies the folder, not its path or content: a copy of a project is another folder, a project that was moved is the same. Device
+ * and inode are what a claim on the lease goes by, too. A folder that was deleted may leave its number to a new one; a server of the
+ * new folder then also ends what attempts of the deleted project left behind, which cannot record its results anywhere any more.
  */
 async function folderId(servoDir: string): Promise<string> {
-  const { dev, ino, birthtimeNs } = await stat(servoDir, { bigint: true })
-  return sha256(`${dev}:${ino}:${birthtimeNs}`).slice(0, 16)
+  const { dev, ino } = await stat(servoDir, { bigint: true })
+  return sha256(`${dev}:${ino}`).slice(0, 16)
 }
 
 /** This process, its parent, and so on up. */
