@@ -66,7 +66,7 @@ test('[F9] a fact that waits uses up no key: told again in time it counts, and o
   expect(taken()).toBe(true)
 })
 
-test('[A1] a tick and the run that it asks for are one segment, which has both or is not there', async () => {
+test('[L1][A1] a tick and the run that it asks for are one segment, which has both or is not there', async () => {
   const store = memoryStore()
   let isFull = false
   const create: ObjectStore['create'] = async (path, bytes) => {
@@ -140,7 +140,7 @@ test('[D5] an attempt that ends within half a second is written down once, a lon
   expect(types.filter((type) => type === 'TaskFinished')).toHaveLength(2)
 })
 
-test('[O4] sweeps show every row again, and no attempt begins twice', async () => {
+test('[O4][I16] sweeps show every row again, and no attempt begins twice', async () => {
   const world = await World.open({ script: () => ({ ms: 30 * MINUTE_MS }) })
   await world.define({ a: [], b: [] })
   const run = await world.request('r1')

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { Paths } from '../../src/engine/paths.ts'
+import { HOUR_MS, SECOND_MS } from '../../src/lib/time.ts'
+import { countingStore } from '../../src/testing/counting-store.ts'
+import { failure, scope, World } from './world.ts'
+
+const { ledger } = new Paths(scope)
+
+test('[O3] a sweep shows the controllers every row again, and they decide nothing twice', async () => {
+  const store = countingStore(memoryStore())
+  const world = await World.open({
+    store,
+    capacity: 2,
+    script: ({ asset_key }) => (asset_key === 'fails' ? { result: failure() } : { ms: 2 * HOUR_MS }),
+  })
+  const retry = { max_attempts: 2, initial_ms: HOUR_MS, max_ms: HOUR_MS, jitter: false }
+  await world.define({ fails: { retry }, long: [], below: ['long'], held: [], elsewhere: { queue: 'gpu' } }, {})
+  const run = await world.request('r1')
+  await world.clock.advance(SECOND_MS)
+  expect(Object.values(world.states(run)).sort()).toEqual(['BLOCKED', 'DISPATCHED', 'RETRY_WAIT', 'RUNNING', 'RUNNING'])
+  store.reset()
+  for (let sweep = 0; sweep < 3; sweep++) {
+    world.orchestrator.loop.sweep()
+    await world.clock.advance(SECOND_MS)
+  }
+  expect(store.requests.filter(({ path }) => path.startsWith(ledger))).toEqual([])
+})
