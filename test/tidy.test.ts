@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { orchestration } from '../src/domain/index.ts'
 import { systemTables } from '../src/model/system-tables.ts'
 import type { Table } from '../src/model/table.ts'
+import { controllersOf } from '../src/server/leader/controllers.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -230,6 +231,21 @@ describe('the shape of src/', () => {
       may === 'anything' ? expect.stringMatching(/^anything/) : may.join(', ') || 'nothing',
     ])
     expect(told).toEqual(Object.fromEntries(expected))
+  })
+
+  test('ARCHITECTURE.md lists the controllers in the order in which the loop asks them', () => {
+    const [, table = ''] = /^\| controller \| decides \|\n\|[-|]+\n((?:\|.*\n)+)/m.exec(read('ARCHITECTURE.md')) ?? []
+    const listed = [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, names = '']) => names.split(', '))
+    const none = () => 0
+    const controllers = controllersOf({
+      instance: 'tidy',
+      limits: () => ({ local: 0, ahead: 0, queues: {} }),
+      cancelGraceMs: none,
+      stuckDispatchMs: none,
+      lastSign: none,
+      carries: () => true,
+    })
+    expect(listed).toEqual(controllers.map(({ name }) => name))
   })
 
   test('a relative import names the file as it is, with its extension', () => {
