@@ -106,6 +106,17 @@ describe('a queue that is told of work', () => {
     expect(told).toHaveLength(3)
   })
 
+  test('[O4] is told nothing twice by sweeps, while it is being told', async () => {
+    const { world, told } = await withQueue({ refuses: (count) => count <= 3 })
+    await world.request('r1')
+    const began = world.clock.now()
+    for (let sweep = 0; sweep < 10; sweep++) {
+      await world.clock.advance(SECOND_MS)
+      world.orchestrator.loop.sweep()
+    }
+    expect(told.map(({ at }) => (at - began) / SECOND_MS)).toEqual([0, 1, 3, 7])
+  })
+
   test('is told no more of a run that was cancelled, which ends in time', async () => {
     const { world, told } = await withQueue({ refuses: () => true })
     const run = await world.request('r1')

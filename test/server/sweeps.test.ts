@@ -26,3 +26,23 @@ test('[O3] a sweep shows the controllers every row again, and they decide nothin
   }
   expect(store.requests.filter(({ path }) => path.startsWith(ledger))).toEqual([])
 })
+
+test('[O4] a worker is asked once to stop, however often a sweep shows the cancelled run', async () => {
+  const world = await World.open({ script: () => ({ ms: HOUR_MS, deaf: true }) })
+  await world.define({ a: [] })
+  const run = await world.request('r1')
+  await world.clock.advance(SECOND_MS)
+  const asked: string[] = []
+  const { workers } = world
+  const cancel = workers.cancel.bind(workers)
+  workers.cancel = (attemptId, options) => {
+    asked.push(attemptId)
+    cancel(attemptId, options)
+  }
+  await world.cancel(run)
+  for (let sweep = 0; sweep < 3; sweep++) {
+    world.orchestrator.loop.sweep()
+    await world.clock.advance(SECOND_MS)
+  }
+  expect(asked).toEqual([world.task(run, 'a')?.attempt_id])
+})
