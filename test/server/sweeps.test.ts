@@ -46,3 +46,18 @@ test('[O4] a worker is asked once to stop, however often a sweep shows the cance
   }
   expect(asked).toEqual([world.task(run, 'a')?.attempt_id])
 })
+
+test('[D4] a dispatch that no worker began before a crash is begun after it, as the same attempt', async () => {
+  const world = await World.open({ capacity: 1, script: () => ({ ms: 10 * SECOND_MS }) })
+  await world.define({ a: [], b: [] })
+  const run = await world.request('r1')
+  await world.clock.advance(SECOND_MS)
+  const [waiting] = Object.entries(world.states(run)).flatMap(([key, state]) => (state === 'DISPATCHED' ? [key] : []))
+  const { attempt_id } = world.task(run, waiting ?? '') ?? {}
+  expect(attempt_id).toBeDefined()
+  expect(world.workers.started.map((envelope) => envelope.attempt_id)).not.toContain(attempt_id)
+  await world.crash(SECOND_MS)
+  await world.clock.advance(60 * SECOND_MS)
+  expect(world.workers.started.map((envelope) => envelope.attempt_id)).toContain(attempt_id)
+  expect(world.attempts(run, waiting ?? '')).toMatchObject([{ attempt: 1, attempt_id, outcome: 'SUCCEEDED' }])
+})
