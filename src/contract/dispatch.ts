@@ -70,8 +70,8 @@ export const errorCategories = ['user', 'fatal', 'timeout', 'crashed', 'lost', '
 export type ErrorCategory = (typeof errorCategories)[number]
 
 /** More than any one execution makes, and exact as a number. */
-const MOST = 1e15
-const count = z.number().int().min(0).max(MOST)
+const MAX_COUNT = 1e15
+const count = z.number().int().min(0).max(MAX_COUNT)
 
 /** Longer than any caller waits, and a moment in time that can be written. */
 const LONGEST_WAIT_MS = 100 * 366 * DAY_MS

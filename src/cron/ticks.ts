@@ -1,9 +1,9 @@
 import { assert } from '../lib/assert.ts'
-import { lastAtMost } from '../lib/search.ts'
+import { lastAtMost } from '../lib/collections/binary-search.ts'
 import { DAY_MS } from '../lib/time.ts'
 import type { Cron } from './parse-cron.ts'
 import { FIRST_YEAR, LAST_YEAR, WallTimes } from './wall-times.ts'
-import { type Stretch, type Zone, zoneNamed } from './zone.ts'
+import { type Stretch, type Zone, zoneNamed } from './zone-clocks.ts'
 
 /** No clock is further from UTC than 26 hours, nor was one ever put by more than 24. */
 const SLACK_MS = 2 * DAY_MS

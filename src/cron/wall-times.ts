@@ -1,5 +1,5 @@
 import { daysInMonth, firstDayOf, isLeapYear, weekdayOf } from '../lib/calendar.ts'
-import { lastAtMost } from '../lib/search.ts'
+import { lastAtMost } from '../lib/collections/binary-search.ts'
 import { DAY_MS, SECOND_MS } from '../lib/time.ts'
 import { type Cron, matchesDay } from './parse-cron.ts'
 

@@ -2,7 +2,7 @@ import { type DimensionDefinition, dimensionsOf, isTime, type PartitionDefinitio
 import type { PartitionMapping, SimpleMapping } from './mappings/mapping.ts'
 
 /** As many keys as one reads in passing. */
-const SHOWN = 4
+const SHOWN_KEYS = 4
 
 /** The partitions of an asset in words: `daily from 2025-01-01`. */
 export function partitionsInWords(definition: PartitionDefinition): string {
@@ -33,8 +33,8 @@ const momentInWords = (moment: string | number): string =>
   typeof moment === 'string' ? moment : new Date(moment).toISOString()
 
 function someOf(keys: readonly string[]): string {
-  const more = keys.length - SHOWN
-  return keys.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  const more = keys.length - SHOWN_KEYS
+  return keys.slice(0, SHOWN_KEYS).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
 /** A mapping in words: `the window before`. */

@@ -1,4 +1,4 @@
-import { itemAt } from '../lib/item-at.ts'
+import { itemAt } from '../lib/collections/item-at.ts'
 import { digitsOf, type KeyList, product } from './key-list.ts'
 import type { PartitionSet } from './partition-set.ts'
 import { points, type Spans, span } from './spans.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { itemAt } from '../lib/collections/item-at.ts'
 import { ServoError } from '../lib/error.ts'
-import { itemAt } from '../lib/item-at.ts'
 import { allOf, type KeyRange, keyRange, partsOf, someOf } from './key-range.ts'
 import { type PartitionSet, positionIn } from './partition-set.ts'
 import { type Spans, span, union } from './spans.ts'

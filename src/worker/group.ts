@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { type ProcessStat, processStat } from '../lib/process-stat.ts'
+import { readProcessStat } from '../lib/process/process-stat.ts'
 
 /**
  * Signals every process of a group. A worker leads its group, and the group keeps the number of the worker for as long as it
@@ -27,18 +27,16 @@ function fromProc(leader: number, marked: string | undefined): number[] {
   const members: number[] = []
   const isMarked = (pid: number): boolean => marked !== undefined && readIfThere(`/proc/${pid}/environ`).includes(marked)
   // What the leader started began after it did, so the environment of only a few processes has to be read.
-  const since = Number(statOf(leader)?.beganAt)
+  const since = Number(readProcessStat(leader)?.beganAt)
   for (const name of readdirSync('/proc')) {
     const pid = Number(name)
     if (!Number.isInteger(pid)) continue
-    const stat = statOf(pid)
+    const stat = readProcessStat(pid)
     if (stat === undefined || stat.state === 'Z') continue
     if (stat.group === leader || (Number(stat.beganAt) >= since && isMarked(pid))) members.push(pid)
   }
   return members
 }
-
-const statOf = (pid: number): ProcessStat | undefined => processStat(readIfThere(`/proc/${pid}/stat`))
 
 function readIfThere(file: string): string {
   try {

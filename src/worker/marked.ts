@@ -20,7 +20,7 @@ export interface Marked {
  * environment or belongs to another user.
  *
  * The watchdog runs the source text of this function in a thread without modules. So it imports nothing, and reads
- * /proc/{pid}/stat itself although lib/process-stat.ts does that too.
+ * /proc/{pid}/stat itself although lib/process/process-stat.ts does that too.
  */
 export function endMarked(name: string, { prefix, unless, except = [] }: Marked): number[] {
   const { readdirSync, readFileSync } = process.getBuiltinModule('node:fs')

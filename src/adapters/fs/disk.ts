@@ -67,7 +67,7 @@ export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
-/** The ways a disk says that there is no object: no such name, a segment that is no folder, a symlink where it would be. */
+/** The error codes for an object that does not exist: no such name, a parent that is not a folder, a symlink in its place. */
 export function isMissing(error: unknown): boolean {
   const errno = errnoOf(error)
   return errno === 'ENOENT' || errno === 'ENOTDIR' || errno === 'ELOOP'

@@ -13,7 +13,7 @@ export interface FsNotifierOptions {
   readonly watch?: WatchFolder | 'off'
 }
 
-const SEGMENT = /^(.{26})\.json$/
+const SEGMENT_FILE = /^(.{26})\.json$/
 /** The obstacle, such as too many watches, may be gone by then; in the meantime the listener looks by itself. */
 const RETRY_MS = 10_000
 /** Linux forgets what comes after 16,384 events that were not taken, and Node does not say so. */
@@ -116,7 +116,7 @@ class FolderListening implements Listening {
   #segmentAppeared(name: string | null): void {
     if (name === null) this.#listener.missed()
     this.#events += 1
-    const ulid = SEGMENT.exec(name ?? '')?.[1]
+    const ulid = SEGMENT_FILE.exec(name ?? '')?.[1]
     if (ulid !== undefined && isUlid(ulid)) this.#heard.add(ulid)
     // Everything that one look at the system brought is told in one go.
     this.#flush ??= setImmediate(() => this.#tell())

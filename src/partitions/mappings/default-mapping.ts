@@ -7,7 +7,7 @@ import {
   type Partitioning,
   sameDefinition,
 } from '../definition.ts'
-import { sameZone } from '../time/zone.ts'
+import { sameZone } from '../time/same-zone.ts'
 import type { PartitionMapping, SimpleMapping } from './mapping.ts'
 
 /** The default mapping of a dependency, or the reason why there is none. */

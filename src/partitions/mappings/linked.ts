@@ -1,5 +1,5 @@
 import { assert } from '../../lib/assert.ts'
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { concat, type KeyList, noKeys, product } from '../key-list.ts'
 import { allOf, type KeyRange, keyRange, partsOf, positionsIn } from '../key-range.ts'
 import type { PartitionSet } from '../partition-set.ts'

@@ -6,7 +6,7 @@ import {
   type Partitioning,
   timeDefinition,
 } from '../definition.ts'
-import { sameZone } from '../time/zone.ts'
+import { sameZone } from '../time/same-zone.ts'
 import { isLinked, linksOf } from './dimensions.ts'
 import type { LinkedMapping, PartitionMapping, SimpleMapping } from './mapping.ts'
 

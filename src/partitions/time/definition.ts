@@ -2,7 +2,7 @@ import { type Cron, parseCron } from '../../cron/parse-cron.ts'
 import { Ticks, wallTimesOf } from '../../cron/ticks.ts'
 import { type CountedTicks, TicksWithout } from '../../cron/ticks-without.ts'
 import { FIRST_YEAR, isCounted, LAST_YEAR, WallTimes } from '../../cron/wall-times.ts'
-import type { Zone } from '../../cron/zone.ts'
+import type { Zone } from '../../cron/zone-clocks.ts'
 import { ServoError } from '../../lib/error.ts'
 import { type Resolution, TimeFormat } from './format.ts'
 

@@ -1,6 +1,6 @@
 import { dateOf, dayNumber, firstDayOf, isoWeek, isoWeekStart, weekdayOf } from '../../lib/calendar.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { ServoError } from '../../lib/error.ts'
-import { itemAt } from '../../lib/item-at.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
 
 /** What two moments must share to be written alike. */

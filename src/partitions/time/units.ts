@@ -1,4 +1,4 @@
-import { zoneNamed } from '../../cron/zone.ts'
+import { zoneNamed } from '../../cron/zone-clocks.ts'
 import { daysInMonth, weekdayOf } from '../../lib/calendar.ts'
 import { DAY_MS } from '../../lib/time.ts'
 import { badWindow, momentOf, type TimeDefinition } from './definition.ts'

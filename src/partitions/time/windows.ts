@@ -1,5 +1,5 @@
 import { isCounted, LAST_YEAR } from '../../cron/wall-times.ts'
-import { type Zone, zoneNamed } from '../../cron/zone.ts'
+import { type Zone, zoneNamed } from '../../cron/zone-clocks.ts'
 import { badWindow, type Checked, checkDefinition, type TimeDefinition } from './definition.ts'
 import { writeOffset } from './format.ts'
 

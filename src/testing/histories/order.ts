@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { orchestration } from '../../domain/index.ts'
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { EventDefinition } from '../../model/event.ts'
 import { SimulatedWriter } from './writers.ts'

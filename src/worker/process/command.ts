@@ -39,7 +39,7 @@ async function runWithPipes(run: CommandRun, report: PipesReport): Promise<void>
   const file = path.join(folder, 'messages')
   const messages = followFile(
     file,
-    lineReader((line) => report.hear(line)),
+    lineReader((line) => report.read(line)),
   )
   try {
     await runProgram({ ...run, env: { ...run.env, ...pipesEnvironment(run.context, file) } })

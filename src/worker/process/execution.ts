@@ -13,7 +13,7 @@ import type { AnyPartitions } from '../../sdk/partitions.ts'
 import { declarationOf, optionsOf } from '../../sdk/project/declaration.ts'
 import type { Project } from '../../sdk/project/project.ts'
 import { failed } from '../attempt-results.ts'
-import { attemptValues, type ValueStorage } from '../values/values.ts'
+import { attemptValues, type ValueStorage } from '../values/attempt-values.ts'
 import type { AttemptContext, LoadedProject } from './child.ts'
 import type { PipesContext } from './pipes.ts'
 

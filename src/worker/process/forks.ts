@@ -1,5 +1,5 @@
 import { openSync, readSync } from 'node:fs'
-import { processStat } from '../../lib/process-stat.ts'
+import { processStat } from '../../lib/process/process-stat.ts'
 import { groupMembers } from '../group.ts'
 import { MARKER } from '../marked.ts'
 

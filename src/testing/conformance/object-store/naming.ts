@@ -17,7 +17,7 @@ const hostile: Record<string, string> = {
   'a hidden name': '.hidden',
   'a hidden folder': '.tmp/x',
   'a hidden name further down': 'a/.hidden',
-  'an empty segment': 'a//b',
+  'an empty part': 'a//b',
   'a trailing slash': 'a/',
   'a backslash': 'a\\b',
   'a backslashed way out': '..\\outside',
@@ -35,7 +35,7 @@ const hostile: Record<string, string> = {
   'a character that turns the line around': 'a\u202egnp.exe',
   'an emoji': '🚀',
   'half a character': 'a\ud800',
-  'a segment of 201 characters': 'x'.repeat(201),
+  'a part of 201 characters': 'x'.repeat(201),
   'a path of 1,025 bytes': `${longest}y`,
   'a megabyte': 'a/'.repeat(2 ** 19),
 }

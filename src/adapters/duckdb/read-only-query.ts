@@ -1,6 +1,6 @@
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/sql/duckdb.ts'
-import { type Plain, plain } from './plain-values.ts'
+import { type Plain, toPlain } from './plain-values.ts'
 import { inspectStatement } from './statement.ts'
 
 /** A table as it is shown to queries: a SELECT over files, and those files. */
@@ -50,9 +50,9 @@ export async function query(sql: string, source: TableSource): Promise<QueryResu
       columns: result.deduplicatedColumnNames().map((name, i) => ({ name, type: types[i]?.alias ?? String(types[i]) })),
       async *rows() {
         try {
-          for await (const rows of result.yieldRows()) yield rows.map((row) => row.map((value, i) => plain(value, types[i])))
+          for await (const rows of result.yieldRows()) yield rows.map((row) => row.map((value, i) => toPlain(value, types[i])))
         } catch (error) {
-          throw explained(error, source)
+          throw explainQueryError(error, source)
         } finally {
           close()
         }
@@ -60,7 +60,7 @@ export async function query(sql: string, source: TableSource): Promise<QueryResu
     }
   } catch (error) {
     close()
-    throw explained(error, source)
+    throw explainQueryError(error, source)
   }
 }
 
@@ -71,8 +71,8 @@ const DAMAGED_FILE = /^(IO Error|Invalid Input Error|Invalid Error|TProtocolExce
 /** A file that was there when the lock was set: now that it is gone, DuckDB takes its name for a folder to look through. */
 const GONE_FILE = /^Permission Error: Cannot access file "(.*\.parquet)\/\*\*/s
 
-/** What DuckDB says, sorted by what can be done about it. */
-function explained(error: unknown, source: TableSource): unknown {
+/** Classifies an error of DuckDB by what the user can do about it. */
+function explainQueryError(error: unknown, source: TableSource): unknown {
   if (error instanceof Error && error.name === 'ServoError') return error
   const message = messageOf(error).trim()
   const unknown = UNKNOWN_TABLE.exec(message)?.[1]
