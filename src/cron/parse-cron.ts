@@ -53,7 +53,8 @@ export function parseCron(text: string): Cron {
     )
   }
   const [second, minute, hour, day = '', month, weekday = ''] = words.length === 6 ? words : ['0', ...words]
-  const list = (word = '', of: Field) => [...new Set(itemsOf(word).flatMap((item) => valuesOf(item, of, text)))].sort(ascending)
+  const list = (word = '', field: Field) =>
+    [...new Set(itemsOf(word).flatMap((item) => valuesOf(item, field, text)))].sort(ascending)
   const hours = list(hour, fields.hour)
   const cron: Cron = {
     text: trimmed,
@@ -86,8 +87,8 @@ const any = (word: string) => (word === '?' ? '*' : word)
 // Whether a day field leaves the choice to the other one. As in Dagster a plain `*` says so, not what is named: `0 0 13 * 0-6`
 // is the 13th or any weekday, so every day. Only beside a `*`, as in `0 0 1-31 * */2`, and beside weekdays that are counted, as in
 // `0 0 1-31 * MON#2`, does naming all days restrict nothing.
-function isAny(word: string, named: ReadonlySet<number>, of: Field, other: string): boolean {
-  return itemsOf(word).includes('*') || (named.size === of.size && /\*|#|L\d/i.test(other))
+function isAny(word: string, named: ReadonlySet<number>, field: Field, other: string): boolean {
+  return itemsOf(word).includes('*') || (named.size === field.size && /\*|#|L\d/i.test(other))
 }
 
 function daysOf(word: string, weekday: string, text: string): DaysOfMonth | undefined {

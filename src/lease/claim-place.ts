@@ -16,9 +16,9 @@ export interface ClaimPlace {
   /** Called by a holder that has lost its claim, and will not ask again whether the place was moved. */
   leave(number: number): void
   /** Replaces what the holder of a claim says of itself. */
-  say(number: number, sign: Sign): void
+  writeSign(number: number, sign: Sign): void
   /** What the holder of a claim last said; undefined when it said nothing, or its claim is gone. */
-  heard(number: number): Sign | undefined
+  readSign(number: number): Sign | undefined
   /** Asks the holder of a claim for a sign of life. The function it returns withdraws the challenge. */
   challenge(number: number): () => void
   /** Removes challenges that were answered. */

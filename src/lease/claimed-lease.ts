@@ -72,7 +72,7 @@ export function claimedLease(place: ClaimPlace, { clock, periodMs = PERIOD_MS }:
     }
     // The silent holder gave a sign at the last moment, and may have looked before our claim was there. It finds the claim when it
     // looks next, and mistrusts itself if it has not run for half a period; so after half a period it has stopped.
-    if (previous?.isVacant === false && isAnswer(previous, place.heard(previous.number))) await clock.sleep(periodMs / 2)
+    if (previous?.isVacant === false && isAnswer(previous, place.readSign(previous.number))) await clock.sleep(periodMs / 2)
     place.removeBelow(number)
     return held
   }

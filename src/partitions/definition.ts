@@ -68,10 +68,10 @@ export function isTime(definition: PartitionDefinition | undefined): definition 
 }
 
 /** A time definition as cron windows. */
-export function timeDefinition(of: TimePartitions): TimeDefinition {
-  const { type, end_offset, ...rest } = of
-  const told = Object.entries({ ...rest, endOffset: end_offset }).filter(([, value]) => value !== null && value !== undefined)
-  return unitDefinition(type, Object.fromEntries(told) as unknown as UnitOptions)
+export function timeDefinition(partitions: TimePartitions): TimeDefinition {
+  const { type, end_offset, ...rest } = partitions
+  const given = Object.entries({ ...rest, endOffset: end_offset }).filter(([, value]) => value !== null && value !== undefined)
+  return unitDefinition(type, Object.fromEntries(given) as unknown as UnitOptions)
 }
 
 /** In the order in which positions count: sorted, the last varying fastest. None when there is one dimension without a name. */

@@ -53,7 +53,10 @@ export function partitionSet(definition: PartitionDefinition | undefined, option
   if (isTime(definition)) return timeSet(definition, timeDefinition(definition), windows, nowMs)
   if (definition.type === 'keys') return listSet(definition, definition.keys, 'the definition has')
   if (definition.type === 'dynamic') return listSet(definition, dynamicKeys(definition.name), `${definition.name} has`)
-  const dimensions = Object.entries(definition.dimensions).map(([name, of]) => ({ name, set: partitionSet(of, options) }))
+  const dimensions = Object.entries(definition.dimensions).map(([name, dimension]) => ({
+    name,
+    set: partitionSet(dimension, options),
+  }))
   return productSet(definition, dimensions)
 }
 

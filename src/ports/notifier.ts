@@ -1,6 +1,6 @@
 /**
  * How the leader hears of segments that other processes wrote. Hearing is only faster than looking: a listener may be told
- * of a segment twice, late or, if `hearsEverything` is false, not at all, and must look at the ledger from time to time.
+ * of a segment twice, late or, if `missesNothing` is false, not at all, and must look at the ledger from time to time.
  * Every adapter passes `testing/conformance/notifier.ts`.
  */
 export interface Notifier {
@@ -12,13 +12,13 @@ export interface Notifier {
 
 export interface Listener {
   /** ULIDs of segments that can be read. Their writers may still be waiting for the disk, as with a segment found by looking. */
-  heard(segments: readonly string[]): void
+  onSegments(segments: readonly string[]): void
   /** Something may have gone unheard: look at the ledger now. */
-  missed(): void
+  onMissed(): void
 }
 
 export interface Listening {
   /** True while nothing can be written without being heard of: then there is no need to look. */
-  readonly hearsEverything: boolean
+  readonly missesNothing: boolean
   close(): void
 }

@@ -39,7 +39,7 @@ export function countingStore(inner: ObjectStore): CountingStore {
     bytesWritten += bytes?.length ?? 0
   }
 
-  function received(bytes: Uint8Array | undefined): Uint8Array | undefined {
+  function countBytes(bytes: Uint8Array | undefined): Uint8Array | undefined {
     bytesRead += bytes?.length ?? 0
     return bytes
   }
@@ -86,11 +86,11 @@ export function countingStore(inner: ObjectStore): CountingStore {
     },
     async get(path) {
       sent('get', path)
-      return received(await inner.get(path))
+      return countBytes(await inner.get(path))
     },
     async getRange(path, start, length) {
       sent('getRange', path)
-      return received(await inner.getRange(path, start, length))
+      return countBytes(await inner.getRange(path, start, length))
     },
     async size(path) {
       sent('size', path)

@@ -29,14 +29,14 @@ export function faultyStore(inner: ObjectStore, plan: FaultPlan, sleep: Sleep = 
     const fault = await setOut(method, path)
     const answer = await carryOut(fault)
     if (fault.answerDelayMs !== undefined) await sleep(fault.answerDelayMs)
-    if (fault.outcome === 'unanswered') throw injected('the answer was lost', method, path)
+    if (fault.outcome === 'unanswered') throw injectedFault('the answer was lost', method, path)
     return answer
   }
 
   async function setOut(method: StoreMethod, path: string): Promise<Fault> {
     const fault = plan({ method, path }) ?? {}
     if (fault.delayMs !== undefined) await sleep(fault.delayMs)
-    if (fault.outcome === 'lost') throw injected('the request was lost', method, path)
+    if (fault.outcome === 'lost') throw injectedFault('the request was lost', method, path)
     return fault
   }
 
@@ -47,13 +47,13 @@ export function faultyStore(inner: ObjectStore, plan: FaultPlan, sleep: Sleep = 
       yield object
       if (fault.outcome === 'unanswered') break
     }
-    if (fault.outcome === 'unanswered') throw injected('the listing broke off', 'list', prefix)
+    if (fault.outcome === 'unanswered') throw injectedFault('the listing broke off', 'list', prefix)
   }
 
   async function* folders(prefix: string): AsyncGenerator<string> {
     const fault = await setOut('folders', prefix)
     if (fault.answerDelayMs !== undefined) await sleep(fault.answerDelayMs)
-    if (fault.outcome === 'unanswered') throw injected('the answer was lost', 'folders', prefix)
+    if (fault.outcome === 'unanswered') throw injectedFault('the answer was lost', 'folders', prefix)
     yield* inner.folders(prefix)
   }
 
@@ -133,7 +133,7 @@ function dice(seed: number): () => number {
   }
 }
 
-function injected(what: string, method: StoreMethod, path: string): ServoError {
+function injectedFault(what: string, method: StoreMethod, path: string): ServoError {
   return new ServoError('unavailable', 'injected_fault', `${method} ${path}: ${what}, on purpose`, { facts: { method, path } })
 }
 

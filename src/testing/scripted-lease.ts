@@ -17,9 +17,9 @@ export class ScriptedLease implements HeldLease {
   }
 
   /** Another process leads. The holder is told, unless it was only paused and must find out by itself. */
-  lose({ tells = true } = {}): void {
+  lose({ notifies = true } = {}): void {
     this.#isHeld = false
-    if (tells) this.#onLost?.()
+    if (notifies) this.#onLost?.()
   }
 
   async confirm(): Promise<boolean> {

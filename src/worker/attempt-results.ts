@@ -6,8 +6,8 @@ export const LEFT_IDLE = 75
 /** The reason that an attempt is given when its time is up, so that code can tell a timeout from a cancellation. */
 export const TIMED_OUT = 'its timeout has passed'
 
-export function failed(category: ErrorCategory, message: string, stack?: string): AttemptResult {
+export function failedResult(category: ErrorCategory, message: string, stack?: string): AttemptResult {
   return { outcome: 'FAILED', error: { category, message, ...(stack === undefined ? {} : { stack }), retryable: true } }
 }
 
-export const cancelled = (): AttemptResult => ({ outcome: 'CANCELLED' })
+export const cancelledResult = (): AttemptResult => ({ outcome: 'CANCELLED' })

@@ -27,7 +27,7 @@ export function fsNotifier(ledger: string, { clock, watch = watchFolder }: FsNot
   return {
     announce: () => undefined,
     async listen(listener) {
-      if (watch === 'off') return { hearsEverything: false, close: () => undefined }
+      if (watch === 'off') return { missesNothing: false, close: () => undefined }
       return new FolderListening(resolve(ledger), listener, { clock, watch })
     },
   }
@@ -40,8 +40,8 @@ class FolderListening implements Listening {
   readonly #options: { readonly clock: AlarmClock; readonly watch: WatchFolder }
   /** By day; the ledger itself is the empty name. */
   readonly #watches = new Map<string, () => void>()
-  readonly #heard = new Set<string>()
-  #state: 'hearing' | 'deaf' | 'closed' = 'deaf'
+  readonly #appeared = new Set<string>()
+  #state: 'watching' | 'blind' | 'closed' = 'blind'
   #cancelRetry: (() => void) | undefined
   #flush: NodeJS.Immediate | undefined
   #events = 0
@@ -53,8 +53,8 @@ class FolderListening implements Listening {
     this.#begin()
   }
 
-  get hearsEverything(): boolean {
-    return this.#state === 'hearing'
+  get missesNothing(): boolean {
+    return this.#state === 'watching'
   }
 
   close(): void {
@@ -63,25 +63,25 @@ class FolderListening implements Listening {
   }
 
   #begin(): void {
-    this.#state = 'hearing'
+    this.#state = 'watching'
     try {
       mkdirSync(this.#ledger, { recursive: true })
       this.#watch('', (name) => this.#dayChanged(name))
       // After the watch: whatever day appears from here on is heard of.
       for (const name of readdirSync(this.#ledger)) if (isUtcDay(name)) this.#watchDay(name)
     } catch {
-      this.#goDeaf()
+      this.#goBlind()
     }
   }
 
   #watch(day: string, changed: (name: string | null) => void): void {
-    if (this.#state !== 'hearing') return
+    if (this.#state !== 'watching') return
     const stop = this.#options.watch(
       `${this.#ledger}/${day}`,
-      (name) => this.#state === 'hearing' && changed(name),
-      () => this.#goDeaf(),
+      (name) => this.#state === 'watching' && changed(name),
+      () => this.#goBlind(),
     )
-    if (stop === undefined) this.#goDeaf()
+    if (stop === undefined) this.#goBlind()
     else this.#watches.set(day, stop)
   }
 
@@ -91,7 +91,7 @@ class FolderListening implements Listening {
 
   /** A day was made, removed, or both, so that an old watch would look at what is no more. */
   #dayChanged(name: string | null): void {
-    if (name === null) this.#listener.missed()
+    if (name === null) this.#listener.onMissed()
     if (name === null || !isUtcDay(name)) return
     this.#watches.get(name)?.()
     this.#watches.delete(name)
@@ -101,7 +101,7 @@ class FolderListening implements Listening {
       // What was written before there was a watch; what comes between the two is heard of twice.
       for (const segment of this.#segmentsOf(name) ?? []) this.#segmentAppeared(segment)
     } catch {
-      this.#goDeaf()
+      this.#goBlind()
     }
   }
 
@@ -114,31 +114,31 @@ class FolderListening implements Listening {
   }
 
   #segmentAppeared(name: string | null): void {
-    if (name === null) this.#listener.missed()
+    if (name === null) this.#listener.onMissed()
     this.#events += 1
     const ulid = SEGMENT_FILE.exec(name ?? '')?.[1]
-    if (ulid !== undefined && isUlid(ulid)) this.#heard.add(ulid)
+    if (ulid !== undefined && isUlid(ulid)) this.#appeared.add(ulid)
     // Everything that one look at the system brought is told in one go.
-    this.#flush ??= setImmediate(() => this.#tell())
+    this.#flush ??= setImmediate(() => this.#report())
   }
 
-  #tell(): void {
-    const [segments, events] = [[...this.#heard], this.#events]
+  #report(): void {
+    const [segments, events] = [[...this.#appeared], this.#events]
     this.#flush = undefined
     this.#events = 0
-    this.#heard.clear()
-    if (segments.length > 0) this.#listener.heard(segments)
-    if (events >= MANY_AT_ONCE) this.#listener.missed()
+    this.#appeared.clear()
+    if (segments.length > 0) this.#listener.onSegments(segments)
+    if (events >= MANY_AT_ONCE) this.#listener.onMissed()
   }
 
-  #goDeaf(): void {
-    if (this.#state !== 'hearing') return
-    this.#state = 'deaf'
+  #goBlind(): void {
+    if (this.#state !== 'watching') return
+    this.#state = 'blind'
     this.#unwatch()
-    this.#listener.missed()
+    this.#listener.onMissed()
     this.#cancelRetry = this.#options.clock.after(RETRY_MS, () => {
       this.#begin()
-      if (this.hearsEverything) this.#listener.missed()
+      if (this.missesNothing) this.#listener.onMissed()
     })
   }
 

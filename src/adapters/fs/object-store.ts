@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { checkListing, checkPath, checkRange } from '../../ports/object-path.ts'
 import type { ListedObject, ObjectStore } from '../../ports/object-store.ts'
 import { type Disk, errnoOf, isMissing, MAX_TRANSFER_BYTES, nodeDisk, toRead, undefinedIfMissing } from './disk.ts'
-import { type Attempted, explained } from './failure.ts'
+import { type Attempted, explainFailure } from './failure.ts'
 import { openFolders } from './folders.ts'
 import { linkUnlessThere } from './link.ts'
 import { type Temp, tempFiles } from './temp.ts'
@@ -52,7 +52,7 @@ export function fsStore(
     try {
       return await work(attempted)
     } catch (error) {
-      throw explained(error, attempted)
+      throw explainFailure(error, attempted)
     }
   }
 
@@ -113,7 +113,7 @@ export function fsStore(
     try {
       yield* walk(disk, root, prefix, after)
     } catch (error) {
-      throw explained(error, { verb: 'list', path: prefix, dir: root })
+      throw explainFailure(error, { verb: 'list', path: prefix, dir: root })
     }
   }
 
@@ -121,7 +121,7 @@ export function fsStore(
     try {
       yield* await foldersIn(disk, root, prefix)
     } catch (error) {
-      throw explained(error, { verb: 'list', path: prefix, dir: root })
+      throw explainFailure(error, { verb: 'list', path: prefix, dir: root })
     }
   }
 

@@ -39,12 +39,12 @@ export class MemoryClaims {
       look: (number) => ({ newest: this.#newest, challenges: [...(this.#claims.get(number)?.challenges ?? [])] }),
       moved: () => false,
       leave: () => undefined,
-      say: (number, sign) => {
+      writeSign: (number, sign) => {
         const claim = this.#claims.get(number)
         if (claim !== undefined) claim.sign = sign
         changed()
       },
-      heard: (number) => this.#claims.get(number)?.sign,
+      readSign: (number) => this.#claims.get(number)?.sign,
       challenge: (number) => {
         const challenge = String(++this.#challenges)
         this.#claims.get(number)?.challenges.add(challenge)

@@ -13,9 +13,9 @@ import { SegmentWriter } from '../ledger/segment-writer.ts'
 import { Paths } from '../paths.ts'
 import { Compactor, type CompactorOptions } from '../publish/compactor.ts'
 import { Controllers } from './controllers.ts'
-import { Hearing } from './hearing.ts'
 import { Inbox, type Submission, type Submitted } from './inbox.ts'
 import { Reactions, type Reactor } from './reactions.ts'
+import { SegmentFeed } from './segment-feed.ts'
 import { type ClosedSegment, SegmentQueue } from './segment-queue.ts'
 
 export type { Submitted } from './inbox.ts'
@@ -84,7 +84,7 @@ export class Loop {
   /** Set while something is being folded. */
   #folding: Promise<void> | undefined
   #cancelAlarm: (() => void) | undefined
-  #hearing!: Hearing
+  #feed!: SegmentFeed
 
   private constructor(options: LoopOptions, compactor: Compactor) {
     this.#options = options
@@ -105,7 +105,7 @@ export class Loop {
         take: () => this.#next(),
         named: (segment, name) => compactor.fold.name(segment.consumed, name),
         written: (segment, name) => {
-          this.#hearing.announce(name)
+          this.#feed.announce(name)
           this.#answer(segment)
         },
         failed: (_, error) => this.#break(error),
@@ -119,7 +119,7 @@ export class Loop {
     const ahead = { closeSegment: () => self.loop?.closeSegment(), durable: async () => self.loop?.durable() }
     const compactor = await Compactor.open({ ...options, ahead })
     const loop = new Loop(options, compactor)
-    loop.#hearing = await Hearing.open({
+    loop.#feed = await SegmentFeed.open({
       compactor,
       scope: options.scope,
       clock: options.clock,
@@ -192,7 +192,7 @@ export class Loop {
       this.#enter('closing')
     }
     this.#cancelAlarm?.()
-    this.#hearing.close()
+    this.#feed.close()
     await this.idle()
     if (this.#state === 'closing') this.#enter('closed')
   }
@@ -289,9 +289,9 @@ export class Loop {
       this.#controllers.observe(table, rows)
       this.#reactions.remember(this.#segments.changed, table, rows)
     }
-    const observed = { rows: state, now: this.#options.clock.now(), lagMs: this.#hearing.lagMs }
+    const observed = { rows: state, now: this.#options.clock.now(), lagMs: this.#feed.lagMs }
     const decided: CheckedEvent[] = []
-    for (const event of this.#controllers.decide(observed, () => this.#hearing.isCaughtUp())) {
+    for (const event of this.#controllers.decide(observed, () => this.#feed.isCaughtUp())) {
       const minted = mintEvents(this.#options, sizeLimits, [event])
       if (this.#segments.isFull && decided.length === 0) this.#segments.close()
       this.#segments.append(minted)
@@ -339,7 +339,7 @@ export class Loop {
     this.#ending = error
     this.#enter('broken')
     this.#cancelAlarm?.()
-    this.#hearing?.close()
+    this.#feed?.close()
     for (const { reject } of [...this.#segments.giveUp(), ...this.#inbox.giveUp()]) reject(error)
     this.#options.onBroken?.(error)
   }

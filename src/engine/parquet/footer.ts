@@ -245,10 +245,10 @@ class Reader {
       this.at += length
     } else if (type === LIST || type === SET) {
       const size = this.listSize()
-      const of = this.type
+      const itemType = this.type
       // In a list, a boolean takes a byte.
-      if (of === TRUE || of === FALSE) this.at += size
-      else for (let i = 0; i < size; i++) this.skip(of)
+      if (itemType === TRUE || itemType === FALSE) this.at += size
+      else for (let i = 0; i < size; i++) this.skip(itemType)
     } else if (type === STRUCT) for (let field = this.next(0); field !== 0; field = this.next(field)) this.skip(this.type)
     else throw new Error(`its footer has something of type ${type}`)
   }

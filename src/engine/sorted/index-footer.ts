@@ -54,7 +54,7 @@ export interface SortedFileIndex extends SortedFileDescription {
 
 export async function readSortedFileIndex(store: ObjectStore, table: Table, ref: SortedFileRef): Promise<SortedFileIndex> {
   const tail = await readTail(store, table, ref)
-  if (crc32(footerIn(tail)) !== ref.footer_crc32) throw damaged(ref, 'its footer')
+  if (crc32(footerIn(tail)) !== ref.footer_crc32) throw damagedIndex(ref, 'its footer')
   const footer = readFooter(table, tail, ref.path)
   const text = footer.metadata.get(DESCRIPTION)
   if (text === undefined) throw unreadable(ref.path, 'it is not a sorted file: its footer tells no keys')
@@ -107,7 +107,7 @@ export type KeyFilters = readonly Uint32Array[]
 /** Where the filters of a row group are: side by side, so this is one range. */
 export function filterRange({ footer, ref }: SortedFileIndex, group: number): { start: number; end: number } {
   const { blooms } = footer.groups[group]!
-  if (blooms.length !== footer.table.key.length) throw damaged(ref, 'its footer')
+  if (blooms.length !== footer.table.key.length) throw damagedIndex(ref, 'its footer')
   return { start: blooms[0]!.start, end: blooms.at(-1)!.end }
 }
 
@@ -122,7 +122,7 @@ export function parseFilters(
     const place = footer.groups[group]!.blooms.find((bloom) => bloom.column === name)
     const filter = place && readBloomBlocks(bytes.subarray(place.start - start, place.end - start))
     if (filter === undefined || crc32(filter) !== groups[group]!.filter_crc32[i])
-      throw damaged(ref, `the Bloom filter of ${name}`)
+      throw damagedIndex(ref, `the Bloom filter of ${name}`)
     return filter
   })
 }
@@ -136,7 +136,7 @@ export function maybeIn(filters: KeyFilters, key: KeyTuple): boolean {
 export async function readGroup(store: ObjectStore, { footer, groups, ref }: SortedFileIndex, at: number): Promise<BlockRows> {
   const group = footer.groups[at]!
   const bytes = await readRange(store, ref, group.start, group.end)
-  if (crc32(bytes) !== groups[at]!.crc32) throw damaged(ref, `row group ${at}`)
+  if (crc32(bytes) !== groups[at]!.crc32) throw damagedIndex(ref, `row group ${at}`)
   return blockRows(footer, group, { start: group.start, bytes })
 }
 
@@ -151,6 +151,6 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-function damaged(ref: FileRef, part: string): Error {
+function damagedIndex(ref: FileRef, part: string): Error {
   return unreadable(ref.path, `${part} is damaged`)
 }

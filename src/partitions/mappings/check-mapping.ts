@@ -63,7 +63,7 @@ function strangers(keys: readonly string[], definition: Partitioning, side: stri
 function couldHave(definition: PartitionDefinition): (key: string) => boolean {
   if (definition.type !== 'multi') return couldHaveOne(definition)
   const names = dimensionNames(definition)
-  const could = new Map(Object.entries(definition.dimensions).map(([name, of]) => [name, couldHaveOne(of)]))
+  const could = new Map(Object.entries(definition.dimensions).map(([name, dimension]) => [name, couldHaveOne(dimension)]))
   return (key) => {
     try {
       const values = Object.entries(readKey(key))

@@ -65,8 +65,8 @@ export function upstreamAt(mapping: PartitionMapping, sets: MappedSets, position
   refuseUnfit(mapping, sets)
   // An asset without partitions is required whole.
   if (sets.upstream.definition === undefined) return { ranges: [allOf(sets.upstream)], missing: noKeys }
-  if (isLinked(mapping)) return filled(linkedUpstream(mapping, sets, position, simpleUpstream))
-  return filled(simpleUpstream(mapping, sets, position))
+  if (isLinked(mapping)) return withoutEmptyRanges(linkedUpstream(mapping, sets, position, simpleUpstream))
+  return withoutEmptyRanges(simpleUpstream(mapping, sets, position))
 }
 
 /** The existing downstream partitions that are made from an upstream partition: the inverse of `upstreamOf`. */
@@ -93,7 +93,7 @@ const simpleDownstream = (mapping: SimpleMapping, sets: MappedSets, position: nu
   kindOf(mapping).downstream(mapping, sets, position)
 
 const nonEmpty = (ranges: readonly KeyRange[]): readonly KeyRange[] => ranges.filter(({ count }) => count > 0)
-const filled = ({ ranges, missing }: UpstreamRanges): UpstreamRanges => ({ ranges: nonEmpty(ranges), missing })
+const withoutEmptyRanges = ({ ranges, missing }: UpstreamRanges): UpstreamRanges => ({ ranges: nonEmpty(ranges), missing })
 
 /** The definitions that a mapping was last found to fit: a plan asks for every partition, and they stay the same. */
 const fitting = new WeakMap<PartitionMapping, readonly [downstream: unknown, upstream: unknown]>()

@@ -27,7 +27,7 @@ export interface TimeDefinition {
 }
 
 /** A definition that was checked. */
-export interface Checked {
+export interface CheckedDefinition {
   readonly zone: Zone
   readonly format: TimeFormat
   readonly everyHour: boolean
@@ -39,7 +39,7 @@ export interface Checked {
   readonly endOffset: number
 }
 
-export function checkDefinition(definition: TimeDefinition, zone: Zone): Checked {
+export function checkDefinition(definition: TimeDefinition, zone: Zone): CheckedDefinition {
   const cron = parseCron(definition.cron)
   const format = new TimeFormat(definition.format)
   refuseSharedKeys(cron, format)
@@ -68,7 +68,7 @@ function endOf(end: string | number, windows: AllWindows): number {
 }
 
 /** Windows before any is left out. */
-interface AllWindows extends Pick<Checked, 'format' | 'zone' | 'bounds' | 'startMs'> {
+interface AllWindows extends Pick<CheckedDefinition, 'format' | 'zone' | 'bounds' | 'startMs'> {
   readonly cron: Cron
 }
 
@@ -106,13 +106,13 @@ function startsOf(exclusions: readonly string[], windows: AllWindows): CountedTi
 const iso = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:\.(\d{1,3})\d*)?)?)?)?(Z|[+-]\d\d:?\d\d)?$/i
 
 /** The instant of a text or number. Without an offset it is what clocks in the zone show, the first time they do. */
-export function momentOf(of: 'start' | 'end', value: string | number, format: TimeFormat | undefined, zone: Zone): number {
+export function momentOf(name: 'start' | 'end', value: string | number, format: TimeFormat | undefined, zone: Zone): number {
   const ms = typeof value === 'number' ? value : typeof value === 'string' ? readMoment(value, format, zone) : undefined
   const hint = `Write a key in the format${format ? ` ${format.text}` : ''}, or 2025-01-15 or 2025-01-15T06:00 or 2025-01-15T06:00:00+01:00.`
-  if (ms === undefined || !Number.isFinite(ms)) throw badWindow(`${of} is ${JSON.stringify(value)}, which is no time`, hint)
+  if (ms === undefined || !Number.isFinite(ms)) throw badWindow(`${name} is ${JSON.stringify(value)}, which is no time`, hint)
   const year = new Date(ms).getUTCFullYear()
   if (!(year > FIRST_YEAR && year < LAST_YEAR))
-    throw badWindow(`${of} ${value} is too far away`, `Windows are counted from ${FIRST_YEAR + 1} to ${LAST_YEAR - 1}.`)
+    throw badWindow(`${name} ${value} is too far away`, `Windows are counted from ${FIRST_YEAR + 1} to ${LAST_YEAR - 1}.`)
   return ms
 }
 

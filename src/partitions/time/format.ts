@@ -23,13 +23,13 @@ interface Directive {
   write(wallMs: number, offsetMs: number): string
 }
 
-const number = (digits: number, of: (wallMs: number) => number): Directive => ({
+const number = (digits: number, fieldOf: (wallMs: number) => number): Directive => ({
   pattern: `\\d{${digits}}`,
-  write: (wallMs) => pad(of(wallMs), digits),
+  write: (wallMs) => pad(fieldOf(wallMs), digits),
 })
-const name = (names: readonly string[], of: (wallMs: number) => number): Directive => ({
+const name = (names: readonly string[], fieldOf: (wallMs: number) => number): Directive => ({
   pattern: names.join('|'),
-  write: (wallMs) => itemAt(names, of(wallMs)),
+  write: (wallMs) => itemAt(names, fieldOf(wallMs)),
 })
 const day = (wallMs: number) => Math.floor(wallMs / DAY_MS)
 const month = (wallMs: number) => dateOf(day(wallMs)).month

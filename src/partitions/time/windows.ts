@@ -1,6 +1,6 @@
 import { isCounted, LAST_YEAR } from '../../cron/wall-times.ts'
 import { type Zone, zoneNamed } from '../../cron/zone-clocks.ts'
-import { badWindow, type Checked, checkDefinition, type TimeDefinition } from './definition.ts'
+import { badWindow, type CheckedDefinition, checkDefinition, type TimeDefinition } from './definition.ts'
 import { writeOffset } from './format.ts'
 
 export type { TimeDefinition } from './definition.ts'
@@ -48,7 +48,7 @@ const REMEMBERED = 1_000
 
 class Windows implements TimeWindows {
   readonly zone: string
-  private readonly of: Checked
+  private readonly checked: CheckedDefinition
   private readonly first: number
   /** How many windows end at `end` or before. */
   private readonly total: number
@@ -57,16 +57,16 @@ class Windows implements TimeWindows {
   private latest = -1
   private inOrder = false
 
-  constructor(of: Checked) {
-    this.of = of
-    this.zone = of.zone.name
-    this.first = of.starts.rank(of.startMs)
-    this.total = of.endMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, this.closed(of.endMs))
+  constructor(checked: CheckedDefinition) {
+    this.checked = checked
+    this.zone = checked.zone.name
+    this.first = checked.starts.rank(checked.startMs)
+    this.total = checked.endMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, this.closed(checked.endMs))
   }
 
   count(nowMs: number): number {
-    const count = Math.max(0, Math.min(this.closed(nowMs) + this.of.endOffset, this.total))
-    const isBeyond = this.of.endOffset > 0 && count > 0 && this.find(count - 1) === undefined
+    const count = Math.max(0, Math.min(this.closed(nowMs) + this.checked.endOffset, this.total))
+    const isBeyond = this.checked.endOffset > 0 && count > 0 && this.find(count - 1) === undefined
     return isBeyond ? this.last() + 1 : count
   }
 
@@ -87,7 +87,7 @@ class Windows implements TimeWindows {
   positionOf(key: string): number | undefined {
     const known = this.byKey.get(key) ?? this.nextIf(key)
     if (known !== undefined) return known < this.total ? known : undefined
-    const { format, zone, starts, everyHour } = this.of
+    const { format, zone, starts, everyHour } = this.checked
     const shown = format.read(key)
     if (shown === undefined || !isCounted(shown.wallMs)) return undefined
     const { wallMs, offsetMs } = shown
@@ -100,7 +100,7 @@ class Windows implements TimeWindows {
   }
 
   startingBefore(ms: number): number {
-    return Math.max(-1, this.of.starts.rank(Math.floor(ms) + 1) - this.first - 1)
+    return Math.max(-1, this.checked.starts.rank(Math.floor(ms) + 1) - this.first - 1)
   }
 
   /** The window after the last one that was asked for, if it is called so: most who go through keys go in order. */
@@ -123,7 +123,7 @@ class Windows implements TimeWindows {
   }
 
   private make(position: number): TimeWindow | undefined {
-    const { starts, bounds } = this.of
+    const { starts, bounds } = this.checked
     // Where none is left out, a window begins where the one before ends.
     const before = starts === bounds ? this.recent.get(position - 1)?.endMs : undefined
     const startMs = before ?? starts.at(this.first + position)
@@ -143,12 +143,12 @@ class Windows implements TimeWindows {
 
   /** How many windows have closed, counted from the first; negative when windows before it would still have to close. */
   private closed(nowMs: number): number {
-    const bound = this.of.bounds.previous(nowMs)
-    return bound === undefined ? Number.NEGATIVE_INFINITY : this.of.starts.rank(bound) - this.first
+    const bound = this.checked.bounds.previous(nowMs)
+    return bound === undefined ? Number.NEGATIVE_INFINITY : this.checked.starts.rank(bound) - this.first
   }
 
   private keyOf(startMs: number, endMs: number): string {
-    const { zone, format, bounds, everyHour } = this.of
+    const { zone, format, bounds, everyHour } = this.checked
     const { fromMs, offsetMs, beforeMs } = zone.stretch(startMs)
     const key = format.write(startMs + offsetMs, offsetMs)
     // Clocks show this time for the second time.

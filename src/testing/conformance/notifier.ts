@@ -37,17 +37,17 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       const heard = new Set<string>()
       const ear = { heard, calls: 0 }
       const listening = await notifier.listen({
-        heard: (segments) => {
+        onSegments: (segments) => {
           ear.calls += 1
           for (const each of segments) heard.add(each)
         },
-        missed: () => undefined,
+        onMissed: () => undefined,
       })
       listenings.push(listening)
       return Object.assign(ear, { listening })
     }
 
-    async function written(by: Notifier, numbers: readonly number[]): Promise<string[]> {
+    async function writeSegments(by: Notifier, numbers: readonly number[]): Promise<string[]> {
       for (const number of numbers) {
         await opened.write(segment(number))
         by.announce(segment(number))
@@ -58,13 +58,13 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
     it('every listener hears of a segment, whichever process wrote it', async () => {
       const [one, other] = [opened.join(), opened.join()]
       const ears = [await listener(one), await listener(other), await listener(other)]
-      const segments = await written(one, [1, 2, 3])
+      const segments = await writeSegments(one, [1, 2, 3])
       for (const ear of ears) await expect.poll(() => [...ear.heard].sort()).toEqual(segments)
     })
 
     it('a listener hears of every one of many segments', async () => {
       const ear = await listener(opened.join())
-      const segments = await written(
+      const segments = await writeSegments(
         opened.join(),
         Array.from({ length: 200 }, (_, i) => i),
       )
@@ -77,7 +77,7 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       const [leaves, stays] = [await listener(notifier), await listener(notifier)]
       leaves.listening.close()
       leaves.listening.close()
-      await written(notifier, [1])
+      await writeSegments(notifier, [1])
       await expect.poll(() => stays.heard.size).toBe(1)
       expect(leaves.heard.size).toBe(0)
     })

@@ -200,8 +200,8 @@ function planParts(run: SimulatedRun): Record<string, unknown>[] {
   const parts = shares.length + (plan.flaw === 'a part is missing' ? 1 : 0)
   // Each is told what it waits for in the part before its own, or the last; some of it for the second time.
   const edgesIn = (part: number) => {
-    const of = plan.spread ? (shares[(part + 1) % shares.length] ?? []) : []
-    const edges = of.map((task) => ({
+    const tasks = plan.spread ? (shares[(part + 1) % shares.length] ?? []) : []
+    const edges = tasks.map((task) => ({
       task_key: task['task_key'],
       depends_on: run.tasks.get(String(task['task_key']))?.upstream ?? [],
     }))

@@ -1,5 +1,5 @@
 import type { AttemptResult } from '../../contract/dispatch.ts'
-import { failed } from '../attempt-results.ts'
+import { failedResult } from '../attempt-results.ts'
 
 /** How a worker process ended, and what it said last. */
 export interface Ending {
@@ -15,7 +15,7 @@ export interface Ending {
 
 /** The result of an attempt whose process ended before it could report one. */
 export function resultOfEnding(ending: Ending): AttemptResult {
-  return failed('crashed', explainEnding(ending), ending.stderr.trim() || undefined)
+  return failedResult('crashed', explainEnding(ending), ending.stderr.trim() || undefined)
 }
 
 /** Why a process ended, for a person who did not see it. */

@@ -3,7 +3,7 @@ import type { FromWorker } from '../../contract/pipe.ts'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
-import { failed } from '../attempt-results.ts'
+import { failedResult } from '../attempt-results.ts'
 import { type Ending, explainEnding, explainFailedStart } from './ending.ts'
 import { FailedStarts } from './failed-starts.ts'
 import type { Job } from './job.ts'
@@ -97,10 +97,10 @@ export class Generation {
     if (this.#workers.size > 0 || this.#state.kind !== 'broken') return undefined
     const [first] = this.#state.problem.problems
     if (this.#failedStarts.areMany && first?.code === NO_WORKER)
-      return failed('infrastructure', `${first.message}. ${first.hint}`)
+      return failedResult('infrastructure', `${first.message}. ${first.hint}`)
     if (this.#failedStarts.isAny) return undefined
     const where = first?.file ? `${first.file}${first.line ? `:${first.line}` : ''}: ` : ''
-    return failed('user', `The project cannot be loaded: ${where}${first?.message ?? 'no reason was given'}`)
+    return failedResult('user', `The project cannot be loaded: ${where}${first?.message ?? 'no reason was given'}`)
   }
 
   /** Starts a process, unless one could not be started a moment ago: then `tryAgain` is called after a pause. */

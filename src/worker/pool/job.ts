@@ -3,7 +3,7 @@ import type { LogEntry } from '../../contract/pipe.ts'
 import { assert } from '../../lib/assert.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import { MAX_TIMER_MS } from '../../ports/clock.ts'
-import { cancelled, failed, TIMED_OUT } from '../attempt-results.ts'
+import { cancelledResult, failedResult, TIMED_OUT } from '../attempt-results.ts'
 import { PrintedOutput } from '../printed-text.ts'
 
 export interface JobOptions {
@@ -173,9 +173,12 @@ export class Job {
     if (this.#state.kind !== 'stopping') return result
     if (this.#state.why === 'timeout') {
       const limit = `The attempt took longer than its timeout of ${(this.#options.timeoutMs ?? 0) / 1_000} s`
-      return failed('timeout', `${limit}${reported ? '.' : ' and did not stop when asked to, so its process was killed.'}`)
+      return failedResult(
+        'timeout',
+        `${limit}${reported ? '.' : ' and did not stop when asked to, so its process was killed.'}`,
+      )
     }
-    return reported ? result : cancelled()
+    return reported ? result : cancelledResult()
   }
 
   /** The first reason stays. Being asked again never gives more time, only less. */

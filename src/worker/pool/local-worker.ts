@@ -26,7 +26,7 @@ export interface WorkerCommand {
 
 export interface WorkerEvents {
   /** The process sent a message. */
-  said(worker: LocalWorker, message: FromWorker): void
+  received(worker: LocalWorker, message: FromWorker): void
   /** The process has ended, all its messages have been heard, and nothing that it started is left. */
   gone(worker: LocalWorker, ending: Ending): void
 }
@@ -103,7 +103,7 @@ export class LocalWorker {
     })
     pipe?.on(
       'data',
-      lineReader((line) => this.#hear(line)),
+      lineReader((line) => this.#receive(line)),
     )
     this.#awaitEnd(sockets)
   }
@@ -211,7 +211,7 @@ export class LocalWorker {
     job.begin()
   }
 
-  #hear(line: string): void {
+  #receive(line: string): void {
     if (this.#state === 'gone' || this.#state === 'distrusted') return
     let message: FromWorker
     try {
@@ -223,7 +223,7 @@ export class LocalWorker {
       this.kill()
       return
     }
-    this.#events.said(this, message)
+    this.#events.received(this, message)
   }
 
   #send(message: ToWorker): void {

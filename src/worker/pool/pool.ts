@@ -2,7 +2,7 @@ import type { AttemptResult, DispatchEnvelope } from '../../contract/dispatch.ts
 import type { FromWorker } from '../../contract/pipe.ts'
 import { ServoError } from '../../lib/error.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
-import { cancelled, LEFT_IDLE } from '../attempt-results.ts'
+import { cancelledResult, LEFT_IDLE } from '../attempt-results.ts'
 import { type Ending, explainFailedStart, resultOfEnding } from './ending.ts'
 import { Generation, type Loaded, type LoadFailed } from './generation.ts'
 import { HeldUpAttempts } from './held-up.ts'
@@ -107,7 +107,7 @@ export class WorkerPool {
   run(envelope: DispatchEnvelope, options: JobOptions = {}): Promise<AttemptResult> {
     const known = this.#jobs.get(envelope.attempt_id)
     if (known !== undefined) return known.result
-    if (this.#state !== 'open') return Promise.resolve(cancelled())
+    if (this.#state !== 'open') return Promise.resolve(cancelledResult())
     const job = new Job(envelope, options, this.#options)
     this.#jobs.set(job.id, job)
     this.#waiting.set(job.id, job)
@@ -119,7 +119,7 @@ export class WorkerPool {
   cancel(attemptId: string, options: { readonly graceMs?: number; readonly reason?: string } = {}): boolean {
     const job = this.#jobs.get(attemptId)
     if (job === undefined) return false
-    if (this.#waiting.has(attemptId)) this.#finish(job, cancelled(), true)
+    if (this.#waiting.has(attemptId)) this.#finish(job, cancelledResult(), true)
     else job.cancel(options.reason ?? 'it was cancelled', options.graceMs ?? this.#options.graceMs)
     return true
   }
@@ -151,7 +151,7 @@ export class WorkerPool {
     this.#heldUp.end()
     this.#generation.dismiss()
     this.#coming?.dismiss()
-    for (const job of this.#waiting.values()) this.#finish(job, cancelled(), true)
+    for (const job of this.#waiting.values()) this.#finish(job, cancelledResult(), true)
     for (const worker of this.#processes.keys()) {
       worker.leave()
       for (const job of worker.jobs) job.cancel('the orchestrator is stopping', options.graceMs ?? this.#options.graceMs)
@@ -174,7 +174,7 @@ export class WorkerPool {
   #spawn(generation: Generation): boolean {
     const worker = generation.spawn(
       {
-        said: (from, message) => this.#said(from, generation, message),
+        received: (from, message) => this.#receive(from, generation, message),
         gone: (from, ending) => this.#gone(from, generation, ending),
       },
       () => this.#tryAgain(generation),
@@ -224,10 +224,10 @@ export class WorkerPool {
     this.#waiting.clear()
     for (const job of jobs) job.takeBack()
     for (const job of [...jobs, ...others]) this.#waiting.set(job.id, job)
-    for (const job of unwanted) this.#finish(job, cancelled(), true)
+    for (const job of unwanted) this.#finish(job, cancelledResult(), true)
   }
 
-  #said(worker: LocalWorker, generation: Generation, message: FromWorker): void {
+  #receive(worker: LocalWorker, generation: Generation, message: FromWorker): void {
     switch (message.type) {
       case 'completed':
         this.#completed(worker, generation, message)

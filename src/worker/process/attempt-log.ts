@@ -28,7 +28,7 @@ export class AttemptLog {
   }
 
   /** Takes what user code logged through its context. */
-  say(entry: LogEntry): void {
+  add(entry: LogEntry): void {
     if (!this.#ended && this.#printed().admits(entry)) this.#push(entry)
   }
 

@@ -7,7 +7,7 @@ import type { ProjectManifestInput } from '../../contract/project-manifest.ts'
 import { messageOf } from '../../lib/error.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { BrokenProject } from '../../sdk/project/project.ts'
-import { cancelled, failed, LEFT_IDLE, TIMED_OUT } from '../attempt-results.ts'
+import { cancelledResult, failedResult, LEFT_IDLE, TIMED_OUT } from '../attempt-results.ts'
 import { lineReader } from '../lines.ts'
 import { MARKER } from '../marked.ts'
 import { AttemptLog } from './attempt-log.ts'
@@ -88,7 +88,8 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
   process.on('uncaughtException', (error) => surprise(error))
   process.on('unhandledRejection', (error) => surprise(error))
   process.on('exit', (code) => {
-    if (current !== undefined) complete(current, failed('crashed', `The code called process.exit(${code}).`, new Error().stack))
+    if (current !== undefined)
+      complete(current, failedResult('crashed', `The code called process.exit(${code}).`, new Error().stack))
     // Attempts that were sent to us since then have not begun.
     process.exitCode = LEFT_IDLE
   })
@@ -114,7 +115,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
       current.abort.abort(new DOMException(message.reason, name))
     } else if (waiting.some(({ attempt_id }) => attempt_id === message.attempt_id)) {
       waiting = waiting.filter(({ attempt_id }) => attempt_id !== message.attempt_id)
-      send({ type: 'completed', attempt_id: message.attempt_id, took_ms: 0, result: cancelled() })
+      send({ type: 'completed', attempt_id: message.attempt_id, took_ms: 0, result: cancelledResult() })
     }
   }
 
@@ -137,14 +138,14 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     current = attempt
     const context: AttemptContext = {
       signal: attempt.abort.signal,
-      log: (entry) => log.say(entry),
+      log: (entry) => log.add(entry),
       print: (stream, chunk) => log.print(stream, chunk),
     }
     let result: AttemptResultInput
     try {
       result = await owner.run(attempt, () => execute(envelope, context))
     } catch (error) {
-      result = failed('crashed', messageOf(error), error instanceof Error ? error.stack : undefined)
+      result = failedResult('crashed', messageOf(error), error instanceof Error ? error.stack : undefined)
     }
     complete(attempt, result)
     // Processes that user code left behind end with this one: its parent ends them.
@@ -161,7 +162,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     try {
       send({ ...ended, result })
     } catch (error) {
-      send({ ...ended, result: failed('invalid', `The result cannot be sent: ${messageOf(error)}`) })
+      send({ ...ended, result: failedResult('invalid', `The result cannot be sent: ${messageOf(error)}`) })
     }
   }
 
@@ -172,7 +173,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     // An error of an attempt that has ended does not fail the one that is running.
     if (attempt !== undefined && attempt !== current && current !== undefined) return
     const stack = error instanceof Error ? error.stack : undefined
-    if (current !== undefined) complete(current, failed('crashed', `An error was not caught: ${messageOf(error)}`, stack))
+    if (current !== undefined) complete(current, failedResult('crashed', `An error was not caught: ${messageOf(error)}`, stack))
     process.exit()
   }
 }

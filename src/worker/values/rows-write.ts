@@ -178,12 +178,12 @@ const kept: Readonly<Record<ColumnType, string>> = {
 function badValue(row: number, { name, type, empty }: Column, value: unknown) {
   return invalid(
     'row_does_not_fit',
-    `row ${row} has ${described(value)} in column ${name}, which must be ${kept[type]}${empty === 'never' ? '' : `, ${empty}`}`,
+    `row ${row} has ${describeValue(value)} in column ${name}, which must be ${kept[type]}${empty === 'never' ? '' : `, ${empty}`}`,
     'Change the row, or let the schema of the table say what the column may hold.',
   )
 }
 
-function described(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value === 'string') return `the text ${JSON.stringify(value.slice(0, 40))}`
   if (typeof value !== 'object' || value === null) return String(value)
   return value instanceof Date ? 'a Date' : `an ${Array.isArray(value) ? 'array' : 'object'}`

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expectInvalid, listed, sameBytes, type TheStore, text } from './samples.ts'
+import { expectInvalid, listAll, sameBytes, type TheStore, text } from './samples.ts'
 
 export function readingObjects(store: TheStore): void {
   describe('reading', () => {
@@ -27,7 +27,7 @@ export function readingObjects(store: TheStore): void {
       expect(await store().get('empty')).toEqual(new Uint8Array())
       expect(await store().getRange('empty', 0, 10)).toEqual(new Uint8Array())
       expect(await store().size('empty')).toBe(0)
-      expect(await listed(store(), '')).toEqual([{ path: 'empty' }])
+      expect(await listAll(store(), '')).toEqual([{ path: 'empty' }])
     })
 
     it('keeps an object of 16 MiB whole, and reads from its middle', async () => {
