@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { hasNoControlCharacters } from '../lib/control-characters.ts'
 
-/** What the key of a dynamic set may be: any text of one line that is not too long to be part of an id. */
+/** A key of a dynamic set: any text of one line that is short enough to be part of an id. */
 export const dynamicKey = z
   .string()
   .min(1)

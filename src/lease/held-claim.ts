@@ -98,7 +98,7 @@ export class HeldClaim implements HeldLease {
     if (this.#unwatch === undefined || !this.isHeld || this.#place.moved(this.number)) this.#lookAgain()
   }
 
-  /** A place that cannot be looked at is not known to be ours; a caller of `confirm` is told why. */
+  /** A place that cannot be looked at is not known to be ours; a caller of `confirm` gets the error. */
   #lookAgain(): void {
     try {
       if (!this.#isOver) this.#look()

@@ -6,7 +6,7 @@ export function sha256(data: string | Uint8Array): string {
 }
 
 export function sha256Bytes(data: string | Uint8Array): Uint8Array {
-  // By way of text, because a buffer of its own for each costs more than the hash of a short text.
+  // This goes through text, because allocating a buffer costs more than hashing a short text.
   return Buffer.from(hash('sha256', data, 'binary'), 'binary')
 }
 

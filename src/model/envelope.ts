@@ -52,7 +52,7 @@ export type FreeText = Pick<
   'source' | 'correlation_id' | 'causation_id' | 'traceparent' | 'actor' | 'idempotency_key'
 >
 
-/** What is wrong with the free text of a new envelope. The whole schema says the same, at ten times the cost. */
+/** The problem with the free text of a new envelope. The whole schema finds the same, at ten times the cost. */
 export function badFreeText(texts: FreeText): { field: string; message: string } | undefined {
   for (const field of ['source', 'correlation_id', 'causation_id', 'traceparent', 'actor', 'idempotency_key'] as const) {
     const text = texts[field]

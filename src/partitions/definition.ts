@@ -40,7 +40,7 @@ const dimensionName = z
   .refine((name) => name !== '__proto__' && name.isWellFormed(), 'must be a plain name')
 
 /**
- * The partitions of an asset, as they are recorded: what `data` of the SDK's partitions says, and what it may say later.
+ * The partitions of an asset, as they are recorded: the `data` of the SDK's partitions, with room for later fields.
  * An unknown member is refused: it would change which partitions exist, and we would not know how.
  */
 export const partitionDefinition = z.discriminatedUnion('type', [
@@ -90,20 +90,25 @@ export function dimensionOf(definition: PartitionDefinition, name: string): Dime
   return Object.hasOwn(definition.dimensions, name) ? definition.dimensions[name] : undefined
 }
 
-/** One identity however a partition was asked for. Whether it exists is for its `PartitionSet` to say. */
+/** The one key of a partition, however it was requested. Only its `PartitionSet` knows if it exists. */
 export function canonicalKey(definition: PartitionDefinition, asked: string | PartitionValues): string {
   if (definition.type === 'multi') return keyOfDimensions(dimensionNames(definition), asked)
   if (typeof asked === 'string') return asked
-  throw new ServoError('invalid', 'bad_partition_key', `the dimensions ${Object.keys(asked).join(', ')} are no partition key`, {
-    hint: `These partitions (${definition.type}) have one dimension without a name: write the key alone.`,
-  })
+  throw new ServoError(
+    'invalid',
+    'bad_partition_key',
+    `the dimensions ${Object.keys(asked).join(', ')} are not a partition key`,
+    {
+      hint: `These partitions (${definition.type}) have one dimension without a name: write the key alone.`,
+    },
+  )
 }
 
 export function sameDefinition(a: PartitionDefinition, b: PartitionDefinition): boolean {
   return canonicalJson(withoutNulls(a)) === canonicalJson(withoutNulls(b))
 }
 
-/** A member that is null says as much as one that is absent. */
+/** A member that is null means the same as an absent one. */
 function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value

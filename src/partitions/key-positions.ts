@@ -53,7 +53,7 @@ export function keyPositions(set: PartitionSet, onlyItsKeys: boolean): KeyPositi
       const end = ends.next ?? ends.last
       if (first === undefined || end === undefined) return undefined
       const position = first + rows - (ends.next === undefined ? 1 : 0)
-      // Finding a key ends with saying what is at its position: that alone is enough here.
+      // Finding a key ends with reading the key at its position: that alone is enough here.
       if (position >= set.count || set.at(position) !== end) return undefined
       last = { key: end, position }
       return { first }

@@ -79,7 +79,7 @@ function refuseNames(selection: object): never {
 function refuseRange(set: PartitionSet): never {
   const names = set.dimensions.map(({ name }) => name)
   throw badSelection(
-    `a range from one key to another says nothing about ${names.join(' and ')} apart`,
+    `a range from one key to another cannot select ${names.join(' and ')} separately`,
     `Select by dimension: { ${names[0]}: [{ from: …, to: … }] }.`,
   )
 }

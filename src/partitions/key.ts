@@ -80,7 +80,12 @@ function decode(text: string, whole: string): string {
 
 function badKey(text: string, why: string, names: readonly string[] = ['date', 'region']): ServoError {
   const example = [...names].sort().map((name) => `${encodeURIComponent(name)}=…`)
-  return new ServoError('invalid', 'bad_partition_key', `${JSON.stringify(text.slice(0, 200))} is no partition key: ${why}`, {
-    hint: `Write ${example.join(',')} with percent-encoded values.`,
-  })
+  return new ServoError(
+    'invalid',
+    'bad_partition_key',
+    `${JSON.stringify(text.slice(0, 200))} is not a partition key: ${why}`,
+    {
+      hint: `Write ${example.join(',')} with percent-encoded values.`,
+    },
+  )
 }

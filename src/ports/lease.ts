@@ -10,7 +10,7 @@ export interface Lease {
    * candidates at most one succeeds. A lease that was copied along with its folder has no holder.
    */
   claim(candidate: Candidate): Promise<HeldLease | HeldByAnother>
-  /** The leader, as far as can be told without asking it; undefined when there is none. */
+  /** The leader, as far as it is known without a challenge; undefined if there is none. */
   leader(): Promise<Leader | undefined>
 }
 
@@ -48,7 +48,7 @@ export interface HeldLease {
   readonly isHeld: boolean
   /** Asks the store whether the lease is still held. Once it is not, it never is again. */
   confirm(): Promise<boolean>
-  /** Tells others where the leader answers. */
+  /** Publishes the address at which the leader answers. */
   announce(address: string): Promise<void>
   /** Called once, when the lease turns out to be lost. Not called for a release. */
   onLost(call: () => void): void

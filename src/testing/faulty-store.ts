@@ -12,7 +12,7 @@ interface Fault {
    * - `lost`: the request does not reach the store, and the caller gets an error.
    * - `unanswered`: it reaches the store, and the caller gets an error. A listing breaks off after its first object.
    * - `repeated`: a client library sends it twice because the first answer was lost: a `create` that made the object
-   *   hears `exists` about its own. Other requests can be repeated unnoticed.
+   *   gets `exists` for its own object. Other requests can be repeated unnoticed.
    */
   outcome?: 'lost' | 'unanswered' | 'repeated'
 }
@@ -73,10 +73,10 @@ export function faultyStore(inner: ObjectStore, plan: FaultPlan, sleep: Sleep = 
   }
 }
 
-/** One step of a script: the `nth` request (the first unless told) by this method, under this prefix, meets this fault. */
+/** One step of a script: the `nth` request (by default the first) by this method, under this prefix, meets this fault. */
 export interface ScriptedFault extends Fault {
   method?: StoreMethod
-  /** The path, or what it starts with; every path unless told. */
+  /** The path or its prefix; by default every path. */
   path?: string
   nth?: number
 }

@@ -1,6 +1,6 @@
 import type { HeldLease } from '../ports/lease.ts'
 
-/** A lease that is held until the test says otherwise. */
+/** A lease that is held until the test takes it away. */
 export class ScriptedLease implements HeldLease {
   readonly held = true
   readonly number: number
@@ -16,7 +16,7 @@ export class ScriptedLease implements HeldLease {
     return this.#isHeld
   }
 
-  /** Another process leads. The holder is told, unless it was only paused and must find out by itself. */
+  /** Another process leads. The holder is notified, unless it was only paused and must find out by itself. */
   lose({ notifies = true } = {}): void {
     this.#isHeld = false
     if (notifies) this.#onLost?.()

@@ -31,7 +31,7 @@ export function endMarked(name: string, { prefix, unless, except = [] }: Marked)
       return '' // It ended while we were looking, it is not ours, or there is no /proc.
     }
   }
-  /** When it began, which tells it from a later process with the same number. */
+  /** When it began, which distinguishes it from a later process with the same number. */
   const beganAt = (pid: number): string | undefined => {
     const stat = read(`/proc/${pid}/stat`)
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 20)

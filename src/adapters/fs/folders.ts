@@ -149,7 +149,7 @@ function opening(fd: Promise<number>, disk: Disk): OpenFolder {
   let waiting: Promise<void> | undefined
   let handle = -1
 
-  // The first to hear of it, so `handle` is there before `use` lets a caller in, and a sync is handed to the system
+  // This is the first listener, so `handle` is there before `use` lets a caller in, and a sync is handed to the system
   // at once: a microtask later it would queue behind the clean-up that runs beside it, for a tenth fewer objects a second.
   const opened = fd.then((number) => {
     handle = number

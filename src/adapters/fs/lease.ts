@@ -57,10 +57,10 @@ const signFile = z.object({ renewals: z.int(), address: z.string().nullable(), r
  * A lease in a folder of its own, for processes on one machine or on several that share the folder:
  *
  *     000000000007.json              the seventh claim: a file that appears whole and never changes
- *     000000000007.sign.json         what the holder says of itself: replaced
+ *     000000000007.sign.json         the state of the holder: replaced
  *     000000000007.challenge-{id}    a candidate asks for a sign of life
  *
- * Calls are synchronous where they wait for no disk: a holder answers a challenge in the same moment in which it hears of it,
+ * Calls are synchronous where they wait for no disk: a holder answers a challenge in the same moment in which it sees it,
  * however much its process has to do. A sign need not survive a power cut, because its process does not either.
  *
  * A holder keeps the folder open. As long as it does, no folder that is put in its place can be given its inode.
@@ -169,7 +169,9 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
         isOurs = outcome === 'written'
         return outcome
       } catch (error) {
-        throw isServoError(error) && error.code === 'path_conflict' ? corruptLease(dir, 'holds what is no claim', error) : error
+        throw isServoError(error) && error.code === 'path_conflict'
+          ? corruptLease(dir, 'holds something that is not a claim', error)
+          : error
       } finally {
         if (isOurs) {
           leave(number)

@@ -83,7 +83,7 @@ describe('a notifier over a folder', () => {
     await expect.poll(() => told.heard.size).toBe(2)
   })
 
-  test('passes by what is no segment', async () => {
+  test('ignores files that are not segments', async () => {
     const { ledger, told, write } = await world({}, [segment(0)])
     writeFileSync(join(ledger, utcDay(today), 'notes.json'), '')
     writeFileSync(join(ledger, utcDay(today), '.hidden'), '')

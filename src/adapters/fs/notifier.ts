@@ -9,19 +9,19 @@ import { type WatchFolder, watchFolder } from './folder-watch.ts'
 
 export interface FsNotifierOptions {
   readonly clock: AlarmClock
-  /** `off` where the folder is shared with other machines, of which no watch tells. Network file systems are recognised without it. */
+  /** `off` where the folder is shared with other machines, whose changes a watch does not report. Network file systems are recognised without it. */
   readonly watch?: WatchFolder | 'off'
 }
 
 const SEGMENT_FILE = /^(.{26})\.json$/
-/** The obstacle, such as too many watches, may be gone by then; in the meantime the listener looks by itself. */
+/** The obstacle, such as too many watches, may be gone by then; until then the listener lists the ledger itself. */
 const RETRY_MS = 10_000
-/** Linux forgets what comes after 16,384 events that were not taken, and Node does not say so. */
+/** Linux drops events beyond 16,384 that were not read, and Node does not report it. */
 const MANY_AT_ONCE = 8_192
 
 /**
- * Hears of segments by watching the folder of the ledger and every folder of a day in it, old ones too: a process whose clock is
- * wrong writes there. To announce one costs nothing, because giving it its name is what others see.
+ * Finds segments by watching the folder of the ledger and every folder of a day in it, old ones too: a process whose clock is
+ * wrong writes there. Announcing a segment costs nothing: other processes see the file as soon as it has its name.
  */
 export function fsNotifier(ledger: string, { clock, watch = watchFolder }: FsNotifierOptions): Notifier {
   return {
@@ -33,7 +33,7 @@ export function fsNotifier(ledger: string, { clock, watch = watchFolder }: FsNot
   }
 }
 
-/** Hearing, deaf until the next try, or closed. */
+/** Watching, blind until the next try, or closed. */
 class FolderListening implements Listening {
   readonly #ledger: string
   readonly #listener: Listener
@@ -67,7 +67,7 @@ class FolderListening implements Listening {
     try {
       mkdirSync(this.#ledger, { recursive: true })
       this.#watch('', (name) => this.#dayChanged(name))
-      // After the watch: whatever day appears from here on is heard of.
+      // After the watch: every day that appears from here on is noticed.
       for (const name of readdirSync(this.#ledger)) if (isUtcDay(name)) this.#watchDay(name)
     } catch {
       this.#goBlind()
@@ -89,7 +89,7 @@ class FolderListening implements Listening {
     this.#watch(day, (name) => this.#segmentAppeared(name))
   }
 
-  /** A day was made, removed, or both, so that an old watch would look at what is no more. */
+  /** A day was made, removed, or both, so that an old watch would look at a folder that does not exist any more. */
   #dayChanged(name: string | null): void {
     if (name === null) this.#listener.onMissed()
     if (name === null || !isUtcDay(name)) return
@@ -98,7 +98,7 @@ class FolderListening implements Listening {
     try {
       if (this.#segmentsOf(name) === undefined) return
       this.#watchDay(name)
-      // What was written before there was a watch; what comes between the two is heard of twice.
+      // These segments were written before there was a watch. A segment that comes between the two is reported twice.
       for (const segment of this.#segmentsOf(name) ?? []) this.#segmentAppeared(segment)
     } catch {
       this.#goBlind()
@@ -118,7 +118,7 @@ class FolderListening implements Listening {
     this.#events += 1
     const ulid = SEGMENT_FILE.exec(name ?? '')?.[1]
     if (ulid !== undefined && isUlid(ulid)) this.#appeared.add(ulid)
-    // Everything that one look at the system brought is told in one go.
+    // All events of one turn of the event loop are reported in one call.
     this.#flush ??= setImmediate(() => this.#report())
   }
 

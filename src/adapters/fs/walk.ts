@@ -9,7 +9,7 @@ import { type Disk, undefinedIfMissing } from './disk.ts'
  * Symlinks are neither followed nor listed, nor are names that cannot be part of a path, above all `.tmp`.
  */
 export async function* walk(disk: Disk, root: string, prefix: string, after: string): AsyncGenerator<ListedObject> {
-  // The last is the next to visit. Folders are told from objects by the slash at their end.
+  // The last is the next to visit. A slash at the end distinguishes folders from objects.
   const ahead: string[] = mayHold(prefix, after) ? [prefix] : []
   while (ahead.length > 0) {
     const path = ahead.pop()!

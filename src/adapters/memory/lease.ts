@@ -15,7 +15,7 @@ export class MemoryClaims {
   readonly #watchers = new Set<() => void>()
   #challenges = 0
 
-  /** The claims as one of several processes sees them; its clock is when it hears of anything. */
+  /** The claims as one of several processes sees them; its clock decides when it notices changes. */
   seenBy(clock: AlarmClock): ClaimPlace {
     const changed = (): void => {
       for (const watcher of this.#watchers) watcher()

@@ -1,6 +1,6 @@
 import type { Listener, Notifier } from '../../ports/notifier.ts'
 
-/** Between parts of a process that share the same value. It cannot hear everything: a writer that has the store need not announce. */
+/** Connects parts of a process that share it. It may miss segments: a writer that has the store need not announce. */
 export function memoryNotifier(): Notifier {
   const listeners = new Set<Listener>()
   return {

@@ -28,7 +28,7 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly name: string
   readonly controllers: readonly Controller[]
   readonly reactors?: readonly Reactor[]
-  /** Tells this loop of segments that other processes write, and them of its own. */
+  /** Announces other processes' segments to this loop, and this loop's segments to them. */
   readonly notifier?: Notifier
   /** How often the loop lists the ledger if the notifier may miss segments. */
   readonly lookEveryMs?: number
@@ -57,7 +57,7 @@ const transitions: Transitions<LoopState> = {
 
 /**
  * Facts in, decisions out, one durable write for both. A fact is folded as soon as it is submitted; the controllers see what
- * it changed and add what follows to the same segment; only when that segment is durable is a caller told or anything done.
+ * it changed and add what follows to the same segment; only when that segment is durable does the loop answer a caller or act.
  * While one segment is written the next one fills, so a busy loop writes fewer, larger segments by itself.
  *
  * Its states:
@@ -164,7 +164,7 @@ export class Loop {
     this.#folding ??= this.#fold()
   }
 
-  /** Segments of other processes are folded: asks the controllers, and tells that the tables are behind. */
+  /** Segments of other processes are folded: asks the controllers, and marks the tables as behind. */
   caughtUp(): void {
     this.nudge()
     if (this.compactor.fold.unpublished > 0) this.#options.onDurable?.()

@@ -57,7 +57,7 @@ class LastLook {
 export class SegmentFeed {
   readonly #options: SegmentFeedOptions
   readonly #paths: Paths
-  /** Segments heard of and not folded yet, with when they were heard of. */
+  /** Announced segments that are not folded yet, with the time of the announcement. */
   readonly #unread = new Map<string, number>()
   #listening: Listening | undefined
   #reading: Promise<void> | undefined
@@ -103,7 +103,7 @@ export class SegmentFeed {
     return lag
   }
 
-  /** True if it is safe to act on an absence. Begins a look if one is due; `onCaughtUp` tells when it is over. */
+  /** True if it is safe to act on an absence. Begins a look if one is due; `onCaughtUp` is called when it is over. */
   isCaughtUp(): boolean {
     if (!this.#isLookDue) return this.lagMs <= MAX_LAG_MS
     void this.look()

@@ -22,7 +22,7 @@ export interface ViewOptions {
   readonly clock: Clock
 }
 
-/** What a fresh read may cost at most. Past a limit it answers with what it has folded and says so. */
+/** The limits of a fresh read. Past a limit it returns the state folded so far, and reports that. */
 export interface FreshLimits {
   readonly maxEvents: number
   readonly maxTimeMs: number

@@ -117,7 +117,7 @@ function longs(values: ArrayLike<unknown>, name: string, file: string): unknown[
     const value = values[i]
     const number = value === null ? null : Number(value)
     if (number !== null && !Number.isSafeInteger(number))
-      throw unreadable(file, `${name} holds ${value}, which is no safe integer`)
+      throw unreadable(file, `${name} holds ${value}, which is not a safe integer`)
     numbers[i] = number
   }
   return numbers

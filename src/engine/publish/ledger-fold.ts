@@ -49,7 +49,7 @@ export class LedgerFold {
   readonly #eventFold: EventFold
   readonly #folded: FoldedSegments
   #unpublished: Unpublished = { segments: [], events: 0 }
-  /** How many segments of other processes were folded. `#unpublished` cannot tell: a publish may empty it while a caller counts. */
+  /** How many segments of other processes were folded. `#unpublished` cannot count them: a publish may empty it while a caller counts. */
   #applied = 0
 
   constructor(parts: LedgerFoldParts, manifest: Manifest) {

@@ -24,7 +24,7 @@ export interface ColdRowsToRead {
   recent(): Iterable<AnyRow>
   /** The columns of all rows of a sorted file whose key begins with `first`. */
   columns(ref: SortedFileRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncIterable<BlockPart>
-  /** What a sorted file says of its row groups. */
+  /** The index of a sorted file: its row groups. */
   describe(ref: SortedFileRef): Promise<SortedFileDescription>
   /** Rows by key, each in the place of its key. */
   lookup(keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]>

@@ -13,7 +13,7 @@ import { ROW_GROUP_ROWS } from '../parquet/write.ts'
 import { mayContain } from './bloom-filter.ts'
 
 /**
- * What a sorted file says of itself in its footer, as JSON. Parquet's statistics cannot be used to find a key: they keep another
+ * The index that a sorted file has in its footer, as JSON. Parquet's statistics cannot be used to find a key: they keep another
  * order than ours, and 16 bytes of it. And a part of a file cannot be checked against the SHA-256 of the whole, so the
  * parts that are read by themselves have a CRC each: a flipped bit must not become the answer "not there".
  */
@@ -57,7 +57,7 @@ export async function readSortedFileIndex(store: ObjectStore, table: Table, ref:
   if (crc32(footerIn(tail)) !== ref.footer_crc32) throw damagedIndex(ref, 'its footer')
   const footer = readFooter(table, tail, ref.path)
   const text = footer.metadata.get(DESCRIPTION)
-  if (text === undefined) throw unreadable(ref.path, 'it is not a sorted file: its footer tells no keys')
+  if (text === undefined) throw unreadable(ref.path, 'it is not a sorted file: its footer has no keys')
   return { ref, footer, ...(JSON.parse(text) as SortedFileDescription) }
 }
 
@@ -65,7 +65,7 @@ export async function readSortedFileIndex(store: ObjectStore, table: Table, ref:
 const FOOTER_BYTES_PER_CHUNK = 110
 const FOOTER_END = 8
 
-/** The end of a file with at least all of its footer. If the reference does not tell the footer's size, it is guessed first. */
+/** The end of a file with at least all of its footer. If the reference does not have the footer's size, it is guessed first. */
 async function readTail(store: ObjectStore, table: Table, ref: SortedFileRef): Promise<Uint8Array> {
   const chunks = Math.ceil(ref.rows / ROW_GROUP_ROWS) * schemaOf(table).length
   const guess = Math.min(ref.bytes, ref.footer_bytes ?? 8192 + chunks * FOOTER_BYTES_PER_CHUNK)

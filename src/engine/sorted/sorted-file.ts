@@ -109,7 +109,7 @@ export class SortedFileReader {
     yield* sortedFileColumns(this.#store, await this.#index(table, ref), first, isWanted)
   }
 
-  /** What a sorted file says of its row groups. */
+  /** The index of a sorted file: its row groups. */
   describe(table: Table, ref: SortedFileRef): Promise<SortedFileDescription> {
     return this.#index(table, ref)
   }

@@ -35,7 +35,7 @@ const simple = [
 ] as const
 const simpleMapping = z.discriminatedUnion('type', simple)
 
-/** Says which upstream partitions a downstream partition is made from, as it is recorded. */
+/** The rule by which a downstream partition is made from upstream partitions, as it is recorded. */
 export const partitionMapping = z.discriminatedUnion('type', [
   ...simple,
   /**
@@ -52,7 +52,7 @@ export const partitionMapping = z.discriminatedUnion('type', [
 
 export type SimpleMapping = z.infer<typeof simpleMapping>
 export type PartitionMapping = z.infer<typeof partitionMapping>
-/** Said by dimension. */
+/** A mapping for each dimension. */
 export type LinkedMapping = Exclude<PartitionMapping, SimpleMapping>
 
 /** The upstream of a downstream partition: ranges of partitions that exist, and the keys of those that are missing. */

@@ -53,10 +53,10 @@ const directives: Readonly<Record<string, Directive>> = {
   z: { pattern: '[+-]\\d{4}(?:\\d{2})?', write: (_, offsetMs) => writeOffset(offsetMs) },
 }
 
-/** Text that is no directive and yet may be in a key. Others end names of dimensions, folders or lines. */
+/** Literal text that may be in a key. Other characters end names of dimensions, folders or lines. */
 const safe = /^[A-Za-z0-9 _.:+%/-]*$/
 
-/** The format of keys of time windows: a subset of strftime in which every key says which time it means. */
+/** The format of keys of time windows: a subset of strftime in which every key means one time. */
 export class TimeFormat {
   readonly text: string
   readonly resolution: Resolution
@@ -127,7 +127,7 @@ function resolutionOf(letters: readonly string[], text: string): Resolution {
   const has = (letter: string) => letters.includes(letter)
   const hasMonth = has('m') || has('b') || has('B')
   const needs = (what: string, missing: string) =>
-    badFormat(text, `${what} without ${missing} does not say when`, `Add ${missing}.`)
+    badFormat(text, `${what} without ${missing} does not determine a time`, `Add ${missing}.`)
   let date: Resolution | undefined
   if (has('Y') && (has('j') || (hasMonth && has('d')))) date = 'day'
   else if (has('G') && has('V')) date = has('u') ? 'day' : 'week'

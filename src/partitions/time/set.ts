@@ -5,7 +5,7 @@ import type { KeyProblem, PartitionSet } from '../partition-set.ts'
 import type { TimeDefinition, TimeWindow, TimeWindows } from './windows.ts'
 
 /**
- * The windows of a definition as if they had neither beginning nor end: mappings ask for the month before the first, to say
+ * The windows of a definition as if they had neither beginning nor end: mappings request the month before the first, to report
  * that it is missing. Position 0 is the first window that the definition has.
  */
 export interface TimeAxis {

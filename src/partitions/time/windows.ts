@@ -38,7 +38,7 @@ export function timeWindows(definition: TimeDefinition, zone: Zone = zoneNamed(d
 }
 
 /**
- * A key says when its window was meant to begin to within its format. Ticks nearby that are not it: one that clocks jumped
+ * A key has the time at which its window was meant to begin, to the precision of its format. Ticks nearby that are not it: one that clocks jumped
  * over, and the first of two times they show.
  */
 const NEARBY = 3

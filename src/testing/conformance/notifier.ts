@@ -55,14 +55,14 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       return numbers.map(segment)
     }
 
-    it('every listener hears of a segment, whichever process wrote it', async () => {
+    it('every listener gets a segment, whichever process wrote it', async () => {
       const [one, other] = [opened.join(), opened.join()]
       const ears = [await listener(one), await listener(other), await listener(other)]
       const segments = await writeSegments(one, [1, 2, 3])
       for (const ear of ears) await expect.poll(() => [...ear.heard].sort()).toEqual(segments)
     })
 
-    it('a listener hears of every one of many segments', async () => {
+    it('a listener gets every one of many segments', async () => {
       const ear = await listener(opened.join())
       const segments = await writeSegments(
         opened.join(),
@@ -72,7 +72,7 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       expect([...ear.heard].sort()).toEqual(segments)
     })
 
-    it('a listener that has closed hears nothing more, and the others go on', async () => {
+    it('a closed listener gets nothing more, and the others go on', async () => {
       const notifier = opened.join()
       const [leaves, stays] = [await listener(notifier), await listener(notifier)]
       leaves.listening.close()

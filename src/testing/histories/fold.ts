@@ -115,7 +115,7 @@ export class Bench {
         [...hot.all(), ...(this.#history.get(table) ?? [])].map((row) => ({ ...row })),
       )
     }
-    // The time of parking only says which came first.
+    // The time of parking only orders them.
     for (const row of snapshot[parkedEvents.name] ?? []) delete row['parked_at']
     for (const [table, cold] of this.state.coldTables) {
       // Where a thing was sealed depends on when; that it ended is in its own row.

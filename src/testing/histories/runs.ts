@@ -198,7 +198,7 @@ function planParts(run: SimulatedRun): Record<string, unknown>[] {
     planned.slice(part * size, (part + 1) * size),
   )
   const parts = shares.length + (plan.flaw === 'a part is missing' ? 1 : 0)
-  // Each is told what it waits for in the part before its own, or the last; some of it for the second time.
+  // The edges of each task are in the part before its own, or in the last; some are there for the second time.
   const edgesIn = (part: number) => {
     const tasks = plan.spread ? (shares[(part + 1) % shares.length] ?? []) : []
     const edges = tasks.map((task) => ({

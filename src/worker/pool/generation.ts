@@ -131,7 +131,7 @@ export class Generation {
     this.#conclude({ kind: 'broken', problem: message }, message)
   }
 
-  /** True if another process should try: one that was killed from outside says nothing about the code that it was loading. */
+  /** True if another process should try: a process that was killed from outside proves nothing about the code it was loading. */
   gone(worker: LocalWorker, ending: Ending): boolean {
     if (ending.spawnError !== undefined) {
       this.remove(worker)
@@ -189,7 +189,7 @@ export class Generation {
     }, LINGER_MS).unref()
   }
 
-  /** Starts no process any more, gives those that live no more work, and tells callers who wait for the code to be loaded. */
+  /** Starts no more processes, gives living ones no more work, and rejects callers that wait for the code to be loaded. */
   dismiss(): void {
     this.#failedStarts.end()
     clearTimeout(this.#shrinkTimer)

@@ -44,7 +44,7 @@ const transitions: Transitions<JobState['kind']> = {
   ended: [],
 }
 
-/** An attempt that finds its process leaving goes to the next. More than a few of those are no coincidence. */
+/** An attempt that finds its process leaving goes to the next. More than a few in a row are not a coincidence. */
 const MAX_MOVES = 5
 
 /**

@@ -27,7 +27,7 @@ export interface WorkerCommand {
 export interface WorkerEvents {
   /** The process sent a message. */
   received(worker: LocalWorker, message: FromWorker): void
-  /** The process has ended, all its messages have been heard, and nothing that it started is left. */
+  /** The process has ended, all its messages have been received, and no process that it started is left. */
   gone(worker: LocalWorker, ending: Ending): void
 }
 
@@ -51,18 +51,18 @@ const transitions: Transitions<WorkerState> = {
 let workers = 0
 
 /**
- * One worker process as the orchestrator sees it: a process group, a pipe for messages, a pipe whose end tells the worker that
+ * One worker process as the orchestrator sees it: a process group, a pipe for messages, a pipe whose end shows the worker that
  * the orchestrator is gone, and its two output streams.
  *
  * Its states:
  * - `open`: it may be given work. Its generation knows when it has loaded the project.
  * - `leaving`: it gets no more work, and is killed after what it has.
- * - `killed`: we have killed it. What it said before that is still heard.
- * - `distrusted`: we have killed it because it wrote nonsense to its pipe, and nothing more of that is heard.
+ * - `killed`: we have killed it. Messages that it sent before are still received.
+ * - `distrusted`: we have killed it because it wrote nonsense to its pipe, and its messages are not read any more.
  * - `gone`: it has ended, or could not be started at all.
  */
 export class LocalWorker {
-  /** Undefined when the process could not be started; `gone` tells why. */
+  /** Undefined when the process could not be started; `gone` has the reason. */
   readonly pid: number | undefined
   readonly #events: WorkerEvents
   /** Marks this process and everything it starts. */
@@ -94,7 +94,7 @@ export class LocalWorker {
     const [, stdout, stderr, pipe, lifeline] = (this.#child.stdio ?? []) as unknown as (Socket | undefined)[]
     const sockets = [stdout, stderr, pipe, lifeline].filter((socket) => socket !== undefined)
     this.#pipe = pipe
-    // A process that ends while it is written to or read from makes its pipes fail. Its exit tells all that matters.
+    // A process that ends while it is written to or read from makes its pipes fail. Its exit has everything that matters.
     for (const socket of sockets) socket.on('error', () => undefined)
     stdout?.on('data', (chunk: Buffer) => this.job?.print('stdout', chunk))
     stderr?.on('data', (chunk: Buffer) => {

@@ -20,14 +20,14 @@ export interface WorkerPoolOptions {
   readonly size: number
   /** Processes that stay although there is nothing to do. A process starts in some 100 ms. */
   readonly warm?: number
-  /** How long an attempt that is asked to stop may take before it is killed, unless the caller says otherwise. */
+  /** How long an attempt that is asked to stop may take before it is killed, unless the caller sets another time. */
   readonly graceMs?: number
   /** A process makes room for a fresh one after so many attempts: leaks of user code stay small. */
   readonly maxAttempts?: number
   /** … or when it holds more memory than this after an attempt. */
   readonly maxResidentBytes?: number
   readonly now: () => number
-  /** Told of the first process in a row that cannot be started; others are tried for as long as there is work for them. */
+  /** Called for the first process in a row that cannot be started; others are tried for as long as there is work for them. */
   readonly onTrouble?: (error: ServoError) => void
 }
 
@@ -39,7 +39,7 @@ const MEMORY_CHECK_EVERY = 64
 
 /**
  * Output that is printed past `console` may arrive after the attempt has ended. Attempts that print so count as this long: then
- * nothing follows them at once, and late output is still heard as theirs.
+ * nothing follows them at once, and late output still belongs to them.
  */
 const PRINTING_MS = 1_000
 

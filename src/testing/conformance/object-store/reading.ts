@@ -21,7 +21,7 @@ export function readingObjects(store: TheStore): void {
       expect(read?.constructor).toBe(Uint8Array)
     })
 
-    it('tells an empty object from a missing one', async () => {
+    it('distinguishes an empty object from a missing one', async () => {
       expect(await store().create('empty', new Uint8Array())).toBe('written')
       expect(await store().create('empty', text('x'))).toBe('exists')
       expect(await store().get('empty')).toEqual(new Uint8Array())
