@@ -11,12 +11,12 @@ const storedValue = z.object({
   path: z.string().nullish(),
 })
 
-/** What an input loads: one stored value, or several when it takes more than one partition. */
+/** The values that an input loads: one stored value, or several when it takes more than one partition. */
 const inputRef = z.object({
   asset_key: z.string(),
   io: z.string(),
   uri: z.string().nullish(),
-  /** Whether the code gets one value or a collection of them. */
+  /** True if the code gets a collection of values instead of one. */
   many: z.boolean().default(false),
   values: z.array(storedValue),
 })

@@ -84,7 +84,7 @@ const itemsOf = (word: string) => word.split(',')
 /** Other crons want ? in one of the two day fields where any day will do. */
 const any = (word: string) => (word === '?' ? '*' : word)
 
-// Whether a day field leaves the choice to the other one. As in Dagster, that depends on a plain `*`, not on the values named: `0 0 13 * 0-6`
+// True if a day field leaves the choice to the other one. As in Dagster, that depends on a plain `*`, not on the values named: `0 0 13 * 0-6`
 // is the 13th or any weekday, so every day. Only beside a `*`, as in `0 0 1-31 * */2`, and beside weekdays that are counted, as in
 // `0 0 1-31 * MON#2`, does naming all days restrict nothing.
 function isAny(word: string, named: ReadonlySet<number>, field: Field, other: string): boolean {
@@ -132,7 +132,7 @@ function isPossible({ days, months }: Cron): boolean {
   return [...months].some((month) => smallest <= daysInMonth(2024, month))
 }
 
-/** Whether there are ticks on a day, given its date, weekday and the length of its month. */
+/** True if there are ticks on a day, given its date, weekday and the length of its month. */
 export function matchesDay(cron: Cron, month: number, day: number, weekday: number, monthLength: number): boolean {
   if (!cron.months.has(month)) return false
   const { days, weekdays } = cron

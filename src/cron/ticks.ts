@@ -154,7 +154,7 @@ export class Ticks {
     return wall - stretch.offsetMs
   }
 
-  /** What is the same for every question about a stretch. */
+  /** The values that are the same for every question about a stretch. */
   private countsOf(stretch: Stretch): Counts {
     const known = this.counts.get(stretch)
     if (known !== undefined) return known
@@ -169,7 +169,7 @@ export class Ticks {
     return counts
   }
 
-  /** Whether a stretch begins with a tick that the clocks jumped over, and that is not there anyway. */
+  /** True if a stretch begins with a tick that the clocks jumped over, and has no other tick at that instant. */
   private isMoved({ fromMs, offsetMs, beforeMs }: Stretch): boolean {
     if (this.everyHour || beforeMs >= offsetMs) return false
     const first = fromMs + offsetMs
@@ -186,7 +186,7 @@ export function wallTimesOf(cron: Cron): WallTimes {
 }
 
 interface From {
-  /** Whether a tick at that very instant counts. */
+  /** True if a tick at that very instant counts. */
   readonly inclusive?: boolean
 }
 

@@ -13,7 +13,7 @@ export interface ClaimPlace {
   look(number: number): { newest: number; challenges: readonly string[] }
   /** True when this is no longer the place in which we created the claim of this number: moved, replaced or gone. Costs next to nothing. */
   moved(number: number): boolean
-  /** Called by a holder that has lost its claim, and will not ask again whether the place was moved. */
+  /** Called by a holder that has lost its claim, and will not check again whether the place was moved. */
   leave(number: number): void
   /** Replaces the sign of the holder of a claim. */
   writeSign(number: number, sign: Sign): void

@@ -21,7 +21,7 @@ const transitions: Transitions<ClaimState> = {
  *     either → lost       a higher claim is there, or ours is gone
  *     either → released
  *
- * An idle holder waits for the place to call, and asks only whether the place is still there. A place that cannot call is looked at
+ * An idle holder waits for the place to call, and checks only that the place is still there. A place that cannot call is looked at
  * three times in a period.
  */
 export class HeldClaim implements HeldLease {

@@ -2,7 +2,7 @@
 export type ErrorKind = 'invalid' | 'not_found' | 'conflict' | 'unavailable' | 'corrupt' | 'bug'
 
 export interface ErrorDetails {
-  /** What the reader should do next. */
+  /** The next step for the reader. */
   hint?: string
   /** The facts, for programs and logs. */
   facts?: Record<string, unknown>

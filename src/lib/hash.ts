@@ -23,7 +23,7 @@ let lastSecret: string | Uint8Array | undefined
 let lastPads: Pads | undefined
 
 /**
- * HMAC as two hashes. Every run has an id of this kind, and Node's own is an object of the native kind for each, which takes
+ * HMAC as two hashes. Every run has an id of this kind, and Node's own makes a native object for each, which takes
  * three times as long to make and as long again to collect.
  */
 export function hmacSha256(secret: string | Uint8Array, data: string): Uint8Array {

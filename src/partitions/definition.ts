@@ -56,7 +56,7 @@ export const partitionDefinition = z.discriminatedUnion('type', [
 ])
 
 export type PartitionDefinition = z.infer<typeof partitionDefinition>
-/** How an asset is partitioned; undefined for one that is made as a whole. */
+/** How an asset is partitioned; undefined for an asset without partitions. */
 export type Partitioning = PartitionDefinition | undefined
 /** Anything but a product of dimensions. */
 export type DimensionDefinition = z.infer<typeof dimension>

@@ -60,7 +60,7 @@ export function valuesByDimension(names: readonly string[], asked: string | Part
   return values
 }
 
-/** What is the same percent-encoded; most keys are. */
+/** Text that percent-encoding does not change; most keys are such. */
 const plain = /^[\w.!~*'()-]*$/
 
 function encode(text: string): string {

@@ -68,7 +68,7 @@ const REPAIR = 'Run `servo verify` to see what is damaged, then `servo rebuild`.
 
 const UNKNOWN_TABLE = /^Catalog Error: Table with name (.+?) does not exist!/s
 const DAMAGED_FILE = /^(IO Error|Invalid Input Error|Invalid Error|TProtocolException)\b.*\.parquet/s
-/** A file that was there when the lock was set: now that it is gone, DuckDB takes its name for a folder to look through. */
+/** A file that was there when the lock was set: now that it is gone, DuckDB treats its name as a folder. */
 const GONE_FILE = /^Permission Error: Cannot access file "(.*\.parquet)\/\*\*/s
 
 /** Classifies an error of DuckDB by what the user can do about it. */

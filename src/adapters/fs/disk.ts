@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
 
-/** What is copied into the page cache in a fraction of the time that a hop to another thread takes. */
+/** Up to this size, copying into the page cache is much faster than a hop to another thread. */
 const SMALL_BYTES = 64 << 10
 
 const readElsewhere = promisify(fs.read)

@@ -1,7 +1,7 @@
 import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
 import { errnoOf } from './disk.ts'
 
-/** What was being done, for the sentence: "cannot create ledger/x.json in /data: the disk is full". */
+/** The operation that failed, for the sentence: "cannot create ledger/x.json in /data: the disk is full". */
 export interface Attempted {
   verb: 'create' | 'put' | 'read' | 'list' | 'delete' | 'sweep'
   path: string
@@ -85,7 +85,7 @@ const reasons: Record<string, Reason> = {
 export function explainFailure(error: unknown, attempted: Attempted): Error {
   if (isServoError(error)) return error
   const errno = errnoOf(error)
-  // Not a failed system call: a mistake of ours, which must not pass for a bad disk.
+  // This is not a failed system call but a bug, which must not look like a bad disk.
   if (errno === undefined || errno.startsWith('ERR_')) return error instanceof Error ? error : new Error(messageOf(error))
   return failure(reasonFor(errno, attempted), attempted, error)
 }

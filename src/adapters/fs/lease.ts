@@ -160,7 +160,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
 
   return {
     async create(number, { name, term }) {
-      if (number > MAX_NUMBER) throw corruptLease(dir, 'holds a claim with a number that nobody can have claimed')
+      if (number > MAX_NUMBER) throw corruptLease(dir, 'holds a claim whose number is too large')
       const folder = openFolder()
       let isOurs = false
       try {

@@ -47,7 +47,7 @@ export function fsSecrets(path: string): Secrets {
   }
 }
 
-/** What is linked to from here may lie anywhere, but must be a file: a pipe, for one, would be waited for. */
+/** The target of a link may be anywhere, but must be a file: reading a pipe, for example, would block. */
 async function textOf(file: string): Promise<string | undefined> {
   let handle: FileHandle | undefined
   try {

@@ -47,7 +47,7 @@ function isFolder(path: string): boolean {
   return path === '' || path.endsWith('/')
 }
 
-/** Whether a path that starts with `folder` can come after `after`. */
+/** True if a path that starts with `folder` can come after `after`. */
 function mayHold(folder: string, after: string): boolean {
   return folder > after || after.startsWith(folder)
 }

@@ -15,7 +15,7 @@ export function checksummedText(name: string, body: string): Uint8Array {
   return Buffer.from(`{"${name}":${body},"sha256":"${sha256(body)}"}`)
 }
 
-/** What the checksum takes at the end, with the closing brace. */
+/** The bytes of the checksum at the end, with the closing brace. */
 export const CHECKSUM_BYTES = ',"sha256":"'.length + 64 + '"}'.length
 
 /** The value of such JSON; refuses anything that is not exactly what was written. */

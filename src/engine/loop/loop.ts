@@ -79,7 +79,7 @@ export class Loop {
   #state: LoopState = 'open'
   /** The error for callers that come after the loop has stopped taking facts. */
   #ending: unknown
-  /** The controllers shall be asked although nothing was submitted. */
+  /** True if the controllers must be asked although nothing was submitted. */
   #nudged = false
   /** Set while something is being folded. */
   #folding: Promise<void> | undefined

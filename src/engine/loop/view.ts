@@ -140,7 +140,7 @@ export class View {
     return await this.#folded.fresh(ulids)
   }
 
-  /** What the base sealed is in history now, and recent cold rows are in its sorted files. */
+  /** The rows that the base sealed are in history now, and recent cold rows are in its sorted files. */
   #leaveSealed(): void {
     for (const [ownerName, tables] of this.#state.sealed) {
       const owners = this.#state.hotTable(this.#state.tableNamed(ownerName))

@@ -22,7 +22,7 @@ const READ_AHEAD = 16
 /** Paths that are looked at together: a ledger that was never published may have millions. */
 const PATHS_TOGETHER = 1_000
 
-/** What was folded since the last publish. */
+/** The events and segments folded since the last publish. */
 export interface Unpublished {
   readonly segments: Consumed[]
   events: number
@@ -92,7 +92,7 @@ export class LedgerFold {
     }
   }
 
-  /** Folds segments in the order given, those that were folded before excepted. Returns the verdict on each event by its id. */
+  /** Folds segments in the order given, except segments that were folded before. Returns the verdict on each event by its id. */
   async apply(segments: readonly Segment[]): Promise<Map<string, Verdict>> {
     return await this.#parts.turn.run(() => this.#apply(segments))
   }
@@ -139,7 +139,7 @@ export class LedgerFold {
     })
   }
 
-  /** What was folded since the last segment is this segment, and has its place in the order from now on. */
+  /** The events folded since the last segment become this segment, which gets its place in the order. */
   record(consumed: Consumed, events: number): void {
     this.#unpublished.segments.push(consumed)
     this.#unpublished.events += events

@@ -30,7 +30,7 @@ export interface GroupEntry {
   readonly digest?: Digest
 }
 
-/** What can be known of a row group without reading it. */
+/** The index entry of a row group. */
 export interface Digest {
   readonly rows: number
   /** Absent in files of earlier versions. */
@@ -46,7 +46,7 @@ export function describeSortedFile({ last_key, groups }: SortedFileDescription):
   return { [DESCRIPTION]: JSON.stringify({ last_key, groups }) }
 }
 
-/** What is known of a sorted file without reading its rows. */
+/** The index of a sorted file: everything known without reading its rows. */
 export interface SortedFileIndex extends SortedFileDescription {
   readonly ref: FileRef
   readonly footer: Footer
@@ -140,7 +140,7 @@ export async function readGroup(store: ObjectStore, { footer, groups, ref }: Sor
   return blockRows(footer, group, { start: group.start, bytes })
 }
 
-/** What an index takes in memory, roughly. */
+/** The approximate size of an index in memory. */
 export function weightOf({ footer, groups }: SortedFileIndex): number {
   const textOf = ({ first_key, digest }: GroupEntry): string => keyText([...first_key, ...(digest?.last_key ?? [])])
   const keys = groups.reduce((sum, group) => sum + 2 * textOf(group).length + 400, 0)

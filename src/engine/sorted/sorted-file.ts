@@ -56,7 +56,7 @@ export class SortedFileReader {
     this.#groups = new SizedCache(options.rowGroups ?? 4)
   }
 
-  /** The rows with these keys, each in the place of its key; undefined for those that are not there. */
+  /** The rows with these keys, each in the place of its key; undefined for missing rows. */
   async lookup(table: Table, ref: SortedFileRef, keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
     for (const key of keys) checkKey(table, key)
     const rows = new Array<AnyRow | undefined>(keys.length).fill(undefined)

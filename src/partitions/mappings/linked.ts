@@ -73,7 +73,7 @@ function placeOf(set: PartitionSet, name: string): number {
   return set.dimensions.length === 0 ? 0 : set.dimensions.findIndex((dimension) => dimension.name === name)
 }
 
-/** What was found in one dimension is one set of positions. */
+/** The positions found in one dimension are one set. */
 const spansOf = (ranges: readonly KeyRange[]): Spans => union(ranges.map((range) => itemAt(range.spans, 0)))
 
 interface Found {

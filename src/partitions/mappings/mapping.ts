@@ -20,7 +20,7 @@ const simple = [
   /** The partition of the same key. */
   z.strictObject({ type: z.literal('identity') }),
   /**
-   * The upstream windows that overlap the downstream one. Offsets shift its start and end by so many downstream windows:
+   * The upstream windows that overlap the downstream one. Offsets shift its start and end by a number of downstream windows:
    * -1 and -1 is the window before, which is how an asset depends on its own past.
    */
   z.strictObject({ type: z.literal('time_window'), start_offset: offset, end_offset: offset }),
@@ -55,7 +55,7 @@ export type PartitionMapping = z.infer<typeof partitionMapping>
 /** A mapping for each dimension. */
 export type LinkedMapping = Exclude<PartitionMapping, SimpleMapping>
 
-/** The upstream of a downstream partition: ranges of partitions that exist, and the keys of those that are missing. */
+/** The upstream of a downstream partition: ranges of partitions that exist, and the keys of missing ones. */
 export function upstreamOf(mapping: PartitionMapping, sets: MappedSets, downstreamKey: string): UpstreamRanges {
   return upstreamAt(mapping, sets, positionIn(sets.downstream, downstreamKey))
 }

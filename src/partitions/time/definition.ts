@@ -169,7 +169,7 @@ function refuseSharedKeys(cron: Cron, format: TimeFormat): void {
   }
 }
 
-/** Times of one day share a minute, hour or day when there are several; whether days share a week, month or year must be tried. */
+/** Times of one day share a minute, hour or day when there are several; for days that share a week, month or year, every key is compared. */
 function mayShare({ hours, minutes, seconds }: Cron, resolution: Resolution): boolean {
   if (resolution === 'second') return false
   if (resolution === 'minute') return seconds.length > 1

@@ -13,7 +13,7 @@ export interface UnitOptions extends Pick<TimeDefinition, 'start' | 'end' | 'end
   readonly format?: string
   /** Minutely: how many minutes a window has; they must fill an hour. */
   readonly every?: number
-  /** Where windows begin: after so many minutes of the hour, */
+  /** Where windows begin: after this many minutes of the hour, */
   readonly minute?: number
   /** hours of the day, */
   readonly hour?: number

@@ -26,19 +26,19 @@ export interface TimeWindows {
   find(position: number): TimeWindow | undefined
   /** Position of the last window that is counted, in the year 2199. */
   last(): number
-  /** Position of the window with this key; undefined when no window, past or future, is called so. */
+  /** Position of the window with this key; undefined if no window, past or future, has it. */
   positionOf(key: string): number | undefined
   /** Position of the last window that starts at or before this instant; -1 before the first. */
   startingBefore(ms: number): number
 }
 
-/** The zone is an argument for tests that count what is asked of it. */
+/** The zone is an argument for tests that count its calls. */
 export function timeWindows(definition: TimeDefinition, zone: Zone = zoneNamed(definition.timezone)): TimeWindows {
   return new Windows(checkDefinition(definition, zone))
 }
 
 /**
- * A key has the time at which its window was meant to begin, to the precision of its format. Ticks nearby that are not it: one that clocks jumped
+ * A key has the time at which its window was meant to begin, to the precision of its format. Two ticks nearby are not it: a tick that clocks jumped
  * over, and the first of two times they show.
  */
 const NEARBY = 3
@@ -103,7 +103,7 @@ class Windows implements TimeWindows {
     return Math.max(-1, this.checked.starts.rank(Math.floor(ms) + 1) - this.first - 1)
   }
 
-  /** The window after the last one that was asked for, if it is called so: most who go through keys go in order. */
+  /** The window after the last one requested, if it has this key: most callers go through keys in order. */
   private nextIf(key: string): number | undefined {
     if (!this.inOrder) return undefined
     const next = this.find(this.latest + 1)

@@ -94,7 +94,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await lease.claim(candidate())).toMatchObject({ held: true, isHeld: true, number: 2 })
       await opened.pass(opened.periodMs)
       expect(losses).toBe(0)
-      // A second release, or one that comes late, does not release what is another's.
+      // A second or late release does not release the lease of another holder.
       await held.release()
       expect(await lease.leader()).toMatchObject({ number: 2 })
     })

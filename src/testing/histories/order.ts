@@ -97,7 +97,7 @@ export function legalPermutation(events: readonly Envelope[], wanted: Moves): En
 
 /**
  * Declarations are registers: the one with the newest id stands, so a declaration repeated under a new id is a new one.
- * What is not understood is only kept, every event of it. All else may be repeated under another id at any time.
+ * An event of an unknown type is only kept, each copy of it. Any other event may be repeated under another id at any time.
  */
 export const mayBeReminted = (event: Envelope): boolean =>
   !declarations.has(event.event_type) && read(event).definition !== undefined

@@ -23,7 +23,7 @@ export interface AttemptPlan {
   readonly beats: number
   /** Heartbeat alarms set. */
   readonly watched: number
-  /** Whether a worker given up for dead comes back, and with what. */
+  /** How a worker that was given up as lost comes back, if it does. */
   readonly zombie: 'none' | 'success' | 'failure'
   /** What else happens to the retry alarm: 1 the attempt asked for a later one, 2 a second one fires. */
   readonly alarms: number

@@ -208,7 +208,7 @@ function earlyDispatch(world: World, run: SimulatedRun, task: SimulatedTask): En
   return world.write(DispatchRequested, { ...run.attemptFact(task), worker_queue: 'express' })
 }
 
-/** An alarm that nobody asked for, or asked for too early. It may go off, but wakes no task that does not wait for it. */
+/** An alarm that was not requested, or fires too early. It may go off, but wakes no task that does not wait for it. */
 function alarm(world: World, run: SimulatedRun, task: SimulatedTask, variant: number): Envelope[] {
   const { attempt_id: _, ...place } = run.attemptFact(task)
   const definition = variant % 4 < 2 ? TimerFired : TimerRequested

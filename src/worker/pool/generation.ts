@@ -152,7 +152,7 @@ export class Generation {
     this.#idle.push({ worker, since: performance.now() })
   }
 
-  /** A process that takes an attempt of this length at once: the one that is being woken anyway, or one that is idle. */
+  /** A process that takes an attempt of this length at once: a process that is being woken anyway, or an idle one. */
   take(expectedMs: number): LocalWorker | undefined {
     if (this.#woken !== undefined && mayJoin(this.#woken, expectedMs)) return this.#woken
     // Code that an attempt left behind may have had its idle process killed.

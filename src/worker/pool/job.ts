@@ -14,7 +14,7 @@ export interface JobOptions {
   readonly onLog?: (entries: readonly LogEntry[]) => void
 }
 
-/** What a job asks of the process that it was given to. */
+/** The process that runs a job, as the job sees it. */
 export interface JobProcess {
   askToStop(attemptId: string, reason: string): void
   kill(): void

@@ -249,7 +249,7 @@ export class LocalWorker {
       if (this.pid === undefined) finish(null, null, error)
     })
     this.#child.once('exit', (code, signal) => {
-      // The leader of the group has ended. Its forks end with it, those that left the group too.
+      // The worker has ended. Its descendants end with it, also those that left its group.
       if (this.pid !== undefined) signalGroup(this.pid, 'SIGKILL')
       if (this.#marker !== undefined) endMarked(MARKER, { prefix: this.#marker })
       setTimeout(() => finish(code, signal), DRAIN_MS)

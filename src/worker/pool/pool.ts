@@ -22,7 +22,7 @@ export interface WorkerPoolOptions {
   readonly warm?: number
   /** How long an attempt that is asked to stop may take before it is killed, unless the caller sets another time. */
   readonly graceMs?: number
-  /** A process makes room for a fresh one after so many attempts: leaks of user code stay small. */
+  /** A process is replaced after this many attempts, so that leaks of user code stay small. */
   readonly maxAttempts?: number
   /** … or when it holds more memory than this after an attempt. */
   readonly maxResidentBytes?: number

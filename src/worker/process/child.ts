@@ -170,7 +170,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
   function surprise(error: unknown): void {
     if (state === 'serving') enter('spoiled')
     const attempt = owner.getStore() ?? current
-    // An error of an attempt that has ended does not fail the one that is running.
+    // An error of an attempt that has ended does not fail the running one.
     if (attempt !== undefined && attempt !== current && current !== undefined) return
     const stack = error instanceof Error ? error.stack : undefined
     if (current !== undefined) complete(current, failedResult('crashed', `An error was not caught: ${messageOf(error)}`, stack))

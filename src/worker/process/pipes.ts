@@ -7,7 +7,7 @@ type Output = NonNullable<AttemptResultInput['output']>
 /** A JSON object of the Pipes protocol. */
 type PipesObject = Readonly<Record<string, unknown>>
 
-/** What a program gets to know of its work, in the format of Dagster Pipes 0.1. */
+/** The context that a program gets, in the format of Dagster Pipes 0.1. */
 export interface PipesContext {
   readonly asset_keys: readonly string[]
   readonly code_version_by_asset_key: Readonly<Record<string, string | null>>

@@ -40,7 +40,7 @@ function columnsIn(metadata: FileMetaData): readonly Column[] | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as Column[])
 }
 
-/** How a stored row becomes one that code expects. */
+/** Converts a stored row to the types that code expects. */
 function lookOf(columns: readonly Column[]): (row: Record<string, unknown>) => Row {
   return (row) => {
     for (const { name, type, empty } of columns) {
