@@ -11,7 +11,7 @@ export type ToWorker =
    * pool knows which was running when a process ends: the first that has no result.
    */
   | { readonly type: 'run'; readonly envelope: DispatchEnvelope }
-  /** Asks for the attempts that wait behind another. The answer, `returned`, names them: they have not begun and never will. */
+  /** Requests the attempts that wait behind another. The reply, `returned`, names them: they have not begun and never will. */
   | { readonly type: 'take_back' }
   /** Asks the attempt to stop: its AbortSignal fires, or it never begins. If it does not stop, the parent kills the process. */
   | { readonly type: 'cancel'; readonly attempt_id: string; readonly reason: string }

@@ -19,7 +19,7 @@ export interface ClaimPlace {
   writeSign(number: number, sign: Sign): void
   /** The last sign of the holder of a claim; undefined if there is none, or the claim is gone. */
   readSign(number: number): Sign | undefined
-  /** Asks the holder of a claim for a sign of life. The function it returns withdraws the challenge. */
+  /** Requests a sign of life from the holder of a claim. The function it returns withdraws the challenge. */
   challenge(number: number): () => void
   /** Removes challenges that were answered. */
   answered(number: number, challenges: readonly string[]): void

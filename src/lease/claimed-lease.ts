@@ -56,7 +56,7 @@ export function claimedLease(place: ClaimPlace, { clock, periodMs = PERIOD_MS }:
       const left = since + periodMs - clock.monotonic()
       await clock.sleep(Math.min(waitMs, Math.max(0, left)))
       const now = place.newest()
-      // The clock is asked before the place: a sign given before the period was over counts, however late this process looks.
+      // The clock is read before the place: a sign given before the period was over counts, however late this process looks.
       if (left <= 0 || now?.number !== before.number || now.isVacant || isAnswer(before, now.sign)) return now
     }
   }

@@ -42,7 +42,7 @@ export function rangeKey(first: string, last: string, several: boolean): string 
   return writeKey(Object.fromEntries(between))
 }
 
-/** The canonical text of a partition of these dimensions, whichever way it was asked for. */
+/** The canonical text of a partition of these dimensions, whichever way it was written. */
 export function keyOfDimensions(names: readonly string[], asked: string | PartitionValues): string {
   return writeKey(valuesByDimension(names, asked))
 }

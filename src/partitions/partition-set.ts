@@ -43,7 +43,7 @@ export interface SetOptions {
   readonly nowMs: number
   /** The keys of a dynamic set, in the order in which they were added. */
   readonly dynamicKeys: (name: string) => readonly string[]
-  /** Gives the windows of a definition; a caller that asks often keeps them. */
+  /** Returns the windows of a definition; a frequent caller keeps them. */
   readonly windows?: (definition: TimeDefinition) => TimeWindows
 }
 

@@ -17,7 +17,7 @@ export interface Lease {
 export interface Candidate {
   /** New for every start. */
   readonly name: string
-  /** `standing` for a server that stays; `brief` for a command that leads while it does what it was asked, and gives way. */
+  /** `standing` for a server that stays; `brief` for a command that leads while it runs, and gives way. */
   readonly term: 'standing' | 'brief'
 }
 
@@ -43,10 +43,10 @@ export interface HeldLease {
   readonly number: number
   /**
    * False as soon as another process may have taken over: lost, released, or this process was paused for so long that it cannot
-   * know. Costs nothing, and is asked before every act. A process that was only paused learns from `confirm` that it still leads.
+   * know. Costs nothing, and is checked before every act. For a process that was only paused, `confirm` finds that it still leads.
    */
   readonly isHeld: boolean
-  /** Asks the store whether the lease is still held. Once it is not, it never is again. */
+  /** Reads from the store whether the lease is still held. Once lost, it stays lost. */
   confirm(): Promise<boolean>
   /** Publishes the address at which the leader answers. */
   announce(address: string): Promise<void>

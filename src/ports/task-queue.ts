@@ -1,5 +1,5 @@
 /**
- * Where tasks wait for workers that ask for them. The queue is not the truth: a dispatch is a row, and the leader offers every
+ * Where tasks wait for workers that poll. The queue is not the truth: a dispatch is a row, and the leader offers every
  * open one again when it starts, under the same id. So a queue may forget everything in a crash, and may hand out the same task
  * twice; the first worker whose start is on record has it. It has no alarms: they are rows, and the leader waits for the next.
  * Every adapter passes `testing/conformance/task-queue.ts`.

@@ -17,7 +17,7 @@ interface Fault {
   outcome?: 'lost' | 'unanswered' | 'repeated'
 }
 
-/** Decides the fate of each request; asked once for each, in the order in which they are made. */
+/** Decides the fate of each request; called once for each, in order. */
 export type FaultPlan = (request: StoreRequest) => Fault | undefined
 
 /** Waits in the time of the simulation. */

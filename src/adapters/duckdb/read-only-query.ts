@@ -13,7 +13,7 @@ export interface ShownTable {
 export interface TableSource {
   /** All tables there are. */
   readonly names: readonly string[]
-  /** The tables that a query needs. Asked once, with names from `names`. */
+  /** Opens the tables that a query needs. Called once, with names from `names`. */
   open(names: readonly string[]): Promise<readonly ShownTable[]>
   /** How a file's name is spelled in SQL, if not as it is. */
   spell(file: string): string

@@ -59,7 +59,7 @@ export const toCreate = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
 export const asFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
 export const asRoot = O_RDONLY | O_DIRECTORY
 
-/** Linux moves at most 2 GiB minus a page in one call, and Node refuses to ask for more than 2 GiB. */
+/** Linux moves at most 2 GiB minus a page in one call, and Node refuses a request for more than 2 GiB. */
 export const MAX_TRANSFER_BYTES = 2 ** 30
 
 /** The errno name of a failed call (`ENOSPC`), if it was one. */

@@ -58,7 +58,7 @@ const signFile = z.object({ renewals: z.int(), address: z.string().nullable(), r
  *
  *     000000000007.json              the seventh claim: a file that appears whole and never changes
  *     000000000007.sign.json         the state of the holder: replaced
- *     000000000007.challenge-{id}    a candidate asks for a sign of life
+ *     000000000007.challenge-{id}    a candidate requests a sign of life
  *
  * Calls are synchronous where they wait for no disk: a holder answers a challenge in the same moment in which it sees it,
  * however much its process has to do. A sign need not survive a power cut, because its process does not either.

@@ -59,9 +59,9 @@ export class MemoryClaims {
         for (const each of this.#claims.keys()) if (each < number) this.#claims.delete(each)
       },
       watch: (call) => {
-        const hear = (): void => void clock.after(0, call)
-        this.#watchers.add(hear)
-        return () => this.#watchers.delete(hear)
+        const notify = (): void => void clock.after(0, call)
+        this.#watchers.add(notify)
+        return () => this.#watchers.delete(notify)
       },
     }
   }

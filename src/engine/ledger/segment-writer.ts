@@ -32,7 +32,7 @@ export interface SegmentOwner<B extends Batch> {
 export interface WritableDays {
   /** The first day from this one on that is open. */
   openFrom(day: string): string
-  /** Learns which days are closed, unless it did so within the last `maxAgeMs`. Omitted by the leader, which closes days itself. */
+  /** Reads which days are closed, unless it did so within the last `maxAgeMs`. Omitted by the leader, which closes days itself. */
   learn?(maxAgeMs: number): Promise<void>
 }
 
@@ -149,7 +149,7 @@ export class SegmentWriter<B extends Batch> {
       try {
         if (named !== undefined && (await this.#isStale(named))) named = undefined
         if (named === undefined) {
-          // The leader closes days itself and has nothing to learn, so that its first write goes out at once.
+          // The leader closes days itself and need not read them, so that its first write goes out at once.
           if (days.learn !== undefined) await days.learn(LEARN_EVERY_MS)
           named = this.#name(batch)
         }

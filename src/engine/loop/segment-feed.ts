@@ -50,7 +50,7 @@ class LastLook {
 }
 
 /**
- * Learns which segments other processes wrote, and how far behind the leader is. It reads segments that were announced, and it looks:
+ * Tracks the segments that other processes wrote, and how far behind the leader is. It reads segments that were announced, and it looks:
  * it lists the ledger where announcements may be missed. Reading and looking go on side by side, each at most once at a time. After
  * `close`, neither begins again.
  */

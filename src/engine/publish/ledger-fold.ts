@@ -63,7 +63,7 @@ export class LedgerFold {
     return this.#unpublished.segments.length
   }
 
-  /** Hands over what was folded since this was last asked. */
+  /** Hands over the events folded since the last call. */
   takeUnpublished(): Unpublished {
     const taken = this.#unpublished
     this.#unpublished = { segments: [], events: 0 }

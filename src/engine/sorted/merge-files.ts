@@ -9,7 +9,7 @@ import { readRange, readSortedFileIndex } from './index-footer.ts'
 import { sortedFileWriter } from './write-file.ts'
 
 export interface MergeOptions {
-  /** Rows for which this is false are left out, for retention. It is asked about merged rows. */
+  /** Rows for which this is false are left out, for retention. It is called with merged rows. */
   readonly keep?: (row: AnyRow) => boolean
 }
 

@@ -38,7 +38,7 @@ export interface SortedFileReaderOptions {
 
 /** One decodes while the others wait for the store; more would only pile up in memory. */
 const READS_AT_ONCE = 4
-/** Reading a few filters too many is quicker than asking twice. */
+/** Reading a few filters too many is quicker than a second request. */
 const FILTER_GAP_BYTES = 64 * 1024
 
 /** Finds rows by key in sorted files of one store. One reader serves all tables, and shares its memory among them. */

@@ -95,7 +95,7 @@ const simpleDownstream = (mapping: SimpleMapping, sets: MappedSets, position: nu
 const nonEmpty = (ranges: readonly KeyRange[]): readonly KeyRange[] => ranges.filter(({ count }) => count > 0)
 const withoutEmptyRanges = ({ ranges, missing }: UpstreamRanges): UpstreamRanges => ({ ranges: nonEmpty(ranges), missing })
 
-/** The definitions that a mapping was last found to fit: a plan asks for every partition, and they stay the same. */
+/** The definitions that a mapping was last found to fit: a plan maps every partition with the same definitions. */
 const fitting = new WeakMap<PartitionMapping, readonly [downstream: unknown, upstream: unknown]>()
 
 function refuseUnfit(mapping: PartitionMapping, { downstream, upstream }: MappedSets): void {

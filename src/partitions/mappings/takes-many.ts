@@ -24,7 +24,7 @@ export function takesMany(mapping: PartitionMapping, { downstream, upstream }: M
   })
 }
 
-/** True if all partitions are made from the same ones, so that one question answers for all. */
+/** True if all partitions are made from the same ones, so that one look-up serves all. */
 export const takesSame = ({ type }: PartitionMapping): boolean => type === 'all' || type === 'last' || type === 'specific'
 
 function simpleTakesMany(mapping: SimpleMapping, downstream: PartitionSet, upstream: PartitionSet): boolean {

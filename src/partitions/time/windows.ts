@@ -43,7 +43,7 @@ export function timeWindows(definition: TimeDefinition, zone: Zone = zoneNamed(d
  */
 const NEARBY = 3
 
-/** Plans ask for the same days of many assets, and for one after the other: a year of days is remembered, and little more. */
+/** Plans request the same days for many assets, one after the other: about a year of days is cached. */
 const REMEMBERED = 1_000
 
 class Windows implements TimeWindows {

@@ -29,7 +29,7 @@ function envelope(definition: EventDefinition, payload: Record<string, unknown>,
 }
 
 /**
- * One process that appends. Its ids only grow, but its clock is wrong by `skewMs`, so that the ids of two writers say
+ * One process that appends. Its ids only grow, but its clock is wrong by `skewMs`, so that the ids of two writers show
  * nothing about which event came first.
  */
 export class SimulatedWriter {

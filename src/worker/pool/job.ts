@@ -148,7 +148,7 @@ export class Job {
     this.#printed.write(stream, chunk)
   }
 
-  /** Its process never began it, whatever the pool believed: none of its time has passed. */
+  /** Its process never began it, whatever the pool assumed: none of its time has passed. */
   takeBack(): void {
     clearTimeout(this.#timer)
     if ('begunAt' in this.#state) this.#moves++

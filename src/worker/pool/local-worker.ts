@@ -146,7 +146,7 @@ export class LocalWorker {
     if (place === 0 && this.job !== undefined) this.#begin(this.job)
   }
 
-  /** Asks for all jobs that wait in it, unless it was asked and has not answered. */
+  /** Requests all jobs that wait in it back, unless such a request is open. */
   askBack(): void {
     if (this.#askedBack) return
     this.#askedBack = true

@@ -240,7 +240,7 @@ export class WorkerPool {
         if (worker.job?.id === message.attempt_id) worker.job.log(message.entries)
         break
       default:
-        // User code can write to the pipe too. A second report about loading is not believed.
+        // User code can write to the pipe too. A second report about loading is ignored.
         if (generation.isStarting(worker)) this.#loadReported(worker, generation, message)
     }
   }
