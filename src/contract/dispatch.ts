@@ -63,8 +63,9 @@ export type DispatchEnvelope = z.infer<typeof dispatchEnvelope>
 
 /**
  * Why an attempt failed, by what may be done about it. `user`: the code threw. `fatal`: it reported that a retry is of no
- * use. `timeout`, `crashed` (its process ended) and `lost` (the end is unknown) are about the worker, `invalid` of a value that does
- * not fit its schema or its checks, `infrastructure` of storage that could not be reached, or of a worker that could not be started.
+ * use. `timeout`, `crashed` (its process ended) and `lost` (the end is unknown) are about the worker, `invalid` about a value that
+ * does not fit its schema or its checks, `infrastructure` about storage that could not be reached or a worker that could not be
+ * started.
  */
 export const errorCategories = ['user', 'fatal', 'timeout', 'crashed', 'lost', 'invalid', 'infrastructure'] as const
 export type ErrorCategory = (typeof errorCategories)[number]

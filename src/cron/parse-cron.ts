@@ -84,9 +84,9 @@ const itemsOf = (word: string) => word.split(',')
 /** Other crons want ? in one of the two day fields where any day will do. */
 const any = (word: string) => (word === '?' ? '*' : word)
 
-// True if a day field leaves the choice to the other one. As in Dagster, that depends on a plain `*`, not on the values named: `0 0 13 * 0-6`
-// is the 13th or any weekday, so every day. Only beside a `*`, as in `0 0 1-31 * */2`, and beside weekdays that are counted, as in
-// `0 0 1-31 * MON#2`, does naming all days restrict nothing.
+// True if a day field leaves the choice to the other one. As in Dagster, that depends on a plain `*`, not on the values named:
+// `0 0 13 * 0-6` is the 13th or any weekday, so every day. Only beside a `*`, as in `0 0 1-31 * */2`, and beside weekdays that are
+// counted, as in `0 0 1-31 * MON#2`, does naming all days restrict nothing.
 function isAny(word: string, named: ReadonlySet<number>, field: Field, other: string): boolean {
   return itemsOf(word).includes('*') || (named.size === field.size && /\*|#|L\d/i.test(other))
 }

@@ -8,8 +8,8 @@ export interface TaskQueue {
   /** Adds a task, unless it is there already, waiting or taken. */
   enqueue(task: QueuedTask): Promise<'enqueued' | 'exists'>
   /**
-   * Hands out the most urgent tasks of these queues, or of all queues, at most `count`. A task that was handed out waits again when its time
-   * to begin is over: a worker that never reported a start has lost it, or was lost itself.
+   * Hands out the most urgent tasks of these queues, or of all queues, at most `count`. A task that was handed out waits again when
+   * its time to begin is over: a worker that never reported a start has lost it, or was lost itself.
    */
   take(queues: readonly string[] | undefined, count: number): Promise<QueuedTask[]>
   /** True while the task waits or is taken. */

@@ -19,8 +19,8 @@ export type Plain = null | boolean | number | string | Plain[] | { [key: string]
 
 /**
  * A value of DuckDB as plain data. Nothing is lost: whole numbers that JavaScript cannot hold and decimals that are not
- * exact become text, timestamps become ISO 8601 text, structs and maps with text keys become objects, and JSON is parsed. The values that assets
- * get are another matter: they are JavaScript's own (src/sdk/attempt/duckdb-values.ts).
+ * exact become text, timestamps become ISO 8601 text, structs and maps with text keys become objects, and JSON is parsed. Assets
+ * get JavaScript's own values instead (src/sdk/attempt/duckdb-values.ts).
  */
 export function toPlain(value: DuckDBValue, type?: DuckDBType): Plain {
   if (typeof value === 'string') return type?.alias === 'JSON' ? (jsonOrText(value) as Plain) : value

@@ -9,7 +9,7 @@ import { type WatchFolder, watchFolder } from './folder-watch.ts'
 
 export interface FsNotifierOptions {
   readonly clock: AlarmClock
-  /** `off` where the folder is shared with other machines, whose changes a watch does not report. Network file systems are recognised without it. */
+  /** `off` if other machines share the folder: a watch does not report their changes. Network file systems are recognised without it. */
   readonly watch?: WatchFolder | 'off'
 }
 

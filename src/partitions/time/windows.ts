@@ -38,8 +38,8 @@ export function timeWindows(definition: TimeDefinition, zone: Zone = zoneNamed(d
 }
 
 /**
- * A key has the time at which its window was meant to begin, to the precision of its format. Two ticks nearby are not it: a tick that clocks jumped
- * over, and the first of two times they show.
+ * A key has the time at which its window was meant to begin, to the precision of its format. Ticks nearby that do not match: a tick
+ * that clocks jumped over, and the first of two times they show.
  */
 const NEARBY = 3
 
