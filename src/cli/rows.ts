@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Plain } from '../adapters/duckdb/plain-values.ts'
-import type { QueryResult } from '../adapters/duckdb/query.ts'
+import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
 import { colours, errorColours, printable } from './output.ts'
 
 /** Waits for a slow reader of our output, so that a large answer is never held in memory. */

@@ -48,7 +48,7 @@ test('[E1] a process that comes late with the number of a claim that was removed
   }))
   expect(await scene.during(late.claim())).toMatchObject({ held: false, leader: { number: 3 } })
   const place = scene.claims.seenBy(scene.clock)
-  expect(place.heard(1)).toBeUndefined()
+  expect(place.readSign(1)).toBeUndefined()
   expect(place.newest()?.number).toBe(3)
 })
 

@@ -214,7 +214,7 @@ describe('a partition that does not exist', () => {
       market,
       '2025-03-01',
       'other_kind',
-      '"2025-03-01" is no partition key: it is a single key, but the partitions have the dimensions date, region. Write date=…,region=… with percent-encoded values.',
+      '"2025-03-01" is not a partition key: it is a single key, but the partitions have the dimensions date, region. Write date=…,region=… with percent-encoded values.',
     ],
   ])('says why, and what does: %#', (definition, key, code, message) => {
     expect(setOf(definition).problemOf(key)).toEqual({ code, message })

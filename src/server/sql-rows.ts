@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { QueryResult } from '../adapters/duckdb/query.ts'
+import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
 import { orchestration } from '../domain/index.ts'
 import { newestManifest } from '../engine/manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
@@ -9,7 +9,7 @@ import type { ObjectStore } from '../ports/object-store.ts'
 
 /** Asks the newest published tables of a folder. DuckDB is loaded when the first question comes. */
 export async function queryNewest(dir: string, store: ObjectStore, scope: Scope, sql: string): Promise<QueryResult> {
-  const { query } = await import('../adapters/duckdb/query.ts')
+  const { query } = await import('../adapters/duckdb/read-only-query.ts')
   const newest = () => newestManifest(store, new Paths(scope), scope)
   for (let manifest = await newest(); ; ) {
     try {

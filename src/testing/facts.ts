@@ -117,7 +117,7 @@ export function reportFact(reportId: string, shape: { asset?: string; partition?
   })
 }
 
-/** Says of a partition only that it was wiped: half a cold row, which meets its other half elsewhere. */
+/** Records only that a partition was wiped: half a cold row, whose other half is in another file. */
 export function wipeFact(requestId: string, shape: { asset?: string; partition?: string } = {}): NewEvent {
   const partition = { asset_key: shape.asset ?? 'raw', partition_key: shape.partition ?? requestId }
   return newEvent(PartitionWiped, { request_id: requestId, ...partition, wiped_by: 'ada' })

@@ -11,7 +11,7 @@ import { Led } from './led.ts'
 const DEPOSED = { status: 409, body: { code: 'deposed' } }
 
 /** Somebody else leads, and nobody told this process: it was paused meanwhile. */
-const deposeUnheard = ({ lease }: Led): void => lease.lose({ tells: false })
+const deposeUnheard = ({ lease }: Led): void => lease.lose({ notifies: false })
 
 const elsewhere: Parameters<typeof Led.open>[0] = { assets: [{ asset_key: 'a', kind: 'asset', queue: 'elsewhere' }] }
 const everyPublishIsABase = { compaction: { limits: { max_segments: 1 } } }

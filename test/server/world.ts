@@ -41,7 +41,7 @@ export interface WorldOptions {
 
 const allHearing: Notifier = {
   announce: () => undefined,
-  listen: async () => ({ hearsEverything: true, close: () => undefined }),
+  listen: async () => ({ missesNothing: true, close: () => undefined }),
 }
 
 /** A whole orchestrator on virtual time and in memory, with workers that follow a script. */
@@ -82,7 +82,7 @@ export class World {
     this.workers = new ScriptedWorkers(this.clock, this.#given.script, this.#given.capacity)
     this.#instances += 1
     this.#alive = new AbortController()
-    this.lease.lose({ tells: false })
+    this.lease.lose({ notifies: false })
     this.lease = new ScriptedLease(this.#instances)
     this.orchestrator = await Orchestrator.open({
       components: { ...this.components, queue: new MemoryTaskQueue(this.clock), clock: mortal(this.clock, this.#alive.signal) },

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Cron, parseCron } from '../../cron/parse-cron.ts'
 import { nextTick, previousTick } from '../../cron/ticks.ts'
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { positionsIn } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 

@@ -1,6 +1,6 @@
 import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
-import { Heap } from '../../lib/heap.ts'
+import { Heap } from '../../lib/collections/heap.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { Span } from '../../partitions/spans.ts'
 import type { RecordedGraph } from '../assets/definitions.ts'

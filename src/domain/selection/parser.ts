@@ -1,4 +1,4 @@
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { badSelection, foreignAttributes, isReserved, type Token, tokensOf } from './tokens.ts'
 
 /** Which assets are meant, as a tree. Depths are `Infinity` when no number was given. */

@@ -62,7 +62,7 @@ export function* sensorLife(world: World, index: number, plan: SensorPlan): Acto
       case 'race': {
         // Both began where the sensor stands now; the second to be written lost, and its requests with it.
         const seen = { cursor: sensor.cursor, version: sensor.version }
-        // If the first found nothing, the cursor is still the same and only the version tells that another poll was faster.
+        // If the first found nothing, the cursor is still the same and only the version shows that another poll was faster.
         yield poll(runs.length > 1 ? 'triggered' : 'no_new_data', runs.slice(1), seen)
         yield poll('triggered', runs, seen)
         break

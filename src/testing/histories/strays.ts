@@ -17,7 +17,7 @@ import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
 import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../../domain/timers/timer-requested.event.ts'
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { toIso } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { StrayPlan } from './plan.ts'
@@ -208,7 +208,7 @@ function earlyDispatch(world: World, run: SimulatedRun, task: SimulatedTask): En
   return world.write(DispatchRequested, { ...run.attemptFact(task), worker_queue: 'express' })
 }
 
-/** An alarm that nobody asked for, or asked for too early. It may go off, but wakes no task that does not wait for it. */
+/** An alarm that was not requested, or fires too early. It may go off, but wakes no task that does not wait for it. */
 function alarm(world: World, run: SimulatedRun, task: SimulatedTask, variant: number): Envelope[] {
   const { attempt_id: _, ...place } = run.attemptFact(task)
   const definition = variant % 4 < 2 ? TimerFired : TimerRequested

@@ -1,4 +1,4 @@
-/** How many of so many items come before the first for which this does not hold. It must hold for none after that one. */
+/** The number of items before the first for which `holds` is false. It must be false for all items after that one. */
 export function countWhile(count: number, holds: (index: number) => boolean): number {
   let [low, high] = [0, count]
   while (low < high) {

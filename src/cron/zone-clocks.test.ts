@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DAY_MS, HOUR_MS } from '../lib/time.ts'
 import { oddZones } from '../testing/odd-zones.ts'
-import { offsetsOf, Zone, zoneNamed } from './zone.ts'
+import { offsetsOf, Zone, zoneNamed } from './zone-clocks.ts'
 
 const at = (text: string) => Date.parse(text)
 const changes = (name: string, year: number) =>

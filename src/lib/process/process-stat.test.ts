@@ -9,7 +9,7 @@ describe('the line of a process in /proc', () => {
     for (const name of ['node', 'a b', ') Z 9 9 (', '']) expect(processStat(`42 (${name}) S ${rest}\n`), name).toEqual(expected)
   })
 
-  test('that is not there, or is no such line, says nothing', () => {
+  test('that is missing or malformed gives undefined', () => {
     for (const text of [undefined, '', '42 (node) S 1', 'nonsense']) expect(processStat(text)).toBeUndefined()
   })
 })

@@ -1,4 +1,4 @@
-/** A priority queue: `comesBefore` says which of two is taken first. */
+/** A priority queue: `comesBefore` is true if its first argument is taken first. */
 export class Heap<T> {
   readonly #items: T[] = []
   readonly #comesBefore: (a: T, b: T) => boolean

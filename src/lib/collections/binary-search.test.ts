@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { countWhile } from './search.ts'
+import { countWhile } from './binary-search.ts'
 
 test('counts up to the first that does not hold, asking few of them', () => {
   const property = fc.property(fc.nat(2 ** 40), fc.nat(2 ** 40), (a, b) => {

@@ -6,7 +6,7 @@ import type { Listening, Notifier } from '../../ports/notifier.ts'
 import { Paths, type Scope } from '../paths.ts'
 import type { Compactor } from '../publish/compactor.ts'
 
-export interface HearingOptions {
+export interface SegmentFeedOptions {
   readonly compactor: Compactor
   readonly scope: Scope
   readonly clock: AlarmClock
@@ -50,14 +50,14 @@ class LastLook {
 }
 
 /**
- * Learns which segments other processes wrote, and how far behind the leader is. It reads segments that were announced, and it looks:
+ * Tracks the segments that other processes wrote, and how far behind the leader is. It reads segments that were announced, and it looks:
  * it lists the ledger where announcements may be missed. Reading and looking go on side by side, each at most once at a time. After
  * `close`, neither begins again.
  */
-export class Hearing {
-  readonly #options: HearingOptions
+export class SegmentFeed {
+  readonly #options: SegmentFeedOptions
   readonly #paths: Paths
-  /** Segments heard of and not folded yet, with when they were heard of. */
+  /** Announced segments that are not folded yet, with the time of the announcement. */
   readonly #unread = new Map<string, number>()
   #listening: Listening | undefined
   #reading: Promise<void> | undefined
@@ -66,29 +66,29 @@ export class Hearing {
   #cancelLook: (() => void) | undefined
   #closed = false
 
-  private constructor(options: HearingOptions) {
+  private constructor(options: SegmentFeedOptions) {
     this.#options = options
     this.#paths = new Paths(options.scope)
     this.#lastLook = new LastLook(options.clock.monotonic())
   }
 
   /** Listens first and then looks once, so that no segment written in between is missed. */
-  static async open(options: HearingOptions): Promise<Hearing> {
-    const hearing = new Hearing(options)
-    hearing.#listening = await options.notifier?.listen({
-      heard: (segments) => hearing.#heard(segments),
-      missed: () => hearing.#missed(),
+  static async open(options: SegmentFeedOptions): Promise<SegmentFeed> {
+    const feed = new SegmentFeed(options)
+    feed.#listening = await options.notifier?.listen({
+      onSegments: (segments) => feed.#announced(segments),
+      onMissed: () => feed.#missed(),
     })
     try {
       const began = options.clock.monotonic()
       await options.compactor.catchUp()
-      hearing.#lastLook.over(began)
+      feed.#lastLook.over(began)
     } catch (error) {
-      hearing.close()
+      feed.close()
       throw error
     }
-    hearing.#scheduleLook()
-    return hearing
+    feed.#scheduleLook()
+    return feed
   }
 
   /**
@@ -99,11 +99,11 @@ export class Hearing {
     const { clock } = this.#options
     const [now, measured] = [clock.now(), clock.monotonic()]
     let lag = this.#isLookDue ? measured - this.#lastLook.at : 0
-    for (const [ulid, heardAt] of this.#unread) lag = Math.max(lag, now - ulidTime(ulid), measured - heardAt)
+    for (const [ulid, announcedAt] of this.#unread) lag = Math.max(lag, now - ulidTime(ulid), measured - announcedAt)
     return lag
   }
 
-  /** True if it is safe to act on an absence. Begins a look if one is due; `onCaughtUp` tells when it is over. */
+  /** True if it is safe to act on an absence. Begins a look if one is due; `onCaughtUp` is called when it is over. */
   isCaughtUp(): boolean {
     if (!this.#isLookDue) return this.lagMs <= MAX_LAG_MS
     void this.look()
@@ -132,7 +132,7 @@ export class Hearing {
   get #isLookDue(): boolean {
     const { clock, lookEveryMs = LOOK_EVERY_MS } = this.#options
     if (this.#lastLook.mayHaveMissed) return true
-    return this.#listening?.hearsEverything !== true && clock.monotonic() - this.#lastLook.at > lookEveryMs
+    return this.#listening?.missesNothing !== true && clock.monotonic() - this.#lastLook.at > lookEveryMs
   }
 
   #missed(): void {
@@ -141,7 +141,7 @@ export class Hearing {
     void this.look()
   }
 
-  #heard(segments: readonly string[]): void {
+  #announced(segments: readonly string[]): void {
     if (this.#closed) return
     const { compactor, clock } = this.#options
     for (const ulid of segments) {
@@ -162,7 +162,7 @@ export class Hearing {
       }
     } catch (error) {
       onTrouble(error)
-      clock.after(READ_AGAIN_MS, () => this.#heard([]))
+      clock.after(READ_AGAIN_MS, () => this.#announced([]))
     } finally {
       this.#reading = undefined
     }
@@ -175,7 +175,7 @@ export class Hearing {
     try {
       await compactor.catchUp()
       this.#lastLook.over(began)
-      for (const [ulid, heardAt] of this.#unread) if (heardAt <= began) this.#unread.delete(ulid)
+      for (const [ulid, announcedAt] of this.#unread) if (announcedAt <= began) this.#unread.delete(ulid)
       if (!this.#closed) onCaughtUp()
     } catch (error) {
       onTrouble(error)
@@ -190,7 +190,7 @@ export class Hearing {
     if (this.#closed || notifier === undefined) return
     this.#cancelLook = clock.after(this.#lastLook.mayHaveMissed ? READ_AGAIN_MS : lookEveryMs, () => {
       // While the notifier misses nothing no look is needed, but that may change.
-      if (this.#listening?.hearsEverything === true && !this.#lastLook.mayHaveMissed) this.#scheduleLook()
+      if (this.#listening?.missesNothing === true && !this.#lastLook.mayHaveMissed) this.#scheduleLook()
       else void this.look()
     })
   }

@@ -24,8 +24,8 @@ const STEP_MS = 6 * DAY_MS
 const QUIET_MS = 2 * DAY_MS
 
 /**
- * When the clocks of a zone are changed, found by asking for its offset every six days and halving where it differs: about
- * 80 questions per year, once. Intl answers one in two microseconds, and it is the only source of zones that needs no
+ * When the clocks of a zone are changed, found by reading its offset every six days and bisecting where it differs: about
+ * 80 reads per year, once. A read takes Intl two microseconds, and it is the only source of zones that needs no
  * dependency: docs/adr/0020.
  */
 export class Zone {
@@ -138,7 +138,7 @@ export function zoneNamed(name: string): Zone {
 
 /** The offset of a zone at an instant, in milliseconds. */
 export function offsetsOf(name: string): (ms: number) => number {
-  // Asking Intl for the first time takes tens of milliseconds.
+  // The first call of Intl takes tens of milliseconds.
   if (name === 'UTC') return () => 0
   const format = formatOf(name)
   if (format.resolvedOptions().timeZone === 'UTC') return () => 0
@@ -155,7 +155,7 @@ function formatOf(name: string): Intl.DateTimeFormat {
     if (typeof name !== 'string' || name === '') throw new RangeError('a name is needed')
     return new Intl.DateTimeFormat('en-US', { timeZone: name, hour: 'numeric', timeZoneName: 'longOffset' })
   } catch (cause) {
-    throw new ServoError('invalid', 'bad_timezone', `${JSON.stringify(String(name).slice(0, 60))} is no time zone`, {
+    throw new ServoError('invalid', 'bad_timezone', `${JSON.stringify(String(name).slice(0, 60))} is not a time zone`, {
       hint: "Write an IANA name such as 'Europe/Paris', or 'UTC'.",
       cause,
     })

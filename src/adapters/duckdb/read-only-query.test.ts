@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { query, type TableSource } from './query.ts'
+import { query, type TableSource } from './read-only-query.ts'
 
 let folder = ''
 let mine = ''

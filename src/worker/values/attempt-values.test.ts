@@ -10,7 +10,7 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import { createTable, type DataRow, type Written } from '../../sdk/attempt/values.ts'
 import { columnsOf } from '../../sdk/columns.ts'
 import { sql } from '../../sdk/sql.ts'
-import { attemptValues } from './values.ts'
+import { attemptValues } from './attempt-values.ts'
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-values-'))
 afterAll(() => fs.rmSync(folder, { recursive: true }))

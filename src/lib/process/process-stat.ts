@@ -1,16 +1,27 @@
-/** What the kernel says of a process in /proc/{pid}/stat. */
+import { readFileSync } from 'node:fs'
+
+/** What the kernel reports about a process in /proc/{pid}/stat. */
 export interface ProcessStat {
-  /** One letter; Z for a process that has ended and that its parent has not asked about yet. */
+  /** One letter; Z for a process that has ended and whose parent has not collected its exit status yet. */
   readonly state: string
   readonly parent: number
   readonly group: number
   /** Page faults of all children that were waited for. */
   readonly childFaults: string
-  /** When it began, as the kernel counts: tells it from another process that is given its number later. */
+  /** When the process began, in the kernel's clock ticks. A later process with the same number has another value. */
   readonly beganAt: string
 }
 
-/** Undefined for text that is no such line: the process is gone, or the system has no /proc. */
+/** Undefined if the process is gone, if it is hidden from this user, or if the system has no /proc. */
+export function readProcessStat(pid: number): ProcessStat | undefined {
+  try {
+    return processStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined for text that is not such a line. */
 export function processStat(line: string | undefined): ProcessStat | undefined {
   if (!line) return undefined
   // The second field is the program's name in brackets, which may hold anything, brackets and blanks included.

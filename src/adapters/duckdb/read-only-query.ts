@@ -1,6 +1,6 @@
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/sql/duckdb.ts'
-import { type Plain, plain } from './plain-values.ts'
+import { type Plain, toPlain } from './plain-values.ts'
 import { inspectStatement } from './statement.ts'
 
 /** A table as it is shown to queries: a SELECT over files, and those files. */
@@ -13,7 +13,7 @@ export interface ShownTable {
 export interface TableSource {
   /** All tables there are. */
   readonly names: readonly string[]
-  /** The tables that a query needs. Asked once, with names from `names`. */
+  /** Opens the tables that a query needs. Called once, with names from `names`. */
   open(names: readonly string[]): Promise<readonly ShownTable[]>
   /** How a file's name is spelled in SQL, if not as it is. */
   spell(file: string): string
@@ -50,9 +50,9 @@ export async function query(sql: string, source: TableSource): Promise<QueryResu
       columns: result.deduplicatedColumnNames().map((name, i) => ({ name, type: types[i]?.alias ?? String(types[i]) })),
       async *rows() {
         try {
-          for await (const rows of result.yieldRows()) yield rows.map((row) => row.map((value, i) => plain(value, types[i])))
+          for await (const rows of result.yieldRows()) yield rows.map((row) => row.map((value, i) => toPlain(value, types[i])))
         } catch (error) {
-          throw explained(error, source)
+          throw explainQueryError(error, source)
         } finally {
           close()
         }
@@ -60,7 +60,7 @@ export async function query(sql: string, source: TableSource): Promise<QueryResu
     }
   } catch (error) {
     close()
-    throw explained(error, source)
+    throw explainQueryError(error, source)
   }
 }
 
@@ -68,11 +68,11 @@ const REPAIR = 'Run `servo verify` to see what is damaged, then `servo rebuild`.
 
 const UNKNOWN_TABLE = /^Catalog Error: Table with name (.+?) does not exist!/s
 const DAMAGED_FILE = /^(IO Error|Invalid Input Error|Invalid Error|TProtocolException)\b.*\.parquet/s
-/** A file that was there when the lock was set: now that it is gone, DuckDB takes its name for a folder to look through. */
+/** A file that was there when the lock was set: now that it is gone, DuckDB treats its name as a folder. */
 const GONE_FILE = /^Permission Error: Cannot access file "(.*\.parquet)\/\*\*/s
 
-/** What DuckDB says, sorted by what can be done about it. */
-function explained(error: unknown, source: TableSource): unknown {
+/** Classifies an error of DuckDB by what the user can do about it. */
+function explainQueryError(error: unknown, source: TableSource): unknown {
   if (error instanceof Error && error.name === 'ServoError') return error
   const message = messageOf(error).trim()
   const unknown = UNKNOWN_TABLE.exec(message)?.[1]

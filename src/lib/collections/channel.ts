@@ -1,4 +1,4 @@
-/** Values that one side pushes and the other takes in its own time, in order. */
+/** A queue of values: one side pushes, the other takes them in order, at its own pace. */
 export class Channel<T> implements AsyncIterable<T> {
   readonly #values: T[] = []
   #wake: (() => void) | undefined
@@ -10,7 +10,7 @@ export class Channel<T> implements AsyncIterable<T> {
     this.#wake?.()
   }
 
-  /** Nothing comes any more; what is there can still be taken. */
+  /** Ends the channel. Values that are in it can still be taken. */
   close(): void {
     this.#closed = true
     this.#wake?.()

@@ -7,11 +7,11 @@ import type { DataColumn } from '../../sdk/columns.ts'
 import { compileQuery, type Query } from '../../sdk/sql.ts'
 
 export interface QueryWorld {
-  /** What the query may name, besides the tables that stand in its `${}`. */
+  /** Tables that the query may name, besides those interpolated by `${}`. */
   readonly named: Readonly<Record<string, DataTable<DataRow>>>
-  /** The columns that the answer should have, as far as that is known. */
+  /** The columns that the result should have, if declared. */
   readonly columns: readonly DataColumn[] | undefined
-  /** Where DuckDB puts what does not fit into memory. */
+  /** Where DuckDB spills rows that do not fit into memory. */
   readonly folder: string
   /** The Parquet files of a table. */
   filesOf(table: DataTable<DataRow>): Promise<readonly string[]>
@@ -32,14 +32,14 @@ export async function* runQuery(query: Query, world: QueryWorld): AsyncGenerator
     await lockDuckDb(connection, files)
     yield* queriedRows(connection, text, parameters, world.columns)
   } catch (error) {
-    throw explained(error, Object.keys(world.named))
+    throw explainQueryError(error, Object.keys(world.named))
   } finally {
     close()
   }
 }
 
 /** Turns an error that is about the query into one with a hint for its author, and returns any other as it is. */
-function explained(error: unknown, names: readonly string[]): unknown {
+function explainQueryError(error: unknown, names: readonly string[]): unknown {
   const message = messageOf(error).trim()
   if (!/\b(Parser|Binder|Catalog|Conversion|Invalid Input|Out of Range|Permission) Error\b/.test(message)) return error
   const known = names.length > 0 ? ` It can name ${names.join(', ')}.` : ''

@@ -49,7 +49,7 @@ export function attemptValues(storage: ValueStorage, making: Making): ValueStore
     const bytes = path ? await store.get(path) : undefined
     if (bytes === undefined)
       throw new ServoError('corrupt', 'value_missing', `there is nothing at ${path}`, {
-        hint: 'It was deleted after it was made. Materialize the asset again.',
+        hint: 'The file was deleted after it was made. Materialize the asset again.',
         facts: { path },
       })
     return bytes
