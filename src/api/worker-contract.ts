@@ -12,7 +12,7 @@ const MAX_WAIT_MS = 30 * SECOND_MS
 /** A worker may name its attempt again, although its token names it. */
 const echo = { attempt_id: id.optional() }
 
-/** The worker chooses its id. The ids of our own workers name their process, which tells us that they ended with it. */
+/** The worker chooses its id. The id of a local worker names its process, so that a new leader can conclude that the worker ended with it. */
 const workerId = id.refine((name) => !isLocalWorker(name), 'must not begin with "local:", which names workers of the server')
 
 export const startedBody = z.object({ worker_id: workerId, ...echo })

@@ -10,7 +10,7 @@ import { isRowOf } from '../typed-rows.ts'
 import { DispatchRequested } from './dispatch-requested.event.ts'
 import { attemptId } from './identity.ts'
 import { LOCAL_QUEUE, queueOf } from './queue.ts'
-import { hasRoomElsewhere, hasRoomHere, type Limits } from './room.ts'
+import { hasLocalRoom, hasRemoteRoom, type Limits } from './room.ts'
 
 type Ready = Readonly<TaskRow>
 
@@ -53,7 +53,7 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
   /** Tasks with workers, by pool. A pool may be shared by queues. */
   const pooled = new Map<string, number>()
   const inFlight = new Map<Ready, Lane>()
-  const out = { local: 0, elsewhere: 0 }
+  const out = { local: 0, remote: 0 }
   const queued = new Set<Ready>()
 
   function laneOf(task: Ready): Lane {
@@ -78,13 +78,13 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
 
   function count({ queue, pool }: Lane, more: 1 | -1): void {
     queue.inFlight += more
-    out[queue.name === LOCAL_QUEUE ? 'local' : 'elsewhere'] += more
+    out[queue.name === LOCAL_QUEUE ? 'local' : 'remote'] += more
     if (pool !== null) pooled.set(pool, (pooled.get(pool) ?? 0) + more)
   }
 
   function observe(task: Ready): void {
     const isCarried = carries(task.run_id)
-    // Of runs that are not carried, only attempts elsewhere take room; what an earlier process dispatched to its own workers waits.
+    // Of runs that are not carried, only remote attempts take room; attempts that an earlier process dispatched to its local workers wait.
     const isInFlight = isCarried
       ? task.state === 'DISPATCHED' || task.state === 'RUNNING'
       : task.state === 'RUNNING' && queueOf(task) !== LOCAL_QUEUE
@@ -106,7 +106,7 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
   function next(now: Limits): Next | undefined {
     let best: Next | undefined
     for (const { name, lanes, inFlight: offered } of queues.values()) {
-      if (!(name === LOCAL_QUEUE ? hasRoomHere(now, out) : hasRoomElsewhere(now, out, name, offered))) continue
+      if (!(name === LOCAL_QUEUE ? hasLocalRoom(now, out) : hasRemoteRoom(now, out, name, offered))) continue
       for (const lane of lanes.values()) {
         dropStale(lane)
         const task = lane.ready.peek()

@@ -16,7 +16,7 @@ export interface Deciding {
   readonly limits: () => Limits
   readonly cancelGraceMs: () => number
   readonly stuckDispatchMs: () => number
-  /** When this process last heard of an attempt elsewhere, or began to listen. */
+  /** When this process last received a sign of a remote attempt, or began to listen. */
   readonly lastSign: (attemptId: string) => number
   /** True if this process begins the tasks of this run. */
   readonly carries: (runId: string) => boolean

@@ -47,7 +47,7 @@ function newSecrets(id: string, random: (length: number) => Uint8Array): Workspa
   return { run_ids: { id, value: value() }, api_token: value(), task_tokens: { id, value: value() } }
 }
 
-/** The numbers of all secrets that were ever made here; 0 for one whose id is not ours. */
+/** The numbers of all secrets that were ever made here; 0 for a secret whose id has another form. */
 async function usedNumbers(options: LoadSecretsOptions): Promise<number[]> {
   const numbers: number[] = []
   for await (const { path } of options.store.list(fingerprints(options))) numbers.push(Number(NUMBERED.exec(path)?.[1] ?? 0))
@@ -73,7 +73,7 @@ function fingerprintOf(purpose: string, value: string): string {
 
 export const secretsReplaced = (): ServoError =>
   new ServoError('unavailable', 'secrets_replaced', 'the secrets of this project were gone, so new secrets were made', {
-    hint: 'Runs keep their ids. Tokens that workers elsewhere hold are void: their attempts are given up and tried again.',
+    hint: 'Runs keep their ids. Tokens that remote workers hold are void: their attempts are given up and tried again.',
   })
 
 function altered(purpose: string, id: string): ServoError {

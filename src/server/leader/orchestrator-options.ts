@@ -3,7 +3,7 @@ import type { Reactor } from '../../engine/loop/reactions.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
-import type { ForeignDispatchOptions } from './dispatch/foreign-dispatch.ts'
+import type { RemoteDispatchOptions } from './dispatch/remote-dispatch.ts'
 import type { Workers } from './dispatch/workers.ts'
 import type { OrchestratorSettings } from './settings.ts'
 
@@ -20,8 +20,8 @@ export interface OrchestratorOptions {
   readonly carries?: 'everything' | 'what it is asked for'
   /** The limits and timing of the project now. They are read on every use; `settingsChanged` makes a change count at once. */
   readonly settings?: () => OrchestratorSettings
-  /** How queues of workers elsewhere are told of work, and how their sealed attempts are found. */
-  readonly foreign?: Pick<ForeignDispatchOptions, 'history' | 'post'>
+  /** How work is pushed to the queues of remote workers, and how their sealed attempts are found. */
+  readonly remote?: Pick<RemoteDispatchOptions, 'history' | 'post'>
   /** Further reactors, besides those that run tasks. */
   readonly reactors?: readonly Reactor[]
   readonly publishDelayMs?: number

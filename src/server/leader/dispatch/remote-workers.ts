@@ -7,47 +7,47 @@ import type { ProjectManifest } from '../../../contract/project-manifest.ts'
 import type { Scope } from '../../../engine/paths.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
 import type { WorkspaceSecrets } from '../../../ports/secrets.ts'
-import type { ForeignDispatch } from './foreign-dispatch.ts'
+import type { RemoteDispatch } from './remote-dispatch.ts'
 
-export interface ForeignWorkersOptions {
-  readonly foreign: ForeignDispatch
+export interface RemoteWorkersOptions {
+  readonly remote: RemoteDispatch
   readonly secrets: Pick<WorkspaceSecrets, 'task_tokens' | 'api_token'>
   readonly scope: Scope
   readonly clock: AlarmClock
 }
 
-/** The routes that workers elsewhere call, and the address that dispatches give them. */
-export class ForeignWorkers {
+/** The routes that remote workers call, and the address that dispatches give them. */
+export class RemoteWorkers {
   readonly routes: Hono
-  readonly #foreign: ForeignDispatch
+  readonly #remote: RemoteDispatch
   readonly #address: ReturnAddress
   #url: string | undefined
   #queues: ProjectManifest['queues'] | undefined
 
-  constructor({ foreign, secrets, scope, clock }: ForeignWorkersOptions) {
+  constructor({ remote, secrets, scope, clock }: RemoteWorkersOptions) {
     const { id, value } = secrets.task_tokens
     const tokens = new TaskTokens({ keys: [{ id, secret: Buffer.from(value) }], clock })
-    this.#foreign = foreign
+    this.#remote = remote
     this.#address = { tokens, scope, baseUrl: () => this.#url ?? '' }
-    const mayTakeWork = async (token: string) => (isSameToken(token, secrets.api_token) ? 'allowed' : 'unknown')
-    this.routes = workerRoutes({ ...this.#address, callbacks: foreign, clock, mayTakeWork })
+    const mayTakeWork = async (token: string) => isSameToken(token, secrets.api_token)
+    this.routes = workerRoutes({ ...this.#address, callbacks: remote, clock, mayTakeWork })
   }
 
   /** Workers find this server here from now on. */
   reachableAt(url: string): void {
     this.#url = url
-    this.#route()
+    this.#pushToQueues()
   }
 
   /** Uses the queues that the project declares. */
   useQueues(queues: ProjectManifest['queues']): void {
     this.#queues = queues
-    this.#route()
+    this.#pushToQueues()
   }
 
-  /** A queue is told of work only once its workers can answer. */
-  #route(): void {
+  /** Work is pushed to a queue only once its workers can answer. */
+  #pushToQueues(): void {
     if (this.#url === undefined || this.#queues === undefined) return
-    this.#foreign.route({ queues: this.#queues, address: (envelope) => addressed(envelope, this.#address) })
+    this.#remote.pushTo({ queues: this.#queues, address: (envelope) => addressed(envelope, this.#address) })
   }
 }

@@ -24,10 +24,10 @@ import { isSameResult, notBegun, type RecordedEnd, taskFinished } from './attemp
 import { Heartbeats } from './heartbeats.ts'
 import { type Post, Pusher, postJson } from './push.ts'
 
-export interface ForeignDispatchOptions {
+export interface RemoteDispatchOptions {
   readonly clock: AlarmClock
   readonly submit: (events: readonly NewEvent[]) => Promise<Submitted>
-  /** True while this process leads. A deposed process tells no queue of work. */
+  /** True while this process leads. A deposed process pushes no work. */
   readonly leads: () => Promise<boolean>
   readonly rows: () => Rows
   /** True if this process begins the tasks of this run. */
@@ -38,30 +38,30 @@ export interface ForeignDispatchOptions {
   /** How an attempt of such a run ended. */
   readonly history?: (attempt: AttemptRef) => Promise<RecordedEnd | undefined>
   readonly post?: Post
-  /** The queue in which work waits for workers that ask. */
+  /** The queue in which work waits for workers that poll. */
   readonly queue: TaskQueue
   readonly onTrouble: (error: unknown) => void
 }
 
-/** The addresses of queues that want to be told of work, and how their workers answer. */
-export interface Routes {
+/** The addresses at which queues accept work, and how an envelope gets the address for its answers. */
+export interface PushAddresses {
   readonly queues: Readonly<Record<string, { readonly push?: string | null | undefined }>>
   readonly address: (envelope: DispatchEnvelope) => DispatchEnvelope
 }
 
 /**
- * Hands dispatches to workers elsewhere, and records what they report. Like `LocalDispatch` it keeps nothing that the state does
- * not hold, except when it last heard of each attempt; a process that has just started has heard of none.
+ * Hands dispatches to remote workers, and records their reports. Like `LocalDispatch` it keeps nothing that the state does not
+ * hold, except the time of the last heartbeat of each attempt, which starts empty with each process.
  */
-export class ForeignDispatch implements TaskCallbacks {
-  readonly #options: ForeignDispatchOptions
+export class RemoteDispatch implements TaskCallbacks {
+  readonly #options: RemoteDispatchOptions
   readonly #queue: TaskQueue
   readonly #heartbeats: Heartbeats
   readonly #pusher: Pusher
-  #routes: Routes | undefined
+  #addresses: PushAddresses | undefined
   #closed = false
 
-  constructor(options: ForeignDispatchOptions) {
+  constructor(options: RemoteDispatchOptions) {
     this.#options = options
     this.#queue = options.queue
     this.#heartbeats = new Heartbeats(options)
@@ -82,9 +82,9 @@ export class ForeignDispatch implements TaskCallbacks {
     ]
   }
 
-  /** Tells these queues of their work from now on. Until this is called, all work waits for workers that ask. */
-  route(routes: Routes): void {
-    this.#routes = routes
+  /** Pushes work to these queues from now on. Until then all work waits for workers that poll. */
+  pushTo(addresses: PushAddresses): void {
+    this.#addresses = addresses
     for (const dispatch of this.#options.rows().hot(dispatchOutbox).all()) this.#offer(dispatch)
   }
 
@@ -93,7 +93,7 @@ export class ForeignDispatch implements TaskCallbacks {
     this.#closed = true
   }
 
-  /** When this process last heard of an attempt, or began to listen. */
+  /** When this process last received a heartbeat of an attempt, or began to listen. */
   lastSign(attemptId: string): number {
     return this.#heartbeats.lastSign(attemptId)
   }
@@ -167,8 +167,8 @@ export class ForeignDispatch implements TaskCallbacks {
   }
 
   #urlOf(queue: string): string | undefined {
-    return this.#routes !== undefined && Object.hasOwn(this.#routes.queues, queue)
-      ? (this.#routes.queues[queue]?.push ?? undefined)
+    return this.#addresses !== undefined && Object.hasOwn(this.#addresses.queues, queue)
+      ? (this.#addresses.queues[queue]?.push ?? undefined)
       : undefined
   }
 
@@ -240,9 +240,9 @@ export class ForeignDispatch implements TaskCallbacks {
   async #deliveryOf(offer: QueuedTask): Promise<{ url: string; envelope: DispatchEnvelope } | undefined> {
     const envelope = await this.#envelopeOf(offer)
     const url = this.#urlOf(offer.queue)
-    if (url === undefined || this.#routes === undefined || envelope === undefined) return undefined
+    if (url === undefined || this.#addresses === undefined || envelope === undefined) return undefined
     if (!(await this.#options.leads())) return undefined
-    return { url, envelope: this.#routes.address(envelope) }
+    return { url, envelope: this.#addresses.address(envelope) }
   }
 
   async #acknowledge({ run_id, task_key, attempt, number }: QueuedTask, status: 'CREATED' | 'FAILED'): Promise<void> {
@@ -252,7 +252,7 @@ export class ForeignDispatch implements TaskCallbacks {
     await this.#options.submit([newEvent(DispatchEnqueued, ack, aboutRun(this.#rows, run_id))])
   }
 
-  /** Ends the attempts that no worker has at once; a worker is told at its next request. */
+  /** Ends the attempts that no worker has at once; a worker learns of it from the answer to its next request. */
   #cancelRun({ run_id, cancel_requested_at, state }: Readonly<RunRow>): void {
     if (this.#closed || cancel_requested_at === null || isRunOver(state)) return
     this.#inBackground(this.#endWaiting(run_id))
@@ -273,13 +273,13 @@ export class ForeignDispatch implements TaskCallbacks {
     this.#options.submit([event]).catch(() => undefined)
   }
 
-  /** Whether the worker shall stop, and why. */
+  /** True with a reason if the worker must stop. */
   #orders({ run_id, task_key, attempt }: AttemptGrant): { should_cancel: boolean; reason?: string } {
     if (this.#isCancelled(run_id)) return { should_cancel: true, reason: 'the run was cancelled' }
     const task = this.#rows.hot(tasks).get(run_id, task_key)
     const row = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt)
     const deadline = task && row && deadlineOf(task, row)
     if (deadline === undefined || this.#options.clock.now() < deadline) return { should_cancel: false }
-    return { should_cancel: true, reason: `it has had its ${task?.timeout_sec} s` }
+    return { should_cancel: true, reason: `the attempt exceeded its timeout of ${task?.timeout_sec} s` }
   }
 }
