@@ -3,7 +3,7 @@ import { ServoError } from '../lib/error.ts'
 /**
  * Refuses requests that a page of another site makes a browser send. A browser says which page asked (`Origin`,
  * `Sec-Fetch-Site`) and by which name it found the server (`Host`): a foreign name means DNS rebinding. The command line and
- * workers are no browsers, and send neither of the first two.
+ * workers are not browsers, and send neither of the first two.
  */
 export function refuseStrangers(headers: Headers, hosts: readonly string[]): void {
   const host = headers.get('host') ?? ''
@@ -21,5 +21,5 @@ export function refuseStrangers(headers: Headers, hosts: readonly string[]): voi
 
 const forbidden = (message: string): ServoError =>
   new ServoError('invalid', 'forbidden', message, {
-    hint: 'Use the servo command, or a program that is no browser. Pages can speak to the server that they came from.',
+    hint: 'Use the servo command, or a program that is not a browser. Pages can call only the server that they came from.',
   })

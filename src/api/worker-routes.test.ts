@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AttemptResult, DispatchEnvelope } from '../contract/dispatch.ts'
-import { attemptId, dispatchId, queueSafeId } from '../domain/dispatch/identity.ts'
+import { attemptId, dispatchId, queueSafeId } from '../domain/dispatch/dispatch-ids.ts'
 import { sha256Bytes } from '../lib/hash.ts'
 import { HOUR_MS, SECOND_MS } from '../lib/time.ts'
 import { applied, duplicate, ignored, type Verdict, waitFor } from '../model/event.ts'

@@ -1,12 +1,12 @@
 import { type Context, Hono } from 'hono'
-import { dispatchId, queueSafeId } from '../domain/dispatch/identity.ts'
+import { dispatchId, queueSafeId } from '../domain/dispatch/dispatch-ids.ts'
 import { ServoError } from '../lib/error.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
 import type { Verdict } from '../model/event.ts'
 import type { AlarmClock } from '../ports/clock.ts'
-import { addressed, type ReturnAddress } from './addressed.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
+import { type ReturnAddress, withReturnAddress } from './return-address.ts'
 import type { AttemptGrant, TokenRefusal, VerifiedGrant } from './task-tokens.ts'
 import { waitForWork } from './wait-for-work.ts'
 import { completedBody, heartbeatBody, startedBody, type TaskCallbacks, takeWorkBody } from './worker-contract.ts'
@@ -66,7 +66,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
     if (!(await options.mayTakeWork(bearer(c)))) throw unauthenticated('the token is not known')
     const { wait_ms, ...request } = await readBody(c.req.raw, takeWorkBody)
     const work = await waitForWork(callbacks, request, { waitMs: wait_ms, clock, hungUp: c.req.raw.signal })
-    return c.json({ dispatches: work.map((envelope) => addressed(envelope, options)) })
+    return c.json({ dispatches: work.map((envelope) => withReturnAddress(envelope, options)) })
   })
 
   return app

@@ -15,7 +15,7 @@ export function refuseUnattended({ input, output }: Terminal, flag = '--yes'): v
 }
 
 /** Asks a question on the terminal. Anything but yes is no, including the end of the input. */
-export async function confirmed(question: string, terminal: Terminal): Promise<boolean> {
+export async function askToConfirm(question: string, terminal: Terminal): Promise<boolean> {
   const asking = createInterface(terminal)
   const left = new Promise<string>((resolve) => asking.once('close', () => resolve('')))
   asking.once('SIGINT', () => {

@@ -4,13 +4,6 @@ import { enableCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
 import { colours, fail, printable, speakJson, watchOutput } from './output.ts'
 
-/** What every command that opens a workspace understands. */
-export interface WorkspaceFlags {
-  tenant?: string
-  workspace?: string
-  json?: boolean
-}
-
 // Commands are loaded below this line, so that their compiled code is cached from the second start on.
 enableCompileCache()
 

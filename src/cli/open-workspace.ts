@@ -5,7 +5,7 @@ import { listScopes } from '../engine/scopes.ts'
 import { ServoError } from '../lib/error.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { folderStore } from '../server/components.ts'
-import type { WorkspaceFlags } from './main.ts'
+import type { WorkspaceFlags } from './flags.ts'
 
 /** The store of a folder and the workspace that is meant: the only one there is, or the one the flags name. */
 export async function openWorkspace(dir: string, flags: WorkspaceFlags): Promise<{ store: ObjectStore; scope: Scope }> {

@@ -26,7 +26,7 @@ export function fail(thrown: unknown): void {
   const error = ofTheSystem(thrown)
   const known = isServoError(error)
   const { kind, code, hint } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
-  // A leader that was replaced is no mistake of its user: a supervisor may start it again.
+  // A leader that was replaced is not a mistake of its user: a supervisor may start it again.
   process.exitCode = code === 'deposed' ? exitCodes.unavailable : exitCodes[kind]
   if (json) process.stderr.write(`${JSON.stringify({ error: { kind, code, message: messageOf(error), hint } })}\n`)
   else {
@@ -45,7 +45,7 @@ const SYSTEM_HINTS: Readonly<Record<string, string>> = {
   EEXIST: 'A file is in the way of a folder.',
 }
 
-/** An error of the operating system is no bug, and we cannot repair it. */
+/** An error of the operating system is not a bug of Servo, which cannot repair it. */
 function ofTheSystem(error: unknown): unknown {
   if (!(error instanceof Error) || isServoError(error) || !('code' in error)) return error
   const hint = SYSTEM_HINTS[String(error.code)]
@@ -69,7 +69,7 @@ export function note(text: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** `servo query … | head` closes our output before we are done; that is no error. A full disk is. */
+/** `servo query … | head` closes the output before the command is done, which is not an error. A full disk is one. */
 export function watchOutput(): void {
   process.stderr.on('error', () => process.exit())
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -88,11 +88,11 @@ export class Connection {
       throw new ServoError('unavailable', code, `${url} does not answer: ${why}`, { hint, cause: error })
     })
     if (response.ok) return response
-    throw await refused(response)
+    throw await refusalOf(response)
   }
 }
 
-async function refused(response: Response): Promise<ServoError> {
+async function refusalOf(response: Response): Promise<ServoError> {
   const problem = (await response.json().catch(() => ({}))) as { detail?: string; code?: string; hint?: string }
   const kind = kindOfStatus[response.status] ?? (response.status >= 500 ? 'unavailable' : 'invalid')
   const hint = problem.hint ?? (kind === 'unavailable' ? TRY_AGAIN : undefined)

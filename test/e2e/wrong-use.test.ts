@@ -60,7 +60,7 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
     [
       'a moment that is none',
       ['partitions', 'report', 'a', '--at', 'yesterday'],
-      /error: --at yesterday is no moment\nhint: Write 2025-01-15T10:00:00Z/,
+      /error: --at yesterday is not a point in time\nhint: Write 2025-01-15T10:00:00Z/,
     ],
     [
       'a wipe that nobody confirms',

@@ -1,5 +1,5 @@
 import type { Hono } from 'hono'
-import { addressed, type ReturnAddress } from '../../src/api/addressed.ts'
+import { type ReturnAddress, withReturnAddress } from '../../src/api/return-address.ts'
 import { TaskTokens } from '../../src/api/task-tokens.ts'
 import { workerRoutes } from '../../src/api/worker-routes.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
@@ -29,7 +29,7 @@ export class Remote {
 
   /** These queues are told of their work from now on. */
   pushTo(queues: Readonly<Record<string, { push: string }>>): void {
-    this.world.orchestrator.remote.pushTo({ queues, address: (envelope) => addressed(envelope, this.address) })
+    this.world.orchestrator.remote.pushTo({ queues, address: (envelope) => withReturnAddress(envelope, this.address) })
   }
 
   async ask(worker_id: string, request: object = {}): Promise<DispatchEnvelope[]> {

@@ -7,8 +7,8 @@ import { pools } from '../assets/pools.table.ts'
 import { becauseOf } from '../runs/event-context.ts'
 import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
 import { isRowOf } from '../typed-rows.ts'
+import { attemptId } from './dispatch-ids.ts'
 import { DispatchRequested } from './dispatch-requested.event.ts'
-import { attemptId } from './identity.ts'
 import { LOCAL_QUEUE, queueOf } from './queue.ts'
 import { hasLocalRoom, hasRemoteRoom, type Limits } from './room.ts'
 
@@ -147,7 +147,7 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
         queued.delete(task)
         chosen.push(lane)
         count(lane, 1)
-        events.push(requested(rows, task, lane.queue.name))
+        events.push(requestDispatch(rows, task, lane.queue.name))
       }
       // It is counted when its row shows the dispatch: one that comes to nothing takes no room.
       for (const lane of chosen) count(lane, -1)
@@ -156,7 +156,7 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
   }
 }
 
-function requested(rows: Rows, task: Ready, queue: string): NewEvent {
+function requestDispatch(rows: Rows, task: Ready, queue: string): NewEvent {
   const { run_id, task_key, attempt } = task
   const payload = { run_id, task_key, attempt, attempt_id: attemptId(run_id, task_key, attempt), worker_queue: queue }
   return newEvent(DispatchRequested, payload, becauseOf(rows, task))

@@ -25,7 +25,7 @@ export function touchRun(rows: Rows, runId: string, eventId: string): RunRow {
 
 export function countTaskEnd(run: RunRow, state: TaskState): void {
   const counter = counterOf[state]
-  assert(counter !== undefined, `${state} is no end of a task`)
+  assert(counter !== undefined, `${state} is not a final state of a task`)
   run[counter] += 1
 }
 

@@ -45,8 +45,8 @@ const depth = (digits: string | undefined): number => {
   return digits === '' ? Number.POSITIVE_INFINITY : Math.min(Number(digits), Number.MAX_SAFE_INTEGER)
 }
 
-function around(of: SelectionTree, up: number, down: number): SelectionTree {
-  return up === 0 && down === 0 ? of : { op: 'around', of, up, down }
+function around(inner: SelectionTree, up: number, down: number): SelectionTree {
+  return up === 0 && down === 0 ? inner : { op: 'around', of: inner, up, down }
 }
 
 class Parser {

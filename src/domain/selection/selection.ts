@@ -29,9 +29,9 @@ export function select(selection: SelectionTree, graph: AssetGraph): Set<string>
       return any
     }
     case 'around': {
-      const of = select(selection.of, graph)
-      return steps(of, (key) => graph.upstream(key), selection.up).union(
-        steps(of, (key) => graph.downstream(key), selection.down),
+      const inner = select(selection.of, graph)
+      return steps(inner, (key) => graph.upstream(key), selection.up).union(
+        steps(inner, (key) => graph.downstream(key), selection.down),
       )
     }
     case 'roots':

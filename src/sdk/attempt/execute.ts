@@ -1,20 +1,20 @@
 import type { AttemptOutput, AttemptResultInput, InputRef } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
 import type { AnyAsset } from '../any-asset.ts'
-import type { BodySettings, Retry } from '../asset-options.ts'
-import type { Checks } from '../check.ts'
+import { declarationOf } from '../declaration.ts'
+import type { BodySettings, Retry } from '../declare/asset-options.ts'
+import type { Checks } from '../declare/check.ts'
+import type { Context, Log } from '../declare/context.ts'
+import { type AnyResource, openResource } from '../declare/resource.ts'
+import type { ValueStore } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
-import { openPartition, type PartitionText } from '../partition-key.ts'
-import type { AnyPartitions, DynamicPartitions } from '../partitions.ts'
-import { declarationOf } from '../project/declaration.ts'
-import { type AnyResource, openResource } from '../resource.ts'
-import type { Context, Log } from './context.ts'
+import { KeyChanges } from '../partitions/key-changes.ts'
+import { openPartition, type PartitionText } from '../partitions/partition-key.ts'
+import type { AnyPartitions, DynamicPartitions } from '../partitions/partitions.ts'
 import { failureOf } from './failure-report.ts'
 import { checkedMetadata, jsonOf, type ReportedCheck, runChecks } from './findings.ts'
 import { loadInputs } from './inputs.ts'
-import { KeyChanges } from './key-changes.ts'
 import { makeTable, makeValue } from './make.ts'
-import type { ValueStore } from './values.ts'
 
 /** One attempt at an asset: what to make it of, and where to put it. */
 export interface Attempt {
@@ -116,7 +116,7 @@ async function contextOf(
   }
 }
 
-/** The value is made by then: a resource that does not close well is no reason to lose it. */
+/** The value is made by then, so an error while a resource closes must not lose it. */
 async function quietly(action: () => unknown, onError: (error: unknown) => void): Promise<void> {
   try {
     await action()

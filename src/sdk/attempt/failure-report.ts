@@ -1,6 +1,6 @@
 import type { AttemptResultInput, ErrorCategory } from '../../contract/dispatch.ts'
 import { isServoError, messageOf } from '../../lib/error.ts'
-import { isFatal, retryAfterMs } from './failure.ts'
+import { isFatal, retryAfterMs } from '../declare/failure.ts'
 
 /** Invalid data may be better next time; any other kind of invalid is a mistake in code or configuration, and stays one. */
 const mayPass = ['row_does_not_fit', 'metadata_does_not_fit', 'check_failed']

@@ -1,13 +1,13 @@
 import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
 import type { AnyAsset } from '../any-asset.ts'
 import { columnsOf } from '../columns.ts'
+import { declarationOf } from '../declaration.ts'
+import type { Io } from '../declare/io.ts'
+import type { ValueStore } from '../declare/values.ts'
 import { invalid } from '../invalid.ts'
-import type { Io } from '../io.ts'
-import { isOwn, type Upstream, upstream } from '../mapped.ts'
-import { valuesOfDimensions } from '../partition-key.ts'
-import { declarationOf } from '../project/declaration.ts'
+import { isOwn, type Upstream, upstream } from '../partitions/mapped.ts'
+import { valuesOfDimensions } from '../partitions/partition-key.ts'
 import type { StandardSchemaV1 } from '../standard-schema.ts'
-import type { ValueStore } from './values.ts'
 
 interface InputSource {
   readonly inputs: Readonly<Record<string, InputRef>>

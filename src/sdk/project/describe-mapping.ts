@@ -7,7 +7,7 @@ import {
   sameDefinition,
 } from '../../partitions/definition.ts'
 import type { PartitionMapping, SimpleMapping } from '../../partitions/mappings/mapping.ts'
-import type { MappingData } from '../mapped.ts'
+import type { MappingData } from '../partitions/mapped.ts'
 
 /** A mapping as it is recorded: what its author said of one dimension, put together with what holds for the others. */
 export function describeMapping(said: MappingData, above: Partitioning, below: Partitioning): PartitionMapping {

@@ -2,12 +2,12 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type ProjectManifestInput, type ProjectProblem, projectManifest } from '../../contract/project-manifest.ts'
 import { type AnyAsset, isAsset } from '../any-asset.ts'
-import { type Config, checkedConfig } from '../config.ts'
-import type { AnyResource } from '../resource.ts'
-import type { Sensor } from '../sensor.ts'
+import { type Declaration, declarationOf, knownDeclaration, optionsOf } from '../declaration.ts'
+import { type Config, checkedConfig } from '../declare/config.ts'
+import type { AnyResource } from '../declare/resource.ts'
+import type { Sensor } from '../declare/sensor.ts'
+import type { Schedule } from '../declare/trigger.ts'
 import { issuesText } from '../standard-schema.ts'
-import type { Schedule } from '../trigger.ts'
-import { type Declaration, declarationOf, knownDeclaration, optionsOf } from './declaration.ts'
 import { describeProject, relativePath } from './describe.ts'
 import { graphProblems, poolProblems } from './graph-problems.ts'
 import { loadProblem } from './load-problem.ts'
@@ -127,10 +127,10 @@ class ProjectLoader {
     if (this.#problems.length > 0) return this.broken()
     return {
       manifest,
-      assets: named(values.filter(isAsset)),
-      resources: named(ofKind(values, 'resource')),
-      schedules: named(ofKind(values, 'schedule')),
-      sensors: named([...ofKind(values, 'push_sensor'), ...ofKind(values, 'poll_sensor')]),
+      assets: byName(values.filter(isAsset)),
+      resources: byName(ofKind(values, 'resource')),
+      schedules: byName(ofKind(values, 'schedule')),
+      sensors: byName([...ofKind(values, 'push_sensor'), ...ofKind(values, 'poll_sensor')]),
       config,
     }
   }
@@ -226,5 +226,5 @@ const isPlain = (value: object): boolean => {
 const ofKind = (values: readonly object[], kind: string): { name: string }[] =>
   values.filter((value): value is { name: string } => declarationOf(value)?.kind === kind)
 
-const named = <T extends object>(values: readonly T[]): ReadonlyMap<string, T> =>
+const byName = <T extends object>(values: readonly T[]): ReadonlyMap<string, T> =>
   new Map(values.map((value) => [knownDeclaration(value).name, value]))

@@ -45,7 +45,7 @@ export class Feed {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Call when the state was read. Runs that ended before are no news, and neither is what was told before an outage. */
+  /** Call when the state was read. Runs that ended before are not reported, nor are changes that were reported before an outage. */
   opened(rows: Rows): void {
     for (const run of rows.hot(runs).all()) {
       const told = this.#unfinished.get(run.run_id)

@@ -63,7 +63,7 @@ async function checkFingerprints(secrets: WorkspaceSecrets, options: LoadSecrets
     // Secrets that are older than fingerprints get theirs now.
     const recorded =
       (await store.get(path)) ?? ((await store.create(path, bytes)) === 'written' ? bytes : await store.get(path))
-    if (recorded === undefined || !bytes.equals(recorded)) throw altered(purpose, id)
+    if (recorded === undefined || !bytes.equals(recorded)) throw secretAltered(purpose, id)
   }
 }
 
@@ -76,7 +76,7 @@ export const secretsReplaced = (): ServoError =>
     hint: 'Runs keep their ids. Tokens that remote workers hold are void: their attempts are given up and tried again.',
   })
 
-function altered(purpose: string, id: string): ServoError {
+function secretAltered(purpose: string, id: string): ServoError {
   return new ServoError(
     'corrupt',
     'secrets_altered',

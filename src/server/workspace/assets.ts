@@ -133,7 +133,7 @@ export class Assets implements AssetsApi {
     const partitions = this.#known.graph.partitions()
     const named = [
       ...Object.entries(inputs).map(([input, of]) => ({ input, ...of })),
-      ...deps.map((of) => ({ input: null, ...of })),
+      ...deps.map((dep) => ({ input: null, ...dep })),
     ]
     return named.map(({ input, asset_key: upstream, mapping }) => ({
       asset_key: upstream,

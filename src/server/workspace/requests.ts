@@ -1,4 +1,4 @@
-import { type RequestedWork, requestFingerprint, runIdFromRunKey, type TenantSecret } from '../../domain/runs/identity.ts'
+import { type RequestedWork, requestFingerprint, runIdFromRunKey, type TenantSecret } from '../../domain/runs/run-ids.ts'
 import { RunRequested } from '../../domain/runs/run-requested.event.ts'
 import type { SourceRef } from '../../domain/runs/trigger.ts'
 import type { Scope } from '../../engine/paths.ts'

@@ -1,10 +1,9 @@
 import path from 'node:path'
-import { messageOf, ServoError } from '../../lib/error.ts'
 import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/sql/duckdb.ts'
-import { queriedRows, viewOfFiles } from '../../sdk/attempt/duckdb-query.ts'
-import type { DataRow, DataTable } from '../../sdk/attempt/values.ts'
+import { explainQueryError, queriedRows, viewOfFiles } from '../../sdk/attempt/duckdb-query.ts'
 import type { DataColumn } from '../../sdk/columns.ts'
-import { compileQuery, type Query } from '../../sdk/sql.ts'
+import { compileQuery, type Query } from '../../sdk/declare/sql.ts'
+import type { DataRow, DataTable } from '../../sdk/declare/values.ts'
 
 export interface QueryWorld {
   /** What the query may name, besides the tables that stand in its `${}`. */
@@ -32,16 +31,8 @@ export async function* runQuery(query: Query, world: QueryWorld): AsyncGenerator
     await lockDuckDb(connection, files)
     yield* queriedRows(connection, text, parameters, world.columns)
   } catch (error) {
-    throw explained(error, Object.keys(world.named))
+    throw explainQueryError(error, Object.keys(world.named))
   } finally {
     close()
   }
-}
-
-/** Turns an error that is about the query into one with a hint for its author, and returns any other as it is. */
-function explained(error: unknown, names: readonly string[]): unknown {
-  const message = messageOf(error).trim()
-  if (!/\b(Parser|Binder|Catalog|Conversion|Invalid Input|Out of Range|Permission) Error\b/.test(message)) return error
-  const known = names.length > 0 ? ` It can name ${names.join(', ')}.` : ''
-  return new ServoError('invalid', 'bad_query', message, { hint: `Change the query.${known}`, cause: error })
 }

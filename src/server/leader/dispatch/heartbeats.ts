@@ -40,20 +40,20 @@ export class Heartbeats {
     this.#since = options.clock.now()
   }
 
-  heard(of: AttemptRef, { timeoutMs, writtenAt, context }: HeardOf): void {
+  heard(ref: AttemptRef, { timeoutMs, writtenAt, context }: HeardOf): void {
     const now = this.#options.clock.now()
-    const known = this.#heard.get(of.attempt_id) ?? { at: now, writtenAt }
-    this.#heard.set(of.attempt_id, known)
+    const known = this.#heard.get(ref.attempt_id) ?? { at: now, writtenAt }
+    this.#heard.set(ref.attempt_id, known)
     known.at = now
     if (now - known.writtenAt < timeoutMs / WRITES_PER_TIMEOUT) return
     known.writtenAt = now
-    const { run_id, task_key, attempt, attempt_id } = of
+    const { run_id, task_key, attempt, attempt_id } = ref
     const beat = { run_id, task_key, attempt, attempt_id, heartbeat_at: toIso(now) }
     this.#due.push(newEvent(TaskHeartbeat, beat, context))
     if (this.#due.length === 1) this.#options.clock.after(TOGETHER_MS, () => this.#write())
   }
 
-  /** When this process last heard of this attempt, or began to listen. */
+  /** When this process last received a heartbeat of this attempt, or began to listen. */
   lastSign(attemptId: string): number {
     return this.#heard.get(attemptId)?.at ?? this.#since
   }

@@ -94,7 +94,7 @@ async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string
 }
 
 /** A worker gets all of them in one message. */
-const MOST_VALUES = 100_000
+const MAX_VALUES = 100_000
 
 function partitionsOf(
   { partitions }: KnownState,
@@ -117,7 +117,7 @@ function partitionsOf(
   if (missing.count > 0) throw noSuchUpstream(task, upstream, missing.at(0))
   if (!many && keys.count === 0) throw mapping.type === 'static' ? unmapped(task, upstream) : noSuchUpstream(task, upstream)
   if (!many && keys.count > 1) throw takesOne(task, upstream, keys.count)
-  if (keys.count > MOST_VALUES) throw tooManyValues(task, upstream, keys.count)
+  if (keys.count > MAX_VALUES) throw tooManyValues(task, upstream, keys.count)
   return { keys, many }
 }
 
@@ -205,7 +205,7 @@ const takesOne = ({ task_key }: Readonly<TaskRow>, upstream: string, count: numb
 
 const tooManyValues = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
   new ServoError('invalid', 'too_many_values', `${task_key} is made from ${count} partitions of ${upstream}`, {
-    hint: `Up to ${MOST_VALUES} can be inputs. List it in deps and read the data in the body.`,
+    hint: `Up to ${MAX_VALUES} can be inputs. List it in deps and read the data in the body.`,
   })
 
 function neverMade(task: Readonly<TaskRow>, name: string, upstream: string, absent: readonly string[]): ServoError {

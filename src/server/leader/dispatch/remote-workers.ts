@@ -1,6 +1,6 @@
 import type { Hono } from 'hono'
-import { addressed, type ReturnAddress } from '../../../api/addressed.ts'
 import { isSameToken } from '../../../api/app.ts'
+import { type ReturnAddress, withReturnAddress } from '../../../api/return-address.ts'
 import { TaskTokens } from '../../../api/task-tokens.ts'
 import { workerRoutes } from '../../../api/worker-routes.ts'
 import type { ProjectManifest } from '../../../contract/project-manifest.ts'
@@ -48,6 +48,6 @@ export class RemoteWorkers {
   /** Work is pushed to a queue only once its workers can answer. */
   #pushToQueues(): void {
     if (this.#url === undefined || this.#queues === undefined) return
-    this.#remote.pushTo({ queues: this.#queues, address: (envelope) => addressed(envelope, this.#address) })
+    this.#remote.pushTo({ queues: this.#queues, address: (envelope) => withReturnAddress(envelope, this.#address) })
   }
 }

@@ -87,14 +87,14 @@ export class CurrentStaleness {
     this.#kept.delete(asked)
     this.#kept.set(asked, kept)
     for (const [oldest] of this.#kept) {
-      if (this.#kept.size <= MOST_QUESTIONS) break
+      if (this.#kept.size <= MAX_QUESTIONS) break
       this.#kept.delete(oldest)
     }
     return kept
   }
 }
 
-const MOST_QUESTIONS = 8
+const MAX_QUESTIONS = 8
 
 /** True if a partition of this asset becomes stale with time. */
 function ageMatters({ graph }: RecordedGraph, assetKey: string): boolean {

@@ -1,15 +1,15 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
+import { declarationOf } from '../declaration.ts'
+import { durationMs } from '../duration.ts'
+import { previous } from '../partitions/mapped.ts'
+import { daily, keys, multi } from '../partitions/partitions.ts'
+import { ranges } from '../partitions/ranges.ts'
 import { asset, command, source, table } from './asset.ts'
-import { RetryAfter } from './attempt/failure.ts'
 import { check } from './check.ts'
 import { cloudTasks, defineConfig, gcs, inProcess, local, postgres, s3 } from './config.ts'
-import { durationMs } from './duration.ts'
+import { RetryAfter } from './failure.ts'
 import { io } from './io.ts'
-import { previous } from './mapped.ts'
-import { daily, keys, multi } from './partitions.ts'
-import { declarationOf } from './project/declaration.ts'
-import { ranges } from './ranges.ts'
 import { resource } from './resource.ts'
 import { sensor, webhook } from './sensor.ts'
 import { sql } from './sql.ts'
@@ -147,9 +147,9 @@ describe('what is wrong is said with what to write instead', () => {
     ['an offset in words', () => loose(orders.offset)('1'), /needs a whole number/, /offset\(-1\)/],
     ['an offset of what is no time', () => cities.offset(-1), /cities has no windows of time/, /\.map\(/],
     ['windows the wrong way round', () => orders.window({ from: 0, to: -6 }), /the smaller first/, /from: -6, to: 0/],
-    ['a partition that is none', () => loose(cities.at)('rome'), /"rome" is no partition of cities/, /a key/],
+    ['a partition that is none', () => loose(cities.at)('rome'), /"rome" is not a partition of cities/, /a key/],
     ['no partition at all', () => cities.at([]), /means no partition/, /Name one/],
-    ['a map to what is none', () => loose(cities.map)({ eu: 'rome' }), /"rome" is no partition/, /a key/],
+    ['a map to what is none', () => loose(cities.map)({ eu: 'rome' }), /"rome" is not a partition/, /a key/],
     ['a map of nothing', () => cities.map({}), /maps nothing/, /boston/],
     ['its own future', () => previous(-1), /previous\(-1\)/, /previous\(7\)/],
     ['a past without partitions', () => asset('a', { run: body, deps: [previous()] }), /a has no partitions/, /of time/],
@@ -168,7 +168,12 @@ describe('what is wrong is said with what to write instead', () => {
     ['ranges of nothing', () => loose(ranges)('daily'), /ranges\("daily"\)/, /daily\(/],
     ['ranges of none at a time', () => ranges(day, { atMost: 0 }), /atMost of ranges\(\) is 0/, /10000/],
     ['ranges without time', () => ranges(multi({ a: keys(['x']), b: keys(['y']) })), /and none is/, /Leave/],
-    ['ranges inside of dimensions', () => multi({ day: ranges(day), b: keys(['y']) }), /day is no dimension/, /around multi/],
+    [
+      'ranges inside of dimensions',
+      () => multi({ day: ranges(day), b: keys(['y']) }),
+      /day is not a dimension/,
+      /around multi/,
+    ],
     [
       'a table of ranges',
       () => table('a', { schema, partitions: ranges(day), run: () => [] }),
@@ -177,7 +182,7 @@ describe('what is wrong is said with what to write instead', () => {
     ],
     ['a dimension there is not', () => loose(orders.all)('country'), /no dimension "country"/, /day, region/],
     ['a partition of unpartitioned', () => loose(run)(plain, { partition: 'x' }), /plain has no partitions/, /run\(plain\)/],
-    ['a run without partition', () => loose(run)(orders), /undefined is no partition of raw\/orders/, /partition/],
+    ['a run without partition', () => loose(run)(orders), /undefined is not a partition of raw\/orders/, /partition/],
     [
       'a partition there is not',
       () => loose(run)(orders, { partition: { day: '2025-02-30', region: 'mars' } }),
@@ -187,14 +192,14 @@ describe('what is wrong is said with what to write instead', () => {
     [
       'a cron expression of three fields',
       () => schedule('s', { cron: '* * *', select: plain }),
-      /no cron expression/,
+      /not a cron expression/,
       /0 5 \* \* \*/,
     ],
     ['a schedule of nothing', () => schedule('s', { cron: '@daily', select: [] }), /selects nothing/, /select: /],
     [
       'a zone there is not',
       () => schedule('s', { cron: '@daily', timezone: 'Paris', select: plain }),
-      /"Paris" is no time zone/,
+      /"Paris" is not a time zone/,
       /Europe/,
     ],
     [
@@ -213,7 +218,7 @@ describe('what is wrong is said with what to write instead', () => {
     ],
     ['a resource that cannot be opened', () => loose(resource)('db', {}), /resource db cannot be opened/, /open: /],
     ['a name with a slash', () => resource('a/b', { open: body }), /"a\/b" is not a name/, /letters/],
-    ['a condition that is none', () => loose(when.eager().and)(1), /1 is no condition/, /when\.eager/],
+    ['a condition that is none', () => loose(when.eager().and)(1), /1 is not a condition/, /when\.eager/],
     ['a check of no column', () => check.unique(), /needs names of columns/, /'id'/],
     ['bounds that cross', () => check.rowCount({ min: 2, max: 1 }), /between 2 and 1/, /min: 1/],
     ['a bucket without scheme', () => s3('bucket'), /names no bucket/, /s3:\/\//],

@@ -1,7 +1,7 @@
-import { type Bounds, type Duration, durationWithin, heartbeatBounds } from './duration.ts'
-import { checkedName, invalid, show } from './invalid.ts'
-import { callerOf } from './project/caller.ts'
-import { withDeclaration } from './project/declaration.ts'
+import { callerOf } from '../caller.ts'
+import { withDeclaration } from '../declaration.ts'
+import { type Bounds, type Duration, durationWithin, heartbeatBounds } from '../duration.ts'
+import { checkedName, invalid, show } from '../invalid.ts'
 
 export type StorageConfig =
   | { readonly type: 'local'; readonly dir: string }

@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import { isServoError } from '../lib/error.ts'
+import { isServoError } from '../../lib/error.ts'
 import {
   type DimensionDefinition,
   type PartitionDefinition,
   type TimePartitions,
   timeDefinition,
-} from '../partitions/definition.ts'
-import type { TimeUnit, UnitOptions } from '../partitions/time/units.ts'
-import { type TimeWindows, timeWindows } from '../partitions/time/windows.ts'
-import { invalid, show } from './invalid.ts'
-import { isZone } from './zone.ts'
+} from '../../partitions/definition.ts'
+import type { TimeUnit, UnitOptions } from '../../partitions/time/units.ts'
+import { type TimeWindows, timeWindows } from '../../partitions/time/windows.ts'
+import { invalid, show } from '../invalid.ts'
+import { isTimeZoneName } from '../time-zone-name.ts'
 
 export type DayKey = `${number}-${number}-${number}`
 export type HourKey = `${DayKey}T${number}`
@@ -185,16 +185,16 @@ export function multi<Of extends Dimensions>(
     if (isPartitions(of) && of.data.type !== 'multi' && !('ranges' in of)) continue
     throw invalid(
       'bad_dimensions',
-      `${name} is no dimension`,
+      `${name} is not a dimension`,
       'Use daily(), hourly(), monthly() and the like, keys() or dynamic(); ranges() goes around multi().',
     )
   }
   return {
     data: {
       type: 'multi',
-      dimensions: Object.fromEntries(entries.map(([name, of]) => [name, of.data as DimensionDefinition])),
+      dimensions: Object.fromEntries(entries.map(([name, dimension]) => [name, dimension.data as DimensionDefinition])),
     },
-    key: keySchema(z.strictObject(Object.fromEntries(entries.map(([name, of]) => [name, of.key])))),
+    key: keySchema(z.strictObject(Object.fromEntries(entries.map(([name, dimension]) => [name, dimension.key])))),
   }
 }
 
@@ -223,8 +223,12 @@ function timePartitions(type: TimeUnit, options: TimeOptions<string> & UnitOptio
     if ((typeof key === 'string' && key !== '') || (which === 'end' && key === undefined)) continue
     throw invalid('bad_window', `${which} of ${name}() is ${show(key)}`, `Write ${which}: '${example}'.`)
   }
-  if (!isZone(timezone))
-    throw invalid('bad_timezone', `${show(timezone)} is no time zone`, "Write an IANA name such as 'Europe/Paris', or 'UTC'.")
+  if (!isTimeZoneName(timezone))
+    throw invalid(
+      'bad_timezone',
+      `${show(timezone)} is not a time zone`,
+      "Write an IANA name such as 'Europe/Paris', or 'UTC'.",
+    )
   const told = { end, end_offset: endOffset, format, exclusions, ...Object.fromEntries(places.map((at) => [at, options[at]])) }
   const known = Object.entries(told).filter(([, value]) => value !== undefined)
   const data = { type, start, timezone, ...Object.fromEntries(known) } as TimePartitions
@@ -248,7 +252,7 @@ function windowsOf(data: TimePartitions, name: string): TimeWindows {
   }
 }
 
-/** A start that is no key would silently begin elsewhere. */
+/** A start that is not a key would silently begin at another window. */
 function refuseInexact(windows: TimeWindows, keys: object, name: string, example: string | undefined): void {
   for (const [which, key] of Object.entries(keys)) {
     if (key === undefined || windows.positionOf(key) !== undefined || (which === 'end' && isAfterLast(windows, key))) continue

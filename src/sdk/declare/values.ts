@@ -1,6 +1,6 @@
 import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
 import type { DataColumn } from '../columns.ts'
-import type { Query, SqlValue } from '../sql.ts'
+import type { Query, SqlValue } from './sql.ts'
 
 export type MaybePromise<T> = T | Promise<T>
 
@@ -64,15 +64,15 @@ export interface TableContent {
   query(query: Query, tables: Readonly<Record<string, DataTable<DataRow>>>): AsyncIterable<DataRow>
 }
 
-export function createTable(of: TableContent): DataTable<DataRow> {
+export function createTable(content: TableContent): DataTable<DataRow> {
   const table: DataTable<DataRow> = {
-    files: of.files,
-    rows: () => Array.fromAsync(of.read()),
+    files: content.files,
+    rows: () => Array.fromAsync(content.read()),
     sql: <Result>(strings: TemplateStringsArray, ...values: readonly SqlValue[]) =>
-      Array.fromAsync(of.query({ strings, values }, { this: table })) as Promise<Result[]>,
-    [Symbol.asyncIterator]: () => of.read()[Symbol.asyncIterator](),
+      Array.fromAsync(content.query({ strings, values }, { this: table })) as Promise<Result[]>,
+    [Symbol.asyncIterator]: () => content.read()[Symbol.asyncIterator](),
   }
-  Object.defineProperty(table, source, { value: of })
+  Object.defineProperty(table, source, { value: content })
   return table
 }
 

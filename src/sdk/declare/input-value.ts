@@ -1,6 +1,6 @@
 import type { carries, PartitionsOf, ValueOf } from '../any-asset.ts'
-import type { Own, Takes } from '../mapped.ts'
-import type { KeyOf, KindOf } from '../partitions.ts'
+import type { Own, Takes } from '../partitions/mapped.ts'
+import type { KeyOf, KindOf } from '../partitions/partitions.ts'
 import type { DataTable } from './values.ts'
 
 /**

@@ -1,13 +1,13 @@
-import type { AnyAsset, AssetKind, carries, NoValue } from './any-asset.ts'
+import type { AnyAsset, AssetKind, carries, NoValue } from '../any-asset.ts'
+import { callerOf } from '../caller.ts'
+import { withDeclaration } from '../declaration.ts'
+import { checkedAssetKey } from '../invalid.ts'
+import { type Mapped, wordsOf } from '../partitions/mapped.ts'
+import type { KeyOf } from '../partitions/partitions.ts'
 import { checkedOptions } from './asset-check.ts'
 import type { AssetOptions, CommandOptions, Nothing, Returnable, SourceOptions, TableOptions } from './asset-options.ts'
-import type { DimensionOf } from './attempt/input-value.ts'
-import type { DataTable } from './attempt/values.ts'
-import { checkedAssetKey } from './invalid.ts'
-import { type Mapped, wordsOf } from './mapped.ts'
-import type { KeyOf } from './partitions.ts'
-import { callerOf } from './project/caller.ts'
-import { withDeclaration } from './project/declaration.ts'
+import type { DimensionOf } from './input-value.ts'
+import type { DataTable } from './values.ts'
 
 /**
  * Something that exists because code made it, and what others build on. As an input it is loaded in the partitions that

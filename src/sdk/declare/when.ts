@@ -1,5 +1,5 @@
-import { invalid, show } from './invalid.ts'
-import { isZone } from './zone.ts'
+import { invalid, show } from '../invalid.ts'
+import { isTimeZoneName } from '../time-zone-name.ts'
 
 /** A condition as it is recorded. */
 export type ConditionData =
@@ -19,7 +19,7 @@ export interface Condition {
 function condition(data: ConditionData): Condition {
   const join = (type: 'and' | 'or', other: Condition): Condition => {
     if (!isCondition(other))
-      throw invalid('bad_condition', `${show(other)} is no condition`, `Write when.eager().${type}(when.codeChanged()).`)
+      throw invalid('bad_condition', `${show(other)} is not a condition`, `Write when.eager().${type}(when.codeChanged()).`)
     return condition({ type, conditions: [data, other.data] })
   }
   return {
@@ -48,14 +48,18 @@ export const when = {
 }
 
 /** Five fields, six with seconds, or a name such as @daily. What the fields say is read where ticks are computed. */
-export function checkedCron(cron: unknown, timezone: unknown, of: string): { cron: string; timezone: string } {
+export function checkedCron(cron: unknown, timezone: unknown, caller: string): { cron: string; timezone: string } {
   if (typeof cron !== 'string' || !/^(@[a-z]+|\S+(\s+\S+){4,5})$/.test(cron.trim()))
     throw invalid(
       'bad_cron',
-      `${of} got ${show(cron)}, which is no cron expression`,
+      `${caller} got ${show(cron)}, which is not a cron expression`,
       "Write '0 5 * * *' for five o'clock each day.",
     )
-  if (!isZone(timezone))
-    throw invalid('bad_timezone', `${show(timezone)} is no time zone`, "Write an IANA name such as 'Europe/Paris', or 'UTC'.")
+  if (!isTimeZoneName(timezone))
+    throw invalid(
+      'bad_timezone',
+      `${show(timezone)} is not a time zone`,
+      "Write an IANA name such as 'Europe/Paris', or 'UTC'.",
+    )
   return { cron: cron.trim(), timezone }
 }

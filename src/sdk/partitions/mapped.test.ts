@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type PartitionMapping, partitionMapping } from '../partitions/mappings/mapping.ts'
-import { asset, command, table } from './asset.ts'
+import { type PartitionMapping, partitionMapping } from '../../partitions/mappings/mapping.ts'
+import { asset, command, table } from '../declare/asset.ts'
+import { describeProject } from '../project/describe.ts'
+import { graphProblems } from '../project/graph-problems.ts'
+import { partitionProblems } from '../project/partition-problems.ts'
 import { previous, type Upstream } from './mapped.ts'
 import { type AnyPartitions, daily, keys, monthly, multi } from './partitions.ts'
-import { describeProject } from './project/describe.ts'
-import { graphProblems } from './project/graph-problems.ts'
-import { partitionProblems } from './project/partition-problems.ts'
 
 const day = daily({ start: '2025-01-01' })
 const region = keys(['eu', 'us'])

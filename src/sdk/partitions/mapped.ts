@@ -1,9 +1,9 @@
-import { isTime } from '../partitions/definition.ts'
-import { type AnyAsset, type carries, isAsset } from './any-asset.ts'
-import { invalid, show } from './invalid.ts'
+import { isTime } from '../../partitions/definition.ts'
+import { type AnyAsset, type carries, isAsset } from '../any-asset.ts'
+import { optionsOf } from '../declaration.ts'
+import { invalid, show } from '../invalid.ts'
 import { partitionText } from './partition-key.ts'
 import type { AnyPartitions, PartitionData } from './partitions.ts'
-import { optionsOf } from './project/declaration.ts'
 
 /** How many values an input is: one, several, one for each partition that is made, or what the windows of both make of it. */
 export type Takes = 'one' | 'many' | 'each' | 'windows'
@@ -45,36 +45,36 @@ export type MappingData =
   /** Upstream key → the downstream keys it is for. */
   | { readonly type: 'static'; readonly keys: Readonly<Record<string, readonly string[]>> }
 
-/** What can be said of the partitions of an asset, as methods of its value. */
-export function wordsOf(of: AnyAsset): Record<string, (...args: never[]) => Mapped> {
+/** The methods of an asset that choose among its partitions. */
+export function wordsOf(asset: AnyAsset): Record<string, (...args: never[]) => Mapped> {
   const partitions = (): PartitionData => {
-    const { partitions } = optionsOf<{ partitions?: AnyPartitions }>(of)
+    const { partitions } = optionsOf<{ partitions?: AnyPartitions }>(asset)
     if (partitions !== undefined) return partitions.data
-    throw invalid('not_partitioned', `${of.key} has no partitions to choose from`, `Use ${of.key} as it is.`)
+    throw invalid('not_partitioned', `${asset.key} has no partitions to choose from`, `Use ${asset.key} as it is.`)
   }
-  const mapped = (mapping: MappingData, many?: boolean): Mapped => ({ asset: of, mapping, many })
-  const keyText = (key: unknown): string => checkedKey(of, key)
+  const mapped = (mapping: MappingData, many?: boolean): Mapped => ({ asset, mapping, many })
+  const keyText = (key: unknown): string => checkedKey(asset, key)
   return {
     offset(windows: number, along?: string) {
-      const counted = { start_offset: windows, end_offset: windows, ...alongTime(of.key, partitions(), along) }
+      const counted = { start_offset: windows, end_offset: windows, ...alongTime(asset.key, partitions(), along) }
       if (!Number.isSafeInteger(windows))
-        throw invalid('bad_offset', `${of.key}.offset(${show(windows)}) needs a whole number`, 'Write .offset(-1).')
+        throw invalid('bad_offset', `${asset.key}.offset(${show(windows)}) needs a whole number`, 'Write .offset(-1).')
       return mapped({ type: 'time_window', ...counted })
     },
     window(range: { from: number; to: number }, along?: string) {
-      const time = alongTime(of.key, partitions(), along)
+      const time = alongTime(asset.key, partitions(), along)
       const { from, to } = range ?? {}
       if (!Number.isSafeInteger(from) || !Number.isSafeInteger(to) || from > to)
         throw invalid(
           'bad_offset',
-          `${of.key}.window(${show(range)}) needs two whole numbers, the smaller first`,
+          `${asset.key}.window(${show(range)}) needs two whole numbers, the smaller first`,
           'Write .window({ from: -6, to: 0 }) for seven windows, the last of them its own.',
         )
       return mapped({ type: 'time_window', start_offset: from, end_offset: to, ...time }, true)
     },
     all(dimension?: string) {
       const data = partitions()
-      if (dimension !== undefined) refuseUnknown(of.key, data, dimension, '.all()')
+      if (dimension !== undefined) refuseUnknown(asset.key, data, dimension, '.all()')
       return mapped({ type: 'all', ...(dimension === undefined ? {} : { dimension }) }, true)
     },
     last() {
@@ -85,14 +85,14 @@ export function wordsOf(of: AnyAsset): Record<string, (...args: never[]) => Mapp
       partitions()
       const keys = (Array.isArray(asked) ? asked : [asked]).map(keyText)
       if (keys.length === 0)
-        throw invalid('bad_key', `${of.key}.at([]) means no partition`, 'Name one, or leave the input out.')
+        throw invalid('bad_key', `${asset.key}.at([]) means no partition`, 'Name one, or leave the input out.')
       return mapped({ type: 'specific', keys: [...new Set(keys)] }, Array.isArray(asked))
     },
     map(table: Readonly<Record<string, unknown>>) {
       partitions()
       const entries = typeof table === 'object' && table !== null ? Object.entries(table) : []
       if (entries.length === 0)
-        throw invalid('bad_map', `${of.key}.map(${show(table)}) maps nothing`, "Write .map({ berlin: 'eu', boston: 'us' }).")
+        throw invalid('bad_map', `${asset.key}.map(${show(table)}) maps nothing`, "Write .map({ berlin: 'eu', boston: 'us' }).")
       const keys = new Map<string, string[]>()
       for (const [down, up] of entries) {
         for (const key of new Set((Array.isArray(up) ? up : [up]).map(keyText))) {
@@ -134,7 +134,7 @@ export function checkOwn(key: string, { mapping }: Own<unknown>, partitions: Any
 function alongTime(key: string, data: PartitionData, along: string | undefined): { dimension?: string } {
   if (along !== undefined) refuseUnknown(key, data, along, 'no name')
   const dimensions = data.type === 'multi' ? data.dimensions : { '': data }
-  const time = Object.entries(dimensions).flatMap(([name, of]) => (isTime(of) ? [name] : []))
+  const time = Object.entries(dimensions).flatMap(([name, dimension]) => (isTime(dimension) ? [name] : []))
   const [only, another] = along === undefined ? time : time.filter((name) => name === along)
   if (only === undefined)
     throw invalid(
@@ -161,10 +161,10 @@ function refuseUnknown(key: string, data: PartitionData, dimension: string, inst
   )
 }
 
-function checkedKey(of: AnyAsset, key: unknown): string {
-  const { partitions } = optionsOf<{ partitions: AnyPartitions }>(of)
+function checkedKey(asset: AnyAsset, key: unknown): string {
+  const { partitions } = optionsOf<{ partitions: AnyPartitions }>(asset)
   if (partitions.key.safeParse(key).success) return partitionText(key).key
-  throw invalid('bad_key', `${show(key)} is no partition of ${of.key}`, 'Write a key that its partitions have.')
+  throw invalid('bad_key', `${show(key)} is not a partition of ${asset.key}`, 'Write a key that its partitions have.')
 }
 
 export function isMapped(value: unknown): value is Mapped {
@@ -178,7 +178,10 @@ export function isOwn(value: unknown): value is Own<unknown> {
 export type Upstream = AnyAsset | Mapped | Own<unknown>
 
 /** The asset that an input or a dependency of `self` means, and which partitions of it. */
-export function upstream(of: Upstream, self: AnyAsset): { asset: AnyAsset; mapping?: MappingData; many?: boolean | undefined } {
-  if (isOwn(of)) return { asset: self, mapping: of.mapping, many: false }
-  return isMapped(of) ? of : { asset: of }
+export function upstream(
+  declared: Upstream,
+  self: AnyAsset,
+): { asset: AnyAsset; mapping?: MappingData; many?: boolean | undefined } {
+  if (isOwn(declared)) return { asset: self, mapping: declared.mapping, many: false }
+  return isMapped(declared) ? declared : { asset: declared }
 }

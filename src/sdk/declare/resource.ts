@@ -1,9 +1,9 @@
-import { ServoError } from '../lib/error.ts'
-import type { MaybePromise } from './attempt/values.ts'
-import { checkedName, invalid } from './invalid.ts'
-import { callerOf } from './project/caller.ts'
-import { declarationOf, withDeclaration } from './project/declaration.ts'
-import { isSchema, issuesText, type StandardSchemaV1 } from './standard-schema.ts'
+import { ServoError } from '../../lib/error.ts'
+import { callerOf } from '../caller.ts'
+import { declarationOf, withDeclaration } from '../declaration.ts'
+import { checkedName, invalid } from '../invalid.ts'
+import { isSchema, issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
+import type { MaybePromise } from './values.ts'
 
 /** Only in types: what opening it gives. */
 declare const opens: unique symbol
@@ -30,7 +30,7 @@ export function resource<T, Config = undefined>(name: string, options: ResourceO
   if (typeof options?.open !== 'function')
     throw invalid('bad_resource', `resource ${name} cannot be opened`, `Write resource('${name}', { open: () => … }).`)
   if (options.config !== undefined && !isSchema(options.config))
-    throw invalid('bad_schema', `config of resource ${name} is no schema`, 'Write config: z.object({ url: z.url() }).')
+    throw invalid('bad_schema', `config of resource ${name} is not a schema`, 'Write config: z.object({ url: z.url() }).')
   return withDeclaration<Resource<T>>({ name }, { kind: 'resource', name, options, ...callerOf(resource) })
 }
 

@@ -1,4 +1,4 @@
-import { assert } from '../../lib/assert.ts'
+import { assert } from '../lib/assert.ts'
 
 /**
  * Marks the values that `asset`, `table`, `command`, `source` and their like return. The symbol is of the global registry,
@@ -18,8 +18,8 @@ export interface Declaration<Kind extends string = string, Options = unknown> {
   readonly line: number | undefined
 }
 
-export function withDeclaration<T extends object>(value: T, of: Declaration): T {
-  Object.defineProperty(value, declaration, { value: of })
+export function withDeclaration<T extends object>(value: T, declared: Declaration): T {
+  Object.defineProperty(value, declaration, { value: declared })
   return value
 }
 

@@ -1,11 +1,11 @@
-import { type AnyAsset, isAsset, type PartitionsOf } from './any-asset.ts'
-import { type Duration, durationMs } from './duration.ts'
-import { checkedAssetKey, checkedName, invalid, show } from './invalid.ts'
-import { type PartitionText, partitionText } from './partition-key.ts'
-import type { AnyPartitions, KeyOf } from './partitions.ts'
-import { callerOf } from './project/caller.ts'
-import { optionsOf, withDeclaration } from './project/declaration.ts'
-import { issuesText } from './standard-schema.ts'
+import { type AnyAsset, isAsset, type PartitionsOf } from '../any-asset.ts'
+import { callerOf } from '../caller.ts'
+import { optionsOf, withDeclaration } from '../declaration.ts'
+import { type Duration, durationMs } from '../duration.ts'
+import { checkedAssetKey, checkedName, invalid, show } from '../invalid.ts'
+import { type PartitionText, partitionText } from '../partitions/partition-key.ts'
+import type { AnyPartitions, KeyOf } from '../partitions/partitions.ts'
+import { issuesText } from '../standard-schema.ts'
 import { checkedCron } from './when.ts'
 
 /** What a sensor asks for. */
@@ -22,7 +22,8 @@ export type RunArguments<P> = [P] extends [undefined]
 
 /** Asks for a run of an asset, and of one partition if it has any. */
 export function run<A extends AnyAsset>(asset: A, ...[options]: RunArguments<PartitionsOf<A>>): RunRequest {
-  if (!isAsset(asset)) throw invalid('not_an_asset', `${show(asset)} is no asset`, 'Import the asset and write run(orders).')
+  if (!isAsset(asset))
+    throw invalid('not_an_asset', `${show(asset)} is not an asset`, 'Import the asset and write run(orders).')
   const { partitions } = optionsOf<{ partitions?: AnyPartitions }>(asset)
   const { partition, key } = (options ?? {}) as { partition?: unknown; key?: string }
   if (partitions === undefined && partition !== undefined)
@@ -31,7 +32,7 @@ export function run<A extends AnyAsset>(asset: A, ...[options]: RunArguments<Par
   if (checked?.error !== undefined)
     throw invalid(
       'bad_partition',
-      `${show(partition)} is no partition of ${asset.key}: ${issuesText(checked.error.issues)}`,
+      `${show(partition)} is not a partition of ${asset.key}: ${issuesText(checked.error.issues)}`,
       'Write run(orders, { partition }) with a key of its partitions.',
     )
   if (key !== undefined && (typeof key !== 'string' || key === ''))
@@ -82,7 +83,7 @@ export function schedule(name: string, options: ScheduleOptions): Schedule {
   return withDeclaration<Schedule>({ name }, { kind: 'schedule', name, options, ...callerOf(schedule) })
 }
 
-export function selectedKeys(select: Selection, of: string): string[] {
+export function selectedKeys(select: Selection, owner: string): string[] {
   const list = Array.isArray(select) ? (select as readonly (AnyAsset | string)[]) : [select as AnyAsset | string]
-  return list.map((one) => (isAsset(one) ? one.key : checkedAssetKey(one, `an asset or the key of one, in ${of}`)))
+  return list.map((one) => (isAsset(one) ? one.key : checkedAssetKey(one, `an asset or the key of one, in ${owner}`)))
 }

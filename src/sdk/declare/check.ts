@@ -1,5 +1,5 @@
-import type { DataTable, MaybePromise } from './attempt/values.ts'
-import { invalid, show } from './invalid.ts'
+import { invalid, show } from '../invalid.ts'
+import type { DataTable, MaybePromise } from './values.ts'
 
 /** A check says whether the value is right, alone or with facts to show: `{ ok: false, missing: 3 }`. */
 export type CheckResult = boolean | { readonly ok: boolean; readonly [fact: string]: unknown }
@@ -21,14 +21,18 @@ type TableWith<Names extends string> = DataTable<{ readonly [Name in Names]: unk
 const error = <Value>(test: CheckFunction<Value>): Check<Value> => ({ test, severity: 'error' })
 
 /** A name as SQL has it. */
-const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+const quoteColumn = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** A query that has names of columns in its text, where a parameter cannot stand. */
 const asTemplate = (text: string): TemplateStringsArray => Object.assign([text], { raw: [text] })
 
-function named(columns: readonly string[], of: string): void {
+function checkColumnNames(columns: readonly string[], check: string): void {
   if (columns.length > 0 && columns.every((column) => typeof column === 'string' && column !== '')) return
-  throw invalid('bad_check', `check.${of}(${columns.map(show).join(', ')}) needs names of columns`, `Write check.${of}('id').`)
+  throw invalid(
+    'bad_check',
+    `check.${check}(${columns.map(show).join(', ')}) needs names of columns`,
+    `Write check.${check}('id').`,
+  )
 }
 
 export const check = {
@@ -45,8 +49,8 @@ export const check = {
 
   /** No two rows agree in all of these columns. */
   unique<const Names extends string>(...columns: readonly Names[]): Check<TableWith<Names>> {
-    named(columns, 'unique')
-    const list = columns.map(quoted).join(', ')
+    checkColumnNames(columns, 'unique')
+    const list = columns.map(quoteColumn).join(', ')
     const query = asTemplate(`select count(*) as repeated from (select 1 from this group by ${list} having count(*) > 1)`)
     return error(async (table) => {
       const [answer] = await table.sql<{ repeated: number }>(query)
@@ -56,8 +60,8 @@ export const check = {
 
   /** Every row has a value in each of these columns. */
   notNull<const Names extends string>(...columns: readonly Names[]): Check<TableWith<Names>> {
-    named(columns, 'notNull')
-    const missing = columns.map((column) => `${quoted(column)} is null`).join(' or ')
+    checkColumnNames(columns, 'notNull')
+    const missing = columns.map((column) => `${quoteColumn(column)} is null`).join(' or ')
     const query = asTemplate(`select count(*) as missing from this where ${missing}`)
     return error(async (table) => {
       const [answer] = await table.sql<{ missing: number }>(query)
@@ -66,11 +70,11 @@ export const check = {
   },
 
   /** The same check, which only warns. */
-  warn<Value>(of: Check<Value> | CheckFunction<Value>): Check<Value> {
-    return { ...asCheck(of), severity: 'warn' }
+  warn<Value>(check: Check<Value> | CheckFunction<Value>): Check<Value> {
+    return { ...asCheck(check), severity: 'warn' }
   },
 }
 
-export function asCheck<Value>(of: Check<Value> | CheckFunction<Value>): Check<Value> {
-  return typeof of === 'function' ? error(of) : of
+export function asCheck<Value>(check: Check<Value> | CheckFunction<Value>): Check<Value> {
+  return typeof check === 'function' ? error(check) : check
 }

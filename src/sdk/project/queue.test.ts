@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { projectManifest } from '../contract/project-manifest.ts'
-import { asset } from './asset.ts'
-import { defineConfig, type Timing } from './config.ts'
-import type { Duration } from './duration.ts'
-import { describeProject } from './project/describe.ts'
+import { projectManifest } from '../../contract/project-manifest.ts'
+import { asset } from '../declare/asset.ts'
+import { defineConfig, type Timing } from '../declare/config.ts'
+import type { Duration } from '../duration.ts'
+import { describeProject } from './describe.ts'
 
 const run = (): number => 1
 const config = { project: 'shop', dirs: ['assets'] }

@@ -1,7 +1,7 @@
-import type { DynamicPartitions, KeyOf, SpanOf } from '../partitions.ts'
-import type { Ranges } from '../ranges.ts'
-import type { Opened } from '../resource.ts'
-import type { ChangeKeys } from './key-changes.ts'
+import type { ChangeKeys } from '../partitions/key-changes.ts'
+import type { DynamicPartitions, KeyOf, SpanOf } from '../partitions/partitions.ts'
+import type { Ranges } from '../partitions/ranges.ts'
+import type { Opened } from './resource.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -35,7 +35,7 @@ export interface Context<Partitions, Resources, Metadata> {
   /** Facts to keep with the materialization. Later calls add to earlier ones. */
   metadata(facts: [Metadata] extends [undefined] ? Readonly<Record<string, Json>> : Metadata): void
   /** The keys of a dynamic set, for adding and removing some. That takes effect if the attempt succeeds. */
-  partitions(of: DynamicPartitions): ChangeKeys
+  partitions(set: DynamicPartitions): ChangeKeys
 }
 
 /** Inputs share one object with the context, so they cannot have these names. */

@@ -1,5 +1,5 @@
-import { ServoError } from '../lib/error.ts'
-import { type DataRow, type DataTable, isTable } from './attempt/values.ts'
+import { ServoError } from '../../lib/error.ts'
+import { type DataRow, type DataTable, isTable } from './values.ts'
 
 /** What may stand in the `${}` of a query: a table, a part of a query, or a value that becomes a parameter. */
 export type SqlValue = DataTable<unknown> | Query | string | number | bigint | boolean | Date | null

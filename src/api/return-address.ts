@@ -10,7 +10,7 @@ export interface ReturnAddress {
 }
 
 /** Adds to the envelope the address and the token with which its worker answers. */
-export function addressed(envelope: DispatchEnvelope, { tokens, scope, baseUrl }: ReturnAddress): DispatchEnvelope {
+export function withReturnAddress(envelope: DispatchEnvelope, { tokens, scope, baseUrl }: ReturnAddress): DispatchEnvelope {
   const { run_id, task_key, attempt, attempt_id } = envelope
   const { token, token_expires_at } = tokens.mint({ ...scope, run_id, task_key, attempt, attempt_id })
   return {

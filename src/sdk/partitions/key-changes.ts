@@ -1,7 +1,7 @@
 import { dynamicKey, type KeysOfSets, type ReportedKeys } from '../../contract/partition-keys.ts'
 import { invalid, show } from '../invalid.ts'
-import { type DynamicPartitions, isPartitions } from '../partitions.ts'
 import { issuesText } from '../standard-schema.ts'
+import { type DynamicPartitions, isPartitions } from './partitions.ts'
 
 /** Keys of one dynamic set, for saying which come and which go. */
 export interface KeysOfSet {
@@ -16,9 +16,9 @@ export interface ChangeKeys {
 }
 
 /** The most that one attempt may report: it becomes part of the event of its end. */
-const MOST_KEYS = 10_000
-const MOST_BYTES = 500_000
-const MOST_SETS = 100
+const MAX_KEYS = 10_000
+const MAX_BYTES = 500_000
+const MAX_SETS = 100
 
 /** Collects the key changes of an attempt until it is over. The last change of a key counts. */
 export class KeyChanges {
@@ -61,11 +61,11 @@ export class KeyChanges {
   }
 
   #refuseTooMany(): void {
-    if (this.#count <= MOST_KEYS && this.#bytes <= MOST_BYTES && this.#sets.size <= MOST_SETS) return
+    if (this.#count <= MAX_KEYS && this.#bytes <= MAX_BYTES && this.#sets.size <= MAX_SETS) return
     throw invalid(
       'too_many_keys',
       `one attempt changes ${this.#count} partition keys (${this.#bytes} bytes) of ${this.#sets.size} sets`,
-      `Up to ${MOST_KEYS} keys, ${MOST_BYTES} bytes and ${MOST_SETS} sets are possible. Add the others with: servo partitions add`,
+      `Up to ${MAX_KEYS} keys, ${MAX_BYTES} bytes and ${MAX_SETS} sets are possible. Add the others with: servo partitions add`,
     )
   }
 
@@ -88,7 +88,7 @@ function nameOf(partitions: unknown): string {
 
 function checkedKeys(name: string, keys: unknown): readonly string[] {
   if (!Array.isArray(keys))
-    throw invalid('bad_keys', `${show(keys)} is no list of keys of ${name}`, `Write partitions(${name}).add(['acme']).`)
+    throw invalid('bad_keys', `${show(keys)} is not a list of keys of ${name}`, `Write partitions(${name}).add(['acme']).`)
   const checked: string[] = []
   for (const key of keys) {
     const { data, error } = dynamicKey.safeParse(key)
@@ -97,7 +97,7 @@ function checkedKeys(name: string, keys: unknown): readonly string[] {
       continue
     }
     const shown = show(key).slice(0, 60)
-    throw invalid('bad_key', `${shown} is no key of ${name}: ${issuesText(error.issues)}`, 'Give text of one line.')
+    throw invalid('bad_key', `${shown} is not a key of ${name}: ${issuesText(error.issues)}`, 'Give text of one line.')
   }
   return checked
 }

@@ -1,4 +1,4 @@
-export function isZone(name: unknown): name is string {
+export function isTimeZoneName(name: unknown): name is string {
   if (typeof name !== 'string' || name === '') return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })

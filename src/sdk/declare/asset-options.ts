@@ -1,15 +1,15 @@
-import type { carries, NoValue, ValueOf } from './any-asset.ts'
-import type { Context, PartitionOf } from './attempt/context.ts'
-import type { InputValue, InRanges } from './attempt/input-value.ts'
-import type { DataTable, MaybePromise, ReturnedRows } from './attempt/values.ts'
+import type { carries, NoValue, ValueOf } from '../any-asset.ts'
+import type { Duration } from '../duration.ts'
+import type { Own, Upstream } from '../partitions/mapped.ts'
+import type { KeyOf } from '../partitions/partitions.ts'
+import type { StandardSchemaV1 } from '../standard-schema.ts'
 import type { Checks } from './check.ts'
-import type { Duration } from './duration.ts'
+import type { Context, PartitionOf } from './context.ts'
+import type { InputValue, InRanges } from './input-value.ts'
 import type { Io } from './io.ts'
-import type { Own, Upstream } from './mapped.ts'
-import type { KeyOf } from './partitions.ts'
 import type { AnyResource } from './resource.ts'
 import type { Query } from './sql.ts'
-import type { StandardSchemaV1 } from './standard-schema.ts'
+import type { DataTable, MaybePromise, ReturnedRows } from './values.ts'
 import type { Condition } from './when.ts'
 
 /** Nothing asked for. */
@@ -84,7 +84,7 @@ export type Loadable<Inputs, P = unknown, Kept = unknown> = {
         ? 'this asset keeps its own data: list it in `deps`'
         : DownOf<Inputs[Name]> extends KeyText<P>
           ? Inputs[Name]
-          : 'this maps a key that is no partition of the asset'
+          : 'this maps a key that is not a partition of the asset'
 }
 
 /** What a body may return: anything, unless it takes what it was before, or makes a range and keeps its own data. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { asset } from '../asset.ts'
-import { type DynamicPartitions, daily, dynamic } from '../partitions.ts'
-import { sensor, webhook } from '../sensor.ts'
-import { run } from '../trigger.ts'
-import { materialize } from './materialize.ts'
+import { materialize } from '../attempt/materialize.ts'
+import { asset } from '../declare/asset.ts'
+import { sensor, webhook } from '../declare/sensor.ts'
+import { run } from '../declare/trigger.ts'
+import { type DynamicPartitions, daily, dynamic } from './partitions.ts'
 
 const customers = dynamic('customers')
 
@@ -42,11 +42,11 @@ describe('an asset that adds and removes partition keys', () => {
 
   const many = (count: number, length = 8) => Array.from({ length: count }, (_, i) => String(i).padStart(length, 'k'))
   test.each([
-    ['no text', [7], /7 is no key of customers/],
-    ['an empty text', [''], /"" is no key of customers/],
+    ['no text', [7], /7 is not a key of customers/],
+    ['an empty text', [''], /"" is not a key of customers/],
     ['a text of two lines', ['a\nb'], /must not contain control characters/],
     ['half a character', ['\ud800'], /half a surrogate pair/],
-    ['a text that is too long', ['x'.repeat(513)], /is no key of customers: .*512/],
+    ['a text that is too long', ['x'.repeat(513)], /is not a key of customers: .*512/],
     ['more than can be told at once', many(10_001), /one attempt changes 10001 partition keys/],
     ['more text than can be told at once', many(1_000, 512), /one attempt changes 1000 partition keys \(512000 bytes\)/],
   ])('is refused %s, and says what to do', async (_, keys, message) => {

@@ -18,10 +18,10 @@ export function attemptId(runId: string, taskKey: string, attempt: number): stri
   let id = recent.get(readableId)
   if (id === undefined) {
     id = queueSafeId('a', readableId)
-    if (recent.size >= MOST_RECENT) recent.clear()
+    if (recent.size >= MAX_RECENT) recent.clear()
     recent.set(readableId, id)
   }
   return id
 }
 const recent = new Map<string, string>()
-const MOST_RECENT = 4_096
+const MAX_RECENT = 4_096

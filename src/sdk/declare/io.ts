@@ -1,7 +1,7 @@
-import type { MaybePromise } from './attempt/values.ts'
-import { checkedName, invalid } from './invalid.ts'
-import { callerOf } from './project/caller.ts'
-import { declarationOf, withDeclaration } from './project/declaration.ts'
+import { callerOf } from '../caller.ts'
+import { declarationOf, withDeclaration } from '../declaration.ts'
+import { checkedName, invalid } from '../invalid.ts'
+import type { MaybePromise } from './values.ts'
 
 export interface IoOptions<Value> {
   write(value: Value): MaybePromise<Uint8Array | string>

@@ -1,10 +1,10 @@
-import { ServoError } from '../lib/error.ts'
-import { type DimensionDefinition, isTime, timeDefinition } from '../partitions/definition.ts'
-import { rangeKey, readKey, writeKey } from '../partitions/key.ts'
-import { type TimeWindows, timeWindows } from '../partitions/time/windows.ts'
+import { ServoError } from '../../lib/error.ts'
+import { type DimensionDefinition, isTime, timeDefinition } from '../../partitions/definition.ts'
+import { rangeKey, readKey, writeKey } from '../../partitions/key.ts'
+import { type TimeWindows, timeWindows } from '../../partitions/time/windows.ts'
+import { issuesText } from '../standard-schema.ts'
 import type { AnyPartitions, PartitionData, Window } from './partitions.ts'
 import { isRanges } from './ranges.ts'
-import { issuesText } from './standard-schema.ts'
 
 /** A partition as dispatches and requests carry it: canonical text, and the values of its dimensions when it has several. */
 export interface PartitionText {
@@ -42,9 +42,9 @@ export function rangeText(keys: readonly unknown[]): PartitionText {
 }
 
 /** The key and window as code sees them, of a range all keys. They are checked: a worker may be told anything. */
-export function openPartition(of: AnyPartitions, text: PartitionText): OpenPartition {
-  if (!isRanges(of)) return openOne(of, text)
-  const all = (text.keys ?? [text.key]).map((key) => openOne(of, { key }))
+export function openPartition(partitions: AnyPartitions, text: PartitionText): OpenPartition {
+  if (!isRanges(partitions)) return openOne(partitions, text)
+  const all = (text.keys ?? [text.key]).map((key) => openOne(partitions, { key }))
   return { key: text.key, keys: all.map(({ key }) => key), window: spanning(all[0]?.window, all.at(-1)?.window) }
 }
 
@@ -60,14 +60,14 @@ const isWindow = (windows: NonNullable<WindowsOfKey>): windows is Window => wind
 const spanOf = (first: Window | undefined, last: Window | undefined): Window | undefined =>
   first && last && { start: first.start, end: last.end }
 
-function openOne(of: AnyPartitions, text: PartitionText): OpenPartition {
-  const key = of.data.type === 'multi' ? (text.values ?? valuesOfDimensions(text.key)) : text.key
-  const result = of.key.safeParse(key)
+function openOne(partitions: AnyPartitions, text: PartitionText): OpenPartition {
+  const key = partitions.data.type === 'multi' ? (text.values ?? valuesOfDimensions(text.key)) : text.key
+  const result = partitions.key.safeParse(key)
   if (!result.success)
-    throw new ServoError('invalid', 'bad_partition', `${text.key} is no partition: ${issuesText(result.error.issues)}`, {
+    throw new ServoError('invalid', 'bad_partition', `${text.key} is not a partition: ${issuesText(result.error.issues)}`, {
       hint: 'Ask for a partition that the definition of the asset has.',
     })
-  return { key, window: windowsOf(of.data, key) }
+  return { key, window: windowsOf(partitions.data, key) }
 }
 
 function windowsOf(data: PartitionData, key: string | Readonly<Record<string, string>>): WindowsOfKey {

@@ -1,13 +1,13 @@
+import { callerOf } from '../caller.ts'
+import { withDeclaration } from '../declaration.ts'
+import { type Duration, durationMs } from '../duration.ts'
+import { checkedName, invalid, show } from '../invalid.ts'
+import type { KeysOfSet } from '../partitions/key-changes.ts'
+import { isSchema, type StandardSchemaV1 } from '../standard-schema.ts'
 import type { Nothing } from './asset-options.ts'
-import type { KeysOfSet } from './attempt/key-changes.ts'
-import type { MaybePromise } from './attempt/values.ts'
-import { type Duration, durationMs } from './duration.ts'
-import { checkedName, invalid, show } from './invalid.ts'
-import { callerOf } from './project/caller.ts'
-import { withDeclaration } from './project/declaration.ts'
 import type { AnyResource, Opened } from './resource.ts'
-import { isSchema, type StandardSchemaV1 } from './standard-schema.ts'
 import type { RunRequest } from './trigger.ts'
+import type { MaybePromise } from './values.ts'
 
 /** Only in types: what an event of it is. */
 declare const sends: unique symbol
@@ -99,7 +99,7 @@ function poll<Cursor, Resources = Nothing>(name: string, options: PollOptions<Cu
 /** Code that requests runs because something happened elsewhere: it gets messages, or polls. */
 export const sensor = { push, poll }
 
-function checkedSchema<S>(schema: S, of: string): S {
+function checkedSchema<S>(schema: S, owner: string): S {
   if (isSchema(schema)) return schema
-  throw invalid('bad_schema', `${of} has no schema`, 'Write schema: z.object({ … }).')
+  throw invalid('bad_schema', `${owner} has no schema`, 'Write schema: z.object({ … }).')
 }

@@ -1,15 +1,15 @@
-import { type AssetKind, isAsset } from './any-asset.ts'
-import { contextNames } from './attempt/context.ts'
-import { durationMs, durationWithin, heartbeatBounds } from './duration.ts'
-import { checkedAssetKey, checkedName, invalid, show } from './invalid.ts'
+import { type AssetKind, isAsset } from '../any-asset.ts'
+import { declarationOf } from '../declaration.ts'
+import { durationMs, durationWithin, heartbeatBounds } from '../duration.ts'
+import { checkedAssetKey, checkedName, invalid, show } from '../invalid.ts'
+import { checkOwn, isMapped, isOwn } from '../partitions/mapped.ts'
+import { isPartitions } from '../partitions/partitions.ts'
+import { isRanges } from '../partitions/ranges.ts'
+import { isSchema } from '../standard-schema.ts'
+import { isTimeZoneName } from '../time-zone-name.ts'
+import { contextNames } from './context.ts'
 import { isIo } from './io.ts'
-import { checkOwn, isMapped, isOwn } from './mapped.ts'
-import { isPartitions } from './partitions.ts'
-import { declarationOf } from './project/declaration.ts'
-import { isRanges } from './ranges.ts'
-import { isSchema } from './standard-schema.ts'
 import { isCondition } from './when.ts'
-import { isZone } from './zone.ts'
 
 /** The options of each kind of asset. Without this check a misspelled option would do nothing. */
 const described = ['description', 'group', 'tags', 'owners', 'kinds', 'partitions', 'freshness', 'renamedFrom']
@@ -102,7 +102,7 @@ function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, me
       throw invalid('bad_schema', `${kind} ${key} has no schema`, 'Write schema: z.object({ id: z.string() }).')
   }
   if (metadata !== undefined && !isSchema(metadata))
-    throw invalid('bad_schema', `metadata of ${key} is no schema`, 'Write metadata: z.object({ rows: z.number() }).')
+    throw invalid('bad_schema', `metadata of ${key} is not a schema`, 'Write metadata: z.object({ rows: z.number() }).')
   if (io !== undefined && !isIo(io))
     throw invalid('bad_io', `io of ${key} is ${show(io)}`, "Write io: io('image', { write, read }).")
   if (kind === 'source') {
@@ -220,7 +220,7 @@ function checkFreshness(key: string, freshness: unknown): void {
     return
   }
   const { by, timezone = 'UTC' } = said
-  if (typeof by !== 'string' || !/^([01]\d|2[0-3]):[0-5]\d$/.test(by) || !isZone(timezone))
+  if (typeof by !== 'string' || !/^([01]\d|2[0-3]):[0-5]\d$/.test(by) || !isTimeZoneName(timezone))
     throw invalid(
       'bad_freshness',
       `freshness of ${key} is ${show(freshness)}`,
