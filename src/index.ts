@@ -1,4 +1,4 @@
-/** What users of the package import. */
+/** The public API of the package: everything that projects import. */
 export { type ErrorKind, isServoError, type ServoError } from './lib/error.ts'
 export type { AnyAsset, NoValue, PartitionsOf, ValueOf } from './sdk/any-asset.ts'
 export { type Asset, asset, command, type Kept, source, table } from './sdk/declare/asset.ts'

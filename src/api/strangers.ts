@@ -1,8 +1,8 @@
 import { ServoError } from '../lib/error.ts'
 
 /**
- * Refuses requests that a page of another site makes a browser send. A browser says which page asked (`Origin`,
- * `Sec-Fetch-Site`) and by which name it found the server (`Host`): a foreign name means DNS rebinding. The command line and
+ * Refuses requests that a page of another site makes a browser send. A browser sends the page that made the request (`Origin`,
+ * `Sec-Fetch-Site`) and by which name it found the server (`Host`): any other name means DNS rebinding. The command line and
  * workers are not browsers, and send neither of the first two.
  */
 export function refuseStrangers(headers: Headers, hosts: readonly string[]): void {
@@ -10,7 +10,7 @@ export function refuseStrangers(headers: Headers, hosts: readonly string[]): voi
   const [, name = '', port = ''] = /^(.*?)(?::(\d+))?$/.exec(host) ?? []
   if (!hosts.includes(name)) throw forbidden(`this server is not ${name.slice(0, 100)}`)
   const origin = headers.get('origin')
-  // A page on another port of this machine is as foreign as any other.
+  // A page on another port of this machine is as much a stranger as any other.
   if (origin !== null && !hosts.some((own) => origin === `http://${own}${port && `:${port}`}`))
     throw forbidden(`pages of ${origin.slice(0, 100)} may not speak to this server`)
   const site = headers.get('sec-fetch-site')

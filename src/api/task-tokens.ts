@@ -23,7 +23,7 @@ const payload = attemptGrant.extend({ expires_at: z.number() })
 export type VerifiedGrant = z.infer<typeof payload>
 
 export interface SigningKey {
-  /** Every token has it, so that a token says with which key it was signed. */
+  /** Every token contains it, so that it names the key that signed it. */
   readonly id: string
   readonly secret: Uint8Array
 }

@@ -44,7 +44,7 @@ export interface HeartbeatAnswer {
   readonly reason?: string
 }
 
-/** What the API asks of the leader. Grants come from tokens that were verified; verdicts are the fold's, and the facts they are about are durable. */
+/** The calls from the API to the leader. Grants come from verified tokens; verdicts come from the fold, and the facts that they judge are durable. */
 export interface TaskCallbacks {
   /** `traceparent` is the trace of the worker, if it sent one. */
   started(grant: AttemptGrant, body: { readonly worker_id: string }, traceparent?: string): Promise<StartAnswer>

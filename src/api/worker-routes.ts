@@ -42,7 +42,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
     const grant = attemptOf(c, options)
     const { worker_id } = echoing(grant, await readBody(c.req.raw, heartbeatBody))
     const { verdict, should_cancel, reason } = await callbacks.heartbeat(grant, { worker_id })
-    // A heartbeat states no fact that could be dropped, so it is never refused: a worker whose attempt is over is told to stop.
+    // A heartbeat states no fact that could be dropped, so it is never refused: the answer to a worker whose attempt is over is to stop.
     const over = verdict.kind === 'ignored' ? verdict.reason : undefined
     const why = over ?? reason
     return c.json({
@@ -61,7 +61,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
     return c.json({ accepted: true }, verdict.kind === 'parked' ? 202 : 200)
   })
 
-  // The wire says claim; everywhere else that is the lease's word.
+  // The route has an older name; elsewhere "claim" is about the lease.
   app.post('/api/v1/orchestration/workers/claim', async (c) => {
     if (!(await options.mayTakeWork(bearer(c)))) throw unauthenticated('the token is not known')
     const { wait_ms, ...request } = await readBody(c.req.raw, takeWorkBody)
@@ -96,7 +96,7 @@ function bearer(c: Context): string {
 
 function refuseIgnored(verdict: Verdict): void {
   if (verdict.kind === 'parked' && verdict.reason !== 'waiting') {
-    throw new ServoError('bug', 'not_understood', `what was written down could not be read back: ${verdict.reason}`)
+    throw new ServoError('bug', 'not_understood', `a recorded event could not be read back: ${verdict.reason}`)
   }
   if (verdict.kind !== 'ignored') return
   throw new ServoError('conflict', verdict.reason, `nothing was recorded: ${verdict.reason.replaceAll('_', ' ')}`, {

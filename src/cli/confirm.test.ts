@@ -25,6 +25,6 @@ test('where nobody sits at a terminal the flag is named that says yes', () => {
   const { output } = terminalWith('')
   const piped = new PassThrough() as unknown as NodeJS.ReadStream
   expect(() => refuseUnattended({ input: piped, output })).toThrow(
-    expect.objectContaining({ code: 'confirmation_needed', hint: 'Say --yes when you are sure.' }),
+    expect.objectContaining({ code: 'confirmation_needed', hint: 'Pass --yes when you are sure.' }),
   )
 })

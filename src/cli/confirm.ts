@@ -10,7 +10,7 @@ interface Terminal {
 export function refuseUnattended({ input, output }: Terminal, flag = '--yes'): void {
   if (input.isTTY && output.isTTY) return
   throw new ServoError('invalid', 'confirmation_needed', 'this needs a confirmation, and there is no terminal to ask for one', {
-    hint: `Say ${flag} when you are sure.`,
+    hint: `Pass ${flag} when you are sure.`,
   })
 }
 

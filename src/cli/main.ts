@@ -271,7 +271,7 @@ watchOutput()
 try {
   await program.parseAsync()
 } catch (error) {
-  // Commander has printed what was wrong with the words; help and version are not errors.
+  // Commander has printed the mistake in the arguments; help and version are not errors.
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
   else fail(error)
 }

@@ -5,7 +5,7 @@ import { type ErrorKind, isServoError, messageOf, ServoError } from '../lib/erro
 /** 0 is fine, 1 is "done, and not fine": a run that failed, a file that is damaged. With 2 and 3 nothing was done. */
 const exitCodes: Record<ErrorKind, number> = { invalid: 2, not_found: 2, conflict: 2, corrupt: 1, unavailable: 3, bug: 4 }
 
-/** Colours for a stream that shows them. What is piped or redirected gets none, in CI neither, unless FORCE_COLOR asks for them. */
+/** Colours for a stream that shows them. Pipes, files and CI get none, unless FORCE_COLOR is set. */
 function coloursOf(stream: NodeJS.WriteStream): Colors {
   const { NO_COLOR, FORCE_COLOR, TERM } = process.env
   return pc.createColors(!NO_COLOR && (Boolean(FORCE_COLOR) || (stream.isTTY === true && TERM !== 'dumb')))
@@ -15,7 +15,7 @@ export const colours = coloursOf(process.stdout)
 export const errorColours = coloursOf(process.stderr)
 
 let json = false
-/** From now on what goes wrong is told as JSON too. */
+/** From now on errors are printed as JSON too. */
 export function speakJson(): void {
   json = true
 }

@@ -55,7 +55,7 @@ export async function writeTable({ columns, rows }: QueryResult): Promise<void> 
 }
 
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/
-/** On a screen a wider cell is cut; `--json` has all of it. Elsewhere nothing is cut. */
+/** On a screen a wider cell is cut; `--json` has all of it. In a pipe or file nothing is cut. */
 const MAX_WIDTH = 60
 
 async function header(names: readonly string[], lines: readonly { cells: readonly string[] }[]): Promise<number[]> {

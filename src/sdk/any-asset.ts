@@ -1,6 +1,6 @@
 import { declarationOf } from './declaration.ts'
 
-/** Only in types: what a value stands for. */
+/** Exists only in types: carries the type of the value. */
 export declare const carries: unique symbol
 
 /** The value of an asset that keeps its own data: no other asset can load it, but others can run after it. */

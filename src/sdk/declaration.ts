@@ -6,12 +6,12 @@ import { assert } from '../lib/assert.ts'
  */
 const declaration = Symbol.for('servo.definition')
 
-/** What an author declares: an asset, a schedule, a sensor, a resource or an IO. The definition on record is made from it. */
+/** A declaration by an author: an asset, a schedule, a sensor, a resource or an IO. The definition on record is made from it. */
 export interface Declaration<Kind extends string = string, Options = unknown> {
   readonly kind: Kind
   /** Asset key, or name of a schedule, sensor, resource or IO. */
   readonly name: string
-  /** What the author wrote, unchanged. */
+  /** The options as the author wrote them. */
   readonly options: Options
   /** Where the author wrote it: absolute path and line. */
   readonly file: string | undefined

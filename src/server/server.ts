@@ -28,12 +28,12 @@ export interface ServerOptions
     'components' | 'lease' | 'instance' | 'workers' | 'compaction' | 'onTrouble' | 'onStopped'
   > {
   readonly secrets: WorkspaceSecrets
-  /** Called when a server wants to lead in place of this process. Absent for a server, which gives way to nobody. */
+  /** Called when a server wants to lead in place of this process. Absent for a server, which never gives way. */
   readonly onHandOver?: () => void
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
-  /** Tells a queue that there is work; over HTTP if absent. */
+  /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
 }
 
@@ -132,7 +132,7 @@ export class Server {
     this.#remoteWorkers.reachableAt(url)
   }
 
-  /** Records what changed in the graph, and lets its tasks begin. Returns how many assets changed. */
+  /** Records the changes of the graph, and lets its tasks begin. Returns how many assets changed. */
   async define(manifest: ProjectManifest): Promise<number> {
     const parts = declaredParts(this.orchestrator.readable.state, manifest, this.#components.ulid)
     if (parts.length > 0) await this.orchestrator.submit(parts.map((part) => newEvent(AssetsDefined, part)))

@@ -65,7 +65,7 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
     [
       'a wipe that nobody confirms',
       ['partitions', 'wipe', 'a'],
-      /error: this needs a confirmation, and there is no terminal to ask for one\nhint: Say --yes when you are sure\./,
+      /error: this needs a confirmation, and there is no terminal to ask for one\nhint: Pass --yes when you are sure\./,
     ],
     [
       'a folder that is not there',

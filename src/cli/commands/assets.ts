@@ -46,10 +46,10 @@ function assetCells(asset: AssetSummary): Cell[] {
   ]
 }
 
-/** A shorter piece of a description says nothing, so below this the terminal wraps the line. */
+/** A shorter piece of a description is useless, so below this width the terminal wraps the line. */
 const LEAST = 20
 
-/** On a screen a description is cut at the edge; elsewhere nothing is cut. */
+/** On a screen a description is cut at the edge; in a pipe or file nothing is cut. */
 function fitting(rows: readonly (readonly Cell[])[]): readonly (readonly Cell[])[] {
   const { isTTY, columns } = process.stdout
   if (!isTTY) return rows

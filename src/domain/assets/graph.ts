@@ -1,7 +1,7 @@
 import type { AssetDefinition, ProjectProblem } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 
-/** A problem of the graph, told like any problem of a project, with the assets on the way to it. */
+/** A problem of the graph, reported like any problem of a project, with the assets on the way to it. */
 export interface GraphProblem extends ProjectProblem {
   readonly code: 'cycle' | 'missing_dependency' | 'duplicate_key'
   /** For a cycle every asset on it, the first again at the end; otherwise the asset and what it named. */

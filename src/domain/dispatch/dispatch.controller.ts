@@ -14,7 +14,7 @@ import { hasLocalRoom, hasRemoteRoom, type Limits } from './room.ts'
 
 type Ready = Readonly<TaskRow>
 
-/** Larger priorities first; then the one that has waited longest. The planner has added the priority of the run. */
+/** Larger priorities first, then the longest wait. The planner has added the priority of the run. */
 function comesBefore(a: Ready, b: Ready): boolean {
   if (a.priority !== b.priority) return a.priority > b.priority
   const waited = (a.ready_at ?? 0) - (b.ready_at ?? 0)
@@ -102,7 +102,7 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
     laneOf(task).ready.push(task)
   }
 
-  /** The most urgent task of those that may start, and the lane it is first in. */
+  /** The most urgent task that may start, and its lane. */
   function next(now: Limits): Next | undefined {
     let best: Next | undefined
     for (const { name, lanes, inFlight: offered } of queues.values()) {
@@ -149,7 +149,7 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
         count(lane, 1)
         events.push(requestDispatch(rows, task, lane.queue.name))
       }
-      // It is counted when its row shows the dispatch: one that comes to nothing takes no room.
+      // It is counted when its row shows the dispatch: a dispatch that was refused takes no room.
       for (const lane of chosen) count(lane, -1)
       return events
     },

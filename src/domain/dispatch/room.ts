@@ -1,4 +1,4 @@
-/** The number of attempts that may be with workers at a time, as the project and the machine say now. */
+/** The number of attempts that may be with workers at a time, by the current settings of the project and the machine. */
 export interface Limits {
   /** On all queues together; absent without a limit. */
   readonly total?: number | undefined

@@ -7,7 +7,7 @@ import { ancestry, CAUSES, type Cause, causeNames, type StaleAsset, type Stalene
 /** One reason why a partition is stale, and the path by which it gets there. */
 export interface Explanation {
   readonly cause: Cause
-  /** The asset that has the cause: the one that was asked about, or one upstream of it. */
+  /** The asset that has the cause: the asset in question, or an asset upstream of it. */
   readonly asset_key: string
   /** The number of its partitions that have the cause. */
   readonly count: number
@@ -17,7 +17,7 @@ export interface Explanation {
   readonly upstream: { readonly asset_key: string; readonly partition_keys: readonly string[]; readonly count: number } | null
   /** Since when, where that is known. */
   readonly since: number | null
-  /** The assets from the cause down to the partition that was asked about. */
+  /** The assets from the cause down to the partition in question. */
   readonly path: readonly string[]
 }
 
@@ -32,7 +32,7 @@ export interface ExplainOptions {
   readonly definedAt: (assetKey: string) => number | null
 }
 
-/** Partitions of one asset that lead to the one that was asked about. */
+/** Partitions of one asset that lead to the partition in question. */
 interface Reached {
   readonly positions: number[]
   /** For each position the one below it through which it was reached first, plus one; 0 when it was not. */
@@ -52,7 +52,7 @@ export function explain(assetKey: string, position: number, options: ExplainOpti
     // For an asset that is made from its own past, more are found on the way.
     for (const at of here.positions) goUp(asset, at, reached, staleness)
     for (const cause of causeNames) {
-      // The asset that misses a partition says that it was never made.
+      // The asset with the missing partition reports that it was never made.
       if (cause === 'never_materialized' && key !== assetKey) continue
       const having = here.positions.filter((at) => staleness.causes(asset, at) & CAUSES[cause])
       if (having.length > 0) found.push(...explainCause(asset, cause, having, reached, options))

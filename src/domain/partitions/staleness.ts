@@ -294,7 +294,7 @@ function causesOf(link: StaleLink, { columns, isSource }: StaleAsset, position: 
 /** Some assets and everything upstream of them, upstream first. */
 export function ancestry({ graph }: Pick<RecordedGraph, 'graph'>, keys: readonly string[]): readonly string[] {
   const found = new Set(keys)
-  // A set goes on with what is added while it is gone through.
+  // Iterating a set also visits members that are added on the way.
   for (const each of found) for (const upstream of graph.upstream(each)) found.add(upstream)
   return graph.order.filter((each) => found.has(each))
 }

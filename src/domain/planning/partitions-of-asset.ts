@@ -53,7 +53,7 @@ const nothingNamed = (assetKey: string, asked: readonly string[]): ServoError =>
     'no_such_partition',
     `${assetKey} has no partition that ${asked.join(', ').slice(0, 200)} means`,
     {
-      hint: `servo assets show ${assetKey} tells which there are.`,
+      hint: `servo assets show ${assetKey} lists them.`,
     },
   )
 

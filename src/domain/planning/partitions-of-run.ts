@@ -125,7 +125,7 @@ export function partitionsWanted(key: string, set: PartitionSet): ServoError {
     set.count === 0
       ? 'Wait until its first window has closed, or add keys.'
       : `Name them: ${set.at(set.count - 1)}, or a range such as ${rangeOf(set)}.`
-  return new ServoError('invalid', 'partitions_wanted', `${key} is made in partitions (${there}), and none was asked for`, {
+  return new ServoError('invalid', 'partitions_wanted', `${key} is made in partitions (${there}), and the request names none`, {
     hint,
   })
 }

@@ -27,7 +27,7 @@ export interface PlanRequest {
 const MAX_TASK_KEY = 512
 
 /**
- * Turns what a run asks for into tasks and edges. Edges lead only from selected assets to selected assets: an upstream that
+ * Turns the request of a run into tasks and edges. Edges lead only from selected assets to selected assets: an upstream that
  * is not selected is read from its last materialization, and what lies behind it does not matter.
  */
 export function planRun({ run, graph, graphVersion, partitions }: PlanRequest): { events: PlanPart[] } | { error: string } {

@@ -2,7 +2,7 @@ import { isTime } from '../../partitions/definition.ts'
 import { rangeKey, readKey } from '../../partitions/key.ts'
 import { type PartitionSet, positionIn } from '../../partitions/partition-set.ts'
 
-/** Partitions that one task makes: neighbours, of several dimensions along the one that is time. */
+/** The partitions that one task makes: neighbours, along the dimension of time if there are several dimensions. */
 export interface TaskRange {
   /** As people ask for them, and as a rerun does: `2025-01-01..2025-01-31`, or `date=2025-01-01..2025-01-31,region=eu`. */
   readonly key: string

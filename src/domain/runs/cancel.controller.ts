@@ -13,7 +13,7 @@ import { isRunOver, type RunRow, runs } from './runs.table.ts'
 const REPORT_MS = 2 * SECOND_MS
 
 /**
- * Ends a cancelled run in bounded time, whatever remote workers do. The alarm needs no row of its own: the row of the run says
+ * Ends a cancelled run in bounded time, whatever remote workers do. The alarm needs no row of its own: the row of the run records
  * when its cancellation was requested.
  */
 export function cancelController(graceMs: () => number): Controller {

@@ -41,7 +41,7 @@ export function endRunIfDone(rows: Rows, run: RunRow, at: number, wake: (subject
     // The latest end of a task, whichever was folded last.
     run.finished_at = at
     for (const task of rows.hot(tasks).under(run.run_id)) run.finished_at = Math.max(run.finished_at, task.finished_at ?? 0)
-    // An alarm for a run that is over has nothing left to say.
+    // A run that is over needs no alarm.
     for (const timer of [...rows.hot(timers).under(runSubject(run.run_id))]) rows.hot(timers).remove(timer.subject, timer.slot)
     wake(runSubject(run.run_id))
   }

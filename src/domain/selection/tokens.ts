@@ -88,7 +88,7 @@ function matchAt(shape: RegExp, text: string, at: number): string {
   return shape.exec(text)?.[0] ?? ''
 }
 
-/** What is shown of a long text on either side of the mistake, so that it fits on a line of a terminal. */
+/** The number of characters shown on either side of a mistake, so that the excerpt fits on a line of a terminal. */
 const SHOWN_CHARACTERS = 36
 
 export function badSelection(text: string, at: number, expected: string, found: string, hint?: string): ServoError {

@@ -13,7 +13,7 @@ import { taskAttempts } from './task-attempts.table.ts'
 import { type TaskRow, tasks } from './tasks.table.ts'
 import { runsRemotely } from './worker-id.ts'
 
-/** After the deadline the worker is told to stop at its next heartbeat; after this grace the attempt is given up. */
+/** After the deadline the answer to the next heartbeat tells the worker to stop; after this grace the attempt is given up. */
 const GRACE_MS = 30 * SECOND_MS
 
 /** The deadline of an attempt; undefined without a timeout. */
@@ -49,7 +49,7 @@ export function deadlineController(): Controller {
   }
 }
 
-/** What follows when the alarm goes off: an attempt that had its time and its grace has failed. */
+/** The events when the alarm goes off: an attempt that has used up its timeout and its grace has failed. */
 export const onDeadline: OnAlarm = ({ run_id, task_key, fire_at }, observed) => {
   const { rows, now } = observed
   const task = rows.hot(tasks).get(run_id ?? '', task_key ?? '')

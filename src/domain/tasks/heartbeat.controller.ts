@@ -46,7 +46,7 @@ export function heartbeatController(): Controller {
 
 /**
  * What follows when the alarm goes off: an attempt that was silent for too long is given up, for any other the alarm is set
- * for when it would be. `lastSign` is when this process last heard of an attempt, or began to listen.
+ * for when it would be. `lastSign` is when this process last received a heartbeat of an attempt, or began to listen.
  */
 export const onHeartbeatCheck =
   (lastSign: (attemptId: string) => number): OnAlarm =>

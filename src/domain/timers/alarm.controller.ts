@@ -11,7 +11,7 @@ import { type TimerType, timers } from './timers.table.ts'
 
 export type TimerRow = Row<typeof timers>
 
-/** What else follows when an alarm of one kind goes off. */
+/** Further events when an alarm of one kind goes off. */
 export type OnAlarm = (timer: Readonly<TimerRow>, observed: Observed) => readonly NewEvent[]
 
 /**

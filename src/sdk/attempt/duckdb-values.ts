@@ -75,7 +75,7 @@ function append(appender: Appender, { name, type }: DataColumn, value: unknown):
 
 /**
  * A value as code has it: dates, big integers and bytes are what JavaScript has for them, unlike in src/adapters/duckdb, where
- * values become JSON that loses nothing. `column`, if known, says more than the type of the database does.
+ * values become JSON that loses nothing. `column`, if known, is more precise than the type of the database.
  */
 export function fromDuckDb(value: DuckDBValue, type?: DuckDBType, column?: DataColumn): unknown {
   if (value === null) return column?.empty === 'undefined' ? undefined : null

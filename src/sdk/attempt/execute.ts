@@ -16,7 +16,7 @@ import { checkedMetadata, jsonOf, type ReportedCheck, runChecks } from './findin
 import { loadInputs } from './inputs.ts'
 import { makeTable, makeValue } from './make.ts'
 
-/** One attempt at an asset: what to make it of, and where to put it. */
+/** One attempt at an asset: its inputs, and where to put its value. */
 export interface Attempt {
   readonly partition?: PartitionText | null | undefined
   /** Inputs of the dispatch, by their names in the body. */
@@ -35,9 +35,9 @@ export interface Attempt {
 export interface ExecutedAttempt {
   /** For the report. Ids, code version and duration are for the caller to add. */
   readonly result: AttemptResultInput
-  /** What was made: for a table, what can be read of it. */
+  /** The value; of a table, its readable form. */
   readonly value?: unknown
-  /** What was thrown. */
+  /** The thrown error. */
   readonly error?: unknown
 }
 
@@ -79,7 +79,7 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
 const retryOf = (options: { retry?: Retry } | undefined): ((error: unknown) => boolean) =>
   (typeof options?.retry === 'object' ? options.retry.on : undefined) ?? (() => true)
 
-/** What a body leaves behind besides its value. */
+/** The effects of a body besides its value. */
 interface Left {
   readonly facts: Record<string, unknown>
   readonly keys: KeyChanges
@@ -94,7 +94,7 @@ async function contextOf(
 ): Promise<Record<keyof Context<never, never, never>, unknown>> {
   const partitions = options.partitions as AnyPartitions | undefined
   if (partitions !== undefined && !attempt.partition)
-    throw invalid('partition_missing', `${key} has partitions, and none was asked for`, 'Name the partition to make.')
+    throw invalid('partition_missing', `${key} has partitions, and the request names none`, 'Name the partition to make.')
   const resources: Record<string, unknown> = {}
   for (const [name, resource] of Object.entries(options.resources ?? {})) {
     if (attempt.resources !== undefined && Object.hasOwn(attempt.resources, name)) resources[name] = attempt.resources[name]

@@ -21,7 +21,7 @@ export async function checkedMetadata(
   )
 }
 
-/** Facts are for people and must not fail an attempt: what JSON cannot hold is told as text. */
+/** Facts are for people and must not fail an attempt: values that JSON cannot hold become text. */
 export function jsonOf(facts: unknown): Record<string, unknown> {
   if (typeof facts !== 'object' || facts === null) return {}
   return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, plainValue(value)]))

@@ -14,7 +14,7 @@ interface InputSource {
   readonly store: ValueStore
 }
 
-/** The values of the inputs, by the names the body knows them by. Tables are opened; their rows come when asked for. */
+/** The values of the inputs, by the names that the body uses. Tables are opened; their rows are read on demand. */
 export async function loadInputs(
   self: AnyAsset,
   declared: Readonly<Record<string, Upstream>>,
@@ -45,7 +45,7 @@ async function loadInput(input: Upstream, self: AnyAsset, ref: InputRef, store: 
       const whose = value.partition_key === '' ? asset.key : `${asset.key}[${value.partition_key}]`
       throw invalid(
         'no_value',
-        `there is no value of ${whose} to load: it returned nothing, or was made elsewhere and only reported`,
+        `there is no value of ${whose} to load: it returned nothing, or was made outside of Servo and only reported`,
         `Run ${asset.key}, or list it in deps instead of inputs and read its data in the body.`,
       )
     }

@@ -18,7 +18,7 @@ interface MakeOptions {
   readonly store: ValueStore
 }
 
-/** What a body made, and what was written of it; nothing when it keeps its own data. */
+/** The value of a body, and its stored form; nothing when it keeps its own data. */
 export interface MadeValue {
   readonly value: unknown
   readonly written: Written | undefined
@@ -114,7 +114,7 @@ async function* validRows(
   }
 }
 
-/** A schema that ends in a transform does not tell what it makes, so that is kept as JSON, as lists and objects are. */
+/** A schema that ends in a transform does not declare its output type, so the value is kept as JSON, as lists and objects are. */
 function checkJson(where: string, value: unknown): void {
   try {
     if (value !== undefined) canonicalJson(value)

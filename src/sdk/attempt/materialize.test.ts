@@ -199,7 +199,7 @@ describe('materialize', () => {
 
   test.each([
     ['an input is missing', { partition: '2025-03-01' } as const, /was given no input orders/],
-    ['the partition is missing', { inputs: { orders: [] } }, /has partitions, and none was asked for/],
+    ['the partition is missing', { inputs: { orders: [] } }, /has partitions, and the request names none/],
     ['the partition is none', { partition: '2025-02-30', inputs: { orders: [] } } as const, /2025-02-30 is not a partition/],
   ])('fails when %s', async (_, options, message) => {
     expect((await materialize(revenue, options)).error).toMatchObject({ message: expect.stringMatching(message) })

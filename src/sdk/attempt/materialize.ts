@@ -22,14 +22,14 @@ export interface MaterializeOptions<P> {
    * others. An asset's own past may be left out: then there is none.
    */
   inputs?: Readonly<Record<string, unknown>>
-  /** What the body should get instead of an opened resource. Others are opened with what the environment says. */
+  /** Replaces resources for the body. Other resources are opened with the settings of the environment. */
   resources?: Readonly<Record<string, unknown>>
 }
 
 export interface Materialized<Value> {
   /** It was made, and no check of severity `error` failed. */
   readonly ok: boolean
-  /** What was made. Reading it throws the error when nothing was. */
+  /** The value. Reading it throws the error of a failed attempt. */
   readonly value: Value
   readonly metadata: Readonly<Record<string, unknown>>
   readonly checks: Readonly<Record<string, CheckOutcome>>
@@ -43,7 +43,7 @@ export type KeysBySet = Readonly<Record<string, readonly string[]>>
 export interface CheckOutcome {
   readonly ok: boolean
   readonly severity: 'error' | 'warn'
-  /** What the check said besides. */
+  /** Further facts from the check. */
   readonly facts: Readonly<Record<string, unknown>>
 }
 

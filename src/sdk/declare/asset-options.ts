@@ -32,7 +32,7 @@ export type Retry = number | RetryOptions
 /** How old it may get, or the time of day by which it must be new. */
 export type Freshness = { within: Duration; warn?: Duration } | { by: string; timezone?: string }
 
-/** A dependency that is not loaded: an asset, some partitions of one, its own past, or the key of one that lives elsewhere. */
+/** A dependency that is not loaded: an asset, some partitions of one, its own past, or the key of an asset in another project. */
 export type Dependency = Upstream | string
 
 export interface Settings<P> {
@@ -56,7 +56,7 @@ export interface Settings<P> {
   queue?: string
   /** A higher number goes first; from -1000 to 1000, 0 by default. */
   priority?: number
-  /** What a new run does when one of the same partition is under way. */
+  /** What a new run does while another run of the same partition is under way. */
   overlap?: 'queue' | 'skip' | 'replace'
   backfill?: { chunk: number }
   /** The version of its code, instead of a hash of its file and what that imports. */
@@ -65,14 +65,14 @@ export interface Settings<P> {
   renamedFrom?: string
 }
 
-/** What the options of assets with a body have in common. `Kept` says what its own past is, if the compiler knows by itself. */
+/** The common options of assets with a body. `Kept` is the type of its own past values, if the compiler can infer it. */
 export interface BodySettings<Inputs, P, Resources, Metadata, Kept = unknown> extends Settings<P> {
   inputs?: Inputs & Loadable<Inputs, P, Kept>
   resources?: Resources & Readonly<Record<string, AnyResource>>
   metadata?: StandardSchemaV1<unknown, Metadata>
 }
 
-/** The type of an input says why it cannot be loaded, so that the compiler repeats it. */
+/** The type of an input contains the reason why it cannot be loaded, so that the compiler prints it. */
 export type Loadable<Inputs, P = unknown, Kept = unknown> = {
   [Name in keyof Inputs]: Name extends keyof Context<unknown, unknown, unknown>
     ? 'the body gets something else by this name: choose another'
@@ -87,7 +87,7 @@ export type Loadable<Inputs, P = unknown, Kept = unknown> = {
           : 'this maps a key that is not a partition of the asset'
 }
 
-/** What a body may return: anything, unless it takes what it was before, or makes a range and keeps its own data. */
+/** The return type of a body: anything, unless it takes its own past value, or makes a range and keeps its own data. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void
 export type Returnable<Inputs, P> = P extends InRanges ? void : [OwnOf<Inputs>] extends [never] ? unknown : OwnOf<Inputs>
 type OwnOf<Inputs> = { [Name in keyof Inputs]: Inputs[Name] extends Own<infer Value> ? Value : never }[keyof Inputs]
@@ -96,7 +96,7 @@ type DownOf<Input> = Input extends { readonly [carries]?: { readonly down: infer
 /** A key as text: of several dimensions it is written out. */
 type KeyText<P> = KeyOf<P> extends string ? KeyOf<P> : string
 
-/** What a body gets. `Rows` is the table it makes itself, if it makes one. */
+/** The arguments of a body. `Rows` is the table it makes itself, if it makes one. */
 export type Arguments<Inputs, P, Resources, Metadata, Rows = never> = {
   readonly [Name in keyof Inputs]: Inputs[Name] extends Own<unknown>
     ? [Rows] extends [never]
@@ -138,7 +138,7 @@ export interface CommandOptions<P> extends Settings<P> {
   /** Relative to the project folder. */
   cwd?: string
   env?: Readonly<Record<string, string>>
-  /** Whether the program speaks Dagster Pipes. */
+  /** True if the program uses Dagster Pipes. */
   pipes?: boolean
 }
 

@@ -11,7 +11,7 @@ import type { DataTable } from './values.ts'
 
 /**
  * Something that exists because code made it, and what others build on. As an input it is loaded in the partitions that
- * belong to the one being made; its methods say which when that cannot be guessed or is not meant.
+ * belong to the one being made; its methods choose others when that is not meant.
  */
 export interface Asset<Key extends string, Value, P = undefined, Metadata = undefined> extends AnyAsset {
   readonly key: Key
@@ -36,7 +36,7 @@ export interface Asset<Key extends string, Value, P = undefined, Metadata = unde
 // biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void
 export type Kept<Value> = [Value] extends [void] ? NoValue : Value
 
-/** A value that code computes, kept as JSON (or by an `io`). Returning nothing says that it keeps its own data. */
+/** A value that code computes, kept as JSON (or by an `io`). Returning nothing means that it keeps its own data. */
 export function asset<
   const Key extends string,
   Value extends Returnable<Inputs, P>,

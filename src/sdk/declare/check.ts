@@ -1,7 +1,7 @@
 import { invalid, show } from '../invalid.ts'
 import type { DataTable, MaybePromise } from './values.ts'
 
-/** A check says whether the value is right, alone or with facts to show: `{ ok: false, missing: 3 }`. */
+/** A check returns whether the value is right, alone or with facts to show: `{ ok: false, missing: 3 }`. */
 export type CheckResult = boolean | { readonly ok: boolean; readonly [fact: string]: unknown }
 
 /** Consumes a value, so a check of few columns fits every table that has them. */
@@ -9,7 +9,7 @@ export type CheckFunction<Value> = (value: Value) => MaybePromise<CheckResult>
 
 export interface Check<Value> {
   readonly test: CheckFunction<Value>
-  /** `error` fails the attempt, so that nobody sees the value; `warn` only says so. */
+  /** `error` fails the attempt, so that the value is not published; `warn` is only recorded. */
   readonly severity: 'error' | 'warn'
 }
 

@@ -25,15 +25,15 @@ export interface Environment {
 }
 
 export interface WorkerQueue {
-  /** Dispatches are posted here. Without it, workers ask for them. */
+  /** Dispatches are posted here. Without it, workers poll for them. */
   push?: string
-  /** How many attempts its workers have at a time, at most; 1000 unless told. */
+  /** How many attempts its workers have at a time, at most; 1000 by default. */
   limit?: number
 }
 
 /** Timeouts and intervals of Servo; each has a default. */
 export interface Timing {
-  /** How long the worker of a queue may be silent before it is taken for lost; `'60s'`. Assets may say otherwise. */
+  /** How long the worker of a queue may be silent before it is taken for lost; `'60s'`. Assets may override it. */
   heartbeatTimeout?: Duration
   /** After how long work that a queue took, and that no worker began, is offered again; `'10m'`. */
   stuckDispatch?: Duration
@@ -45,12 +45,12 @@ export interface Timing {
 
 export interface Alert {
   on: readonly ('run.failed' | 'asset.stale' | 'check.failed')[]
-  /** Where to tell it, as a URL: `slack://#data`. */
+  /** Where to send it, as a URL: `slack://#data`. */
   to: string
 }
 
 export interface Config {
-  /** What the project is called. */
+  /** The name of the project. */
   project: string
   /** Folders whose modules are loaded; every exported definition counts. */
   dirs: readonly string[]
@@ -58,7 +58,7 @@ export interface Config {
   environments?: Readonly<Record<string, Environment>>
   /** Named limits: how many attempts of a pool run at once. */
   pools?: Readonly<Record<string, number>>
-  /** Queues of workers, by name: where they are told of work, and how much. `default` is that of this machine. */
+  /** Queues of workers, by name: their push address and limit. `default` is the queue of the local workers. */
   queues?: Readonly<Record<string, WorkerQueue>>
   timing?: Timing
   alerts?: readonly Alert[]

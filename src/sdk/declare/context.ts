@@ -21,7 +21,7 @@ export type PartitionOf<P> = [P] extends [undefined]
     ? { readonly key: string; readonly keys: readonly Key[]; readonly window: Span }
     : { readonly key: KeyOf<P>; readonly window: SpanOf<P> }
 
-/** What the body of an asset gets, besides its inputs. */
+/** The context of a body: everything besides its inputs. */
 export interface Context<Partitions, Resources, Metadata> {
   /** Undefined for an asset without partitions. */
   readonly partition: PartitionOf<Partitions>

@@ -11,7 +11,7 @@ export class Fatal extends Error {
   readonly [mark]: Mark = { fatal: true }
 }
 
-/** Throw it when the other side says how long to wait, as with HTTP's Retry-After. */
+/** Throw it when the other side sets the time to wait, as with HTTP's Retry-After. */
 export class RetryAfter extends Error {
   override readonly name = 'RetryAfter'
   readonly [mark]: Mark

@@ -21,7 +21,7 @@ type Several<Value, P, Along> = Value extends DataTable<unknown> ? Value : Reado
 
 export type DimensionOf<P> = KeyOf<P> extends string ? never : keyof KeyOf<P> & string
 
-/** What a Map of several partitions is keyed by: the key, the value along the dimension, or the key as text. */
+/** The key type of a Map of several partitions: the key, the value along the dimension, or the key as text. */
 export type KeyAlong<P, Along> = [Along] extends [never]
   ? KeyOf<P> extends string
     ? KeyOf<P>
@@ -39,7 +39,7 @@ export interface InRanges {
   readonly ranges: object
 }
 
-/** How many values there are; `unknown` where the types do not tell. */
+/** How many values there are; `unknown` where the types do not determine it. */
 type CountOf<T, Down, Up> = T extends 'one' | 'many'
   ? T
   : [Up] extends [undefined]

@@ -5,7 +5,7 @@ import { checkedName, invalid } from '../invalid.ts'
 import { isSchema, issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
 import type { MaybePromise } from './values.ts'
 
-/** Only in types: what opening it gives. */
+/** Exists only in types: the opened resource. */
 declare const opens: unique symbol
 
 /** Something that assets need and that is configured by the environment: a database, an API. */
@@ -15,7 +15,7 @@ export interface Resource<T> {
 }
 
 export type AnyResource = Resource<unknown>
-/** What code gets for the resources it asked for. */
+/** The opened resources that a body gets. */
 export type Opened<Resources> = { [Name in keyof Resources]: Resources[Name] extends Resource<infer T> ? T : never }
 
 export interface ResourceOptions<Config, T> {
@@ -36,7 +36,7 @@ export function resource<T, Config = undefined>(name: string, options: ResourceO
 
 type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
-/** Opens a resource with what the environment says. The second function closes it. */
+/** Opens a resource with the settings of the environment. The second function closes it. */
 export async function openResource(
   value: AnyResource,
   environment: EnvironmentVariables,
@@ -52,7 +52,7 @@ const variableOf = (resourceName: string, field: string): string =>
 
 async function configOf(name: string, schema: StandardSchemaV1, environment: EnvironmentVariables): Promise<unknown> {
   const lookUp = (field: string): string | undefined => environment[variableOf(name, field)]
-  // A schema cannot list its fields for us. It is asked through an object that looks each one up in the environment.
+  // A schema cannot list its fields. It parses an object that looks each field up in the environment.
   const config = new Proxy<Record<string, unknown>>(
     {},
     {

@@ -61,7 +61,7 @@ export type Requested = RunRequest | readonly RunRequest[] | ({ runs: readonly R
 
 export interface PushOptions<Event> {
   source: PushSource<Event>
-  /** `id` tells one event from another: hand it on as the key of the run, and an event sent twice runs once. */
+  /** `id` identifies the event: hand it on as the key of the run, and an event sent twice runs once. */
   // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing
   on(event: NoInfer<Event> & { readonly id: string }): MaybePromise<Requested | void>
 }

@@ -1,7 +1,7 @@
 import { ServoError } from '../../lib/error.ts'
 import { type DataRow, type DataTable, isTable } from './values.ts'
 
-/** What may stand in the `${}` of a query: a table, a part of a query, or a value that becomes a parameter. */
+/** The values that may stand in the `${}` of a query: a table, a part of a query, or a value that becomes a parameter. */
 export type SqlValue = DataTable<unknown> | Query | string | number | bigint | boolean | Date | null
 
 /** A query as it was written. Values are never pasted into its text. */

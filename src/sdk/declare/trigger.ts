@@ -8,7 +8,7 @@ import type { AnyPartitions, KeyOf } from '../partitions/partitions.ts'
 import { issuesText } from '../standard-schema.ts'
 import { checkedCron } from './when.ts'
 
-/** What a sensor asks for. */
+/** A request of a sensor. */
 export interface RunRequest {
   readonly assetKey: string
   readonly partition?: PartitionText
@@ -20,7 +20,7 @@ export type RunArguments<P> = [P] extends [undefined]
   ? [options?: { key?: string; partition?: never }]
   : [options: { partition: KeyOf<P>; key?: string }]
 
-/** Asks for a run of an asset, and of one partition if it has any. */
+/** Requests a run of an asset, and of one partition if it has any. */
 export function run<A extends AnyAsset>(asset: A, ...[options]: RunArguments<PartitionsOf<A>>): RunRequest {
   if (!isAsset(asset))
     throw invalid('not_an_asset', `${show(asset)} is not an asset`, 'Import the asset and write run(orders).')
@@ -48,7 +48,7 @@ export function run<A extends AnyAsset>(asset: A, ...[options]: RunArguments<Par
   }
 }
 
-/** What a schedule runs: assets, or keys of assets that live elsewhere. */
+/** The assets that a schedule runs, or keys of assets in other projects. */
 export type Selection = AnyAsset | string | readonly (AnyAsset | string)[]
 
 export interface ScheduleOptions {

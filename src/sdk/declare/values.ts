@@ -9,16 +9,16 @@ export interface DataTable<Row> extends AsyncIterable<Row> {
   /** The Parquet files it consists of; none when it lives in memory, as in tests. */
   readonly files: readonly string[]
   rows(): Promise<Row[]>
-  /** Asks it by the name `this`; other tables and values may stand in `${}`: t.sql`select count(*) as n from this`. */
+  /** Queries it by the name `this`; other tables and values may stand in `${}`: t.sql`select count(*) as n from this`. */
   sql<Result = Row>(query: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<Result[]>
 }
 
-/** What the body of a table may return. Lists are named first, so that the compiler's complaints speak of rows and not of iterators. */
+/** The return type of the body of a table. Lists are named first, so that the compiler's complaints speak of rows and not of iterators. */
 export type ReturnedRows<Row> = readonly Row[] | Iterable<Row> | AsyncIterable<Row>
 
 export type DataRow = Readonly<Record<string, unknown>>
 
-/** What was written and where, for the report of the attempt. */
+/** The written value and its path, for the report of the attempt. */
 export interface Written {
   /** Later attempts load it by this path, relative to the data store. */
   readonly path: string
@@ -29,7 +29,7 @@ export interface Written {
 }
 
 /**
- * Where values come from and go to. An attempt writes under a path of its own, at most one value, and nobody sees it before
+ * Where values come from and go to. An attempt writes under a path of its own, at most one value, and no reader sees it before
  * the attempt is reported. Storage that cannot be reached is a ServoError of kind `unavailable`.
  */
 export interface ValueStore {
@@ -41,12 +41,12 @@ export interface ValueStore {
   readBytes(value: StoredValue): Promise<Uint8Array>
   /**
    * Rows as Parquet. They come validated and may throw half way: then nothing may remain that looks complete. Without
-   * columns (the schema does not tell them) they are those of the rows.
+   * columns (the schema does not declare them) they are those of the rows.
    */
   writeRows(rows: AsyncIterable<DataRow>, columns: readonly DataColumn[] | undefined): Promise<Written>
-  /** All the values of the reference as one table. `columns` say how stored values look in a row: see `DataColumn`. */
+  /** All the values of the reference as one table. `columns` describe how stored values look in a row: see `DataColumn`. */
   openTable(ref: InputRef, columns: readonly DataColumn[] | undefined): MaybePromise<DataTable<DataRow>>
-  /** The answer to a query. It may name these tables, besides those that stand in its `${}`; `columns` are those it should have. */
+  /** The answer to a query. It may name these tables, besides the tables in its `${}`; `columns` are the expected columns. */
   runSql(
     query: Query,
     tables: Readonly<Record<string, DataTable<DataRow>>>,
@@ -56,7 +56,7 @@ export interface ValueStore {
 
 const source = Symbol.for('servo.table')
 
-/** What a table is made of. */
+/** The parts that a table is made of. */
 export interface TableContent {
   readonly files: readonly string[]
   readonly columns: readonly DataColumn[] | undefined

@@ -8,7 +8,7 @@ export type ConditionData =
   | { readonly type: 'and' | 'or'; readonly conditions: readonly ConditionData[] }
   | { readonly type: 'not'; readonly condition: ConditionData }
 
-/** When an asset should be made without being asked for. */
+/** A condition under which an asset is made without a request. */
 export interface Condition {
   readonly data: ConditionData
   and(other: Condition): Condition
@@ -47,7 +47,7 @@ export const when = {
   inProgress: (): Condition => condition({ type: 'in_progress' }),
 }
 
-/** Five fields, six with seconds, or a name such as @daily. What the fields say is read where ticks are computed. */
+/** Five fields, six with seconds, or a name such as @daily. The fields are parsed where ticks are computed. */
 export function checkedCron(cron: unknown, timezone: unknown, caller: string): { cron: string; timezone: string } {
   if (typeof cron !== 'string' || !/^(@[a-z]+|\S+(\s+\S+){4,5})$/.test(cron.trim()))
     throw invalid(

@@ -30,7 +30,7 @@ export interface Own<Value> {
   readonly [carries]?: { readonly value: Value; readonly own: true }
 }
 
-/** A mapping as its author said it. */
+/** A mapping as its author wrote it. */
 export type MappingData =
   | {
       readonly type: 'time_window'
@@ -108,7 +108,7 @@ export function wordsOf(asset: AnyAsset): Record<string, (...args: never[]) => M
 }
 
 /**
- * The asset that is being declared, so many windows ago: an asset cannot name itself before it is there. Before the first
+ * The asset that is being declared, this many windows ago: an asset cannot refer to itself before it is declared. Before the first
  * window there is none, so the value may be undefined. A table knows its rows by its schema; for other values say what they
  * are: `previous<number>()`.
  */
@@ -130,7 +130,7 @@ export function checkOwn(key: string, { mapping }: Own<unknown>, partitions: Any
   alongTime(key, partitions.data, mapping.type === 'time_window' ? mapping.dimension : undefined)
 }
 
-/** The dimension whose windows are counted, where it has to be said. */
+/** The dimension whose windows are counted, where it must be named. */
 function alongTime(key: string, data: PartitionData, along: string | undefined): { dimension?: string } {
   if (along !== undefined) refuseUnknown(key, data, along, 'no name')
   const dimensions = data.type === 'multi' ? data.dimensions : { '': data }

@@ -14,7 +14,7 @@ export interface PartitionText {
   readonly keys?: readonly string[] | null | undefined
 }
 
-/** What the body of an asset is told about its partition. */
+/** The partition in the context of a body. */
 export interface OpenPartition {
   readonly key: unknown
   /** Of an asset that is made in ranges. */
@@ -41,7 +41,7 @@ export function rangeText(keys: readonly unknown[]): PartitionText {
   return { key: rangeKey(texts[0] ?? '', texts.at(-1) ?? '', typeof keys[0] !== 'string'), keys: texts }
 }
 
-/** The key and window as code sees them, of a range all keys. They are checked: a worker may be told anything. */
+/** The key and window as code sees them, of a range all keys. They are checked, because an envelope may contain anything. */
 export function openPartition(partitions: AnyPartitions, text: PartitionText): OpenPartition {
   if (!isRanges(partitions)) return openOne(partitions, text)
   const all = (text.keys ?? [text.key]).map((key) => openOne(partitions, { key }))

@@ -26,7 +26,7 @@ export interface Window {
 /** Partitions as they are recorded. */
 export type PartitionData = PartitionDefinition
 
-/** Only in types: what a value stands for. */
+/** Exists only in types: carries the types of key and window. */
 declare const carries: unique symbol
 
 /**
@@ -55,7 +55,7 @@ export interface TimeOptions<Start> {
   start: Start
   /** The window before which to stop. */
   end?: Start
-  /** IANA name of the zone in which windows begin and end; UTC unless told. */
+  /** IANA name of the zone in which windows begin and end; UTC by default. */
   timezone?: string
   /** How many windows exist before they have closed; negative, how many closed ones do not exist yet. */
   endOffset?: number
@@ -68,7 +68,7 @@ interface Format {
   format: string
 }
 
-/** Windows begin so many minutes past the hour. */
+/** Windows begin this many minutes past the hour. */
 interface AtMinute {
   minute?: number
 }
@@ -142,7 +142,7 @@ export function yearly(options: TimeOptions<string> & InMonth): Time<string> {
   return timePartitions('yearly', options)
 }
 
-/** Windows from one tick of a cron expression to the next, called by their start: `2025-01-15T06:00`, or as `format` says. */
+/** Windows from one tick of a cron expression to the next, named after their start: `2025-01-15T06:00`, or in the given `format`. */
 export function cronWindows<const Expression extends string>(
   expression: Expression,
   options: TimeOptions<string> & Partial<Format>,
@@ -157,7 +157,7 @@ export function keys<const Keys extends readonly string[]>(list: Keys): Partitio
   return { data: { type: 'keys', keys: [...list] }, key: keySchema(z.enum(list)) }
 }
 
-/** Keys that come and go while the project runs; `name` tells this set from others. */
+/** Keys that come and go while the project runs; `name` identifies the set. */
 export function dynamic(name: string): DynamicPartitions {
   if (typeof name !== 'string' || name === '')
     throw invalid('bad_name', `dynamic(${show(name)}) needs a name`, "Write dynamic('customers').")
@@ -269,5 +269,5 @@ function isAfterLast(windows: TimeWindows, key: string): boolean {
   return windows.at(windows.count(FAR_AWAY_MS)).key === key
 }
 
-/** The types of the keys are narrower than what a schema can say of them. */
+/** The types of the keys are narrower than a schema can express. */
 const keySchema = <Key>(schema: z.ZodType): z.ZodType<Key, Key> => schema as z.ZodType<Key, Key>

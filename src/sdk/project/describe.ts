@@ -17,9 +17,9 @@ import { describeMapping } from './describe-mapping.ts'
 
 export interface Describing {
   readonly config: Config
-  /** The project folder, to which files are told relative. */
+  /** The project folder; file names are relative to it. */
   readonly root?: string
-  /** The version of the code of an asset that does not say it itself. */
+  /** The version of the code of an asset that does not set it. */
   codeVersionOf?(value: object): string | undefined
 }
 
@@ -167,7 +167,7 @@ function withoutUndefined<T extends object>(members: T): Defined<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>
 }
 
-/** Only workers of a queue send heartbeats; for them the project may say what its assets do not. */
+/** Only workers of a queue send heartbeats; for them the project may set a default. */
 function heartbeatOf({ queue, heartbeatTimeout }: DescribedOptions, { timing }: Config): number | undefined {
   const timeout = heartbeatTimeout ?? timing?.heartbeatTimeout
   if (queue === undefined || queue === 'default' || timeout === undefined) return undefined
@@ -184,7 +184,7 @@ function describeTiming({ sweep, stuckDispatch, cancelGrace }: Timing): NonNulla
   })
 }
 
-/** What the environment for one machine says: the others have queues of their own. */
+/** The settings of the environment for one machine: other environments have their own queues. */
 function concurrencyOf({ environments = {} }: Config): { concurrency?: number } {
   const { dev } = environments
   return dev?.queue.type === 'in_process' && dev.queue.concurrency !== undefined ? { concurrency: dev.queue.concurrency } : {}

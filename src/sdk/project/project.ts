@@ -66,7 +66,7 @@ class ProjectLoader {
   async config(): Promise<Config | undefined> {
     const file = configFile(this.#root)
     if (file === undefined) {
-      this.#tell({
+      this.#report({
         code: 'missing_config',
         message: `there is no servo.config.ts in ${this.#root}`,
         hint: `Create it:\n\n${EXAMPLE}\n`,
@@ -77,7 +77,7 @@ class ProjectLoader {
     if (exported === undefined) return undefined
     if (exported['default'] === undefined) {
       const message = `${relativePath(this.#root, file)} has no default export`
-      this.#tell({
+      this.#report({
         code: 'bad_config',
         message,
         hint: `Write it like this:\n\n${EXAMPLE}\n`,
@@ -88,7 +88,7 @@ class ProjectLoader {
     try {
       return checkedConfig(exported['default'] as Config)
     } catch (error) {
-      this.#tell({ ...loadProblem(error, file, this.#root, this.#modules), code: 'bad_config' })
+      this.#report({ ...loadProblem(error, file, this.#root, this.#modules), code: 'bad_config' })
       return undefined
     }
   }
@@ -98,7 +98,7 @@ class ProjectLoader {
     for (const dir of dirs) {
       const below = modulesUnder(path.resolve(this.#root, dir))
       if (below === undefined)
-        this.#tell({
+        this.#report({
           code: 'missing_folder',
           message: `dirs of the config names ${dir}, which is not there`,
           hint: `Create the folder ${dir}, or change dirs.`,
@@ -120,10 +120,10 @@ class ProjectLoader {
     this.#problems.push(...poolProblems(manifest))
     // Do not report what a broken module would have exported: the module itself is reported.
     if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest))
-    if (loaded && manifest.assets.length === 0) this.#tell(emptyProject(config.dirs))
+    if (loaded && manifest.assets.length === 0) this.#report(emptyProject(config.dirs))
     const checked = projectManifest.safeParse(manifest)
     if (!checked.success)
-      this.#tell({ code: 'invalid_definition', message: issuesText(checked.error.issues), hint: 'Change that definition.' })
+      this.#report({ code: 'invalid_definition', message: issuesText(checked.error.issues), hint: 'Change that definition.' })
     if (this.#problems.length > 0) return this.broken()
     return {
       manifest,
@@ -146,7 +146,7 @@ class ProjectLoader {
     } catch (error) {
       if (this.#told.has(error)) return undefined
       this.#told.add(error)
-      this.#tell(loadProblem(error, file, this.#root, this.#modules))
+      this.#report(loadProblem(error, file, this.#root, this.#modules))
       return undefined
     }
   }
@@ -176,7 +176,7 @@ class ProjectLoader {
       const first = unique.get(id)
       if (first === undefined) unique.set(id, value)
       else {
-        this.#tell({
+        this.#report({
           code: 'duplicate_key',
           message: `there are two of ${id}: ${this.#spell(knownDeclaration(first))} and ${this.#spell(declaration)}`,
           hint: 'Give one of them another name.',
@@ -203,7 +203,7 @@ class ProjectLoader {
     return line === undefined ? file : `${file}:${line}`
   }
 
-  #tell(problem: ProjectProblem): void {
+  #report(problem: ProjectProblem): void {
     const same = ({ code, message, file, line }: ProjectProblem): boolean =>
       code === problem.code && message === problem.message && file === problem.file && line === problem.line
     if (!this.#problems.some(same)) this.#problems.push(problem)

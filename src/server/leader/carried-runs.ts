@@ -49,7 +49,7 @@ export class CarriedRuns {
     return parsed.data.run_id
   }
 
-  /** The runs that have not ended: those that are carried here, and those that wait for a server. */
+  /** The runs that have not ended: the ones carried here, and the ones that wait for a server. */
   unfinished(rows: Rows): { carried: string[]; others: string[] } {
     const found: { carried: string[]; others: string[] } = { carried: [], others: [] }
     for (const { run_id, state } of rows.hot(runs).all())

@@ -22,7 +22,7 @@ export interface Deciding {
   readonly carries: (runId: string) => boolean
 }
 
-/** All controllers, in the order in which they are asked. */
+/** All controllers, in the order in which the loop asks them. */
 export function controllersOf(deciding: Deciding): readonly Controller[] {
   const { instance, limits, cancelGraceMs, stuckDispatchMs, lastSign, carries } = deciding
   return [

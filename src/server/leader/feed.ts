@@ -22,10 +22,10 @@ export interface FeedSource {
   durable(): Promise<void>
 }
 
-/** Tells its listeners that a run or a task changed its state, once that is durable. */
+/** Notifies listeners that a run or a task changed its state, once the change is durable. */
 export class Feed {
   readonly #listeners = new Set<ChangeListener>()
-  /** The state of each row that was last told: rows change in place, and more often than their state. */
+  /** The state of each row that was last reported: rows change in place, and more often than their state. */
   readonly #told = new WeakMap<AnyRow, string>()
   readonly #source: FeedSource
   /** The same for runs that have not ended, by key: after an outage all row objects are new. */
@@ -90,14 +90,14 @@ export class Feed {
     return true
   }
 
-  /** Tells the ends of runs once they are durable: rows are ahead of the ledger, and the segment with the end may still be in flight. */
+  /** Reports the ends of runs once they are durable: rows are ahead of the ledger, and the segment with the end may still be in flight. */
   async #tellEnded(): Promise<void> {
     const ended = this.#ended.splice(0)
     const isDurable = await this.#source.durable().then(
       () => true,
       () => false,
     )
-    // The loop broke; the one that replaces it shows every row again.
+    // The loop broke; the next loop shows every row again.
     if (!isDurable) return
     for (const run of ended) {
       for (const task of this.#source.rows().hot(tasks).under(run.run_id)) this.#taskChanged(task)

@@ -24,7 +24,7 @@ const NUMBERED = /-local-(\d+)\.json$/
 /**
  * The secrets of a workspace, for its leader: made if there are none, and compared with the fingerprints that the workspace keeps
  * under their ids. A fingerprint does not reveal its secret. So altered secrets are noticed, and new ones get ids that were
- * never used: what the old secrets made can be told from what the new ones make.
+ * never used: so the products of old and new secrets can be distinguished.
  */
 export async function loadSecrets(options: LoadSecretsOptions): Promise<LoadedSecrets> {
   const { secrets } = options

@@ -29,7 +29,7 @@ import { Sweeps } from './sweeps.ts'
 const MAX_LAST_PUBLISH_MS = 400
 /** A store that cannot be written is tried again this often, at most. */
 const MAX_RECOVERY_PAUSE_MS = 5 * SECOND_MS
-/** A caller is told after this long that there is no answer; what it asked for may still be written. */
+/** A caller gets an error after this long without an answer; its request may still be written. */
 const MAX_WAIT_FOR_ANSWER_MS = 10 * SECOND_MS
 
 /** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
@@ -132,7 +132,7 @@ export class Orchestrator {
 
   /**
    * Writes facts, and tries again on a new loop if the old one broke: its key makes every repetition the same fact. Refuses as
-   * unavailable when the store cannot be written for so long that the caller should know.
+   * unavailable when the store cannot be written for too long.
    */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
     const isKnown = this.#carried.addRequested(events)
@@ -168,7 +168,7 @@ export class Orchestrator {
     if (this.#phase === 'leading') this.loop.sweep()
   }
 
-  /** The runs that have not ended: those that are carried here, and those that wait for a server. */
+  /** The runs that have not ended: the ones carried here, and the ones that wait for a server. */
   unfinished(): { carried: string[]; others: string[] } {
     return this.#carried.unfinished(this.loop.compactor.state)
   }
@@ -200,7 +200,7 @@ export class Orchestrator {
   /** Call when `settings` or `concurrency` has changed: tasks that wait for room or for a time are looked at again. */
   settingsChanged(): void {
     if (this.#phase !== 'leading') return
-    // Controllers that wait for a time have computed it from the rows, so they are shown all rows again. The others are only asked.
+    // Controllers that wait for a time have computed it from the rows, so they are shown all rows again. The others only decide again.
     if (this.#sweeps.isOutdated) this.loop.sweep()
     else this.loop.nudge()
     this.#sweeps.schedule()

@@ -6,7 +6,7 @@ import { processStat } from '../../lib/process-stat.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import { endMarked, MARKER } from '../../worker/marked.ts'
 
-/** A process that is forked between two looks is found by the next. Only one that cannot be killed is found so often. */
+/** A process that is forked between two looks is found by the next. Only a process that cannot be killed is found this often. */
 const MAX_LOOKS = 50
 const PAUSE_MS = 20
 
@@ -29,7 +29,7 @@ export async function endOrphans(servoDir: string, clock: Pick<AlarmClock, 'slee
 
 /**
  * Identifies the folder, not its path or content: a copy of a project is another folder, a project that was moved is the same.
- * The time of creation tells it from a later folder that was given the same inode number.
+ * The time of creation distinguishes it from a later folder with the same inode number.
  */
 async function folderId(servoDir: string): Promise<string> {
   const { dev, ino, birthtimeNs } = await stat(servoDir, { bigint: true })

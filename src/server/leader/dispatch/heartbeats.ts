@@ -27,7 +27,7 @@ const TOGETHER_MS = SECOND_MS
 /** Heartbeats are written this often within the timeout, so that readers of the tables see a living attempt as alive. */
 const WRITES_PER_TIMEOUT = 3
 
-/** Keeps when each attempt was last heard of: in memory, and now and then on record. */
+/** Stores the time of the last heartbeat of each attempt: in memory, and now and then on record. */
 export class Heartbeats {
   readonly #options: HeartbeatsOptions
   /** Listening began at this time; silence before it means nothing. */

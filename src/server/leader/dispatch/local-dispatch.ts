@@ -46,7 +46,7 @@ interface Running {
   cancelled: boolean
 }
 
-/** An attempt that ends sooner than this is recorded once, when it ends: that event also says when it began. */
+/** An attempt that ends sooner than this is recorded once, when it ends: that event also records when it began. */
 const REPORT_START_AFTER_MS = 500
 
 /** Retries are spread out, so that callers that wait for a busy ledger do not all return at once. */
@@ -57,7 +57,7 @@ type DispatchState = 'open' | 'draining' | 'closed'
 
 /**
  * Hands dispatches to the local workers, and records their results. It keeps nothing that the state does not hold:
- * after a restart the reactor is shown every dispatch again, and begins those that no worker began.
+ * after a restart the reactor is shown every dispatch again, and begins the ones that no worker began.
  */
 export class LocalDispatch {
   readonly #options: LocalDispatchOptions
@@ -139,7 +139,7 @@ export class LocalDispatch {
     this.#ended.delete(dispatch.attempt_id)
   }
 
-  /** Records a result. Only this process knows it, so it waits while the ledger is overloaded. */
+  /** Records a result. Only this process has it, so it waits while the ledger is overloaded. */
   async #submit(events: readonly NewEvent[]): Promise<void> {
     const { submit, durable, clock } = this.#options
     for (;;) {

@@ -88,7 +88,7 @@ export class RemoteDispatch implements TaskCallbacks {
     for (const dispatch of this.#options.rows().hot(dispatchOutbox).all()) this.#offer(dispatch)
   }
 
-  /** Hands out nothing any more. Workers go on with what they have, and find the next process. */
+  /** Hands out nothing any more. Workers continue their attempts, and find the next leader. */
   close(): void {
     this.#closed = true
   }

@@ -31,7 +31,7 @@ interface CachedColumns {
 /** Room for some seven million partitions. */
 const MAX_BYTES = 256 * 1024 * 1024
 
-/** Keeps the statuses of whole assets that were asked for lately, and brings them up to date when they are asked for again. */
+/** Keeps the statuses of recently requested assets, and brings them up to date on the next request. */
 export class ColumnsCache {
   readonly #rows: () => ColdRowsOf<StatusRow>
   readonly #maxBytes: number

@@ -31,7 +31,7 @@ export interface StatusMoment {
 }
 
 interface KeptMoment extends StatusMoment {
-  /** Identifies what it was computed from. */
+  /** Identifies the state that it was computed from. */
   readonly mark: string
   readonly columns: ReadonlyMap<string, StatusColumns>
   readonly counts: Map<string, StatusCounts>
