@@ -216,7 +216,7 @@ class ShownRun {
   readonly runId: string
   readonly #flags: WatchFlags
   readonly #printer = new RunPrinter()
-  readonly #heard: LogsShown = new Map()
+  readonly #shownLogs: LogsShown = new Map()
   #isReported = false
 
   constructor(runId: string, flags: WatchFlags) {
@@ -230,7 +230,7 @@ class ShownRun {
 
   async follow(runs: RunsApi, signal: AbortSignal): Promise<void> {
     const isQuiet = this.#flags.quiet || this.#flags.json
-    const events = isQuiet ? runs.follow(this.runId, signal) : followWithLogs(runs, this.runId, signal, {}, this.#heard)
+    const events = isQuiet ? runs.follow(this.runId, signal) : followWithLogs(runs, this.runId, signal, {}, this.#shownLogs)
     for await (const event of events) this.#show(event)
   }
 

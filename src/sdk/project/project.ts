@@ -54,7 +54,7 @@ class ProjectLoader {
   readonly #modules: Modules
   readonly #problems: ProjectProblem[] = []
   /** Every importer of a broken module fails with the same error. */
-  readonly #told = new Set<unknown>()
+  readonly #reported = new Set<unknown>()
   /** Every declaration, with the module that exported it first. */
   readonly #found = new Map<object, string>()
 
@@ -144,8 +144,8 @@ class ProjectLoader {
     try {
       return await import(pathToFileURL(file).href)
     } catch (error) {
-      if (this.#told.has(error)) return undefined
-      this.#told.add(error)
+      if (this.#reported.has(error)) return undefined
+      this.#reported.add(error)
       this.#report(loadProblem(error, file, this.#root, this.#modules))
       return undefined
     }

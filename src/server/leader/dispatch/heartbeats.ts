@@ -32,7 +32,7 @@ export class Heartbeats {
   readonly #options: HeartbeatsOptions
   /** Listening began at this time; silence before it means nothing. */
   readonly #since: number
-  readonly #heard = new Map<string, Heard>()
+  readonly #lastSigns = new Map<string, Heard>()
   #due: NewEvent[] = []
 
   constructor(options: HeartbeatsOptions) {
@@ -42,8 +42,8 @@ export class Heartbeats {
 
   heard(ref: AttemptRef, { timeoutMs, writtenAt, context }: HeardOf): void {
     const now = this.#options.clock.now()
-    const known = this.#heard.get(ref.attempt_id) ?? { at: now, writtenAt }
-    this.#heard.set(ref.attempt_id, known)
+    const known = this.#lastSigns.get(ref.attempt_id) ?? { at: now, writtenAt }
+    this.#lastSigns.set(ref.attempt_id, known)
     known.at = now
     if (now - known.writtenAt < timeoutMs / WRITES_PER_TIMEOUT) return
     known.writtenAt = now
@@ -55,11 +55,11 @@ export class Heartbeats {
 
   /** When this process last received a heartbeat of this attempt, or began to listen. */
   lastSign(attemptId: string): number {
-    return this.#heard.get(attemptId)?.at ?? this.#since
+    return this.#lastSigns.get(attemptId)?.at ?? this.#since
   }
 
   forget(attemptId: string): void {
-    this.#heard.delete(attemptId)
+    this.#lastSigns.delete(attemptId)
   }
 
   #write(): void {
