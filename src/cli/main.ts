@@ -4,13 +4,6 @@ import { enableCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
 import { colours, fail, printable, speakJson, watchOutput } from './output.ts'
 
-/** What every command that opens a workspace understands. */
-export interface WorkspaceFlags {
-  tenant?: string
-  workspace?: string
-  json?: boolean
-}
-
 // Commands are loaded below this line, so that their compiled code is cached from the second start on.
 enableCompileCache()
 
@@ -278,7 +271,7 @@ watchOutput()
 try {
   await program.parseAsync()
 } catch (error) {
-  // Commander has printed what was wrong with the words; help and version are not errors.
+  // Commander has printed the mistake in the arguments; help and version are not errors.
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
   else fail(error)
 }

@@ -8,7 +8,7 @@ import { colours, print, printable } from './output.ts'
 import { printProblems } from './show-problems.ts'
 import { runEndLine, shortId, taskLine, tasksText } from './show-run.ts'
 
-/** What `servo dev` tells of itself. */
+/** The output of `servo dev` about itself. */
 export interface DevVoice {
   ready(url: string, loaded: Reload, ms: number): void
   loaded(loaded: Reload): void

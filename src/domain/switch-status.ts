@@ -5,7 +5,7 @@ interface Switchable {
 
 /**
  * Pauses or resumes a schedule or a sensor: the latest event by its id counts, in whatever order they arrive. Returns the row if it
- * was changed. An older event is not a refusal: it counts as heard, or its repetition under a newer id would win.
+ * was changed. An older event is not a refusal: it counts as seen, or its repetition under a newer id would win.
  */
 export function switchStatus<R extends Switchable>(
   known: Readonly<R> | undefined,

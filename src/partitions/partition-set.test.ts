@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { toMs } from '../lib/time.ts'
-import { daily, dynamic, hourly, keys, monthly, multi, weekly } from '../sdk/partitions.ts'
+import { daily, dynamic, hourly, keys, monthly, multi, weekly } from '../sdk/partitions/partitions.ts'
 import { type PartitionDefinition, partitionDefinition } from './definition.ts'
 import { partitionSet } from './partition-set.ts'
 import { type TimeDefinition, timeWindows } from './time/windows.ts'

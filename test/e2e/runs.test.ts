@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { runIdFromRunKey } from '../../src/domain/runs/identity.ts'
+import { runIdFromRunKey } from '../../src/domain/runs/run-ids.ts'
 import type { WorkspaceSecrets } from '../../src/ports/secrets.ts'
 import { localComponents } from '../../src/server/components.ts'
 import { projectOf, TestProject } from './support/project.ts'

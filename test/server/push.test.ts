@@ -12,7 +12,7 @@ async function withQueue({ refuses = () => false }: { refuses?: (told: number) =
   const troubles: unknown[] = []
   const world: World = await World.open({
     options: {
-      foreign: {
+      remote: {
         post: async (url, envelope) => {
           expect(url).toBe(gpu.push)
           told.push({ at: world.clock.now(), envelope })

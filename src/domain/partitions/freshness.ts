@@ -56,7 +56,7 @@ function nextTime(by: string, timezone: string): (ms: number) => number {
   return (ms) => nextTick(cron, timezone, ms, { inclusive: true }) ?? Number.POSITIVE_INFINITY
 }
 
-/** When the window of a partition ends, for those that have one. */
+/** When the window of a partition ends, if it has one. */
 function windowEnds(set: PartitionSet): ((position: number) => number) | undefined {
   const { axis } = set
   if (axis !== undefined) return (position) => axis.at(position).endMs

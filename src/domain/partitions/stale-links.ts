@@ -5,7 +5,7 @@ import type { Span } from '../../partitions/spans.ts'
 import type { Link } from '../assets/graph-mappings.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 
-/** What a partition is made from, by positions. */
+/** The upstream partitions that a partition is made from, by position. */
 export interface NeededSpans {
   readonly spans: readonly Span[]
   /** The number of needed partitions that do not exist. */

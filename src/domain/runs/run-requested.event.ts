@@ -61,7 +61,7 @@ export const RunRequested = defineEvent({
   fold({ event, at, payload: request, rows, wake }) {
     const source = request.trigger_source_ref
     if (source.type === 'sensor') {
-      // Two polls from the same cursor race: the requests of the one that lost must create nothing.
+      // Two polls from the same cursor race: the requests of the loser must create nothing.
       const evaluation = rows.cold(sensorEvals).lookup(source.eval_id)
       if (evaluation === undefined) return waitFor(evalSubject(source.eval_id))
       if (evaluation.status === 'skipped_stale_cursor') return ignored('stale_evaluation')

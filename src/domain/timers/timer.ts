@@ -8,7 +8,7 @@ import { runSubject, taskSubject } from '../subjects.ts'
 import { isTaskOver, taskRank, tasks } from '../tasks/tasks.table.ts'
 import { type TimerName, timerTypes } from './timers.table.ts'
 
-/** What every event about a timer says, so that each can be understood without the others. */
+/** The fields of every event about a timer, so that each can be read without the others. */
 export const timerPayload = z
   .object({
     timer_type: z.enum(timerTypes),
@@ -49,7 +49,7 @@ export function timerId(timer: TimerPayload): string {
 
 export const aboutTimer = (timer: TimerPayload) => (timer.run_id ? { owner: 'runs', id: timer.run_id } : undefined)
 
-/** Says whether the timer's subject is waiting for it now, later or never again. */
+/** Returns whether the subject of the timer waits for it now, later or never again. */
 export function wait(rows: Rows, timer: TimerName): 'now' | Verdict {
   if (!timer.run_id) return 'now'
   const run = liveRun(rows, timer.run_id)

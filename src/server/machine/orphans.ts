@@ -6,8 +6,8 @@ import { processStat } from '../../lib/process/process-stat.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import { endMarked, MARKER } from '../../worker/marked.ts'
 
-/** A process that is forked between two looks is found by the next. Only one that cannot be killed is found so often. */
-const MOST_LOOKS = 50
+/** A process that is forked between two looks is found by the next. Only a process that cannot be killed is found this often. */
+const MAX_LOOKS = 50
 const PAUSE_MS = 20
 
 /**
@@ -19,7 +19,7 @@ export async function endOrphans(servoDir: string, clock: Pick<AlarmClock, 'slee
   const marker = `${folder}:${randomBytes(8).toString('hex')}`
   // An attempt may have started this server, for example from a shell that it left behind: a server does not end itself.
   const except = withAncestors(process.pid)
-  for (let look = 1; look <= MOST_LOOKS; look++) {
+  for (let look = 1; look <= MAX_LOOKS; look++) {
     const ended = endMarked(MARKER, { prefix: `${folder}:`, unless: `${marker}:`, except })
     if (ended.length === 0) break
     await clock.sleep(PAUSE_MS)

@@ -36,7 +36,7 @@ export async function* storedLogs(
 
 const byDispatch = (a: WireAttempt, b: WireAttempt): number => (a.dispatched_at < b.dispatched_at ? -1 : 1)
 
-/** The run as it is, then what happens in it until it is over. Without `live` only the run as it is. */
+/** The current state of the run, then its changes until it is over; without `live` only the current state. */
 export async function* runEvents(
   reader: RunReader,
   live: Live | undefined,

@@ -1,8 +1,8 @@
 import type { AcceptedRun, LogQuery, NewRunBody, RerunBody, RunEvent, RunLogEntry, RunsApi } from '../../api/run-contract.ts'
 import { chooseWork } from '../../domain/planning/plan-choice.ts'
 import { type RerunMode, rerunSelection, workFor } from '../../domain/planning/rerun.ts'
-import type { TenantSecret } from '../../domain/runs/identity.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
+import type { TenantSecret } from '../../domain/runs/run-ids.ts'
 import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'
 import { isRunOver } from '../../domain/runs/runs.table.ts'
 import { Paths } from '../../engine/paths.ts'
@@ -38,7 +38,7 @@ export class Runs extends RunReader implements RunsApi {
     const asked = { asset_selection: selection, partition_selection: partitions ?? null }
     const { graph } = this.#known
     const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
-    // A run without anything to make would only fail later; now the caller is still there to be told.
+    // A run without anything to make would only fail later; now the caller is still there to read the reason.
     if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
     const request_id = key ?? body.request_id ?? this.#known.mintId()
     return await this.#submit({
@@ -71,7 +71,7 @@ export class Runs extends RunReader implements RunsApi {
     return { run_id, accepted_event_id: idOfFirst(events) }
   }
 
-  /** Runs again what failed in an earlier run, or all of it, or a part. */
+  /** Runs the failed tasks of an earlier run again, or all of them, or a part. */
   async rerun(idOrStart: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
     const { mode, selection, key } = body
     const { run, tasks } = await this.get(idOrStart)

@@ -1,6 +1,6 @@
-import { attemptId } from '../../domain/dispatch/identity.ts'
-import { requestFingerprint, runIdFromRunKey } from '../../domain/runs/identity.ts'
+import { attemptId } from '../../domain/dispatch/dispatch-ids.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
+import { requestFingerprint, runIdFromRunKey } from '../../domain/runs/run-ids.ts'
 import { RunRequested } from '../../domain/runs/run-requested.event.ts'
 import type { RunState } from '../../domain/runs/runs.table.ts'
 import type { SourceRef } from '../../domain/runs/trigger.ts'

@@ -7,9 +7,9 @@ import { fsStore } from '../../adapters/fs/object-store.ts'
 import { memoryStore } from '../../adapters/memory/object-store.ts'
 import type { InputRef } from '../../contract/dispatch.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { createTable, type DataRow, type Written } from '../../sdk/attempt/values.ts'
 import { columnsOf } from '../../sdk/columns.ts'
-import { sql } from '../../sdk/sql.ts'
+import { sql } from '../../sdk/declare/sql.ts'
+import { createTable, type DataRow, type Written } from '../../sdk/declare/values.ts'
 import { attemptValues } from './attempt-values.ts'
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-values-'))

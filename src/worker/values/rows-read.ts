@@ -1,8 +1,8 @@
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
 import { decompressors, textOf } from '../../parquet/codecs.ts'
-import type { DataRow as Row } from '../../sdk/attempt/values.ts'
 import type { DataColumn as Column } from '../../sdk/columns.ts'
+import type { DataRow as Row } from '../../sdk/declare/values.ts'
 import { COLUMNS_KEY, NO_COLUMNS } from './rows-write.ts'
 
 const parsers = {

@@ -3,8 +3,8 @@ import { canonicalJson } from '../../lib/json.ts'
 import { kindOfText } from '../../parquet/codecs.ts'
 import { JSON_TEXT, MOMENT, TEXT } from '../../parquet/elements.ts'
 import { FileWriter } from '../../parquet/file-writer.ts'
-import type { DataRow as Row } from '../../sdk/attempt/values.ts'
 import { type DataColumn as Column, type ColumnType, inferColumns } from '../../sdk/columns.ts'
+import type { DataRow as Row } from '../../sdk/declare/values.ts'
 import { invalid } from '../../sdk/invalid.ts'
 
 /** How many rows are held at a time. Fewer would compress worse, more would need more memory. */

@@ -1,10 +1,9 @@
 import path from 'node:path'
-import { messageOf, ServoError } from '../../lib/error.ts'
 import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/sql/duckdb.ts'
-import { queriedRows, viewOfFiles } from '../../sdk/attempt/duckdb-query.ts'
-import type { DataRow, DataTable } from '../../sdk/attempt/values.ts'
+import { explainQueryError, queriedRows, viewOfFiles } from '../../sdk/attempt/duckdb-query.ts'
 import type { DataColumn } from '../../sdk/columns.ts'
-import { compileQuery, type Query } from '../../sdk/sql.ts'
+import { compileQuery, type Query } from '../../sdk/declare/sql.ts'
+import type { DataRow, DataTable } from '../../sdk/declare/values.ts'
 
 export interface QueryWorld {
   /** Tables that the query may name, besides those interpolated by `${}`. */
@@ -36,12 +35,4 @@ export async function* runQuery(query: Query, world: QueryWorld): AsyncGenerator
   } finally {
     close()
   }
-}
-
-/** Turns an error that is about the query into one with a hint for its author, and returns any other as it is. */
-function explainQueryError(error: unknown, names: readonly string[]): unknown {
-  const message = messageOf(error).trim()
-  if (!/\b(Parser|Binder|Catalog|Conversion|Invalid Input|Out of Range|Permission) Error\b/.test(message)) return error
-  const known = names.length > 0 ? ` It can name ${names.join(', ')}.` : ''
-  return new ServoError('invalid', 'bad_query', message, { hint: `Change the query.${known}`, cause: error })
 }

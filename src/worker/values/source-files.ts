@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { InputRef } from '../../contract/dispatch.ts'
 import { ServoError } from '../../lib/error.ts'
 import { invalid } from '../../sdk/invalid.ts'
-import { valuesOfDimensions } from '../../sdk/partition-key.ts'
+import { valuesOfDimensions } from '../../sdk/partitions/partition-key.ts'
 
 /** The Parquet files of a source: its URI with the partitions put in, relative to the project, `*` and `**` resolved. */
 export async function sourceFiles(ref: InputRef, projectDir: string): Promise<string[]> {

@@ -114,7 +114,10 @@ export class Statuses implements StatusApi {
     const position = positionOf(asset, partition)
     const [status] = await this.#shown(moment, [{ asset, position }])
     assert(status !== undefined, 'what was asked for is shown')
-    const because = explain(key, position, { ...moment, definedAt: (of) => this.#options.recorded(of)?.defined_at ?? null })
+    const because = explain(key, position, {
+      ...moment,
+      definedAt: (assetKey) => this.#options.recorded(assetKey)?.defined_at ?? null,
+    })
     return {
       ...status,
       because: because.map((each) => ({ ...each, since: each.since === null ? null : toIso(each.since) })),
