@@ -1,7 +1,7 @@
-/** What users of the package import. */
+/** The public API of the package: everything that projects import. */
 export { type ErrorKind, isServoError, type ServoError } from './lib/error.ts'
 export type { AnyAsset, NoValue, PartitionsOf, ValueOf } from './sdk/any-asset.ts'
-export { type Asset, asset, command, type Kept, source, table } from './sdk/asset.ts'
+export { type Asset, asset, command, type Kept, source, table } from './sdk/declare/asset.ts'
 export type {
   Arguments,
   AssetOptions,
@@ -18,13 +18,8 @@ export type {
   SourceOptions,
   TableOptions,
   Word,
-} from './sdk/asset-options.ts'
-export type { Context, Json, Log, PartitionOf } from './sdk/attempt/context.ts'
-export { Fatal, RetryAfter } from './sdk/attempt/failure.ts'
-export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/attempt/input-value.ts'
-export type { ChangeKeys, KeysOfSet } from './sdk/attempt/key-changes.ts'
-export type { DataTable, MaybePromise, ReturnedRows } from './sdk/attempt/values.ts'
-export { type Check, type CheckFunction, type CheckResult, type Checks, check } from './sdk/check.ts'
+} from './sdk/declare/asset-options.ts'
+export { type Check, type CheckFunction, type CheckResult, type Checks, check } from './sdk/declare/check.ts'
 export {
   type Alert,
   type CloudTasksOptions,
@@ -39,10 +34,40 @@ export {
   type QueueConfig,
   type StorageConfig,
   s3,
-} from './sdk/config.ts'
+} from './sdk/declare/config.ts'
+export type { Context, Json, Log, PartitionOf } from './sdk/declare/context.ts'
+export { Fatal, RetryAfter } from './sdk/declare/failure.ts'
+export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/declare/input-value.ts'
+export { type Io, type IoOptions, io } from './sdk/declare/io.ts'
+export { type AnyResource, type Opened, type Resource, type ResourceOptions, resource } from './sdk/declare/resource.ts'
+export {
+  type KeysFound,
+  type PollOptions,
+  type PubsubOptions,
+  type PushOptions,
+  type PushSource,
+  pubsub,
+  type Requested,
+  type Sensor,
+  sensor,
+  type WebhookOptions,
+  webhook,
+} from './sdk/declare/sensor.ts'
+export { type Query, type SqlValue, sql } from './sdk/declare/sql.ts'
+export {
+  type RunArguments,
+  type RunRequest,
+  run,
+  type Schedule,
+  type ScheduleOptions,
+  type Selection,
+  schedule,
+} from './sdk/declare/trigger.ts'
+export type { DataTable, MaybePromise, ReturnedRows } from './sdk/declare/values.ts'
+export { type Condition, type ConditionData, when } from './sdk/declare/when.ts'
 export type { Duration } from './sdk/duration.ts'
-export { type Io, type IoOptions, io } from './sdk/io.ts'
-export { type Mapped, type MappingData, type Own, previous, type Takes, type Upstream } from './sdk/mapped.ts'
+export type { ChangeKeys, KeysOfSet } from './sdk/partitions/key-changes.ts'
+export { type Mapped, type MappingData, type Own, previous, type Takes, type Upstream } from './sdk/partitions/mapped.ts'
 export {
   type AnyPartitions,
   cronWindows,
@@ -69,31 +94,6 @@ export {
   weekly,
   type YearKey,
   yearly,
-} from './sdk/partitions.ts'
-export { type Ranges, type RangesData, ranges } from './sdk/ranges.ts'
-export { type AnyResource, type Opened, type Resource, type ResourceOptions, resource } from './sdk/resource.ts'
-export {
-  type KeysFound,
-  type PollOptions,
-  type PubsubOptions,
-  type PushOptions,
-  type PushSource,
-  pubsub,
-  type Requested,
-  type Sensor,
-  sensor,
-  type WebhookOptions,
-  webhook,
-} from './sdk/sensor.ts'
-export { type Query, type SqlValue, sql } from './sdk/sql.ts'
+} from './sdk/partitions/partitions.ts'
+export { type Ranges, type RangesData, ranges } from './sdk/partitions/ranges.ts'
 export type { SchemaIssue, SchemaResult, StandardSchemaV1 } from './sdk/standard-schema.ts'
-export {
-  type RunArguments,
-  type RunRequest,
-  run,
-  type Schedule,
-  type ScheduleOptions,
-  type Selection,
-  schedule,
-} from './sdk/trigger.ts'
-export { type Condition, type ConditionData, when } from './sdk/when.ts'

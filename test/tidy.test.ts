@@ -1,9 +1,11 @@
+import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { orchestration } from '../src/domain/index.ts'
 import { systemTables } from '../src/model/system-tables.ts'
 import type { Table } from '../src/model/table.ts'
+import { controllersOf } from '../src/server/leader/controllers.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -116,24 +118,25 @@ function wrongWay({ file, specifier, target }: Import): string | undefined {
   return `${file} imports ${target}. Imports go inward: ${hint}. Take it as an argument, or move it inward.`
 }
 
-/** Layers whose parts import each other in one direction only, so that one part can be read before the other. */
-const layersInOrder = ['engine', 'server', 'worker', 'domain', 'sdk']
+/** The room of a file: a second-level folder. A file beside the rooms of its layer has none. */
+const roomOf = (file: string) => (file.split('/').length > 3 ? file.split('/')[2] : undefined)
 
 /**
- * The part of its layer that a file belongs to: a room, that is a second-level folder. A folder of the domain is a noun, and the events
- * of one noun change rows of others, so that in the domain only the files have an order.
+ * The parts of a layer import each other in one direction only, so that one can be read before the other. A part is a room, or a
+ * file beside the rooms. The domain has an order of files only: a folder there is a noun, and the events of one noun change rows of
+ * others.
  */
-function partOf(file: string): string | undefined {
-  if (layerOf(file) === 'domain') return file
-  return file.split('/').length > 3 ? file.split('/')[2] : undefined
-}
+const partOf = (file: string) => (layerOf(file) === 'domain' ? file : (roomOf(file) ?? file))
+
+/** A product of partition sets is made of other kinds of sets, and is one itself: src/partitions is read as a whole. */
+const isOneKnot = new Set(['partitions'])
 
 /** For each part of a layer the parts that it imports, each with an import that does so. */
 function importsBetweenParts(layer: string): Map<string, Map<string, string>> {
   const between = new Map<string, Map<string, string>>()
   for (const { file, target = '' } of productImports) {
     const [from, to] = [partOf(file), partOf(target)]
-    if (layerOf(file) !== layer || layerOf(target) !== layer || from === undefined || to === undefined || from === to) continue
+    if (layerOf(file) !== layer || layerOf(target) !== layer || from === to) continue
     between.set(from, (between.get(from) ?? new Map()).set(to, `${file} imports ${target}`))
   }
   return between
@@ -199,8 +202,10 @@ describe('the shape of src/', () => {
     expect(violations(productImports, wrongWay)).toEqual([])
   })
 
-  test('rooms do not import each other in a circle', () => {
-    const cycles = layersInOrder.flatMap(cyclesIn)
+  test('rooms, and files beside them, do not import each other in a circle', () => {
+    const cycles = Object.keys(inward)
+      .filter((layer) => !isOneKnot.has(layer))
+      .flatMap(cyclesIn)
     const rule = ({ name, within }: (typeof cycles)[number]) =>
       [`${name} import each other. Move what both need into the inner one.`, ...within].join('\n  ')
     expect(violations(cycles, rule)).toEqual([])
@@ -209,14 +214,14 @@ describe('the shape of src/', () => {
   test('a room of the engine imports only rooms above it in ARCHITECTURE.md', () => {
     const rooms = [...read('ARCHITECTURE.md').matchAll(/^\| `src\/engine\/(\w+)` \|/gm)].map(([, room]) => room)
     const rule = ({ file, target = '' }: Import) => {
-      const [from, to] = [partOf(file), partOf(target)]
+      const [from, to] = [roomOf(file), roomOf(target)]
       if (layerOf(file) !== 'engine' || layerOf(target) !== 'engine' || from === undefined || to === undefined) return undefined
       return (
         rooms.indexOf(to) > rooms.indexOf(from) && `${file} imports ${target}: move ${to} above ${from}, or the import inward.`
       )
     }
     expect(violations(productImports, rule)).toEqual([])
-    const there = new Set(products.filter((file) => layerOf(file) === 'engine').flatMap((file) => partOf(file) ?? []))
+    const there = new Set(products.filter((file) => layerOf(file) === 'engine').flatMap((file) => roomOf(file) ?? []))
     const unlisted = [...there].filter((room) => !rooms.includes(room))
     expect(unlisted, 'Say in ARCHITECTURE.md what these rooms of src/engine are.').toEqual([])
   })
@@ -230,6 +235,22 @@ describe('the shape of src/', () => {
       may === 'anything' ? expect.stringMatching(/^anything/) : may.join(', ') || 'nothing',
     ])
     expect(told).toEqual(Object.fromEntries(expected))
+  })
+
+  test('ARCHITECTURE.md lists the controllers in the order in which the loop asks them', () => {
+    const [, table = ''] = /^\| controller \| decides \|\n\|[-|]+\n((?:\|.*\n)+)/m.exec(read('ARCHITECTURE.md')) ?? []
+    const listed = [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, names = '']) => names.split(', '))
+    const none = () => 0
+    const controllers = controllersOf({
+      instance: 'tidy',
+      limits: () => ({ local: 0, ahead: 0, queues: {} }),
+      cancelGraceMs: none,
+      stuckDispatchMs: none,
+      lastSign: none,
+      carries: () => true,
+      automation: { requestRun: () => assert.fail('a controller that is not asked decides nothing'), mayDecide: () => false },
+    })
+    expect(listed).toEqual(controllers.map(({ name }) => name))
   })
 
   test('a relative import names the file as it is, with its extension', () => {

@@ -28,7 +28,7 @@ export const wipeBody = z.object({
   partitions: partitions.optional(),
   request_id: requestId.optional(),
   reason: z.string().max(4_096).optional(),
-  /** Answers what would be wiped, and wipes nothing. */
+  /** Lists the partitions that would be wiped, and wipes nothing. */
   dry_run: z.boolean().optional(),
 })
 export type WipeBody = z.infer<typeof wipeBody>
@@ -38,7 +38,7 @@ const keys = z.array(dynamicKey).max(100_000)
 export const keysBody = z.object({ add: keys.optional(), remove: keys.optional(), request_id: requestId.optional() })
 export type KeysBody = z.infer<typeof keysBody>
 
-/** The partitions of an asset, or those that a request named. */
+/** The partitions of an asset, or the ones that a request named. */
 export interface PartitionExtent {
   readonly count: number
   /** Null when there is none. */
@@ -64,7 +64,7 @@ export interface AssetPage {
   readonly next_cursor: string | null
 }
 
-/** What an asset is made from. */
+/** The inputs and dependencies of an asset. */
 export interface AssetLink {
   readonly asset_key: string
   /** The name of the input in code; null for a dependency whose value is not read. */
@@ -100,7 +100,7 @@ export interface GraphView {
   readonly edges: readonly { readonly from: string; readonly to: string }[]
 }
 
-/** What was recorded of an asset. */
+/** The facts on record about an asset. */
 export interface AcceptedFacts {
   readonly asset_key: string
   readonly partitions: PartitionExtent

@@ -46,5 +46,5 @@ export function assetRoutes(service: AssetsApi, userOf: (request: Request) => st
   return app
 }
 
-/** A slash in front belongs to no key: it tells an asset called `graph` from the graph. */
+/** A slash in front belongs to no key: it distinguishes an asset called `graph` from the graph. */
 const keyOf = (written: string): string => written.replace(/^\//, '')

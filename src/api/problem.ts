@@ -67,16 +67,16 @@ export function problemOf(error: unknown): Problem {
 export function problemResponse(error: unknown): Response {
   const problem = problemOf(error)
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
-  // The server retries its storage all the time, so a caller that asks again in a second learns soon when it works.
+  // The server retries its storage all the time, so a caller that retries in a second soon learns when it works.
   if (problem.status === 503) headers.set('retry-after', '1')
   if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
   return new Response(JSON.stringify(problem), { status: problem.status, headers })
 }
 
-/** The text of an unexpected error may tell a stranger too much, so it stays in our logs. */
+/** The text of an unexpected error may reveal too much to a stranger, so it stays in the logs of the server. */
 function unforeseen(error: unknown): ServoError {
-  return new ServoError('bug', 'internal', 'the request could not be answered because of a mistake of ours', {
-    hint: 'The server has written down what happened. Please report it.',
+  return new ServoError('bug', 'internal', 'the request could not be answered because of a bug in Servo', {
+    hint: 'The server has logged the error. Please report it.',
     cause: messageOf(error),
   })
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
+import { isObject } from '../lib/is-object.ts'
 
 /** One event holds no more. Larger values belong in the store, with a reference here. */
 const MAX_BYTES = 1 << 20
@@ -96,8 +97,6 @@ function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefin
   }
   return undefined
 }
-
-const isObject = (value: unknown): value is Record<PropertyKey, unknown> => typeof value === 'object' && value !== null
 
 function badBody(path: readonly PropertyKey[], why: string): ServoError {
   const field = path.map(String).join('.')

@@ -1,16 +1,16 @@
 import { ServoError } from '../lib/error.ts'
 
 /**
- * Refuses requests that a page of another site makes a browser send. A browser says which page asked (`Origin`,
- * `Sec-Fetch-Site`) and by which name it found the server (`Host`): a foreign name means DNS rebinding. The command line and
- * workers are no browsers, and send neither of the first two.
+ * Refuses requests that a page of another site makes a browser send. A browser sends the page that made the request (`Origin`,
+ * `Sec-Fetch-Site`) and by which name it found the server (`Host`): any other name means DNS rebinding. The command line and
+ * workers are not browsers, and send neither of the first two.
  */
 export function refuseStrangers(headers: Headers, hosts: readonly string[]): void {
   const host = headers.get('host') ?? ''
   const [, name = '', port = ''] = /^(.*?)(?::(\d+))?$/.exec(host) ?? []
   if (!hosts.includes(name)) throw forbidden(`this server is not ${name.slice(0, 100)}`)
   const origin = headers.get('origin')
-  // A page on another port of this machine is as foreign as any other.
+  // A page on another port of this machine is as much a stranger as any other.
   if (origin !== null && !hosts.some((own) => origin === `http://${own}${port && `:${port}`}`))
     throw forbidden(`pages of ${origin.slice(0, 100)} may not speak to this server`)
   const site = headers.get('sec-fetch-site')
@@ -21,5 +21,5 @@ export function refuseStrangers(headers: Headers, hosts: readonly string[]): voi
 
 const forbidden = (message: string): ServoError =>
   new ServoError('invalid', 'forbidden', message, {
-    hint: 'Use the servo command, or a program that is no browser. Pages can speak to the server that they came from.',
+    hint: 'Use the servo command, or a program that is not a browser. Pages can call only the server that they came from.',
   })

@@ -23,7 +23,7 @@ const payload = attemptGrant.extend({ expires_at: z.number() })
 export type VerifiedGrant = z.infer<typeof payload>
 
 export interface SigningKey {
-  /** Every token has it, so that a token says with which key it was signed. */
+  /** Every token contains it, so that it names the key that signed it. */
   readonly id: string
   readonly secret: Uint8Array
 }
@@ -85,14 +85,14 @@ export class TaskTokens {
   verify(token: string, about: Partial<AttemptGrant> = {}): Verified {
     const parts = token.split('.')
     const [prefix, keyId = '', body = '', signature = ''] = parts
-    if (token.length > MAX_LENGTH || parts.length !== 4 || prefix !== PREFIX) return refused('malformed')
+    if (token.length > MAX_LENGTH || parts.length !== 4 || prefix !== PREFIX) return refuse('malformed')
     const key = this.#keys.get(keyId)
-    if (key === undefined) return refused('unknown_key')
-    if (!sameText(signature, signatureOf(key, `${prefix}.${keyId}.${body}`))) return refused('bad_signature')
+    if (key === undefined) return refuse('unknown_key')
+    if (!sameText(signature, signatureOf(key, `${prefix}.${keyId}.${body}`))) return refuse('bad_signature')
     const grant = readGrant(body)
-    if (grant === undefined) return refused('malformed')
-    if (grant.expires_at <= this.#clock.now()) return refused('expired')
-    return isDeepStrictEqual({ ...grant, ...about }, grant) ? { ok: true, grant } : refused('wrong_attempt')
+    if (grant === undefined) return refuse('malformed')
+    if (grant.expires_at <= this.#clock.now()) return refuse('expired')
+    return isDeepStrictEqual({ ...grant, ...about }, grant) ? { ok: true, grant } : refuse('wrong_attempt')
   }
 
   /** A new token, once the present one has less than half of its life left. */
@@ -101,7 +101,7 @@ export class TaskTokens {
   }
 }
 
-const refused = (reason: TokenRefusal): Verified => ({ ok: false, reason })
+const refuse = (reason: TokenRefusal): Verified => ({ ok: false, reason })
 
 const signatureOf = (key: SigningKey, signed: string): string =>
   Buffer.from(hmacSha256(key.secret, signed)).toString('base64url')

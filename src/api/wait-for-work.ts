@@ -5,11 +5,11 @@ import type { TaskCallbacks, WorkRequest } from './worker-contract.ts'
 export interface WorkWait {
   readonly waitMs: number
   readonly clock: AlarmClock
-  /** A worker that hangs up must not be given work, because nobody would do it. */
+  /** A worker that hangs up must not be given work, because it would not do it. */
   readonly hungUp: AbortSignal
 }
 
-/** Asks for work until there is some, the time is over, or the worker has gone. */
+/** Polls for work until there is some, the time is over, or the worker has gone. */
 export async function waitForWork(
   callbacks: Pick<TaskCallbacks, 'takeWork' | 'onWork'>,
   request: WorkRequest,

@@ -14,6 +14,6 @@ export function wireRow<C extends Columns>(table: Table<C>, row: Readonly<RowOf<
   for (const [name, value] of Object.entries(row)) {
     wire[name] = table.columns[name]?.kind === 'timestamp' && typeof value === 'number' ? toIso(value) : value
   }
-  // Each column was converted as WireValue says.
+  // Each column was converted to its type in WireValue.
   return wire as WireRow<Table<C>>
 }

@@ -12,7 +12,7 @@ const MAX_WAIT_MS = 30 * SECOND_MS
 /** A worker may name its attempt again, although its token names it. */
 const echo = { attempt_id: id.optional() }
 
-/** The worker chooses its id. The ids of our own workers name their process, which tells us that they ended with it. */
+/** The worker chooses its id. The id of a local worker names its process, so that a new leader can conclude that the worker ended with it. */
 const workerId = id.refine((name) => !isLocalWorker(name), 'must not begin with "local:", which names workers of the server')
 
 export const startedBody = z.object({ worker_id: workerId, ...echo })
@@ -44,7 +44,7 @@ export interface HeartbeatAnswer {
   readonly reason?: string
 }
 
-/** What the API asks of the leader. Grants come from tokens that were verified; verdicts are the fold's, and the facts they are about are durable. */
+/** The calls from the API to the leader. Grants come from verified tokens; verdicts come from the fold, and the facts that they judge are durable. */
 export interface TaskCallbacks {
   /** `traceparent` is the trace of the worker, if it sent one. */
   started(grant: AttemptGrant, body: { readonly worker_id: string }, traceparent?: string): Promise<StartAnswer>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AttemptResult, DispatchEnvelope } from '../contract/dispatch.ts'
-import { attemptId, dispatchId, queueSafeId } from '../domain/dispatch/identity.ts'
+import { attemptId, dispatchId, queueSafeId } from '../domain/dispatch/dispatch-ids.ts'
 import { sha256Bytes } from '../lib/hash.ts'
 import { HOUR_MS, SECOND_MS } from '../lib/time.ts'
 import { applied, duplicate, ignored, type Verdict, waitFor } from '../model/event.ts'
@@ -29,7 +29,7 @@ class Server implements TaskCallbacks {
     scope,
     clock: this.clock,
     baseUrl: () => 'https://servo.example',
-    mayTakeWork: async (token) => (token === 'worker-token' ? 'allowed' : token === 'viewer-token' ? 'forbidden' : 'unknown'),
+    mayTakeWork: async (token) => token === 'worker-token',
   })
   readonly heard: unknown[] = []
   readonly listeners = new Set<() => void>()
@@ -160,7 +160,7 @@ describe('a worker', () => {
 })
 
 describe('a worker is refused', () => {
-  test('without a token, with one that is not ours, and with an API token', async () => {
+  test('without a token, with an unknown token, and with an API token', async () => {
     const server = new Server()
     for (const headers of [{ authorization: '' }, { authorization: 'Basic eDp5' }]) {
       expect(await server.about('heartbeat', {}, { headers })).toMatchObject({ status: 401, body: { code: 'unauthenticated' } })
@@ -339,8 +339,7 @@ describe('a worker that pulls', () => {
   })
 
   test.each<[string, object, Posting, number, string]>([
-    ['no token of ours', { capacity: 1 }, { token: 'stolen' }, 401, 'unauthenticated'],
-    ['a token for reading', { capacity: 1 }, { token: 'viewer-token' }, 403, 'forbidden'],
+    ['an unknown token', { capacity: 1 }, { token: 'stolen' }, 401, 'unauthenticated'],
     ['no room', { capacity: 0 }, {}, 400, 'bad_body'],
     ['no end of patience', { capacity: 1, wait_ms: 30_001 }, {}, 400, 'bad_body'],
     ['no queue', { capacity: 1, queues: [] }, {}, 400, 'bad_body'],

@@ -1,12 +1,12 @@
 import { type Context, Hono } from 'hono'
-import { dispatchId, queueSafeId } from '../domain/dispatch/identity.ts'
+import { dispatchId, queueSafeId } from '../domain/dispatch/dispatch-ids.ts'
 import { ServoError } from '../lib/error.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
 import type { Verdict } from '../model/event.ts'
 import type { AlarmClock } from '../ports/clock.ts'
-import { addressed, type ReturnAddress } from './addressed.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
+import { type ReturnAddress, withReturnAddress } from './return-address.ts'
 import type { AttemptGrant, TokenRefusal, VerifiedGrant } from './task-tokens.ts'
 import { waitForWork } from './wait-for-work.ts'
 import { completedBody, heartbeatBody, startedBody, type TaskCallbacks, takeWorkBody } from './worker-contract.ts'
@@ -14,8 +14,8 @@ import { completedBody, heartbeatBody, startedBody, type TaskCallbacks, takeWork
 export interface WorkerRoutesOptions extends ReturnAddress {
   readonly callbacks: TaskCallbacks
   readonly clock: AlarmClock
-  /** Whether the bearer of this API token may take work; `unknown` when it is no token of ours. */
-  readonly mayTakeWork: (token: string) => Promise<'allowed' | 'forbidden' | 'unknown'>
+  /** True if the bearer of this API token may take work. */
+  readonly mayTakeWork: (token: string) => Promise<boolean>
 }
 
 /** The routes that workers in any language call: to report on an attempt and, if they pull, to take work. */
@@ -34,7 +34,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
     const { worker_id } = echoing(grant, await readBody(c.req.raw, startedBody))
     const answer = await callbacks.started(grant, { worker_id }, traceparentOf(c.req.header('traceparent')))
     refuseIgnored(answer.verdict)
-    if (answer.verdict.kind === 'duplicate' && answer.worker_id && answer.worker_id !== worker_id) throw startedElsewhere()
+    if (answer.verdict.kind === 'duplicate' && answer.worker_id && answer.worker_id !== worker_id) throw alreadyStarted()
     return c.json({ should_cancel: answer.should_cancel, ...(answer.reason !== undefined && { reason: answer.reason }) })
   })
 
@@ -42,7 +42,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
     const grant = attemptOf(c, options)
     const { worker_id } = echoing(grant, await readBody(c.req.raw, heartbeatBody))
     const { verdict, should_cancel, reason } = await callbacks.heartbeat(grant, { worker_id })
-    // A heartbeat states no fact that could be dropped, so it is never refused: a worker whose attempt is over is told to stop.
+    // A heartbeat states no fact that could be dropped, so it is never refused: the answer to a worker whose attempt is over is to stop.
     const over = verdict.kind === 'ignored' ? verdict.reason : undefined
     const why = over ?? reason
     return c.json({
@@ -61,14 +61,12 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
     return c.json({ accepted: true }, verdict.kind === 'parked' ? 202 : 200)
   })
 
-  // The wire says claim; everywhere else that is the lease's word.
+  // The route has an older name; elsewhere "claim" is about the lease.
   app.post('/api/v1/orchestration/workers/claim', async (c) => {
-    const right = await options.mayTakeWork(bearer(c))
-    if (right === 'unknown') throw unauthenticated('the token is not known')
-    if (right === 'forbidden') throw forbidden()
+    if (!(await options.mayTakeWork(bearer(c)))) throw unauthenticated('the token is not known')
     const { wait_ms, ...request } = await readBody(c.req.raw, takeWorkBody)
     const work = await waitForWork(callbacks, request, { waitMs: wait_ms, clock, hungUp: c.req.raw.signal })
-    return c.json({ dispatches: work.map((envelope) => addressed(envelope, options)) })
+    return c.json({ dispatches: work.map((envelope) => withReturnAddress(envelope, options)) })
   })
 
   return app
@@ -98,7 +96,7 @@ function bearer(c: Context): string {
 
 function refuseIgnored(verdict: Verdict): void {
   if (verdict.kind === 'parked' && verdict.reason !== 'waiting') {
-    throw new ServoError('bug', 'not_understood', `what was written down could not be read back: ${verdict.reason}`)
+    throw new ServoError('bug', 'not_understood', `a recorded event could not be read back: ${verdict.reason}`)
   }
   if (verdict.kind !== 'ignored') return
   throw new ServoError('conflict', verdict.reason, `nothing was recorded: ${verdict.reason.replaceAll('_', ' ')}`, {
@@ -107,7 +105,7 @@ function refuseIgnored(verdict: Verdict): void {
   })
 }
 
-const startedElsewhere = (): ServoError =>
+const alreadyStarted = (): ServoError =>
   new ServoError('conflict', 'already_started', 'another worker has begun this attempt', {
     hint: 'Stop. Queues deliver twice now and then; the first worker goes on.',
     facts: { should_cancel: true },
@@ -123,11 +121,6 @@ function refusal(reason: TokenRefusal): ServoError {
 const unauthenticated = (message: string): ServoError =>
   new ServoError('invalid', 'unauthenticated', message, {
     hint: 'Send the header authorization: Bearer <token>, with the task_token of the dispatch, or an API token to take work.',
-  })
-
-const forbidden = (): ServoError =>
-  new ServoError('invalid', 'forbidden', 'the token does not allow its bearer to take work', {
-    hint: 'Use a token with the role worker.',
   })
 
 const wrongAttempt = (message: string): ServoError =>

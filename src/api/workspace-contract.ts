@@ -3,7 +3,7 @@ import type { SchedulesApi } from './automation/schedule-contract.ts'
 import type { RunsApi } from './run-contract.ts'
 import type { StatusApi } from './status-contract.ts'
 
-/** Everything that a route, a command or a page can ask of a workspace and tell it. */
+/** All questions and commands that a workspace accepts from routes, commands and pages. */
 export interface WorkspaceApi {
   readonly runs: RunsApi
   readonly assets: AssetsApi

@@ -10,7 +10,7 @@ import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './proj
 /** Questions can be answered from the folder too, so a server that takes long to start is not waited for. */
 const ASK_WAIT_MS = 15_000
 
-/** Says whether the leader of the project answers, is silent, or does not exist. */
+/** The leader of the project answers, is silent, or does not exist. */
 export type Leadership = 'answers' | 'silent' | 'none'
 
 /**

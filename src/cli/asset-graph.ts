@@ -1,7 +1,7 @@
 import type { GraphView } from '../api/asset-contract.ts'
 import { colours, printable } from './output.ts'
 
-/** Nobody reads deeper. Assets below begin again at the margin; otherwise a chain of 10,000 would be 300 MB of spaces. */
+/** A reader loses track below this depth. Deeper assets begin again at the margin; otherwise a chain of 10,000 would be 300 MB of spaces. */
 const MAX_DEPTH = 30
 
 /**
@@ -45,7 +45,7 @@ interface Branch {
 function drawn(below: ReadonlyMap<string | undefined, readonly string[]>, label: (key: string) => string): string[] {
   const lines: string[] = []
   const roots = (below.get(undefined) ?? []).map((key) => ({ key, indent: '', depth: 0, isLast: false }))
-  // A stack of our own: a chain of assets may be deeper than JavaScript's.
+  // An explicit stack: a chain of assets may be deeper than the stack of JavaScript.
   const open: Branch[] = roots.toReversed()
   const later: Branch[] = []
   for (let branch = open.pop() ?? later.shift(); branch !== undefined; branch = open.pop() ?? later.shift()) {

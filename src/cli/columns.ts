@@ -6,7 +6,7 @@ export interface Cell {
 }
 
 /** Aligns the cells of lines under each other. The last cell of a line is not padded. */
-export function aligned(rows: readonly (readonly Cell[])[]): string[] {
+export function alignRows(rows: readonly (readonly Cell[])[]): string[] {
   const widths: number[] = []
   for (const row of rows) {
     for (const [i, { text }] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, text.length)

@@ -1,13 +1,13 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { confirmed, refuseUnattended } from './confirm.ts'
+import { askToConfirm, refuseUnattended } from './confirm.ts'
 
 /** A terminal at which somebody types this and, unless they wait, leaves. */
 function terminalWith(typed: string) {
   const input = Object.assign(new PassThrough(), { isTTY: true })
   const output = Object.assign(new PassThrough(), { isTTY: true })
   input.end(typed)
-  return { input, output } as unknown as Parameters<typeof confirmed>[1]
+  return { input, output } as unknown as Parameters<typeof askToConfirm>[1]
 }
 
 test.each([
@@ -18,13 +18,13 @@ test.each([
   ['yeah, no\n', false],
   ['', false],
 ])('to a question %j is %s', async (typed, answer) => {
-  expect(await confirmed('Go on?', terminalWith(typed))).toBe(answer)
+  expect(await askToConfirm('Go on?', terminalWith(typed))).toBe(answer)
 })
 
 test('where nobody sits at a terminal the flag is named that says yes', () => {
   const { output } = terminalWith('')
   const piped = new PassThrough() as unknown as NodeJS.ReadStream
   expect(() => refuseUnattended({ input: piped, output })).toThrow(
-    expect.objectContaining({ code: 'confirmation_needed', hint: 'Say --yes when you are sure.' }),
+    expect.objectContaining({ code: 'confirmation_needed', hint: 'Pass --yes when you are sure.' }),
   )
 })

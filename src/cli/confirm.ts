@@ -10,12 +10,12 @@ interface Terminal {
 export function refuseUnattended({ input, output }: Terminal, flag = '--yes'): void {
   if (input.isTTY && output.isTTY) return
   throw new ServoError('invalid', 'confirmation_needed', 'this needs a confirmation, and there is no terminal to ask for one', {
-    hint: `Say ${flag} when you are sure.`,
+    hint: `Pass ${flag} when you are sure.`,
   })
 }
 
 /** Asks a question on the terminal. Anything but yes is no, including the end of the input. */
-export async function confirmed(question: string, terminal: Terminal): Promise<boolean> {
+export async function askToConfirm(question: string, terminal: Terminal): Promise<boolean> {
   const asking = createInterface(terminal)
   const left = new Promise<string>((resolve) => asking.once('close', () => resolve('')))
   asking.once('SIGINT', () => {

@@ -10,7 +10,7 @@ export const SAY_AFTER_MS = 300
 export const LOOK_AT_LEASE_MS = 50
 /** Projects may take long to load, but not this long. */
 const MAX_WAIT_MS = 5 * 60_000
-/** A leader that has not answered for this long is asked for a sign of life: it may be starting, stopped or gone. */
+/** A leader that has not answered for this long is challenged for a sign of life: it may be starting, stopped or gone. */
 export const ASK_FOR_SIGN_MS = 1_000
 /** A command that could do without the leader waits only this long for a leader that has an address and does not answer. */
 const SILENT_MS = 3_000
@@ -47,7 +47,7 @@ export async function findLeader(components: Components, waiting: LeaderWait = {
   }
 }
 
-/** Asks the leader. Without one, claims the lease and does the work here. */
+/** Sends the request to the leader. Without one, claims the lease and does the work here. */
 export async function withLeader<T, H>(
   components: Components,
   ask: (leader: ServoClient) => Promise<T>,
@@ -63,7 +63,7 @@ export async function withLeader<T, H>(
         return { leader, answer: await ask(leader) }
       } catch (error) {
         if (!isServoError(error, 'unavailable')) throw error
-        // Ask again if the leader did nothing, because it was not reached or is closing, or if asking twice does no harm.
+        // Retry if the leader did nothing, because it was not reached or is closing, or if repeating the request does no harm.
         const isUndone = ['not_reached', 'closed'].includes(error.code)
         const isUnknown = error.code === 'no_answer' && isRepeatable && clock.monotonic() - began < UNKNOWN_MS
         if (!isUndone && !isUnknown) throw error
@@ -81,7 +81,7 @@ export async function withLeader<T, H>(
   }
 }
 
-/** The leader that follows the one that was asked before; undefined when none comes within a few seconds. */
+/** The leader that follows the previous one; undefined when none comes within a few seconds. */
 export async function nextLeader(components: Components, maxWaitMs?: number): Promise<ServoClient | undefined> {
   const { clock } = components
   for (const began = clock.monotonic(); clock.monotonic() - began < MAX_GAP_MS; ) {
@@ -127,7 +127,7 @@ export function unlessSilent(error: unknown): undefined {
 
 const noAnswerYet = (leader: Leader): ServoError =>
   new ServoError('unavailable', NO_ANSWER_YET, `no answer yet from ${inWords(leader)}`, {
-    hint: `Look at what it prints, or stop it: kill ${leader.pid}`,
+    hint: `Look at its output, or stop it: kill ${leader.pid}`,
   })
 
 const unreachable = ({ pid, host, address }: Leader): ServoError =>

@@ -1,6 +1,13 @@
 import type { RunState } from '../domain/runs/runs.table.ts'
 import { ServoError } from '../lib/error.ts'
 
+/** The flags of every command that opens a workspace. */
+export interface WorkspaceFlags {
+  tenant?: string
+  workspace?: string
+  json?: boolean
+}
+
 /** The value of a flag as a whole number within these bounds. */
 export function wholeNumber(flag: string, text: string, { min, max }: { min: number; max: number }): number {
   const number = Number(text)
@@ -30,7 +37,7 @@ const MOMENT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)
 export function momentFlag(flag: string, text: string): string {
   const moment = new Date(text)
   if (MOMENT.test(text) && !Number.isNaN(moment.getTime())) return moment.toISOString()
-  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is no moment`, {
+  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is not a point in time`, {
     hint: 'Write 2025-01-15T10:00:00Z, or 2025-01-15T10:00 for the time of this machine.',
   })
 }

@@ -46,5 +46,5 @@ interface AttemptOfTask {
 
 const nameOf = ({ task_key, attempt }: AttemptOfTask): string => `${attempt} ${task_key}`
 
-const isWanted = ({ task, attempt }: LogQuery, of: AttemptOfTask): boolean =>
-  (task === undefined || task === of.task_key) && (attempt === undefined || attempt === of.attempt)
+const isWanted = ({ task, attempt }: LogQuery, each: AttemptOfTask): boolean =>
+  (task === undefined || task === each.task_key) && (attempt === undefined || attempt === each.attempt)

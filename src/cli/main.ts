@@ -6,13 +6,6 @@ import { automationCommands } from './automation-commands.ts'
 import { examples, projectCommand, several } from './command-parts.ts'
 import { colours, fail, printable, speakJson, watchOutput } from './output.ts'
 
-/** What every command that opens a workspace understands. */
-export interface WorkspaceFlags {
-  tenant?: string
-  workspace?: string
-  json?: boolean
-}
-
 // Commands are loaded below this line, so that their compiled code is cached from the second start on.
 enableCompileCache()
 
@@ -301,7 +294,7 @@ watchOutput()
 try {
   await program.parseAsync()
 } catch (error) {
-  // Commander has printed what was wrong with the words; help and version are not errors.
+  // Commander has printed the mistake in the arguments; help and version are not errors.
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
   else fail(error)
 }

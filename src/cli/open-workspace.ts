@@ -1,11 +1,11 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { checkScope, type Scope } from '../engine/paths.ts'
+import type { Scope } from '../engine/paths.ts'
 import { listScopes } from '../engine/scopes.ts'
 import { ServoError } from '../lib/error.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import { folderStore } from '../server/components.ts'
-import type { WorkspaceFlags } from './main.ts'
+import type { WorkspaceFlags } from './flags.ts'
 
 /** The store of a folder and the workspace that is meant: the only one there is, or the one the flags name. */
 export async function openWorkspace(dir: string, flags: WorkspaceFlags): Promise<{ store: ObjectStore; scope: Scope }> {
@@ -18,8 +18,6 @@ export async function openWorkspace(dir: string, flags: WorkspaceFlags): Promise
   )
   const [scope, ...others] = scopes
   if (scope === undefined) {
-    if (flags.tenant !== undefined && flags.workspace !== undefined)
-      checkScope({ tenant_id: flags.tenant, workspace_id: flags.workspace })
     throw new ServoError('not_found', 'no_workspace', `${dir} holds no such workspace`, {
       hint: 'A Servo folder has tenant=…/workspace=… below it; check the folder and the flags.',
     })
@@ -27,13 +25,13 @@ export async function openWorkspace(dir: string, flags: WorkspaceFlags): Promise
   if (others.length > 0) {
     const names = scopes.map(({ tenant_id, workspace_id }) => `--tenant ${tenant_id} --workspace ${workspace_id}`)
     throw new ServoError('invalid', 'which_workspace', `${dir} holds ${scopes.length} workspaces`, {
-      hint: `Say which: ${names.join(', or ')}`,
+      hint: `Choose one: ${names.join(', or ')}`,
     })
   }
   return { store, scope }
 }
 
-/** A look at the folder before all below it is listed: it may be a person's home. */
+/** Checks the folder before everything below it is listed: it may be a home folder. */
 async function checkFolder(dir: string): Promise<void> {
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw unreadable(dir, error)

@@ -5,7 +5,7 @@ import { type ErrorKind, isServoError, messageOf, ServoError } from '../lib/erro
 /** 0 is fine, 1 is "done, and not fine": a run that failed, a file that is damaged. With 2 and 3 nothing was done. */
 const exitCodes: Record<ErrorKind, number> = { invalid: 2, not_found: 2, conflict: 2, corrupt: 1, unavailable: 3, bug: 4 }
 
-/** Colours for a stream that shows them. What is piped or redirected gets none, in CI neither, unless FORCE_COLOR asks for them. */
+/** Colours for a stream that shows them. Pipes, files and CI get none, unless FORCE_COLOR is set. */
 function coloursOf(stream: NodeJS.WriteStream): Colors {
   const { NO_COLOR, FORCE_COLOR, TERM } = process.env
   return pc.createColors(!NO_COLOR && (Boolean(FORCE_COLOR) || (stream.isTTY === true && TERM !== 'dumb')))
@@ -15,7 +15,7 @@ export const colours = coloursOf(process.stdout)
 export const errorColours = coloursOf(process.stderr)
 
 let json = false
-/** From now on what goes wrong is told as JSON too. */
+/** From now on errors are printed as JSON too. */
 export function speakJson(): void {
   json = true
 }
@@ -26,7 +26,7 @@ export function fail(thrown: unknown): void {
   const error = ofTheSystem(thrown)
   const known = isServoError(error)
   const { kind, code, hint } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
-  // A leader that was replaced is no mistake of its user: a supervisor may start it again.
+  // A leader that was replaced is not a mistake of its user: a supervisor may start it again.
   process.exitCode = code === 'deposed' ? exitCodes.unavailable : exitCodes[kind]
   if (json) process.stderr.write(`${JSON.stringify({ error: { kind, code, message: messageOf(error), hint } })}\n`)
   else {
@@ -45,7 +45,7 @@ const SYSTEM_HINTS: Readonly<Record<string, string>> = {
   EEXIST: 'A file is in the way of a folder.',
 }
 
-/** An error of the operating system is no bug, and we cannot repair it. */
+/** An error of the operating system is not a bug of Servo, which cannot repair it. */
 function ofTheSystem(error: unknown): unknown {
   if (!(error instanceof Error) || isServoError(error) || !('code' in error)) return error
   const hint = SYSTEM_HINTS[String(error.code)]
@@ -69,7 +69,7 @@ export function note(text: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** `servo query … | head` closes our output before we are done; that is no error. A full disk is. */
+/** `servo query … | head` closes the output before the command is done, which is not an error. A full disk is one. */
 export function watchOutput(): void {
   process.stderr.on('error', () => process.exit())
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -88,9 +88,9 @@ export function printJson(value: unknown): void {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced.
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
+const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
 /** Makes any text safe for a terminal: characters that could move the cursor or hide something are shown as their code. */
 export function printable(text: string): string {
-  return text.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

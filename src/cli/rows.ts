@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Plain } from '../adapters/duckdb/plain-values.ts'
-import type { QueryResult } from '../adapters/duckdb/query.ts'
+import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
 import { colours, errorColours, printable } from './output.ts'
 
 /** Waits for a slow reader of our output, so that a large answer is never held in memory. */
@@ -55,7 +55,7 @@ export async function writeTable({ columns, rows }: QueryResult): Promise<void> 
 }
 
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/
-/** On a screen a wider cell is cut; `--json` has all of it. Elsewhere nothing is cut. */
+/** On a screen a wider cell is cut; `--json` has all of it. In a pipe or file nothing is cut. */
 const MAX_WIDTH = 60
 
 async function header(names: readonly string[], lines: readonly { cells: readonly string[] }[]): Promise<number[]> {
@@ -65,7 +65,7 @@ async function header(names: readonly string[], lines: readonly { cells: readonl
   await write(
     `${colours.bold(
       names
-        .map((name, i) => padded(name, widths[i] ?? 0, false))
+        .map((name, i) => pad(name, widths[i] ?? 0, false))
         .join('  ')
         .trimEnd(),
     )}\n`,
@@ -81,7 +81,7 @@ function tableLine(
   row: readonly Plain[],
 ): string {
   const shown = cells.map((cell, i) => {
-    const text = padded(cell, widths[i] ?? 0, numeric[i] ?? false)
+    const text = pad(cell, widths[i] ?? 0, numeric[i] ?? false)
     return row[i] === null ? colours.dim(text) : text
   })
   return `${shown.join('  ').trimEnd()}\n`
@@ -90,10 +90,10 @@ function tableLine(
 function tableCell(value: Plain): string {
   if (value === null) return 'null'
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  return clipped(printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t'))
+  return clip(printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t'))
 }
 
-function clipped(text: string): string {
+function clip(text: string): string {
   if (!process.stdout.isTTY || widthOf(text) <= MAX_WIDTH) return text
   let kept = ''
   let width = 0
@@ -105,7 +105,7 @@ function clipped(text: string): string {
   return `${kept}…`
 }
 
-function padded(text: string, width: number, right: boolean): string {
+function pad(text: string, width: number, right: boolean): string {
   const space = ' '.repeat(Math.max(0, width - widthOf(text)))
   return right ? space + text : text + space
 }

@@ -1,5 +1,5 @@
 import type { AssetDetail, AssetSummary, WireStatus } from '../api/asset-contract.ts'
-import { aligned, type Cell } from './columns.ts'
+import { alignRows, type Cell } from './columns.ts'
 import { colours, printable } from './output.ts'
 import { localTime, shortId, stateCell } from './show-run.ts'
 
@@ -8,7 +8,7 @@ export const partitionsText = (partitions: AssetSummary['partitions']): string =
   partitions === null ? '' : `${partitions.words}, ${partitions.count}`
 
 /** As many names as one takes in at a glance; `--json` has them all. */
-const SHOWN = 20
+const SHOWN_DOWNSTREAM = 20
 
 /** Prints everything known of an asset, fixed parts first. */
 export function shownAsset(detail: AssetDetail): string[] {
@@ -16,11 +16,11 @@ export function shownAsset(detail: AssetDetail): string[] {
   const head = [colours.bold(printable(asset.asset_key)), asset.kind, colours.dim(`group ${printable(asset.group)}`)].join('  ')
   const lines = [head]
   if (definition.description) lines.push(...definition.description.split('\n').map((line) => `  ${printable(line)}`))
-  const about = [...declared(detail), ...happened(detail)].map(([name, value]): Cell[] => [
+  const about = [...declarationLines(detail), ...historyLines(detail)].map(([name, value]): Cell[] => [
     { text: name, paint: colours.dim },
     { text: printable(value) },
   ])
-  lines.push(...aligned(about).map((line) => `  ${line}`))
+  lines.push(...alignRows(about).map((line) => `  ${line}`))
   if (upstream.length > 0) {
     lines.push(colours.dim('made from'))
     const rows = upstream.map(({ asset_key, input, words }): Cell[] => [
@@ -28,19 +28,19 @@ export function shownAsset(detail: AssetDetail): string[] {
       { text: input === null ? 'comes first' : `as ${printable(input)}`, paint: colours.dim },
       { text: words === null ? '' : printable(words), paint: colours.dim },
     ])
-    lines.push(...aligned(rows).map((line) => `  ${line}`))
+    lines.push(...alignRows(rows).map((line) => `  ${line}`))
   }
   if (downstream.length > 0) {
     lines.push(colours.dim('needed by'))
-    lines.push(...downstream.slice(0, SHOWN).map((key) => `  ${printable(key)}`))
-    if (downstream.length > SHOWN) lines.push(colours.dim(`  and ${downstream.length - SHOWN} more`))
+    lines.push(...downstream.slice(0, SHOWN_DOWNSTREAM).map((key) => `  ${printable(key)}`))
+    if (downstream.length > SHOWN_DOWNSTREAM) lines.push(colours.dim(`  and ${downstream.length - SHOWN_DOWNSTREAM} more`))
   }
   return lines
 }
 
 type NamedValue = readonly [name: string, value: string]
 
-function declared({ asset, definition, asset_id, graph_version }: AssetDetail): NamedValue[] {
+function declarationLines({ asset, definition, asset_id, graph_version }: AssetDetail): NamedValue[] {
   const { partitions } = asset
   const {
     file,
@@ -91,7 +91,7 @@ function policies(all: Readonly<Record<string, unknown>>): NamedValue[] {
 }
 
 /** The status of an asset without partitions, or the last run that touched any partition. */
-function happened({ asset, status, wiped, last_run }: AssetDetail): NamedValue[] {
+function historyLines({ asset, status, wiped, last_run }: AssetDetail): NamedValue[] {
   const facts = asset.partitions === null ? statusFacts(status, wiped) : []
   if (last_run === null) return facts
   return [...facts, ['last run', `${shortId(last_run.run_id)} ${stateCell(last_run.state).text}, ${localTime(last_run.at)}`]]

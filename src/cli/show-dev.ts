@@ -19,7 +19,7 @@ export interface NextTick {
 /** As many as one takes in at a glance; servo schedules list has them all. */
 const SHOWN_TICKS = 3
 
-/** What `servo dev` tells of itself. */
+/** The output of `servo dev` about itself. */
 export interface DevVoice {
   ready(url: string, loaded: Reload, ms: number, next: readonly NextTick[]): void
   loaded(loaded: Reload): void

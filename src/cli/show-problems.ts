@@ -13,9 +13,9 @@ export function printProblems(problems: readonly ProjectProblem[]): void {
     process.stderr.write(
       `${errorColours.red('error:')} ${place ? `${errorColours.bold(printable(place))}  ` : ''}${printable(message)}\n`,
     )
-    if (hint) process.stderr.write(`${errorColours.cyan('hint:')} ${printable(indented(hint))}\n`)
+    if (hint) process.stderr.write(`${errorColours.cyan('hint:')} ${printable(indentHint(hint))}\n`)
   }
 }
 
 /** Code and pictures in a hint keep their shape. */
-const indented = (hint: string): string => hint.trimEnd().replaceAll(/\n(?=.)/g, '\n      ')
+const indentHint = (hint: string): string => hint.trimEnd().replaceAll(/\n(?=.)/g, '\n      ')

@@ -9,7 +9,7 @@ const paint: Readonly<Record<string, (text: string) => string>> = {
   RETRY_WAIT: colours.yellow,
   RUNNING: colours.cyan,
 }
-/** States whose stored names are not what users would say. */
+/** States that users know by another word than the stored name. */
 const words: Readonly<Record<string, string>> = { RETRY_WAIT: 'retrying' }
 
 export const stateCell = (state: string): Cell => ({

@@ -6,10 +6,10 @@ import { note } from './output.ts'
 
 /** A leader that lives answers a challenge within milliseconds. */
 const SAY_SILENT_AFTER_MS = 1_000
-/** Commands that lead for a moment, such as `servo rebuild`, are asked for a sign of life now and then: they may have been stopped. */
+/** Commands that lead for a moment, such as `servo rebuild`, are challenged for a sign of life now and then: they may have been stopped. */
 const ASK_EVERY_MS = 2_000
 
-/** Claims the lease for a server. A command that leads for a while is asked to give way, and waited for. */
+/** Claims the lease for a server. Requests that a command that leads for a while give way, and waits for it. */
 export async function takeLease(components: Components, name: string): Promise<HeldLease> {
   const { lease, clock } = components
   const began = clock.monotonic()
@@ -41,7 +41,7 @@ export async function takeLease(components: Components, name: string): Promise<H
   }
 }
 
-/** A leader that has no address or has just ended need not be asked, and a stopped one does not hear. */
+/** A leader that has no address or has just ended cannot receive a request, nor can a stopped process. */
 async function askToGiveWay(components: Components, { address, name }: Leader): Promise<void> {
   if (address === null) return
   const client = await clientOf(components, address)

@@ -1,7 +1,7 @@
 import type { AssetsApi } from '../api/asset-contract.ts'
 import { type Connection, queryText } from './connection.ts'
 
-/** Asks a server about assets and their partitions, and tells it of them. */
+/** Reads assets and their partitions from a server, and reports facts about them. */
 export function assetsClient(server: Connection): AssetsApi {
   return {
     list: ({ select, limit, cursor }) => server.json('GET', `/assets${queryText({ select, limit, cursor })}`),
@@ -14,7 +14,7 @@ export function assetsClient(server: Connection): AssetsApi {
   }
 }
 
-/** One part of a path, slashes and all. The slash in front tells an asset called `graph` from the graph. */
+/** One part of a path, slashes and all. The slash in front distinguishes an asset called `graph` from the graph. */
 const pathOf = (assetKey: string): string => `/assets/${encodeURIComponent(assetKey === 'graph' ? '/graph' : assetKey)}`
 
 const keysPath = (setName: string): string => `/partitions/sets/${encodeURIComponent(setName)}/keys`

@@ -30,7 +30,7 @@ export class ServoClient implements WorkspaceApi {
     return this.#server.isThere(instance)
   }
 
-  /** Asks a leader that leads only for a while to let this process lead. */
+  /** Requests that a command that leads for a while lets this process lead. */
   async handOver(): Promise<void> {
     await this.#server.json('POST', '/leader/hand-over')
   }

@@ -21,7 +21,7 @@ const ALIVE_MS = 2_000
 /** Longer than a server waits for its storage, and than it takes to go through a million partitions. */
 const ANSWER_MS = 120_000
 
-/** Asks a server and reads its answers. A refusal is thrown as the error that the server had. */
+/** Sends requests to a server and reads its answers. A refusal is thrown as the error that the server had. */
 export class Connection {
   readonly #options: ClientOptions
 
@@ -79,7 +79,7 @@ export class Connection {
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
     }).catch((error: unknown) => {
-      // `fetch` says only that it failed; its cause says why.
+      // `fetch` reports only that it failed; the reason is in its cause.
       const cause = error instanceof Error ? error.cause : undefined
       const why = messageOf(cause ?? '') || messageOf(error)
       const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
@@ -88,11 +88,11 @@ export class Connection {
       throw new ServoError('unavailable', code, `${url} does not answer: ${why}`, { hint, cause: error })
     })
     if (response.ok) return response
-    throw await refused(response)
+    throw await refusalOf(response)
   }
 }
 
-async function refused(response: Response): Promise<ServoError> {
+async function refusalOf(response: Response): Promise<ServoError> {
   const problem = (await response.json().catch(() => ({}))) as { detail?: string; code?: string; hint?: string }
   const kind = kindOfStatus[response.status] ?? (response.status >= 500 ? 'unavailable' : 'invalid')
   const hint = problem.hint ?? (kind === 'unavailable' ? TRY_AGAIN : undefined)

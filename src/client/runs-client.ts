@@ -1,7 +1,7 @@
 import type { RunsApi, WireRun } from '../api/run-contract.ts'
 import { type Connection, queryText } from './connection.ts'
 
-/** Asks a server about runs, and for new ones. */
+/** Reads runs from a server, and requests new ones. */
 export function runsClient(server: Connection): RunsApi {
   return {
     request: (run, user, traceparent) => server.json('POST', '/runs', { body: run, user, traceparent }),

@@ -1,7 +1,7 @@
 import type { PartitionSummary, StatusApi } from '../api/status-contract.ts'
 import { type Connection, queryText } from './connection.ts'
 
-/** Asks a server about the status of partitions. */
+/** Reads the status of partitions from a server. */
 export function statusClient(server: Connection): StatusApi {
   return {
     list: (query) => server.json('GET', `/partitions${queryText(query)}`),

@@ -3,7 +3,7 @@ import { DAY_MS } from '../lib/time.ts'
 import { isOutputPath } from './output-path.ts'
 import { reportedKeys } from './partition-keys.ts'
 
-/** Where one materialization of an upstream asset lies. */
+/** Where one materialization of an upstream asset is stored. */
 const storedValue = z.object({
   partition_key: z.string(),
   materialization_id: z.string(),
@@ -11,12 +11,12 @@ const storedValue = z.object({
   path: z.string().nullish(),
 })
 
-/** What an input loads: one stored value, or several when it takes more than one partition. */
+/** The values that an input loads: one stored value, or several when it takes more than one partition. */
 const inputRef = z.object({
   asset_key: z.string(),
   io: z.string(),
   uri: z.string().nullish(),
-  /** Whether the code gets one value or a collection of them. */
+  /** True if the code gets a collection of values instead of one. */
   many: z.boolean().default(false),
   values: z.array(storedValue),
 })
@@ -31,7 +31,7 @@ export const dispatchEnvelope = z.object({
   task_key: z.string(),
   run_id: z.string(),
   attempt: z.number().int().min(1),
-  /** Authenticates everything that is said about this attempt. */
+  /** Authenticates every report about this attempt. */
   attempt_id: z.string(),
   asset_key: z.string(),
   partition: z
@@ -42,7 +42,7 @@ export const dispatchEnvelope = z.object({
       keys: z.array(z.string()).nullish(),
     })
     .nullish(),
-  /** Absent for workers that are spoken to through a pipe. */
+  /** Absent for workers that are connected by a pipe. */
   callback_base_url: z.string().nullish(),
   task_token: z.string().nullish(),
   token_expires_at: z.string().nullish(),
@@ -51,9 +51,9 @@ export const dispatchEnvelope = z.object({
     graph_version: z.string().nullish(),
     inputs: z.record(z.string(), inputRef).default({}),
     timeout_sec: z.number().int().nullish(),
-    /** Silence after which the worker is taken for lost. */
+    /** How long a worker may be silent before its attempt is given up as lost. */
     heartbeat_timeout_sec: z.number().int().nullish(),
-    /** Where to write what is made and shall be loaded by others: there, under the `materialization_id`, a dot and an ending. */
+    /** Where to write a value that other assets load: in this folder, named by the `materialization_id`, a dot and an extension. */
     output_folder: z.string().nullish(),
     /** Labels of the run. */
     labels: z.record(z.string(), z.string()).default({}),
@@ -62,16 +62,17 @@ export const dispatchEnvelope = z.object({
 export type DispatchEnvelope = z.infer<typeof dispatchEnvelope>
 
 /**
- * Why an attempt failed, by what may be done about it. `user`: the code threw. `fatal`: it said that trying again is of no
- * use. `timeout`, `crashed` (its process ended) and `lost` (nobody knows) speak of the worker, `invalid` of a value that does
- * not fit its schema or its checks, `infrastructure` of storage that could not be reached, or of a worker that could not be started.
+ * Why an attempt failed, by what may be done about it. `user`: the code threw. `fatal`: it reported that a retry is of no
+ * use. `timeout`, `crashed` (its process ended) and `lost` (the end is unknown) are about the worker, `invalid` about a value that
+ * does not fit its schema or its checks, `infrastructure` about storage that could not be reached or a worker that could not be
+ * started.
  */
 export const errorCategories = ['user', 'fatal', 'timeout', 'crashed', 'lost', 'invalid', 'infrastructure'] as const
 export type ErrorCategory = (typeof errorCategories)[number]
 
 /** More than any one execution makes, and exact as a number. */
-const MOST = 1e15
-const count = z.number().int().min(0).max(MOST)
+const MAX_COUNT = 1e15
+const count = z.number().int().min(0).max(MAX_COUNT)
 
 /** Longer than any caller waits, and a moment in time that can be written. */
 const LONGEST_WAIT_MS = 100 * 366 * DAY_MS
@@ -79,7 +80,7 @@ const LONGEST_WAIT_MS = 100 * 366 * DAY_MS
 /** How an attempt ended, as its worker reports it. */
 export const attemptResult = z.object({
   outcome: z.enum(['SUCCEEDED', 'FAILED', 'CANCELLED']),
-  /** Names what was produced; unique to this execution, so that nothing it wrote can be taken for another's. */
+  /** The id of the result; unique to this execution, so that its files cannot be mistaken for another's. */
   materialization_id: z.string().nullish(),
   output: z
     .object({
@@ -112,10 +113,10 @@ export const attemptResult = z.object({
     })
     .nullish(),
   code_version: z.string().nullish(),
-  /** When the code began, by the worker's clock minus nothing: only for people. */
+  /** When the code began, by the worker's clock, uncorrected: for people only. */
   duration_ms: z.number().min(0).nullish(),
   metrics: z.record(z.string(), z.number()).nullish(),
-  /** They count if the attempt succeeded and its end is believed. */
+  /** They count if the attempt succeeded and its end is accepted. */
   ...reportedKeys,
 })
 export type AttemptResult = z.infer<typeof attemptResult>

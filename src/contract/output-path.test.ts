@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type AttemptResultInput, attemptResult } from './dispatch.ts'
-import { isOutputPath, isOwnPath, isPathOf, outputFolder, partitionSegment } from './output-path.ts'
+import { isOutputPath, isOwnPath, isPathOf, outputFolder, partitionPart } from './output-path.ts'
 
 const made = (output: unknown): AttemptResultInput => ({ outcome: 'SUCCEEDED', output: output as never })
 
@@ -94,10 +94,10 @@ describe('an execution', () => {
 })
 
 test('the path of a partition is readable, safe and short', () => {
-  expect(partitionSegment(undefined)).toBe('_')
-  expect(partitionSegment('2025-01-15')).toBe('2025-01-15')
-  expect(partitionSegment('day=2025-01-15,region=eu')).toMatch(/^day-2025-01-15_region-eu-[0-9a-f]{8}$/)
-  expect(partitionSegment('../../etc')).toMatch(/^-[A-Za-z0-9._-]+$/)
-  expect(partitionSegment('_')).not.toBe('_')
-  expect(partitionSegment('x'.repeat(5_000)).length).toBeLessThan(140)
+  expect(partitionPart(undefined)).toBe('_')
+  expect(partitionPart('2025-01-15')).toBe('2025-01-15')
+  expect(partitionPart('day=2025-01-15,region=eu')).toMatch(/^day-2025-01-15_region-eu-[0-9a-f]{8}$/)
+  expect(partitionPart('../../etc')).toMatch(/^-[A-Za-z0-9._-]+$/)
+  expect(partitionPart('_')).not.toBe('_')
+  expect(partitionPart('x'.repeat(5_000)).length).toBeLessThan(140)
 })

@@ -1,62 +1,62 @@
 import { sha256 } from '../lib/hash.ts'
 
-/** What is being made, and by which execution. */
+/** The asset and partition that is being made, and the execution that makes it. */
 export interface OutputPlace {
   readonly assetKey: string
   readonly partitionKey: string | null | undefined
-  /** Of this execution and no other, so that two of one attempt never write to the same place. */
+  /** Unique to this execution, so that two executions of one attempt never write to the same path. */
   readonly materializationId: string | null | undefined
 }
 
 /** The folder in the data store where all executions of a partition write, each under a name of its own. */
 export const outputFolder = (assetKey: string, partitionKey: string | null | undefined): string =>
-  `data/${assetKey}/${partitionSegment(partitionKey)}/`
+  `data/${assetKey}/${partitionPart(partitionKey)}/`
 
 /**
- * Segments that mean themselves and nothing else to every reader: no `..` and no leading slash, no backslash, no
- * character of a glob, no scheme of a URL, and no `=`, which DuckDB would take for a column.
+ * The parts of a path are literal to every reader: no `..` and no leading slash, no backslash, no glob character, no URL scheme,
+ * and no `=`, which DuckDB would read as a column.
  */
-const SEGMENT = '[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}'
-const pathPattern = new RegExp(`^data(?:/${SEGMENT}){3,}$`)
+const PART = '[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}'
+const pathPattern = new RegExp(`^data(?:/${PART}){3,}$`)
 
 /** The longest key that S3 and GCS accept. */
 const MAX_PATH = 1_024
 
-/** True if this can be the path of a value at all. */
+/** True if this has the form of the path of a value. */
 export const isOutputPath = (path: string): boolean => path.length <= MAX_PATH && pathPattern.test(path)
 
-/** True if the execution may write there: a file that bears its name, where the partition lies. */
+/** True if the execution may write there: the file has the execution's id as its name and is in the partition's folder. */
 export function isOwnPath(path: string, { assetKey, partitionKey, materializationId }: OutputPlace): boolean {
-  return isOutputPath(path) && bears(path, outputFolder(assetKey, partitionKey), materializationId)
+  return isOutputPath(path) && isNamedAfter(path, outputFolder(assetKey, partitionKey), materializationId)
 }
 
 /**
- * True if the execution can have written there, as far as its reader knows: a whole range of partitions may have been made
- * in one place that is called otherwise.
+ * True if the execution may have written there, as far as a reader can check: a range of partitions is written to one file, under
+ * the name of the range instead of the partition.
  */
 export function isPathOf(path: string, assetKey: string, materializationId: string): boolean {
   const folder = `data/${assetKey}/`
   if (!isOutputPath(path) || !path.startsWith(folder)) return false
-  return bears(path, path.slice(0, path.indexOf('/', folder.length) + 1), materializationId)
+  return isNamedAfter(path, path.slice(0, path.indexOf('/', folder.length) + 1), materializationId)
 }
 
 /**
- * One file, whose name is the id, a dot and an ending. A folder would do as well, were it not for assets that are called like folders of
- * others: below `data/a/b/` the partition `b` of `a` would reach what `a/b` has made.
+ * One file per execution, named by its id, a dot and an extension. A folder per execution would be ambiguous: asset `a/b` has the same path
+ * as partition `b` of asset `a`.
  */
-function bears(path: string, folder: string, materializationId: string | null | undefined): boolean {
+function isNamedAfter(path: string, folder: string, materializationId: string | null | undefined): boolean {
   const name = path.slice(folder.length)
   if (!path.startsWith(folder) || !materializationId || name.includes('/')) return false
   return name.startsWith(`${materializationId}.`) && !name.endsWith('.')
 }
 
-/** A file name on any system: what is longer is shortened, with a hash of the whole. */
+/** Short enough for a file name on any system. Longer keys are cut and get a hash of the whole key. */
 const MAX_PARTITION = 120
 
 /**
- * A partition in the alphabet of paths, as readable as can be. It is only for people: what makes the path unique follows it.
+ * A partition key as a part of a path, kept as readable as possible. It is for people only: the id that follows makes the path unique.
  */
-export function partitionSegment(key: string | null | undefined): string {
+export function partitionPart(key: string | null | undefined): string {
   if (key === undefined || key === null || key === '') return '_'
   const plain = key.replaceAll(',', '_').replace(/[^A-Za-z0-9._-]|^\./g, '-')
   if (plain === key && key.length <= MAX_PARTITION && key !== '_') return key

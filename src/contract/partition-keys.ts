@@ -1,25 +1,23 @@
 import { z } from 'zod'
+import { hasNoControlCharacters } from '../lib/control-characters.ts'
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
-const CONTROL = /[\u0000-\u001f\u007f]/
-
-/** What the key of a dynamic set may be: any text of one line that is not too long to be part of an id. */
+/** A key of a dynamic set: any text of one line that is short enough to be part of an id. */
 export const dynamicKey = z
   .string()
   .min(1)
   .max(512)
-  .refine((text) => !CONTROL.test(text), 'must not contain control characters')
+  .refine(hasNoControlCharacters, 'must not contain control characters')
   .refine((text) => text.isWellFormed(), 'must not contain half a surrogate pair')
 
-/** Keys of some dynamic sets, as the end of an attempt or the evaluation of a sensor brings them along. */
+/** Keys of dynamic sets, as the end of an attempt or the evaluation of a sensor reports them. */
 const keysOfSets = z.array(z.object({ set_name: dynamicKey, keys: z.array(dynamicKey).min(1).max(10_000) })).max(100)
 export type KeysOfSets = z.infer<typeof keysOfSets>
 
 /** Changes of keys that come with another fact, and count if it does. */
 export const reportedKeys = {
-  /** Keys that dynamic sets have from now on. */
+  /** Keys to add to dynamic sets. */
   partition_keys_added: keysOfSets.nullish(),
-  /** Keys that they have no more. A key that is in both is there. */
+  /** Keys to remove from dynamic sets. A key that is both added and removed is added. */
   partition_keys_removed: keysOfSets.nullish(),
 }
 export interface ReportedKeys {

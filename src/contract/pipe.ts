@@ -2,18 +2,18 @@ import type { AttemptResultInput, DispatchEnvelope } from './dispatch.ts'
 import type { ProjectManifestInput, ProjectProblem } from './project-manifest.ts'
 
 /**
- * What the orchestrator and a local worker process say to each other: one JSON object per line, both ways, over a socket pair
+ * The messages between the orchestrator and a local worker process: one JSON object per line, both ways, over a socket pair
  * that the child finds at file descriptor 3. Standard output and standard error stay free for user code.
  */
 export type ToWorker =
   /**
-   * Attempts run one at a time, in the order in which they came. The end of one is told before the next begins, so the
+   * Attempts run one at a time, in the order of arrival. The process reports the end of one before it begins the next, so the
    * pool knows which was running when a process ends: the first that has no result.
    */
   | { readonly type: 'run'; readonly envelope: DispatchEnvelope }
-  /** Asks for the attempts that wait behind another. The answer, `returned`, names them: they have not begun and never will. */
+  /** Requests the attempts that wait behind another. The reply, `returned`, names them: they have not begun and never will. */
   | { readonly type: 'take_back' }
-  /** Asks the attempt to stop: its AbortSignal fires, or it never begins. Killing, if it does not listen, is the parent's business. */
+  /** Asks the attempt to stop: its AbortSignal fires, or it never begins. If it does not stop, the parent kills the process. */
   | { readonly type: 'cancel'; readonly attempt_id: string; readonly reason: string }
 
 export type FromWorker =

@@ -7,7 +7,7 @@ const assetKey = z.string().max(255).regex(assetKeyPattern, 'must be words of A-
 const name = z.string().min(1).max(255)
 const text = z.string().max(16_384)
 
-/** Which upstream partitions an input takes. Absent: the partition of the same key, or the whole of an unpartitioned asset. */
+/** The upstream partitions that an input loads. Absent: the partition of the same key, or the whole of an unpartitioned asset. */
 const mapping = z.looseObject({ type: z.string() })
 
 const retryPolicy = z.object({
@@ -29,14 +29,14 @@ export const assetDefinition = z.object({
   group: name.default('default'),
   tags: z.record(name, text).default({}),
   owners: z.array(name).default([]),
-  /** What it is made with, e.g. `python`, `duckdb`. */
+  /** The technology it is made with, e.g. `python`, `duckdb`. */
   kinds: z.array(name).default([]),
   /** Values it loads, by the name its code knows them by. */
   inputs: z.record(name, z.object({ asset_key: assetKey, mapping: mapping.nullish() })).default({}),
   /** Assets that must come first and are not loaded. */
   deps: z.array(z.object({ asset_key: assetKey, mapping: mapping.nullish() })).default([]),
   partitions: z.looseObject({ type: z.string() }).nullish(),
-  /** That one task makes a whole range of its partitions, of so many at most; absent: a task for each. */
+  /** One task makes a whole range of partitions, up to this many; absent: a task for each. */
   ranges: z.object({ at_most: z.number().int().min(1).nullish() }).nullish(),
   /** How its value is kept: `json`, `parquet`, `none` (it keeps its own data) or the name of an IO of the project. */
   io: name.default('json'),
@@ -44,10 +44,10 @@ export const assetDefinition = z.object({
   uri: text.nullish(),
   retry: retryPolicy.nullish(),
   timeout_sec: z.number().int().min(1).nullish(),
-  /** For an asset of a queue: how long its worker may be silent; a minute unless told otherwise. */
+  /** For an asset of a queue: how long its worker may be silent; by default a minute. */
   heartbeat_timeout_sec: z.number().int().min(1).nullish(),
   pool: name.nullish(),
-  /** Which workers run it; those of the machine unless told otherwise. */
+  /** The queue of the workers that run it; by default the workers of the machine. */
   queue: name.nullish(),
   priority: z.number().int().min(-1_000).max(1_000).default(0),
   code_version: name.nullish(),
@@ -62,30 +62,30 @@ export const assetDefinition = z.object({
 export type AssetDefinition = z.infer<typeof assetDefinition>
 export type AssetDefinitionInput = z.input<typeof assetDefinition>
 
-/** How patient the orchestrator is, where the project says so. */
+/** How long the orchestrator waits, where the project sets it. */
 const timing = z.object({
   /** How often every row is looked at again while anything is unfinished. */
   sweep_ms: z.number().int().min(1_000).nullish(),
   /** After how long a dispatch that a queue took is offered again, when no worker began it. */
   stuck_dispatch_ms: z.number().int().min(10_000).nullish(),
-  /** From when a run is cancelled to when those who work for it are ended. */
+  /** From the cancellation of a run until its attempts are killed. */
   cancel_grace_ms: z.number().int().min(0).nullish(),
 })
 
-/** Everything a project declares. What `load` of a project gives and what `servo` records as facts. */
+/** Everything a project declares. Loading a project returns it, and `servo` records it as facts. */
 export const projectManifest = z.object({
   project: name,
   assets: z.array(assetDefinition).max(100_000),
   /** Named concurrency limits. */
   pools: z.record(name, z.number().int().min(1).max(100_000)).default({}),
-  /** Queues of workers: where those are told of work that do not ask for it, and how many attempts each may have at a time. */
+  /** Queues of workers: the address to push work to, if workers do not poll, and how many attempts each may have at a time. */
   queues: z
     .record(
       name,
       z.object({ push: z.url({ protocol: /^https?$/ }).nullish(), limit: z.number().int().min(1).max(100_000).nullish() }),
     )
     .default({}),
-  /** Attempts at a time on all queues together, when the project says how many. */
+  /** Attempts at a time on all queues together, if the project limits them. */
   concurrency: z.number().int().min(1).max(10_000).nullish(),
   timing: timing.default({}),
   schedules: z.array(scheduleDefinition).max(100_000).default([]),
@@ -94,7 +94,7 @@ export const projectManifest = z.object({
 export type ProjectManifest = z.infer<typeof projectManifest>
 export type ProjectManifestInput = z.input<typeof projectManifest>
 
-/** Something wrong with a project, said so that its author can go there and repair it. */
+/** Something wrong with a project, with the place to repair it. */
 export const projectProblem = z.object({
   /** `syntax_error`, `cycle`, `duplicate_key`, `missing_dependency`, `missing_config`, `load_failed`, … */
   code: name,

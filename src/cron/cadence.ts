@@ -1,6 +1,6 @@
 import { parseCron } from './parse-cron.ts'
 import { Ticks } from './ticks.ts'
-import { zoneNamed } from './zone.ts'
+import { zoneNamed } from './zone-clocks.ts'
 
 /** When a schedule ticks: whenever any of its expressions does, from its start to its end. */
 export interface CadenceDefinition {

@@ -5,7 +5,7 @@ import { oddZones } from '../testing/odd-zones.ts'
 import { Cadence } from './cadence.ts'
 import { changeInWords, clockChanges, clockNote, effectInWords } from './clock-changes.ts'
 import { parseCron } from './parse-cron.ts'
-import { zoneNamed } from './zone.ts'
+import { zoneNamed } from './zone-clocks.ts'
 
 const at = (text: string) => Date.parse(text)
 

@@ -2,7 +2,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/time.ts'
 import type { Cron } from './parse-cron.ts'
 import { Ticks, wallTimesOf } from './ticks.ts'
 import { inSeries } from './word-lists.ts'
-import type { Zone } from './zone.ts'
+import type { Zone } from './zone-clocks.ts'
 
 /** The instant at which the clocks of a zone are put forward or back. */
 export interface ClockChange {

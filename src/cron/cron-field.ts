@@ -37,51 +37,53 @@ export const fields = {
 } as const
 
 /** The values of one item of a list, such as `*`, `5`, `MON-FRI`, `22-4` or `10-50/5`. */
-export function valuesOf(item: string, of: Field, text: string): number[] {
+export function valuesOf(item: string, field: Field, text: string): number[] {
   const [range = '', step, ...rest] = item.split('/')
-  if (rest.length > 0) throw badField(of, item, text)
+  if (rest.length > 0) throw badField(field, item, text)
   const every = step === undefined ? 1 : digits(step)
-  if (every === undefined || every < 1) throw badField(of, item, text, 'the step after / is a number from 1 on')
-  const [from, to] = boundsOf(range, step !== undefined, of, text)
+  if (every === undefined || every < 1) throw badField(field, item, text, 'the step after / is a number from 1 on')
+  const [from, to] = boundsOf(range, step !== undefined, field, text)
   const values: number[] = []
-  for (let value = from; value <= to; value += every) values.push(of.min + ((value - of.min) % of.size))
+  for (let value = from; value <= to; value += every) values.push(field.min + ((value - field.min) % field.size))
   return values
 }
 
 /** First and last value. A range that ends before it begins goes on past the largest value: 22-4 is 22, 23, 0 … 4. */
-function boundsOf(range: string, stepped: boolean, of: Field, text: string): [number, number] {
-  const largest = of.min + of.size - 1
-  if (range === '*') return [of.min, largest]
+function boundsOf(range: string, stepped: boolean, field: Field, text: string): [number, number] {
+  const largest = field.min + field.size - 1
+  if (range === '*') return [field.min, largest]
   const [low = '', high, ...rest] = range.split('-')
-  if (rest.length > 0) throw badField(of, range, text)
-  const from = oneValue(low, of, text)
+  if (rest.length > 0) throw badField(field, range, text)
+  const from = oneValue(low, field, text)
   // Sunday as 7 is the first weekday, and the others follow: 7/2 is 0/2.
-  if (high === undefined) return stepped ? [from > largest ? of.min : from, largest] : [from, from]
-  const to = of === fields.day && high.toUpperCase() === 'L' ? largest : oneValue(high, of, text)
-  return [from, to < from ? to + of.size : to]
+  if (high === undefined) return stepped ? [from > largest ? field.min : from, largest] : [from, from]
+  const to = field === fields.day && high.toUpperCase() === 'L' ? largest : oneValue(high, field, text)
+  return [from, to < from ? to + field.size : to]
 }
 
-export function oneValue(word: string, of: Field, text: string): number {
-  const named = of.names.indexOf(word.toUpperCase())
-  if (named >= 0) return of.min + named
+export function oneValue(word: string, field: Field, text: string): number {
+  const named = field.names.indexOf(word.toUpperCase())
+  if (named >= 0) return field.min + named
   const value = digits(word)
-  if (value === undefined) throw badField(of, word, text)
-  if (value < of.min || value > of.max) throw badField(of, word, text, `it goes from ${of.min} to ${of.max}`)
+  if (value === undefined) throw badField(field, word, text)
+  if (value < field.min || value > field.max) throw badField(field, word, text, `it goes from ${field.min} to ${field.max}`)
   return value
 }
 
 export const digits = (word: string): number | undefined => (/^\d+$/.test(word) ? Number(word) : undefined)
 
-export function badField(of: Field, found: string, text: string, why?: string): ServoError {
+export function badField(field: Field, found: string, text: string, why?: string): ServoError {
   const reason = why === undefined ? '' : `: ${why}`
-  return badCron(text, `${shown(found)} is no ${of.name}${reason}`, `As ${of.name} write ${of.example}.`, { field: of.name })
+  return badCron(text, `${quoteWord(found)} cannot be the ${field.name}${reason}`, `As ${field.name} write ${field.example}.`, {
+    field: field.name,
+  })
 }
 
 export function badCron(text: string, why: string, hint: string, facts: Record<string, unknown> = {}): ServoError {
-  return new ServoError('invalid', 'bad_cron', `the cron expression ${shown(text)} cannot be used: ${why}`, {
+  return new ServoError('invalid', 'bad_cron', `the cron expression ${quoteWord(text)} cannot be used: ${why}`, {
     hint,
     facts: { ...facts, cron: text.slice(0, 200) },
   })
 }
 
-const shown = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
+const quoteWord = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)

@@ -53,7 +53,8 @@ export function parseCron(text: string): Cron {
     )
   }
   const [second, minute, hour, day = '', month, weekday = ''] = words.length === 6 ? words : ['0', ...words]
-  const list = (word = '', of: Field) => [...new Set(itemsOf(word).flatMap((item) => valuesOf(item, of, text)))].sort(ascending)
+  const list = (word = '', field: Field) =>
+    [...new Set(itemsOf(word).flatMap((item) => valuesOf(item, field, text)))].sort(ascending)
   const hours = list(hour, fields.hour)
   const cron: Cron = {
     text: trimmed,
@@ -83,11 +84,11 @@ const itemsOf = (word: string) => word.split(',')
 /** Other crons want ? in one of the two day fields where any day will do. */
 const any = (word: string) => (word === '?' ? '*' : word)
 
-// Whether a day field leaves the choice to the other one. As in Dagster a plain `*` says so, not what is named: `0 0 13 * 0-6`
-// is the 13th or any weekday, so every day. Only beside a `*`, as in `0 0 1-31 * */2`, and beside weekdays that are counted, as in
-// `0 0 1-31 * MON#2`, does naming all days restrict nothing.
-function isAny(word: string, named: ReadonlySet<number>, of: Field, other: string): boolean {
-  return itemsOf(word).includes('*') || (named.size === of.size && /\*|#|L\d/i.test(other))
+// True if a day field leaves the choice to the other one. As in Dagster, that depends on a plain `*`, not on the values named:
+// `0 0 13 * 0-6` is the 13th or any weekday, so every day. Only beside a `*`, as in `0 0 1-31 * */2`, and beside weekdays that are
+// counted, as in `0 0 1-31 * MON#2`, does naming all days restrict nothing.
+function isAny(word: string, named: ReadonlySet<number>, field: Field, other: string): boolean {
+  return itemsOf(word).includes('*') || (named.size === field.size && /\*|#|L\d/i.test(other))
 }
 
 function daysOf(word: string, weekday: string, text: string): DaysOfMonth | undefined {
@@ -131,7 +132,7 @@ function isPossible({ days, months }: Cron): boolean {
   return [...months].some((month) => smallest <= daysInMonth(2024, month))
 }
 
-/** Whether there are ticks on a day, given its date, weekday and the length of its month. */
+/** True if there are ticks on a day, given its date, weekday and the length of its month. */
 export function matchesDay(cron: Cron, month: number, day: number, weekday: number, monthLength: number): boolean {
   if (!cron.months.has(month)) return false
   const { days, weekdays } = cron

@@ -1,4 +1,4 @@
-import { countWhile } from '../lib/search.ts'
+import { countWhile } from '../lib/collections/binary-search.ts'
 import type { Ticks } from './ticks.ts'
 
 /** Ticks that can be counted. */

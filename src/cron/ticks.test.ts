@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/time.ts'
 import { oddZones } from '../testing/odd-zones.ts'
 import { type Cron, matchesDay, parseCron } from './parse-cron.ts'
 import { nextTick, previousTick, Ticks, ticksFrom, wallTimesOf } from './ticks.ts'
-import { offsetsOf, zoneNamed } from './zone.ts'
+import { offsetsOf, zoneNamed } from './zone-clocks.ts'
 
 interface Row {
   cron: string

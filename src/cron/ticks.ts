@@ -1,15 +1,15 @@
 import { assert } from '../lib/assert.ts'
-import { lastAtMost } from '../lib/search.ts'
+import { lastAtMost } from '../lib/collections/binary-search.ts'
 import { DAY_MS } from '../lib/time.ts'
 import type { Cron } from './parse-cron.ts'
 import { FIRST_YEAR, LAST_YEAR, WallTimes } from './wall-times.ts'
-import { type Stretch, type Zone, zoneNamed } from './zone.ts'
+import { type Stretch, type Zone, zoneNamed } from './zone-clocks.ts'
 
 /** No clock is further from UTC than 26 hours, nor was one ever put by more than 24. */
 const SLACK_MS = 2 * DAY_MS
 const FIRST_MS = Date.UTC(FIRST_YEAR, 1, 1)
 const LAST_MS = Date.UTC(LAST_YEAR + 1, 0, 1)
-const clamped = (ms: number) => Math.min(Math.max(ms, FIRST_MS), LAST_MS)
+const clampMs = (ms: number) => Math.min(Math.max(ms, FIRST_MS), LAST_MS)
 
 /** A stretch as the clock shows it: from where to where, how many times are before it, and how many ticks it has. */
 interface Counts {
@@ -42,13 +42,13 @@ export class Ticks {
     this.zone = zone
     this.walls = walls
     this.everyHour = cron.everyHour
-    this.sinceMs = clamped(sinceMs)
+    this.sinceMs = clampMs(sinceMs)
   }
 
   /** The first tick at or after an instant; undefined when there is none in the years we know. */
   next(ms: number): number | undefined {
     if (ms > LAST_MS) return undefined
-    let from = Math.ceil(clamped(ms))
+    let from = Math.ceil(clampMs(ms))
     for (;;) {
       const stretch = this.zone.stretch(from)
       const index = this.countIn(stretch, from)
@@ -64,7 +64,7 @@ export class Ticks {
   /** The last tick at or before an instant. */
   previous(ms: number): number | undefined {
     if (ms < FIRST_MS) return undefined
-    let until = Math.floor(clamped(ms))
+    let until = Math.floor(clampMs(ms))
     for (;;) {
       const stretch = this.zone.stretch(until)
       const count = this.countIn(stretch, until + 1)
@@ -78,7 +78,7 @@ export class Ticks {
 
   /** How many ticks there are before an instant, from the base year on; negative before that. */
   rank(ms: number): number {
-    const instant = clamped(ms)
+    const instant = clampMs(ms)
     const year = this.zone.yearOf(instant)
     const inYear = this.countUntil(year, instant)
     if (year >= this.baseYear) return this.before(year) + inYear
@@ -154,7 +154,7 @@ export class Ticks {
     return wall - stretch.offsetMs
   }
 
-  /** What is the same for every question about a stretch. */
+  /** The values that are the same for every question about a stretch. */
   private countsOf(stretch: Stretch): Counts {
     const known = this.counts.get(stretch)
     if (known !== undefined) return known
@@ -169,7 +169,7 @@ export class Ticks {
     return counts
   }
 
-  /** Whether a stretch begins with a tick that the clocks jumped over, and that is not there anyway. */
+  /** True if a stretch begins with a tick that the clocks jumped over, and has no other tick at that instant. */
   private isMoved({ fromMs, offsetMs, beforeMs }: Stretch): boolean {
     if (this.everyHour || beforeMs >= offsetMs) return false
     const first = fromMs + offsetMs
@@ -186,7 +186,7 @@ export function wallTimesOf(cron: Cron): WallTimes {
 }
 
 interface From {
-  /** Whether a tick at that very instant counts. */
+  /** True if a tick at that very instant counts. */
   readonly inclusive?: boolean
 }
 

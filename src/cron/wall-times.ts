@@ -1,9 +1,9 @@
 import { daysInMonth, firstDayOf, isLeapYear, weekdayOf } from '../lib/calendar.ts'
-import { lastAtMost } from '../lib/search.ts'
+import { lastAtMost } from '../lib/collections/binary-search.ts'
 import { DAY_MS, SECOND_MS } from '../lib/time.ts'
 import { type Cron, matchesDay } from './parse-cron.ts'
 
-/** Before 1900 clocks followed the sun of their town; after 2199 nobody knows what a zone will do. */
+/** Before 1900 clocks followed the sun of their town; after 2199 the rules of a zone are unknown. */
 export const FIRST_YEAR = 1900
 export const LAST_YEAR = 2199
 export const isCounted = (wallMs: number) => wallMs >= Date.UTC(FIRST_YEAR, 0) && wallMs < Date.UTC(LAST_YEAR + 1, 0)

@@ -1,5 +1,5 @@
+import { itemAt } from '../lib/collections/item-at.ts'
 import { ServoError } from '../lib/error.ts'
-import { itemAt } from '../lib/item-at.ts'
 
 /** As many tasks or assets as one event holds. */
 const MAX_ITEMS = 2_000

@@ -1,4 +1,4 @@
-/** What parked facts wait for. One spelling each, so that the fold that changes the thing wakes the right facts. */
+/** The subjects that parked facts wait for. Each has one spelling, so that the fold that changes the thing wakes the right facts. */
 export const runSubject = (runId: string): string => `run:${runId}`
 export const taskSubject = (runId: string, taskKey: string): string => `task:${runId}:${taskKey}`
 export const tickSubject = (tickId: string): string => `tick:${tickId}`

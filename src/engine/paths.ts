@@ -2,7 +2,7 @@ import { ServoError } from '../lib/error.ts'
 import { utcDay } from '../lib/time.ts'
 import { isUlid, ulidTime } from '../lib/ulid.ts'
 
-/** Whose facts these are. Both names become part of every path, so they are checked once, here. */
+/** Whose facts these are. Both names become part of every path; `Paths` checks them, so every component does. */
 export interface Scope {
   readonly tenant_id: string
   readonly workspace_id: string
@@ -25,7 +25,7 @@ export function checkScope(scope: Scope): Scope {
 
 /** Wide enough for a publish every millisecond for 31 years; paths sort like the numbers. */
 const NUMBER_WIDTH = 12
-const padded = (number: number): string => String(number).padStart(NUMBER_WIDTH, '0')
+const padNumber = (number: number): string => String(number).padStart(NUMBER_WIDTH, '0')
 
 /** The folders of a table's files. Sorted files are in `runs`. */
 export type Layer = 'base' | 'l0' | 'removed' | 'runs' | 'history'
@@ -62,11 +62,11 @@ export class Paths {
   }
 
   manifest(number: number): string {
-    return `${this.manifests}${padded(number)}.json`
+    return `${this.manifests}${padNumber(number)}.json`
   }
 
   boundary(number: number): string {
-    return `${this.boundaries}${padded(number)}.json`
+    return `${this.boundaries}${padNumber(number)}.json`
   }
 
   table(table: string): string {
@@ -74,17 +74,17 @@ export class Paths {
   }
 
   file(table: string, layer: Layer, publish: number, epoch: number): string {
-    return `${this.table(table)}${layer}/${padded(publish)}-${epoch}.parquet`
+    return `${this.table(table)}${layer}/${padNumber(publish)}-${epoch}.parquet`
   }
 
   /** History is partitioned by the day on which it was sealed. */
   historyFile(table: string, day: string, publish: number, epoch: number): string {
-    return `${this.table(table)}history/${day}/${padded(publish)}-${epoch}.parquet`
+    return `${this.table(table)}history/${day}/${padNumber(publish)}-${epoch}.parquet`
   }
 
   /** A sorted file merged from others carries the level too: one publish may write several. */
   sortedFile(table: string, publish: number, epoch: number, level: number): string {
-    return `${this.table(table)}runs/${padded(publish)}-${epoch}-${level}.parquet`
+    return `${this.table(table)}runs/${padNumber(publish)}-${epoch}-${level}.parquet`
   }
 
   /** The output of one attempt, in chunks. */
@@ -94,15 +94,15 @@ export class Paths {
 
   /** Named by the time of the attempt's first output: an attempt that is begun again after a crash does not overwrite the first. */
   attemptLog(runId: string, attemptId: string, sinceMs: number, chunk: number): string {
-    return `${this.attemptLogs(runId, attemptId)}${padded(sinceMs)}-${padded(chunk)}.ndjson`
+    return `${this.attemptLogs(runId, attemptId)}${padNumber(sinceMs)}-${padNumber(chunk)}.ndjson`
   }
 
   order(publish: number, epoch: number): string {
-    return `${this.state}_order/${padded(publish)}-${epoch}.json`
+    return `${this.state}_order/${padNumber(publish)}-${epoch}.json`
   }
 
   page(list: string, publish: number, epoch: number, level: number): string {
-    return `${this.state}_${list}_pages/${padded(publish)}-${epoch}-${level}.json`
+    return `${this.state}_${list}_pages/${padNumber(publish)}-${epoch}-${level}.json`
   }
 }
 

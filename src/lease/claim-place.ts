@@ -1,7 +1,7 @@
 import type { Candidate, Leader } from '../ports/lease.ts'
 
 /**
- * Where the claims of a lease stand, one for each number, each created once and never changed. `Standing` says what can be
+ * Where the claims of a lease stand, one for each number, each created once and never changed. `Standing` has what can be
  * known of another process, such as whether it lives. Everything but `create` is fast.
  */
 export interface ClaimPlace {
@@ -13,13 +13,13 @@ export interface ClaimPlace {
   look(number: number): { newest: number; challenges: readonly string[] }
   /** True when this is no longer the place in which we created the claim of this number: moved, replaced or gone. Costs next to nothing. */
   moved(number: number): boolean
-  /** Called by a holder that has lost its claim, and will not ask again whether the place was moved. */
+  /** Called by a holder that has lost its claim, and will not check again whether the place was moved. */
   leave(number: number): void
-  /** Replaces what the holder of a claim says of itself. */
-  say(number: number, sign: Sign): void
-  /** What the holder of a claim last said; undefined when it said nothing, or its claim is gone. */
-  heard(number: number): Sign | undefined
-  /** Asks the holder of a claim for a sign of life. The function it returns withdraws the challenge. */
+  /** Replaces the sign of the holder of a claim. */
+  writeSign(number: number, sign: Sign): void
+  /** The last sign of the holder of a claim; undefined if there is none, or the claim is gone. */
+  readSign(number: number): Sign | undefined
+  /** Requests a sign of life from the holder of a claim. The function it returns withdraws the challenge. */
   challenge(number: number): () => void
   /** Removes challenges that were answered. */
   answered(number: number, challenges: readonly string[]): void
@@ -28,13 +28,13 @@ export interface ClaimPlace {
   /** Removes every claim below this number. The newest claim is never removed, so no number is ever used twice. */
   removeBelow(number: number): void
   /**
-   * Calls back when something may have changed; the function it returns ends that. Returns undefined when this place cannot tell,
+   * Calls back when something may have changed; the function it returns ends that. Returns undefined if this place cannot be watched,
    * and calls `deaf` when it no longer can. The holder then looks at regular intervals.
    */
   watch(changed: () => void, deaf: () => void): (() => void) | undefined
 }
 
-/** What a holder says of itself beside its claim. */
+/** The sign of life that a holder keeps beside its claim. */
 export interface Sign {
   /** Counts the challenges that it answered. */
   readonly renewals: number
@@ -44,7 +44,7 @@ export interface Sign {
 
 export const FIRST_SIGN: Sign = { renewals: 0, address: null, released: false }
 
-/** The newest claim, and what can be told of its holder without asking it. */
+/** The newest claim, and the state of its holder, as far as it is known without a challenge. */
 export interface Standing {
   readonly number: number
   readonly leader: Leader

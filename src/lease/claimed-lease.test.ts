@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { MemoryClaims } from '../adapters/memory/lease.ts'
+import { HOUR_MS, SECOND_MS } from '../lib/time.ts'
 import type { HeldByAnother, HeldLease } from '../ports/lease.ts'
 import { PausableProcess } from '../testing/pausable-process.ts'
 import { VirtualClock } from '../testing/virtual-clock.ts'
@@ -47,7 +48,7 @@ test('[E1] a process that comes late with the number of a claim that was removed
   }))
   expect(await scene.during(late.claim())).toMatchObject({ held: false, leader: { number: 3 } })
   const place = scene.claims.seenBy(scene.clock)
-  expect(place.heard(1)).toBeUndefined()
+  expect(place.readSign(1)).toBeUndefined()
   expect(place.newest()?.number).toBe(3)
 })
 
@@ -81,6 +82,26 @@ test('[E6] a holder without a challenger reads and writes nothing, and asks only
 test('[E6] a holder whose place cannot be watched looks at it three times in a period', async () => {
   expect(await callsOfIdleHolder({ watch: () => undefined })).toMatchObject({ look: 30 })
 })
+
+test.each([-HOUR_MS, 0, HOUR_MS])(
+  '[E4] a silent holder is replaced after ten seconds, by a clock that nobody sets (the wall clock jumps by %d ms)',
+  async (jumpMs) => {
+    const clock = new VirtualClock()
+    const claims = new MemoryClaims()
+    const silent = new PausableProcess(clock)
+    await claimedLease(claims.seenBy(silent.clock), { clock: silent.clock }).claim(someone)
+    silent.pause()
+    const place = claims.seenBy(clock)
+    const claim = claimedLease(place, { clock }).claim(someone)
+    await clock.advance(SECOND_MS)
+    clock.jump(jumpMs)
+    await clock.advance(9 * SECOND_MS - 1)
+    expect(place.newest()?.number).toBe(1)
+    await clock.advance(1)
+    expect(place.newest()?.number).toBe(2)
+    expect(await claim).toMatchObject({ held: true, number: 2 })
+  },
+)
 
 test('[E5] a holder that comes back between the last look and the claim has stopped before the challenger begins', async () => {
   const scene = new Scene()

@@ -56,7 +56,7 @@ export function claimedLease(place: ClaimPlace, { clock, periodMs = PERIOD_MS }:
       const left = since + periodMs - clock.monotonic()
       await clock.sleep(Math.min(waitMs, Math.max(0, left)))
       const now = place.newest()
-      // The clock is asked before the place: a sign given before the period was over counts, however late this process looks.
+      // The clock is read before the place: a sign given before the period was over counts, however late this process looks.
       if (left <= 0 || now?.number !== before.number || now.isVacant || isAnswer(before, now.sign)) return now
     }
   }
@@ -72,7 +72,7 @@ export function claimedLease(place: ClaimPlace, { clock, periodMs = PERIOD_MS }:
     }
     // The silent holder gave a sign at the last moment, and may have looked before our claim was there. It finds the claim when it
     // looks next, and mistrusts itself if it has not run for half a period; so after half a period it has stopped.
-    if (previous?.isVacant === false && isAnswer(previous, place.heard(previous.number))) await clock.sleep(periodMs / 2)
+    if (previous?.isVacant === false && isAnswer(previous, place.readSign(previous.number))) await clock.sleep(periodMs / 2)
     place.removeBelow(number)
     return held
   }

@@ -21,7 +21,7 @@ const transitions: Transitions<ClaimState> = {
  *     either → lost       a higher claim is there, or ours is gone
  *     either → released
  *
- * An idle holder waits for the place to call, and asks only whether the place is still there. A place that cannot call is looked at
+ * An idle holder waits for the place to call, and checks only that the place is still there. A place that cannot call is looked at
  * three times in a period.
  */
 export class HeldClaim implements HeldLease {
@@ -70,7 +70,7 @@ export class HeldClaim implements HeldLease {
   }
 
   async announce(address: string): Promise<void> {
-    if (!this.#isOver) this.#say({ ...this.#sign, address })
+    if (!this.#isOver) this.#sendSign({ ...this.#sign, address })
   }
 
   onLost(call: () => void): void {
@@ -83,7 +83,7 @@ export class HeldClaim implements HeldLease {
     // First, so that this process does nothing any more by the time that another can claim the lease.
     this.#end('released')
     try {
-      this.#say({ ...this.#sign, released: true })
+      this.#sendSign({ ...this.#sign, released: true })
     } catch {
       // The next candidate finds out that this process is gone, or waits for a sign in vain.
     }
@@ -98,7 +98,7 @@ export class HeldClaim implements HeldLease {
     if (this.#unwatch === undefined || !this.isHeld || this.#place.moved(this.number)) this.#lookAgain()
   }
 
-  /** A place that cannot be looked at is not known to be ours; a caller of `confirm` is told why. */
+  /** A place that cannot be looked at is not known to be ours; a caller of `confirm` gets the error. */
   #lookAgain(): void {
     try {
       if (!this.#isOver) this.#look()
@@ -117,7 +117,7 @@ export class HeldClaim implements HeldLease {
       }
       const open = challenges.filter((challenge) => !this.#answered.has(challenge))
       if (open.length === 0) break
-      this.#say({ ...this.#sign, renewals: this.#sign.renewals + 1 })
+      this.#sendSign({ ...this.#sign, renewals: this.#sign.renewals + 1 })
       for (const challenge of open) this.#answered.add(challenge)
       this.#place.answered(this.number, open)
       // And look again. Only a holder that has given a sign and then finds no higher claim still leads: a challenger whose claim
@@ -127,8 +127,8 @@ export class HeldClaim implements HeldLease {
     this.#enter('held')
   }
 
-  #say(sign: Sign): void {
-    this.#place.say(this.number, sign)
+  #sendSign(sign: Sign): void {
+    this.#place.writeSign(this.number, sign)
     this.#sign = sign
   }
 

@@ -2,7 +2,7 @@ import type { AlarmClock } from '../ports/clock.ts'
 
 /**
  * Notices that this process did not run for a while: stopped by a signal, blocked by its own work, or on a machine that slept.
- * It looks at the clocks at regular ticks and whenever it is asked, so the first question after a pause gets the right answer.
+ * It reads the clocks at regular ticks and with every call, so the first call after a pause returns the right answer.
  * Both clocks count: the monotonic one stands still while a machine sleeps, and the wall clock may be set.
  */
 export class PauseDetector {

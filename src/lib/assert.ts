@@ -1,6 +1,6 @@
 import { ServoError } from './error.ts'
 
-/** States what must be true here; a failure is a bug of ours, never bad input. */
+/** Asserts an invariant. A failure is a bug in Servo, never bad input. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition)
     throw new ServoError('bug', 'assertion_failed', message, {

@@ -1,6 +1,6 @@
 const RFC4648_LOWER = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** RFC 4648 base32 in lower case without padding: safe in file names, URLs and every queue's task ids; at most so many characters. */
+/** RFC 4648 base32 in lower case without padding: safe in file names, URLs and every queue's task ids; cut to `length` characters. */
 export function base32(bytes: Uint8Array, length = Number.POSITIVE_INFINITY): string {
   let text = ''
   let buffer = 0

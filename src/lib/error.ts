@@ -1,8 +1,8 @@
-/** What went wrong, by what the caller can do about it. HTTP status and exit code derive from this, at their edges. */
+/** The kind of an error, by what the caller can do about it. HTTP status and exit code derive from this, at their edges. */
 export type ErrorKind = 'invalid' | 'not_found' | 'conflict' | 'unavailable' | 'corrupt' | 'bug'
 
 export interface ErrorDetails {
-  /** What the reader should do next. */
+  /** The next step for the reader. */
   hint?: string
   /** The facts, for programs and logs. */
   facts?: Record<string, unknown>

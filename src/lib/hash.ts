@@ -6,7 +6,7 @@ export function sha256(data: string | Uint8Array): string {
 }
 
 export function sha256Bytes(data: string | Uint8Array): Uint8Array {
-  // By way of text, because a buffer of its own for each costs more than the hash of a short text.
+  // This goes through text, because allocating a buffer costs more than hashing a short text.
   return Buffer.from(hash('sha256', data, 'binary'), 'binary')
 }
 
@@ -23,7 +23,7 @@ let lastSecret: string | Uint8Array | undefined
 let lastPads: Pads | undefined
 
 /**
- * HMAC as two hashes. Every run has an id of this kind, and Node's own is an object of the native kind for each, which takes
+ * HMAC as two hashes. Every run has an id of this kind, and Node's own makes a native object for each, which takes
  * three times as long to make and as long again to collect.
  */
 export function hmacSha256(secret: string | Uint8Array, data: string): Uint8Array {

@@ -58,7 +58,7 @@ const names = new Map<string, string>()
 const MOST_NAMES = 1_000
 
 function nameOf(key: string): string {
-  // A `__proto__` member survives here but is dropped or worse by many a reader, so nobody may write one.
+  // A `__proto__` member survives here, but many readers drop it or worse, so it is refused.
   if (key === '__proto__')
     throw new ServoError('invalid', 'json_proto_key', 'the key "__proto__" is not allowed in JSON', {
       hint: 'Rename the key.',

@@ -1,4 +1,4 @@
-/** Lets one piece of asynchronous work in at a time, in the order of asking. */
+/** Runs one piece of asynchronous work at a time, in the order of the calls. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve()
 

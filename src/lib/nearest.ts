@@ -1,4 +1,4 @@
-/** As many slips of a finger as still leave a word recognisable. */
+/** A word with more typos than this is not recognisable. */
 const MAX_EDITS = 2
 
 /**
@@ -26,7 +26,7 @@ function stepsBetween(a: string, b: string, most: number): number {
 /** Letters to insert, delete or replace; anything above `most` when it is more than that. */
 function editsBetween(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1
-  // A row of the table of Levenshtein: the edits that turn what was read of `a` into each beginning of `b`.
+  // A row of the Levenshtein table: the edits that turn the part of `a` read so far into each prefix of `b`.
   let above = Array.from({ length: b.length }, (_, column) => column + 1)
   for (let row = 0; row < a.length; row++) {
     let [left, diagonal] = [row + 1, row]

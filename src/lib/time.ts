@@ -31,7 +31,7 @@ export function utcDay(ms: number): string {
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 
-/** True for a text that `utcDay` could have made, as far as its shape tells. */
+/** True for text of the form that `utcDay` returns. */
 export const isUtcDay = (text: string): boolean => DAY.test(text)
 
 export const SECOND_MS = 1_000

@@ -3,7 +3,7 @@ import { assert } from './assert.ts'
 /** For each state, the states that may follow it. */
 export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>
 
-/** Gives the state that follows, if it may follow. Everything else is a bug of ours, named before it does harm. */
+/** Returns the next state if it may follow. Any other transition is a bug in Servo, reported before it does harm. */
 export const transition = <State extends string>(
   what: string,
   transitions: Transitions<State>,

@@ -62,7 +62,7 @@ export function ulidSource(now: () => number, random: (length: number) => Uint8A
   const digits = new Uint8Array(16)
   /** As bytes: a text that grows by one character after the other takes three times as long. */
   const text = Buffer.alloc(TIME_LENGTH + digits.length)
-  /** Drawn for many at a time: asking the system for a few bytes costs as much as for a page. */
+  /** Drawn for many at a time: a few bytes of the system's randomness cost as much as a page. */
   let drawn = new Uint8Array(0)
   let used = 0
   return () => {

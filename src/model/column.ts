@@ -1,4 +1,4 @@
-/** What a column holds: its Parquet type follows from the kind, its TypeScript type from `T`. */
+/** The declaration of a column: its Parquet type follows from the kind, its TypeScript type from `T`. */
 export type ColumnKind = 'string' | 'int' | 'long' | 'double' | 'boolean' | 'timestamp' | 'strings' | 'map' | 'json'
 
 export interface Column<T = unknown, K extends ColumnKind = ColumnKind> {

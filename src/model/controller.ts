@@ -2,7 +2,7 @@ import type { NewEvent } from './event.ts'
 import type { Rows } from './rows.ts'
 import type { AnyRow, Table } from './table.ts'
 
-/** What a controller may look at when it decides. */
+/** The state that a controller decides from. */
 export interface Observed {
   readonly rows: Rows
   /** Milliseconds since 1970. */

@@ -7,7 +7,7 @@ import type { Table } from './table.ts'
  * What became of an event when it was folded. A worker is answered from this, so every way of not applying has a name.
  * - `applied`: it changed rows.
  * - `duplicate`: the same fact was there already.
- * - `ignored`: it came too late or names something that is over; `reason` says which.
+ * - `ignored`: it came too late or names something that is over; `reason` has which.
  * - `parked`: something it depends on has not been seen; it is kept and tried again when `on` changes.
  */
 export type Verdict =
@@ -23,7 +23,7 @@ export const duplicate: Verdict = { kind: 'duplicate' }
 export const ignored = (reason: string): Verdict => ({ kind: 'ignored', reason })
 export const waitFor = (on: string): Verdict => ({ kind: 'parked', on, reason: 'waiting' })
 
-/** Tells a verdict from the row or fact that is there when nothing was judged yet. */
+/** Distinguishes a verdict from a row or fact that was not judged yet. */
 export const isVerdict = <T extends object>(value: T | Verdict): value is Verdict => 'kind' in value
 
 export interface FoldContext<P> {
@@ -32,7 +32,7 @@ export interface FoldContext<P> {
   readonly at: number
   readonly payload: P
   readonly rows: Rows
-  /** Says that `subject` changed, so that facts parked on it are tried again. */
+  /** Records that `subject` changed, so that facts parked on it are tried again. */
   wake(subject: string): void
 }
 

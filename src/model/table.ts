@@ -38,7 +38,7 @@ export interface TableSpec<C extends Columns> {
   readonly storage: Storage
   /** For owners of sealed rows: how this row ended, or undefined while it is unfinished. */
   ended?(row: RowOf<C>): Ended | undefined
-  /** Columns of which a sorted file says, for each of its row groups, whether all rows have the same value: see `Digest`. */
+  /** Columns for which a sorted file records whether all rows of a row group have the same value: see `Digest`. */
   readonly digest?: readonly (keyof C & string)[]
 }
 

@@ -3,7 +3,7 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 // zstd's own default. A fixed level, because equal rows must give equal bytes; another zstd release may still differ.
 const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 3 } }
 
-/** What the writer compresses pages with, besides its own Snappy. */
+/** The codecs that the writer compresses pages with, besides its own Snappy. */
 export const compressors = { ZSTD: (page: Uint8Array): Uint8Array => zstdCompressSync(page, ZSTD) }
 
 export const decompressors = {
@@ -19,7 +19,7 @@ export const textOf = (bytes: Uint8Array): string => decoder.decode(bytes)
 const SURROGATE = /[\uD800-\uDFFF]/
 
 /**
- * What a text is to Parquet. `astral`: it has characters beyond U+FFFF. The writer takes the smallest and largest text by UTF-16 code
+ * How Parquet can store a text. `astral`: it has characters beyond U+FFFF. The writer takes the smallest and largest text by UTF-16 code
  * unit and readers take them for UTF-8 order, so that for a column with such text they are wrong and must not be written. `broken`: it
  * has half a surrogate pair, which UTF-8 cannot hold.
  */

@@ -1,11 +1,12 @@
 import type { CompressionCodec, Encoding, KeyValue, RowGroup, SchemaElement } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
+import { deltaBinaryPack } from 'hyparquet-writer/src/delta.js'
 import { compressors } from './codecs.ts'
 
 /*
- * All that we know of the inside of hyparquet-writer is here, so that an upgrade breaks one file. Three things are done to the
- * footer while it is unfinished, because the writer has no other way: statistics that would mislead readers are taken out, Bloom
- * filters of our own are put in, and the schema is replaced by one that says JSON.
+ * Everything that depends on the internals of hyparquet-writer is here, so that an upgrade breaks one file. We change the unfinished
+ * footer in three ways for which the writer has no option: we remove statistics that would mislead readers, add our own Bloom filters,
+ * and replace the schema by one with JSON columns.
  */
 
 /** The values of one column for one row group. */
@@ -19,7 +20,7 @@ export interface ColumnOfGroup {
 }
 
 export interface FileWriterOptions {
-  /** As readers shall see it. */
+  /** The schema that the file declares. */
   readonly schema: readonly SchemaElement[]
   readonly codec: 'SNAPPY' | 'ZSTD'
 }
@@ -97,4 +98,11 @@ function dropStatistics(group: RowGroup, columns: ReadonlyMap<string, ColumnOfGr
     if (kept === 'none') delete meta_data.statistics
     else if (null_count !== undefined) meta_data.statistics = { null_count }
   }
+}
+
+/** Whole numbers as the writer packs them in a page: as differences. The tests of our reader start from these bytes. */
+export function packDeltas(values: readonly bigint[]): Uint8Array {
+  const output = new ByteWriter()
+  deltaBinaryPack(output, [...values])
+  return output.getBytes()
 }

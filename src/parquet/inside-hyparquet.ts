@@ -1,10 +1,10 @@
 /*
- * What we use of the inside of hyparquet, which its documentation does not promise: all of it is here, so that an upgrade breaks
- * one file. Its own reader makes a row of every value; we read pages by column, fifty times as fast, and need the pieces below
- * that are tricky and not slow: headers of pages, levels and codes, differences too large for numbers, Bloom filters.
+ * The undocumented internals of hyparquet that we use: all of them are here, so that an upgrade breaks one file. Its reader turns
+ * every value into part of a row. We read pages by column, fifty times as fast, and take from hyparquet the pieces that are tricky but
+ * not slow: page headers, levels and codes, differences too large for numbers, Bloom filters.
  */
 import type { DecodedArray } from 'hyparquet'
-import { readBloomFilter } from 'hyparquet/src/bloom.js'
+import { hashParquetValue, readBloomFilter } from 'hyparquet/src/bloom.js'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { deltaBinaryUnpack } from 'hyparquet/src/delta.js'
 import { readRleBitPackedHybrid } from 'hyparquet/src/encoding.js'
@@ -21,7 +21,7 @@ export function readerOf(bytes: Uint8Array, offset = 0): ByteReader {
   return { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offset }
 }
 
-/** The header of a page, after which its bytes begin. */
+/** Reads the header of a page, and leaves the reader at the first byte of the page. */
 export const readPageHeader = (reader: ByteReader) => parquetHeader(reader)
 
 /** Small numbers of `width` bits, run-length encoded or bit-packed: as many as `into` takes. */
@@ -36,6 +36,12 @@ export function readDeltas(bytes: Uint8Array, into: BigInt64Array): BigInt64Arra
   deltaBinaryUnpack(readerOf(bytes), into.length, into)
   return into
 }
+
+/** The hash by which hyparquet looks a value up in a Bloom filter: the tests compare ours with it. */
+export const bloomHashOfText = (text: string): bigint | undefined =>
+  hashParquetValue(text, { name: 'c', type: 'BYTE_ARRAY', converted_type: 'UTF8' })
+
+export const bloomHashOfInteger = (number: number): bigint | undefined => hashParquetValue(number, { name: 'c', type: 'INT32' })
 
 /** The blocks of a Bloom filter; undefined if its kind is unknown or it is damaged. */
 export function readBloomBlocks(bytes: Uint8Array): Uint32Array | undefined {

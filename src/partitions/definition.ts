@@ -40,7 +40,7 @@ const dimensionName = z
   .refine((name) => name !== '__proto__' && name.isWellFormed(), 'must be a plain name')
 
 /**
- * The partitions of an asset, as they are recorded: what `data` of the SDK's partitions says, and what it may say later.
+ * The partitions of an asset, as they are recorded: the `data` of the SDK's partitions, with room for later fields.
  * An unknown member is refused: it would change which partitions exist, and we would not know how.
  */
 export const partitionDefinition = z.discriminatedUnion('type', [
@@ -56,7 +56,7 @@ export const partitionDefinition = z.discriminatedUnion('type', [
 ])
 
 export type PartitionDefinition = z.infer<typeof partitionDefinition>
-/** How an asset is partitioned; undefined for one that is made as a whole. */
+/** How an asset is partitioned; undefined for an asset without partitions. */
 export type Partitioning = PartitionDefinition | undefined
 /** Anything but a product of dimensions. */
 export type DimensionDefinition = z.infer<typeof dimension>
@@ -68,10 +68,10 @@ export function isTime(definition: PartitionDefinition | undefined): definition 
 }
 
 /** A time definition as cron windows. */
-export function timeDefinition(of: TimePartitions): TimeDefinition {
-  const { type, end_offset, ...rest } = of
-  const told = Object.entries({ ...rest, endOffset: end_offset }).filter(([, value]) => value !== null && value !== undefined)
-  return unitDefinition(type, Object.fromEntries(told) as unknown as UnitOptions)
+export function timeDefinition(partitions: TimePartitions): TimeDefinition {
+  const { type, end_offset, ...rest } = partitions
+  const given = Object.entries({ ...rest, endOffset: end_offset }).filter(([, value]) => value !== null && value !== undefined)
+  return unitDefinition(type, Object.fromEntries(given) as unknown as UnitOptions)
 }
 
 /** In the order in which positions count: sorted, the last varying fastest. None when there is one dimension without a name. */
@@ -90,20 +90,25 @@ export function dimensionOf(definition: PartitionDefinition, name: string): Dime
   return Object.hasOwn(definition.dimensions, name) ? definition.dimensions[name] : undefined
 }
 
-/** One identity however a partition was asked for. Whether it exists is for its `PartitionSet` to say. */
+/** The one key of a partition, however it was requested. Only its `PartitionSet` knows if it exists. */
 export function canonicalKey(definition: PartitionDefinition, asked: string | PartitionValues): string {
   if (definition.type === 'multi') return keyOfDimensions(dimensionNames(definition), asked)
   if (typeof asked === 'string') return asked
-  throw new ServoError('invalid', 'bad_partition_key', `the dimensions ${Object.keys(asked).join(', ')} are no partition key`, {
-    hint: `These partitions (${definition.type}) have one dimension without a name: write the key alone.`,
-  })
+  throw new ServoError(
+    'invalid',
+    'bad_partition_key',
+    `the dimensions ${Object.keys(asked).join(', ')} are not a partition key`,
+    {
+      hint: `These partitions (${definition.type}) have one dimension without a name: write the key alone.`,
+    },
+  )
 }
 
 export function sameDefinition(a: PartitionDefinition, b: PartitionDefinition): boolean {
   return canonicalJson(withoutNulls(a)) === canonicalJson(withoutNulls(b))
 }
 
-/** A member that is null says as much as one that is absent. */
+/** A member that is null means the same as an absent one. */
 function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value

@@ -2,7 +2,7 @@ import { type DimensionDefinition, dimensionsOf, isTime, type PartitionDefinitio
 import type { PartitionMapping, SimpleMapping } from './mappings/mapping.ts'
 
 /** As many keys as one reads in passing. */
-const SHOWN = 4
+const SHOWN_KEYS = 4
 
 /** The partitions of an asset in words: `daily from 2025-01-01`. */
 export function partitionsInWords(definition: PartitionDefinition): string {
@@ -33,18 +33,18 @@ const momentInWords = (moment: string | number): string =>
   typeof moment === 'string' ? moment : new Date(moment).toISOString()
 
 function someOf(keys: readonly string[]): string {
-  const more = keys.length - SHOWN
-  return keys.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  const more = keys.length - SHOWN_KEYS
+  return keys.slice(0, SHOWN_KEYS).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
 /** A mapping in words: `the window before`. */
 export function mappingInWords(mapping: PartitionMapping): string {
   if (mapping.type === 'dimension') return `${mapping.dimension}: ${ownWords(mapping.mapping)}, the rest whole`
   if (mapping.type !== 'multi') return simpleInWords(mapping)
-  const said = Object.entries(mapping.dimensions).map(([above, { dimension, mapping: of }]) =>
-    above === dimension ? `${above}: ${ownWords(of)}` : `${above}: ${ownWords(of)} of ${dimension}`,
+  const parts = Object.entries(mapping.dimensions).map(([above, { dimension, mapping: own }]) =>
+    above === dimension ? `${above}: ${ownWords(own)}` : `${above}: ${ownWords(own)} of ${dimension}`,
   )
-  return said.length === 0 ? 'all partitions' : said.join('; ')
+  return parts.length === 0 ? 'all partitions' : parts.join('; ')
 }
 
 /** Without a mapping of its own a dimension is taken as its kind suggests. */
@@ -70,9 +70,9 @@ function simpleInWords(mapping: SimpleMapping): string {
 
 function windowsInWords(start: number, end: number): string {
   if (start === 0 && end === 0) return 'the windows that overlap'
-  if (start !== end) return `the windows from ${signed(start)} to ${signed(end)}`
+  if (start !== end) return `the windows from ${signedNumber(start)} to ${signedNumber(end)}`
   if (start === -1) return 'the window before'
   return start < 0 ? `the window ${-start} before` : `the window ${start} after`
 }
 
-const signed = (offset: number): string => (offset > 0 ? `+${offset}` : String(offset))
+const signedNumber = (offset: number): string => (offset > 0 ? `+${offset}` : String(offset))

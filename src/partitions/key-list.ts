@@ -1,5 +1,5 @@
-import { itemAt } from '../lib/item-at.ts'
-import { lastAtMost } from '../lib/search.ts'
+import { lastAtMost } from '../lib/collections/binary-search.ts'
+import { itemAt } from '../lib/collections/item-at.ts'
 import { writeKey } from './key.ts'
 
 /** Keys that can be counted and picked without being listed. */

@@ -24,7 +24,7 @@ export interface KeyPositions {
   of(keys: KeyTexts, from: number, to: number): Int32Array
 }
 
-/** Below this many keys, asking one by one is as cheap as halving further. */
+/** Below this many keys, looking them up one by one is as cheap as bisecting further. */
 const FEW = 8
 
 /**
@@ -53,7 +53,7 @@ export function keyPositions(set: PartitionSet, onlyItsKeys: boolean): KeyPositi
       const end = ends.next ?? ends.last
       if (first === undefined || end === undefined) return undefined
       const position = first + rows - (ends.next === undefined ? 1 : 0)
-      // Finding a key ends with saying what is at its position: that alone is enough here.
+      // Finding a key ends with reading the key at its position: that alone is enough here.
       if (position >= set.count || set.at(position) !== end) return undefined
       last = { key: end, position }
       return { first }
@@ -123,7 +123,7 @@ function evenWindows({ definition, axis, count, at }: PartitionSet): EvenWindows
   return { first: first.minutesOf(0), step, count, length: bytes.length }
 }
 
-/** Asks for keys that show none of these windows one by one. */
+/** Looks up keys that have none of these windows one by one. */
 function byDistance(
   { first, step, count, length }: EvenWindows,
   find: (row: number) => number,

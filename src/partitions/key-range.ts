@@ -1,4 +1,4 @@
-import { itemAt } from '../lib/item-at.ts'
+import { itemAt } from '../lib/collections/item-at.ts'
 import { digitsOf, type KeyList, product } from './key-list.ts'
 import type { PartitionSet } from './partition-set.ts'
 import { points, type Spans, span } from './spans.ts'
@@ -51,7 +51,7 @@ export function allOf(set: PartitionSet): KeyRange {
   )
 }
 
-/** Partitions here and there. Of several dimensions they are no product, so each is a range of its own. */
+/** Partitions here and there. In several dimensions they do not form a product, so each is a range of its own. */
 export function someOf(set: PartitionSet, positions: readonly number[]): readonly KeyRange[] {
   if (positions.length === 0) return []
   if (set.dimensions.length === 0) return [keyRange(set, [points(positions)])]

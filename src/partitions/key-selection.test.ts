@@ -78,7 +78,7 @@ describe('a selection of partitions', () => {
     [days, { date: ['2025-03-01'] }, 'it names the dimensions date, but these partitions have one without a name'],
     [days, [{ from: '2025-03-02', to: '2025-03-01' }], '2025-03-02 comes after 2025-03-01'],
     [market, { shop: ['7'] }, 'there is no dimension shop'],
-    [market, [{ from: 'a', to: 'b' }], 'a range from one key to another says nothing about date and region apart'],
+    [market, [{ from: 'a', to: 'b' }], 'a range from one key to another cannot select date and region separately'],
   ])('that means nothing is refused: %#', (set, selection, why) => {
     expect(() => rangesOf(set, selection as KeySelection)).toThrow(
       expect.objectContaining({ code: 'bad_partition_selection', message: `The partitions cannot be selected: ${why}` }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { itemAt } from '../lib/collections/item-at.ts'
 import { ServoError } from '../lib/error.ts'
-import { itemAt } from '../lib/item-at.ts'
 import { allOf, type KeyRange, keyRange, partsOf, someOf } from './key-range.ts'
 import { type PartitionSet, positionIn } from './partition-set.ts'
 import { type Spans, span, union } from './spans.ts'
@@ -79,7 +79,7 @@ function refuseNames(selection: object): never {
 function refuseRange(set: PartitionSet): never {
   const names = set.dimensions.map(({ name }) => name)
   throw badSelection(
-    `a range from one key to another says nothing about ${names.join(' and ')} apart`,
+    `a range from one key to another cannot select ${names.join(' and ')} separately`,
     `Select by dimension: { ${names[0]}: [{ from: …, to: … }] }.`,
   )
 }

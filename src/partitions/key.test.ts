@@ -60,7 +60,10 @@ describe('the key of a partition', () => {
     ['date=2025-01-15,=eu', '"=eu" is not written as dimension=value'],
   ])('that cannot be read says why: %s', (asked, why) => {
     expect(() => canonicalKey(market, asked)).toThrow(
-      expect.objectContaining({ code: 'bad_partition_key', message: `${JSON.stringify(asked)} is no partition key: ${why}` }),
+      expect.objectContaining({
+        code: 'bad_partition_key',
+        message: `${JSON.stringify(asked)} is not a partition key: ${why}`,
+      }),
     )
   })
 

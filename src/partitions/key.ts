@@ -42,7 +42,7 @@ export function rangeKey(first: string, last: string, several: boolean): string 
   return writeKey(Object.fromEntries(between))
 }
 
-/** The canonical text of a partition of these dimensions, whichever way it was asked for. */
+/** The canonical text of a partition of these dimensions, whichever way it was written. */
 export function keyOfDimensions(names: readonly string[], asked: string | PartitionValues): string {
   return writeKey(valuesByDimension(names, asked))
 }
@@ -60,7 +60,7 @@ export function valuesByDimension(names: readonly string[], asked: string | Part
   return values
 }
 
-/** What is the same percent-encoded; most keys are. */
+/** Text that percent-encoding does not change; most keys are such. */
 const plain = /^[\w.!~*'()-]*$/
 
 function encode(text: string): string {
@@ -80,7 +80,12 @@ function decode(text: string, whole: string): string {
 
 function badKey(text: string, why: string, names: readonly string[] = ['date', 'region']): ServoError {
   const example = [...names].sort().map((name) => `${encodeURIComponent(name)}=…`)
-  return new ServoError('invalid', 'bad_partition_key', `${JSON.stringify(text.slice(0, 200))} is no partition key: ${why}`, {
-    hint: `Write ${example.join(',')} with percent-encoded values.`,
-  })
+  return new ServoError(
+    'invalid',
+    'bad_partition_key',
+    `${JSON.stringify(text.slice(0, 200))} is not a partition key: ${why}`,
+    {
+      hint: `Write ${example.join(',')} with percent-encoded values.`,
+    },
+  )
 }

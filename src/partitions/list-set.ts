@@ -1,11 +1,11 @@
-import { itemAt } from '../lib/item-at.ts'
+import { itemAt } from '../lib/collections/item-at.ts'
 import { nearest } from '../lib/nearest.ts'
 import type { PartitionDefinition } from './definition.ts'
 import { keysOf } from './key-list.ts'
 import type { KeyProblem, PartitionSet } from './partition-set.ts'
 
 /** As many keys as one reads in a message before looking elsewhere. */
-const SHOWN = 5
+const SHOWN_KEYS = 5
 
 /** The keys of a list, in its order. */
 export function listSet(definition: PartitionDefinition, list: readonly string[], owner: string): PartitionSet {
@@ -29,7 +29,8 @@ export function listSet(definition: PartitionDefinition, list: readonly string[]
 
 function unknownKey(key: string, list: readonly string[], owner: string): KeyProblem {
   const meant = nearest(key, list)
-  const shown = list.length > SHOWN ? `${list.slice(0, SHOWN).join(', ')} and ${list.length - SHOWN} more` : list.join(', ')
+  const shown =
+    list.length > SHOWN_KEYS ? `${list.slice(0, SHOWN_KEYS).join(', ')} and ${list.length - SHOWN_KEYS} more` : list.join(', ')
   const instead = meant === undefined ? `${owner} ${shown === '' ? 'no keys' : shown}` : `did you mean ${meant}?`
   return { code: 'unknown_key', message: `There is no partition ${key || 'without a key'}: ${instead}` }
 }

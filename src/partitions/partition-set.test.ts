@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { toMs } from '../lib/time.ts'
-import { daily, dynamic, hourly, keys, monthly, multi, weekly } from '../sdk/partitions.ts'
+import { daily, dynamic, hourly, keys, monthly, multi, weekly } from '../sdk/partitions/partitions.ts'
 import { type PartitionDefinition, partitionDefinition } from './definition.ts'
 import { partitionSet } from './partition-set.ts'
 import { type TimeDefinition, timeWindows } from './time/windows.ts'
@@ -214,7 +214,7 @@ describe('a partition that does not exist', () => {
       market,
       '2025-03-01',
       'other_kind',
-      '"2025-03-01" is no partition key: it is a single key, but the partitions have the dimensions date, region. Write date=…,region=… with percent-encoded values.',
+      '"2025-03-01" is not a partition key: it is a single key, but the partitions have the dimensions date, region. Write date=…,region=… with percent-encoded values.',
     ],
   ])('says why, and what does: %#', (definition, key, code, message) => {
     expect(setOf(definition).problemOf(key)).toEqual({ code, message })

@@ -43,7 +43,7 @@ export interface SetOptions {
   readonly nowMs: number
   /** The keys of a dynamic set, in the order in which they were added. */
   readonly dynamicKeys: (name: string) => readonly string[]
-  /** Gives the windows of a definition; a caller that asks often keeps them. */
+  /** Returns the windows of a definition; a frequent caller keeps them. */
   readonly windows?: (definition: TimeDefinition) => TimeWindows
 }
 
@@ -53,7 +53,10 @@ export function partitionSet(definition: PartitionDefinition | undefined, option
   if (isTime(definition)) return timeSet(definition, timeDefinition(definition), windows, nowMs)
   if (definition.type === 'keys') return listSet(definition, definition.keys, 'the definition has')
   if (definition.type === 'dynamic') return listSet(definition, dynamicKeys(definition.name), `${definition.name} has`)
-  const dimensions = Object.entries(definition.dimensions).map(([name, of]) => ({ name, set: partitionSet(of, options) }))
+  const dimensions = Object.entries(definition.dimensions).map(([name, dimension]) => ({
+    name,
+    set: partitionSet(dimension, options),
+  }))
   return productSet(definition, dimensions)
 }
 

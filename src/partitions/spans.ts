@@ -1,5 +1,5 @@
-import { itemAt } from '../lib/item-at.ts'
-import { countWhile, lastAtMost } from '../lib/search.ts'
+import { countWhile, lastAtMost } from '../lib/collections/binary-search.ts'
+import { itemAt } from '../lib/collections/item-at.ts'
 
 /** Positions from one up to and with another. */
 export interface Span {

@@ -1,8 +1,8 @@
-/** Time as the outside world tells it. Injected everywhere, so that tests and simulations choose it. */
+/** The time of the outside world. Injected everywhere, so that tests and simulations choose it. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
   now(): number
-  /** Resolves after `ms`; with a virtual clock, when the test says so. */
+  /** Resolves after `ms`; with a virtual clock, when the test advances it. */
   sleep(ms: number): Promise<void>
 }
 

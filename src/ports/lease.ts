@@ -10,14 +10,14 @@ export interface Lease {
    * candidates at most one succeeds. A lease that was copied along with its folder has no holder.
    */
   claim(candidate: Candidate): Promise<HeldLease | HeldByAnother>
-  /** The leader, as far as can be told without asking it; undefined when there is none. */
+  /** The leader, as far as it is known without a challenge; undefined if there is none. */
   leader(): Promise<Leader | undefined>
 }
 
 export interface Candidate {
   /** New for every start. */
   readonly name: string
-  /** `standing` for a server that stays; `brief` for a command that leads while it does what it was asked, and gives way. */
+  /** `standing` for a server that stays; `brief` for a command that leads while it runs, and gives way. */
   readonly term: 'standing' | 'brief'
 }
 
@@ -43,12 +43,12 @@ export interface HeldLease {
   readonly number: number
   /**
    * False as soon as another process may have taken over: lost, released, or this process was paused for so long that it cannot
-   * know. Costs nothing, and is asked before every act. A process that was only paused learns from `confirm` that it still leads.
+   * know. Costs nothing, and is checked before every act. For a process that was only paused, `confirm` finds that it still leads.
    */
   readonly isHeld: boolean
-  /** Asks the store whether the lease is still held. Once it is not, it never is again. */
+  /** Reads from the store whether the lease is still held. Once lost, it stays lost. */
   confirm(): Promise<boolean>
-  /** Tells others where the leader answers. */
+  /** Publishes the address at which the leader answers. */
   announce(address: string): Promise<void>
   /** Called once, when the lease turns out to be lost. Not called for a release. */
   onLost(call: () => void): void

@@ -1,24 +1,24 @@
 /**
- * How the leader hears of segments that other processes wrote. Hearing is only faster than looking: a listener may be told
- * of a segment twice, late or, if `hearsEverything` is false, not at all, and must look at the ledger from time to time.
+ * Notifies the leader of segments that other processes wrote. It is only faster than listing the ledger: a listener may be notified
+ * of a segment twice, late or, if `missesNothing` is false, not at all, and must list the ledger from time to time.
  * Every adapter passes `testing/conformance/notifier.ts`.
  */
 export interface Notifier {
-  /** Says that a segment is durable. Never throws: a process that does not hear of it finds it by looking. */
+  /** Announces that a segment is durable. Never throws: a process that misses it finds the segment in a listing. */
   announce(segment: string): void
-  /** Begins to listen. Segments announced or written from when this resolves are heard of; own ones too. */
+  /** Begins to listen. Segments announced or written after this resolves are reported; own ones too. */
   listen(listener: Listener): Promise<Listening>
 }
 
 export interface Listener {
-  /** ULIDs of segments that can be read. Their writers may still be waiting for the disk, as with a segment found by looking. */
-  heard(segments: readonly string[]): void
-  /** Something may have gone unheard: look at the ledger now. */
-  missed(): void
+  /** ULIDs of segments that can be read. Their writers may still be waiting for the disk, as with a segment found by listing. */
+  onSegments(segments: readonly string[]): void
+  /** A segment may have been missed: list the ledger now. */
+  onMissed(): void
 }
 
 export interface Listening {
-  /** True while nothing can be written without being heard of: then there is no need to look. */
-  readonly hearsEverything: boolean
+  /** True while every segment written is reported: then the ledger need not be listed. */
+  readonly missesNothing: boolean
   close(): void
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isServoError } from '../lib/error.ts'
-import { checkListing, checkPath, checkRange, isSegment } from './object-path.ts'
+import { checkListing, checkPath, checkRange, isPathPart } from './object-path.ts'
 
 function refusal(check: () => void): { message: string; hint: string; facts: Record<string, unknown> } | undefined {
   try {
@@ -27,7 +27,7 @@ describe('a path in an object store', () => {
           text.split('/').every((segment) => /^[\w.=-]{1,200}$/.test(segment) && !segment.startsWith('.'))
         expect(refusal(() => checkPath(text)) === undefined).toBe(fits)
         expect(refusal(() => checkListing(`${text}/`, undefined)) === undefined).toBe(fits)
-        if (!text.includes('/')) expect(isSegment(text)).toBe(fits)
+        if (!text.includes('/')) expect(isPathPart(text)).toBe(fits)
       }),
       { numRuns: 500 },
     )

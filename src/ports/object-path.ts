@@ -1,14 +1,14 @@
 import { ServoError } from '../lib/error.ts'
 
 /**
- * What a path in an object store may look like, the same for every adapter: segments of letters, digits, `.`, `_`, `=`
- * and `-`, joined by `/`. The alphabet is what a folder, an S3 key, a URL and a Hive partition (`date=2025-01-15`) all
- * read alike without escaping, and because it is ASCII, comparing strings is comparing bytes. No segment starts with a
- * dot, so `.` and `..` are not paths, and dot names stay free for what an adapter or an operating system keeps for itself.
+ * The form of a path in an object store, the same for every adapter: parts of letters, digits, `.`, `_`, `=` and `-`, joined by
+ * `/`. File systems, S3, URLs and Hive partitions (`date=2025-01-15`) all read this alphabet alike without escaping, and because
+ * it is ASCII, comparing strings is comparing bytes. No part starts with a dot, so `.` and `..` are not paths, and names with a dot
+ * stay free for the private files of adapters and operating systems.
  */
-const SEGMENT = '[A-Za-z0-9_=-][A-Za-z0-9._=-]{0,199}'
-const segmentPattern = new RegExp(`^${SEGMENT}$`)
-const pathPattern = new RegExp(`^${SEGMENT}(?:/${SEGMENT})*$`)
+const PART = '[A-Za-z0-9_=-][A-Za-z0-9._=-]{0,199}'
+const partPattern = new RegExp(`^${PART}$`)
+const pathPattern = new RegExp(`^${PART}(?:/${PART})*$`)
 
 /** The longest key S3 and GCS accept. */
 const MAX_PATH_BYTES = 1024
@@ -16,12 +16,12 @@ const MAX_PATH_BYTES = 1024
 /** Enough of a bad path to recognise it, too little to flood a log. */
 const SHOWN_CHARACTERS = 80
 
-/** Whether this can be one segment of a path. */
-export function isSegment(name: string): boolean {
-  return segmentPattern.test(name)
+/** True if this can be one part of a path. */
+export function isPathPart(name: string): boolean {
+  return partPattern.test(name)
 }
 
-/** Refuses what is not the path of an object. Every adapter method calls this before anything else. */
+/** Refuses text that is not the path of an object. Every adapter method calls this first. */
 export function checkPath(path: string): void {
   if (!isPath(path)) throw badPath('path', path)
 }
@@ -42,7 +42,7 @@ export function checkRange(path: string, start: number, length: number): void {
 }
 
 function isPath(path: unknown): boolean {
-  // The length is asked first so that a hostile megabyte never meets the pattern; what matches is ASCII, so it is bytes.
+  // The length is checked first, so that the pattern never runs over a hostile megabyte. Text that matches is ASCII: its length is in bytes.
   return typeof path === 'string' && path.length <= MAX_PATH_BYTES && pathPattern.test(path)
 }
 
@@ -51,24 +51,22 @@ function isPrefix(prefix: unknown): boolean {
 }
 
 function badPath(role: 'path' | 'prefix' | 'after', value: unknown): ServoError {
-  const shown = quoted(value)
+  const shown = quote(value)
   const shape =
-    role === 'path'
-      ? 'A path is segments joined by "/"'
-      : 'A prefix is empty or ends in "/", and is otherwise segments joined by "/"'
+    role === 'path' ? 'A path is parts joined by "/"' : 'A prefix is empty or ends in "/", and is otherwise parts joined by "/"'
   return new ServoError(
     'invalid',
     'bad_path',
     `${shown} cannot be ${role === 'after' ? 'a position' : `a ${role}`} in an object store`,
     {
-      hint: `${shape}; a segment is 1 to 200 of A-Z a-z 0-9 . _ = - and does not start with a dot; at most ${MAX_PATH_BYTES} bytes in all.`,
+      hint: `${shape}; a part is 1 to 200 of A-Z a-z 0-9 . _ = - and does not start with a dot; at most ${MAX_PATH_BYTES} bytes in all.`,
       facts: { [role]: shown },
     },
   )
 }
 
 /** Text from outside, shortened, on one line of printable ASCII: it may end up in a terminal or a log. */
-function quoted(value: unknown): string {
+function quote(value: unknown): string {
   if (typeof value !== 'string') return `a value of type ${typeof value}`
   const cut = value.length > SHOWN_CHARACTERS
   const text = JSON.stringify(cut ? value.slice(0, SHOWN_CHARACTERS) : value)

@@ -1,9 +1,9 @@
-import { declarationOf } from './project/declaration.ts'
+import { declarationOf } from './declaration.ts'
 
-/** Only in types: what a value stands for. */
+/** Exists only in types: carries the type of the value. */
 export declare const carries: unique symbol
 
-/** The value of an asset that keeps its own data: nobody can load it, but others can come after it. */
+/** The value of an asset that keeps its own data: no other asset can load it, but others can run after it. */
 export interface NoValue {
   readonly [carries]: never
 }
@@ -19,7 +19,7 @@ export type AssetKind = (typeof assetKinds)[number]
 export type PartitionsOf<A> = A extends { readonly [carries]?: { readonly partitions?: infer P } } ? P : never
 export type ValueOf<A> = A extends { readonly [carries]?: { readonly value: infer Value } } ? Value : never
 
-/** The kind of an asset; undefined for a value that is no asset. */
+/** The kind of an asset; undefined for a value that is not an asset. */
 export function assetKindOf(value: unknown): AssetKind | undefined {
   const kind = declarationOf(value)?.kind
   return assetKinds.find((each) => each === kind)

@@ -7,11 +7,11 @@ export type ColumnType = 'text' | 'double' | 'integer' | 'bigint' | 'boolean' | 
 export interface DataColumn {
   readonly name: string
   readonly type: ColumnType
-  /** How a row says that there is no value; `never` when there always is one. */
+  /** How a row represents a missing value; `never` if the column always has one. */
   readonly empty: 'never' | 'null' | 'undefined'
 }
 
-/** The parts of a zod schema that say what a column is. Read by shape, because the project may have a zod of its own. */
+/** The parts of a zod schema that define a column. Read by shape, because the project may have a zod of its own. */
 interface ZodDefinition {
   readonly type?: string
   readonly innerType?: unknown
@@ -26,7 +26,7 @@ interface ZodDefinition {
 const definitionIn = (schema: unknown): ZodDefinition =>
   (schema as { _zod?: { def?: ZodDefinition } } | undefined)?._zod?.def ?? {}
 
-/** The columns that a schema promises, or undefined when it does not tell (another library, a union). */
+/** The columns that a schema promises, or undefined when it does not declare any (another library, a union). */
 export const columnsOf = (schema: StandardSchemaV1): readonly DataColumn[] | undefined => columnsIn(schema)
 
 function columnsIn(schema: unknown): readonly DataColumn[] | undefined {
@@ -37,7 +37,7 @@ function columnsIn(schema: unknown): readonly DataColumn[] | undefined {
   return Object.entries(shape).map(([name, member]) => ({ name, ...columnOf(member) }))
 }
 
-/** What stands around a type without changing how it is stored. */
+/** Wrappers around a type that do not change how it is stored. */
 const wrappers = new Set(['default', 'prefault', 'catch', 'readonly', 'nonoptional'])
 
 function columnOf(schema: unknown): Omit<DataColumn, 'name'> {
@@ -78,7 +78,7 @@ function typeOfValue(value: unknown): ColumnType {
   return value instanceof Date ? 'timestamp' : 'json'
 }
 
-/** The columns that rows have, for schemas that do not tell. A column of which no row has a value is text. */
+/** The columns that rows have, for schemas that declare none. A column of which no row has a value is text. */
 export function inferColumns(rows: Iterable<Readonly<Record<string, unknown>>>): readonly DataColumn[] {
   const columns = new Map<string, { type: ColumnType | undefined; empty: DataColumn['empty'] }>()
   let count = 0

@@ -7,10 +7,10 @@ export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
 
 /** Milliseconds of a duration, which is checked; `of` names the option, for the error. */
-export function durationMs(duration: unknown, of: string): number {
+export function durationMs(duration: unknown, option: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(String(duration))
   if (!match)
-    throw new ServoError('invalid', 'bad_duration', `${of} is ${JSON.stringify(duration)}, which is not a duration`, {
+    throw new ServoError('invalid', 'bad_duration', `${option} is ${JSON.stringify(duration)}, which is not a duration`, {
       hint: "Write a number and a unit, such as '500ms', '30s', '5m', '2h' or '7d'.",
     })
   return Math.round(Number(match[1]) * (unitMs[match[2] ?? ''] ?? 0))
@@ -25,10 +25,10 @@ export interface Bounds {
 export const heartbeatBounds: Bounds = { least: '1s', most: '1d' }
 
 /** Milliseconds of a duration that makes sense for this option only between the bounds. */
-export function durationWithin(duration: unknown, { least, most }: Bounds, of: string): number {
-  const ms = durationMs(duration, of)
-  if (ms >= durationMs(least, of) && ms <= durationMs(most, of)) return ms
-  throw new ServoError('invalid', 'bad_duration', `${of} is ${JSON.stringify(duration)}`, {
+export function durationWithin(duration: unknown, { least, most }: Bounds, option: string): number {
+  const ms = durationMs(duration, option)
+  if (ms >= durationMs(least, option) && ms <= durationMs(most, option)) return ms
+  throw new ServoError('invalid', 'bad_duration', `${option} is ${JSON.stringify(duration)}`, {
     hint: `Write a duration from '${least}' to '${most}'.`,
   })
 }

@@ -1,7 +1,7 @@
 import { assetKeyPattern } from '../contract/project-manifest.ts'
 import { ServoError } from '../lib/error.ts'
 
-/** What the author wrote is wrong; `hint` says what to write instead. */
+/** An error in the code of an author; `hint` shows the correction. */
 export function invalid(code: string, message: string, hint: string): ServoError {
   return new ServoError('invalid', code, message, { hint })
 }

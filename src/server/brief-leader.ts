@@ -9,8 +9,8 @@ import { knowledgeOf } from './workspace/knowledge.ts'
 import { workspaceApi } from './workspace/workspace.ts'
 
 /**
- * Leads for as long as one command takes: it folds the ledger, writes what the command asks for, and decides nothing. The next
- * server decides what follows.
+ * Leads for as long as one command takes: it folds the ledger, writes the facts of the command, and decides nothing. The next
+ * server makes the decisions.
  */
 export async function leadBriefly<T>(
   components: Components,

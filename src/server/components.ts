@@ -27,14 +27,14 @@ export interface Components {
   readonly store: ObjectStore
   readonly clock: AlarmClock
   readonly ulid: UlidSource
-  /** Bytes that nobody can guess. */
+  /** Unpredictable bytes. */
   readonly random: (length: number) => Uint8Array
   readonly secrets: Secrets
   readonly lease: Lease
   readonly notifier: Notifier
   readonly queue: TaskQueue
   readonly encoder: Encoder
-  /** Asks the newest published tables. */
+  /** Queries the newest published tables. */
   readonly sql: Sql
   /** The longest time between two listings of the ledger, when the notifier may miss segments. */
   readonly lookEveryMs?: number

@@ -12,9 +12,9 @@ import { newEvent } from '../model/event.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
-import { ForeignWorkers } from './leader/dispatch/foreign-workers.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
+import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
 import { Feed } from './leader/feed.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
 import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
@@ -31,14 +31,14 @@ export interface ServerOptions
     'components' | 'lease' | 'instance' | 'workers' | 'compaction' | 'onTrouble' | 'onStopped'
   > {
   readonly secrets: WorkspaceSecrets
-  /** Called when a server wants to lead in place of this process. Absent for a server, which gives way to nobody. */
+  /** Called when a server wants to lead in place of this process. Absent for a server, which never gives way. */
   readonly onHandOver?: () => void
   /** True if schedules tick here. */
   readonly automation?: boolean
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
-  /** Tells a queue that there is work; over HTTP if absent. */
+  /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
 }
 
@@ -56,7 +56,7 @@ export class Server {
   readonly #components: Components
   readonly #lease: HeldLease
   readonly #workers: HeldWorkers
-  readonly #foreignWorkers: ForeignWorkers
+  readonly #remoteWorkers: RemoteWorkers
   readonly #app: Hono
   readonly #automation: boolean
   #answering = 0
@@ -75,19 +75,19 @@ export class Server {
     this.#workers = parts.workers
     this.orchestrator = parts.orchestrator
     this.feed = parts.feed
-    const { logs, foreign } = parts.orchestrator
+    const { logs, remote } = parts.orchestrator
     this.api = workspaceApi(knowledgeOf(components, parts.orchestrator), {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
     })
-    this.#foreignWorkers = new ForeignWorkers({ foreign, secrets, scope: components.scope, clock: components.clock })
+    this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
     this.#app = localApp({
       ...this.api,
       token: secrets.api_token,
       instance,
       hosts: LOOPBACK,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
-      workers: this.#foreignWorkers.routes,
+      workers: this.#remoteWorkers.routes,
     })
   }
 
@@ -107,7 +107,7 @@ export class Server {
       ...(automation && { requestRun: (request) => runRequested(components.scope, secrets.run_ids, request) }),
       reactors: feed.reactors,
       onOpened: (rows) => feed.opened(rows),
-      foreign: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
+      remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
     return new Server({ options, orchestrator, feed, workers })
   }
@@ -135,12 +135,12 @@ export class Server {
     for (const began = clock.monotonic(); this.#answering > 0 && clock.monotonic() - began < graceMs; ) await clock.sleep(5)
   }
 
-  /** Workers elsewhere reach this server at this address from now on. */
+  /** Remote workers reach this server at this address from now on. */
   reachableAt(url: string): void {
-    this.#foreignWorkers.reachableAt(url)
+    this.#remoteWorkers.reachableAt(url)
   }
 
-  /** Records what changed in the graph, and lets its tasks begin. Returns how many assets changed. */
+  /** Records the changes of the graph, and lets its tasks begin. Returns how many assets changed. */
   async define(manifest: ProjectManifest): Promise<number> {
     const { state } = this.orchestrator.readable
     const { ulid: mintId } = this.#components
@@ -151,7 +151,7 @@ export class Server {
     if (events.length > 0) await this.orchestrator.submit(events)
     this.orchestrator.projectKnown()
     this.#workers.release()
-    this.#foreignWorkers.useQueues(manifest.queues)
+    this.#remoteWorkers.useQueues(manifest.queues)
     return parts.reduce((sum, { assets }) => sum + assets.length, 0)
   }
 

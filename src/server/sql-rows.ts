@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { QueryResult } from '../adapters/duckdb/query.ts'
+import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
 import { orchestration } from '../domain/index.ts'
 import { newestManifest } from '../engine/manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
@@ -7,9 +7,9 @@ import { sqlState } from '../engine/sql/files.ts'
 import { isServoError } from '../lib/error.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 
-/** Asks the newest published tables of a folder. DuckDB is loaded when the first question comes. */
+/** Queries the newest published tables of a folder. DuckDB is loaded by the first query. */
 export async function queryNewest(dir: string, store: ObjectStore, scope: Scope, sql: string): Promise<QueryResult> {
-  const { query } = await import('../adapters/duckdb/query.ts')
+  const { query } = await import('../adapters/duckdb/read-only-query.ts')
   const newest = () => newestManifest(store, new Paths(scope), scope)
   for (let manifest = await newest(); ; ) {
     try {

@@ -15,7 +15,7 @@ export interface CountingStore extends ObjectStore {
   readonly bytesRead: number
   /** How many requests there were, by these methods (all when none are named). */
   count(...methods: StoreMethod[]): number
-  /** The paths asked for under a prefix, oldest first, by these methods (all when none are named). */
+  /** The paths requested under a prefix, oldest first, by these methods (all when none are named). */
   pathsUnder(prefix: string, ...methods: StoreMethod[]): string[]
   /** Begins to count anew. */
   reset(): void
@@ -24,7 +24,7 @@ export interface CountingStore extends ObjectStore {
 /** As buckets do it: a listing is one request for each thousand objects, and one when there are none. */
 const OBJECTS_PER_PAGE = 1_000
 
-/** A store that remembers what was asked of it, for tests of how much that is. Failed requests count: they were sent. */
+/** A store that records its requests, for tests that count them. Failed requests count: they were sent. */
 export function countingStore(inner: ObjectStore): CountingStore {
   let requests: StoreRequest[] = []
   let bytesWritten = 0
@@ -39,7 +39,7 @@ export function countingStore(inner: ObjectStore): CountingStore {
     bytesWritten += bytes?.length ?? 0
   }
 
-  function received(bytes: Uint8Array | undefined): Uint8Array | undefined {
+  function countBytes(bytes: Uint8Array | undefined): Uint8Array | undefined {
     bytesRead += bytes?.length ?? 0
     return bytes
   }
@@ -48,7 +48,7 @@ export function countingStore(inner: ObjectStore): CountingStore {
     let listed = 0
     sent('list', prefix)
     for await (const object of inner.list(prefix, options)) {
-      // The page is asked for when its first object is, so a reader who stops at the thousandth pays for one.
+      // A page is requested with its first object, so a reader that stops at the thousandth pays for one.
       if (listed > 0 && listed % OBJECTS_PER_PAGE === 0) sent('list', prefix)
       listed += 1
       yield object
@@ -86,11 +86,11 @@ export function countingStore(inner: ObjectStore): CountingStore {
     },
     async get(path) {
       sent('get', path)
-      return received(await inner.get(path))
+      return countBytes(await inner.get(path))
     },
     async getRange(path, start, length) {
       sent('getRange', path)
-      return received(await inner.getRange(path, start, length))
+      return countBytes(await inner.getRange(path, start, length))
     },
     async size(path) {
       sent('size', path)

@@ -1,9 +1,9 @@
 import { DispatchEnqueued } from '../domain/dispatch/dispatch-enqueued.event.ts'
+import { attemptId } from '../domain/dispatch/dispatch-ids.ts'
 import { DispatchRequested } from '../domain/dispatch/dispatch-requested.event.ts'
-import { attemptId } from '../domain/dispatch/identity.ts'
 import { MaterializationReported } from '../domain/partitions/materialization-reported.event.ts'
 import { PartitionWiped } from '../domain/partitions/partition-wiped.event.ts'
-import { requestFingerprint, runIdFromRunKey } from '../domain/runs/identity.ts'
+import { requestFingerprint, runIdFromRunKey } from '../domain/runs/run-ids.ts'
 import { RunRequested } from '../domain/runs/run-requested.event.ts'
 import { ScheduleTicked } from '../domain/schedules/schedule-ticked.event.ts'
 import { PlanCreated } from '../domain/tasks/plan-created.event.ts'
@@ -117,7 +117,7 @@ export function reportFact(reportId: string, shape: { asset?: string; partition?
   })
 }
 
-/** Says of a partition only that it was wiped: half a cold row, which meets its other half elsewhere. */
+/** Records only that a partition was wiped: half a cold row, whose other half is in another file. */
 export function wipeFact(requestId: string, shape: { asset?: string; partition?: string } = {}): NewEvent {
   const partition = { asset_key: shape.asset ?? 'raw', partition_key: shape.partition ?? requestId }
   return newEvent(PartitionWiped, { request_id: requestId, ...partition, wiped_by: 'ada' })

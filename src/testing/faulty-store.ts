@@ -12,12 +12,12 @@ interface Fault {
    * - `lost`: the request does not reach the store, and the caller gets an error.
    * - `unanswered`: it reaches the store, and the caller gets an error. A listing breaks off after its first object.
    * - `repeated`: a client library sends it twice because the first answer was lost: a `create` that made the object
-   *   hears `exists` about its own. Other requests can be repeated unnoticed.
+   *   gets `exists` for its own object. Other requests can be repeated unnoticed.
    */
   outcome?: 'lost' | 'unanswered' | 'repeated'
 }
 
-/** Decides the fate of each request; asked once for each, in the order in which they are made. */
+/** Decides the fate of each request; called once for each, in order. */
 export type FaultPlan = (request: StoreRequest) => Fault | undefined
 
 /** Waits in the time of the simulation. */
@@ -29,14 +29,14 @@ export function faultyStore(inner: ObjectStore, plan: FaultPlan, sleep: Sleep = 
     const fault = await setOut(method, path)
     const answer = await carryOut(fault)
     if (fault.answerDelayMs !== undefined) await sleep(fault.answerDelayMs)
-    if (fault.outcome === 'unanswered') throw injected('the answer was lost', method, path)
+    if (fault.outcome === 'unanswered') throw injectedFault('the answer was lost', method, path)
     return answer
   }
 
   async function setOut(method: StoreMethod, path: string): Promise<Fault> {
     const fault = plan({ method, path }) ?? {}
     if (fault.delayMs !== undefined) await sleep(fault.delayMs)
-    if (fault.outcome === 'lost') throw injected('the request was lost', method, path)
+    if (fault.outcome === 'lost') throw injectedFault('the request was lost', method, path)
     return fault
   }
 
@@ -47,13 +47,13 @@ export function faultyStore(inner: ObjectStore, plan: FaultPlan, sleep: Sleep = 
       yield object
       if (fault.outcome === 'unanswered') break
     }
-    if (fault.outcome === 'unanswered') throw injected('the listing broke off', 'list', prefix)
+    if (fault.outcome === 'unanswered') throw injectedFault('the listing broke off', 'list', prefix)
   }
 
   async function* folders(prefix: string): AsyncGenerator<string> {
     const fault = await setOut('folders', prefix)
     if (fault.answerDelayMs !== undefined) await sleep(fault.answerDelayMs)
-    if (fault.outcome === 'unanswered') throw injected('the answer was lost', 'folders', prefix)
+    if (fault.outcome === 'unanswered') throw injectedFault('the answer was lost', 'folders', prefix)
     yield* inner.folders(prefix)
   }
 
@@ -73,10 +73,10 @@ export function faultyStore(inner: ObjectStore, plan: FaultPlan, sleep: Sleep = 
   }
 }
 
-/** One step of a script: the `nth` request (the first unless told) by this method, under this prefix, meets this fault. */
+/** One step of a script: the `nth` request (by default the first) by this method, under this prefix, meets this fault. */
 export interface ScriptedFault extends Fault {
   method?: StoreMethod
-  /** The path, or what it starts with; every path unless told. */
+  /** The path or its prefix; by default every path. */
   path?: string
   nth?: number
 }
@@ -133,7 +133,7 @@ function dice(seed: number): () => number {
   }
 }
 
-function injected(what: string, method: StoreMethod, path: string): ServoError {
+function injectedFault(what: string, method: StoreMethod, path: string): ServoError {
   return new ServoError('unavailable', 'injected_fault', `${method} ${path}: ${what}, on purpose`, { facts: { method, path } })
 }
 

@@ -1,6 +1,6 @@
 import type { HeldLease } from '../ports/lease.ts'
 
-/** A lease that is held until the test says otherwise. */
+/** A lease that is held until the test takes it away. */
 export class ScriptedLease implements HeldLease {
   readonly held = true
   readonly number: number
@@ -16,10 +16,10 @@ export class ScriptedLease implements HeldLease {
     return this.#isHeld
   }
 
-  /** Another process leads. The holder is told, unless it was only paused and must find out by itself. */
-  lose({ tells = true } = {}): void {
+  /** Another process leads. The holder is notified, unless it was only paused and must find out by itself. */
+  lose({ notifies = true } = {}): void {
     this.#isHeld = false
-    if (tells) this.#onLost?.()
+    if (notifies) this.#onLost?.()
   }
 
   async confirm(): Promise<boolean> {

@@ -17,7 +17,7 @@ interface ScriptedAttempt {
   deaf: boolean
 }
 
-/** Workers that do what a script says, on the clock of the test, and remember what they began, in order. */
+/** Workers that follow a script, on the clock of the test, and record the attempts they began, in order. */
 export class ScriptedWorkers implements Workers {
   readonly started: DispatchEnvelope[] = []
   /** As many as ever ran at once. */

@@ -6,7 +6,7 @@ interface Alarm {
   readonly call: () => void
 }
 
-/** Time that moves only when the test says so. */
+/** Time that moves only when the test advances it. */
 export class VirtualClock implements AlarmClock {
   #now: number
   /** The sum of all jumps of the wall clock. */

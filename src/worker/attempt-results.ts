@@ -3,11 +3,11 @@ import type { AttemptResult, ErrorCategory } from '../contract/dispatch.ts'
 /** A worker process that leaves without an attempt exits with this code: attempts that it was sent meanwhile have not begun. */
 export const LEFT_IDLE = 75
 
-/** The reason that an attempt is given when its time is up, so that code can tell a timeout from a cancellation. */
+/** The reason that an attempt is given when its time is up, so that code can distinguish a timeout from a cancellation. */
 export const TIMED_OUT = 'its timeout has passed'
 
-export function failed(category: ErrorCategory, message: string, stack?: string): AttemptResult {
+export function failedResult(category: ErrorCategory, message: string, stack?: string): AttemptResult {
   return { outcome: 'FAILED', error: { category, message, ...(stack === undefined ? {} : { stack }), retryable: true } }
 }
 
-export const cancelled = (): AttemptResult => ({ outcome: 'CANCELLED' })
+export const cancelledResult = (): AttemptResult => ({ outcome: 'CANCELLED' })

@@ -20,7 +20,7 @@ export interface Marked {
  * environment or belongs to another user.
  *
  * The watchdog runs the source text of this function in a thread without modules. So it imports nothing, and reads
- * /proc/{pid}/stat itself although lib/process-stat.ts does that too.
+ * /proc/{pid}/stat itself although lib/process/process-stat.ts does that too.
  */
 export function endMarked(name: string, { prefix, unless, except = [] }: Marked): number[] {
   const { readdirSync, readFileSync } = process.getBuiltinModule('node:fs')
@@ -31,7 +31,7 @@ export function endMarked(name: string, { prefix, unless, except = [] }: Marked)
       return '' // It ended while we were looking, it is not ours, or there is no /proc.
     }
   }
-  /** When it began, which tells it from a later process with the same number. */
+  /** When it began, which distinguishes it from a later process with the same number. */
   const beganAt = (pid: number): string | undefined => {
     const stat = read(`/proc/${pid}/stat`)
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 20)

@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
 import type { LogEntry } from '../contract/pipe.ts'
 
-/** What one attempt may print. More is of no use to a reader, and would have to be sent, stored and shown. */
+/** The output that is kept of one attempt. More is of no use to a reader, and would have to be sent, stored and shown. */
 const MAX_PRINTED_BYTES = 16 * 2 ** 20
 
 /** The longest entry: enough for any stack trace, small enough to send to a browser. */

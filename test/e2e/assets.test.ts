@@ -100,7 +100,7 @@ describe('assets and what is told of them', () => {
         ['partitions', 'add', 'costumers', 'x'],
         /no asset has the dynamic partitions "costumers"\nhint: Did you mean customers\?/,
       ],
-      [['partitions', 'report', 'raw/feed'], /is made in partitions .* none was asked for\nhint: Name them: .*day=\d/],
+      [['partitions', 'report', 'raw/feed'], /is made in partitions .* the request names none\nhint: Name them: .*day=\d/],
       [['partitions', 'report', 'raw/feed', '--partition', 'day=eu'], /raw\/feed: eu is the key of no daily window/],
     ]
     for (const [args, message] of refused) {

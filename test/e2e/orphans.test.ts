@@ -58,7 +58,7 @@ async function underWay(project: TestProject): Promise<UnderWay> {
 }
 
 test.runIf(process.platform === 'linux')(
-  '[W1] what tasks started is ended by the next start, when server and workers were killed together',
+  '[W6] what tasks started is ended by the next start, when server and workers were killed together',
   async () => {
     const project = projectOf({ 'assets/lasting.ts': LASTING })
     const copy = projectOf({ 'assets/lasting.ts': LASTING })
@@ -100,7 +100,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test.runIf(process.platform === 'linux')('[W1] a worker that was stopped is ended by the next start', async () => {
+test.runIf(process.platform === 'linux')('[W6] a worker that was stopped is ended by the next start', async () => {
   const project = projectOf({ 'assets/lasting.ts': LASTING })
   const { dev, workers, programs } = await underWay(project)
   for (const pid of workers) process.kill(pid, 'SIGSTOP')

@@ -10,7 +10,7 @@ const ASSETS = `import { sql, table } from 'servo-flow'
 import { z } from 'zod'
 
 export const local = table('local', { schema: z.object({ secret: z.string() }), run: () => [{ secret: 'of another' }] })
-export const scores = table('scores', { schema: z.object({ secret: z.string() }), queue: 'elsewhere', run: () => [] })
+export const scores = table('scores', { schema: z.object({ secret: z.string() }), queue: 'remote', run: () => [] })
 export const report = table('report', {
   schema: z.object({ secret: z.string() }),
   inputs: { scores },
@@ -18,7 +18,7 @@ export const report = table('report', {
 })
 `
 
-/** Says something to the server as a worker elsewhere does, with nothing but a token. */
+/** Calls the server as a remote worker does, with nothing but a token. */
 async function post(project: TestProject, to: string, token: string, body: object) {
   const url = (await localComponents(project.file('.servo')).lease.leader())?.address
   const response = await fetch(`${url}/api/v1/orchestration${to}`, {
@@ -41,7 +41,7 @@ async function claim(project: TestProject): Promise<DispatchEnvelope> {
 const filesBelow = (folder: string): string[] =>
   fs.readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.parquet'))
 
-test('[D7] a worker elsewhere cannot make assets here read files that it did not write', async () => {
+test('[D7] a remote worker cannot make assets here read files that it did not write', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS })
   await project.dev()
   const data = localComponents(project.file('.servo')).dataDir
@@ -87,7 +87,7 @@ test('[D7] a worker elsewhere cannot make assets here read files that it did not
   })
 })
 
-test('what a worker elsewhere wrote where it was told to is read', async () => {
+test('a file that a remote worker wrote at the path it was given is read', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS })
   await project.dev()
   const data = localComponents(project.file('.servo')).dataDir

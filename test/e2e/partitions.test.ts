@@ -255,7 +255,7 @@ describe('partitions', () => {
   })
 
   test.each([
-    ['not named', ['run', 'numbers'], /numbers is made in partitions \(2025-01-01 to .*\), and none was asked for/],
+    ['not named', ['run', 'numbers'], /numbers is made in partitions \(2025-01-01 to .*\), and the request names none/],
     [
       'that do not exist',
       ['run', 'numbers', '--partition', '2024-12-31'],

@@ -63,7 +63,7 @@ test.runIf(hasPython)(
   async () => {
     const servoDir = newFolder()
     const first = await start(servoDir)
-    const beats = vi.spyOn(first.orchestrator.foreign, 'heartbeat')
+    const beats = vi.spyOn(first.orchestrator.remote, 'heartbeat')
     await python(first, servoDir)
     const { run_id } = await first.api.runs.request({ selection: ['*'], labels: { seconds: '3' } }, 'tester')
     await until(first, run_id, ({ tasks }) => tasks.some((task) => task['state'] === 'RUNNING'))

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { runIdFromRunKey } from '../../src/domain/runs/identity.ts'
+import { runIdFromRunKey } from '../../src/domain/runs/run-ids.ts'
 import type { WorkspaceSecrets } from '../../src/ports/secrets.ts'
 import { localComponents } from '../../src/server/components.ts'
 import { projectOf, TestProject } from './support/project.ts'
@@ -76,16 +76,12 @@ describe('with a server', () => {
   const taskState = async (runId: string, key: string): Promise<unknown> =>
     (await (await project.client()).runs.get(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
 
-  let deaf = ''
-  test('[C1] a run that is under way cannot be run again, and is cancelled when somebody asks', async () => {
-    deaf = (await project.json('run', 'deaf')).run_id
-    await until(async () => (await taskState(deaf, 'deaf')) === 'RUNNING')
-    const early = await project.servo('runs', 'rerun', deaf)
+  test('a run that is under way cannot be run again', async () => {
+    const { run_id } = await project.json('run', 'listens')
+    const early = await project.servo('runs', 'rerun', run_id)
     expect(early.stderr).toMatch(/has not ended yet\nhint: Wait for it, or cancel it first: servo runs cancel run_/)
     expect(early.code).toBe(2)
-    const { stdout, code } = await project.servo('runs', 'cancel', shortId(deaf), '--reason', 'a test')
-    expect(stdout).toBe(`${deaf} is being cancelled\n`)
-    expect(code).toBe(0)
+    await project.servo('runs', 'cancel', run_id)
   })
 
   test('[D3] an asset that is run alone reads what an earlier run made', async () => {
@@ -237,9 +233,6 @@ describe('with a server', () => {
     expect(tasks).toMatchObject([{ state: 'CANCELLED', attempt: 1 }])
     expect(attempts).toMatchObject([{ attempt: 1, outcome: 'FAILED' }])
     expect((await project.json('runs', 'show', second)).attempts).toEqual([])
-    const again = await project.servo('runs', 'cancel', second)
-    expect(again.stderr).toMatch(/^error: run_\w+ is over: cancelled\nhint: There is nothing left to cancel/)
-    expect(again.code).toBe(2)
   })
 
   test('Ctrl-C while waiting for a run leaves it alone; cancelling the run ends the wait with 1', async () => {
@@ -287,9 +280,19 @@ describe('with a server', () => {
     }
   })
 
-  test('[C3] a task that does not listen is killed when its grace is over, and its run is cancelled', async () => {
-    await until(async () => (await state(deaf)) === 'CANCELLED')
-    expect((await (await project.client()).runs.get(deaf)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
+  test('[C1][C3] a task that does not listen is killed when its grace is over; its run can be cancelled twice, but not after its end', async () => {
+    const { run_id } = await project.json('run', 'deaf')
+    await until(async () => (await taskState(run_id, 'deaf')) === 'RUNNING')
+    for (const user of ['first', 'second']) {
+      const { stdout, code } = await project.servo('runs', 'cancel', shortId(run_id), '--reason', user)
+      expect(stdout).toBe(`${run_id} is being cancelled\n`)
+      expect(code).toBe(0)
+    }
+    await until(async () => (await state(run_id)) === 'CANCELLED')
+    expect((await (await project.client()).runs.get(run_id)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
+    const late = await project.servo('runs', 'cancel', run_id)
+    expect(late.stderr).toMatch(/^error: run_\w+ is over: cancelled\nhint: There is nothing left to cancel/)
+    expect(late.code).toBe(2)
   })
 
   test('an id that no run has is refused, and one that several begin with is not guessed', async () => {

@@ -47,7 +47,10 @@ test('[E7] a servo rebuild that was stopped until servo dev took over writes not
   fs.linkSync(project.file(copy), project.file('pipe'))
   const rebuild = project.begin(['rebuild', '.servo'], LEASE)
   const { lease } = localComponents(project.file('.servo'))
-  await until(async () => (await lease.leader())?.pid === rebuild.pid, 'the rebuild to lead')
+  await until(async () => (await lease.leader())?.pid === rebuild.pid, 'the rebuild to claim the lease')
+  // A holder removes the claims before its own once it knows that it leads; stopped earlier it would not be deposed but late.
+  const claims = (): string[] => fs.globSync('.servo/*/*/lease/[0-9]*[0-9].json', { cwd: project.dir })
+  await until(() => claims().length === 1, 'the rebuild to lead')
   rebuild.kill('SIGSTOP')
 
   const dev = await project.devIn(LEASE)

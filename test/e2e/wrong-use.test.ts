@@ -60,12 +60,12 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
     [
       'a moment that is none',
       ['partitions', 'report', 'a', '--at', 'yesterday'],
-      /error: --at yesterday is no moment\nhint: Write 2025-01-15T10:00:00Z/,
+      /error: --at yesterday is not a point in time\nhint: Write 2025-01-15T10:00:00Z/,
     ],
     [
       'a wipe that nobody confirms',
       ['partitions', 'wipe', 'a'],
-      /error: this needs a confirmation, and there is no terminal to ask for one\nhint: Say --yes when you are sure\./,
+      /error: this needs a confirmation, and there is no terminal to ask for one\nhint: Pass --yes when you are sure\./,
     ],
     [
       'a folder that is not there',

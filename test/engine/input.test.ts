@@ -1,16 +1,23 @@
 import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
+import { orchestration } from '../../src/domain/index.ts'
 import { RunRequested } from '../../src/domain/runs/run-requested.event.ts'
 import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
 import { TaskStarted } from '../../src/domain/tasks/task-started.event.ts'
-import type { Ledger } from '../../src/engine/ledger/ledger.ts'
+import { Ledger } from '../../src/engine/ledger/ledger.ts'
+import { Loop } from '../../src/engine/loop/loop.ts'
+import { View } from '../../src/engine/loop/view.ts'
+import { Paths } from '../../src/engine/paths.ts'
+import { Compactor } from '../../src/engine/publish/compactor.ts'
 import { isServoError } from '../../src/lib/error.ts'
+import { ulidSource } from '../../src/lib/ulid.ts'
 import type { NewEvent } from '../../src/model/event.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
+import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
-import { scope, Workspace } from './workspace.ts'
+import { scope, seededBytes, Workspace } from './workspace.ts'
 
 const [request, plan] = runFacts('good').batches[0]!
 const [finish] = runFacts('good').batches.at(-1)!
@@ -148,15 +155,35 @@ test.each([
   { tenant_id: 'a', workspace_id: 'a\n' },
   { tenant_id: 'x'.repeat(64), workspace_id: 'a' },
   { tenant_id: '-a', workspace_id: 'a' },
+  { tenant_id: 'a', workspace_id: '_a' },
   { tenant_id: 'a', workspace_id: 'ä' },
   { tenant_id: 'a=b', workspace_id: 'a' },
   { tenant_id: '__proto__', workspace_id: 'a' },
   { tenant_id: 'a' },
   { tenant_id: 5, workspace_id: ['a'] },
-])('[L7] %j is no place for a ledger', (hostile) => {
-  const workspace = new Workspace()
-  const open = (): Ledger => workspace.ledger({ scope: hostile as never })
-  expect(open).toThrow(expect.objectContaining({ kind: 'invalid', code: 'bad_scope', hint: expect.stringMatching(/\w/) }))
+])('[L7] nothing opens on %j, and nothing is read or written there', async (hostile) => {
+  const store = countingStore(memoryStore())
+  const clock = new VirtualClock()
+  const ulid = ulidSource(() => clock.now(), seededBytes(7))
+  const options = { store, scope: hostile as never, clock, ulid, registry: orchestration, name: 'test', source: 'test' }
+  const openings = {
+    leader: () => Loop.open({ ...options, controllers: [] }),
+    compactor: () => Compactor.open(options),
+    reader: () => View.open(options),
+    writer: async () => new Ledger(options),
+  }
+  for (const [name, open] of Object.entries(openings))
+    await expect(open(), name).rejects.toMatchObject({
+      kind: 'invalid',
+      code: 'bad_scope',
+      hint: expect.stringMatching(/beginning with/),
+    })
+  expect(store.requests).toEqual([])
+})
+
+test.each(['a', '7', 'a-b_c-', `0${'x'.repeat(62)}`])('[L7] %s is a name for a tenant and a workspace', (name) => {
+  const { root } = new Paths({ tenant_id: name, workspace_id: name })
+  expect(root).toBe(`tenant=${name}/workspace=${name}/`)
 })
 
 test('more than may wait is refused as busy, and what waits is written all the same', async () => {

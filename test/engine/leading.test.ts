@@ -117,14 +117,14 @@ describe('a leader claims its epoch when it opens', () => {
 })
 
 describe('what another process writes', () => {
-  function notifier(hearsEverything: boolean) {
+  function notifier(missesNothing: boolean) {
     const listeners: Listener[] = []
     const announced: string[] = []
     const it: Notifier = {
       announce: (segment) => void announced.push(segment),
       listen: async (listener) => {
         listeners.push(listener)
-        return { hearsEverything, close: () => undefined }
+        return { missesNothing, close: () => undefined }
       },
     }
     return { it, listeners, announced }
@@ -137,13 +137,13 @@ describe('what another process writes', () => {
     const loop = await lead(clock, { store, notifier: it })
     const { segment } = await new Workspace(store, undefined, 5).append(...runFacts('theirs').batches[0]!)
     store.reset()
-    listeners[0]!.heard([segment])
+    listeners[0]!.onSegments([segment])
     await clock.advance(0)
     expect(loop.compactor.state.hot(runs).get(runFacts('theirs').runId)).toBeDefined()
     expect(store.requests).toMatchObject([{ method: 'get' }])
     await loop.submit([reportFact('ours')])
     store.reset()
-    listeners[0]!.heard([segment, announced[0]!])
+    listeners[0]!.onSegments([segment, announced[0]!])
     await clock.advance(60_000)
     expect(announced).toHaveLength(1)
     expect(store.requests).toEqual([])
@@ -159,7 +159,7 @@ describe('what another process writes', () => {
     await clock.advance(5_001)
     expect(loop.compactor.state.hot(runs).get(runFacts('unheard').runId)).toBeDefined()
     await others.append(...runFacts('missed').batches[0]!)
-    listeners[0]!.missed()
+    listeners[0]!.onMissed()
     await clock.advance(0)
     expect(loop.compactor.state.hot(runs).get(runFacts('missed').runId)).toBeDefined()
     await loop.close()

@@ -2,12 +2,14 @@ import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { verify } from '../../src/engine/check/verify.ts'
+import { decodeSegment } from '../../src/engine/ledger/segment.ts'
 import { REMINT_AFTER_MS } from '../../src/engine/ledger/segment-writer.ts'
 import { Loop } from '../../src/engine/loop/loop.ts'
 import { segmentUlid } from '../../src/engine/paths.ts'
 import { ServoError } from '../../src/lib/error.ts'
 import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
 import { ulidSource, ulidTime } from '../../src/lib/ulid.ts'
+import type { NewEvent } from '../../src/model/event.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact } from '../../src/testing/facts.ts'
@@ -79,6 +81,26 @@ test('[L1][L5][I1] a name that another segment has is left alone; the other is f
   expect(await segments(store)).toHaveLength(2)
   expect(await loop.catchUp()).toBe(1)
   await expectSound(store, loop)
+})
+
+test('[L4] facts that are submitted together are one segment, also when there is no room for them in the open one', async () => {
+  const clock = new VirtualClock()
+  const store = memoryStore()
+  const loop = await openLoop(store, clock)
+  // Two of these do not fit into the 32 MiB of a segment.
+  const facts = (name: string) =>
+    Array.from({ length: 18 }, (_, i): NewEvent => {
+      const { definition, payload } = reportFact(`${name}${i}`)
+      return { definition, payload: { ...(payload as object), metadata: { text: 'x'.repeat(1_000_000) } } }
+    })
+  await Promise.all([loop.submit(facts('a')), loop.submit(facts('b'))])
+  const written = await Promise.all(
+    (await segments(store)).map(async (ulid) => {
+      const path = paths.segment(ulid)
+      return decodeSegment((await store.get(path))!, path, scope).map(({ payload }) => String(payload['report_id'])[0])
+    }),
+  )
+  expect(written).toEqual([Array(18).fill('a'), Array(18).fill('b')])
 })
 
 test('what the store refuses for good is not tried again: it breaks the loop at once', async () => {

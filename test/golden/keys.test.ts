@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { addressed } from '../../src/api/addressed.ts'
+import { withReturnAddress } from '../../src/api/return-address.ts'
 import { TaskTokens } from '../../src/api/task-tokens.ts'
 import { assetDefinition } from '../../src/contract/project-manifest.ts'
 import { graphOf } from '../../src/domain/assets/definitions.ts'
 import { taskKey } from '../../src/domain/assets/graph-partitions.ts'
+import { attemptId, dispatchId, queueSafeId } from '../../src/domain/dispatch/dispatch-ids.ts'
 import { dispatchOutbox } from '../../src/domain/dispatch/dispatch-outbox.table.ts'
-import { attemptId, dispatchId, queueSafeId } from '../../src/domain/dispatch/identity.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { planParts } from '../../src/domain/planning/plan-parts.ts'
 import { againKey } from '../../src/domain/runs/again.ts'
-import { requestFingerprint, runIdFromRunKey } from '../../src/domain/runs/identity.ts'
 import { planController } from '../../src/domain/runs/plan.controller.ts'
+import { requestFingerprint, runIdFromRunKey } from '../../src/domain/runs/run-ids.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
-import { emptyPollsId, evalIdOf, runKeyOfEvaluation } from '../../src/domain/sensors/identity.ts'
+import { emptyPollsId, evalIdOf, runKeyOfEvaluation } from '../../src/domain/sensors/evaluation-ids.ts'
 import { backfillSubject, evalSubject, runSubject, sensorSubject, taskSubject } from '../../src/domain/subjects.ts'
 import { taskAttempts } from '../../src/domain/tasks/task-attempts.table.ts'
 import { localWorkerId } from '../../src/domain/tasks/worker-id.ts'
@@ -118,7 +118,7 @@ const ids: Readonly<Record<string, string>> = {
   'partition with values that need encoding': writeKey({ region: 'eu/west ü', 'a,b': '1=2' }),
   'range of partitions': rangeKey('2025-01-01', '2025-01-31', false),
   'range of partitions of several dimensions': rangeKey('date=2025-01-01,region=eu', 'date=2025-01-31,region=eu', true),
-  'trace of a run without one': addressed({ ...told, payload: { inputs: {}, labels: {} } }, address).traceparent ?? '',
+  'trace of a run without one': withReturnAddress({ ...told, payload: { inputs: {}, labels: {} } }, address).traceparent ?? '',
   plan: planParts(run, 'g1', [{ task_key: task }])[0]?.plan_id ?? '',
   'version of a graph': graphOf([{ definition: assetDefinition.parse({ asset_key: 'a', kind: 'asset' }), removed: false }])
     .version,

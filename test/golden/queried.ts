@@ -1,5 +1,5 @@
 import type { Plain } from '../../src/adapters/duckdb/plain-values.ts'
-import { query } from '../../src/adapters/duckdb/query.ts'
+import { query } from '../../src/adapters/duckdb/read-only-query.ts'
 import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { newestManifest } from '../../src/engine/manifest/stored-manifests.ts'

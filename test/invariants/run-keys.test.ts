@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { requestFingerprint, runIdFromRunKey } from '../../src/domain/runs/identity.ts'
+import { requestFingerprint, runIdFromRunKey } from '../../src/domain/runs/run-ids.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
 import { Bench, foldAll, type Snapshot } from '../../src/testing/histories/fold.ts'

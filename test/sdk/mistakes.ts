@@ -109,7 +109,7 @@ perRegion.at('mars')
 // @ts-expect-error 26 not a key of the upstream partitions
 perRegion.map({ berlin: 'europe' })
 
-// @ts-expect-error 27 paris is no partition of the asset
+// @ts-expect-error 27 paris is not a partition of the asset
 asset('per-city', { partitions: city, inputs: { region: perRegion.map({ paris: 'eu' }) }, run: ({ region }) => region })
 
 // @ts-expect-error 28 seven windows are a Map, and no number

@@ -169,6 +169,22 @@ describe('POST /partitions/sets/{set}/keys', () => {
     expect(await world.problems()).toEqual([])
   })
 
+  test('[P6] removing a key leaves the record of what was made for it, which counts again when the key is back', async () => {
+    const { call, world, status, keys } = await opened({}, { 'mart/by-customer': dynamic })
+    await call('POST', path, { add: ['acme'] })
+    const run = await world.request('r1', '*', { partitions: ['acme'] })
+    await world.clock.advance(SECOND_MS)
+    const made = await status('mart/by-customer', 'acme')
+    expect(made).toMatchObject({ last_materialization_run_id: run, last_attempt_outcome: 'SUCCEEDED' })
+    const recorded = { ...made }
+    await call('POST', path, { remove: ['acme'] })
+    expect(await keys()).toEqual([])
+    expect(await status('mart/by-customer', 'acme')).toEqual(recorded)
+    await world.crash(SECOND_MS)
+    await call('POST', path, { add: ['acme'] })
+    expect(await status('mart/by-customer', 'acme')).toEqual(recorded)
+  })
+
   test('changes nothing and says so when everything is as asked', async () => {
     const { call, world } = await opened()
     await call('POST', path, { add: ['acme'] })

@@ -21,7 +21,7 @@ async function written({ store }: World): Promise<Envelope[]> {
 async function eventful(traceparent?: string): Promise<{ world: World; run: string; events: Envelope[] }> {
   const script = ({ asset_key, attempt }: { asset_key: string; attempt: number }) =>
     asset_key === 'flaky' && attempt === 1 ? { result: failure() } : { ms: asset_key === 'slow' ? MINUTE_MS : 1 }
-  const world = await World.open({ script, options: { foreign: { post: async () => undefined } } })
+  const world = await World.open({ script, options: { remote: { post: async () => undefined } } })
   const remote = new Remote(world)
   remote.pushTo({ told: { push: 'https://queue.example' } })
   await world.define({

@@ -11,11 +11,11 @@ import { Led } from './led.ts'
 const DEPOSED = { status: 409, body: { code: 'deposed' } }
 
 /** Somebody else leads, and nobody told this process: it was paused meanwhile. */
-const deposeUnheard = ({ lease }: Led): void => lease.lose({ tells: false })
+const deposeUnheard = ({ lease }: Led): void => lease.lose({ notifies: false })
 
-const elsewhere: Parameters<typeof Led.open>[0] = { assets: [{ asset_key: 'a', kind: 'asset', queue: 'elsewhere' }] }
+const remoteQueue: Parameters<typeof Led.open>[0] = { assets: [{ asset_key: 'a', kind: 'asset', queue: 'remote' }] }
 const everyPublishIsABase = { compaction: { limits: { max_segments: 1 } } }
-const claim = (also: object = {}) => ({ worker_id: 'w1', queues: ['elsewhere'], capacity: 1, ...also })
+const claim = (also: object = {}) => ({ worker_id: 'w1', queues: ['remote'], capacity: 1, ...also })
 
 describe('[E7] a leader that was deposed and does not know it answers nobody', () => {
   test('who asks what it knows, whether it was deposed before the question or while it worked out the answer', async () => {
@@ -43,8 +43,8 @@ describe('[E7] a leader that was deposed and does not know it answers nobody', (
     expect(led.workers.started).toHaveLength(1)
   })
 
-  test('who works elsewhere: a worker that asks gets no work, and one that says it is alive is not told to go on', async () => {
-    const led = await Led.open(elsewhere)
+  test('remote workers: a worker that polls gets no work, and a heartbeat is not answered with permission to go on', async () => {
+    const led = await Led.open(remoteQueue)
     await led.request('r1')
     const { body } = await led.post('/workers/claim', claim())
     const [{ task_id, task_token }] = body.dispatches
@@ -55,7 +55,7 @@ describe('[E7] a leader that was deposed and does not know it answers nobody', (
   })
 
   test('who has waited for work since it did lead', async () => {
-    const led = await Led.open(elsewhere)
+    const led = await Led.open(remoteQueue)
     const asked = led.post('/workers/claim', claim({ wait_ms: 20_000 }))
     await led.clock.advance(SECOND_MS)
     deposeUnheard(led)
@@ -98,14 +98,14 @@ describe('[E7] a leader that was deposed and does not know it begins no attempt'
     expect(led.workers.started).toEqual([])
   })
 
-  test('elsewhere, if that happened between two tries to tell a queue', async () => {
+  test('a remote worker, if that happened between two tries to push to its queue', async () => {
     const told: string[] = []
     const post = async (_: string, { attempt_id }: { attempt_id: string }): Promise<void> => {
       told.push(attempt_id)
       throw new Error('503')
     }
-    const queues = { elsewhere: { push: 'https://gpu.example/tasks' } }
-    const led = await Led.open({ ...elsewhere, queues }, { post })
+    const queues = { remote: { push: 'https://gpu.example/tasks' } }
+    const led = await Led.open({ ...remoteQueue, queues }, { post })
     await led.request('r1')
     await led.clock.advance(2 * SECOND_MS)
     expect(told).toHaveLength(2)

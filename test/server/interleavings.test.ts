@@ -54,7 +54,7 @@ class Chaos {
   static async begin(): Promise<Chaos> {
     const chaos = new Chaos()
     const post = async (_: string, envelope: DispatchEnvelope) => void chaos.hands.push(envelope)
-    chaos.world = await World.open({ options: { foreign: { post }, publishDelayMs: 100 * HOUR_MS } })
+    chaos.world = await World.open({ options: { remote: { post }, publishDelayMs: 100 * HOUR_MS } })
     chaos.remote = new Remote(chaos.world)
     chaos.#route()
     const retry = { max_attempts: 3, initial_ms: 1_000 }

@@ -121,11 +121,11 @@ function spoken(): { notifier: Notifier; missed: () => void; heard: (segments: r
       announce: () => undefined,
       async listen(given) {
         listener = given
-        return { hearsEverything: true, close: () => undefined }
+        return { missesNothing: true, close: () => undefined }
       },
     },
-    missed: () => listener?.missed(),
-    heard: (segments) => listener?.heard(segments),
+    missed: () => listener?.onMissed(),
+    heard: (segments) => listener?.onSegments(segments),
   }
 }
 

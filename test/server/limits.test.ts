@@ -69,7 +69,7 @@ describe('a cap on all queues together', () => {
     expect(await world.problems()).toEqual([])
   })
 
-  test('[D1] counts what runs on this machine and what runs elsewhere', async () => {
+  test('[D1] counts attempts on local and on remote workers', async () => {
     const limited = await Limited.open({ concurrency: 3 }, { capacity: 3, script: () => ({ ms: 10 * MINUTE_MS }) })
     const { world } = limited
     await world.define(assetsOf({ default: 2, gpu: 5 }))
@@ -89,7 +89,7 @@ describe('a cap on all queues together', () => {
     const run = await world.request('r1')
     const [first, second] = [await remote.take('w1'), await remote.take('w2')]
     await world.clock.advance(100)
-    expect(world.workers.most, 'two are elsewhere').toBe(2)
+    expect(world.workers.most, 'two are on remote workers').toBe(2)
     await remote.completed(first)
     await remote.completed(second)
     await world.clock.advance(MINUTE_MS)
@@ -271,7 +271,7 @@ describe('patience that the project asks for', () => {
     const held: { settings: OrchestratorSettings } = { settings: {} }
     const told: string[] = []
     const post = async (url: string) => void told.push(url)
-    const world = await World.open({ options: { settings: () => held.settings, foreign: { post } } })
+    const world = await World.open({ options: { settings: () => held.settings, remote: { post } } })
     new Remote(world).pushTo({ gpu: { push: 'https://queue.example' } })
     await world.define({ a: { queue: 'gpu' } })
     await world.request('r1')

@@ -259,7 +259,7 @@ describe('after a crash', () => {
     await old.close()
   })
 
-  test('[R3][V2] an alarm that was set before the crash goes off after it, though nothing else happens', async () => {
+  test('[O3][R3][V2] an alarm that was set before the crash goes off after it, though nothing else happens', async () => {
     const world = await World.open({ script: ({ attempt }) => (attempt === 1 ? { result: failure() } : {}) })
     await world.define({ a: { retry: { max_attempts: 2, initial_ms: 60_000, jitter: false } } })
     const run = await world.request('r1')

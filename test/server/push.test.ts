@@ -12,7 +12,7 @@ async function withQueue({ refuses = () => false }: { refuses?: (told: number) =
   const troubles: unknown[] = []
   const world: World = await World.open({
     options: {
-      foreign: {
+      remote: {
         post: async (url, envelope) => {
           expect(url).toBe(gpu.push)
           told.push({ at: world.clock.now(), envelope })
@@ -104,6 +104,17 @@ describe('a queue that is told of work', () => {
     remote.pushTo({ gpu })
     await world.clock.advance(5 * MINUTE_MS)
     expect(told).toHaveLength(3)
+  })
+
+  test('[O4] is told nothing twice by sweeps, while it is being told', async () => {
+    const { world, told } = await withQueue({ refuses: (count) => count <= 3 })
+    await world.request('r1')
+    const began = world.clock.now()
+    for (let sweep = 0; sweep < 10; sweep++) {
+      await world.clock.advance(SECOND_MS)
+      world.orchestrator.loop.sweep()
+    }
+    expect(told.map(({ at }) => (at - began) / SECOND_MS)).toEqual([0, 1, 3, 7])
   })
 
   test('is told no more of a run that was cancelled, which ends in time', async () => {

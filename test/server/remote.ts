@@ -1,5 +1,5 @@
 import type { Hono } from 'hono'
-import { addressed, type ReturnAddress } from '../../src/api/addressed.ts'
+import { type ReturnAddress, withReturnAddress } from '../../src/api/return-address.ts'
 import { TaskTokens } from '../../src/api/task-tokens.ts'
 import { workerRoutes } from '../../src/api/worker-routes.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
@@ -13,7 +13,7 @@ export interface Answer {
   readonly body: any
 }
 
-/** Workers elsewhere: they know the server by its routes alone, and whichever process answers there now. */
+/** Remote workers: they know only the routes of the server, and talk to whichever process answers there now. */
 export class Remote {
   readonly world: World
   readonly address: ReturnAddress
@@ -29,7 +29,7 @@ export class Remote {
 
   /** These queues are told of their work from now on. */
   pushTo(queues: Readonly<Record<string, { push: string }>>): void {
-    this.world.orchestrator.foreign.route({ queues, address: (envelope) => addressed(envelope, this.address) })
+    this.world.orchestrator.remote.pushTo({ queues, address: (envelope) => withReturnAddress(envelope, this.address) })
   }
 
   async ask(worker_id: string, request: object = {}): Promise<DispatchEnvelope[]> {
@@ -72,8 +72,8 @@ export class Remote {
     const { orchestrator, clock } = this.world
     let app = this.#apps.get(orchestrator)
     if (app === undefined) {
-      const mayTakeWork = async (token: string) => (token === 'worker-token' ? 'allowed' : 'unknown')
-      app = workerRoutes({ ...this.address, callbacks: orchestrator.foreign, clock, mayTakeWork })
+      const mayTakeWork = async (token: string) => token === 'worker-token'
+      app = workerRoutes({ ...this.address, callbacks: orchestrator.remote, clock, mayTakeWork })
       this.#apps.set(orchestrator, app)
     }
     return app

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TenantSecret } from '../../src/domain/runs/identity.ts'
+import type { TenantSecret } from '../../src/domain/runs/run-ids.ts'
 import type { SourceRef } from '../../src/domain/runs/trigger.ts'
 import { SECOND_MS } from '../../src/lib/time.ts'
 import { knowledgeOf } from '../../src/server/workspace/knowledge.ts'

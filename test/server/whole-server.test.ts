@@ -17,7 +17,7 @@ import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 const TASKS = 500
 const API = 'http://127.0.0.1:4400/api/v1/orchestration'
 
-/** Every task has up to two above it; a third of them goes to workers elsewhere. */
+/** Every task has up to two above it; a third of them goes to workers remote. */
 function project() {
   const assets = Array.from({ length: TASKS }, (_, i): AssetDefinitionInput => {
     const above = [i - 20, i - 57].filter((upstream) => upstream >= 0)
@@ -26,14 +26,14 @@ function project() {
       kind: 'asset',
       deps: above.map((upstream) => ({ asset_key: `t/${String(upstream).padStart(3, '0')}` })),
       retry: { max_attempts: 4, initial_ms: 2_000 },
-      ...(i % 3 === 1 && { queue: 'elsewhere' }),
+      ...(i % 3 === 1 && { queue: 'remote' }),
     }
   })
   return projectManifest.parse({ project: 'whole', assets })
 }
 
-/** A worker elsewhere: it knows the server by its routes alone, and does everything it is given, some of it slowly. */
-class Elsewhere {
+/** A remote worker: it knows only the routes of the server, and does everything it is given, some of it slowly. */
+class RemoteWorker {
   readonly #server: Server
   readonly #clock: VirtualClock
   readonly #token: string
@@ -49,7 +49,7 @@ class Elsewhere {
 
   async work(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
-      const claim = { worker_id: 'elsewhere-1', queues: ['elsewhere'], capacity: 8, wait_ms: 20_000 }
+      const claim = { worker_id: 'remote-1', queues: ['remote'], capacity: 8, wait_ms: 20_000 }
       const { dispatches } = await this.#post('/workers/claim', this.#token, claim)
       await Promise.all((dispatches as DispatchEnvelope[]).map((dispatch) => this.#attempt(dispatch)))
     }
@@ -58,11 +58,11 @@ class Elsewhere {
   async #attempt(dispatch: DispatchEnvelope): Promise<void> {
     const at = `/tasks/${dispatch.task_id}`
     let token = dispatch.task_token as string
-    await this.#post(`${at}/started`, token, { worker_id: 'elsewhere-1' })
+    await this.#post(`${at}/started`, token, { worker_id: 'remote-1' })
     const [dice = 0] = this.#dice(1)
     for (let beat = 0; beat < (dice % 25 === 0 ? 3 : 0); beat++) {
       await this.#clock.sleep(15_000)
-      const answer = await this.#post(`${at}/heartbeat`, token, { worker_id: 'elsewhere-1' })
+      const answer = await this.#post(`${at}/heartbeat`, token, { worker_id: 'remote-1' })
       token = (answer['token'] as string | undefined) ?? token
     }
     const failed = { outcome: 'FAILED', error: { category: 'user', message: 'it broke', retryable: true } }
@@ -114,9 +114,9 @@ async function play(seed: number) {
   await server.define(project())
   const { run_id } = await server.api.runs.request({ selection: ['*'], key: 'all' }, 'tester')
   const state = async () => (await server.api.runs.get(run_id)).run
-  const elsewhere = new Elsewhere(server, clock, secrets.api_token, seed + 2)
+  const remote = new RemoteWorker(server, clock, secrets.api_token, seed + 2)
   let isOver = false
-  const working = elsewhere.work(() => isOver)
+  const working = remote.work(() => isOver)
   while ((await state())['finished_at'] === null) await clock.advance(5_000)
   const run = await state()
   isOver = true
@@ -126,7 +126,7 @@ async function play(seed: number) {
   await clock.advance(10_000)
   await closing
   expect(stopped).toEqual([])
-  return { run, components, attempts: workers.started.length + elsewhere.done, ledger: await bytesOf(components) }
+  return { run, components, attempts: workers.started.length + remote.done, ledger: await bytesOf(components) }
 }
 
 async function bytesOf({ store, scope }: Components): Promise<string> {

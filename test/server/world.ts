@@ -41,7 +41,7 @@ export interface WorldOptions {
 
 const allHearing: Notifier = {
   announce: () => undefined,
-  listen: async () => ({ hearsEverything: true, close: () => undefined }),
+  listen: async () => ({ missesNothing: true, close: () => undefined }),
 }
 
 /** A whole orchestrator on virtual time and in memory, with workers that follow a script. */
@@ -82,7 +82,7 @@ export class World {
     this.workers = new ScriptedWorkers(this.clock, this.#given.script, this.#given.capacity)
     this.#instances += 1
     this.#alive = new AbortController()
-    this.lease.lose({ tells: false })
+    this.lease.lose({ notifies: false })
     this.lease = new ScriptedLease(this.#instances)
     this.orchestrator = await Orchestrator.open({
       components: { ...this.components, queue: new MemoryTaskQueue(this.clock), clock: mortal(this.clock, this.#alive.signal) },
@@ -109,10 +109,15 @@ export class World {
     ])
   }
 
-  async request(name: string, selection = '*', options: { priority?: number; traceparent?: string } = {}): Promise<string> {
+  async request(
+    name: string,
+    selection = '*',
+    { partitions, ...options }: { partitions?: readonly string[]; priority?: number; traceparent?: string } = {},
+  ): Promise<string> {
     const { run_id, event } = runRequested(scope, secret, {
       run_key: `manual:${name}`,
       asset_selection: [selection],
+      partition_selection: partitions ? [...partitions] : null,
       source: { type: 'manual', user_id: 'tester', request_id: name },
       ...options,
     })

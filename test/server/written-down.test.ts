@@ -44,7 +44,7 @@ test('[F2] a run that fails writes down what was asked, decided and reported; re
   ])
 })
 
-test('[A1] a tick and the run that it asks for are one segment, which has both or is not there', async () => {
+test('[L1] a tick and the run that it asks for are one segment, which has both or is not there', async () => {
   const store = memoryStore()
   let isFull = false
   const create: ObjectStore['create'] = async (path, bytes) => {
@@ -119,7 +119,21 @@ test('[D5] an attempt that ends within half a second is written down once, a lon
   expect(types.filter((type) => type === 'TaskFinished')).toHaveLength(2)
 })
 
-test('[O4] sweeps show every row again, and no attempt begins twice', async () => {
+test('[D5] the half second of each attempt is its own, though another began before it', async () => {
+  const world = await World.open({ script: ({ asset_key }) => ({ ms: asset_key === 'brief' ? 499 : 800 }) })
+  await world.define({ brief: [], long: [] })
+  const long = await world.request('long', 'long')
+  await world.clock.advance(300)
+  await world.request('brief', 'brief')
+  await world.clock.advance(400)
+  expect(world.task(long, 'long')?.state).toBe('RUNNING')
+  await world.clock.advance(SECOND_MS)
+  const types = (await segments(world)).flat()
+  expect(types.filter((type) => type === 'TaskStarted')).toHaveLength(1)
+  expect(types.filter((type) => type === 'TaskFinished')).toHaveLength(2)
+})
+
+test('[O4][I16] sweeps show every row again, and no attempt begins twice', async () => {
   const world = await World.open({ script: () => ({ ms: 30 * MINUTE_MS }) })
   await world.define({ a: [], b: [] })
   const run = await world.request('r1')

@@ -8,6 +8,9 @@ type Body = (envelope: DispatchEnvelope, context: AttemptContext) => unknown
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
+/** Lets the code that an ended attempt left floating go on. */
+let releaseFloating = () => {}
+
 /** What becomes of a brief attempt, by its partition. */
 const surprises: Record<string, Body> = {
   'exits natively': () => (process as unknown as { reallyExit(code: number): void }).reallyExit(1),
@@ -109,8 +112,16 @@ const bodies: Record<string, Body> = {
     setTimeout(() => clearInterval(timer), 1_000)
     return process.pid
   },
-  'rejects later': () => {
-    void sleep(20).then(() => Promise.reject(new Error('too late')))
+  'rejects in the next attempt': () => {
+    void new Promise<void>((resolve) => {
+      releaseFloating = resolve
+    }).then(() => Promise.reject(new Error('too late')))
+    return process.pid
+  },
+  'is the next attempt': async () => {
+    releaseFloating()
+    // Node reports the rejection as soon as no promise is left to settle, so before the next turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve))
     return process.pid
   },
   'sleeps a little': async () => {

@@ -81,13 +81,13 @@ describe('[W5] user code harms nobody but itself', () => {
 
   test('an error that an ended attempt left floating does not fail the next one', async () => {
     const pool = fakePool()
-    const pid = await returned(pool, 'rejects later')
-    expect(await returned(pool, 'sleeps a little')).toBe(pid)
+    const pid = await returned(pool, 'rejects in the next attempt')
+    expect(await returned(pool, 'is the next attempt')).toBe(pid)
     expect(await returned(pool, 'pid')).not.toBe(pid)
   })
 
   test.each(['forks a child', 'forks an orphan', 'forks into a session of its own'])(
-    'a body that %s loses it with the end of the attempt',
+    '[W1] a body that %s loses it with the end of the attempt',
     async (key) => {
       const pool = fakePool({ command: { ...fakeCommand(), marker: `test:${process.pid}` } })
       const worker = await returned(pool, 'pid')

@@ -14,15 +14,15 @@ import {
 } from '@duckdb/node-api'
 import { jsonOrText } from '../../lib/json.ts'
 
-/** A value as JSON has it. */
+/** A value of JSON. */
 export type Plain = null | boolean | number | string | Plain[] | { [key: string]: Plain }
 
 /**
  * A value of DuckDB as plain data. Nothing is lost: whole numbers that JavaScript cannot hold and decimals that are not
- * exact become text, moments ISO 8601, maps with text keys and structs objects, and JSON what it says. The values that assets
- * get are another matter: they are JavaScript's own (src/sdk/attempt/duckdb-values.ts).
+ * exact become text, timestamps become ISO 8601 text, structs and maps with text keys become objects, and JSON is parsed. Assets
+ * get JavaScript's own values instead (src/sdk/attempt/duckdb-values.ts).
  */
-export function plain(value: DuckDBValue, type?: DuckDBType): Plain {
+export function toPlain(value: DuckDBValue, type?: DuckDBType): Plain {
   if (typeof value === 'string') return type?.alias === 'JSON' ? (jsonOrText(value) as Plain) : value
   if (value === null || typeof value === 'boolean') return value
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
@@ -32,11 +32,11 @@ export function plain(value: DuckDBValue, type?: DuckDBType): Plain {
   if (value instanceof DuckDBDecimalValue) return exact(value.toString())
   if (value instanceof DuckDBBlobValue) return Buffer.from(value.bytes).toString('base64')
   if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue)
-    return value.items.map((item) => plain(item, itemType(type)))
+    return value.items.map((item) => toPlain(item, itemType(type)))
   if (value instanceof DuckDBMapValue) return mapOf(value, type)
   if (value instanceof DuckDBStructValue)
-    return objectOf(Object.entries(value.entries).map(([name, item]) => [name, plain(item)]))
-  if (value instanceof DuckDBUnionValue || value instanceof DuckDBVariantValue) return plain(value.value)
+    return objectOf(Object.entries(value.entries).map(([name, item]) => [name, toPlain(item)]))
+  if (value instanceof DuckDBUnionValue || value instanceof DuckDBVariantValue) return toPlain(value.value)
   return value.toString()
 }
 
@@ -60,7 +60,7 @@ function itemType(type: DuckDBType | undefined): DuckDBType | undefined {
 }
 
 function mapOf(map: DuckDBMapValue, type: DuckDBType | undefined): Plain {
-  const entries = map.entries.map(({ key, value }) => ({ key: plain(key), value: plain(value, itemType(type)) }))
+  const entries = map.entries.map(({ key, value }) => ({ key: toPlain(key), value: toPlain(value, itemType(type)) }))
   if (entries.some(({ key }) => typeof key !== 'string')) return entries
   return objectOf(entries.map(({ key, value }) => [key as string, value]))
 }

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { ServoError } from '../../lib/error.ts'
 
-/** What a query asks for, as far as it matters before it runs. */
+/** The properties of a query that matter before it runs. */
 export interface Inspected {
   /** Names that stand where a table does, in lower case. Names of its own, such as those after WITH, are among them. */
   readonly names: ReadonlySet<string>
@@ -29,7 +29,7 @@ const ONE_SELECT =
   'Write one SELECT (or FROM, WITH, DESCRIBE, SUMMARIZE, SHOW TABLES, EXPLAIN). PIVOT needs its values: ON … IN (…).'
 
 /**
- * Reads a statement by DuckDB's own parser and lets through one that only reads. The database is locked as well, but a
+ * Reads a statement by DuckDB's own parser and accepts it only if it writes nothing. The database is locked as well, but a
  * lock that allows reading a file allows overwriting it: COPY TO is kept out here.
  */
 export async function inspectStatement(connection: DuckDBConnection, sql: string): Promise<Inspected> {

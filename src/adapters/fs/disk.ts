@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
 
-/** What is copied into the page cache in a fraction of the time that a hop to another thread takes. */
+/** Up to this size, copying into the page cache is much faster than a hop to another thread. */
 const SMALL_BYTES = 64 << 10
 
 const readElsewhere = promisify(fs.read)
@@ -59,7 +59,7 @@ export const toCreate = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
 export const asFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
 export const asRoot = O_RDONLY | O_DIRECTORY
 
-/** Linux moves at most 2 GiB minus a page in one call, and Node refuses to ask for more than 2 GiB. */
+/** Linux moves at most 2 GiB minus a page in one call, and Node refuses a request for more than 2 GiB. */
 export const MAX_TRANSFER_BYTES = 2 ** 30
 
 /** The errno name of a failed call (`ENOSPC`), if it was one. */
@@ -67,7 +67,7 @@ export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
-/** The ways a disk says that there is no object: no such name, a segment that is no folder, a symlink where it would be. */
+/** The error codes for an object that does not exist: no such name, a parent that is not a folder, a symlink in its place. */
 export function isMissing(error: unknown): boolean {
   const errno = errnoOf(error)
   return errno === 'ENOENT' || errno === 'ENOTDIR' || errno === 'ELOOP'

@@ -1,7 +1,7 @@
 import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
 import { errnoOf } from './disk.ts'
 
-/** What was being done, for the sentence: "cannot create ledger/x.json in /data: the disk is full". */
+/** The operation that failed, for the sentence: "cannot create ledger/x.json in /data: the disk is full". */
 export interface Attempted {
   verb: 'create' | 'put' | 'read' | 'list' | 'delete' | 'sweep'
   path: string
@@ -11,56 +11,56 @@ export interface Attempted {
 interface Reason {
   kind: 'unavailable' | 'invalid'
   code: string
-  says: string
+  text: string
   hint: string
 }
 
 const full: Reason = {
   kind: 'unavailable',
   code: 'disk_full',
-  says: 'the disk is full, or a quota or file size limit is reached',
+  text: 'the disk is full, or a quota or file size limit is reached',
   hint: 'Free some space (df -h, df -i, quota, ulimit -f); nothing half-written was left behind, and a retry will work then.',
 }
 const readOnly: Reason = {
   kind: 'unavailable',
   code: 'read_only',
-  says: 'the folder cannot be written',
+  text: 'the folder cannot be written',
   hint: 'Check who owns the folder, its permissions, and whether it is mounted read-only.',
 }
 const tooManyFiles: Reason = {
   kind: 'unavailable',
   code: 'too_many_files',
-  says: 'too many files are open',
+  text: 'too many files are open',
   hint: 'Raise the limit of open files (ulimit -n) or lower the concurrency.',
 }
 const notAnObject: Reason = {
   kind: 'invalid',
   code: 'path_conflict',
-  says: 'a folder is where the object should be, or an object or symlink where its folder should be',
+  text: 'a folder is where the object should be, or an object or symlink where its folder should be',
   hint: 'A path is either an object or a folder of objects. Choose another name.',
 }
 const tooLong: Reason = {
   kind: 'invalid',
   code: 'path_too_long',
-  says: 'the path is longer than this system allows',
+  text: 'the path is longer than this system allows',
   hint: 'Move the store to a folder with a shorter path.',
 }
 const twoFilesystems: Reason = {
   kind: 'invalid',
   code: 'two_filesystems',
-  says: 'part of the folder is on another filesystem',
+  text: 'part of the folder is on another filesystem',
   hint: 'An object moves into place from .tmp in one step, which needs one filesystem: mount it at the root of the store.',
 }
 const vanished: Reason = {
   kind: 'unavailable',
   code: 'folder_gone',
-  says: 'its folder or temporary file disappeared meanwhile',
+  text: 'its folder or temporary file disappeared meanwhile',
   hint: 'Something else deletes in this folder, or sweepTemp was given less time than a write takes. Retry.',
 }
 const noHardLinks: Reason = {
   kind: 'invalid',
   code: 'no_hard_links',
-  says: 'this filesystem has no hard links, so an object cannot be created exactly once',
+  text: 'this filesystem has no hard links, so an object cannot be created exactly once',
   hint: 'Use ext4, xfs, btrfs, zfs, tmpfs, overlayfs, APFS or NFS. FAT, exFAT and FUSE mounts of buckets do not work; for a bucket use its own adapter.',
 }
 
@@ -82,10 +82,10 @@ const reasons: Record<string, Reason> = {
 }
 
 /** Translates an errno into our words. An unknown one is an outage: the caller retries or gives up. */
-export function explained(error: unknown, attempted: Attempted): Error {
+export function explainFailure(error: unknown, attempted: Attempted): Error {
   if (isServoError(error)) return error
   const errno = errnoOf(error)
-  // Not a failed system call: a mistake of ours, which must not pass for a bad disk.
+  // This is not a failed system call but a bug, which must not look like a bad disk.
   if (errno === undefined || errno.startsWith('ERR_')) return error instanceof Error ? error : new Error(messageOf(error))
   return failure(reasonFor(errno, attempted), attempted, error)
 }
@@ -101,13 +101,13 @@ export function hardLinksUnsupported(attempted: Attempted, cause: unknown): Serv
 function reasonFor(errno: string, { verb }: Attempted): Reason {
   const reason = reasons[errno]
   if (reason === readOnly && (verb === 'read' || verb === 'list')) {
-    return { ...readOnly, code: 'no_access', says: 'it cannot be read', hint: 'Check who owns the folder and its permissions.' }
+    return { ...readOnly, code: 'no_access', text: 'it cannot be read', hint: 'Check who owns the folder and its permissions.' }
   }
   return (
     reason ?? {
       kind: 'unavailable',
       code: 'disk_error',
-      says: `the disk answered ${errno}`,
+      text: `the disk answered ${errno}`,
       hint: 'Look at the system log (dmesg) for errors of this disk or mount.',
     }
   )
@@ -117,7 +117,7 @@ function failure(reason: Reason, { verb, path, dir }: Attempted, cause: unknown)
   return new ServoError(
     reason.kind,
     reason.code,
-    `cannot ${verb} ${path === '' ? 'objects' : path} in ${dir}: ${reason.says}`,
+    `cannot ${verb} ${path === '' ? 'objects' : path} in ${dir}: ${reason.text}`,
     {
       hint: reason.hint,
       facts: { path, dir, ...(cause === undefined ? {} : { errno: errnoOf(cause) }) },

@@ -7,7 +7,7 @@ import { statfsSync, watch } from 'node:fs'
  */
 export type WatchFolder = (folder: string, changed: (name: string | null) => void, deaf: () => void) => (() => void) | undefined
 
-/** What other machines do in these is not told to this one: NFS, SMB (three of them), AFS, Ceph, FUSE, 9P, GPFS and Lustre. */
+/** File systems that do not report the changes of other machines: NFS, SMB (three of them), AFS, Ceph, FUSE, 9P, GPFS and Lustre. */
 const NETWORKED = new Set([
   0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x5346414f, 0xc36400, 0x65735546, 0x1021997, 0x47504653, 0xbd00bd0,
 ])

@@ -46,7 +46,7 @@ export function openFolders(root: string, disk: Disk): Folders {
       await folder.opened
       return await work(folder)
     } catch (error) {
-      // Perhaps the folder is gone, or its disk is failing. Believe nothing remembered, neither of it nor of those above.
+      // Perhaps the folder is gone, or its disk is failing. Forget what is remembered of it and of the folders above.
       await retire([...open.keys()])
       throw error
     } finally {
@@ -149,7 +149,7 @@ function opening(fd: Promise<number>, disk: Disk): OpenFolder {
   let waiting: Promise<void> | undefined
   let handle = -1
 
-  // The first to hear of it, so `handle` is there before `use` lets a caller in, and a sync is handed to the system
+  // This is the first listener, so `handle` is there before `use` lets a caller in, and a sync is handed to the system
   // at once: a microtask later it would queue behind the clean-up that runs beside it, for a tenth fewer objects a second.
   const opened = fd.then((number) => {
     handle = number
@@ -164,14 +164,14 @@ function opening(fd: Promise<number>, disk: Disk): OpenFolder {
     return mine
   }
 
-  // One sync runs at a time, and one more serves all callers that asked in the meantime: the first may have missed their names.
+  // One sync runs at a time, and one more serves all callers that came in the meantime: the first may have missed their names.
   // With 16 writers in a folder this is a third more objects a second. If the first fails, so do the callers that waited;
   // the kernel reports a lost write once, and the second sync could succeed over the same loss.
   function sync(): Promise<void> {
     if (running === undefined) return start()
     waiting ??= running
       .finally(() => {
-        // From here on the second is under way itself, and a caller that asks now needs a third.
+        // From here on the second is under way itself, and a caller that comes now needs a third.
         waiting = undefined
       })
       .then(start)

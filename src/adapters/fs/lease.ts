@@ -20,7 +20,7 @@ import { claimedLease, type LeaseOptions } from '../../lease/claimed-lease.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import type { Lease } from '../../ports/lease.ts'
 import { asRoot, errnoOf, isMissing, toReadAtOnce } from './disk.ts'
-import { type Attempted, explained } from './failure.ts'
+import { type Attempted, explainFailure } from './failure.ts'
 import { type WatchFolder, watchFolder } from './folder-watch.ts'
 import { fsStore } from './object-store.ts'
 import { isProvenDead, ownIdentity } from './process-identity.ts'
@@ -30,7 +30,7 @@ export interface FsLeaseOptions extends LeaseOptions {
 }
 
 /** As wide as the numbers of manifests. */
-const padded = (number: number): string => String(number).padStart(12, '0')
+const padNumber = (number: number): string => String(number).padStart(12, '0')
 const MAX_NUMBER = 999_999_999_999
 const CLAIM = /^(\d{12})\.json$/
 const OF_CLAIM = /^(\d{12})\./
@@ -57,10 +57,10 @@ const signFile = z.object({ renewals: z.int(), address: z.string().nullable(), r
  * A lease in a folder of its own, for processes on one machine or on several that share the folder:
  *
  *     000000000007.json              the seventh claim: a file that appears whole and never changes
- *     000000000007.sign.json         what the holder says of itself: replaced
- *     000000000007.challenge-{id}    a candidate asks for a sign of life
+ *     000000000007.sign.json         the state of the holder: replaced
+ *     000000000007.challenge-{id}    a candidate requests a sign of life
  *
- * Calls are synchronous where they wait for no disk: a holder answers a challenge in the same moment in which it hears of it,
+ * Calls are synchronous where they wait for no disk: a holder answers a challenge in the same moment in which it sees it,
  * however much its process has to do. A sign need not survive a power cut, because its process does not either.
  *
  * A holder keeps the folder open. As long as it does, no folder that is put in its place can be given its inode.
@@ -75,7 +75,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
   const writer = randomBytes(6).toString('hex')
   /** The folder in which each claim of this process was created, open until its holder leaves. */
   const claimedIn = new Map<number, number>()
-  const signOf = (number: number): string => `${dir}/${padded(number)}.sign.json`
+  const signOf = (number: number): string => `${dir}/${padNumber(number)}.sign.json`
 
   function namesIn(): string[] {
     return attempt('list', '', () => readdirSync(dir)) ?? []
@@ -87,7 +87,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
       return work()
     } catch (error) {
       if (isMissing(error)) return undefined
-      throw explained(error, { verb, path, dir })
+      throw explainFailure(error, { verb, path, dir })
     }
   }
 
@@ -106,13 +106,13 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
     let fd: number | undefined
     try {
       fd = openSync(file, toReadAtOnce)
-      if (!fstatSync(fd).isFile()) throw damaged(file, 'is not a file')
+      if (!fstatSync(fd).isFile()) throw corruptLease(file, 'is not a file')
       return readFileSync(fd, 'utf8')
     } catch (error) {
       // A symlink, and a socket.
-      if (['ELOOP', 'ENXIO'].includes(errnoOf(error) ?? '')) throw damaged(file, 'is not a file')
+      if (['ELOOP', 'ENXIO'].includes(errnoOf(error) ?? '')) throw corruptLease(file, 'is not a file')
       if (isMissing(error)) return undefined
-      throw explained(error, { verb: 'read', path: file, dir })
+      throw explainFailure(error, { verb: 'read', path: file, dir })
     } finally {
       if (fd !== undefined) closeSync(fd)
     }
@@ -123,8 +123,8 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
       mkdirSync(dir, { recursive: true })
       return openSync(dir, asRoot)
     } catch (error) {
-      if (isInTheWay(dir)) throw damaged(dir, 'is where a folder should be')
-      throw explained(error, { verb: 'create', path: '', dir })
+      if (isInTheWay(dir)) throw corruptLease(dir, 'is where a folder should be')
+      throw explainFailure(error, { verb: 'create', path: '', dir })
     }
   }
 
@@ -134,11 +134,11 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
     if (fd !== undefined) closeSync(fd)
   }
 
-  const heard = (number: number): Sign | undefined => jsonOf(signOf(number), signFile)
+  const readSign = (number: number): Sign | undefined => jsonOf(signOf(number), signFile)
 
   function standing(number: number): Standing {
-    const sign = heard(number) ?? FIRST_SIGN
-    const claim = jsonOf(`${dir}/${padded(number)}.json`, claimFile)
+    const sign = readSign(number) ?? FIRST_SIGN
+    const claim = jsonOf(`${dir}/${padNumber(number)}.json`, claimFile)
     const { address } = sign
     // A claim that cannot be read has a holder that we cannot name, which may live and answer.
     if (claim === undefined) {
@@ -160,16 +160,18 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
 
   return {
     async create(number, { name, term }) {
-      if (number > MAX_NUMBER) throw damaged(dir, 'holds a claim with a number that nobody can have claimed')
+      if (number > MAX_NUMBER) throw corruptLease(dir, 'holds a claim whose number is too large')
       const folder = openFolder()
       let isOurs = false
       try {
         const claim: ClaimFile = { epoch: number, name, term, ...own, folder: identityOf(fstatSync(folder, { bigint: true })) }
-        const outcome = await store.create(`${padded(number)}.json`, Buffer.from(`${JSON.stringify(claim, null, 2)}\n`))
+        const outcome = await store.create(`${padNumber(number)}.json`, Buffer.from(`${JSON.stringify(claim, null, 2)}\n`))
         isOurs = outcome === 'written'
         return outcome
       } catch (error) {
-        throw isServoError(error) && error.code === 'path_conflict' ? damaged(dir, 'holds what is no claim', error) : error
+        throw isServoError(error) && error.code === 'path_conflict'
+          ? corruptLease(dir, 'holds something that is not a claim', error)
+          : error
       } finally {
         if (isOurs) {
           leave(number)
@@ -186,7 +188,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
 
     look(number) {
       const names = namesIn()
-      const prefix = `${padded(number)}.challenge-`
+      const prefix = `${padNumber(number)}.challenge-`
       return { newest: newestOf(names), challenges: names.filter((name) => name.startsWith(prefix)) }
     },
 
@@ -203,9 +205,9 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
 
     leave,
 
-    heard,
+    readSign,
 
-    say(number, sign) {
+    writeSign(number, sign) {
       const temp = `${dir}/.sign-${process.pid}-${writer}`
       attempt('put', signOf(number), () => {
         try {
@@ -213,13 +215,13 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
           renameSync(temp, signOf(number))
         } catch (error) {
           removeQuietly(temp)
-          throw errnoOf(error) === 'EISDIR' ? damaged(signOf(number), 'is not a file', error) : error
+          throw errnoOf(error) === 'EISDIR' ? corruptLease(signOf(number), 'is not a file', error) : error
         }
       })
     },
 
     challenge(number) {
-      const file = `${dir}/${padded(number)}.challenge-${randomBytes(6).toString('hex')}`
+      const file = `${dir}/${padNumber(number)}.challenge-${randomBytes(6).toString('hex')}`
       attempt('create', file, () => writeFileSync(file, '', { flag: 'wx' }))
       return () => removeQuietly(file)
     },
@@ -241,7 +243,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
   }
 }
 
-const damaged = (what: string, is: string, cause?: unknown): ServoError =>
+const corruptLease = (what: string, is: string, cause?: unknown): ServoError =>
   new ServoError('corrupt', 'lease_damaged', `the lease cannot be read: ${what} ${is}`, {
     hint: `Delete ${what} while no server runs.`,
     facts: { path: what },

@@ -7,9 +7,9 @@ import type { Temp } from './temp.ts'
  *
  * link() is the only call Node offers that is atomic, exclusive and leaves nothing half done. An exclusive open of the
  * final name shows a half object to readers and leaves it after a crash; rename replaces what is there; a lock file
- * outlives its killed owner. So where a filesystem has no hard links, we say so instead of promising too much.
+ * outlives its killed owner. So where a filesystem has no hard links, we throw an error instead of promising too much.
  *
- * The caller syncs the folder in both cases. A caller that hears `exists` relies on the object being there tomorrow, and its
+ * The caller syncs the folder in both cases. A caller that gets `exists` relies on the object being there tomorrow, and its
  * creator, in another process, may not have come to its own sync yet.
  */
 export async function linkUnlessThere(
@@ -35,7 +35,7 @@ export async function linkUnlessThere(
   return 'exists'
 }
 
-/** EPERM also comes from a folder marked immutable; a link inside `.tmp` tells the two apart. */
+/** EPERM also comes from a folder marked immutable; a link inside `.tmp` distinguishes the two. */
 async function hardLinksWork(disk: Disk, temp: Temp): Promise<boolean> {
   const probe = `${temp.path}-probe`
   try {

@@ -40,11 +40,11 @@ describe('a notifier over a folder', () => {
     for (const ulid of before) await write(ulid)
     const told = { calls: 0, missed: 0, heard: new Set<string>() }
     const listening: Listening = await fsNotifier(join(dir, 'ledger'), { clock, ...options }).listen({
-      heard(segments) {
+      onSegments(segments) {
         told.calls += 1
         for (const each of segments) told.heard.add(each)
       },
-      missed: () => void told.missed++,
+      onMissed: () => void told.missed++,
     })
     onTestFinished(async () => {
       listening.close()
@@ -57,12 +57,12 @@ describe('a notifier over a folder', () => {
   test('hears of segments in days that are there, however old, and in days that appear', async () => {
     const old = Array.from({ length: 40 }, (_, i) => segment(-10 * i))
     const { write, told, listening } = await world({}, old)
-    expect(listening.hearsEverything).toBe(true)
+    expect(listening.missesNothing).toBe(true)
     const segments = [segment(-390, 1), segment(0, 1), segment(1), segment(400), segment(-5), segment(-5, 1)]
     for (const each of segments) await write(each)
     await expect.poll(() => [...told.heard].sort()).toEqual(segments.sort())
     expect(told.missed).toBe(0)
-    expect(listening.hearsEverything).toBe(true)
+    expect(listening.missesNothing).toBe(true)
   })
 
   test('hears of everything when new days fill as fast as they appear', async () => {
@@ -83,7 +83,7 @@ describe('a notifier over a folder', () => {
     await expect.poll(() => told.heard.size).toBe(2)
   })
 
-  test('passes by what is no segment', async () => {
+  test('ignores files that are not segments', async () => {
     const { ledger, told, write } = await world({}, [segment(0)])
     writeFileSync(join(ledger, utcDay(today), 'notes.json'), '')
     writeFileSync(join(ledger, utcDay(today), '.hidden'), '')
@@ -119,12 +119,12 @@ describe('a notifier over a folder', () => {
     }
     const { write, told, listening } = await world({ clock, watch: breakable }, [segment(0)])
     breaks.at(-1)?.()
-    expect(listening.hearsEverything).toBe(false)
+    expect(listening.missesNothing).toBe(false)
     expect(told.missed).toBe(1)
     await write(segment(0, 1))
     await clock.advance(10_000)
     // Whatever was written meanwhile is found by looking.
-    expect(listening.hearsEverything).toBe(true)
+    expect(listening.missesNothing).toBe(true)
     expect(told.missed).toBe(2)
     await write(segment(0, 2))
     await expect.poll(() => [...told.heard]).toEqual([segment(0, 2)])
@@ -132,8 +132,8 @@ describe('a notifier over a folder', () => {
 
   test('does not claim to hear everything where it cannot watch, or shall not', async () => {
     const { told, listening } = await world({ clock: new VirtualClock(), watch: () => undefined })
-    expect(listening.hearsEverything).toBe(false)
+    expect(listening.missesNothing).toBe(false)
     expect(told.missed).toBe(1)
-    expect((await world({ watch: 'off' })).listening.hearsEverything).toBe(false)
+    expect((await world({ watch: 'off' })).listening.missesNothing).toBe(false)
   })
 })

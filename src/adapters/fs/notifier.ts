@@ -9,39 +9,39 @@ import { type WatchFolder, watchFolder } from './folder-watch.ts'
 
 export interface FsNotifierOptions {
   readonly clock: AlarmClock
-  /** `off` where the folder is shared with other machines, of which no watch tells. Network file systems are recognised without it. */
+  /** `off` if other machines share the folder: a watch does not report their changes. Network file systems are recognised without it. */
   readonly watch?: WatchFolder | 'off'
 }
 
-const SEGMENT = /^(.{26})\.json$/
-/** The obstacle, such as too many watches, may be gone by then; in the meantime the listener looks by itself. */
+const SEGMENT_FILE = /^(.{26})\.json$/
+/** The obstacle, such as too many watches, may be gone by then; until then the listener lists the ledger itself. */
 const RETRY_MS = 10_000
-/** Linux forgets what comes after 16,384 events that were not taken, and Node does not say so. */
+/** Linux drops events beyond 16,384 that were not read, and Node does not report it. */
 const MANY_AT_ONCE = 8_192
 
 /**
- * Hears of segments by watching the folder of the ledger and every folder of a day in it, old ones too: a process whose clock is
- * wrong writes there. To announce one costs nothing, because giving it its name is what others see.
+ * Finds segments by watching the folder of the ledger and every folder of a day in it, old ones too: a process whose clock is
+ * wrong writes there. Announcing a segment costs nothing: other processes see the file as soon as it has its name.
  */
 export function fsNotifier(ledger: string, { clock, watch = watchFolder }: FsNotifierOptions): Notifier {
   return {
     announce: () => undefined,
     async listen(listener) {
-      if (watch === 'off') return { hearsEverything: false, close: () => undefined }
+      if (watch === 'off') return { missesNothing: false, close: () => undefined }
       return new FolderListening(resolve(ledger), listener, { clock, watch })
     },
   }
 }
 
-/** Hearing, deaf until the next try, or closed. */
+/** Watching, blind until the next try, or closed. */
 class FolderListening implements Listening {
   readonly #ledger: string
   readonly #listener: Listener
   readonly #options: { readonly clock: AlarmClock; readonly watch: WatchFolder }
   /** By day; the ledger itself is the empty name. */
   readonly #watches = new Map<string, () => void>()
-  readonly #heard = new Set<string>()
-  #state: 'hearing' | 'deaf' | 'closed' = 'deaf'
+  readonly #appeared = new Set<string>()
+  #state: 'watching' | 'blind' | 'closed' = 'blind'
   #cancelRetry: (() => void) | undefined
   #flush: NodeJS.Immediate | undefined
   #events = 0
@@ -53,8 +53,8 @@ class FolderListening implements Listening {
     this.#begin()
   }
 
-  get hearsEverything(): boolean {
-    return this.#state === 'hearing'
+  get missesNothing(): boolean {
+    return this.#state === 'watching'
   }
 
   close(): void {
@@ -63,25 +63,25 @@ class FolderListening implements Listening {
   }
 
   #begin(): void {
-    this.#state = 'hearing'
+    this.#state = 'watching'
     try {
       mkdirSync(this.#ledger, { recursive: true })
       this.#watch('', (name) => this.#dayChanged(name))
-      // After the watch: whatever day appears from here on is heard of.
+      // After the watch: every day that appears from here on is noticed.
       for (const name of readdirSync(this.#ledger)) if (isUtcDay(name)) this.#watchDay(name)
     } catch {
-      this.#goDeaf()
+      this.#goBlind()
     }
   }
 
   #watch(day: string, changed: (name: string | null) => void): void {
-    if (this.#state !== 'hearing') return
+    if (this.#state !== 'watching') return
     const stop = this.#options.watch(
       `${this.#ledger}/${day}`,
-      (name) => this.#state === 'hearing' && changed(name),
-      () => this.#goDeaf(),
+      (name) => this.#state === 'watching' && changed(name),
+      () => this.#goBlind(),
     )
-    if (stop === undefined) this.#goDeaf()
+    if (stop === undefined) this.#goBlind()
     else this.#watches.set(day, stop)
   }
 
@@ -89,19 +89,19 @@ class FolderListening implements Listening {
     this.#watch(day, (name) => this.#segmentAppeared(name))
   }
 
-  /** A day was made, removed, or both, so that an old watch would look at what is no more. */
+  /** A day was made, removed, or both, so that an old watch would look at a folder that does not exist any more. */
   #dayChanged(name: string | null): void {
-    if (name === null) this.#listener.missed()
+    if (name === null) this.#listener.onMissed()
     if (name === null || !isUtcDay(name)) return
     this.#watches.get(name)?.()
     this.#watches.delete(name)
     try {
       if (this.#segmentsOf(name) === undefined) return
       this.#watchDay(name)
-      // What was written before there was a watch; what comes between the two is heard of twice.
+      // These segments were written before there was a watch. A segment that comes between the two is reported twice.
       for (const segment of this.#segmentsOf(name) ?? []) this.#segmentAppeared(segment)
     } catch {
-      this.#goDeaf()
+      this.#goBlind()
     }
   }
 
@@ -114,31 +114,31 @@ class FolderListening implements Listening {
   }
 
   #segmentAppeared(name: string | null): void {
-    if (name === null) this.#listener.missed()
+    if (name === null) this.#listener.onMissed()
     this.#events += 1
-    const ulid = SEGMENT.exec(name ?? '')?.[1]
-    if (ulid !== undefined && isUlid(ulid)) this.#heard.add(ulid)
-    // Everything that one look at the system brought is told in one go.
-    this.#flush ??= setImmediate(() => this.#tell())
+    const ulid = SEGMENT_FILE.exec(name ?? '')?.[1]
+    if (ulid !== undefined && isUlid(ulid)) this.#appeared.add(ulid)
+    // All events of one turn of the event loop are reported in one call.
+    this.#flush ??= setImmediate(() => this.#report())
   }
 
-  #tell(): void {
-    const [segments, events] = [[...this.#heard], this.#events]
+  #report(): void {
+    const [segments, events] = [[...this.#appeared], this.#events]
     this.#flush = undefined
     this.#events = 0
-    this.#heard.clear()
-    if (segments.length > 0) this.#listener.heard(segments)
-    if (events >= MANY_AT_ONCE) this.#listener.missed()
+    this.#appeared.clear()
+    if (segments.length > 0) this.#listener.onSegments(segments)
+    if (events >= MANY_AT_ONCE) this.#listener.onMissed()
   }
 
-  #goDeaf(): void {
-    if (this.#state !== 'hearing') return
-    this.#state = 'deaf'
+  #goBlind(): void {
+    if (this.#state !== 'watching') return
+    this.#state = 'blind'
     this.#unwatch()
-    this.#listener.missed()
+    this.#listener.onMissed()
     this.#cancelRetry = this.#options.clock.after(RETRY_MS, () => {
       this.#begin()
-      if (this.hearsEverything) this.#listener.missed()
+      if (this.missesNothing) this.#listener.onMissed()
     })
   }
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { checkListing, checkPath, checkRange } from '../../ports/object-path.ts'
 import type { ListedObject, ObjectStore } from '../../ports/object-store.ts'
 import { type Disk, errnoOf, isMissing, MAX_TRANSFER_BYTES, nodeDisk, toRead, undefinedIfMissing } from './disk.ts'
-import { type Attempted, explained } from './failure.ts'
+import { type Attempted, explainFailure } from './failure.ts'
 import { openFolders } from './folders.ts'
 import { linkUnlessThere } from './link.ts'
 import { type Temp, tempFiles } from './temp.ts'
@@ -14,7 +14,7 @@ export interface FsStore extends ObjectStore {
   /** The folder, as an absolute path. */
   readonly dir: string
   /**
-   * Removes temporary files that a killed process left, if nothing was written to them for this long; says how many.
+   * Removes temporary files that a killed process left, if nothing was written to them for this long, and returns how many.
    * Give writers in other processes their time: a write whose file is swept fails with `folder_gone`, harmlessly.
    */
   sweepTemp(olderThanMs: number): Promise<number>
@@ -26,15 +26,15 @@ export interface FsStore extends ObjectStore {
  * Objects as files in a folder, for any number of processes on any number of stores over the same folder.
  *
  * An object appears under its name in one step, complete and synced, or not at all: it is written to `.tmp`, synced,
- * and then linked (create) or renamed (put) into place, and the folder is synced before the caller is told. A crash can
+ * and then linked (create) or renamed (put) into place, and the folder is synced before the call returns. A crash can
  * leave files in `.tmp` and nothing else.
  *
- * No path names anything outside the folder: there is no `..` in it and no leading slash. Symlinks are never ours. One
+ * No path names anything outside the folder: there is no `..` in it and no leading slash. Symlinks are never objects. One
  * in the place of an object is not followed by any method, one on the way to a new object is refused, and listings pass
  * them by. What remains: a read or delete whose path leads through a symlinked folder goes where it points, as for any
  * program, so no other program should be able to write here. The folder itself may be a symlink.
  *
- * The filesystem must have hard links, and should tell `A` from `a`. Windows cannot sync a folder and is not supported.
+ * The filesystem must have hard links, and should be case-sensitive. Windows cannot sync a folder and is not supported.
  */
 export function fsStore(
   dir: string,
@@ -52,7 +52,7 @@ export function fsStore(
     try {
       return await work(attempted)
     } catch (error) {
-      throw explained(error, attempted)
+      throw explainFailure(error, attempted)
     }
   }
 
@@ -113,7 +113,7 @@ export function fsStore(
     try {
       yield* walk(disk, root, prefix, after)
     } catch (error) {
-      throw explained(error, { verb: 'list', path: prefix, dir: root })
+      throw explainFailure(error, { verb: 'list', path: prefix, dir: root })
     }
   }
 
@@ -121,7 +121,7 @@ export function fsStore(
     try {
       yield* await foldersIn(disk, root, prefix)
     } catch (error) {
-      throw explained(error, { verb: 'list', path: prefix, dir: root })
+      throw explainFailure(error, { verb: 'list', path: prefix, dir: root })
     }
   }
 
@@ -188,7 +188,7 @@ export function fsStore(
 
   async function unlessNoObject(error: NodeJS.ErrnoException): Promise<void> {
     if (isMissing(error)) return
-    // A folder of that name is not an object; Linux says EISDIR, others EPERM, which can also mean that we may not.
+    // A folder of that name is not an object; Linux reports EISDIR, others EPERM, which can also mean missing permission.
     const folder = errnoOf(error) === 'EISDIR' || (errnoOf(error) === 'EPERM' && (await disk.lstat(error.path!)).isDirectory())
     if (!folder) throw error
   }

@@ -1,11 +1,11 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { type ProcessStat, processStat } from '../../lib/process-stat.ts'
+import { readProcessStat } from '../../lib/process/process-stat.ts'
 
-/** Tells a process from every other that ever had its number, on this machine or another. A field is null where the system does not tell. */
+/** Distinguishes a process from every other that ever had its number, on any machine. A field that the system does not report is null. */
 export interface ProcessIdentity {
   readonly pid: number
-  /** When the process began, as the kernel counts: another process that is given the number later began at another time. */
+  /** When the process began, in the kernel's clock ticks: a later process with the same number began at another time. */
   readonly since: string | null
   /** New with every start of the machine. */
   readonly boot_id: string | null
@@ -18,7 +18,7 @@ export interface ProcessIdentity {
 export function ownIdentity(): ProcessIdentity {
   return {
     pid: process.pid,
-    since: statOf(process.pid)?.beganAt ?? null,
+    since: readProcessStat(process.pid)?.beganAt ?? null,
     boot_id: textOf('/proc/sys/kernel/random/boot_id'),
     pid_namespace: namespaceOf(),
     machine_id: textOf('/etc/machine-id'),
@@ -26,10 +26,10 @@ export function ownIdentity(): ProcessIdentity {
   }
 }
 
-/** The namespace in which a machine starts has the same name everywhere: a process in it is in no container. */
+/** The namespace in which a machine starts has the same name everywhere: a process in it is not in a container. */
 const OUTSIDE_CONTAINERS = 'pid:[4026531836]'
 
-/** True only if the process cannot be running any more. Everything that cannot be known is false. */
+/** True only if the process cannot be running any more, and false in doubt. */
 export function isProvenDead(other: ProcessIdentity, own: ProcessIdentity): boolean {
   if (other.boot_id === null || own.boot_id === null) return other.host === own.host && !exists(other.pid)
   if (other.boot_id === own.boot_id) return other.pid_namespace === own.pid_namespace && isGone(other)
@@ -45,10 +45,10 @@ export function isProvenDead(other: ProcessIdentity, own: ProcessIdentity): bool
 
 function isGone({ pid, since }: ProcessIdentity): boolean {
   if (!exists(pid)) return true
-  const stat = statOf(pid)
+  const stat = readProcessStat(pid)
   // A process that exists and cannot be read belongs to another user, on a system that hides it.
   if (stat === undefined) return false
-  // A process that has ended is listed for as long as its parent has not asked how: in containers often for ever.
+  // An ended process stays listed until its parent collects its exit status: in containers often for ever.
   return stat.state === 'Z' || stat.state === 'X' || stat.beganAt !== since
 }
 
@@ -60,8 +60,6 @@ function exists(pid: number): boolean {
     return (error as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }
-
-const statOf = (pid: number): ProcessStat | undefined => processStat(textOf(`/proc/${pid}/stat`) ?? undefined)
 
 function namespaceOf(): string | null {
   try {

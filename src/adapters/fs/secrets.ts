@@ -5,7 +5,7 @@ import { basename, dirname, resolve } from 'node:path'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { type Secrets, type WorkspaceSecrets, workspaceSecrets } from '../../ports/secrets.ts'
 import { errnoOf } from './disk.ts'
-import { explained } from './failure.ts'
+import { explainFailure } from './failure.ts'
 
 /** Secrets in a file that only its owner can read. */
 export function fsSecrets(path: string): Secrets {
@@ -20,7 +20,7 @@ export function fsSecrets(path: string): Secrets {
     try {
       await handle.writeFile(`${JSON.stringify(secrets, null, 2)}\n`)
       await handle.sync()
-      const outcome = await linked(temp, file)
+      const outcome = await linkTemp(temp, file)
       await syncFolder(folder)
       // Ours may be the first file in it.
       await syncFolder(dirname(folder))
@@ -34,20 +34,20 @@ export function fsSecrets(path: string): Secrets {
   return {
     async read() {
       const text = await textOf(file)
-      return text === undefined ? undefined : parsed(text, file)
+      return text === undefined ? undefined : parseSecrets(text, file)
     },
 
     async create(secrets) {
       try {
         return await create(secrets)
       } catch (error) {
-        throw explained(error, { verb: 'create', path: basename(file), dir: folder })
+        throw explainFailure(error, { verb: 'create', path: basename(file), dir: folder })
       }
     },
   }
 }
 
-/** What is linked to from here may lie anywhere, but must be a file: a pipe, for one, would be waited for. */
+/** The target of a link may be anywhere, but must be a file: reading a pipe, for example, would block. */
 async function textOf(file: string): Promise<string | undefined> {
   let handle: FileHandle | undefined
   try {
@@ -72,7 +72,7 @@ async function isSymlink(file: string): Promise<boolean> {
   )
 }
 
-async function linked(temp: string, file: string): Promise<'written' | 'exists'> {
+async function linkTemp(temp: string, file: string): Promise<'written' | 'exists'> {
   try {
     await link(temp, file)
     return 'written'
@@ -92,7 +92,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-function parsed(text: string, file: string): WorkspaceSecrets {
+function parseSecrets(text: string, file: string): WorkspaceSecrets {
   try {
     return workspaceSecrets.parse(JSON.parse(text))
   } catch {

@@ -25,7 +25,7 @@ export function tempFiles(root: string, writer: string, disk: Disk): TempFiles {
   async function write(bytes: Uint8Array): Promise<Temp> {
     const temp = await create()
     try {
-      // A disk that fills up, or a size limit, shows first as a write shorter than asked.
+      // A disk that fills up, or a size limit, shows first as a write shorter than requested.
       for (let done = 0; done < bytes.length; ) {
         const { bytesWritten } = await disk.write(temp.fd, bytes, done, Math.min(bytes.length - done, MAX_TRANSFER_BYTES), done)
         done += bytesWritten

@@ -1,4 +1,4 @@
-import { isSegment } from '../../ports/object-path.ts'
+import { isPathPart } from '../../ports/object-path.ts'
 import type { ListedObject } from '../../ports/object-store.ts'
 import { type Disk, undefinedIfMissing } from './disk.ts'
 
@@ -6,10 +6,10 @@ import { type Disk, undefinedIfMissing } from './disk.ts'
  * The objects under `prefix` in byte order of their whole paths, reading one folder at a time, and only folders that can
  * hold something after `after`. A folder counts as its name with the slash, so `a-b` and `a.json` come before `a/x`, and
  * `a0` after it: `-` and `.` are smaller than `/`, digits and letters are greater.
- * Symlinks are neither followed nor listed, nor is anything whose name could not be a segment, `.tmp` first of all.
+ * Symlinks are neither followed nor listed, nor are names that cannot be part of a path, above all `.tmp`.
  */
 export async function* walk(disk: Disk, root: string, prefix: string, after: string): AsyncGenerator<ListedObject> {
-  // The last is the next to visit. Folders are told from objects by the slash at their end.
+  // The last is the next to visit. A slash at the end distinguishes folders from objects.
   const ahead: string[] = mayHold(prefix, after) ? [prefix] : []
   while (ahead.length > 0) {
     const path = ahead.pop()!
@@ -25,7 +25,7 @@ export async function* walk(disk: Disk, root: string, prefix: string, after: str
     const entries = await disk.readdir(`${root}/${folder}`, { withFileTypes: true }).catch(undefinedIfMissing)
     const paths: string[] = []
     for (const entry of entries ?? []) {
-      if (!isSegment(entry.name)) continue
+      if (!isPathPart(entry.name)) continue
       if (entry.isFile() && folder + entry.name > after) paths.push(folder + entry.name)
       else if (entry.isDirectory() && mayHold(`${folder}${entry.name}/`, after)) paths.push(`${folder}${entry.name}/`)
     }
@@ -36,7 +36,7 @@ export async function* walk(disk: Disk, root: string, prefix: string, after: str
 /** The folders directly below `prefix`, in byte order of their paths with the slash. */
 export async function foldersIn(disk: Disk, root: string, prefix: string): Promise<string[]> {
   const entries = await disk.readdir(`${root}/${prefix}`, { withFileTypes: true }).catch(undefinedIfMissing)
-  const folders = (entries ?? []).filter((entry) => entry.isDirectory() && isSegment(entry.name))
+  const folders = (entries ?? []).filter((entry) => entry.isDirectory() && isPathPart(entry.name))
   return folders
     .map((entry) => `${entry.name}/`)
     .sort()
@@ -47,7 +47,7 @@ function isFolder(path: string): boolean {
   return path === '' || path.endsWith('/')
 }
 
-/** Whether a path that starts with `folder` can come after `after`. */
+/** True if a path that starts with `folder` can come after `after`. */
 function mayHold(folder: string, after: string): boolean {
   return folder > after || after.startsWith(folder)
 }

@@ -26,7 +26,7 @@ function write(fd: number, { temp, target, bytes, folder }: WriteOrder): WriteOu
     fsyncSync(folder)
     return 'written'
   } catch (error) {
-    // Not to be done again: the system tells of a lost write once, and a second sync could succeed over it.
+    // This must not be repeated: the system reports a lost write once, and a second sync could succeed over it.
     return { error: error instanceof Error ? error : new Error(String(error)) }
   }
 }

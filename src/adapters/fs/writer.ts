@@ -49,7 +49,7 @@ export function writerThread(): ObjectWriter {
       state = { kind: 'ready', thread }
     })
     thread.on('message', (outcome: WriteOutcome) => answer(outcome))
-    // It must not bring the process down; that it ended is heard of below.
+    // The error must not end the process; the handler of the exit below deals with it.
     thread.on('error', () => undefined)
     thread.on('exit', () => {
       answer('not_written')

@@ -15,7 +15,7 @@ export class MemoryClaims {
   readonly #watchers = new Set<() => void>()
   #challenges = 0
 
-  /** The claims as one of several processes sees them; its clock is when it hears of anything. */
+  /** The claims as one of several processes sees them; its clock decides when it notices changes. */
   seenBy(clock: AlarmClock): ClaimPlace {
     const changed = (): void => {
       for (const watcher of this.#watchers) watcher()
@@ -39,12 +39,12 @@ export class MemoryClaims {
       look: (number) => ({ newest: this.#newest, challenges: [...(this.#claims.get(number)?.challenges ?? [])] }),
       moved: () => false,
       leave: () => undefined,
-      say: (number, sign) => {
+      writeSign: (number, sign) => {
         const claim = this.#claims.get(number)
         if (claim !== undefined) claim.sign = sign
         changed()
       },
-      heard: (number) => this.#claims.get(number)?.sign,
+      readSign: (number) => this.#claims.get(number)?.sign,
       challenge: (number) => {
         const challenge = String(++this.#challenges)
         this.#claims.get(number)?.challenges.add(challenge)
@@ -59,9 +59,9 @@ export class MemoryClaims {
         for (const each of this.#claims.keys()) if (each < number) this.#claims.delete(each)
       },
       watch: (call) => {
-        const hear = (): void => void clock.after(0, call)
-        this.#watchers.add(hear)
-        return () => this.#watchers.delete(hear)
+        const notify = (): void => void clock.after(0, call)
+        this.#watchers.add(notify)
+        return () => this.#watchers.delete(notify)
       },
     }
   }

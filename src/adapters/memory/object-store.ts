@@ -1,5 +1,5 @@
+import { countWhile } from '../../lib/collections/binary-search.ts'
 import { ServoError } from '../../lib/error.ts'
-import { countWhile } from '../../lib/search.ts'
 import { checkListing, checkPath, checkRange } from '../../ports/object-path.ts'
 import type { ListedObject, ObjectStore } from '../../ports/object-store.ts'
 

@@ -1,7 +1,7 @@
 import type { AssetSummary } from '../../api/asset-contract.ts'
 import { ask } from '../ask-and-tell.ts'
 import { dotText, mermaidText, treeLines } from '../asset-graph.ts'
-import { aligned, type Cell } from '../columns.ts'
+import { alignRows, type Cell } from '../columns.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { partitionsText, shownAsset } from '../show-asset.ts'
@@ -25,7 +25,7 @@ export async function listAssets(select: readonly string[], flags: ProjectFlags)
     { ofCode: true },
   )
   if (flags.json) printJson(found)
-  else if (found.length > 0) print(aligned(fitting([LIST_HEAD, ...found.map(listed)])).join('\n'))
+  else if (found.length > 0) print(alignRows(fitting([LIST_HEAD, ...found.map(assetCells)])).join('\n'))
   else print(nothing(select))
 }
 
@@ -35,7 +35,7 @@ const LIST_HEAD: readonly Cell[] = ['asset', 'kind', 'group', 'partitions', 'ups
   right: text === 'upstream',
 }))
 
-function listed(asset: AssetSummary): Cell[] {
+function assetCells(asset: AssetSummary): Cell[] {
   return [
     { text: printable(asset.asset_key) },
     { text: asset.kind, paint: colours.dim },
@@ -46,10 +46,10 @@ function listed(asset: AssetSummary): Cell[] {
   ]
 }
 
-/** A shorter piece of a description says nothing, so below this the terminal wraps the line. */
+/** A shorter piece of a description is useless, so below this width the terminal wraps the line. */
 const LEAST = 20
 
-/** On a screen a description is cut at the edge; elsewhere nothing is cut. */
+/** On a screen a description is cut at the edge; in a pipe or file nothing is cut. */
 function fitting(rows: readonly (readonly Cell[])[]): readonly (readonly Cell[])[] {
   const { isTTY, columns } = process.stdout
   if (!isTTY) return rows

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { orchestration } from '../../domain/index.ts'
 import { Paths } from '../../engine/paths.ts'
 import { attachScript } from '../../engine/sql/attach-script.ts'
-import type { WorkspaceFlags } from '../main.ts'
+import type { WorkspaceFlags } from '../flags.ts'
 import { openWorkspace } from '../open-workspace.ts'
 import { print, printable, printJson } from '../output.ts'
 
@@ -14,8 +14,8 @@ export async function attachCommand(dir: string, flags: WorkspaceFlags): Promise
   const folder = join(dir, paths.root)
   if (flags.json) return printJson({ path: join(dir, paths.attachScript), folder })
   print(`wrote ${printable(join(dir, paths.attachScript))}`)
-  print(`run   cd ${printable(quoted(folder))} && duckdb -init attach.sql`)
+  print(`run   cd ${printable(quoteForShell(folder))} && duckdb -init attach.sql`)
 }
 
 /** For a shell. */
-const quoted = (text: string): string => (/^[\w./=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+const quoteForShell = (text: string): string => (/^[\w./=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)

@@ -5,11 +5,11 @@ import { passedOver, weekdayName } from '../../cron/days-in-words.ts'
 import { howOften, howOftenInWords } from '../../cron/how-often.ts'
 import { namedDays } from '../../cron/named-days.ts'
 import { type Cron, parseCron } from '../../cron/parse-cron.ts'
-import { type Zone, zoneNamed } from '../../cron/zone.ts'
+import { type Zone, zoneNamed } from '../../cron/zone-clocks.ts'
 import { weekdayOf } from '../../lib/calendar.ts'
 import { ServoError } from '../../lib/error.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, toIso } from '../../lib/time.ts'
-import { aligned, type Cell } from '../columns.ts'
+import { alignRows, type Cell } from '../columns.ts'
 import { wholeNumber } from '../flags.ts'
 import { colours, print, printJson } from '../output.ts'
 
@@ -51,7 +51,7 @@ function printTicks(
     const note = clockNote(crons, zone, tick, ticks[index - 1] ?? from)
     return tickLine(tick, zone, { withSeconds, fromMs: from, note })
   })
-  if (lines.length > 0) print(aligned(lines).join('\n'))
+  if (lines.length > 0) print(alignRows(lines).join('\n'))
   if (ticks.length < count) print(colours.dim(`there are no ${ticks.length === 0 ? '' : 'more '}ticks before the year 2200`))
 }
 

@@ -24,12 +24,12 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   const voice = flags.json ? jsonLines : screen
   const began = performance.now()
   const stopped = Promise.withResolvers<unknown>()
-  // Signals are heard from the beginning: a start that is interrupted leaves nothing behind either.
+  // Signals are handled from the beginning, so that an interrupted start leaves nothing behind either.
   const signalled = nextSignal()
   const starting = startServer(projectDir, flags, voice, stopped.resolve)
   const started = await Promise.race([starting, signalled])
   if (typeof started === 'string') {
-    // The server ends what it has begun; after the grace the process exits, whatever it still waits for.
+    // The server finishes its work; after the grace the process exits even if something is left.
     setTimeout(() => process.exit(), START_GRACE_MS).unref()
     await (await starting).server.close()
     voice.stopped(0)

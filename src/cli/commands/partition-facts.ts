@@ -1,6 +1,6 @@
 import type { AcceptedFacts, PartitionExtent } from '../../api/asset-contract.ts'
 import { ask, tell } from '../ask-and-tell.ts'
-import { confirmed, refuseUnattended } from '../confirm.ts'
+import { askToConfirm, refuseUnattended } from '../confirm.ts'
 import { labelsFlag, momentFlag } from '../flags.ts'
 import { print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
@@ -31,7 +31,7 @@ export async function reportPartitions(assetKey: string, flags: ReportFlags): Pr
   }
   const accepted = await tell(flags, ({ assets }) => assets.report(assetKey, body, currentUser()))
   if (flags.json) printJson(accepted)
-  else print(told(accepted, 'recorded as materialized'))
+  else print(describeAccepted(accepted, 'recorded as materialized'))
 }
 
 export interface WipeFlags extends FactFlags {
@@ -48,7 +48,7 @@ export async function wipePartitions(assetKey: string, flags: WipeFlags): Promis
     const dryRun = { ...asked, dry_run: true }
     const { partitions } = await ask(flags, ({ assets }) => assets.wipe(assetKey, dryRun, currentUser()))
     const question = `${printable(`${partitionsOf(assetKey, partitions)} will count as never materialized`)}. Go on?`
-    if (!(await confirmed(question, terminal))) {
+    if (!(await askToConfirm(question, terminal))) {
       print('nothing was wiped')
       return
     }
@@ -60,10 +60,10 @@ export async function wipePartitions(assetKey: string, flags: WipeFlags): Promis
   }
   const accepted = await tell(flags, ({ assets }) => assets.wipe(assetKey, body, currentUser()))
   if (flags.json) printJson(accepted)
-  else print(told(accepted, 'wiped'))
+  else print(describeAccepted(accepted, 'wiped'))
 }
 
-const told = ({ asset_key, partitions, created, request_id }: AcceptedFacts, done: string): string =>
+const describeAccepted = ({ asset_key, partitions, created, request_id }: AcceptedFacts, done: string): string =>
   printable(
     created ? `${partitionsOf(asset_key, partitions)}: ${done}` : `nothing changed: the request ${request_id} was made before`,
   )

@@ -2,7 +2,7 @@ import { causes, type PartitionPage, type PartitionStatus, type StatusApi, type 
 import { type DisplayStatus, displayStatuses } from '../../domain/partitions/staleness.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask } from '../ask-and-tell.ts'
-import { aligned, type Cell } from '../columns.ts'
+import { alignRows, type Cell } from '../columns.ts'
 import { wholeNumber } from '../flags.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
@@ -49,8 +49,8 @@ export async function showSummaries(select: string | undefined, flags: ProjectFl
     return
   }
   if (found.length === 0) print('no assets; load a project with: servo dev')
-  const rows = found.map(({ asset_key, partitions, first, last, statuses, causes: of, stale_by_upstream }) => {
-    const because = Object.entries({ ...of, upstream_stale: stale_by_upstream }).filter(([, count]) => count > 0)
+  const rows = found.map(({ asset_key, partitions, first, last, statuses, causes: ownCauses, stale_by_upstream }) => {
+    const because = Object.entries({ ...ownCauses, upstream_stale: stale_by_upstream }).filter(([, count]) => count > 0)
     return [
       { text: printable(asset_key) },
       number(partitions),
@@ -64,7 +64,7 @@ export async function showSummaries(select: string | undefined, flags: ProjectFl
   })
   const head = ['asset', 'partitions', 'made', 'stale', 'failed', 'never made', 'keys', 'because']
   const title = head.map((text, i) => ({ text, paint: colours.dim, right: i > 0 && i < 6 }))
-  if (found.length > 0) for (const text of aligned([title, ...rows])) print(text)
+  if (found.length > 0) for (const text of alignRows([title, ...rows])) print(text)
 }
 
 const number = (count: number, paint?: (text: string) => string): Cell => ({
@@ -97,12 +97,13 @@ export async function showWhy(asset: string, partition: string | undefined, flag
 
 function sentence({ cause, asset_key, partition_keys, count, upstream, since }: WhyCause): string {
   const when = since === null ? '' : `, since ${localTime(since)}`
-  const whose = named(asset_key, partition_keys, count)
+  const whose = nameOfPartitions(asset_key, partition_keys, count)
   const were = (many: number): string => (many > 1 ? 'were' : 'was')
   if (cause === 'code_changed') return `the code of ${whose} is another now${when}`
   if (cause === 'never_materialized') return `${whose} ${were(count)} never made`
   if (cause === 'freshness') return `${whose} ${count > 1 ? 'are not as new as they' : 'is not as new as it'} should be${when}`
-  const of = upstream === null ? 'what it is made from' : named(upstream.asset_key, upstream.partition_keys, upstream.count)
+  const of =
+    upstream === null ? 'what it is made from' : nameOfPartitions(upstream.asset_key, upstream.partition_keys, upstream.count)
   const many = upstream?.count ?? 1
   return cause === 'upstream_missing'
     ? `${of} ${were(many)} never made, or ${many > 1 ? 'do' : 'does'} not exist`
@@ -110,7 +111,7 @@ function sentence({ cause, asset_key, partition_keys, count, upstream, since }: 
 }
 
 /** `orders[2025-01-01] and 30 more`. */
-function named(asset: string, keys: readonly string[], count: number): string {
+function nameOfPartitions(asset: string, keys: readonly string[], count: number): string {
   const [first = ''] = keys
   const more = count > 1 ? ` and ${(count - 1).toLocaleString('en')} more` : ''
   return (first === '' ? asset : `${asset}[${first}]`) + more
@@ -121,7 +122,7 @@ function printPage({ partitions, next_cursor }: PartitionPage, none: string, { l
     print(none)
     return
   }
-  for (const text of aligned([HEAD, ...partitions.map(row)])) print(text)
+  for (const text of alignRows([HEAD, ...partitions.map(row)])) print(text)
   if (next_cursor !== null) print(colours.dim(`the first ${limit}; go on with --cursor ${next_cursor}`))
 }
 
@@ -133,12 +134,12 @@ function row(each: PartitionStatus): Cell[] {
     { text: printable(each.asset_key) },
     { text: printable(each.partition_key) },
     { text: statusWords[each.status], paint: statusColour[each.status] },
-    { text: each.status === 'NEVER_MATERIALIZED' ? wiped(each) : localTime(each.last_materialization_at) },
+    { text: each.status === 'NEVER_MATERIALIZED' ? wipedAt(each) : localTime(each.last_materialization_at) },
     { text: because, paint: colours.dim },
   ]
 }
 
-const wiped = ({ wiped_at }: PartitionStatus): string => (wiped_at === null ? '' : `wiped ${localTime(wiped_at)}`)
+const wipedAt = ({ wiped_at }: PartitionStatus): string => (wiped_at === null ? '' : `wiped ${localTime(wiped_at)}`)
 
 const statusWords: Readonly<Record<DisplayStatus, string>> = {
   NEVER_MATERIALIZED: 'never made',

@@ -1,5 +1,5 @@
 import { queryNewest } from '../../server/sql-rows.ts'
-import type { WorkspaceFlags } from '../main.ts'
+import type { WorkspaceFlags } from '../flags.ts'
 import { openWorkspace } from '../open-workspace.ts'
 import { writeCsv, writeJson, writeTable } from '../rows.ts'
 

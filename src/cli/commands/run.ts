@@ -27,7 +27,7 @@ export interface RunFlags extends RequestFlags {
   priority?: string
 }
 
-/** Asks the leader for a run; without one, runs it here and stays until it is over. */
+/** Requests a run from the leader; without a leader, runs it here and stays until it is over. */
 export async function runAssets(selection: string[], flags: RunFlags): Promise<void> {
   const body = {
     selection,
@@ -39,7 +39,7 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
   await requestRun(flags, (runs, request_id) => runs.request({ ...body, request_id }, currentUser(), currentTrace()))
 }
 
-/** Hands a request for a run to the leader; when nobody leads, leads until the run is over. */
+/** Hands a request for a run to the leader; without a leader, leads until the run is over. */
 export async function requestRun(
   flags: RequestFlags,
   ask: (runs: RunsApi, request_id: string) => Promise<AcceptedRun>,
@@ -121,7 +121,7 @@ const HAND_OVER_GRACE_MS = 30_000
 type Here = Pick<LocalServerOptions, 'projectDir' | 'components' | 'lease' | 'instance' | 'concurrency'>
 
 /**
- * Leads the project, which has no leader, until the runs that it was asked for are over or a server wants to lead. Returns the run
+ * Leads the project, which has no leader, until the requested runs are over or a server wants to lead. Returns the run
  * that it was started for, over or not; undefined when the project cannot be loaded.
  */
 async function runHere(
@@ -153,7 +153,7 @@ async function runHere(
     const shown = before ?? new ShownRun(run_id, flags)
     const cancel = cancelOnSignal(api.runs, run_id)
     const over = shown.follow(api.runs, new AbortController().signal)
-    // A process that was replaced while it was stopped ends as if it had been asked to give way.
+    // A process that was replaced while it was stopped ends as if it had given way on request.
     await Promise.race([over, stopped.promise.catch(unlessDeposed), wanted.promise]).finally(cancel)
     if (shown.isOver) {
       shown.report()
@@ -167,7 +167,7 @@ async function runHere(
   }
 }
 
-/** Waits for runs that other commands have asked this process for. Ctrl-C leaves them to the next server. */
+/** Waits for runs that other commands have requested from this process. Ctrl-C leaves them to the next server. */
 async function finishOthers(orchestrator: Orchestrator, ends: readonly Promise<void>[]): Promise<'left' | undefined> {
   const { carried, others } = orchestrator.unfinished()
   if (others.length > 0) note(`${runsText(others)} unfinished from before; start a server to go on: servo dev`)
@@ -216,7 +216,7 @@ class ShownRun {
   readonly runId: string
   readonly #flags: WatchFlags
   readonly #printer = new RunPrinter()
-  readonly #heard: LogsShown = new Map()
+  readonly #shownLogs: LogsShown = new Map()
   #isReported = false
 
   constructor(runId: string, flags: WatchFlags) {
@@ -230,18 +230,18 @@ class ShownRun {
 
   async follow(runs: RunsApi, signal: AbortSignal): Promise<void> {
     const isQuiet = this.#flags.quiet || this.#flags.json
-    const events = isQuiet ? runs.follow(this.runId, signal) : followWithLogs(runs, this.runId, signal, {}, this.#heard)
+    const events = isQuiet ? runs.follow(this.runId, signal) : followWithLogs(runs, this.runId, signal, {}, this.#shownLogs)
     for await (const event of events) this.#show(event)
   }
 
-  /** Reads the run from the folder, when no server is left to ask. */
+  /** Reads the run from the folder when no server is left. */
   async read(components: LocalComponents): Promise<void> {
     const { readWorkspace } = await import('../../server/workspace/reader.ts')
     const { runs } = await readWorkspace(components)
     this.last = (await runs.get(this.runId)).run
   }
 
-  /** Says once how it ended, and sets the exit code. */
+  /** Prints the outcome once, and sets the exit code. */
   report(): void {
     if (this.#isReported) return
     const run = this.last

@@ -1,7 +1,7 @@
 import type { LogQuery, RunLogEntry, RunsApi, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
-import { aligned, type Cell } from '../columns.ts'
+import { alignRows, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
 import { followWithLogs } from '../follow-with-logs.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
@@ -14,7 +14,7 @@ export async function listRuns(flags: ProjectFlags & { limit: string; state?: st
   const state = flags.state === undefined ? undefined : stateFlag(flags.state)
   const found = await ask(flags, async ({ runs }, leader) => sayWaiting(await runs.list({ limit, state }), leader))
   if (flags.json) printJson(found)
-  else if (found.length > 0) for (const text of aligned([LIST_HEAD, ...found.map(listed)])) print(text)
+  else if (found.length > 0) for (const text of alignRows([LIST_HEAD, ...found.map(runCells)])) print(text)
   else print(state === undefined ? 'no runs yet; start one with: servo run "*"' : `no run is ${state.toLowerCase()}`)
 }
 
@@ -32,7 +32,7 @@ const LIST_HEAD: readonly Cell[] = ['run', 'state', 'requested', 'tasks', 'took'
 }))
 const MAX_SELECTION = 60
 
-function listed(run: WireRun): Cell[] {
+function runCells(run: WireRun): Cell[] {
   const selection = run.asset_selection.join(' ')
   return [
     { text: shortId(run.run_id) },
@@ -63,9 +63,9 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
   ]
   const labels = Object.entries(run.labels).map(([name, value]) => `${name}=${value}`)
   if (labels.length > 0) about.push([{ text: 'labels' }, { text: printable(labels.join(' ')) }])
-  for (const text of aligned(about)) print(colours.dim(`  ${text}`))
+  for (const text of alignRows(about)) print(colours.dim(`  ${text}`))
   const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
-  for (const text of aligned(tasks.map((task) => shownTask(task, last.get(task.task_key))))) print(`  ${text}`)
+  for (const text of alignRows(tasks.map((task) => shownTask(task, last.get(task.task_key))))) print(`  ${text}`)
 }
 
 const shownTask = (task: WireTask, attempt: WireAttempt | undefined): Cell[] => [

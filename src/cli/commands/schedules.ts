@@ -10,7 +10,7 @@ import { overlapPolicies } from '../../contract/schedule.ts'
 import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
-import { aligned, type Cell } from '../columns.ts'
+import { alignRows, type Cell } from '../columns.ts'
 import { labelsFlag, momentFlag, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
@@ -35,7 +35,7 @@ export async function listSchedules(flags: ProjectFlags & { limit: string; curso
     return
   }
   if (page.schedules.length === 0) print('no schedules; declare one with schedule() in the project')
-  else for (const line of aligned([head(LIST_HEAD), ...page.schedules.map(listed)])) print(line)
+  else for (const line of alignRows([head(LIST_HEAD), ...page.schedules.map(listed)])) print(line)
   if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
 }
 
@@ -105,7 +105,7 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
   const rows = about.flatMap(([name, value]): Cell[][] =>
     value ? [[{ text: name, paint: colours.dim }, { text: printable(value) }]] : [],
   )
-  for (const line of aligned(rows)) print(`  ${line}`)
+  for (const line of alignRows(rows)) print(`  ${line}`)
 }
 
 export interface TickFlags extends ProjectFlags {
@@ -132,7 +132,7 @@ export async function listTicks(name: string, flags: TickFlags): Promise<void> {
     return
   }
   if (page.ticks.length === 0) print('no ticks')
-  else for (const line of aligned([head(['tick', 'status', 'run', '']), ...page.ticks.map(shownTick)])) print(line)
+  else for (const line of alignRows([head(['tick', 'status', 'run', '']), ...page.ticks.map(shownTick)])) print(line)
   if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
 }
 

@@ -1,6 +1,6 @@
 import { orchestration } from '../../domain/index.ts'
 import { verify } from '../../engine/check/verify.ts'
-import type { WorkspaceFlags } from '../main.ts'
+import type { WorkspaceFlags } from '../flags.ts'
 import { openWorkspace } from '../open-workspace.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { withScratch } from '../scratch.ts'

@@ -111,7 +111,7 @@ export function graphOf(rows: Iterable<Pick<KnownAsset, 'definition' | 'removed'
   const assets: AssetDefinition[] = []
   for (const { definition, removed } of rows) {
     if (removed) continue
-    // Any version of Servo may have recorded it: newer fields get their defaults, and a value that is no asset is skipped.
+    // Any version of Servo may have recorded it: newer fields get their defaults, and a value that is not an asset is skipped.
     const { success, data } = assetDefinition.safeParse(definition)
     if (success) assets.push(data)
   }

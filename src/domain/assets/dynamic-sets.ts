@@ -17,7 +17,7 @@ function dynamicSets({ graph, mappings }: RecordedGraph): Set<string> {
   return names
 }
 
-const SHOWN = 10
+const SHOWN_SETS = 10
 
 /** Refuses a set that no asset has: keys of a misspelt one would never be made. */
 export function refuseUnknownSet(graph: RecordedGraph, name: string): void {
@@ -25,7 +25,7 @@ export function refuseUnknownSet(graph: RecordedGraph, name: string): void {
   if (known.has(name)) return
   const meant = nearest(name, known)
   const all = [...known].sort()
-  const there = `The sets are ${all.slice(0, SHOWN).join(', ')}${all.length > SHOWN ? ` and ${all.length - SHOWN} more` : ''}.`
+  const there = `The sets are ${all.slice(0, SHOWN_SETS).join(', ')}${all.length > SHOWN_SETS ? ` and ${all.length - SHOWN_SETS} more` : ''}.`
   const none = "No asset has dynamic partitions; declare one with partitions: dynamic('customers')."
   throw new ServoError(
     'not_found',

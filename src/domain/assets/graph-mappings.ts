@@ -29,7 +29,7 @@ export class GraphMappings {
   definition(assetKey: string): PartitionDefinition | undefined {
     if (this.#definitions.has(assetKey)) return this.#definitions.get(assetKey)
     const said = this.#graph.assets.get(assetKey)?.partitions
-    const definition = said ? this.#share(parsed(partitionDefinition, said, `the partitions of ${assetKey}`)) : undefined
+    const definition = said ? this.#share(parseRecorded(partitionDefinition, said, `the partitions of ${assetKey}`)) : undefined
     this.#definitions.set(assetKey, definition)
     return definition
   }
@@ -50,7 +50,7 @@ export class GraphMappings {
 
   /** The mapping of a dependency: the author's, or the default for the two definitions. */
   mapping(assetKey: string, upstream: string, said: unknown): PartitionMapping {
-    if (said) return parsed(partitionMapping, said, `the mapping from ${upstream} to ${assetKey}`)
+    if (said) return parseRecorded(partitionMapping, said, `the mapping from ${upstream} to ${assetKey}`)
     const { mapping, reason } = defaultMapping(this.definition(assetKey), this.definition(upstream))
     if (mapping !== undefined) return mapping
     throw new ServoError(
@@ -90,7 +90,7 @@ interface Issue {
   readonly message: string
 }
 
-function parsed<T>(schema: Schema<T>, value: unknown, what: string): T {
+function parseRecorded<T>(schema: Schema<T>, value: unknown, what: string): T {
   const result = schema.safeParse(value)
   if (result.success) return result.data
   const [issue] = result.error.issues

@@ -1,7 +1,7 @@
 import type { AssetDefinition, ProjectProblem } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 
-/** A problem of the graph, told like any problem of a project, with the assets on the way to it. */
+/** A problem of the graph, reported like any problem of a project, with the assets on the way to it. */
 export interface GraphProblem extends ProjectProblem {
   readonly code: 'cycle' | 'missing_dependency' | 'duplicate_key'
   /** For a cycle every asset on it, the first again at the end; otherwise the asset and what it named. */
@@ -15,7 +15,7 @@ const none: readonly string[] = []
 
 /**
  * The assets of a project and what each is made from. It can be built from any definitions, even with problems: a
- * dependency that is not declared is no edge, of an asset that is declared twice the first counts, and a cycle stays a cycle.
+ * dependency that is not declared is not an edge, of an asset that is declared twice the first counts, and a cycle stays a cycle.
  */
 export class AssetGraph {
   /** By key, in the order of keys, so that everything derived from a graph is the same however its files were read. */
@@ -66,7 +66,7 @@ export class AssetGraph {
     const named = new Set<string>()
     for (const { asset_key: upstream, mapping } of dependenciesOf(asset)) {
       if (!this.assets.has(upstream)) problems.push(missing(asset, upstream))
-      // Yesterday's partition of the same asset is no cycle, and no edge between assets either.
+      // Yesterday's partition of the same asset is neither a cycle nor an edge between assets.
       else if (upstream !== asset.asset_key) named.add(upstream)
       else if (!(asset.partitions && mapping)) problems.push(cycle([upstream, upstream], asset))
     }

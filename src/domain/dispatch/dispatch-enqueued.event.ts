@@ -3,7 +3,7 @@ import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, isVerdict } from '../../model/event.ts'
 import { attemptInFlight } from '../tasks/attempt-phase.ts'
 import { advanceDispatch } from './acknowledge.ts'
-import { dispatchId } from './identity.ts'
+import { dispatchId } from './dispatch-ids.ts'
 
 export const DispatchEnqueued = defineEvent({
   type: 'DispatchEnqueued',

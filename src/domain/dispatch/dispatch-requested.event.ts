@@ -7,8 +7,8 @@ import { runSubject, taskSubject } from '../subjects.ts'
 import { taskAttempts } from '../tasks/task-attempts.table.ts'
 import { isTaskOver, taskRank, tasks } from '../tasks/tasks.table.ts'
 import { editKnown } from '../typed-rows.ts'
+import { attemptId, dispatchId, queueSafeId } from './dispatch-ids.ts'
 import { dispatchOutbox } from './dispatch-outbox.table.ts'
-import { attemptId, dispatchId, queueSafeId } from './identity.ts'
 
 export const DispatchRequested = defineEvent({
   type: 'DispatchRequested',

@@ -1,4 +1,4 @@
-import { Heap } from '../../lib/heap.ts'
+import { Heap } from '../../lib/collections/heap.ts'
 import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
@@ -7,14 +7,14 @@ import { pools } from '../assets/pools.table.ts'
 import { becauseOf } from '../runs/event-context.ts'
 import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
 import { isRowOf } from '../typed-rows.ts'
+import { attemptId } from './dispatch-ids.ts'
 import { DispatchRequested } from './dispatch-requested.event.ts'
-import { attemptId } from './identity.ts'
 import { LOCAL_QUEUE, queueOf } from './queue.ts'
-import { hasRoomElsewhere, hasRoomHere, type Limits } from './room.ts'
+import { hasLocalRoom, hasRemoteRoom, type Limits } from './room.ts'
 
 type Ready = Readonly<TaskRow>
 
-/** Larger priorities first; then the one that has waited longest. The planner has added the priority of the run. */
+/** Larger priorities first, then the longest wait. The planner has added the priority of the run. */
 function comesBefore(a: Ready, b: Ready): boolean {
   if (a.priority !== b.priority) return a.priority > b.priority
   const waited = (a.ready_at ?? 0) - (b.ready_at ?? 0)
@@ -53,7 +53,7 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
   /** Tasks with workers, by pool. A pool may be shared by queues. */
   const pooled = new Map<string, number>()
   const inFlight = new Map<Ready, Lane>()
-  const out = { local: 0, elsewhere: 0 }
+  const out = { local: 0, remote: 0 }
   const queued = new Set<Ready>()
 
   function laneOf(task: Ready): Lane {
@@ -78,13 +78,13 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
 
   function count({ queue, pool }: Lane, more: 1 | -1): void {
     queue.inFlight += more
-    out[queue.name === LOCAL_QUEUE ? 'local' : 'elsewhere'] += more
+    out[queue.name === LOCAL_QUEUE ? 'local' : 'remote'] += more
     if (pool !== null) pooled.set(pool, (pooled.get(pool) ?? 0) + more)
   }
 
   function observe(task: Ready): void {
     const isCarried = carries(task.run_id)
-    // Of runs that are not carried, only attempts elsewhere take room; what an earlier process dispatched to its own workers waits.
+    // Of runs that are not carried, only remote attempts take room; attempts that an earlier process dispatched to its local workers wait.
     const isInFlight = isCarried
       ? task.state === 'DISPATCHED' || task.state === 'RUNNING'
       : task.state === 'RUNNING' && queueOf(task) !== LOCAL_QUEUE
@@ -102,11 +102,11 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
     laneOf(task).ready.push(task)
   }
 
-  /** The most urgent task of those that may start, and the lane it is first in. */
+  /** The most urgent task that may start, and its lane. */
   function next(now: Limits): Next | undefined {
     let best: Next | undefined
     for (const { name, lanes, inFlight: offered } of queues.values()) {
-      if (!(name === LOCAL_QUEUE ? hasRoomHere(now, out) : hasRoomElsewhere(now, out, name, offered))) continue
+      if (!(name === LOCAL_QUEUE ? hasLocalRoom(now, out) : hasRemoteRoom(now, out, name, offered))) continue
       for (const lane of lanes.values()) {
         dropStale(lane)
         const task = lane.ready.peek()
@@ -147,16 +147,16 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
         queued.delete(task)
         chosen.push(lane)
         count(lane, 1)
-        events.push(requested(rows, task, lane.queue.name))
+        events.push(requestDispatch(rows, task, lane.queue.name))
       }
-      // It is counted when its row shows the dispatch: one that comes to nothing takes no room.
+      // It is counted when its row shows the dispatch: a dispatch that was refused takes no room.
       for (const lane of chosen) count(lane, -1)
       return events
     },
   }
 }
 
-function requested(rows: Rows, task: Ready, queue: string): NewEvent {
+function requestDispatch(rows: Rows, task: Ready, queue: string): NewEvent {
   const { run_id, task_key, attempt } = task
   const payload = { run_id, task_key, attempt, attempt_id: attemptId(run_id, task_key, attempt), worker_queue: queue }
   return newEvent(DispatchRequested, payload, becauseOf(rows, task))

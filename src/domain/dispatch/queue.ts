@@ -1,6 +1,6 @@
 import type { TaskRow } from '../tasks/tasks.table.ts'
 
-/** The queue of our own workers, which this process starts. The workers of all other queues are elsewhere. */
+/** The queue of the local workers, which the server starts. All other queues have remote workers. */
 export const LOCAL_QUEUE = 'default'
 
 /** The queue that the author of the asset has named. */

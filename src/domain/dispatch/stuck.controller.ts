@@ -1,4 +1,4 @@
-import { Heap } from '../../lib/heap.ts'
+import { Heap } from '../../lib/collections/heap.ts'
 import type { Controller } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
@@ -46,7 +46,7 @@ export function stuckDispatchController(stuckAfterMs: () => number): Controller 
         if (known.get(dispatch) !== at) continue
         known.delete(dispatch)
         if (!isWithQueue(dispatch) || isCancelled(rows, dispatch)) continue
-        events.push(repeated(rows, dispatch, nextOffer(dispatch, now)))
+        events.push(repeatDispatch(rows, dispatch, nextOffer(dispatch, now)))
       }
       return events
     },
@@ -60,7 +60,7 @@ const isWithQueue = ({ worker_queue, status }: Readonly<DispatchRow>): boolean =
 const isCancelled = (rows: Rows, { run_id }: Readonly<DispatchRow>): boolean =>
   rows.hot(runs).get(run_id)?.cancel_requested_at !== null
 
-function repeated(rows: Rows, dispatch: Readonly<DispatchRow>, offer: number): NewEvent {
+function repeatDispatch(rows: Rows, dispatch: Readonly<DispatchRow>, offer: number): NewEvent {
   const { run_id, task_key, attempt } = dispatch
   return newEvent(DispatchRepeated, { run_id, task_key, attempt, offer }, becauseOf(rows, dispatch))
 }

@@ -7,7 +7,7 @@ import { ancestry, CAUSES, type Cause, causeNames, type StaleAsset, type Stalene
 /** One reason why a partition is stale, and the path by which it gets there. */
 export interface Explanation {
   readonly cause: Cause
-  /** The asset that has the cause: the one that was asked about, or one upstream of it. */
+  /** The asset that has the cause: the asset in question, or an asset upstream of it. */
   readonly asset_key: string
   /** The number of its partitions that have the cause. */
   readonly count: number
@@ -17,12 +17,12 @@ export interface Explanation {
   readonly upstream: { readonly asset_key: string; readonly partition_keys: readonly string[]; readonly count: number } | null
   /** Since when, where that is known. */
   readonly since: number | null
-  /** The assets from the cause down to the partition that was asked about. */
+  /** The assets from the cause down to the partition in question. */
   readonly path: readonly string[]
 }
 
 /** Only this many keys are named; the rest is counted. */
-const SHOWN = 5
+const SHOWN_KEYS = 5
 
 export interface ExplainOptions {
   readonly staleness: Staleness
@@ -32,7 +32,7 @@ export interface ExplainOptions {
   readonly definedAt: (assetKey: string) => number | null
 }
 
-/** Partitions of one asset that lead to the one that was asked about. */
+/** Partitions of one asset that lead to the partition in question. */
 interface Reached {
   readonly positions: number[]
   /** For each position the one below it through which it was reached first, plus one; 0 when it was not. */
@@ -52,10 +52,10 @@ export function explain(assetKey: string, position: number, options: ExplainOpti
     // For an asset that is made from its own past, more are found on the way.
     for (const at of here.positions) goUp(asset, at, reached, staleness)
     for (const cause of causeNames) {
-      // The asset that misses a partition says that it was never made.
+      // The asset with the missing partition reports that it was never made.
       if (cause === 'never_materialized' && key !== assetKey) continue
       const having = here.positions.filter((at) => staleness.causes(asset, at) & CAUSES[cause])
-      if (having.length > 0) found.push(...explained(asset, cause, having, reached, options))
+      if (having.length > 0) found.push(...explainCause(asset, cause, having, reached, options))
     }
   }
   return found
@@ -87,7 +87,7 @@ function goUp(asset: StaleAsset, position: number, reached: Map<string, Reached>
 }
 
 /** One explanation for each upstream that is to blame, or a single one for a cause of the asset itself. */
-function explained(
+function explainCause(
   asset: StaleAsset,
   cause: Cause,
   positions: readonly number[],
@@ -102,7 +102,7 @@ function explained(
     cause,
     asset_key: asset.key,
     count: positions.length,
-    partition_keys: positions.slice(0, SHOWN).map((at) => set.at(at)),
+    partition_keys: positions.slice(0, SHOWN_KEYS).map((at) => set.at(at)),
   }
   if (cause === 'code_changed') return [{ ...common, upstream: null, since: options.definedAt(asset.key), path }]
   if (cause === 'never_materialized') return [{ ...common, upstream: null, since: null, path }]
@@ -148,14 +148,14 @@ function blame(
         const madeAt = upstream.columns.madeAt(at)
         if (cause === 'upstream_missing' ? isMade || upstream.isSource : !isMade || madeAt <= inputsAt) continue
         count++
-        if (keys.length < SHOWN) keys.push(upstream.set.at(at))
+        if (keys.length < SHOWN_KEYS) keys.push(upstream.set.at(at))
         if (cause === 'upstream_changed') since = Math.min(since ?? madeAt, madeAt)
       }
     }
     if (cause === 'upstream_missing' && link.needed(position).absent > 0) {
       const { missing }: { missing: KeyList } = partitions.upstreamAt(asset.key, link.link, position)
       count += missing.count
-      for (let at = 0; at < missing.count && keys.length < SHOWN; at++) keys.push(missing.at(at))
+      for (let at = 0; at < missing.count && keys.length < SHOWN_KEYS; at++) keys.push(missing.at(at))
     }
     if (count > before) having++
   }

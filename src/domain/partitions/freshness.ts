@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Cron, parseCron } from '../../cron/parse-cron.ts'
 import { nextTick, previousTick } from '../../cron/ticks.ts'
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { positionsIn } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 
@@ -56,7 +56,7 @@ function nextTime(by: string, timezone: string): (ms: number) => number {
   return (ms) => nextTick(cron, timezone, ms, { inclusive: true }) ?? Number.POSITIVE_INFINITY
 }
 
-/** When the window of a partition ends, for those that have one. */
+/** When the window of a partition ends, if it has one. */
 function windowEnds(set: PartitionSet): ((position: number) => number) | undefined {
   const { axis } = set
   if (axis !== undefined) return (position) => axis.at(position).endMs

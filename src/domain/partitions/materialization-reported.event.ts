@@ -17,7 +17,7 @@ export const MaterializationReported = defineEvent({
     materialization_id: id.nullish(),
     code_version: id.nullish(),
     reported_by: id,
-    /** What else is worth knowing of it: kept with the event. */
+    /** Further facts about it, kept with the event. */
     metadata: z.record(z.string(), z.unknown()).nullish(),
   }),
   idempotencyKey: (report) => `materialization_report:${report.report_id}`,

@@ -1,11 +1,11 @@
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { partsOf } from '../../partitions/key-range.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { Span } from '../../partitions/spans.ts'
 import type { Link } from '../assets/graph-mappings.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 
-/** What a partition is made from, by positions. */
+/** The upstream partitions that a partition is made from, by position. */
 export interface NeededSpans {
   readonly spans: readonly Span[]
   /** The number of needed partitions that do not exist. */

@@ -1,6 +1,6 @@
 import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
-import { Heap } from '../../lib/heap.ts'
+import { Heap } from '../../lib/collections/heap.ts'
 import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { Span } from '../../partitions/spans.ts'
 import type { RecordedGraph } from '../assets/definitions.ts'
@@ -211,16 +211,16 @@ export class Staleness {
     const needs = new Map<StaleAsset, Need>()
     const open = new Heap<Need>((a, b) => a.asset.order > b.asset.order)
     const order: Need[] = []
-    const need = (of: StaleAsset, { from, to }: Span): void => {
-      if (!of.known.subarray(from, to + 1).includes(UNKNOWN)) return
-      const known = needs.get(of)
+    const need = (upstream: StaleAsset, { from, to }: Span): void => {
+      if (!upstream.known.subarray(from, to + 1).includes(UNKNOWN)) return
+      const known = needs.get(upstream)
       if (known !== undefined) {
         known.from = Math.min(known.from, from)
         known.to = Math.max(known.to, to)
         return
       }
-      const fresh = { asset: of, from, to }
-      needs.set(of, fresh)
+      const fresh = { asset: upstream, from, to }
+      needs.set(upstream, fresh)
       open.push(fresh)
     }
     need(asset, span)
@@ -294,7 +294,7 @@ function causesOf(link: StaleLink, { columns, isSource }: StaleAsset, position: 
 /** Some assets and everything upstream of them, upstream first. */
 export function ancestry({ graph }: Pick<RecordedGraph, 'graph'>, keys: readonly string[]): readonly string[] {
   const found = new Set(keys)
-  // A set goes on with what is added while it is gone through.
+  // Iterating a set also visits members that are added on the way.
   for (const each of found) for (const upstream of graph.upstream(each)) found.add(upstream)
   return graph.order.filter((each) => found.has(each))
 }

@@ -142,7 +142,7 @@ export class StatusColumns {
     return true
   }
 
-  /** True if nothing is known yet of so many neighbours. */
+  /** True if nothing is known yet about this span of partitions. */
   isUnknown(from: number, count: number): boolean {
     const to = from + count
     return [this.#code, this.#attemptAt, this.#wipedAt].every((column) => column === undefined || isAll(column, 0, from, to))
@@ -153,7 +153,7 @@ export class StatusColumns {
     return this.#code[position] !== NOT_MADE && !this.#madeAt?.[position]
   }
 
-  /** Says which of two materializations of the same millisecond counts. */
+  /** Decides which of two materializations of the same millisecond counts. */
   breakTie(position: number, inputsAt: number, code: number): void {
     if (this.#inputsAt !== undefined) this.#inputsAt[position] = inputsAt
     this.#code[position] = code + CODES_FROM
@@ -252,7 +252,7 @@ export class StatusColumns {
   markOther(code: number, { from, to }: Span, marks: Uint8Array, mark: number): void {
     const own = this.#code
     const wanted = code + CODES_FROM
-    // So it is for most assets.
+    // Fast path: in most assets every partition has the current code.
     if (this.#wipedAt === undefined && isAll(own, wanted, from, to + 1)) return
     for (let at = from; at <= to; at++) {
       if (!this.isMade(at) || (code >= 0 && this.code(at) >= 0 && own[at] !== wanted)) marks[at] = mark

@@ -6,7 +6,7 @@ import { parsePartitions } from './parse-partitions.ts'
 import { partitionsWanted } from './partitions-of-run.ts'
 
 /** As many as one request may name: each becomes an event, and all of them one segment. */
-const MOST = 10_000
+const MAX_NAMED_PARTITIONS = 10_000
 
 /**
  * The partitions of one asset that a request names, by key or range, each once and in the order of the asset. For an asset
@@ -28,7 +28,7 @@ export function partitionsOfAsset(
   const positions = new Set<number>()
   for (const entry of asked) {
     for (const range of rangesOf(assetKey, () => parsePartitions(set, entry))) {
-      if (positions.size + range.count > MOST) throw tooMany(assetKey, positions.size + range.count)
+      if (positions.size + range.count > MAX_NAMED_PARTITIONS) throw tooMany(assetKey, positions.size + range.count)
       for (const key of keysOf(range)) positions.add(positionIn(set, key))
     }
   }
@@ -53,11 +53,16 @@ const nothingNamed = (assetKey: string, asked: readonly string[]): ServoError =>
     'no_such_partition',
     `${assetKey} has no partition that ${asked.join(', ').slice(0, 200)} means`,
     {
-      hint: `servo assets show ${assetKey} tells which there are.`,
+      hint: `servo assets show ${assetKey} lists them.`,
     },
   )
 
 const tooMany = (assetKey: string, count: number): ServoError =>
-  new ServoError('invalid', 'too_many_partitions', `${count} partitions of ${assetKey} are named, the limit is ${MOST}`, {
-    hint: 'Name them by smaller ranges, one request after the other.',
-  })
+  new ServoError(
+    'invalid',
+    'too_many_partitions',
+    `${count} partitions of ${assetKey} are named, the limit is ${MAX_NAMED_PARTITIONS}`,
+    {
+      hint: 'Name them by smaller ranges, one request after the other.',
+    },
+  )

@@ -12,7 +12,7 @@ type Keys = ReadonlySet<string>
 const asAWhole: Keys = new Set([''])
 
 /** More than this is a backfill, which plans as it goes. */
-const MOST = 1_000_000
+const MAX_PARTITIONS_PER_ASSET = 1_000_000
 
 /**
  * The partitions that a run makes of each asset, when the request names partitions once for all assets. An asset that has all of
@@ -24,19 +24,20 @@ export function partitionsOfRun(
   partitions: GraphPartitions,
 ): ReadonlyMap<string, Keys> {
   const chosen = new Map<string, Keys>()
-  const parted = assets.filter((key) => partitions.of(key).definition !== undefined)
+  const partitioned = assets.filter((key) => partitions.of(key).definition !== undefined)
   for (const key of assets) if (partitions.of(key).definition === undefined) chosen.set(key, asAWhole)
-  const [first] = parted
+  const [first] = partitioned
   if (first === undefined) return chosen
   if (asked === null || asked.length === 0) throw partitionsWanted(first, partitions.of(first))
   const made = new Map<string, Keys>()
-  askDirectly(parted, asked, partitions, made)
+  askDirectly(partitioned, asked, partitions, made)
   // Upstream of the chosen assets comes before downstream.
-  for (const key of [...parted].reverse()) if (!made.has(key)) take(made, key, neededBelow(key, parted, partitions, made))
-  for (const key of parted) if (!made.has(key)) take(made, key, madeFromAbove(key, partitions, made))
-  for (const key of parted) {
+  for (const key of [...partitioned].reverse())
+    if (!made.has(key)) take(made, key, neededBelow(key, partitioned, partitions, made))
+  for (const key of partitioned) if (!made.has(key)) take(made, key, madeFromAbove(key, partitions, made))
+  for (const key of partitioned) {
     const keys = made.get(key)
-    if (keys === undefined) throw unrelated(key, asked)
+    if (keys === undefined) throw unrelatedPartitions(key, asked)
     chosen.set(key, keys)
   }
   return chosen
@@ -45,7 +46,7 @@ export function partitionsOfRun(
 /** Adds every key of some ranges. */
 export function addAll(keys: Set<string>, ranges: readonly KeyRange[]): Set<string> {
   for (const range of ranges) {
-    if (keys.size + range.count > MOST) throw tooMany(keys.size + range.count)
+    if (keys.size + range.count > MAX_PARTITIONS_PER_ASSET) throw tooMany(keys.size + range.count)
     for (const key of keysOf(range)) keys.add(key)
   }
   return keys
@@ -97,8 +98,8 @@ function neededBelow(key: string, assets: readonly string[], partitions: GraphPa
     if (below === key || keys === undefined) continue
     for (const link of partitions.links(below)) {
       if (link.upstream !== key) continue
-      for (const of of keys) {
-        addAll(needed, partitions.neededBy(below, link, of))
+      for (const belowKey of keys) {
+        addAll(needed, partitions.neededBy(below, link, belowKey))
         if (takesSame(link.mapping)) break
       }
     }
@@ -110,8 +111,8 @@ function madeFromAbove(key: string, partitions: GraphPartitions, made: ReadonlyM
   const affected = new Set<string>()
   for (const link of partitions.links(key)) {
     if (link.upstream === key) continue
-    for (const of of made.get(link.upstream) ?? []) {
-      addAll(affected, partitions.downstreamOf(key, link, of))
+    for (const upstreamKey of made.get(link.upstream) ?? []) {
+      addAll(affected, partitions.downstreamOf(key, link, upstreamKey))
       if (link.mapping.type === 'all') break
     }
   }
@@ -124,7 +125,7 @@ export function partitionsWanted(key: string, set: PartitionSet): ServoError {
     set.count === 0
       ? 'Wait until its first window has closed, or add keys.'
       : `Name them: ${set.at(set.count - 1)}, or a range such as ${rangeOf(set)}.`
-  return new ServoError('invalid', 'partitions_wanted', `${key} is made in partitions (${there}), and none was asked for`, {
+  return new ServoError('invalid', 'partitions_wanted', `${key} is made in partitions (${there}), and the request names none`, {
     hint,
   })
 }
@@ -136,7 +137,7 @@ function rangeOf(set: PartitionSet): string {
   return `${set.at(Math.max(0, set.count - 3))}..${set.at(set.count - 1)}`
 }
 
-function unrelated(key: string, asked: readonly string[]): ServoError {
+function unrelatedPartitions(key: string, asked: readonly string[]): ServoError {
   const shown = asked.slice(0, 3).join(', ') + (asked.length > 3 ? ` and ${asked.length - 3} more` : '')
   return new ServoError('invalid', 'partitions_unrelated', `no partition of ${key} belongs to ${shown}`, {
     hint: `Run ${key} by itself, with partitions of its own.`,
@@ -147,7 +148,7 @@ const tooMany = (count: number): ServoError =>
   new ServoError(
     'invalid',
     'too_many_partitions',
-    `the run would make ${count} partitions of one asset, the limit is ${MOST}`,
+    `the run would make ${count} partitions of one asset, the limit is ${MAX_PARTITIONS_PER_ASSET}`,
     {
       hint: 'Ask for fewer at a time.',
     },

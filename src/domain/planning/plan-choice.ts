@@ -75,9 +75,9 @@ function nothingToMake({ asset_selection }: WorkSelection, graph: AssetGraph, se
     : `${list(asset_selection)} selects none of the ${graph.assets.size} assets. Check keys, tags and groups for spelling.`
 }
 
-const SHOWN = 3
+const SHOWN_ASSETS = 3
 
 function list(names: readonly string[]): string {
-  const more = names.length - SHOWN
-  return names.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  const more = names.length - SHOWN_ASSETS
+  return names.slice(0, SHOWN_ASSETS).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }

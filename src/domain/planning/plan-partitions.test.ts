@@ -153,7 +153,7 @@ describe('[P4][P5] what cannot be planned says what to do', () => {
       'no partition',
       [orders],
       null,
-      /^orders is made in partitions \(2025-01-01 to 2025-03-01\), and none was asked for\nName/,
+      /^orders is made in partitions \(2025-01-01 to 2025-03-01\), and the request names none\nName/,
     ],
     [
       'a window that has not closed',

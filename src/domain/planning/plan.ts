@@ -8,7 +8,7 @@ import type { AssetGraph } from '../assets/graph.ts'
 import { type GraphPartitions, taskKey } from '../assets/graph-partitions.ts'
 import { type ChosenWork, chooseWork, type WorkSelection } from './plan-choice.ts'
 import { type PlannedTask, type PlanPart, planParts } from './plan-parts.ts'
-import { MOST_PER_TASK, type TaskRange, taskRanges } from './task-ranges.ts'
+import { MAX_PARTITIONS_PER_TASK, type TaskRange, taskRanges } from './task-ranges.ts'
 
 export interface RunToPlan extends WorkSelection {
   readonly run_id: string
@@ -27,7 +27,7 @@ export interface PlanRequest {
 const MAX_TASK_KEY = 512
 
 /**
- * Turns what a run asks for into tasks and edges. Edges lead only from selected assets to selected assets: an upstream that
+ * Turns the request of a run into tasks and edges. Edges lead only from selected assets to selected assets: an upstream that
  * is not selected is read from its last materialization, and what lies behind it does not matter.
  */
 export function planRun({ run, graph, graphVersion, partitions }: PlanRequest): { events: PlanPart[] } | { error: string } {
@@ -69,7 +69,7 @@ function rangesOf(chosen: ChosenWork, graph: AssetGraph, partitions: GraphPartit
     const { ranges: said } = graph.definition(key)
     const set = partitions.of(key)
     if (!said || set.definition === undefined) continue
-    const list = taskRanges(set, chosen.partitions.get(key) ?? [], said.at_most ?? MOST_PER_TASK)
+    const list = taskRanges(set, chosen.partitions.get(key) ?? [], said.at_most ?? MAX_PARTITIONS_PER_TASK)
     const taskOf = new Map(list.flatMap((range) => range.keys.map((each) => [each, taskKey(key, range.key)] as const)))
     ranges.set(key, { list, taskOf })
   }

@@ -4,7 +4,7 @@ import { partitionDefinition } from '../../partitions/definition.ts'
 import { partitionSet } from '../../partitions/partition-set.ts'
 import { parsePartitions } from './parse-partitions.ts'
 import { addAll } from './partitions-of-run.ts'
-import { MOST_PER_TASK, taskRanges } from './task-ranges.ts'
+import { MAX_PARTITIONS_PER_TASK, taskRanges } from './task-ranges.ts'
 
 const day = { type: 'daily', start: '2025-01-01', timezone: 'UTC' }
 const region = { type: 'keys', keys: ['eu', 'us'] }
@@ -13,7 +13,7 @@ const setOf = (definition: object) =>
 const days = setOf(day)
 const cube = setOf({ type: 'multi', dimensions: { day, region, zone: region } })
 
-const named = (set: typeof days, keys: readonly string[], atMost = MOST_PER_TASK) =>
+const named = (set: typeof days, keys: readonly string[], atMost = MAX_PARTITIONS_PER_TASK) =>
   taskRanges(set, keys, atMost).map(({ key, keys }) => [key, keys.length])
 
 describe('partitions that one task makes', () => {
@@ -31,14 +31,14 @@ describe('partitions that one task makes', () => {
     const many = setOf({ type: 'keys', keys: Array.from({ length: 10_001 }, (_, i) => `${i}`.padStart(5, '0')) })
     expect(named(many, [...many.keys()]).map(([, count]) => count)).toEqual([10_000, 1])
     const long = setOf({ type: 'keys', keys: Array.from({ length: 2_000 }, (_, i) => `${i}`.padStart(500, 'x')) })
-    const ranges = taskRanges(long, long.keys(), MOST_PER_TASK)
+    const ranges = taskRanges(long, long.keys(), MAX_PARTITIONS_PER_TASK)
     expect(ranges.length).toBeGreaterThan(1)
     for (const { keys } of ranges) expect(JSON.stringify(keys).length).toBeLessThan(500_000)
   })
 
   test('of several dimensions follow each other in time and are the same in the others', () => {
     const asked = addAll(new Set(), parsePartitions(cube, 'day=2025-01-01..2025-01-03,region=eu'))
-    expect(taskRanges(cube, asked, MOST_PER_TASK).map(({ key, values }) => [key, values])).toEqual([
+    expect(taskRanges(cube, asked, MAX_PARTITIONS_PER_TASK).map(({ key, values }) => [key, values])).toEqual([
       ['day=2025-01-01..2025-01-03,region=eu,zone=eu', { region: 'eu', zone: 'eu' }],
       ['day=2025-01-01..2025-01-03,region=eu,zone=us', { region: 'eu', zone: 'us' }],
     ])

@@ -2,7 +2,7 @@ import { isTime } from '../../partitions/definition.ts'
 import { rangeKey, readKey } from '../../partitions/key.ts'
 import { type PartitionSet, positionIn } from '../../partitions/partition-set.ts'
 
-/** Partitions that one task makes: neighbours, of several dimensions along the one that is time. */
+/** The partitions that one task makes: neighbours, along the dimension of time if there are several dimensions. */
 export interface TaskRange {
   /** As people ask for them, and as a rerun does: `2025-01-01..2025-01-31`, or `date=2025-01-01..2025-01-31,region=eu`. */
   readonly key: string
@@ -12,9 +12,9 @@ export interface TaskRange {
 }
 
 /** The end of a task records a status of each of its partitions, in one fold. */
-export const MOST_PER_TASK = 10_000
+export const MAX_PARTITIONS_PER_TASK = 10_000
 /** A task and its keys are part of one event, which may have 1 MiB. */
-const MOST_BYTES = 400_000
+const MAX_KEY_BYTES_PER_TASK = 400_000
 
 /** Cuts the partitions that a run makes into ranges of neighbours, none of them longer than `atMost`. */
 export function taskRanges(set: PartitionSet, chosen: Iterable<string>, atMost: number): TaskRange[] {
@@ -33,7 +33,8 @@ export function taskRanges(set: PartitionSet, chosen: Iterable<string>, atMost: 
   for (const each of places) {
     bytes += Buffer.byteLength(each.key) + 3
     const range = ranges.at(-1)
-    const fits = range !== undefined && range.length < Math.min(atMost, MOST_PER_TASK) && bytes <= MOST_BYTES
+    const fits =
+      range !== undefined && range.length < Math.min(atMost, MAX_PARTITIONS_PER_TASK) && bytes <= MAX_KEY_BYTES_PER_TASK
     if (fits && each.group === group && each.place === next) range.push(each.key)
     else {
       ranges.push([each.key])
@@ -42,10 +43,10 @@ export function taskRanges(set: PartitionSet, chosen: Iterable<string>, atMost: 
     group = each.group
     next = each.place + 1
   }
-  return ranges.map((keys) => named(keys, set.dimensions[along]?.name))
+  return ranges.map((keys) => rangeOf(keys, set.dimensions[along]?.name))
 }
 
-function named(keys: readonly string[], dimension: string | undefined): TaskRange {
+function rangeOf(keys: readonly string[], dimension: string | undefined): TaskRange {
   const [first = '', last = first] = [keys[0], keys.at(-1)]
   const key = rangeKey(first, last, dimension !== undefined)
   if (dimension === undefined) return { key, keys, values: null }

@@ -13,7 +13,7 @@ import { isRunOver, type RunRow, runs } from './runs.table.ts'
 const REPORT_MS = 2 * SECOND_MS
 
 /**
- * Ends a cancelled run in bounded time, whatever workers elsewhere do. The alarm needs no row of its own: the row of the run says
+ * Ends a cancelled run in bounded time, whatever remote workers do. The alarm needs no row of its own: the row of the run records
  * when its cancellation was requested.
  */
 export function cancelController(graceMs: () => number): Controller {
@@ -35,7 +35,7 @@ export function cancelController(graceMs: () => number): Controller {
         if (now < at) continue
         due.delete(run)
         const error_message = 'the run was cancelled, and the worker did not stop in time'
-        for (const attempt of attemptsElsewhere(rows, run))
+        for (const attempt of remoteAttempts(rows, run))
           events.push(givenUp(attempt, { outcome: 'CANCELLED', error_message, because: run }, observed))
       }
       return events
@@ -48,7 +48,7 @@ export function cancelController(graceMs: () => number): Controller {
   }
 }
 
-function* attemptsElsewhere(rows: Rows, { run_id }: Readonly<RunRow>): Iterable<Readonly<AttemptRow>> {
+function* remoteAttempts(rows: Rows, { run_id }: Readonly<RunRow>): Iterable<Readonly<AttemptRow>> {
   for (const attempt of rows.hot(taskAttempts).under(run_id)) {
     if (attempt.outcome !== null) continue
     const dispatch = rows.hot(dispatchOutbox).get(run_id, attempt.task_key, attempt.attempt)

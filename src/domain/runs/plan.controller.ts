@@ -47,7 +47,7 @@ export function planController(): Controller {
           continue
         }
         const plan = planRun({ run, graph: assets, graphVersion: version, partitions })
-        const parts = 'error' in plan ? [failed(run, version, plan.error)] : plan.events
+        const parts = 'error' in plan ? [failedPlan(run, version, plan.error)] : plan.events
         for (const part of parts) events.push(newEvent(PlanCreated, part, becauseOf(rows, run)))
       }
       unplanned.clear()
@@ -66,7 +66,7 @@ function unfinished(rows: Rows, { after_run_ids }: Readonly<RunRow>): string | u
 
 const isUnplanned = (run: Readonly<RunRow>): boolean => run.state === 'PENDING' && run.plan_parts === 0
 
-function failed(run: Readonly<RunRow>, version: string, error: string) {
+function failedPlan(run: Readonly<RunRow>, version: string, error: string) {
   const plan_id = `plan_${sha256(`${run.run_id}\n${error}`).slice(0, 26)}`
   return { run_id: run.run_id, plan_id, graph_version: version, part: 0, parts: 1, tasks: [], error: error.slice(0, 8_192) }
 }

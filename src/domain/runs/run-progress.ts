@@ -26,7 +26,7 @@ export function touchRun(rows: Rows, runId: string, eventId: string): RunRow {
 
 export function countTaskEnd(run: RunRow, state: TaskState): void {
   const counter = counterOf[state]
-  assert(counter !== undefined, `${state} is no end of a task`)
+  assert(counter !== undefined, `${state} is not a final state of a task`)
   run[counter] += 1
 }
 
@@ -42,7 +42,7 @@ export function endRunIfDone(rows: Rows, run: RunRow, at: number, wake: (subject
     // The latest end of a task, whichever was folded last.
     run.finished_at = at
     for (const task of rows.hot(tasks).under(run.run_id)) run.finished_at = Math.max(run.finished_at, task.finished_at ?? 0)
-    // An alarm for a run that is over has nothing left to say.
+    // A run that is over needs no alarm.
     for (const timer of [...rows.hot(timers).under(runSubject(run.run_id))]) rows.hot(timers).remove(timer.subject, timer.slot)
     noteRunOfSchedule(rows, run, run.row_version)
     wake(runSubject(run.run_id))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
-import { runKeysOfSensor } from '../sensors/identity.ts'
+import { runKeysOfSensor } from '../sensors/evaluation-ids.ts'
 
 /** The evaluation of a sensor that asks for a run. */
 const evaluationRef = { sensor_id: id, eval_id: id }

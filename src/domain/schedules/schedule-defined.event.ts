@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { scheduleDefinition } from '../../contract/schedule.ts'
 import { parseCron } from '../../cron/parse-cron.ts'
-import { zoneNamed } from '../../cron/zone.ts'
+import { zoneNamed } from '../../cron/zone-clocks.ts'
 import { toMs } from '../../lib/time.ts'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
-import { skippedTicksId } from './identity.ts'
 import { changesRegime, editScheduleState, noteDecided } from './regime.ts'
 import { scheduleTicks, skipCodes } from './schedule-ticks.table.ts'
+import { skippedTicksId } from './tick-ids.ts'
 
 export const ScheduleTicksSkipped = defineEvent({
   type: 'ScheduleTicksSkipped',

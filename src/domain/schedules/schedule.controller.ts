@@ -1,4 +1,4 @@
-import { Heap } from '../../lib/heap.ts'
+import { Heap } from '../../lib/collections/heap.ts'
 import { HOUR_MS, toIso } from '../../lib/time.ts'
 import type { Controller, Observed } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'

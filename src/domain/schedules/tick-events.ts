@@ -1,11 +1,11 @@
 import { toIso } from '../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { RequestRun } from '../automation/request-run.ts'
-import { requestFingerprint } from '../runs/identity.ts'
 import { RunCancelRequested } from '../runs/run-cancel-requested.event.ts'
-import { runKeyOfTick, tickId } from './identity.ts'
+import { requestFingerprint } from '../runs/run-ids.ts'
 import type { ScheduleRow } from './schedule-definitions.table.ts'
 import { ScheduleTicked } from './schedule-ticked.event.ts'
+import { runKeyOfTick, tickId } from './tick-ids.ts'
 import { type GraphAtTick, workOfTick } from './work-of-tick.ts'
 
 export interface TickToDecide {

@@ -1,4 +1,4 @@
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { badSelection, foreignAttributes, isReserved, type Token, tokensOf } from './tokens.ts'
 
 /** Which assets are meant, as a tree. Depths are `Infinity` when no number was given. */
@@ -19,7 +19,7 @@ const MAX_NESTING = 200
 const bareKey = /^\s*(?:(\d*)\+)?([A-Za-z0-9_*][A-Za-z0-9_.*-]*(?:\/[A-Za-z0-9_*][A-Za-z0-9_.*-]*)*)(?:\+(\d*))?\s*$/
 
 /**
- * Reads Dagster's asset selection language. As a convenience of ours a text that is nothing but an asset key, such as
+ * Reads Dagster's asset selection language. As an addition, a text that is nothing but an asset key, such as
  * `mart/revenue`, `mart/*` or `mart/revenue+`, selects by that key.
  */
 export function parseSelection(text: string): SelectionTree {
@@ -45,8 +45,8 @@ const depth = (digits: string | undefined): number => {
   return digits === '' ? Number.POSITIVE_INFINITY : Math.min(Number(digits), Number.MAX_SAFE_INTEGER)
 }
 
-function around(of: SelectionTree, up: number, down: number): SelectionTree {
-  return up === 0 && down === 0 ? of : { op: 'around', of, up, down }
+function around(inner: SelectionTree, up: number, down: number): SelectionTree {
+  return up === 0 && down === 0 ? inner : { op: 'around', of: inner, up, down }
 }
 
 class Parser {
@@ -160,7 +160,7 @@ class Parser {
     return value
   }
 
-  /** Whether it is made elsewhere, or by us. */
+  /** Selects sources, or assets that the project makes. */
   #nature(): 'external' | 'materializable' {
     const { text } = this.#peek
     if (text !== 'external' && text !== 'materializable') throw this.#unexpected('external or materializable')

@@ -15,7 +15,7 @@ export function knownAsset(graph: AssetGraph, key: string): AssetDefinition {
   })
 }
 
-/** The assets that any of these selections means, in the order of their keys; all of them when nothing is said. */
+/** The assets that any of these selections means, in the order of their keys; all assets without a selection. */
 export function selectedAssets(graph: AssetGraph, selections: readonly string[]): string[] {
   if (selections.length === 0) return [...graph.assets.keys()]
   const chosen = new Set<string>()

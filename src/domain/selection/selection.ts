@@ -29,9 +29,9 @@ export function select(selection: SelectionTree, graph: AssetGraph): Set<string>
       return any
     }
     case 'around': {
-      const of = select(selection.of, graph)
-      return steps(of, (key) => graph.upstream(key), selection.up).union(
-        steps(of, (key) => graph.downstream(key), selection.down),
+      const inner = select(selection.of, graph)
+      return steps(inner, (key) => graph.upstream(key), selection.up).union(
+        steps(inner, (key) => graph.downstream(key), selection.down),
       )
     }
     case 'roots':
@@ -80,7 +80,7 @@ function matchesWildcard(pattern: string, text: string): boolean {
   return true
 }
 
-/** These assets and all that are at most so many steps away in one direction. */
+/** These assets, and all assets within this number of steps in one direction. */
 function steps(from: ReadonlySet<string>, next: (key: string) => readonly string[], most: number): Set<string> {
   const reached = new Set(from)
   let edge: Iterable<string> = from
@@ -101,7 +101,7 @@ function steps(from: ReadonlySet<string>, next: (key: string) => readonly string
 
 /**
  * The selected assets that none of the others leads to, however many unselected ones lie between. Sources do not count:
- * the roots of everything are what can be made first, not what nobody makes.
+ * the roots of everything are the assets that can be made first, not the sources.
  */
 function ends(selected: ReadonlySet<string>, graph: AssetGraph, onward: (key: string) => readonly string[]): Set<string> {
   const made = [...selected].filter((key) => graph.canBeMade(key))

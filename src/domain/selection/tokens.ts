@@ -88,12 +88,12 @@ function matchAt(shape: RegExp, text: string, at: number): string {
   return shape.exec(text)?.[0] ?? ''
 }
 
-/** What is shown of a long text on either side of the mistake, so that it fits on a line of a terminal. */
-const SHOWN = 36
+/** The number of characters shown on either side of a mistake, so that the excerpt fits on a line of a terminal. */
+const SHOWN_CHARACTERS = 36
 
 export function badSelection(text: string, at: number, expected: string, found: string, hint?: string): ServoError {
-  const from = at > SHOWN ? at - SHOWN : 0
-  const until = Math.min(text.length, at + SHOWN)
+  const from = at > SHOWN_CHARACTERS ? at - SHOWN_CHARACTERS : 0
+  const until = Math.min(text.length, at + SHOWN_CHARACTERS)
   // Text of strangers goes to a terminal here: no tabs that move the caret, no control characters that move more.
   const line = `${from > 0 ? '…' : ''}${text.slice(from, until)}${until < text.length ? '…' : ''}`.replace(/\p{C}/gu, ' ')
   const caret = ' '.repeat(at - from + (from > 0 ? 1 : 0))

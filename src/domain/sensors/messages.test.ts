@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { RunStory, Story } from '../../testing/histories/story.ts'
-import { evalIdOf } from './identity.ts'
+import { evalIdOf } from './evaluation-ids.ts'
 import { deliveryOf } from './messages.ts'
 import { sensorEvals } from './sensor-evals.table.ts'
 import { SensorEvaluated } from './sensor-evaluated.event.ts'

@@ -5,7 +5,7 @@ import { applied, defineEvent, duplicate, type FoldContext, type Verdict, waitFo
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
 import { editSensorState, forgetErrors, nextVersion, noteError, noteEvaluated } from './edit-sensor-state.ts'
-import { evalIdOf, runKeysOfSensor } from './identity.ts'
+import { evalIdOf, runKeysOfSensor } from './evaluation-ids.ts'
 import { MAX_CURSOR, MAX_RUNS, MAX_TRIES } from './limits.ts'
 import { acceptMessage, failMessage, noteConflict } from './messages.ts'
 import { changesSensor } from './order.ts'

@@ -13,7 +13,7 @@ export interface AttemptFact {
 
 /**
  * Decides what a fact about an attempt meets: the attempt in flight (the task is returned), one not dispatched yet
- * (the fact waits), or one that is over (the fact changes nothing). Every fact about an attempt asks here first.
+ * (the fact waits), or one that is over (the fact changes nothing). Every fold of a fact about an attempt checks this first.
  */
 export function attemptInFlight(rows: Rows, fact: AttemptFact): Readonly<TaskRow> | Verdict {
   const run = liveRun(rows, fact.run_id)

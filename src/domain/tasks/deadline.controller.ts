@@ -11,9 +11,9 @@ import { isRowOf } from '../typed-rows.ts'
 import { type AttemptRow, givenUp } from './given-up.ts'
 import { taskAttempts } from './task-attempts.table.ts'
 import { type TaskRow, tasks } from './tasks.table.ts'
-import { runsElsewhere } from './worker-id.ts'
+import { runsRemotely } from './worker-id.ts'
 
-/** After the deadline the worker is told to stop at its next heartbeat; after this grace the attempt is given up. */
+/** After the deadline the answer to the next heartbeat tells the worker to stop; after this grace the attempt is given up. */
 const GRACE_MS = 30 * SECOND_MS
 
 /** The deadline of an attempt; undefined without a timeout. */
@@ -21,20 +21,20 @@ export function deadlineOf({ timeout_sec }: Readonly<TaskRow>, { started_at }: R
   return timeout_sec === null || started_at === null ? undefined : started_at + timeout_sec * SECOND_MS
 }
 
-/** Sets the alarm for when an attempt on a worker that is not ours must have ended. Our own workers are killed in time. */
+/** Sets the alarm for when an attempt on a remote worker must have ended. The process pool kills local workers in time. */
 export function deadlineController(): Controller {
   const begun = new Set<Readonly<AttemptRow>>()
   return {
     name: 'deadline',
-    doc: 'Bounds the time of attempts on workers that are not ours.',
+    doc: 'Bounds the time of attempts on remote workers.',
     watches: [taskAttempts],
     observe: (table, row) => {
-      if (isRowOf(taskAttempts, table, row) && runsElsewhere(row)) begun.add(row)
+      if (isRowOf(taskAttempts, table, row) && runsRemotely(row)) begun.add(row)
     },
     decide({ rows }): readonly NewEvent[] {
       const events: NewEvent[] = []
       for (const attempt of begun) {
-        if (!runsElsewhere(attempt)) continue
+        if (!runsRemotely(attempt)) continue
         const { run_id, task_key } = attempt
         const task = rows.hot(tasks).get(run_id, task_key)
         const deadline = task && deadlineOf(task, attempt)
@@ -49,12 +49,12 @@ export function deadlineController(): Controller {
   }
 }
 
-/** What follows when the alarm goes off: an attempt that had its time and its grace has failed. */
+/** The events when the alarm goes off: an attempt that has used up its timeout and its grace has failed. */
 export const onDeadline: OnAlarm = ({ run_id, task_key, fire_at }, observed) => {
   const { rows, now } = observed
   const task = rows.hot(tasks).get(run_id ?? '', task_key ?? '')
   const attempt = task && rows.hot(taskAttempts).get(task.run_id, task.task_key, task.attempt)
-  if (task === undefined || attempt === undefined || !runsElsewhere(attempt)) return []
+  if (task === undefined || attempt === undefined || !runsRemotely(attempt)) return []
   const deadline = deadlineOf(task, attempt)
   if (deadline === undefined) return []
   // Its result may have been under way while no process was there to take it.

@@ -11,7 +11,7 @@ import { isRowOf } from '../typed-rows.ts'
 import { type AttemptRow, givenUp } from './given-up.ts'
 import { taskAttempts } from './task-attempts.table.ts'
 import { LOST, tasks } from './tasks.table.ts'
-import { runsElsewhere } from './worker-id.ts'
+import { runsRemotely } from './worker-id.ts'
 
 /** On top of the timeout: a heartbeat may be on its way, and giving up a worker that is alive costs more than waiting. */
 const GRACE_MS = 30 * SECOND_MS
@@ -20,20 +20,20 @@ const ROUND_MS = 5 * SECOND_MS
 /** An alarm that goes off this long after it was due was set by a process that ended, or on a machine that slept. */
 const LATE_MS = 30 * SECOND_MS
 
-/** Sets the alarm that watches over an attempt on a worker that is not ours. */
+/** Sets the alarm that watches over an attempt on a remote worker. */
 export function heartbeatController(): Controller {
   const begun = new Set<Readonly<AttemptRow>>()
   return {
     name: 'heartbeat',
-    doc: 'Watches over attempts on workers that are not ours.',
+    doc: 'Watches over attempts on remote workers.',
     watches: [taskAttempts],
     observe: (table, row) => {
-      if (isRowOf(taskAttempts, table, row) && runsElsewhere(row)) begun.add(row)
+      if (isRowOf(taskAttempts, table, row) && runsRemotely(row)) begun.add(row)
     },
     decide({ rows, now }): readonly NewEvent[] {
       const events: NewEvent[] = []
       for (const attempt of begun) {
-        if (!runsElsewhere(attempt)) continue
+        if (!runsRemotely(attempt)) continue
         const timer = rows.hot(timers).get(runSubject(attempt.run_id), timerSlot(checkOf(attempt)))
         if (timer?.state === 'SCHEDULED') continue
         events.push(checkAt(rows, attempt, now + patienceWith(rows, attempt)))
@@ -46,14 +46,14 @@ export function heartbeatController(): Controller {
 
 /**
  * What follows when the alarm goes off: an attempt that was silent for too long is given up, for any other the alarm is set
- * for when it would be. `lastSign` is when this process last heard of an attempt, or began to listen.
+ * for when it would be. `lastSign` is when this process last received a heartbeat of an attempt, or began to listen.
  */
 export const onHeartbeatCheck =
   (lastSign: (attemptId: string) => number): OnAlarm =>
   ({ run_id, task_key, attempt: number, fire_at }, observed) => {
     const { rows, now } = observed
     const attempt = rows.hot(taskAttempts).get(run_id ?? '', task_key ?? '', number ?? 0)
-    if (attempt === undefined || !runsElsewhere(attempt)) return []
+    if (attempt === undefined || !runsRemotely(attempt)) return []
     const patience = patienceWith(rows, attempt)
     const heard = Math.max(attempt.started_at ?? 0, attempt.last_heartbeat_at ?? 0, lastSign(attempt.attempt_id))
     // No process was listening in the meantime, so the worker gets its full time again.

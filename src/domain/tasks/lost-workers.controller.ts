@@ -7,7 +7,7 @@ import { LOST } from './tasks.table.ts'
 import { isLocalWorker, localWorkerId } from './worker-id.ts'
 
 /**
- * Our own workers live and die with the process that started them. An attempt that runs, by the state, on a worker of another
+ * Local workers live and die with the process that started them. An attempt that runs, by the state, on a worker of another
  * process is lost: no report of it will come, and a report that came would be too late.
  */
 export function lostWorkersController(instance: string): Controller {

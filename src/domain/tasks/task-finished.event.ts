@@ -22,7 +22,7 @@ const payload = z.object({
   attempt: z.number().int().min(1),
   attempt_id: id,
   outcome: z.enum(outcomes),
-  /** Repeats what TaskStarted said, so that the outcome alone tells the whole story of the attempt. */
+  /** Repeats the start from TaskStarted, so that this event alone describes the whole attempt. */
   worker_id: id.nullish(),
   started_at: timestamp.nullish(),
   completed_at: timestamp,

@@ -26,7 +26,7 @@ export const TaskStarted = defineEvent({
   fold({ event, payload: start, rows }) {
     const inFlight = attemptInFlight(rows, start)
     if (isVerdict(inFlight)) return inFlight
-    // Queues deliver twice: the first worker to start an attempt has it, the second is told to stop.
+    // Queues deliver twice: the first worker to start an attempt has it, the second is refused and stops.
     if (inFlight.state === 'RUNNING') return duplicate
     const task = editKnown(rows.hot(tasks), start.run_id, start.task_key)
     task.state = 'RUNNING'

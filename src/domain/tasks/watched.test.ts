@@ -15,7 +15,7 @@ import { timers } from '../timers/timers.table.ts'
 import { deadlineController } from './deadline.controller.ts'
 import { heartbeatController, onHeartbeatCheck } from './heartbeat.controller.ts'
 
-/** One attempt on a worker elsewhere, and what controllers decide about it. */
+/** One attempt on a remote worker, and what controllers decide about it. */
 class Watch {
   readonly story = new Story()
   readonly run: RunStory = this.story.run('report', { model: [] })
@@ -56,7 +56,7 @@ interface Asking {
 }
 type Shown = { readonly type: string; readonly fire_at?: string }
 
-describe('an attempt on a worker that is not ours', () => {
+describe('an attempt on a remote worker', () => {
   test('is watched by an alarm from when it begins, set once', () => {
     const watch = new Watch()
     expect(watch.ask(heartbeatController())).toEqual([])
@@ -71,7 +71,7 @@ describe('an attempt on a worker that is not ours', () => {
     expect(watch.ask(deadlineController()), 'without a timeout there is no deadline').toEqual([])
   })
 
-  test('on a worker of ours is watched by the process that started it', () => {
+  test('on a local worker is watched by the process that started it', () => {
     const watch = new Watch()
     watch.run.started('model', 1, 'local:instance-1')
     expect(watch.ask(heartbeatController())).toEqual([])

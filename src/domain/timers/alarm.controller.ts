@@ -1,4 +1,4 @@
-import { Heap } from '../../lib/heap.ts'
+import { Heap } from '../../lib/collections/heap.ts'
 import { toIso } from '../../lib/time.ts'
 import type { Controller, Observed } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
@@ -11,7 +11,7 @@ import { type TimerType, timers } from './timers.table.ts'
 
 export type TimerRow = Row<typeof timers>
 
-/** What else follows when an alarm of one kind goes off. */
+/** Further events when an alarm of one kind goes off. */
 export type OnAlarm = (timer: Readonly<TimerRow>, observed: Observed) => readonly NewEvent[]
 
 /**
@@ -43,7 +43,7 @@ export function alarmController(following: Partial<Record<TimerType, OnAlarm>> =
         }
         if (known.get(timer) !== timer.fire_at || timer.state === 'FIRED') continue
         known.delete(timer)
-        events.push(fired(observed.rows, timer), ...(following[timer.timer_type]?.(timer, observed) ?? []))
+        events.push(fireTimer(observed.rows, timer), ...(following[timer.timer_type]?.(timer, observed) ?? []))
       }
       return events
     },
@@ -51,7 +51,7 @@ export function alarmController(following: Partial<Record<TimerType, OnAlarm>> =
   }
 }
 
-function fired(rows: Rows, timer: Readonly<TimerRow>): NewEvent {
+function fireTimer(rows: Rows, timer: Readonly<TimerRow>): NewEvent {
   const { timer_type, run_id, task_key, attempt, fire_at, payload, row_version } = timer
   return newEvent(
     TimerFired,

@@ -47,7 +47,7 @@ export const TimerFired = defineEvent({
   },
 })
 
-/** Marks the alarm as gone off. Of two alarms for the same thing, the one that is due later counts. */
+/** Marks the alarm as gone off. Of two alarms in the same slot, the later one counts. */
 function ring({ event, payload: timer, rows }: FoldContext<TimerPayload>): Verdict {
   const slot = timerSlot(timer)
   const subject = timerSubject(timer)

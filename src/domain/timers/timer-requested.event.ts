@@ -1,6 +1,6 @@
 import { toMs } from '../../lib/time.ts'
 import { applied, defineEvent, duplicate, ignored } from '../../model/event.ts'
-import { queueSafeId } from '../dispatch/identity.ts'
+import { queueSafeId } from '../dispatch/dispatch-ids.ts'
 import { taskSubject } from '../subjects.ts'
 import { aboutTimer, timerId, timerPayload, wait } from './timer.ts'
 import { timerSlot, timerSubject, timers } from './timers.table.ts'

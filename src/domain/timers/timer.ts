@@ -8,7 +8,7 @@ import { runSubject, taskSubject } from '../subjects.ts'
 import { isTaskOver, taskRank, tasks } from '../tasks/tasks.table.ts'
 import { type TimerName, timerTypes } from './timers.table.ts'
 
-/** What every event about a timer says, so that each can be understood without the others. */
+/** The fields of every event about a timer, so that each can be read without the others. */
 export const timerPayload = z
   .object({
     timer_type: z.enum(timerTypes),
@@ -44,7 +44,7 @@ export function timerId(timer: TimerPayload): string {
 
 export const aboutTimer = (timer: TimerPayload) => ({ owner: 'runs', id: timer.run_id })
 
-/** Says whether the timer's subject is waiting for it now, later or never again. */
+/** Returns whether the subject of the timer waits for it now, later or never again. */
 export function wait(rows: Rows, timer: TimerName): 'now' | Verdict {
   const run = liveRun(rows, timer.run_id)
   if (run === 'unknown') return waitFor(runSubject(timer.run_id))

@@ -150,7 +150,7 @@ async function foldAnew(options: RebuildOptions, paths: Paths, problems: Map<str
   return report
 }
 
-/** Numbers that no file, manifest, collector or frozen compactor has seen, so that nothing old is taken for new. */
+/** Numbers that no file, manifest, collector or frozen compactor has seen, so that no old file can be mistaken for a new one. */
 async function numbersAbove(
   { store, scope }: RebuildOptions,
   paths: Paths,
@@ -181,7 +181,7 @@ async function numbersAbove(
     // Each manifest that cannot be read may have been a takeover.
     epoch = Math.max(epoch, manifest.epoch + number - manifest.number)
   }
-  // One more than the next, or a view that holds the last publish would take this for the one that follows it.
+  // One more than the next, or a view that holds the last publish would mistake this for the publish that follows it.
   publish += 1
   // Every manifest is a publish or a takeover, so there were at least this many, even if all are gone.
   number = Math.max(number, publish + epoch)

@@ -30,7 +30,13 @@ export async function* recordedPublishes(store: ObjectStore, manifest: Manifest)
 export async function replay(options: ReplayOptions, publishes: AsyncIterable<OrderedPublish>): Promise<Compactor> {
   const { store, scope, registry, scratch } = options
   const paths = new Paths(scope)
-  const compactor = await Compactor.open({ store: observed(options), scope, registry, clock: stoppedClock, name: 'replay' })
+  const compactor = await Compactor.open({
+    store: observedStore(options),
+    scope,
+    registry,
+    clock: stoppedClock,
+    name: 'replay',
+  })
   let named = new Set<string>()
   for await (const recorded of publishes) {
     for (let start = 0; start < recorded.segments.length; start += SEGMENTS_AT_ONCE) {
@@ -61,7 +67,7 @@ async function readFolded(ledger: LedgerPlace, ulid: string): Promise<Segment> {
 const stoppedClock = { now: () => 0, monotonic: () => 0 }
 
 /** The scratch store, with history left out: a replay writes it once and never reads it. */
-function observed({ scratch, onFile }: ReplayOptions): ObjectStore {
+function observedStore({ scratch, onFile }: ReplayOptions): ObjectStore {
   return {
     async create(path, bytes) {
       if (path.endsWith('.parquet')) await onFile(path, bytes)

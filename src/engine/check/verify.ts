@@ -221,7 +221,7 @@ class Verification {
     return parked
   }
 
-  /** A file of an earlier version of Servo has other bytes and perhaps fewer columns; what it says must still be so. */
+  /** A file of an earlier version of Servo has other bytes and perhaps fewer columns; its rows must still be the same. */
   async #holdsSameRows(file: FileRef, replayed: Uint8Array): Promise<boolean> {
     const [name, layer] = file.path.slice(this.#paths.state.length).split('/')
     const table = allTables(this.#options.registry).find((candidate) => candidate.name === name)

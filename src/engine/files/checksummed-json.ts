@@ -15,7 +15,7 @@ export function checksummedText(name: string, body: string): Uint8Array {
   return Buffer.from(`{"${name}":${body},"sha256":"${sha256(body)}"}`)
 }
 
-/** What the checksum takes at the end, with the closing brace. */
+/** The bytes of the checksum at the end, with the closing brace. */
 export const CHECKSUM_BYTES = ',"sha256":"'.length + 64 + '"}'.length
 
 /** The value of such JSON; refuses anything that is not exactly what was written. */
@@ -25,9 +25,9 @@ export function readChecksummed<T>(name: string, bytes: Uint8Array, path: string
   const body = text.subarray(head.length, -CHECKSUM_BYTES)
   const framed = text.length > head.length + CHECKSUM_BYTES && text.subarray(0, head.length).equals(Buffer.from(head))
   if (!framed || !text.subarray(-CHECKSUM_BYTES).equals(Buffer.from(`,"sha256":"${sha256(body)}"}`))) {
-    throw damaged('checksum_mismatch', path, 'its contents do not match its checksum')
+    throw damagedFile('checksum_mismatch', path, 'its contents do not match its checksum')
   }
-  return parsed(body, path)
+  return parseJsonFile(body, path)
 }
 
 /**
@@ -42,23 +42,23 @@ export function readChecksummedMembers<T>(bytes: Uint8Array, path: string): T {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const object = text.length > CHECKSUM_BYTES ? Buffer.concat([text.subarray(0, -CHECKSUM_BYTES), CLOSING]) : CLOSING
   if (!text.subarray(-CHECKSUM_BYTES).equals(Buffer.from(`,"sha256":"${sha256(object)}"}`))) {
-    throw damaged('checksum_mismatch', path, 'its contents do not match its checksum')
+    throw damagedFile('checksum_mismatch', path, 'its contents do not match its checksum')
   }
-  return parsed(object, path)
+  return parseJsonFile(object, path)
 }
 
 const CLOSING = Buffer.from('}')
 
-function parsed<T>(text: Buffer, path: string): T {
+function parseJsonFile<T>(text: Buffer, path: string): T {
   try {
     return JSON.parse(text.toString('utf8')) as T
   } catch (error) {
     // A correct checksum does not prove that the text is JSON, and one bad file must not stop the reading of others.
-    throw damaged('not_json', path, 'it is not JSON', error)
+    throw damagedFile('not_json', path, 'it is not JSON', error)
   }
 }
 
-function damaged(code: string, path: string, why: string, cause?: unknown): ServoError {
+function damagedFile(code: string, path: string, why: string, cause?: unknown): ServoError {
   return new ServoError('corrupt', code, `${path} is damaged: ${why}`, {
     hint: 'Restore the file from a backup; `servo verify` lists everything that is damaged.',
     facts: { path },

@@ -124,7 +124,7 @@ export class EventFold {
     if (isVerdict(fact)) return
     const { definition, payload } = fact
     const about = definition.about?.(payload)
-    // A row in memory is not sealed. Asking the store about every fact of a live run would cost a look-up each.
+    // A row in memory is not sealed. Reading the store for every fact of a live run would cost a look-up each.
     if (about !== undefined && !this.#isHot(about)) reads.push({ table: historyIndex, key: [about.owner, about.id] })
     if (definition.dedup === 'key') reads.push({ table: idempotencyKeys, key: [definition.idempotencyKey(payload)] })
     if (definition.reads !== undefined) reads.push(...definition.reads(payload))

@@ -133,7 +133,7 @@ export class HotTable implements HotRows {
     this.#watched ??= new Set()
   }
 
-  /** The rows that changed since this was last asked. */
+  /** The rows that changed since the last call. */
   takeChanged(): ReadonlySet<AnyRow> {
     const changed = this.#watched
     if (changed === undefined || changed.size === 0) return NONE

@@ -2,12 +2,12 @@ import { ServoError } from '../../lib/error.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 
-/** The part of its lease that a leader asks before it acts. */
+/** The part of its lease that a leader checks before it acts. */
 export type Leading = Pick<HeldLease, 'isHeld' | 'confirm'>
 
 /**
- * True while this process leads. Ask right before every act: a process may have been paused for any time, at any point, even
- * while it asked. Costs nothing while the lease is certainly held.
+ * True while this process leads. Check it right before every act: a process may have been paused for any time, at any point, even
+ * during the check. Costs nothing while the lease is certainly held.
  */
 export async function leads(lease: Leading): Promise<boolean> {
   while (!lease.isHeld) if (!(await lease.confirm())) return false

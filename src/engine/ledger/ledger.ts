@@ -2,7 +2,7 @@ import { ServoError } from '../../lib/error.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { NewEvent } from '../../model/event.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { checkScope, Paths } from '../paths.ts'
+import { Paths } from '../paths.ts'
 import { type MintOptions, mintEvents, type SizeLimits, sizeLimits } from './mint.ts'
 import { PublishedDays } from './published-days.ts'
 import type { Segment } from './segment.ts'
@@ -62,7 +62,6 @@ export class Ledger {
   #queuedBytes = 0
 
   constructor(options: LedgerOptions) {
-    checkScope(options.scope)
     this.#options = options
     this.#limits = { ...ledgerLimits, ...options.limits }
     const { store, clock, ulid, scope } = options

@@ -1,4 +1,5 @@
 import { ServoError } from '../../lib/error.ts'
+import { isObject } from '../../lib/is-object.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { toIso } from '../../lib/time.ts'
 import type { UlidSource } from '../../lib/ulid.ts'
@@ -143,8 +144,6 @@ function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefin
   }
   return undefined
 }
-
-const isObject = (value: unknown): value is Record<PropertyKey, unknown> => typeof value === 'object' && value !== null
 
 function tooLarge(what: string, bytes: number, limit: number): ServoError {
   return new ServoError('invalid', 'too_large', `${what} has ${bytes} bytes, the limit is ${limit}`, {

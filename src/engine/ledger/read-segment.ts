@@ -16,7 +16,7 @@ export interface Damage {
   readonly message: string
 }
 
-/** A segment of the ledger; undefined when there is none of that name. Throws `corrupt` for one that is damaged. */
+/** A segment of the ledger; undefined if it does not exist. Throws `corrupt` if it is damaged. */
 export async function readSegment({ store, paths, scope }: LedgerPlace, ulid: string): Promise<Segment | undefined> {
   const path = paths.segment(ulid)
   const bytes = await store.get(path)

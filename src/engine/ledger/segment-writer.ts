@@ -32,7 +32,7 @@ export interface SegmentOwner<B extends Batch> {
 export interface WritableDays {
   /** The first day from this one on that is open. */
   openFrom(day: string): string
-  /** Learns which days are closed, unless it did so within the last `maxAgeMs`. Omitted by the leader, which closes days itself. */
+  /** Reads which days are closed, unless it did so within the last `maxAgeMs`. Omitted by the leader, which closes days itself. */
   learn?(maxAgeMs: number): Promise<void>
 }
 
@@ -68,7 +68,7 @@ const transitions: Transitions<WriterState> = {
  * an unknown outcome is tried again under the same name with the same bytes; finding those bytes there is success, finding
  * others means a new name; no name is written that is older than a minute, and nothing counts as written in a day that is closed.
  *
- * It is `idle` until it is woken; then it is `preparing` while its owner gets ready or hears of a write, and `writing` while a segment
+ * It is `idle` until it is woken; then it is `preparing` while its owner gets ready or handles a write, and `writing` while a segment
  * is on its way to the store, by turns until the owner has no more.
  */
 export class SegmentWriter<B extends Batch> {
@@ -88,12 +88,12 @@ export class SegmentWriter<B extends Batch> {
     return this.#state === 'writing'
   }
 
-  /** True until there is nothing more to write and the owner has heard of all of it. */
+  /** True until nothing is left to write and the owner has handled every write. */
   get isBusy(): boolean {
     return this.#state !== 'idle'
   }
 
-  /** Tells the writer that there may be something to write. */
+  /** Wakes the writer: there may be something to write. */
   wake(): void {
     if (this.#state !== 'idle') return
     this.#enter('preparing')
@@ -113,7 +113,7 @@ export class SegmentWriter<B extends Batch> {
         const outcome = await writing.outcome
         this.#enter('preparing')
         await this.#owner.prepare?.()
-        // The next write starts before the owner hears of this one, because the owner's reaction takes as long as a write.
+        // The next write starts before the owner handles this one, because the owner's reaction takes as long as a write.
         const next = 'ulid' in outcome ? this.#begin() : undefined
         if ('ulid' in outcome) this.#owner.written(writing.batch, outcome.ulid)
         else this.#owner.failed(writing.batch, outcome.error)
@@ -149,7 +149,7 @@ export class SegmentWriter<B extends Batch> {
       try {
         if (named !== undefined && (await this.#isStale(named))) named = undefined
         if (named === undefined) {
-          // The leader closes days itself and has nothing to learn, so that its first write goes out at once.
+          // The leader closes days itself and need not read them, so that its first write goes out at once.
           if (days.learn !== undefined) await days.learn(LEARN_EVERY_MS)
           named = this.#name(batch)
         }

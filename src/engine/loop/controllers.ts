@@ -32,7 +32,7 @@ export class Controllers {
     }
   }
 
-  /** What the controllers decide. One that acts on an absence is asked only if everything was read. */
+  /** The decisions of the controllers. A controller that acts on an absence is asked only if everything was read. */
   *decide(observed: Observed, isCaughtUp: () => boolean): Iterable<NewEvent> {
     for (const controller of this.#controllers) {
       if (mustWait(controller, observed.now) && !isCaughtUp()) continue

@@ -52,7 +52,7 @@ export class Inbox {
     return this.#taken
   }
 
-  /** What was taken out is folded, and belongs to a segment now. */
+  /** The submissions that were taken out are folded, and belong to a segment now. */
   folded(): void {
     this.#taken = []
   }

@@ -13,9 +13,9 @@ import { SegmentWriter } from '../ledger/segment-writer.ts'
 import { Paths } from '../paths.ts'
 import { Compactor, type CompactorOptions } from '../publish/compactor.ts'
 import { Controllers } from './controllers.ts'
-import { Hearing } from './hearing.ts'
 import { Inbox, type Submission, type Submitted } from './inbox.ts'
 import { Reactions, type Reactor } from './reactions.ts'
+import { SegmentFeed } from './segment-feed.ts'
 import { type ClosedSegment, SegmentQueue } from './segment-queue.ts'
 
 export type { Submitted } from './inbox.ts'
@@ -28,7 +28,7 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly name: string
   readonly controllers: readonly Controller[]
   readonly reactors?: readonly Reactor[]
-  /** Tells this loop of segments that other processes write, and them of its own. */
+  /** Announces other processes' segments to this loop, and this loop's segments to them. */
   readonly notifier?: Notifier
   /** How often the loop lists the ledger if the notifier may miss segments. */
   readonly lookEveryMs?: number
@@ -57,7 +57,7 @@ const transitions: Transitions<LoopState> = {
 
 /**
  * Facts in, decisions out, one durable write for both. A fact is folded as soon as it is submitted; the controllers see what
- * it changed and add what follows to the same segment; only when that segment is durable is a caller told or anything done.
+ * it changed and add what follows to the same segment; only when that segment is durable does the loop answer a caller or act.
  * While one segment is written the next one fills, so a busy loop writes fewer, larger segments by itself.
  *
  * Its states:
@@ -79,12 +79,12 @@ export class Loop {
   #state: LoopState = 'open'
   /** The error for callers that come after the loop has stopped taking facts. */
   #ending: unknown
-  /** The controllers shall be asked although nothing was submitted. */
+  /** True if the controllers must be asked although nothing was submitted. */
   #nudged = false
   /** Set while something is being folded. */
   #folding: Promise<void> | undefined
   #cancelAlarm: (() => void) | undefined
-  #hearing!: Hearing
+  #feed!: SegmentFeed
 
   private constructor(options: LoopOptions, compactor: Compactor) {
     this.#options = options
@@ -105,7 +105,7 @@ export class Loop {
         take: () => this.#next(),
         named: (segment, name) => compactor.fold.name(segment.consumed, name),
         written: (segment, name) => {
-          this.#hearing.announce(name)
+          this.#feed.announce(name)
           this.#answer(segment)
         },
         failed: (_, error) => this.#break(error),
@@ -119,7 +119,7 @@ export class Loop {
     const ahead = { closeSegment: () => self.loop?.closeSegment(), durable: async () => self.loop?.durable() }
     const compactor = await Compactor.open({ ...options, ahead })
     const loop = new Loop(options, compactor)
-    loop.#hearing = await Hearing.open({
+    loop.#feed = await SegmentFeed.open({
       compactor,
       scope: options.scope,
       clock: options.clock,
@@ -164,7 +164,7 @@ export class Loop {
     this.#folding ??= this.#fold()
   }
 
-  /** Segments of other processes are folded: asks the controllers, and tells that the tables are behind. */
+  /** Segments of other processes are folded: asks the controllers, and marks the tables as behind. */
   caughtUp(): void {
     this.nudge()
     if (this.compactor.fold.unpublished > 0) this.#options.onDurable?.()
@@ -192,7 +192,7 @@ export class Loop {
       this.#enter('closing')
     }
     this.#cancelAlarm?.()
-    this.#hearing.close()
+    this.#feed.close()
     await this.idle()
     if (this.#state === 'closing') this.#enter('closed')
   }
@@ -289,9 +289,9 @@ export class Loop {
       this.#controllers.observe(table, rows)
       this.#reactions.remember(this.#segments.changed, table, rows)
     }
-    const observed = { rows: state, now: this.#options.clock.now(), lagMs: this.#hearing.lagMs }
+    const observed = { rows: state, now: this.#options.clock.now(), lagMs: this.#feed.lagMs }
     const decided: CheckedEvent[] = []
-    for (const event of this.#controllers.decide(observed, () => this.#hearing.isCaughtUp())) {
+    for (const event of this.#controllers.decide(observed, () => this.#feed.isCaughtUp())) {
       const minted = mintEvents(this.#options, sizeLimits, [event])
       if (this.#segments.isFull && decided.length === 0) this.#segments.close()
       this.#segments.append(minted)
@@ -339,7 +339,7 @@ export class Loop {
     this.#ending = error
     this.#enter('broken')
     this.#cancelAlarm?.()
-    this.#hearing?.close()
+    this.#feed?.close()
     for (const { reject } of [...this.#segments.giveUp(), ...this.#inbox.giveUp()]) reject(error)
     this.#options.onBroken?.(error)
   }

@@ -22,7 +22,7 @@ export interface ViewOptions {
   readonly clock: Clock
 }
 
-/** What a fresh read may cost at most. Past a limit it answers with what it has folded and says so. */
+/** The limits of a fresh read. Past a limit it returns the state folded so far, and reports that. */
 export interface FreshLimits {
   readonly maxEvents: number
   readonly maxTimeMs: number
@@ -140,7 +140,7 @@ export class View {
     return await this.#folded.fresh(ulids)
   }
 
-  /** What the base sealed is in history now, and recent cold rows are in its sorted files. */
+  /** The rows that the base sealed are in history now, and recent cold rows are in its sorted files. */
   #leaveSealed(): void {
     for (const [ownerName, tables] of this.#state.sealed) {
       const owners = this.#state.hotTable(this.#state.tableNamed(ownerName))

@@ -20,7 +20,7 @@ export interface Manifest {
   readonly base: {
     readonly publish: number
     readonly tables: Readonly<Record<string, FileRef>>
-    /** What the base changed against the publish before it, for readers that hold that one. */
+    /** The changes from the publish before the base, for readers that hold that publish. */
     readonly delta: Readonly<Record<string, DeltaFiles>>
   }
   /** What changed since the base, oldest first. */

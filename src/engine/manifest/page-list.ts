@@ -93,7 +93,7 @@ async function* readPage<E extends Numbered>(
   for (const entry of await contentOf<E>(store, page)) if (entry.publish >= fromPublish) yield entry
 }
 
-/** All entries, newest first; a reader that stops early reads no older page. `onPage` is told of each page that is read. */
+/** All entries, newest first; a reader that stops early reads no older page. `onPage` is called for each page that is read. */
 export async function* readEntriesBackwards<E extends Numbered>(
   store: ObjectStore,
   list: PageList<E>,

@@ -49,7 +49,7 @@ export async function manifestNumbers(store: ObjectStore, paths: Paths, after = 
 
 /**
  * The number of the lowest manifest that garbage collection keeps. A compactor that was paused may create one below it, and die
- * before it notices and deletes it again: a manifest below the boundary is no version of the state.
+ * before it notices and deletes it again: a manifest below the boundary is not a version of the state.
  */
 export async function boundaryOf(store: ObjectStore, paths: Paths): Promise<number> {
   let highest = 0

@@ -1,4 +1,4 @@
-import { countWhile } from '../../lib/search.ts'
+import { countWhile } from '../../lib/collections/binary-search.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow } from '../../model/table.ts'
 import { unreadable } from '../files/file-ref.ts'
@@ -15,16 +15,16 @@ export interface BlockRows {
   row(at: number): AnyRow
 }
 
-type Cell = (row: number) => unknown
+type CellReader = (row: number) => unknown
 
-const nothing: Cell = () => null
+const nothing: CellReader = () => null
 
 export async function blockRows(footer: Footer, group: SkimmedGroup, slice: Slice): Promise<BlockRows> {
   const { table, file, plan } = footer
   const columns = rowColumns(table)
   const cells = readable(file, () => {
     const block = new ColumnBlock(footer, group, slice)
-    const found = columns.map(([name]): [string, Cell | undefined] => [
+    const found = columns.map(([name]): [string, CellReader | undefined] => [
       name,
       // A missing value that must be there is found when the column is decoded whole.
       plan.tightened.includes(name) ? undefined : block.cells(name),

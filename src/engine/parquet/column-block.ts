@@ -206,7 +206,7 @@ export class ColumnBlock {
 const nothing = (): null => null
 
 interface Page {
-  /** Unpacked when asked for. */
+  /** Unpacked on demand. */
   values(): Uint8Array
   readonly encoding: string
   /** How many values there are, nulls included. */

@@ -4,7 +4,7 @@ import { CompressionCodecs, ParquetTypes } from '../../parquet/inside-hyparquet.
 /*
  * A footer is mostly row groups, and those are mostly statistics, which we do not use. Reading all of it takes a hundred
  * milliseconds for a million rows, so this file reads the row groups, steps over what is not needed, and keeps numbers until
- * a group is asked for; the rest is left to hyparquet.
+ * a group is requested; the rest is left to hyparquet.
  *
  * Thrift's compact protocol: a field has its type and the distance to the number of the one before in a byte, numbers are
  * varints, signed ones in zigzag, texts and lists come after their length.
@@ -44,7 +44,7 @@ const BLOOM = 14
 const BLOOM_BYTES = 15
 const FIELDS = 16
 
-/** One row group, read as far as it is asked for. */
+/** One row group, read on demand. */
 export class SkimmedGroup {
   readonly rows: number
   readonly start: number
@@ -245,10 +245,10 @@ class Reader {
       this.at += length
     } else if (type === LIST || type === SET) {
       const size = this.listSize()
-      const of = this.type
+      const itemType = this.type
       // In a list, a boolean takes a byte.
-      if (of === TRUE || of === FALSE) this.at += size
-      else for (let i = 0; i < size; i++) this.skip(of)
+      if (itemType === TRUE || itemType === FALSE) this.at += size
+      else for (let i = 0; i < size; i++) this.skip(itemType)
     } else if (type === STRUCT) for (let field = this.next(0); field !== 0; field = this.next(field)) this.skip(this.type)
     else throw new Error(`its footer has something of type ${type}`)
   }

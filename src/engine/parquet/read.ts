@@ -7,7 +7,7 @@ import { unreadable } from '../files/file-ref.ts'
 import { type SkimmedGroup, skimFooter } from './footer.ts'
 import { FORMAT, planRead, type ReadPlan, rowColumns } from './schema.ts'
 
-/** What is needed of a footer to read rows: small enough to keep for many files. */
+/** The part of a footer that reading rows needs: small enough to keep for many files. */
 export interface Footer {
   readonly table: Table
   readonly file: string
@@ -117,7 +117,7 @@ function longs(values: ArrayLike<unknown>, name: string, file: string): unknown[
     const value = values[i]
     const number = value === null ? null : Number(value)
     if (number !== null && !Number.isSafeInteger(number))
-      throw unreadable(file, `${name} holds ${value}, which is no safe integer`)
+      throw unreadable(file, `${name} holds ${value}, which is not a safe integer`)
     numbers[i] = number
   }
   return numbers

@@ -5,7 +5,7 @@ import type { Table } from '../../model/table.ts'
 import { JSON_TEXT, MOMENT, TEXT } from '../../parquet/elements.ts'
 import { REPAIR_HINT } from '../files/file-ref.ts'
 
-/** Files say what they are, so that one given to the wrong reader is noticed. */
+/** Files record their table, so that a reader refuses the file of another. */
 export const FORMAT = '1'
 
 /** The part of a table that its files are made from. It is plain data, so that it can go to another thread. */

@@ -16,12 +16,12 @@ export function endsGroup({ digest }: FileShape, rows: number, last: unknown, ne
 }
 
 export interface WriterOptions {
-  /** `snappy` for small files that live for minutes, `zstd` (half the size, but slower for a few rows) for those that stay. */
+  /** `snappy` for small files that live for minutes, `zstd` (half the size, but slower for a few rows) for files that stay. */
   readonly codec?: 'snappy' | 'zstd'
   readonly index?: FileIndex
 }
 
-/** What a kind of file adds to its row groups and its footer, besides the rows. */
+/** The additions of a kind of file to its row groups and its footer, besides the rows. */
 export interface FileIndex {
   /** Sees the columns of each row group and the bytes they became; returns the Bloom filters of its columns. */
   rowGroup(columns: ReadonlyMap<string, readonly unknown[]>, bytes: Uint8Array): ReadonlyMap<string, Uint32Array>

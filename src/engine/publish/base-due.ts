@@ -2,7 +2,7 @@ import { toMs } from '../../lib/time.ts'
 import type { State } from '../fold/state.ts'
 import type { L0Limits, Manifest } from '../manifest/manifest.ts'
 
-/** From this many changed rows on it pays to ask whether most belong to ended work: a base writes those once, a delta only for now. */
+/** From this many changed rows on it pays to check whether most belong to ended work: a base writes those once, a delta only for now. */
 const SEAL_AT_ROWS = 5_000
 /** Rows that one small run has in all tables. */
 const ROWS_PER_OWNER = 12

@@ -19,12 +19,12 @@ export async function createManifest(
   const path = paths.manifest(manifest.number)
   const bytes = encodeManifest(manifest)
   if (!(await createOwn(store, path, bytes))) return 'taken'
-  // A number that garbage collection has passed is free again: a manifest created there is no version of the state.
+  // A number that garbage collection has passed is free again: a manifest created there is not a version of the state.
   for await (const _ of store.list(paths.boundaries, { after: paths.boundary(manifest.number) })) {
     await store.delete(path)
     return 'passed'
   }
-  // Only people and DuckDB read the copy, so a failure here is no failure of the publish.
+  // Only people and DuckDB read the copy, so the publish succeeds even if this fails.
   await store.put(paths.manifestCopy, bytes).catch(() => undefined)
   return 'created'
 }
@@ -38,7 +38,7 @@ export function takeoverOf(manifest: Manifest, name: string, nowMs: number): Man
 /**
  * Takes the next epoch before anything else is done: from then on no manifest of a lower epoch can appear. If the number of the takeover
  * is taken by a lower epoch, a deposed leader has published once more, and the takeover is tried again after it. If it is taken by the
- * same epoch or a higher one, another process has taken over, and leads unless the lease says that this one does.
+ * same epoch or a higher one, another process has taken over, and leads unless the lease confirms this one.
  */
 export async function takeNextEpoch(
   options: { readonly store: ObjectStore; readonly scope: Scope; readonly name: string; readonly lease?: Leading | undefined },

@@ -6,7 +6,7 @@ import type { RowsInTransit } from '../sorted/cold-store.ts'
 import type { Encoder } from './encoder.ts'
 import type { Retention } from './retention.ts'
 
-/** What a draft is made from. */
+/** The state that a draft is made from. */
 export interface DraftInput {
   readonly store: ObjectStore
   readonly scope: Scope

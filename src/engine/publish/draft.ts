@@ -125,7 +125,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
   const files = new FileSet(input.encoder)
 
   const sealed = sealEnded(input, files)
-  // What a reader of the last publish needs in order to follow. It finds recent cold rows in the sorted files from now on.
+  // A reader of the last publish needs these to follow. It finds recent cold rows in the sorted files from now on.
   const delta = writeHotChanges(input, files, sealed.owners).tables
   const base: Record<string, FileRef> = {}
   for (const [table, hot] of state.hotTables) {

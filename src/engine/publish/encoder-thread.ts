@@ -13,12 +13,12 @@ const BEHIND_THE_OTHERS = 10
 if (process.platform === 'linux') setPriority(0, BEHIND_THE_OTHERS)
 
 parentPort?.on('message', (copy: FileCopy) => {
-  const bytes = encoded(copy)
+  const bytes = encodeCopy(copy)
   parentPort?.postMessage(bytes, bytes === undefined ? [] : [bytes.buffer])
 })
 
 /** Undefined if encoding fails: the caller then encodes the copy itself, and gets the error. */
-function encoded(copy: FileCopy): Uint8Array<ArrayBuffer> | undefined {
+function encodeCopy(copy: FileCopy): Uint8Array<ArrayBuffer> | undefined {
   try {
     const steps = encodeFile(copy)
     for (;;) {

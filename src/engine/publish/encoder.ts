@@ -88,7 +88,7 @@ export function encoderThread({
       if (copy.rows < worthAHop) return await encodeHere(copy)
       if (thread === undefined) start()
       if (!isReady) return await encodeHere(copy)
-      // A copy that cannot be sent holds a value that no column can hold. Encoding it here throws the error that says so.
+      // A copy that cannot be sent holds a value that no column can hold. Encoding it here throws the right error.
       const sent = await send(copy).catch(() => undefined)
       return sent ?? (await encodeHere(copy))
     },

@@ -71,7 +71,7 @@ export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array<ArrayBuf
 }
 
 /** Where the row group that begins at `start` ends. */
-function groupEnd({ table, columns, rows }: FileCopy, order: Ordered, start: number): number {
+function groupEnd({ table, columns, rows }: FileCopy, order: SortedSlice, start: number): number {
   const most = Math.min(start + ROW_GROUP_ROWS, rows)
   const owners = columns[rowColumns(table).findIndex(([name]) => name === table.key[0])]!
   if (table.digest === undefined || owners.length === 1) return most
@@ -80,10 +80,10 @@ function groupEnd({ table, columns, rows }: FileCopy, order: Ordered, start: num
   return end < 0 ? most : start + end
 }
 
-type Ordered = (values: readonly unknown[], start: number, end: number) => unknown[]
+type SortedSlice = (values: readonly unknown[], start: number, end: number) => unknown[]
 
 /** A function that returns a part of a column in the order of keys. */
-function keyOrder({ table, columns, rows }: FileCopy): Ordered {
+function keyOrder({ table, columns, rows }: FileCopy): SortedSlice {
   const names = rowColumns(table).map(([name]) => name)
   // Key parts that are the same in all rows decide nothing.
   const keys = table.key.map((name) => columns[names.indexOf(name)]!).filter((values) => values.length > 1)

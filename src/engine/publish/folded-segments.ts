@@ -15,7 +15,7 @@ const dayOf = (ulid: string): string => utcDay(ulidTime(ulid))
 
 /**
  * Which segments have been folded. A largest-id watermark would lose a segment whose writer's clock is behind, so this
- * is an exact set: partly in memory, the rest read day by day from the recorded order when it is asked for.
+ * is an exact set: partly in memory, the rest read day by day from the recorded order on demand.
  */
 export class FoldedSegments {
   readonly #store: ObjectStore

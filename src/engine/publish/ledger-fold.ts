@@ -22,7 +22,7 @@ const READ_AHEAD = 16
 /** Paths that are looked at together: a ledger that was never published may have millions. */
 const PATHS_TOGETHER = 1_000
 
-/** What was folded since the last publish. */
+/** The events and segments folded since the last publish. */
 export interface Unpublished {
   readonly segments: Consumed[]
   events: number
@@ -49,7 +49,7 @@ export class LedgerFold {
   readonly #eventFold: EventFold
   readonly #folded: FoldedSegments
   #unpublished: Unpublished = { segments: [], events: 0 }
-  /** How many segments of other processes were folded. `#unpublished` cannot tell: a publish may empty it while a caller counts. */
+  /** How many segments of other processes were folded. `#unpublished` cannot count them: a publish may empty it while a caller counts. */
   #applied = 0
 
   constructor(parts: LedgerFoldParts, manifest: Manifest) {
@@ -63,7 +63,7 @@ export class LedgerFold {
     return this.#unpublished.segments.length
   }
 
-  /** Hands over what was folded since this was last asked. */
+  /** Hands over the events folded since the last call. */
   takeUnpublished(): Unpublished {
     const taken = this.#unpublished
     this.#unpublished = { segments: [], events: 0 }
@@ -92,7 +92,7 @@ export class LedgerFold {
     }
   }
 
-  /** Folds segments in the order given, those that were folded before excepted. Returns the verdict on each event by its id. */
+  /** Folds segments in the order given, except segments that were folded before. Returns the verdict on each event by its id. */
   async apply(segments: readonly Segment[]): Promise<Map<string, Verdict>> {
     return await this.#parts.turn.run(() => this.#apply(segments))
   }
@@ -139,7 +139,7 @@ export class LedgerFold {
     })
   }
 
-  /** What was folded since the last segment is this segment, and has its place in the order from now on. */
+  /** The events folded since the last segment become this segment, which gets its place in the order. */
   record(consumed: Consumed, events: number): void {
     this.#unpublished.segments.push(consumed)
     this.#unpublished.events += events

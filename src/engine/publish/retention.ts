@@ -14,7 +14,7 @@ export const MIN_IDEMPOTENCY_DAYS = 7
 
 export const defaultRetention: Retention = { idempotency_keys: IDEMPOTENCY_DAYS }
 
-/** For a cold table that expires, a function that tells whether a row is young enough to be kept. */
+/** For a cold table that expires, a predicate that is true for rows young enough to be kept. */
 export function retentionCutoff(table: Table, retention: Retention, nowMs: number): ((row: AnyRow) => boolean) | undefined {
   const days = retention[table.name]
   const column = table.storage.kind === 'cold' ? table.storage.expiresBy : undefined

@@ -20,11 +20,11 @@ export interface ColdRowsToRead {
   readonly files: readonly SortedFileRef[]
   /** Grows whenever a row in memory is added or changed. */
   readonly changes: number
-  /** Rows in memory: those that no file has yet, and perhaps some that one has. */
+  /** Rows in memory: all rows that are in no file yet, and perhaps others. */
   recent(): Iterable<AnyRow>
   /** The columns of all rows of a sorted file whose key begins with `first`. */
   columns(ref: SortedFileRef, first: KeyPart, isWanted?: (group: number) => boolean): AsyncIterable<BlockPart>
-  /** What a sorted file says of its row groups. */
+  /** The index of a sorted file: its row groups. */
   describe(ref: SortedFileRef): Promise<SortedFileDescription>
   /** Rows by key, each in the place of its key. */
   lookup(keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]>

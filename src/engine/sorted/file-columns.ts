@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { countWhile } from '../../lib/search.ts'
+import { countWhile } from '../../lib/collections/binary-search.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { unreadable } from '../files/file-ref.ts'

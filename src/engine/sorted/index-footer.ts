@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { countWhile } from '../../lib/search.ts'
+import { countWhile } from '../../lib/collections/binary-search.ts'
 import type { Table } from '../../model/table.ts'
 import { readBloomBlocks } from '../../parquet/inside-hyparquet.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
@@ -13,7 +13,7 @@ import { ROW_GROUP_ROWS } from '../parquet/write.ts'
 import { mayContain } from './bloom-filter.ts'
 
 /**
- * What a sorted file says of itself in its footer, as JSON. Parquet's statistics cannot be used to find a key: they keep another
+ * The index that a sorted file has in its footer, as JSON. Parquet's statistics cannot be used to find a key: they keep another
  * order than ours, and 16 bytes of it. And a part of a file cannot be checked against the SHA-256 of the whole, so the
  * parts that are read by themselves have a CRC each: a flipped bit must not become the answer "not there".
  */
@@ -30,7 +30,7 @@ export interface GroupEntry {
   readonly digest?: Digest
 }
 
-/** What can be known of a row group without reading it. */
+/** The index entry of a row group. */
 export interface Digest {
   readonly rows: number
   /** Absent in files of earlier versions. */
@@ -46,7 +46,7 @@ export function describeSortedFile({ last_key, groups }: SortedFileDescription):
   return { [DESCRIPTION]: JSON.stringify({ last_key, groups }) }
 }
 
-/** What is known of a sorted file without reading its rows. */
+/** The index of a sorted file: everything known without reading its rows. */
 export interface SortedFileIndex extends SortedFileDescription {
   readonly ref: FileRef
   readonly footer: Footer
@@ -54,10 +54,10 @@ export interface SortedFileIndex extends SortedFileDescription {
 
 export async function readSortedFileIndex(store: ObjectStore, table: Table, ref: SortedFileRef): Promise<SortedFileIndex> {
   const tail = await readTail(store, table, ref)
-  if (crc32(footerIn(tail)) !== ref.footer_crc32) throw damaged(ref, 'its footer')
+  if (crc32(footerIn(tail)) !== ref.footer_crc32) throw damagedIndex(ref, 'its footer')
   const footer = readFooter(table, tail, ref.path)
   const text = footer.metadata.get(DESCRIPTION)
-  if (text === undefined) throw unreadable(ref.path, 'it is not a sorted file: its footer tells no keys')
+  if (text === undefined) throw unreadable(ref.path, 'it is not a sorted file: its footer has no keys')
   return { ref, footer, ...(JSON.parse(text) as SortedFileDescription) }
 }
 
@@ -65,7 +65,7 @@ export async function readSortedFileIndex(store: ObjectStore, table: Table, ref:
 const FOOTER_BYTES_PER_CHUNK = 110
 const FOOTER_END = 8
 
-/** The end of a file with at least all of its footer. If the reference does not tell the footer's size, it is guessed first. */
+/** The end of a file with at least all of its footer. If the reference does not have the footer's size, it is guessed first. */
 async function readTail(store: ObjectStore, table: Table, ref: SortedFileRef): Promise<Uint8Array> {
   const chunks = Math.ceil(ref.rows / ROW_GROUP_ROWS) * schemaOf(table).length
   const guess = Math.min(ref.bytes, ref.footer_bytes ?? 8192 + chunks * FOOTER_BYTES_PER_CHUNK)
@@ -107,7 +107,7 @@ export type KeyFilters = readonly Uint32Array[]
 /** Where the filters of a row group are: side by side, so this is one range. */
 export function filterRange({ footer, ref }: SortedFileIndex, group: number): { start: number; end: number } {
   const { blooms } = footer.groups[group]!
-  if (blooms.length !== footer.table.key.length) throw damaged(ref, 'its footer')
+  if (blooms.length !== footer.table.key.length) throw damagedIndex(ref, 'its footer')
   return { start: blooms[0]!.start, end: blooms.at(-1)!.end }
 }
 
@@ -122,7 +122,7 @@ export function parseFilters(
     const place = footer.groups[group]!.blooms.find((bloom) => bloom.column === name)
     const filter = place && readBloomBlocks(bytes.subarray(place.start - start, place.end - start))
     if (filter === undefined || crc32(filter) !== groups[group]!.filter_crc32[i])
-      throw damaged(ref, `the Bloom filter of ${name}`)
+      throw damagedIndex(ref, `the Bloom filter of ${name}`)
     return filter
   })
 }
@@ -136,11 +136,11 @@ export function maybeIn(filters: KeyFilters, key: KeyTuple): boolean {
 export async function readGroup(store: ObjectStore, { footer, groups, ref }: SortedFileIndex, at: number): Promise<BlockRows> {
   const group = footer.groups[at]!
   const bytes = await readRange(store, ref, group.start, group.end)
-  if (crc32(bytes) !== groups[at]!.crc32) throw damaged(ref, `row group ${at}`)
+  if (crc32(bytes) !== groups[at]!.crc32) throw damagedIndex(ref, `row group ${at}`)
   return blockRows(footer, group, { start: group.start, bytes })
 }
 
-/** What an index takes in memory, roughly. */
+/** The approximate size of an index in memory. */
 export function weightOf({ footer, groups }: SortedFileIndex): number {
   const textOf = ({ first_key, digest }: GroupEntry): string => keyText([...first_key, ...(digest?.last_key ?? [])])
   const keys = groups.reduce((sum, group) => sum + 2 * textOf(group).length + 400, 0)
@@ -151,6 +151,6 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-function damaged(ref: FileRef, part: string): Error {
+function damagedIndex(ref: FileRef, part: string): Error {
   return unreadable(ref.path, `${part} is damaged`)
 }

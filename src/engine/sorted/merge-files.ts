@@ -9,7 +9,7 @@ import { readRange, readSortedFileIndex } from './index-footer.ts'
 import { sortedFileWriter } from './write-file.ts'
 
 export interface MergeOptions {
-  /** Rows for which this is false are left out, for retention. It is asked about merged rows. */
+  /** Rows for which this is false are left out, for retention. It is called with merged rows. */
   readonly keep?: (row: AnyRow) => boolean
 }
 
@@ -125,7 +125,7 @@ async function* scanBatches(store: ObjectStore, table: Table, ref: SortedFileRef
   }
   const actual = checksum.digest('hex')
   if (actual !== ref.sha256) throw checksumMismatch(ref, `its SHA-256 is ${actual} instead of ${ref.sha256}`)
-  if (rows !== ref.rows) throw unreadable(ref.path, `it has ${rows} rows, but the manifest says ${ref.rows}`)
+  if (rows !== ref.rows) throw unreadable(ref.path, `it has ${rows} rows, but the manifest has ${ref.rows}`)
 
   function fetch(i: number): Promise<Uint8Array> {
     const from = i === 0 ? 0 : ends[i - 1]!

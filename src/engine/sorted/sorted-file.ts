@@ -38,7 +38,7 @@ export interface SortedFileReaderOptions {
 
 /** One decodes while the others wait for the store; more would only pile up in memory. */
 const READS_AT_ONCE = 4
-/** Reading a few filters too many is quicker than asking twice. */
+/** Reading a few filters too many is quicker than a second request. */
 const FILTER_GAP_BYTES = 64 * 1024
 
 /** Finds rows by key in sorted files of one store. One reader serves all tables, and shares its memory among them. */
@@ -56,7 +56,7 @@ export class SortedFileReader {
     this.#groups = new SizedCache(options.rowGroups ?? 4)
   }
 
-  /** The rows with these keys, each in the place of its key; undefined for those that are not there. */
+  /** The rows with these keys, each in the place of its key; undefined for missing rows. */
   async lookup(table: Table, ref: SortedFileRef, keys: readonly KeyTuple[]): Promise<(AnyRow | undefined)[]> {
     for (const key of keys) checkKey(table, key)
     const rows = new Array<AnyRow | undefined>(keys.length).fill(undefined)
@@ -109,7 +109,7 @@ export class SortedFileReader {
     yield* sortedFileColumns(this.#store, await this.#index(table, ref), first, isWanted)
   }
 
-  /** What a sorted file says of its row groups. */
+  /** The index of a sorted file: its row groups. */
   describe(table: Table, ref: SortedFileRef): Promise<SortedFileDescription> {
     return this.#index(table, ref)
   }

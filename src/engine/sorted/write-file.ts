@@ -33,7 +33,7 @@ export function keyIndex(table: FileShape): FileIndex {
         if (last !== null && compareTuples(last, key) >= 0) throw notSorted(table, last, key)
         last = key
       }
-      // One for each part of the key: which part tells rows apart differs from table to table, and a filter of few values
+      // One for each part of the key: which part is selective differs from table to table, and a filter of few values
       // takes a few bytes.
       const filters = table.key.map((name, i): [string, Uint32Array] => [name, bloomOf(parts[i]!)])
       groups.push({

@@ -27,7 +27,7 @@ const HEADER = `-- Servo: the state of this workspace as DuckDB views, one per t
 const FOOTER = `DROP TABLE temp.servo_entries;
 `
 
-/** Which files there are, by table and layer. Old history is in pages; each step opens those that the step before it named. */
+/** Which files there are, by table and layer. Old history is in pages; each step opens the pages that the step before it named. */
 function manifestFiles(): string {
   const step = `SET VARIABLE servo_pages = (SELECT coalesce(list(servo_local(item ->> '$.path')), []) FROM servo_entries WHERE (item -> '$.first') IS NOT NULL);
 DELETE FROM servo_entries WHERE (item -> '$.first') IS NOT NULL;

@@ -14,7 +14,7 @@ interface SqlView {
   readonly files: readonly string[]
 }
 
-/** The tables of one manifest, opened as they are asked for. */
+/** The tables of one manifest, opened on demand. */
 export interface SqlState {
   readonly names: readonly string[]
   open(names: readonly string[]): Promise<SqlView[]>
@@ -41,7 +41,7 @@ export function sqlState(
 
 /**
  * One view per table over the files of one manifest. `locate` turns an object's path into one that the database can
- * open. Costs a read per page of history, and none when no table asked for has any.
+ * open. Costs a read per page of history, and none if no requested table has any.
  */
 async function stateViews(
   store: ObjectStore,

@@ -78,7 +78,7 @@ function orderTerms(table: Table, name: string): string[] {
 }
 
 /**
- * Numbers compare as numbers and text as text; all else compares by canonical text, whose first character tells kinds
+ * Numbers compare as numbers and text as text; other values compare by canonical text, whose first character separates kinds
  * apart in this order.
  */
 function jsonTerms(column: string): string[] {

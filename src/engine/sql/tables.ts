@@ -39,7 +39,7 @@ function typedNulls(table: Table, names: readonly string[]): string[] {
 }
 
 /**
- * A layer without files. Beside the columns there is `filename`, which tells deltas apart. Every layer begins with this,
+ * A layer without files. Beside the columns there is `filename`, which identifies the delta. Every layer begins with this,
  * so that a column which none of its files has yet is null.
  */
 export function emptyLayer(table: Table, layer: SqlLayer): string {
@@ -63,7 +63,7 @@ export function tableQuery(table: Table, relations: Relations): string {
 }
 
 /**
- * A key that a delta mentions is as the newest such delta says: its row, or no row. All other keys are in the base. An
+ * The newest delta that mentions a key decides: its row, or no row. All other keys are in the base. An
  * outer join that keeps what finds no partner, rather than an anti-join: only through it does DuckDB pass a condition on
  * the key on to the other side.
  */
@@ -86,7 +86,7 @@ function layeredParts(table: Table, { base, l0, removed, history }: Relations): 
 /** No column can have this name: those are snake_case. */
 const MARK = quoteName('servo mark')
 
-/** Orders what deltas say: by publish, which begins the file's name, and a removal after the rows of the same delta. */
+/** Orders the rows of deltas: by publish, which begins the file's name, and a removal after the rows of the same delta. */
 const mark = (removal: 0 | 1): string => `split_part(parse_filename(s.filename), '-', 1)::BIGINT * 2 + ${removal}`
 
 /** Per key that a delta mentions, the newest mention. */
@@ -99,7 +99,7 @@ function newestMarks(table: Table, l0: string | undefined, removed: string | und
   return `(SELECT ${columnList(table.key)}, max(${MARK}) AS ${MARK} FROM (${mentions.join(' UNION ALL ')}) GROUP BY ALL)`
 }
 
-/** Files that lie where their paths say, as a SQL list. DuckDB would take `*`, `?` and `[` in a folder's name for a pattern. */
+/** Files by their literal paths, as a SQL list. DuckDB would read `*`, `?` and `[` in a folder's name as a pattern. */
 export function fileList(paths: readonly string[]): string {
   return `[${paths.map((path) => quoteText(escapePattern(path))).join(', ')}]`
 }

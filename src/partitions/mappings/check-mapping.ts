@@ -14,7 +14,7 @@ import type { PartitionMapping, SimpleMapping } from './mapping.ts'
 import { inDimension, type MappingProblem, shapeProblems } from './mapping-shape.ts'
 
 /** As many keys as one reads in a message before looking elsewhere. */
-const SHOWN = 5
+const SHOWN_KEYS = 5
 
 /** Everything that is wrong with a mapping between these definitions, before anything runs. */
 export function checkMapping(mapping: PartitionMapping, downstream: Partitioning, upstream: Partitioning): MappingProblem[] {
@@ -47,11 +47,11 @@ function strangers(keys: readonly string[], definition: Partitioning, side: stri
   const could = couldHave(definition)
   const wrong = [...new Set(keys)].filter((key) => !could(key))
   if (wrong.length === 0) return []
-  const more = wrong.length > SHOWN ? ` and ${wrong.length - SHOWN} more` : ''
+  const more = wrong.length > SHOWN_KEYS ? ` and ${wrong.length - SHOWN_KEYS} more` : ''
   return [
     {
       code: 'mapping_keys',
-      message: `There are no partitions ${wrong.slice(0, SHOWN).join(', ')}${more} ${side}`,
+      message: `There are no partitions ${wrong.slice(0, SHOWN_KEYS).join(', ')}${more} ${side}`,
       hint:
         definition.type === 'multi'
           ? `Write ${dimensionNames(definition).join('=…,')}=…, in this order and percent-encoded.`
@@ -63,7 +63,7 @@ function strangers(keys: readonly string[], definition: Partitioning, side: stri
 function couldHave(definition: PartitionDefinition): (key: string) => boolean {
   if (definition.type !== 'multi') return couldHaveOne(definition)
   const names = dimensionNames(definition)
-  const could = new Map(Object.entries(definition.dimensions).map(([name, of]) => [name, couldHaveOne(of)]))
+  const could = new Map(Object.entries(definition.dimensions).map(([name, dimension]) => [name, couldHaveOne(dimension)]))
   return (key) => {
     try {
       const values = Object.entries(readKey(key))

@@ -7,7 +7,7 @@ import {
   type Partitioning,
   sameDefinition,
 } from '../definition.ts'
-import { sameZone } from '../time/zone.ts'
+import { sameZone } from '../time/same-zone.ts'
 import type { PartitionMapping, SimpleMapping } from './mapping.ts'
 
 /** The default mapping of a dependency, or the reason why there is none. */
@@ -50,7 +50,7 @@ function betweenDimensions(downstream: MultiDefinition, upstream: MultiDefinitio
 function betweenNamesakes(below: DimensionDefinition, above: DimensionDefinition): SimpleMapping | 'zones' | undefined {
   if (sameDefinition(below, above)) return { type: 'identity' }
   if (isTime(below) && isTime(above)) return sameZone(below.timezone, above.timezone) ? overlap : 'zones'
-  // Lists may differ by a key or two; the name says that they are of the same things.
+  // Lists may differ by a key or two; an equal name means that they hold the same things.
   return below.type === above.type ? { type: 'identity' } : undefined
 }
 

@@ -31,7 +31,7 @@ export function linksOf(
   }))
 }
 
-/** What it means to follow a dimension. */
+/** How a mapping follows a dimension. */
 function unsaid(below: DimensionDefinition | undefined, above: DimensionDefinition | undefined): SimpleMapping {
   return isTime(below) && isTime(above) ? { type: 'time_window', start_offset: 0, end_offset: 0 } : { type: 'identity' }
 }

@@ -1,5 +1,5 @@
 import { assert } from '../../lib/assert.ts'
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { concat, type KeyList, noKeys, product } from '../key-list.ts'
 import { allOf, type KeyRange, keyRange, partsOf, positionsIn } from '../key-range.ts'
 import type { PartitionSet } from '../partition-set.ts'
@@ -73,7 +73,7 @@ function placeOf(set: PartitionSet, name: string): number {
   return set.dimensions.length === 0 ? 0 : set.dimensions.findIndex((dimension) => dimension.name === name)
 }
 
-/** What was found in one dimension is one set of positions. */
+/** The positions found in one dimension are one set. */
 const spansOf = (ranges: readonly KeyRange[]): Spans => union(ranges.map((range) => itemAt(range.spans, 0)))
 
 interface Found {

@@ -6,7 +6,7 @@ import {
   type Partitioning,
   timeDefinition,
 } from '../definition.ts'
-import { sameZone } from '../time/zone.ts'
+import { sameZone } from '../time/same-zone.ts'
 import { isLinked, linksOf } from './dimensions.ts'
 import type { LinkedMapping, PartitionMapping, SimpleMapping } from './mapping.ts'
 
@@ -18,7 +18,7 @@ export interface MappingProblem {
 
 /** The reasons why a mapping cannot hold between these definitions, whatever their keys are. */
 export function shapeProblems(mapping: PartitionMapping, downstream: Partitioning, upstream: Partitioning): MappingProblem[] {
-  // An asset without partitions is required whole, whatever the mapping says.
+  // An asset without partitions is required whole, whatever the mapping is.
   if (upstream === undefined) return []
   if (isLinked(mapping)) return linkedProblems(mapping, downstream, upstream)
   return simpleProblems(mapping, downstream, upstream)
@@ -71,7 +71,7 @@ function timeProblems(
     ]
   }
   const problems: MappingProblem[] = []
-  // Overlap could be computed, but a day in Paris is no day in New York: the author expects one and would get two.
+  // Overlap could be computed, but a day in Paris is not a day in New York: the author expects one and would get two.
   if (!sameZone(downstream.timezone, upstream.timezone))
     problems.push({
       code: 'mapping_zones',

@@ -20,7 +20,7 @@ const simple = [
   /** The partition of the same key. */
   z.strictObject({ type: z.literal('identity') }),
   /**
-   * The upstream windows that overlap the downstream one. Offsets shift its start and end by so many downstream windows:
+   * The upstream windows that overlap the downstream one. Offsets shift its start and end by a number of downstream windows:
    * -1 and -1 is the window before, which is how an asset depends on its own past.
    */
   z.strictObject({ type: z.literal('time_window'), start_offset: offset, end_offset: offset }),
@@ -35,7 +35,7 @@ const simple = [
 ] as const
 const simpleMapping = z.discriminatedUnion('type', simple)
 
-/** Says which upstream partitions a downstream partition is made from, as it is recorded. */
+/** The rule by which a downstream partition is made from upstream partitions, as it is recorded. */
 export const partitionMapping = z.discriminatedUnion('type', [
   ...simple,
   /**
@@ -52,10 +52,10 @@ export const partitionMapping = z.discriminatedUnion('type', [
 
 export type SimpleMapping = z.infer<typeof simpleMapping>
 export type PartitionMapping = z.infer<typeof partitionMapping>
-/** Said by dimension. */
+/** A mapping for each dimension. */
 export type LinkedMapping = Exclude<PartitionMapping, SimpleMapping>
 
-/** The upstream of a downstream partition: ranges of partitions that exist, and the keys of those that are missing. */
+/** The upstream of a downstream partition: ranges of partitions that exist, and the keys of missing ones. */
 export function upstreamOf(mapping: PartitionMapping, sets: MappedSets, downstreamKey: string): UpstreamRanges {
   return upstreamAt(mapping, sets, positionIn(sets.downstream, downstreamKey))
 }
@@ -65,8 +65,8 @@ export function upstreamAt(mapping: PartitionMapping, sets: MappedSets, position
   refuseUnfit(mapping, sets)
   // An asset without partitions is required whole.
   if (sets.upstream.definition === undefined) return { ranges: [allOf(sets.upstream)], missing: noKeys }
-  if (isLinked(mapping)) return filled(linkedUpstream(mapping, sets, position, simpleUpstream))
-  return filled(simpleUpstream(mapping, sets, position))
+  if (isLinked(mapping)) return withoutEmptyRanges(linkedUpstream(mapping, sets, position, simpleUpstream))
+  return withoutEmptyRanges(simpleUpstream(mapping, sets, position))
 }
 
 /** The existing downstream partitions that are made from an upstream partition: the inverse of `upstreamOf`. */
@@ -93,9 +93,9 @@ const simpleDownstream = (mapping: SimpleMapping, sets: MappedSets, position: nu
   kindOf(mapping).downstream(mapping, sets, position)
 
 const nonEmpty = (ranges: readonly KeyRange[]): readonly KeyRange[] => ranges.filter(({ count }) => count > 0)
-const filled = ({ ranges, missing }: UpstreamRanges): UpstreamRanges => ({ ranges: nonEmpty(ranges), missing })
+const withoutEmptyRanges = ({ ranges, missing }: UpstreamRanges): UpstreamRanges => ({ ranges: nonEmpty(ranges), missing })
 
-/** The definitions that a mapping was last found to fit: a plan asks for every partition, and they stay the same. */
+/** The definitions that a mapping was last found to fit: a plan maps every partition with the same definitions. */
 const fitting = new WeakMap<PartitionMapping, readonly [downstream: unknown, upstream: unknown]>()
 
 function refuseUnfit(mapping: PartitionMapping, { downstream, upstream }: MappedSets): void {

@@ -3,7 +3,7 @@ import { someOf } from '../key-range.ts'
 import type { PartitionSet } from '../partition-set.ts'
 import type { UpstreamRanges } from './kind.ts'
 
-/** Upstream partitions that were named one by one: those that exist, and the others. */
+/** Upstream partitions that were named one by one: existing and missing ones. */
 export function rangesOfKeys(upstream: PartitionSet, keys: readonly string[]): UpstreamRanges {
   const positions: number[] = []
   const missing: string[] = []

@@ -31,7 +31,7 @@ export function mostUpstream(table: KeyTable): number {
 
 const inverses = new WeakMap<KeyTable, ReadonlyMap<string, readonly string[]>>()
 
-/** Made once for a table, because every partition of a plan asks. */
+/** Made once for a table, because every partition of a plan needs it. */
 function inverseOf(table: KeyTable): ReadonlyMap<string, readonly string[]> {
   const known = inverses.get(table)
   if (known !== undefined) return known

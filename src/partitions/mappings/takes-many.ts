@@ -24,7 +24,7 @@ export function takesMany(mapping: PartitionMapping, { downstream, upstream }: M
   })
 }
 
-/** True if all partitions are made from the same ones, so that one question answers for all. */
+/** True if all partitions are made from the same ones, so that one look-up serves all. */
 export const takesSame = ({ type }: PartitionMapping): boolean => type === 'all' || type === 'last' || type === 'specific'
 
 function simpleTakesMany(mapping: SimpleMapping, downstream: PartitionSet, upstream: PartitionSet): boolean {
@@ -52,7 +52,7 @@ const minutes: Partial<Record<PartitionDefinition['type'], number>> = {
   yearly: 365 * DAY,
 }
 
-/** How long windows are: by their unit or, of an expression, as far as the first tells. */
+/** The length of windows: of their unit or, for a cron expression, of the first window. */
 function minutesOf({ type, every }: TimePartitions, { axis }: PartitionSet): number {
   if (type === 'minutely') return every ?? 1
   const first = axis?.at(0)

@@ -16,8 +16,8 @@ export const timeWindow: Kind<Offsets> = {
     const axis = axisOf(downstream)
     const wanted = overlapping(
       axisOf(upstream),
-      shifted(axis.at(position + start_offset).startMs, start_offset, upstream),
-      shifted(axis.at(position + end_offset).endMs, end_offset, upstream),
+      shiftEdge(axis.at(position + start_offset).startMs, start_offset, upstream),
+      shiftEdge(axis.at(position + end_offset).endMs, end_offset, upstream),
     )
     const { count } = upstream
     return {
@@ -43,7 +43,7 @@ export const timeWindow: Kind<Offsets> = {
  * An edge that was shifted stops where upstream windows begin or end: before the first day there is no day before to wait
  * for. An edge that was not shifted does not stop, so what lies beyond is required, and missing.
  */
-function shifted(ms: number, offset: number, upstream: PartitionSet): number {
+function shiftEdge(ms: number, offset: number, upstream: PartitionSet): number {
   if (offset === 0 || upstream.count === 0) return ms
   const axis = axisOf(upstream)
   return offset < 0 ? Math.max(ms, axis.at(0).startMs) : Math.min(ms, axis.at(upstream.count - 1).endMs)

@@ -2,36 +2,36 @@ import { type Cron, parseCron } from '../../cron/parse-cron.ts'
 import { Ticks, wallTimesOf } from '../../cron/ticks.ts'
 import { type CountedTicks, TicksWithout } from '../../cron/ticks-without.ts'
 import { FIRST_YEAR, isCounted, LAST_YEAR, WallTimes } from '../../cron/wall-times.ts'
-import type { Zone } from '../../cron/zone.ts'
+import type { Zone } from '../../cron/zone-clocks.ts'
 import { ServoError } from '../../lib/error.ts'
 import { type Resolution, TimeFormat } from './format.ts'
 
-/** Windows from one tick of an expression to the next, each called by its start. */
+/** Windows from one tick of a cron expression to the next, each named by its start. */
 export interface TimeDefinition {
   readonly cron: string
   /** IANA name of the zone in which windows begin and end. */
   readonly timezone: string
   /** The first window begins at the first tick from here on: a key, a date and time of the zone, an instant with offset, or ms. */
   readonly start: string | number
-  /** The last window ends here at the latest; given as a key, that window is the first one that is left out. */
+  /** The last window ends here at the latest; given as a key, that window is the first one excluded. */
   readonly end?: string | number
   /** How many windows that have not closed exist already; negative, how many closed ones do not exist yet. */
   readonly endOffset?: number
   /** strftime, of the start of a window. */
   readonly format: string
   /**
-   * Windows that do not exist: those that begin at a time of an expression, by the clock, and single ones by their key, or by when
-   * they begin. Those around them keep their bounds.
+   * Windows that do not exist: windows that begin at a tick of a cron expression, and single windows by their key or by when
+   * they begin. The windows around them keep their bounds.
    */
   readonly exclusions?: readonly string[]
 }
 
-/** A definition that was checked. */
-export interface Checked {
+/** A definition that has passed all checks. */
+export interface CheckedDefinition {
   readonly zone: Zone
   readonly format: TimeFormat
   readonly everyHour: boolean
-  /** Where windows begin and end, and where those begin that are not left out. */
+  /** The bounds of all windows, and the starts of the windows that are not excluded. */
   readonly bounds: Ticks
   readonly starts: CountedTicks
   readonly startMs: number
@@ -39,7 +39,7 @@ export interface Checked {
   readonly endOffset: number
 }
 
-export function checkDefinition(definition: TimeDefinition, zone: Zone): Checked {
+export function checkDefinition(definition: TimeDefinition, zone: Zone): CheckedDefinition {
   const cron = parseCron(definition.cron)
   const format = new TimeFormat(definition.format)
   refuseSharedKeys(cron, format)
@@ -67,18 +67,18 @@ function endOf(end: string | number, windows: AllWindows): number {
   return windowCalled(end, ms, windows) ?? ms
 }
 
-/** Windows before any is left out. */
-interface AllWindows extends Pick<Checked, 'format' | 'zone' | 'bounds' | 'startMs'> {
+/** All windows, before exclusions. */
+interface AllWindows extends Pick<CheckedDefinition, 'format' | 'zone' | 'bounds' | 'startMs'> {
   readonly cron: Cron
 }
 
-/** When the window with a key begins: perhaps later than the moment the key says, as a day at six. */
+/** When the window with a key begins. That may be later than the time in the key, as for a day that begins at six. */
 function windowCalled(key: string | number, ms: number, { format, zone, bounds }: AllWindows): number | undefined {
   const next = bounds.next(ms)
   return next !== undefined && format.write(bounds.meantFor(next), zone.stretch(next).offsetMs) === key ? next : undefined
 }
 
-/** Where those windows begin that are not left out. */
+/** The starts of the windows that are not excluded. */
 function startsOf(exclusions: readonly string[], windows: AllWindows): CountedTicks {
   const { cron, format, zone, bounds, startMs } = windows
   const left: number[] = []
@@ -88,7 +88,7 @@ function startsOf(exclusions: readonly string[], windows: AllWindows): CountedTi
     if (ms === undefined) {
       if (!/[\s@]/.test(text))
         throw badWindow(
-          `exclusions name ${JSON.stringify(text)}, which is no time`,
+          `exclusions name ${JSON.stringify(text)}, which is not a time`,
           'Write the key of a window, such as a holiday, or a cron expression, such as 0 0 * * SAT,SUN.',
         )
       expressions.push(parseCron(text))
@@ -106,13 +106,14 @@ function startsOf(exclusions: readonly string[], windows: AllWindows): CountedTi
 const iso = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:\.(\d{1,3})\d*)?)?)?)?(Z|[+-]\d\d:?\d\d)?$/i
 
 /** The instant of a text or number. Without an offset it is what clocks in the zone show, the first time they do. */
-export function momentOf(of: 'start' | 'end', value: string | number, format: TimeFormat | undefined, zone: Zone): number {
+export function momentOf(name: 'start' | 'end', value: string | number, format: TimeFormat | undefined, zone: Zone): number {
   const ms = typeof value === 'number' ? value : typeof value === 'string' ? readMoment(value, format, zone) : undefined
   const hint = `Write a key in the format${format ? ` ${format.text}` : ''}, or 2025-01-15 or 2025-01-15T06:00 or 2025-01-15T06:00:00+01:00.`
-  if (ms === undefined || !Number.isFinite(ms)) throw badWindow(`${of} is ${JSON.stringify(value)}, which is no time`, hint)
+  if (ms === undefined || !Number.isFinite(ms))
+    throw badWindow(`${name} is ${JSON.stringify(value)}, which is not a time`, hint)
   const year = new Date(ms).getUTCFullYear()
   if (!(year > FIRST_YEAR && year < LAST_YEAR))
-    throw badWindow(`${of} ${value} is too far away`, `Windows are counted from ${FIRST_YEAR + 1} to ${LAST_YEAR - 1}.`)
+    throw badWindow(`${name} ${value} is too far away`, `Windows are counted from ${FIRST_YEAR + 1} to ${LAST_YEAR - 1}.`)
   return ms
 }
 
@@ -157,7 +158,10 @@ function refuseSharedKeys(cron: Cron, format: TimeFormat): void {
         'invalid',
         'bad_key_format',
         `the key format ${JSON.stringify(format.text)} is too coarse for ${cron.text}: windows of ${a} and ${b} are both called ${key}`,
-        { hint: 'Add what tells them apart, such as %Y-%m-%dT%H:%M.', facts: { format: format.text, cron: cron.text } },
+        {
+          hint: 'Add a directive that distinguishes them, such as %Y-%m-%dT%H:%M.',
+          facts: { format: format.text, cron: cron.text },
+        },
       )
     }
     before = wallMs
@@ -165,7 +169,7 @@ function refuseSharedKeys(cron: Cron, format: TimeFormat): void {
   }
 }
 
-/** Times of one day share a minute, hour or day when there are several; whether days share a week, month or year must be tried. */
+/** Times of one day share a minute, hour or day when there are several; for days that share a week, month or year, every key is compared. */
 function mayShare({ hours, minutes, seconds }: Cron, resolution: Resolution): boolean {
   if (resolution === 'second') return false
   if (resolution === 'minute') return seconds.length > 1

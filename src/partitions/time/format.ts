@@ -1,6 +1,6 @@
 import { dateOf, dayNumber, firstDayOf, isoWeek, isoWeekStart, weekdayOf } from '../../lib/calendar.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { ServoError } from '../../lib/error.ts'
-import { itemAt } from '../../lib/item-at.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
 
 /** What two moments must share to be written alike. */
@@ -23,13 +23,13 @@ interface Directive {
   write(wallMs: number, offsetMs: number): string
 }
 
-const number = (digits: number, of: (wallMs: number) => number): Directive => ({
+const number = (digits: number, fieldOf: (wallMs: number) => number): Directive => ({
   pattern: `\\d{${digits}}`,
-  write: (wallMs) => pad(of(wallMs), digits),
+  write: (wallMs) => pad(fieldOf(wallMs), digits),
 })
-const name = (names: readonly string[], of: (wallMs: number) => number): Directive => ({
+const name = (names: readonly string[], fieldOf: (wallMs: number) => number): Directive => ({
   pattern: names.join('|'),
-  write: (wallMs) => itemAt(names, of(wallMs)),
+  write: (wallMs) => itemAt(names, fieldOf(wallMs)),
 })
 const day = (wallMs: number) => Math.floor(wallMs / DAY_MS)
 const month = (wallMs: number) => dateOf(day(wallMs)).month
@@ -53,10 +53,10 @@ const directives: Readonly<Record<string, Directive>> = {
   z: { pattern: '[+-]\\d{4}(?:\\d{2})?', write: (_, offsetMs) => writeOffset(offsetMs) },
 }
 
-/** Text that is no directive and yet may be in a key. Others end names of dimensions, folders or lines. */
+/** Literal text that may be in a key. Other characters end names of dimensions, folders or lines. */
 const safe = /^[A-Za-z0-9 _.:+%/-]*$/
 
-/** The format of keys of time windows: a subset of strftime in which every key says which time it means. */
+/** The format of keys of time windows: a subset of strftime in which every key means one time. */
 export class TimeFormat {
   readonly text: string
   readonly resolution: Resolution
@@ -127,7 +127,7 @@ function resolutionOf(letters: readonly string[], text: string): Resolution {
   const has = (letter: string) => letters.includes(letter)
   const hasMonth = has('m') || has('b') || has('B')
   const needs = (what: string, missing: string) =>
-    badFormat(text, `${what} without ${missing} does not say when`, `Add ${missing}.`)
+    badFormat(text, `${what} without ${missing} does not determine a time`, `Add ${missing}.`)
   let date: Resolution | undefined
   if (has('Y') && (has('j') || (hasMonth && has('d')))) date = 'day'
   else if (has('G') && has('V')) date = has('u') ? 'day' : 'week'

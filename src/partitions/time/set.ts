@@ -5,7 +5,7 @@ import type { KeyProblem, PartitionSet } from '../partition-set.ts'
 import type { TimeDefinition, TimeWindow, TimeWindows } from './windows.ts'
 
 /**
- * The windows of a definition as if they had neither beginning nor end: mappings ask for the month before the first, to say
+ * The windows of a definition as if they had neither beginning nor end: mappings request the month before the first, to report
  * that it is missing. Position 0 is the first window that the definition has.
  */
 export interface TimeAxis {
@@ -79,7 +79,7 @@ export function timeSet(definition: TimePartitions, time: TimeDefinition, make: 
   return set
 }
 
-/** Whether a window would be called so if the definition began earlier and had no end. */
+/** True if a window would have this key if the definition began earlier and had no end. */
 function isOfAnotherTime(time: TimeDefinition, make: MakeWindows, key: string): boolean {
   const { end: _, ...endless } = time
   return make({ ...endless, start: EARLIEST_MS }).positionOf(key) !== undefined
@@ -89,7 +89,7 @@ function timeAxis(time: TimeDefinition, make: MakeWindows, windows: TimeWindows)
   /** Windows that begin before ours, and where our first is among them; made at the first question about one. */
   let early: { readonly windows: TimeWindows; readonly first: number; readonly startMs: number } | undefined
 
-  /** Whether there is farther to reach. */
+  /** Extends the early windows. False if they cannot begin earlier. */
   function reachFarther(): boolean {
     const firstMs = windows.at(0).startMs
     const reachMs = early === undefined ? 31 * DAY_MS : 4 * (firstMs - early.startMs)

@@ -1,4 +1,4 @@
-import { zoneNamed } from '../../cron/zone.ts'
+import { zoneNamed } from '../../cron/zone-clocks.ts'
 import { daysInMonth, weekdayOf } from '../../lib/calendar.ts'
 import { DAY_MS } from '../../lib/time.ts'
 import { badWindow, momentOf, type TimeDefinition } from './definition.ts'
@@ -8,16 +8,16 @@ export const timeUnits = ['minutely', 'hourly', 'daily', 'weekly', 'monthly', 'q
 export type TimeUnit = (typeof timeUnits)[number]
 
 export interface UnitOptions extends Pick<TimeDefinition, 'start' | 'end' | 'endOffset' | 'exclusions'> {
-  /** UTC unless told. */
+  /** By default UTC. */
   readonly timezone?: string
   readonly format?: string
   /** Minutely: how many minutes a window has; they must fill an hour. */
   readonly every?: number
-  /** Where windows begin: after so many minutes of the hour, */
+  /** Where windows begin: after this many minutes of the hour, */
   readonly minute?: number
   /** hours of the day, */
   readonly hour?: number
-  /** on this weekday (0 is Sunday; that of `start` unless told), */
+  /** on this weekday (0 is Sunday; by default that of `start`), */
   readonly weekday?: number
   /** on this day of the month, */
   readonly day?: number
@@ -41,7 +41,8 @@ const units: Record<TimeUnit, { format: string; takes: readonly UnitOption[] }> 
 
 /** A unit people name, as the expression and the format of keys that it stands for. */
 export function unitDefinition(type: TimeUnit, options: UnitOptions): TimeDefinition {
-  if (!Object.hasOwn(units, type)) throw badWindow(`${JSON.stringify(type)} is no unit of time`, `Use ${timeUnits.join(', ')}.`)
+  if (!Object.hasOwn(units, type))
+    throw badWindow(`${JSON.stringify(type)} is not a unit of time`, `Use ${timeUnits.join(', ')}.`)
   const { takes } = units[type]
   for (const place of ['every', 'minute', 'hour', 'weekday', 'day', 'month', 'cron'] as const) {
     if (options[place] === undefined || takes.includes(place)) continue

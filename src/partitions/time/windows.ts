@@ -1,6 +1,6 @@
 import { isCounted, LAST_YEAR } from '../../cron/wall-times.ts'
-import { type Zone, zoneNamed } from '../../cron/zone.ts'
-import { badWindow, type Checked, checkDefinition, type TimeDefinition } from './definition.ts'
+import { type Zone, zoneNamed } from '../../cron/zone-clocks.ts'
+import { badWindow, type CheckedDefinition, checkDefinition, type TimeDefinition } from './definition.ts'
 import { writeOffset } from './format.ts'
 
 export type { TimeDefinition } from './definition.ts'
@@ -26,29 +26,29 @@ export interface TimeWindows {
   find(position: number): TimeWindow | undefined
   /** Position of the last window that is counted, in the year 2199. */
   last(): number
-  /** Position of the window with this key; undefined when no window, past or future, is called so. */
+  /** Position of the window with this key; undefined if no window, past or future, has it. */
   positionOf(key: string): number | undefined
   /** Position of the last window that starts at or before this instant; -1 before the first. */
   startingBefore(ms: number): number
 }
 
-/** The zone is an argument for tests that count what is asked of it. */
+/** The zone is an argument for tests that count its calls. */
 export function timeWindows(definition: TimeDefinition, zone: Zone = zoneNamed(definition.timezone)): TimeWindows {
   return new Windows(checkDefinition(definition, zone))
 }
 
 /**
- * A key says when its window was meant to begin to within its format. Ticks nearby that are not it: one that clocks jumped
- * over, and the first of two times they show.
+ * A key has the time at which its window was meant to begin, to the precision of its format. Ticks nearby that do not match: a tick
+ * that clocks jumped over, and the first of two times they show.
  */
 const NEARBY = 3
 
-/** Plans ask for the same days of many assets, and for one after the other: a year of days is remembered, and little more. */
+/** Plans request the same days for many assets, one after the other: about a year of days is cached. */
 const REMEMBERED = 1_000
 
 class Windows implements TimeWindows {
   readonly zone: string
-  private readonly of: Checked
+  private readonly checked: CheckedDefinition
   private readonly first: number
   /** How many windows end at `end` or before. */
   private readonly total: number
@@ -57,16 +57,16 @@ class Windows implements TimeWindows {
   private latest = -1
   private inOrder = false
 
-  constructor(of: Checked) {
-    this.of = of
-    this.zone = of.zone.name
-    this.first = of.starts.rank(of.startMs)
-    this.total = of.endMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, this.closed(of.endMs))
+  constructor(checked: CheckedDefinition) {
+    this.checked = checked
+    this.zone = checked.zone.name
+    this.first = checked.starts.rank(checked.startMs)
+    this.total = checked.endMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, this.closed(checked.endMs))
   }
 
   count(nowMs: number): number {
-    const count = Math.max(0, Math.min(this.closed(nowMs) + this.of.endOffset, this.total))
-    const isBeyond = this.of.endOffset > 0 && count > 0 && this.find(count - 1) === undefined
+    const count = Math.max(0, Math.min(this.closed(nowMs) + this.checked.endOffset, this.total))
+    const isBeyond = this.checked.endOffset > 0 && count > 0 && this.find(count - 1) === undefined
     return isBeyond ? this.last() + 1 : count
   }
 
@@ -87,7 +87,7 @@ class Windows implements TimeWindows {
   positionOf(key: string): number | undefined {
     const known = this.byKey.get(key) ?? this.nextIf(key)
     if (known !== undefined) return known < this.total ? known : undefined
-    const { format, zone, starts, everyHour } = this.of
+    const { format, zone, starts, everyHour } = this.checked
     const shown = format.read(key)
     if (shown === undefined || !isCounted(shown.wallMs)) return undefined
     const { wallMs, offsetMs } = shown
@@ -100,10 +100,10 @@ class Windows implements TimeWindows {
   }
 
   startingBefore(ms: number): number {
-    return Math.max(-1, this.of.starts.rank(Math.floor(ms) + 1) - this.first - 1)
+    return Math.max(-1, this.checked.starts.rank(Math.floor(ms) + 1) - this.first - 1)
   }
 
-  /** The window after the last one that was asked for, if it is called so: most who go through keys go in order. */
+  /** The window after the last one requested, if it has this key: most callers go through keys in order. */
   private nextIf(key: string): number | undefined {
     if (!this.inOrder) return undefined
     const next = this.find(this.latest + 1)
@@ -123,7 +123,7 @@ class Windows implements TimeWindows {
   }
 
   private make(position: number): TimeWindow | undefined {
-    const { starts, bounds } = this.of
+    const { starts, bounds } = this.checked
     // Where none is left out, a window begins where the one before ends.
     const before = starts === bounds ? this.recent.get(position - 1)?.endMs : undefined
     const startMs = before ?? starts.at(this.first + position)
@@ -143,12 +143,12 @@ class Windows implements TimeWindows {
 
   /** How many windows have closed, counted from the first; negative when windows before it would still have to close. */
   private closed(nowMs: number): number {
-    const bound = this.of.bounds.previous(nowMs)
-    return bound === undefined ? Number.NEGATIVE_INFINITY : this.of.starts.rank(bound) - this.first
+    const bound = this.checked.bounds.previous(nowMs)
+    return bound === undefined ? Number.NEGATIVE_INFINITY : this.checked.starts.rank(bound) - this.first
   }
 
   private keyOf(startMs: number, endMs: number): string {
-    const { zone, format, bounds, everyHour } = this.of
+    const { zone, format, bounds, everyHour } = this.checked
     const { fromMs, offsetMs, beforeMs } = zone.stretch(startMs)
     const key = format.write(startMs + offsetMs, offsetMs)
     // Clocks show this time for the second time.

@@ -1,20 +1,33 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
+import { messageOf, ServoError } from '../../lib/error.ts'
 import { quoteName, quoteText } from '../../lib/sql/sql-text.ts'
 import type { DataColumn } from '../columns.ts'
-import type { Parameter } from '../sql.ts'
+import type { Parameter } from '../declare/sql.ts'
+import type { DataRow } from '../declare/values.ts'
 import { fromDuckDb, toDuckDb } from './duckdb-values.ts'
-import type { DataRow } from './values.ts'
 
 /**
  * Shows files as a table. Partitions may have been written before a column was added, so columns are matched by name. A folder
- * called `region=eu` somewhere above the files is no column of theirs.
+ * called `region=eu` somewhere above the files is not one of their columns.
  */
 export function viewOfFiles(name: string, files: readonly string[]): string {
   const relation = `read_parquet([${files.map(quoteText).join(', ')}], union_by_name = true, hive_partitioning = false)`
   return `CREATE VIEW ${quoteName(name)} AS SELECT * FROM ${relation}`
 }
 
-/** The answer to a query, row by row. `columns` are those that it should have, as far as that is known. */
+const ABOUT_THE_QUERY = /^(Parser|Binder|Catalog|Conversion|Invalid Input|Out of Range|Permission) Error/
+
+/** Turns an error that is about the query into one with a hint for its author, and returns any other as it is. */
+export function explainQueryError(error: unknown, names: readonly string[]): unknown {
+  const message = messageOf(error)
+    .replace(/^Failed to extract statements: /, '')
+    .trim()
+  if (!ABOUT_THE_QUERY.test(message)) return error
+  const known = names.length > 0 ? ` It can name ${names.join(', ')}.` : ''
+  return new ServoError('invalid', 'bad_query', message, { hint: `Change the query.${known}`, cause: error })
+}
+
+/** The answer to a query, row by row. `columns` are the expected columns, as far as they are known. */
 export async function* queriedRows(
   connection: DuckDBConnection,
   text: string,

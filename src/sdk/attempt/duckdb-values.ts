@@ -15,9 +15,9 @@ import {
 import { jsonOrText } from '../../lib/json.ts'
 import { DAY_MS } from '../../lib/time.ts'
 import type { ColumnType, DataColumn } from '../columns.ts'
+import type { Parameter } from '../declare/sql.ts'
+import type { DataRow } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
-import type { Parameter } from '../sql.ts'
-import type { DataRow } from './values.ts'
 
 /** How DuckDB holds a column. */
 export const columnTypes: Readonly<Record<ColumnType, string>> = {
@@ -75,7 +75,7 @@ function append(appender: Appender, { name, type }: DataColumn, value: unknown):
 
 /**
  * A value as code has it: dates, big integers and bytes are what JavaScript has for them, unlike in src/adapters/duckdb, where
- * values become JSON that loses nothing. `column`, if known, says more than the type of the database does.
+ * values become JSON that loses nothing. `column`, if known, is more precise than the type of the database.
  */
 export function fromDuckDb(value: DuckDBValue, type?: DuckDBType, column?: DataColumn): unknown {
   if (value === null) return column?.empty === 'undefined' ? undefined : null
@@ -84,7 +84,7 @@ export function fromDuckDb(value: DuckDBValue, type?: DuckDBType, column?: DataC
   if (typeof value === 'number' && column?.type === 'bigint' && Number.isInteger(value)) return BigInt(value)
   if (value instanceof DuckDBTimestampTZValue || value instanceof DuckDBTimestampValue)
     return new Date(Number(value.micros / 1_000n))
-  // A day is no moment, and its name is what day partitions are called by.
+  // A date is not a timestamp, and its text is the key of a daily partition.
   if (value instanceof DuckDBDateValue) return column?.type === 'timestamp' ? new Date(value.days * DAY_MS) : value.toString()
   if (value instanceof DuckDBDecimalValue) return value.toDouble()
   if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue) return value.items.map((item) => fromDuckDb(item))

@@ -1,22 +1,22 @@
 import type { AttemptOutput, AttemptResultInput, InputRef } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
 import type { AnyAsset } from '../any-asset.ts'
-import type { BodySettings, Retry } from '../asset-options.ts'
-import type { Checks } from '../check.ts'
+import { declarationOf } from '../declaration.ts'
+import type { BodySettings, Retry } from '../declare/asset-options.ts'
+import type { Checks } from '../declare/check.ts'
+import type { Context, Log } from '../declare/context.ts'
+import { type AnyResource, openResource } from '../declare/resource.ts'
+import type { ValueStore } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
-import { openPartition, type PartitionText } from '../partition-key.ts'
-import type { AnyPartitions, DynamicPartitions } from '../partitions.ts'
-import { declarationOf } from '../project/declaration.ts'
-import { type AnyResource, openResource } from '../resource.ts'
-import type { Context, Log } from './context.ts'
+import { KeyChanges } from '../partitions/key-changes.ts'
+import { openPartition, type PartitionText } from '../partitions/partition-key.ts'
+import type { AnyPartitions, DynamicPartitions } from '../partitions/partitions.ts'
 import { failureOf } from './failure-report.ts'
 import { checkedMetadata, jsonOf, type ReportedCheck, runChecks } from './findings.ts'
 import { loadInputs } from './inputs.ts'
-import { KeyChanges } from './key-changes.ts'
 import { makeTable, makeValue } from './make.ts'
-import type { ValueStore } from './values.ts'
 
-/** One attempt at an asset: what to make it of, and where to put it. */
+/** One attempt at an asset: its inputs, and where to put its value. */
 export interface Attempt {
   readonly partition?: PartitionText | null | undefined
   /** Inputs of the dispatch, by their names in the body. */
@@ -35,9 +35,9 @@ export interface Attempt {
 export interface ExecutedAttempt {
   /** For the report. Ids, code version and duration are for the caller to add. */
   readonly result: AttemptResultInput
-  /** What was made: for a table, what can be read of it. */
+  /** The value; of a table, its readable form. */
   readonly value?: unknown
-  /** What was thrown. */
+  /** The thrown error. */
   readonly error?: unknown
 }
 
@@ -79,7 +79,7 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
 const retryOf = (options: { retry?: Retry } | undefined): ((error: unknown) => boolean) =>
   (typeof options?.retry === 'object' ? options.retry.on : undefined) ?? (() => true)
 
-/** What a body leaves behind besides its value. */
+/** The effects of a body besides its value. */
 interface Left {
   readonly facts: Record<string, unknown>
   readonly keys: KeyChanges
@@ -94,7 +94,7 @@ async function contextOf(
 ): Promise<Record<keyof Context<never, never, never>, unknown>> {
   const partitions = options.partitions as AnyPartitions | undefined
   if (partitions !== undefined && !attempt.partition)
-    throw invalid('partition_missing', `${key} has partitions, and none was asked for`, 'Name the partition to make.')
+    throw invalid('partition_missing', `${key} has partitions, and the request names none`, 'Name the partition to make.')
   const resources: Record<string, unknown> = {}
   for (const [name, resource] of Object.entries(options.resources ?? {})) {
     if (attempt.resources !== undefined && Object.hasOwn(attempt.resources, name)) resources[name] = attempt.resources[name]
@@ -116,7 +116,7 @@ async function contextOf(
   }
 }
 
-/** The value is made by then: a resource that does not close well is no reason to lose it. */
+/** The value is made by then, so an error while a resource closes must not lose it. */
 async function quietly(action: () => unknown, onError: (error: unknown) => void): Promise<void> {
   try {
     await action()

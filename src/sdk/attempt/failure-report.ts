@@ -1,11 +1,11 @@
 import type { AttemptResultInput, ErrorCategory } from '../../contract/dispatch.ts'
 import { isServoError, messageOf } from '../../lib/error.ts'
-import { isFatal, retryAfterMs } from './failure.ts'
+import { isFatal, retryAfterMs } from '../declare/failure.ts'
 
 /** Invalid data may be better next time; any other kind of invalid is a mistake in code or configuration, and stays one. */
 const mayPass = ['row_does_not_fit', 'metadata_does_not_fit', 'check_failed']
 
-/** The outcome of an attempt that threw: what to report, and what was thrown. */
+/** The outcome of an attempt that threw: the report, and the thrown error. */
 export function failureOf(
   error: unknown,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import type { AttemptOutput } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
-import { asCheck, type Checks } from '../check.ts'
+import { asCheck, type Checks } from '../declare/check.ts'
 import { invalid } from '../invalid.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
 
@@ -21,13 +21,13 @@ export async function checkedMetadata(
   )
 }
 
-/** Facts are for people and must not fail an attempt: what JSON cannot hold is told as text. */
+/** Facts are for people and must not fail an attempt: values that JSON cannot hold become text. */
 export function jsonOf(facts: unknown): Record<string, unknown> {
   if (typeof facts !== 'object' || facts === null) return {}
-  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, plain(value)]))
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, plainValue(value)]))
 }
 
-function plain(value: unknown): unknown {
+function plainValue(value: unknown): unknown {
   try {
     const text = JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member))
     return text === undefined ? null : JSON.parse(text)

@@ -1,20 +1,20 @@
 import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
 import type { AnyAsset } from '../any-asset.ts'
 import { columnsOf } from '../columns.ts'
+import { declarationOf } from '../declaration.ts'
+import type { Io } from '../declare/io.ts'
+import type { ValueStore } from '../declare/values.ts'
 import { invalid } from '../invalid.ts'
-import type { Io } from '../io.ts'
-import { isOwn, type Upstream, upstream } from '../mapped.ts'
-import { valuesOfDimensions } from '../partition-key.ts'
-import { declarationOf } from '../project/declaration.ts'
+import { isOwn, type Upstream, upstream } from '../partitions/mapped.ts'
+import { valuesOfDimensions } from '../partitions/partition-key.ts'
 import type { StandardSchemaV1 } from '../standard-schema.ts'
-import type { ValueStore } from './values.ts'
 
 interface InputSource {
   readonly inputs: Readonly<Record<string, InputRef>>
   readonly store: ValueStore
 }
 
-/** The values of the inputs, by the names the body knows them by. Tables are opened; their rows come when asked for. */
+/** The values of the inputs, by the names that the body uses. Tables are opened; their rows are read on demand. */
 export async function loadInputs(
   self: AnyAsset,
   declared: Readonly<Record<string, Upstream>>,
@@ -45,7 +45,7 @@ async function loadInput(input: Upstream, self: AnyAsset, ref: InputRef, store: 
       const whose = value.partition_key === '' ? asset.key : `${asset.key}[${value.partition_key}]`
       throw invalid(
         'no_value',
-        `there is no value of ${whose} to load: it returned nothing, or was made elsewhere and only reported`,
+        `there is no value of ${whose} to load: it returned nothing, or was made outside of Servo and only reported`,
         `Run ${asset.key}, or list it in deps instead of inputs and read its data in the body.`,
       )
     }

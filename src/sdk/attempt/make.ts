@@ -2,15 +2,15 @@ import type { InputRef } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { AnyAsset } from '../any-asset.ts'
-import type { AssetOptions, TableOptions } from '../asset-options.ts'
 import { columnsOf, type DataColumn } from '../columns.ts'
+import { optionsOf } from '../declaration.ts'
+import type { AssetOptions, TableOptions } from '../declare/asset-options.ts'
+import { isQuery } from '../declare/sql.ts'
+import { type DataRow, type DataTable, isTable, type ValueStore, type Written } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
-import type { PartitionText } from '../partition-key.ts'
-import { optionsOf } from '../project/declaration.ts'
-import { isRanges } from '../ranges.ts'
-import { isQuery } from '../sql.ts'
+import type { PartitionText } from '../partitions/partition-key.ts'
+import { isRanges } from '../partitions/ranges.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
-import { type DataRow, type DataTable, isTable, type ValueStore, type Written } from './values.ts'
 
 interface MakeOptions {
   readonly partition?: PartitionText | null | undefined
@@ -18,7 +18,7 @@ interface MakeOptions {
   readonly store: ValueStore
 }
 
-/** What a body made, and what was written of it; nothing when it keeps its own data. */
+/** The value of a body, and its stored form; nothing when it keeps its own data. */
 export interface MadeValue {
   readonly value: unknown
   readonly written: Written | undefined
@@ -114,7 +114,7 @@ async function* validRows(
   }
 }
 
-/** A schema that ends in a transform does not tell what it makes, so that is kept as JSON, as lists and objects are. */
+/** A schema that ends in a transform does not declare its output type, so the value is kept as JSON, as lists and objects are. */
 function checkJson(where: string, value: unknown): void {
   try {
     if (value !== undefined) canonicalJson(value)

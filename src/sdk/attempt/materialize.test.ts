@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { asset, table } from '../asset.ts'
-import { check } from '../check.ts'
-import { io } from '../io.ts'
-import { previous } from '../mapped.ts'
-import { daily, keys, multi } from '../partitions.ts'
-import { ranges } from '../ranges.ts'
-import { resource } from '../resource.ts'
-import { sql } from '../sql.ts'
+import { asset, table } from '../declare/asset.ts'
+import { check } from '../declare/check.ts'
+import { io } from '../declare/io.ts'
+import { resource } from '../declare/resource.ts'
+import { sql } from '../declare/sql.ts'
+import { previous } from '../partitions/mapped.ts'
+import { daily, keys, multi } from '../partitions/partitions.ts'
+import { ranges } from '../partitions/ranges.ts'
 import { materialize } from './materialize.ts'
 
 const day = daily({ start: '2025-01-01', timezone: 'Europe/Paris' })
@@ -192,15 +192,15 @@ describe('materialize', () => {
       /has no input order/,
     ],
     ['rows that are none', () => materialize(revenue, { partition: '2025-03-01', inputs: { orders: 7 } }), /input orders is 7/],
-    ['no asset', () => materialize({ key: 'x' }), /is no asset/],
+    ['no asset', () => materialize({ key: 'x' }), /is not an asset/],
   ])('refuses %s', async (_, run, message) => {
     await expect(run()).rejects.toMatchObject({ kind: 'invalid', message: expect.stringMatching(message) })
   })
 
   test.each([
     ['an input is missing', { partition: '2025-03-01' } as const, /was given no input orders/],
-    ['the partition is missing', { inputs: { orders: [] } }, /has partitions, and none was asked for/],
-    ['the partition is none', { partition: '2025-02-30', inputs: { orders: [] } } as const, /2025-02-30 is no partition/],
+    ['the partition is missing', { inputs: { orders: [] } }, /has partitions, and the request names none/],
+    ['the partition is none', { partition: '2025-02-30', inputs: { orders: [] } } as const, /2025-02-30 is not a partition/],
   ])('fails when %s', async (_, options, message) => {
     expect((await materialize(revenue, options)).error).toMatchObject({ message: expect.stringMatching(message) })
   })

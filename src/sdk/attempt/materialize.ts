@@ -2,17 +2,17 @@ import type { AttemptResultInput, InputRef, StoredValue } from '../../contract/d
 import { messageOf } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { type AnyAsset, isAsset, type PartitionsOf, type ValueOf } from '../any-asset.ts'
+import { declarationOf, optionsOf } from '../declaration.ts'
+import type { Log } from '../declare/context.ts'
+import type { InRanges } from '../declare/input-value.ts'
+import type { Io } from '../declare/io.ts'
+import type { DataRow } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
-import type { Io } from '../io.ts'
-import { isOwn, type Upstream, upstream } from '../mapped.ts'
-import { type PartitionText, partitionText, rangeText } from '../partition-key.ts'
-import type { KeyOf } from '../partitions.ts'
-import { declarationOf, optionsOf } from '../project/declaration.ts'
-import type { Log } from './context.ts'
+import { isOwn, type Upstream, upstream } from '../partitions/mapped.ts'
+import { type PartitionText, partitionText, rangeText } from '../partitions/partition-key.ts'
+import type { KeyOf } from '../partitions/partitions.ts'
 import { executeAsset } from './execute.ts'
-import type { InRanges } from './input-value.ts'
 import { MemoryValues } from './memory-values.ts'
-import type { DataRow } from './values.ts'
 
 export interface MaterializeOptions<P> {
   /** The key of the partition to make; of an asset that is made in ranges, all their keys. */
@@ -22,14 +22,14 @@ export interface MaterializeOptions<P> {
    * others. An asset's own past may be left out: then there is none.
    */
   inputs?: Readonly<Record<string, unknown>>
-  /** What the body should get instead of an opened resource. Others are opened with what the environment says. */
+  /** Replaces resources for the body. Other resources are opened with the settings of the environment. */
   resources?: Readonly<Record<string, unknown>>
 }
 
 export interface Materialized<Value> {
   /** It was made, and no check of severity `error` failed. */
   readonly ok: boolean
-  /** What was made. Reading it throws the error when nothing was. */
+  /** The value. Reading it throws the error of a failed attempt. */
   readonly value: Value
   readonly metadata: Readonly<Record<string, unknown>>
   readonly checks: Readonly<Record<string, CheckOutcome>>
@@ -43,7 +43,7 @@ export type KeysBySet = Readonly<Record<string, readonly string[]>>
 export interface CheckOutcome {
   readonly ok: boolean
   readonly severity: 'error' | 'warn'
-  /** What the check said besides. */
+  /** Further facts from the check. */
   readonly facts: Readonly<Record<string, unknown>>
 }
 
@@ -55,7 +55,7 @@ export async function materialize<A extends AnyAsset>(
   options: MaterializeOptions<PartitionsOf<A>> = {},
 ): Promise<Materialized<ValueOf<A>>> {
   if (!isAsset(asset))
-    throw invalid('not_an_asset', `${show(asset)} is no asset`, 'Import the asset and write materialize(revenue).')
+    throw invalid('not_an_asset', `${show(asset)} is not an asset`, 'Import the asset and write materialize(revenue).')
   const store = new MemoryValues()
   const outcome = await executeAsset(asset, {
     partition: partitionOf(options.partition),

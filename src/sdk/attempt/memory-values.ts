@@ -1,8 +1,8 @@
 import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
 import { assert } from '../../lib/assert.ts'
 import { type DataColumn, inferColumns } from '../columns.ts'
-import type { Query } from '../sql.ts'
-import { createTable, type DataRow, type DataTable, type ValueStore, type Written } from './values.ts'
+import type { Query } from '../declare/sql.ts'
+import { createTable, type DataRow, type DataTable, type ValueStore, type Written } from '../declare/values.ts'
 
 type Held = { readonly json: string } | { readonly bytes: Uint8Array } | { readonly rows: readonly DataRow[] }
 
@@ -38,7 +38,7 @@ export class MemoryValues implements ValueStore {
   openTable(ref: InputRef, columns: readonly DataColumn[] | undefined): DataTable<DataRow> {
     const rows = ref.values.flatMap((value) => {
       const held = this.#find(value)
-      assert('rows' in held, `${value.path} is no table`)
+      assert('rows' in held, `${value.path} is not a table`)
       return held.rows
     })
     return createTable({

@@ -5,10 +5,10 @@ import { DuckDBInstance } from '@duckdb/node-api'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { columnsOf, inferColumns } from '../columns.ts'
-import { type Query, type SqlValue, sql } from '../sql.ts'
+import { type Query, type SqlValue, sql } from '../declare/sql.ts'
+import { createTable, type DataRow, type DataTable } from '../declare/values.ts'
 import { MemoryValues } from './memory-values.ts'
 import { queryTables } from './query-tables.ts'
-import { createTable, type DataRow, type DataTable } from './values.ts'
 
 async function tableOf(rows: DataRow[], schema?: z.ZodType): Promise<DataTable<DataRow>> {
   const store = new MemoryValues()

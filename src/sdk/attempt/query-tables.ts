@@ -1,15 +1,14 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { messageOf, ServoError } from '../../lib/error.ts'
 import { openDuckDb } from '../../lib/sql/duckdb.ts'
 import { quoteName } from '../../lib/sql/sql-text.ts'
 import { type DataColumn, inferColumns } from '../columns.ts'
-import { compileQuery, type Query } from '../sql.ts'
-import { queriedRows, viewOfFiles } from './duckdb-query.ts'
+import { compileQuery, type Query } from '../declare/sql.ts'
+import { type DataRow, type DataTable, sourceOfTable } from '../declare/values.ts'
+import { explainQueryError, queriedRows, viewOfFiles } from './duckdb-query.ts'
 import { appendRows, columnTypes } from './duckdb-values.ts'
-import { type DataRow, type DataTable, sourceOfTable } from './values.ts'
 
 /**
- * The answer to a query over tables, by a DuckDB of its own in memory. Tables that consist of files are read from there, the
+ * Answers a query over tables with a DuckDB of its own in memory. Tables that consist of files are read from them, the
  * others are loaded. Only the tables that a query mentions are opened.
  */
 export async function* queryTables(
@@ -24,7 +23,7 @@ export async function* queryTables(
     for (const [name, table] of [...wanted, ...Object.entries(tables)]) await openRelation(connection, name, table)
     yield* queriedRows(connection, text, parameters, columns)
   } catch (error) {
-    throw explained(error, Object.keys(named))
+    throw explainQueryError(error, Object.keys(named))
   } finally {
     close()
   }
@@ -37,22 +36,9 @@ async function openRelation(connection: DuckDBConnection, name: string, table: D
   }
   const rows = await table.rows()
   const columns = sourceOfTable(table)?.columns ?? inferColumns(rows)
-  // DuckDB has no table without columns; a query over it can only count rows, of which there are none that say more.
+  // DuckDB has no table without columns; a query over an empty table can only count its rows.
   const list =
     columns.length > 0 ? columns.map(({ name: it, type }) => `${quoteName(it)} ${columnTypes[type]}`) : ['empty BOOLEAN']
   await connection.run(`CREATE TABLE ${quoteName(name)} (${list.join(', ')})`)
   await appendRows(connection, name, rows, columns)
-}
-
-/** What DuckDB says, as something that the author of the query can repair; anything else is let through as it is. */
-function explained(error: unknown, names: readonly string[]): unknown {
-  const message = messageOf(error)
-    .replace(/^Failed to extract statements: /, '')
-    .trim()
-  if (!/^(Parser|Binder|Catalog|Conversion|Invalid Input|Out of Range) Error/.test(message)) return error
-  const known = names.length > 0 ? ` It can name ${names.join(', ')}.` : ''
-  return new ServoError('invalid', 'bad_query', message, {
-    hint: `Change the query.${known}`,
-    cause: error,
-  })
 }

@@ -7,9 +7,9 @@ import {
   sameDefinition,
 } from '../../partitions/definition.ts'
 import type { PartitionMapping, SimpleMapping } from '../../partitions/mappings/mapping.ts'
-import type { MappingData } from '../mapped.ts'
+import type { MappingData } from '../partitions/mapped.ts'
 
-/** A mapping as it is recorded: what its author said of one dimension, put together with what holds for the others. */
+/** A mapping as it is recorded: the author's choice for one dimension, combined with the defaults of the others. */
 export function describeMapping(said: MappingData, above: Partitioning, below: Partitioning): PartitionMapping {
   if (said.type === 'all') {
     const { dimension } = said
@@ -36,7 +36,7 @@ function alongTime(
   below: PartitionDefinition,
 ): PartitionMapping {
   const [own, dimension] = [timeOf(below, said), timeOf(above, said)]
-  // There is not one dimension of time: the check of the mapping says what to do.
+  // There is not one dimension of time: the check of the mapping reports the correction.
   if (own === undefined || dimension === undefined) return mapping
   if (above.type !== 'multi') return { type: 'dimension', dimension: own, mapping }
   if (below.type !== 'multi') return { type: 'dimension', dimension, mapping }
@@ -53,7 +53,7 @@ function timeOf(definition: PartitionDefinition, name: string | undefined): stri
 
 type Links = Extract<PartitionMapping, { type: 'multi' }>['dimensions']
 
-/** What is said of one dimension, and of the others that those of the same name belong together. */
+/** The mapping of one dimension; the other dimensions are matched by name. */
 function besides(dimension: string, links: Links, above: PartitionDefinition, below: PartitionDefinition): PartitionMapping {
   const others = dimensionNames(above).filter((name) => name !== dimension)
   const [only] = others

@@ -3,24 +3,24 @@ import type { AssetDefinitionInput, ProjectManifestInput } from '../../contract/
 import type { ScheduleDefinitionInput } from '../../contract/schedule.ts'
 import type { PartitionMapping } from '../../partitions/mappings/mapping.ts'
 import { type AnyAsset, assetKindOf, isAsset } from '../any-asset.ts'
-import type { Dependency, Freshness, Retry, Settings } from '../asset-options.ts'
-import { asCheck, type Checks } from '../check.ts'
-import type { Config, Timing } from '../config.ts'
+import { type Declaration, declarationOf, optionsOf } from '../declaration.ts'
+import type { Dependency, Freshness, Retry, Settings } from '../declare/asset-options.ts'
+import { asCheck, type Checks } from '../declare/check.ts'
+import type { Config, Timing } from '../declare/config.ts'
+import type { Io } from '../declare/io.ts'
+import type { PollOptions, PushOptions } from '../declare/sensor.ts'
+import { type ScheduleOptions, selectedKeys } from '../declare/trigger.ts'
 import { type Duration, durationMs } from '../duration.ts'
-import type { Io } from '../io.ts'
-import { type Upstream, upstream } from '../mapped.ts'
-import type { AnyPartitions, PartitionData } from '../partitions.ts'
-import { isRanges } from '../ranges.ts'
-import type { PollOptions, PushOptions } from '../sensor.ts'
-import { type ScheduleOptions, selectedKeys } from '../trigger.ts'
-import { type Declaration, declarationOf, optionsOf } from './declaration.ts'
+import { type Upstream, upstream } from '../partitions/mapped.ts'
+import type { AnyPartitions, PartitionData } from '../partitions/partitions.ts'
+import { isRanges } from '../partitions/ranges.ts'
 import { describeMapping } from './describe-mapping.ts'
 
 export interface Describing {
   readonly config: Config
-  /** The project folder, to which files are told relative. */
+  /** The project folder; file names are relative to it. */
   readonly root?: string
-  /** The version of the code of an asset that does not say it itself. */
+  /** The version of the code of an asset that does not set it. */
   codeVersionOf?(value: object): string | undefined
 }
 
@@ -58,7 +58,7 @@ interface DescribedOptions extends Settings<AnyPartitions> {
 function describeAsset(asset: AnyAsset, declaration: Declaration, about: Describing): AssetDefinitionInput {
   const options = optionsOf<DescribedOptions>(asset)
   const inputs = Object.entries(options.inputs ?? {}).map(([name, input]) => [name, describeDependency(input, asset)])
-  return defined({
+  return withoutUndefined({
     asset_key: declaration.name,
     kind: assetKindOf(asset),
     description: options.description,
@@ -67,7 +67,7 @@ function describeAsset(asset: AnyAsset, declaration: Declaration, about: Describ
     owners: options.owners && [...options.owners],
     kinds: options.kinds && [...options.kinds],
     inputs: Object.fromEntries(inputs),
-    deps: (options.deps ?? []).map((of) => describeDependency(of, asset)),
+    deps: (options.deps ?? []).map((dep) => describeDependency(dep, asset)),
     partitions: options.partitions?.data,
     ranges: isRanges(options.partitions) ? options.partitions.ranges : undefined,
     io: ioOf(declaration.kind, options.io),
@@ -83,7 +83,7 @@ function describeAsset(asset: AnyAsset, declaration: Declaration, about: Describ
     code_version: options.version ?? about.codeVersionOf?.(asset),
     renamed_from: options.renamedFrom,
     checks: Object.entries(options.checks ?? {}).map(([name, check]) => ({ name, severity: asCheck(check).severity })),
-    policies: defined({
+    policies: withoutUndefined({
       freshness: options.freshness && describeFreshness(options.freshness),
       automation: options.automation?.data,
       overlap: options.overlap,
@@ -93,9 +93,9 @@ function describeAsset(asset: AnyAsset, declaration: Declaration, about: Describ
   })
 }
 
-function describeDependency(of: Dependency, self: AnyAsset): { asset_key: string; mapping?: PartitionMapping } {
-  if (typeof of === 'string') return { asset_key: of }
-  const { asset, mapping } = upstream(of, self)
+function describeDependency(dep: Dependency, self: AnyAsset): { asset_key: string; mapping?: PartitionMapping } {
+  if (typeof dep === 'string') return { asset_key: dep }
+  const { asset, mapping } = upstream(dep, self)
   return {
     asset_key: asset.key,
     ...(mapping && { mapping: describeMapping(mapping, partitionsOf(asset), partitionsOf(self)) }),
@@ -112,7 +112,7 @@ function ioOf(kind: string, io: Io<unknown> | undefined): string {
 
 function describeRetry(retry: Retry): NonNullable<AssetDefinitionInput['retry']> {
   const { attempts, backoff, initial, max, jitter } = typeof retry === 'number' ? { attempts: retry } : retry
-  return defined({
+  return withoutUndefined({
     max_attempts: attempts,
     backoff,
     initial_ms: initial === undefined ? undefined : durationMs(initial, 'retry.initial'),
@@ -124,7 +124,7 @@ function describeRetry(retry: Retry): NonNullable<AssetDefinitionInput['retry']>
 function describeFreshness(freshness: Freshness): object {
   if ('by' in freshness) return { type: 'by', by: freshness.by, timezone: freshness.timezone ?? 'UTC' }
   const { within, warn } = freshness
-  return defined({
+  return withoutUndefined({
     type: 'within',
     within_ms: durationMs(within, 'freshness.within'),
     warn_ms: warn === undefined ? undefined : durationMs(warn, 'freshness.warn'),
@@ -135,7 +135,7 @@ function describeSchedule({ name, options }: Declaration): ScheduleDefinitionInp
   const schedule = options as ScheduleOptions
   const { cron, timezone = 'UTC', select, partitions, catchup, enabled = true } = schedule
   const instant = (at: string | Date | undefined) => at && new Date(at).toISOString()
-  return defined({
+  return withoutUndefined({
     name,
     description: schedule.description,
     cron_expressions: typeof cron === 'string' ? [cron] : [...cron],
@@ -167,7 +167,7 @@ function describeSensor({ kind, name, options }: Declaration): { name: string } 
 
 function placeOf({ file, line }: Declaration, { root }: Describing): { file?: string; line?: number } {
   if (file === undefined) return {}
-  return defined({ file: root === undefined ? file : relativePath(root, file), line })
+  return withoutUndefined({ file: root === undefined ? file : relativePath(root, file), line })
 }
 
 /** With forward slashes on every system. */
@@ -176,11 +176,11 @@ export const relativePath = (root: string, file: string): string => path.relativ
 type Defined<T> = { [Name in keyof T]: Exclude<T[Name], undefined> }
 
 /** Without the members that are not there: JSON has no undefined. */
-function defined<T extends object>(members: T): Defined<T> {
+function withoutUndefined<T extends object>(members: T): Defined<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>
 }
 
-/** Only workers of a queue send heartbeats; for them the project may say what its assets do not. */
+/** Only workers of a queue send heartbeats; for them the project may set a default. */
 function heartbeatOf({ queue, heartbeatTimeout }: DescribedOptions, { timing }: Config): number | undefined {
   const timeout = heartbeatTimeout ?? timing?.heartbeatTimeout
   if (queue === undefined || queue === 'default' || timeout === undefined) return undefined
@@ -190,14 +190,14 @@ function heartbeatOf({ queue, heartbeatTimeout }: DescribedOptions, { timing }: 
 function describeTiming({ sweep, stuckDispatch, cancelGrace }: Timing): NonNullable<ProjectManifestInput['timing']> {
   const ms = (name: string, duration: Duration | undefined): number | undefined =>
     duration === undefined ? undefined : durationMs(duration, `timing.${name}`)
-  return defined({
+  return withoutUndefined({
     sweep_ms: ms('sweep', sweep),
     stuck_dispatch_ms: ms('stuckDispatch', stuckDispatch),
     cancel_grace_ms: ms('cancelGrace', cancelGrace),
   })
 }
 
-/** What the environment for one machine says: the others have queues of their own. */
+/** The settings of the environment for one machine: other environments have their own queues. */
 function concurrencyOf({ environments = {} }: Config): { concurrency?: number } {
   const { dev } = environments
   return dev?.queue.type === 'in_process' && dev.queue.concurrency !== undefined ? { concurrency: dev.queue.concurrency } : {}

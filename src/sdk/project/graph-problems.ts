@@ -3,9 +3,9 @@ import { nearest } from '../../lib/nearest.ts'
 
 const at = ({ file, line }: { file?: string | null | undefined; line?: number | null | undefined }) => ({ file, line })
 
-/** What is wrong between the definitions of a project. */
+/** Problems between the definitions of a project. */
 export function graphProblems(manifest: ProjectManifestInput): ProjectProblem[] {
-  return [...missingDependencies(manifest), ...missingSelections(manifest), ...cycles(manifest.assets)]
+  return [...missingDependencies(manifest), ...missingSelections(manifest), ...cycleProblems(manifest.assets)]
 }
 
 const upstreamOf = (asset: AssetDefinitionInput): string[] => [
@@ -60,7 +60,7 @@ export function poolProblems({ assets, pools = {} }: ProjectManifestInput): Proj
     })
 }
 
-/** What must be there before it. Its own past is no circle: every window comes after another. */
+/** The assets that it waits for. A dependency on its own past is not a cycle: every window needs only earlier ones. */
 function waitsFor(asset: AssetDefinitionInput): string[] {
   const named = [...Object.values(asset.inputs ?? {}), ...(asset.deps ?? [])]
   const isPast = ({ asset_key, mapping }: (typeof named)[number]) =>
@@ -69,12 +69,12 @@ function waitsFor(asset: AssetDefinitionInput): string[] {
 }
 
 /** Each cycle once, from its first asset all the way round. */
-function cycles(assets: readonly AssetDefinitionInput[]): ProjectProblem[] {
+function cycleProblems(assets: readonly AssetDefinitionInput[]): ProjectProblem[] {
   const byKey = new Map(assets.map((asset) => [asset.asset_key, asset]))
   const state = new Map<string, 'open' | 'done'>()
   const problems: ProjectProblem[] = []
   for (const start of byKey.keys()) {
-    // A stack of our own: a chain of a thousand assets is deep, but no mistake.
+    // An explicit stack, because a chain of a thousand assets is deep and still valid.
     const trail: { key: string; rest: string[] }[] = []
     const enter = (key: string): void => {
       state.set(key, 'open')
@@ -89,14 +89,14 @@ function cycles(assets: readonly AssetDefinitionInput[]): ProjectProblem[] {
       } else if (!state.has(next)) enter(next)
       else if (state.get(next) === 'open') {
         const loop = trail.map(({ key }) => key).slice(trail.findIndex(({ key }) => key === next))
-        problems.push(cycleProblem([...loop, next], byKey.get(next) as AssetDefinitionInput))
+        problems.push(assetCycleProblem([...loop, next], byKey.get(next) as AssetDefinitionInput))
       }
     }
   }
   return problems
 }
 
-function cycleProblem(loop: readonly string[], first: AssetDefinitionInput): ProjectProblem {
+function assetCycleProblem(loop: readonly string[], first: AssetDefinitionInput): ProjectProblem {
   return {
     code: 'cycle',
     message: `assets depend on each other in a circle: ${loop.join(' → ')}`,

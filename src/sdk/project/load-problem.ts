@@ -3,16 +3,16 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { hasErrorCode, isServoError, messageOf } from '../../lib/error.ts'
-import { pathOf, placesIn } from './caller.ts'
+import { pathOf, placesIn } from '../caller.ts'
 import { relativePath } from './describe.ts'
 import { isInside, type Modules } from './modules.ts'
 
-/** What is wrong with a module that could not be loaded, said so that its author can go there and repair it. */
+/** Describes why a module could not be loaded, with the place that its author has to repair. */
 export function loadProblem(error: unknown, file: string, root: string, modules: Modules): ProjectProblem {
   return (
     importProblem(error, root, modules) ??
     syntaxProblem(error, file, root, modules) ??
-    cycleProblem(error, file, root, modules) ??
+    importCycleProblem(error, file, root, modules) ??
     thrownProblem(error, file, root)
   )
 }
@@ -91,7 +91,7 @@ function syntaxPlace({ stack = '' }: Error): SyntaxPlace | undefined {
   return where === undefined ? undefined : { file: pathOf(where), line: Number(line), excerpt: (excerpt ?? '').trimEnd() }
 }
 
-/** Of plain JavaScript it tells the place only on its own standard error, and not even which module it was. */
+/** For plain JavaScript Node prints the place only on standard error, and does not name the module in the error. */
 function checkedSyntax(imported: string, modules: Modules): SyntaxPlace {
   for (const file of modules.reachedFrom(imported)) {
     if (!/\.[cm]?js$/.test(file)) continue
@@ -102,7 +102,7 @@ function checkedSyntax(imported: string, modules: Modules): SyntaxPlace {
   return { file: imported }
 }
 
-function cycleProblem(error: unknown, file: string, root: string, modules: Modules): ProjectProblem | undefined {
+function importCycleProblem(error: unknown, file: string, root: string, modules: Modules): ProjectProblem | undefined {
   const name = /^Cannot access '(.+)' before initialization$/.exec(messageOf(error))?.[1]
   const place = placeIn(error, root)
   const cycle = name === undefined ? undefined : modules.importCycle(place?.file ?? file)

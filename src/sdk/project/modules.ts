@@ -16,7 +16,7 @@ export interface FailedImport {
   readonly importer: string
 }
 
-/** What the modules of a project import, as Node loads them. */
+/** The imports between the modules of a project, as Node loads them. */
 export class Modules {
   readonly #root: string
   readonly #imports = new Map<string, Set<string>>()
@@ -51,7 +51,7 @@ export class Modules {
     return typeof error === 'object' && error !== null ? this.#failed.get(error) : undefined
   }
 
-  /** The way from a module through what it imports back to itself, if there is one. */
+  /** The path of imports from a module back to itself, if there is one. */
   importCycle(file: string): string[] | undefined {
     const visited = new Set<string>()
     const walk = (at: string, trail: string[]): string[] | undefined => {
@@ -99,7 +99,7 @@ export class Modules {
     else known.add(imported)
   }
 
-  /** In a package that does not say what its modules are, Node guesses and warns. Types can only be stripped from modules. */
+  /** In a package without a "type", Node guesses the module format and warns. Types can only be stripped from modules. */
   #needsFormat({ url, format }: { url: string; format?: string | null | undefined }): boolean {
     const file = fileOf(url)
     return !format && file !== undefined && file.endsWith('.ts') && !isPackage(file) && isInside(this.#root, file)

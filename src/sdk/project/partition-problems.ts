@@ -4,7 +4,7 @@ import { checkMapping } from '../../partitions/mappings/check-mapping.ts'
 import { defaultMapping } from '../../partitions/mappings/default-mapping.ts'
 import type { PartitionMapping } from '../../partitions/mappings/mapping.ts'
 
-/** Dependencies between partitions that cannot be meant: said when the project is loaded, and not by the first run. */
+/** Dependencies between partitions that cannot be meant: reported when the project is loaded, and not by the first run. */
 export function partitionProblems({ assets }: ProjectManifestInput): ProjectProblem[] {
   const byKey = new Map(assets.map((asset) => [asset.asset_key, asset]))
   return assets.flatMap((asset) =>

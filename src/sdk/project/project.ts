@@ -2,12 +2,12 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type ProjectManifestInput, type ProjectProblem, projectManifest } from '../../contract/project-manifest.ts'
 import { type AnyAsset, isAsset } from '../any-asset.ts'
-import { type Config, checkedConfig } from '../config.ts'
-import type { AnyResource } from '../resource.ts'
-import type { Sensor } from '../sensor.ts'
+import { type Declaration, declarationOf, knownDeclaration, optionsOf } from '../declaration.ts'
+import { type Config, checkedConfig } from '../declare/config.ts'
+import type { AnyResource } from '../declare/resource.ts'
+import type { Sensor } from '../declare/sensor.ts'
+import type { Schedule } from '../declare/trigger.ts'
 import { issuesText } from '../standard-schema.ts'
-import type { Schedule } from '../trigger.ts'
-import { type Declaration, declarationOf, knownDeclaration, optionsOf } from './declaration.ts'
 import { describeProject, relativePath } from './describe.ts'
 import { graphProblems, poolProblems } from './graph-problems.ts'
 import { loadProblem } from './load-problem.ts'
@@ -54,7 +54,7 @@ class ProjectLoader {
   readonly #modules: Modules
   readonly #problems: ProjectProblem[] = []
   /** Every importer of a broken module fails with the same error. */
-  readonly #told = new Set<unknown>()
+  readonly #reported = new Set<unknown>()
   /** Every declaration, with the module that exported it first. */
   readonly #found = new Map<object, string>()
 
@@ -66,7 +66,7 @@ class ProjectLoader {
   async config(): Promise<Config | undefined> {
     const file = configFile(this.#root)
     if (file === undefined) {
-      this.#tell({
+      this.#report({
         code: 'missing_config',
         message: `there is no servo.config.ts in ${this.#root}`,
         hint: `Create it:\n\n${EXAMPLE}\n`,
@@ -77,7 +77,7 @@ class ProjectLoader {
     if (exported === undefined) return undefined
     if (exported['default'] === undefined) {
       const message = `${relativePath(this.#root, file)} has no default export`
-      this.#tell({
+      this.#report({
         code: 'bad_config',
         message,
         hint: `Write it like this:\n\n${EXAMPLE}\n`,
@@ -88,7 +88,7 @@ class ProjectLoader {
     try {
       return checkedConfig(exported['default'] as Config)
     } catch (error) {
-      this.#tell({ ...loadProblem(error, file, this.#root, this.#modules), code: 'bad_config' })
+      this.#report({ ...loadProblem(error, file, this.#root, this.#modules), code: 'bad_config' })
       return undefined
     }
   }
@@ -98,7 +98,7 @@ class ProjectLoader {
     for (const dir of dirs) {
       const below = modulesUnder(path.resolve(this.#root, dir))
       if (below === undefined)
-        this.#tell({
+        this.#report({
           code: 'missing_folder',
           message: `dirs of the config names ${dir}, which is not there`,
           hint: `Create the folder ${dir}, or change dirs.`,
@@ -120,17 +120,17 @@ class ProjectLoader {
     this.#problems.push(...poolProblems(manifest))
     // Do not report what a broken module would have exported: the module itself is reported.
     if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest))
-    if (loaded && manifest.assets.length === 0) this.#tell(emptyProject(config.dirs))
+    if (loaded && manifest.assets.length === 0) this.#report(emptyProject(config.dirs))
     const checked = projectManifest.safeParse(manifest)
     if (!checked.success)
-      this.#tell({ code: 'invalid_definition', message: issuesText(checked.error.issues), hint: 'Change that definition.' })
+      this.#report({ code: 'invalid_definition', message: issuesText(checked.error.issues), hint: 'Change that definition.' })
     if (this.#problems.length > 0) return this.broken()
     return {
       manifest,
-      assets: named(values.filter(isAsset)),
-      resources: named(ofKind(values, 'resource')),
-      schedules: named(ofKind(values, 'schedule')),
-      sensors: named([...ofKind(values, 'push_sensor'), ...ofKind(values, 'poll_sensor')]),
+      assets: byName(values.filter(isAsset)),
+      resources: byName(ofKind(values, 'resource')),
+      schedules: byName(ofKind(values, 'schedule')),
+      sensors: byName([...ofKind(values, 'push_sensor'), ...ofKind(values, 'poll_sensor')]),
       config,
     }
   }
@@ -144,9 +144,9 @@ class ProjectLoader {
     try {
       return await import(pathToFileURL(file).href)
     } catch (error) {
-      if (this.#told.has(error)) return undefined
-      this.#told.add(error)
-      this.#tell(loadProblem(error, file, this.#root, this.#modules))
+      if (this.#reported.has(error)) return undefined
+      this.#reported.add(error)
+      this.#report(loadProblem(error, file, this.#root, this.#modules))
       return undefined
     }
   }
@@ -176,7 +176,7 @@ class ProjectLoader {
       const first = unique.get(id)
       if (first === undefined) unique.set(id, value)
       else {
-        this.#tell({
+        this.#report({
           code: 'duplicate_key',
           message: `there are two of ${id}: ${this.#spell(knownDeclaration(first))} and ${this.#spell(declaration)}`,
           hint: 'Give one of them another name.',
@@ -203,7 +203,7 @@ class ProjectLoader {
     return line === undefined ? file : `${file}:${line}`
   }
 
-  #tell(problem: ProjectProblem): void {
+  #report(problem: ProjectProblem): void {
     const same = ({ code, message, file, line }: ProjectProblem): boolean =>
       code === problem.code && message === problem.message && file === problem.file && line === problem.line
     if (!this.#problems.some(same)) this.#problems.push(problem)
@@ -226,5 +226,5 @@ const isPlain = (value: object): boolean => {
 const ofKind = (values: readonly object[], kind: string): { name: string }[] =>
   values.filter((value): value is { name: string } => declarationOf(value)?.kind === kind)
 
-const named = <T extends object>(values: readonly T[]): ReadonlyMap<string, T> =>
+const byName = <T extends object>(values: readonly T[]): ReadonlyMap<string, T> =>
   new Map(values.map((value) => [knownDeclaration(value).name, value]))

@@ -8,18 +8,18 @@ import type { Rows } from '../../model/rows.ts'
  * was asked for; the others wait for the next server.
  */
 export class CarriedRuns {
-  readonly #asked: Set<string> | undefined
+  readonly #requested: Set<string> | undefined
 
   constructor(which: 'everything' | 'what it is asked for') {
-    this.#asked = which === 'everything' ? undefined : new Set()
+    this.#requested = which === 'everything' ? undefined : new Set()
   }
 
   has(runId: string): boolean {
-    return this.#asked === undefined || this.#asked.has(runId)
+    return this.#requested === undefined || this.#requested.has(runId)
   }
 
   add(runId: string): void {
-    this.#asked?.add(runId)
+    this.#requested?.add(runId)
   }
 
   /**
@@ -34,7 +34,7 @@ export class CarriedRuns {
       for (const [i, runId] of added.entries()) {
         if (runId === undefined || verdicts[i]?.kind === 'applied') continue
         if (verdicts[i]?.kind === 'duplicate') isKnown = true
-        else this.#asked?.delete(runId)
+        else this.#requested?.delete(runId)
       }
       return isKnown
     }
@@ -42,14 +42,14 @@ export class CarriedRuns {
 
   /** The run that is carried because of this event, if it was not carried before. */
   #addRequested({ definition, payload }: NewEvent): string | undefined {
-    if (this.#asked === undefined || definition !== RunRequested) return undefined
+    if (this.#requested === undefined || definition !== RunRequested) return undefined
     const parsed = RunRequested.parse(payload)
-    if (!parsed.success || this.#asked.has(parsed.data.run_id)) return undefined
-    this.#asked.add(parsed.data.run_id)
+    if (!parsed.success || this.#requested.has(parsed.data.run_id)) return undefined
+    this.#requested.add(parsed.data.run_id)
     return parsed.data.run_id
   }
 
-  /** The runs that have not ended: those that are carried here, and those that wait for a server. */
+  /** The runs that have not ended: the ones carried here, and the ones that wait for a server. */
   unfinished(rows: Rows): { carried: string[]; others: string[] } {
     const found: { carried: string[]; others: string[] } = { carried: [], others: [] }
     for (const { run_id, state } of rows.hot(runs).all())

@@ -18,7 +18,7 @@ export interface Deciding {
   readonly limits: () => Limits
   readonly cancelGraceMs: () => number
   readonly stuckDispatchMs: () => number
-  /** When this process last heard of an attempt elsewhere, or began to listen. */
+  /** When this process last received a sign of a remote attempt, or began to listen. */
   readonly lastSign: (attemptId: string) => number
   /** True if this process begins the tasks of this run. */
   readonly carries: (runId: string) => boolean
@@ -32,7 +32,7 @@ export interface Automation {
   readonly mayDecide: () => boolean
 }
 
-/** All controllers, in the order in which they are asked. */
+/** All controllers, in the order in which the loop asks them. */
 export function controllersOf(deciding: Deciding): readonly Controller[] {
   const { instance, limits, cancelGraceMs, stuckDispatchMs, lastSign, carries, automation } = deciding
   return [

@@ -5,7 +5,7 @@ import { dynamicKeysOf } from '../../domain/partitions/dynamic-keys.ts'
 import type { Reactor } from '../../engine/loop/loop.ts'
 import type { Rows } from '../../model/rows.ts'
 
-/** The graph on record. It is computed when it is first asked for after a change. */
+/** The graph on record. It is computed on the first use after a change. */
 export class CurrentGraph {
   #known: RecordedGraph | undefined
   readonly #rows: () => Rows

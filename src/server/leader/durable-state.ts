@@ -6,7 +6,7 @@ import { ServoError } from '../../lib/error.ts'
 import type { Table } from '../../model/table.ts'
 import type { Components } from '../components.ts'
 
-/** The rows of a process that folds, or of one that has read what others folded. */
+/** The rows of a process that folds, or of a reader of published rows. */
 export interface Readable {
   readonly state: State
   coldRows(table: Table): ColdRowsToRead

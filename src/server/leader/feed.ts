@@ -25,11 +25,11 @@ export interface FeedSource {
   durable(): Promise<void>
 }
 
-/** Tells its listeners that a run or a task changed its state, or a schedule ticked, once that is durable. */
+/** Notifies listeners that a run or a task changed its state, or a schedule ticked, once the change is durable. */
 export class Feed {
   readonly #listeners = new Set<ChangeListener>()
-  /** The state of each row that was last told: rows change in place, and more often than their state. */
-  readonly #told = new WeakMap<AnyRow, string>()
+  /** The state of each row that was last reported: rows change in place, and more often than their state. */
+  readonly #reported = new WeakMap<AnyRow, string>()
   readonly #source: FeedSource
   /** The same for runs that have not ended, by key: after an outage all row objects are new. */
   readonly #unfinished = new Map<string, Map<string, string>>()
@@ -52,17 +52,17 @@ export class Feed {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Call when the state was read. Runs that ended before are no news, and neither is what was told before an outage. */
+  /** Call when the state was read. Runs that ended before are not reported, nor are changes that were reported before an outage. */
   opened(rows: Rows): void {
-    for (const state of rows.hot(scheduleState).all()) this.#told.set(state, tickNews(state))
+    for (const state of rows.hot(scheduleState).all()) this.#reported.set(state, tickNews(state))
     for (const run of rows.hot(runs).all()) {
-      const told = this.#unfinished.get(run.run_id)
-      if (told === undefined && run.finished_at !== null) this.#told.set(run, runNews(run))
-      const before = told?.get('')
-      if (before !== undefined) this.#told.set(run, before)
+      const reported = this.#unfinished.get(run.run_id)
+      if (reported === undefined && run.finished_at !== null) this.#reported.set(run, runNews(run))
+      const before = reported?.get('')
+      if (before !== undefined) this.#reported.set(run, before)
       for (const task of rows.hot(tasks).under(run.run_id)) {
-        const last = told === undefined && isTaskOver(task.state) ? taskNews(task) : told?.get(task.task_key)
-        if (last !== undefined) this.#told.set(task, last)
+        const last = reported === undefined && isTaskOver(task.state) ? taskNews(task) : reported?.get(task.task_key)
+        if (last !== undefined) this.#reported.set(task, last)
       }
     }
   }
@@ -71,7 +71,7 @@ export class Feed {
     const { run_id } = run
     if (run.finished_at === null && !this.#unfinished.has(run_id)) this.#unfinished.set(run_id, new Map())
     if (run.finished_at !== null && this.#listeners.size === 0) this.#unfinished.delete(run_id)
-    const isNew = !this.#told.has(run)
+    const isNew = !this.#reported.has(run)
     if (!this.#isNews(run, runNews(run))) return
     if (run.finished_at === null) {
       this.#unfinished.get(run_id)?.set('', runNews(run))
@@ -99,19 +99,19 @@ export class Feed {
   }
 
   #isNews(row: Readonly<AnyRow>, now: string): boolean {
-    if (this.#listeners.size === 0 || this.#told.get(row) === now) return false
-    this.#told.set(row, now)
+    if (this.#listeners.size === 0 || this.#reported.get(row) === now) return false
+    this.#reported.set(row, now)
     return true
   }
 
-  /** Tells the ends of runs once they are durable: rows are ahead of the ledger, and the segment with the end may still be in flight. */
+  /** Reports the ends of runs once they are durable: rows are ahead of the ledger, and the segment with the end may still be in flight. */
   async #tellEnded(): Promise<void> {
     const ended = this.#ended.splice(0)
     const isDurable = await this.#source.durable().then(
       () => true,
       () => false,
     )
-    // The loop broke; the one that replaces it shows every row again.
+    // The loop broke; the next loop shows every row again.
     if (!isDurable) return
     for (const run of ended) {
       for (const task of this.#source.rows().hot(tasks).under(run.run_id)) this.#taskChanged(task)

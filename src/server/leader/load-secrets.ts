@@ -24,7 +24,7 @@ const NUMBERED = /-local-(\d+)\.json$/
 /**
  * The secrets of a workspace, for its leader: made if there are none, and compared with the fingerprints that the workspace keeps
  * under their ids. A fingerprint does not reveal its secret. So altered secrets are noticed, and new ones get ids that were
- * never used: what the old secrets made can be told from what the new ones make.
+ * never used: so the products of old and new secrets can be distinguished.
  */
 export async function loadSecrets(options: LoadSecretsOptions): Promise<LoadedSecrets> {
   const { secrets } = options
@@ -47,7 +47,7 @@ function newSecrets(id: string, random: (length: number) => Uint8Array): Workspa
   return { run_ids: { id, value: value() }, api_token: value(), task_tokens: { id, value: value() } }
 }
 
-/** The numbers of all secrets that were ever made here; 0 for one whose id is not ours. */
+/** The numbers of all secrets that were ever made here; 0 for a secret whose id has another form. */
 async function usedNumbers(options: LoadSecretsOptions): Promise<number[]> {
   const numbers: number[] = []
   for await (const { path } of options.store.list(fingerprints(options))) numbers.push(Number(NUMBERED.exec(path)?.[1] ?? 0))
@@ -63,7 +63,7 @@ async function checkFingerprints(secrets: WorkspaceSecrets, options: LoadSecrets
     // Secrets that are older than fingerprints get theirs now.
     const recorded =
       (await store.get(path)) ?? ((await store.create(path, bytes)) === 'written' ? bytes : await store.get(path))
-    if (recorded === undefined || !bytes.equals(recorded)) throw altered(purpose, id)
+    if (recorded === undefined || !bytes.equals(recorded)) throw secretAltered(purpose, id)
   }
 }
 
@@ -73,10 +73,10 @@ function fingerprintOf(purpose: string, value: string): string {
 
 export const secretsReplaced = (): ServoError =>
   new ServoError('unavailable', 'secrets_replaced', 'the secrets of this project were gone, so new secrets were made', {
-    hint: 'Runs keep their ids. Tokens that workers elsewhere hold are void: their attempts are given up and tried again.',
+    hint: 'Runs keep their ids. Tokens that remote workers hold are void: their attempts are given up and tried again.',
   })
 
-function altered(purpose: string, id: string): ServoError {
+function secretAltered(purpose: string, id: string): ServoError {
   return new ServoError(
     'corrupt',
     'secrets_altered',

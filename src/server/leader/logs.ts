@@ -32,11 +32,11 @@ interface Writing {
   last: Promise<unknown>
 }
 
-/** How long lines wait for others before they are stored; listeners hear of them at once. */
+/** How long lines wait for others before they are stored; listeners receive them at once. */
 const FLUSH_AFTER_MS = SECOND_MS
 const FLUSH_AT_BYTES = 256 << 10
 
-/** The output of attempts, stored in the object store a few lines at a time, and told to listeners at once. */
+/** The output of attempts, stored in the object store a few lines at a time, and sent to listeners at once. */
 export class AttemptLogs {
   readonly #options: AttemptLogsOptions
   readonly #writing = new Map<string, Writing>()

@@ -4,7 +4,7 @@ import type { Reactor } from '../../engine/loop/reactions.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
-import type { ForeignDispatchOptions } from './dispatch/foreign-dispatch.ts'
+import type { RemoteDispatchOptions } from './dispatch/remote-dispatch.ts'
 import type { Workers } from './dispatch/workers.ts'
 import type { OrchestratorSettings } from './settings.ts'
 
@@ -17,15 +17,15 @@ export interface OrchestratorOptions {
   readonly workers: Workers
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
-  /** A command that leads for a while begins only what it is asked for: the runs it accepts, and those it is told to `carry`. */
+  /** A command that leads for a while begins only the runs that it accepts, and the runs given to `carry`. */
   readonly carries?: 'everything' | 'what it is asked for'
   /** Makes the run requests of schedules. Absent in a process that lets no schedule tick. */
   readonly requestRun?: RequestRun | undefined
   /** The limits and timing of the project now. They are read on every use; `settingsChanged` makes a change count at once. */
   readonly settings?: () => OrchestratorSettings
-  /** How queues of workers elsewhere are told of work, and how their sealed attempts are found. */
-  readonly foreign?: Pick<ForeignDispatchOptions, 'history' | 'post'>
-  /** Further reactors, besides those that run tasks. */
+  /** How work is pushed to the queues of remote workers, and how their sealed attempts are found. */
+  readonly remote?: Pick<RemoteDispatchOptions, 'history' | 'post'>
+  /** Further reactors, besides the ones that run tasks. */
   readonly reactors?: readonly Reactor[]
   readonly publishDelayMs?: number
   /** Called when the state was read, at first or again after an outage, before any row of it is shown. */

@@ -15,9 +15,9 @@ import { historyIndex } from '../../model/system-tables.ts'
 import { CarriedRuns } from './carried-runs.ts'
 import { controllersOf } from './controllers.ts'
 import { CurrentGraph } from './current-graph.ts'
-import { ForeignDispatch } from './dispatch/foreign-dispatch.ts'
 import { envelopeFor } from './dispatch/inputs.ts'
 import { LocalDispatch } from './dispatch/local-dispatch.ts'
+import { RemoteDispatch } from './dispatch/remote-dispatch.ts'
 import { durableState, type Readable } from './durable-state.ts'
 import { AttemptLogs } from './logs.ts'
 import type { OrchestratorOptions } from './orchestrator-options.ts'
@@ -29,7 +29,7 @@ import { Sweeps } from './sweeps.ts'
 const MAX_LAST_PUBLISH_MS = 400
 /** A store that cannot be written is tried again this often, at most. */
 const MAX_RECOVERY_PAUSE_MS = 5 * SECOND_MS
-/** A caller is told after this long that there is no answer; what it asked for may still be written. */
+/** A caller gets an error after this long without an answer; its request may still be written. */
 const MAX_WAIT_FOR_ANSWER_MS = 10 * SECOND_MS
 
 /** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
@@ -37,7 +37,7 @@ export class Orchestrator {
   readonly logs: AttemptLogs
   /** The assets on record. */
   readonly graph: CurrentGraph
-  readonly foreign: ForeignDispatch
+  readonly remote: RemoteDispatch
   readonly #options: OrchestratorOptions
   readonly #dispatch: LocalDispatch
   #phase: Phase = 'opening'
@@ -47,7 +47,6 @@ export class Orchestrator {
   /** The durable state, while recovering: nothing is added to it in the meantime. */
   #durable: Readable | undefined
   readonly #sweeps: Sweeps
-  #isDraining = false
   readonly #carried: CarriedRuns
   #isProjectKnown = false
   #brokenBy: unknown
@@ -89,10 +88,10 @@ export class Orchestrator {
       logs: this.logs,
       cancelGraceMs: () => this.#timing.cancelGraceMs,
     })
-    this.foreign = new ForeignDispatch({
+    this.remote = new RemoteDispatch({
       ...state,
       queue: components.queue,
-      ...options.foreign,
+      ...options.remote,
       submit: (events) => this.submit(events),
       leads: () => leads(lease),
       isSealed: async (runId) => (await this.loop.compactor.lookup(historyIndex, runs.name, runId)) !== undefined,
@@ -134,7 +133,7 @@ export class Orchestrator {
 
   /**
    * Writes facts, and tries again on a new loop if the old one broke: its key makes every repetition the same fact. Refuses as
-   * unavailable when the store cannot be written for so long that the caller should know.
+   * unavailable when the store cannot be written for too long.
    */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
     const isKnown = this.#carried.addRequested(events)
@@ -176,7 +175,7 @@ export class Orchestrator {
     if (this.#phase === 'leading') this.loop.sweep()
   }
 
-  /** The runs that have not ended: those that are carried here, and those that wait for a server. */
+  /** The runs that have not ended: the ones carried here, and the ones that wait for a server. */
   unfinished(): { carried: string[]; others: string[] } {
     return this.#carried.unfinished(this.loop.compactor.state)
   }
@@ -187,9 +186,9 @@ export class Orchestrator {
     await this.loop.idle()
   }
 
-  /** Begins no attempt any more, and waits for those under way until the time is over. */
+  /** Begins no further attempt, and waits for the running ones until the grace is over. */
   async drain(graceMs: number): Promise<void> {
-    this.#isDraining = true
+    this.#dispatch.drain()
     const { clock } = this.#options.components
     const until = clock.monotonic() + graceMs
     for (;;) {
@@ -208,7 +207,7 @@ export class Orchestrator {
   /** Call when `settings` or `concurrency` has changed: tasks that wait for room or for a time are looked at again. */
   settingsChanged(): void {
     if (this.#phase !== 'leading') return
-    // Controllers that wait for a time have computed it from the rows, so they are shown all rows again. The others are only asked.
+    // Controllers that wait for a time have computed it from the rows, so they are shown all rows again. The others only decide again.
     if (this.#sweeps.isOutdated) this.loop.sweep()
     else this.loop.nudge()
     this.#sweeps.schedule()
@@ -244,11 +243,11 @@ export class Orchestrator {
         limits: () => this.#limits(),
         cancelGraceMs: () => this.#timing.cancelGraceMs,
         stuckDispatchMs: () => this.#timing.stuckDispatchMs,
-        lastSign: (attemptId) => this.foreign.lastSign(attemptId),
+        lastSign: (attemptId) => this.remote.lastSign(attemptId),
         carries: (runId) => this.#carried.has(runId),
-        automation: requestRun && { requestRun, mayDecide: () => this.#isProjectKnown && !this.#isDraining },
+        automation: requestRun && { requestRun, mayDecide: () => this.#isProjectKnown && this.#dispatch.isOpen },
       }),
-      reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.foreign.reactors, ...(this.#options.reactors ?? [])],
+      reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.remote.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),
       onDurable: () => this.#publisher?.noticed(),
       onTrouble: (error) => this.#options.onTrouble?.(error),
@@ -285,8 +284,7 @@ export class Orchestrator {
 
   #limits(): Limits {
     const { concurrency: total, queues = {} } = this.#options.settings?.() ?? {}
-    const local = this.#isDraining ? 0 : this.#options.concurrency()
-    return { total: total ?? undefined, local, ahead: this.#isDraining ? 0 : this.#dispatch.ahead(local), queues }
+    return { total: total ?? undefined, ...this.#dispatch.room(this.#options.concurrency()), queues }
   }
 
   #hasWork(): boolean {
@@ -340,7 +338,7 @@ export class Orchestrator {
     if (this.#phase !== 'stopped') this.#enter('stopped')
     this.#sweeps.stop()
     this.#dispatch.close()
-    this.foreign.close()
+    this.remote.close()
   }
 
   #enter(next: Phase): void {

@@ -5,8 +5,9 @@ import { type Transitions, transition } from '../../lib/transitions.ts'
  * The phases of an orchestrator.
  * - `opening`: the state is read and folded; nothing is decided yet.
  * - `leading`: facts are taken, decided upon and acted upon.
- * - `recovering`: the ledger could not be written, so memory cannot be trusted. Questions and requests are refused as
- *   unavailable, attempts that run go on, and the state is opened again and again until that works.
+ * - `recovering`: the ledger could not be written, so memory cannot be trusted. The state is opened again and again until that
+ *   works. Meanwhile running attempts go on, questions are answered from the durable state, and a request waits for the new
+ *   loop; a request that has waited too long is refused as unavailable.
  * - `stopped`: closed by its owner, deposed, or the state is damaged. Final.
  */
 export type Phase = 'opening' | 'leading' | 'recovering' | 'stopped'

@@ -9,7 +9,7 @@ export interface SweepsOptions {
   readonly sweep: () => void
 }
 
-/** Sweeps at intervals, and knows the timing of the last sweep. */
+/** Sweeps at intervals, and remembers the timing of the last sweep. */
 export class Sweeps {
   readonly #options: SweepsOptions
   #cancel: (() => void) | undefined

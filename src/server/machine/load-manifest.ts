@@ -4,7 +4,7 @@ import { WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
 import { workerCommand } from './worker-command.ts'
 
-/** Loads a project once, in a process of its own, to see what it declares. */
+/** Loads a project once, in a process of its own, to list its declarations. */
 export async function loadManifest(
   projectDir: string,
   { dataDir, clock }: LocalComponents,

@@ -59,7 +59,7 @@ export type Reload =
 interface Size {
   /** How many processes of this machine run attempts. */
   now: number
-  /** The same, when neither the command line nor the project says. */
+  /** The same, if neither the command line nor the project sets it. */
   readonly machine: number
   settings: OrchestratorSettings
 }
@@ -98,7 +98,7 @@ export class LocalServer {
   readonly #marker: string
   readonly #server: Server
   readonly #watcher = new CodeWatcher(() => this.#reload())
-  /** One reload after the other: the later one has seen what the earlier one saw, and more. */
+  /** One reload after the other: the later one has seen every change that the earlier one saw. */
   readonly #reloads = new Mutex()
   #state: LocalServerState = { kind: 'starting' }
 
@@ -137,7 +137,7 @@ export class LocalServer {
     let local: LocalServer | undefined
     try {
       const marker = await endOrphans(components.servoDir, components.clock)
-      // In the background: the next start removes what this one leaves.
+      // In the background: the next start removes anything left behind.
       void components.sweepTemp().catch(() => undefined)
       pool = new WorkerPool({
         command: workerCommand(projectDir, components.dataDir, marker),
@@ -230,7 +230,7 @@ export class LocalServer {
     this.#reloads.run(reload).catch((error: unknown) => onTrouble?.(error))
   }
 
-  /** Writes down what changed in the graph. The last good graph stays when the project cannot be loaded. */
+  /** Records the changes of the graph. The last good graph stays when the project cannot be loaded. */
   async #record(loaded: Loaded | LoadFailed, began: number): Promise<Reload> {
     const ms = (): number => performance.now() - began
     if (loaded.type === 'load_failed') return { ok: false, problems: loaded.problems, ms: ms() }

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { sha256 } from '../../lib/hash.ts'
-import { processStat } from '../../lib/process-stat.ts'
+import { processStat } from '../../lib/process/process-stat.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import { endMarked, MARKER } from '../../worker/marked.ts'
 
-/** A process that is forked between two looks is found by the next. Only one that cannot be killed is found so often. */
-const MOST_LOOKS = 50
+/** A process that is forked between two looks is found by the next. Only a process that cannot be killed is found this often. */
+const MAX_LOOKS = 50
 const PAUSE_MS = 20
 
 /**
@@ -19,7 +19,7 @@ export async function endOrphans(servoDir: string, clock: Pick<AlarmClock, 'slee
   const marker = `${folder}:${randomBytes(8).toString('hex')}`
   // An attempt may have started this server, for example from a shell that it left behind: a server does not end itself.
   const except = withAncestors(process.pid)
-  for (let look = 1; look <= MOST_LOOKS; look++) {
+  for (let look = 1; look <= MAX_LOOKS; look++) {
     const ended = endMarked(MARKER, { prefix: `${folder}:`, unless: `${marker}:`, except })
     if (ended.length === 0) break
     await clock.sleep(PAUSE_MS)
@@ -28,12 +28,13 @@ export async function endOrphans(servoDir: string, clock: Pick<AlarmClock, 'slee
 }
 
 /**
- * Identifies the folder, not its path or content: a copy of a project is another folder, a project that was moved is the same.
- * The time of creation tells it from a later folder that was given the same inode number.
+ * Identifies the folder, not its path or content: a copy of a project is another folder, a project that was moved is the same. Device
+ * and inode are what a claim on the lease goes by, too. A folder that was deleted may leave its number to a new one; a server of the
+ * new folder then also ends what attempts of the deleted project left behind, which cannot record its results anywhere any more.
  */
 async function folderId(servoDir: string): Promise<string> {
-  const { dev, ino, birthtimeNs } = await stat(servoDir, { bigint: true })
-  return sha256(`${dev}:${ino}:${birthtimeNs}`).slice(0, 16)
+  const { dev, ino } = await stat(servoDir, { bigint: true })
+  return sha256(`${dev}:${ino}`).slice(0, 16)
 }
 
 /** This process, its parent, and so on up. */

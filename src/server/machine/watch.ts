@@ -2,7 +2,7 @@ import { type FSWatcher, watch } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** What an editor saves in one go arrives as several changes; this is longer than they are apart. */
+/** An editor saves a file as several changes; this is longer than the time between them. */
 const QUIET_MS = 30
 const CODE = /\.(?:[cm]?[jt]s|tsx|jsx|json)$/
 const isIgnored = (name: string): boolean => name.startsWith('.') || name === 'node_modules' || name === 'dist'

@@ -9,7 +9,7 @@ export function workerCommand(projectDir: string, dataDir: string, marker?: stri
     args: [script, path.resolve(projectDir), path.resolve(dataDir)],
     cwd: path.resolve(projectDir),
     // TypeScript that was stripped and compiled once is not stripped and compiled again: a worker starts in half the time.
-    // Node's own variable says where the cache is, if it is set.
+    // Node's own variable sets the folder of the cache, if it is present.
     env: { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? path.join(path.resolve(dataDir), '.compile-cache') },
     ...(marker !== undefined && { marker }),
   }

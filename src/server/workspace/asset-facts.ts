@@ -31,7 +31,7 @@ export async function recordReport(known: Knowledge, assetKey: string, body: Rep
     }
     return newEvent(MaterializationReported, { ...fact, ...more }, { actor: user })
   })
-  return await accepted(known, assetKey, keys, request_id, events)
+  return await acceptFacts(known, assetKey, keys, request_id, events)
 }
 
 /** Records that materializations do not count any more. */
@@ -42,7 +42,7 @@ export async function recordWipe(known: Knowledge, assetKey: string, body: WipeB
     const fact = { request_id: idFor(request_id, partition_key), asset_key: assetKey, partition_key, wiped_by: user }
     return newEvent(PartitionWiped, { ...fact, reason: body.reason ?? null }, { actor: user })
   })
-  return await accepted(known, assetKey, keys, request_id, body.dry_run ? [] : events)
+  return await acceptFacts(known, assetKey, keys, request_id, body.dry_run ? [] : events)
 }
 
 function keysMeant(known: Knowledge, assetKey: string, asked: readonly string[] | undefined): string[] {
@@ -51,7 +51,7 @@ function keysMeant(known: Knowledge, assetKey: string, asked: readonly string[] 
   return partitionsOfAsset(assetKey, asked, graph.partitions())
 }
 
-async function accepted(
+async function acceptFacts(
   known: Knowledge,
   assetKey: string,
   keys: readonly string[],

@@ -31,7 +31,7 @@ import { lastRunOf } from './last-run.ts'
 import { pageOf } from './page.ts'
 import { changePartitionKeys, partitionKeysPage } from './partition-keys.ts'
 
-/** Answers questions about assets, and records what users and other systems report of them. */
+/** Answers questions about assets, and records the reports of users and other systems about them. */
 export class Assets implements AssetsApi {
   readonly #known: Knowledge
 
@@ -133,7 +133,7 @@ export class Assets implements AssetsApi {
     const partitions = this.#known.graph.partitions()
     const named = [
       ...Object.entries(inputs).map(([input, of]) => ({ input, ...of })),
-      ...deps.map((of) => ({ input: null, ...of })),
+      ...deps.map((dep) => ({ input: null, ...dep })),
     ]
     return named.map(({ input, asset_key: upstream, mapping }) => ({
       asset_key: upstream,

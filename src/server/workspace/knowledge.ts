@@ -56,7 +56,7 @@ export function knowledgeOf({ scope, store, sql, clock, ulid }: Components, sour
   }
 }
 
-/** A cold table with typed rows. The engine does not know the types of tables; rows of this table have its columns. */
+/** A cold table with typed rows. The engine is generic over tables, so the type is given here. */
 export const coldRowsOf = <C extends Columns>(from: Pick<Readable, 'coldRows'>, table: Table<C>): ColdRowsOf<RowOf<C>> =>
   from.coldRows(table) as ColdRowsOf<RowOf<C>>
 

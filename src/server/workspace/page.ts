@@ -1,6 +1,6 @@
 import type { PageQuery } from '../../api/asset-contract.ts'
+import { countWhile } from '../../lib/collections/binary-search.ts'
 import { ServoError } from '../../lib/error.ts'
-import { countWhile } from '../../lib/search.ts'
 
 /** One page of a sorted list. It begins after the last name of the page before, even if names came or went since. */
 export function pageOf(

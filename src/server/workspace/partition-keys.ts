@@ -39,7 +39,7 @@ export async function changePartitionKeys(
   const id = request_id ?? known.mintId()
   const total = wanted.size + unwanted.size
   const nothing = { set_name: setName, request_id: id, added: 0, removed: 0, accepted_event_id: null, created: false }
-  // The fold alone cannot tell: a repeated request may be cut into other parts if keys have changed since.
+  // The fold alone cannot detect this: a repeated request may be cut into other parts if keys have changed since.
   if (request_id !== undefined && (await wasMade(known, request_id))) return { ...nothing, unchanged: total }
   const rows = known.rows().hot(dynamicPartitions)
   const isPresent = (key: string): boolean => rows.get(setName, key)?.present === true

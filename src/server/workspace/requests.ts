@@ -1,4 +1,4 @@
-import { type RequestedWork, requestFingerprint, runIdFromRunKey, type TenantSecret } from '../../domain/runs/identity.ts'
+import { type RequestedWork, requestFingerprint, runIdFromRunKey, type TenantSecret } from '../../domain/runs/run-ids.ts'
 import { RunRequested } from '../../domain/runs/run-requested.event.ts'
 import type { SourceRef } from '../../domain/runs/trigger.ts'
 import type { Scope } from '../../engine/paths.ts'
@@ -15,7 +15,7 @@ export interface NewRun extends RequestedWork {
   readonly traceparent?: string | undefined
 }
 
-/** The fact that a run was asked for, and the id the run will have. */
+/** The fact that a run was requested, and the id the run will have. */
 export function runRequested(scope: Scope, secret: TenantSecret, request: NewRun): { run_id: string; event: NewEvent } {
   const run_id = runIdFromRunKey(scope.tenant_id, scope.workspace_id, request.run_key, secret)
   const event = newEvent(

@@ -4,7 +4,7 @@ import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../domain/tasks/tasks.table.ts'
 import type { Paths } from '../../engine/paths.ts'
-import { Channel } from '../../lib/channel.ts'
+import { Channel } from '../../lib/collections/channel.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Change, Feed } from '../leader/feed.ts'
 import { type AttemptLogs, readAttemptLog } from '../leader/logs.ts'
@@ -36,7 +36,7 @@ export async function* storedLogs(
 
 const byDispatch = (a: WireAttempt, b: WireAttempt): number => (a.dispatched_at < b.dispatched_at ? -1 : 1)
 
-/** The run as it is, then what happens in it until it is over. Without `live` only the run as it is. */
+/** The current state of the run, then its changes until it is over; without `live` only the current state. */
 export async function* runEvents(
   reader: RunReader,
   live: Live | undefined,

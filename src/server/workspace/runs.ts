@@ -1,8 +1,8 @@
 import type { AcceptedRun, LogQuery, NewRunBody, RerunBody, RunEvent, RunLogEntry, RunsApi } from '../../api/run-contract.ts'
 import { chooseWork } from '../../domain/planning/plan-choice.ts'
 import { type RerunMode, rerunSelection, workFor } from '../../domain/planning/rerun.ts'
-import type { TenantSecret } from '../../domain/runs/identity.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
+import type { TenantSecret } from '../../domain/runs/run-ids.ts'
 import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'
 import { isRunOver } from '../../domain/runs/runs.table.ts'
 import { Paths } from '../../engine/paths.ts'
@@ -38,7 +38,7 @@ export class Runs extends RunReader implements RunsApi {
     const asked = { asset_selection: selection, partition_selection: partitions ?? null }
     const { graph } = this.#known
     const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
-    // A run without anything to make would only fail later; now the caller is still there to be told.
+    // A run without anything to make would only fail later; now the caller is still there to read the reason.
     if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
     const request_id = key ?? body.request_id ?? this.#known.mintId()
     return await this.#submit({
@@ -52,28 +52,26 @@ export class Runs extends RunReader implements RunsApi {
     })
   }
 
-  /** Asks a run to stop. A second request changes nothing. */
+  /** Requests that a run stop. A second request changes nothing. */
   async cancel(
     idOrStart: string,
     user: string,
     reason: string | undefined,
   ): Promise<{ run_id: string; accepted_event_id: string }> {
     const { run_id, state } = (await this.get(idOrStart)).run
-    if (isRunOver(state)) {
-      throw new ServoError('conflict', 'run_over', `${run_id} is over: ${state.toLowerCase()}`, {
-        hint: 'There is nothing left to cancel.',
-      })
-    }
+    if (isRunOver(state)) throw runOver(run_id, state)
     const event = newEvent(
       RunCancelRequested,
       { run_id, requested_by: user, reason: reason ?? null },
       { correlation_id: run_id, actor: user },
     )
-    const { events } = await this.#known.submit([event])
+    const { events, verdicts } = await this.#known.submit([event])
+    // The run may have ended since it was read. Only the fold knows which came first.
+    if (verdicts[0]?.kind === 'ignored') throw runOver(run_id, (await this.get(run_id)).run.state)
     return { run_id, accepted_event_id: idOfFirst(events) }
   }
 
-  /** Runs again what failed in an earlier run, or all of it, or a part. */
+  /** Runs the failed tasks of an earlier run again, or all of them, or a part. */
   async rerun(idOrStart: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
     const { mode, selection, key } = body
     const { run, tasks } = await this.get(idOrStart)
@@ -148,6 +146,11 @@ export class Runs extends RunReader implements RunsApi {
     return known?.run_id ?? otherwise
   }
 }
+
+const runOver = (runId: string, state: string): ServoError =>
+  new ServoError('conflict', 'run_over', `${runId} is over: ${state.toLowerCase()}`, {
+    hint: 'There is nothing left to cancel.',
+  })
 
 function idOfFirst([event]: readonly Envelope[]): string {
   assert(event !== undefined, 'what was submitted was not written')

@@ -71,7 +71,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await opened.join().lease.leader()).toEqual(leader)
     })
 
-    it('[E4] a holder that answers keeps the lease, and the candidate is told the leader and its address', async () => {
+    it('[E4] a holder that answers keeps the lease, and the candidate gets the leader and its address', async () => {
       const held = await heldBy(opened.join())
       await held.announce('http://127.0.0.1:4400')
       const other = opened.join()
@@ -94,12 +94,12 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await lease.claim(candidate())).toMatchObject({ held: true, isHeld: true, number: 2 })
       await opened.pass(opened.periodMs)
       expect(losses).toBe(0)
-      // A second release, or one that comes late, does not release what is another's.
+      // A second or late release does not release the lease of another holder.
       await held.release()
       expect(await lease.leader()).toMatchObject({ number: 2 })
     })
 
-    it('[E1] of many candidates that claim at once one succeeds, and the others are told of it', async () => {
+    it('[E1] of many candidates that claim at once one succeeds, and the others get the winner', async () => {
       for (let round = 1; round <= 5; round++) {
         const answers = await during(Promise.all(Array.from({ length: 8 }, () => opened.join().lease.claim(candidate()))))
         const winners = answers.filter((answer) => answer.held)
@@ -132,13 +132,13 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(losses).toBe(1)
       expect(await held.confirm()).toBe(false)
       expect(next.isHeld).toBe(true)
-      // What it says now is not heard any more.
+      // Its signs do not count any more.
       await held.announce('http://127.0.0.1:1')
       await held.release()
       expect(await opened.join().lease.leader()).toMatchObject({ number: 2, address: null })
     })
 
-    it('a holder is told that it was replaced', async () => {
+    it('a holder is notified that it was replaced', async () => {
       const sleeper = opened.join()
       const held = await heldBy(sleeper)
       let losses = 0
@@ -148,7 +148,7 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       sleeper.resume()
       await opened.pass(opened.periodMs)
       expect(losses).toBe(1)
-      // A listener that comes late is told as well.
+      // A listener that is added late is called as well.
       held.onLost(() => losses++)
       expect(losses).toBe(2)
     })

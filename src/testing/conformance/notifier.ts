@@ -33,21 +33,21 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       await opened.close?.()
     })
 
-    async function listener(notifier: Notifier): Promise<{ heard: Set<string>; calls: number; listening: Listening }> {
-      const heard = new Set<string>()
-      const ear = { heard, calls: 0 }
+    async function listener(notifier: Notifier): Promise<{ received: Set<string>; calls: number; listening: Listening }> {
+      const received = new Set<string>()
+      const ear = { received, calls: 0 }
       const listening = await notifier.listen({
-        heard: (segments) => {
+        onSegments: (segments) => {
           ear.calls += 1
-          for (const each of segments) heard.add(each)
+          for (const each of segments) received.add(each)
         },
-        missed: () => undefined,
+        onMissed: () => undefined,
       })
       listenings.push(listening)
       return Object.assign(ear, { listening })
     }
 
-    async function written(by: Notifier, numbers: readonly number[]): Promise<string[]> {
+    async function writeSegments(by: Notifier, numbers: readonly number[]): Promise<string[]> {
       for (const number of numbers) {
         await opened.write(segment(number))
         by.announce(segment(number))
@@ -55,31 +55,31 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       return numbers.map(segment)
     }
 
-    it('every listener hears of a segment, whichever process wrote it', async () => {
+    it('every listener gets a segment, whichever process wrote it', async () => {
       const [one, other] = [opened.join(), opened.join()]
       const ears = [await listener(one), await listener(other), await listener(other)]
-      const segments = await written(one, [1, 2, 3])
-      for (const ear of ears) await expect.poll(() => [...ear.heard].sort()).toEqual(segments)
+      const segments = await writeSegments(one, [1, 2, 3])
+      for (const ear of ears) await expect.poll(() => [...ear.received].sort()).toEqual(segments)
     })
 
-    it('a listener hears of every one of many segments', async () => {
+    it('a listener gets every one of many segments', async () => {
       const ear = await listener(opened.join())
-      const segments = await written(
+      const segments = await writeSegments(
         opened.join(),
         Array.from({ length: 200 }, (_, i) => i),
       )
-      await expect.poll(() => ear.heard.size).toBe(200)
-      expect([...ear.heard].sort()).toEqual(segments)
+      await expect.poll(() => ear.received.size).toBe(200)
+      expect([...ear.received].sort()).toEqual(segments)
     })
 
-    it('a listener that has closed hears nothing more, and the others go on', async () => {
+    it('a closed listener gets nothing more, and the others go on', async () => {
       const notifier = opened.join()
       const [leaves, stays] = [await listener(notifier), await listener(notifier)]
       leaves.listening.close()
       leaves.listening.close()
-      await written(notifier, [1])
-      await expect.poll(() => stays.heard.size).toBe(1)
-      expect(leaves.heard.size).toBe(0)
+      await writeSegments(notifier, [1])
+      await expect.poll(() => stays.received.size).toBe(1)
+      expect(leaves.received.size).toBe(0)
     })
 
     it('announcing never throws, with or without listeners', async () => {
@@ -97,7 +97,7 @@ export function notifierConformance(name: string, openNotifier: OpenNotifier): v
       const before = ear.calls
       notifier.announce(segment(1))
       expect(ear.calls).toBe(before)
-      await expect.poll(() => ear.heard.size).toBe(1)
+      await expect.poll(() => ear.received.size).toBe(1)
     })
   })
 }

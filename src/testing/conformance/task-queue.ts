@@ -4,7 +4,7 @@ import type { QueuedTask, TaskQueue } from '../../ports/task-queue.ts'
 /** A queue without tasks; every test asks for one of its own. */
 export interface OpenedTaskQueue {
   readonly queue: TaskQueue
-  /** The shortest time to begin that can be told from none at all. */
+  /** The shortest time to begin that a test can distinguish from none. */
   readonly startWithinMs: number
   readonly pass: (ms: number) => Promise<void>
   readonly close?: () => Promise<void>

@@ -3,7 +3,7 @@ import { BackfillChunkPlanned } from '../../domain/backfills/backfill-chunk-plan
 import { BackfillCreated } from '../../domain/backfills/backfill-created.event.ts'
 import { BackfillStateChanged } from '../../domain/backfills/backfill-state-changed.event.ts'
 import type { BackfillState } from '../../domain/backfills/backfills.table.ts'
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import type { BackfillPlan } from './plan.ts'
 import { runLife, SimulatedRun } from './runs.ts'
 import { type Actor, pause, type World } from './world.ts'

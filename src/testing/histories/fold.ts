@@ -3,7 +3,7 @@ import { coldKey } from '../../engine/fold/cold-rows.ts'
 import { EventFold } from '../../engine/fold/event-fold.ts'
 import { mergeRows } from '../../engine/fold/row-merge.ts'
 import { State } from '../../engine/fold/state.ts'
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { Verdict } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
@@ -90,7 +90,7 @@ export class Bench {
     this.state = new State(orchestration)
     this.#eventFold = new EventFold(orchestration, this.state)
     for (const [table, rows] of before.hotTables) {
-      for (const row of sorted(table, [...rows.all()])) this.state.hotTable(table).load(structuredClone(row))
+      for (const row of sortRows(table, [...rows.all()])) this.state.hotTable(table).load(structuredClone(row))
     }
     for (const [table, rows] of before.coldTables) {
       for (const row of rows.recent.values()) this.state.coldTable(table).load(structuredClone(row))
@@ -99,7 +99,7 @@ export class Bench {
 
   /** The parked events and what each waits for: the same for every process that folds the same events in the same order. */
   parking(): unknown[] {
-    return sorted(parkedEvents, [...this.state.hotTable(parkedEvents).all()]).map((row) => [
+    return sortRows(parkedEvents, [...this.state.hotTable(parkedEvents).all()]).map((row) => [
       row['subject'],
       row['event_id'],
       row['parked_at'],
@@ -110,12 +110,12 @@ export class Bench {
   rows(): Snapshot {
     const snapshot: Snapshot = {}
     for (const [table, hot] of this.state.hotTables) {
-      snapshot[table.name] = sorted(
+      snapshot[table.name] = sortRows(
         table,
         [...hot.all(), ...(this.#history.get(table) ?? [])].map((row) => ({ ...row })),
       )
     }
-    // The time of parking only says which came first.
+    // The time of parking only orders them.
     for (const row of snapshot[parkedEvents.name] ?? []) delete row['parked_at']
     for (const [table, cold] of this.state.coldTables) {
       // Where a thing was sealed depends on when; that it ended is in its own row.
@@ -125,7 +125,7 @@ export class Bench {
         const known = rows.get(key)
         rows.set(key, known === undefined ? row : mergeRows(table, known, row))
       }
-      snapshot[table.name] = sorted(
+      snapshot[table.name] = sortRows(
         table,
         [...rows.values()].map((row) => ({ ...row })),
       )
@@ -141,7 +141,7 @@ export function foldAll(events: readonly Envelope[]): Snapshot {
   return bench.rows()
 }
 
-function sorted(table: Table, rows: AnyRow[]): AnyRow[] {
+function sortRows(table: Table, rows: AnyRow[]): AnyRow[] {
   const key = (row: AnyRow): KeyPart[] => table.key.map((name) => row[name])
   const compare = (a: KeyPart[], b: KeyPart[]): number => {
     for (const [i, part] of a.entries()) {

@@ -72,9 +72,9 @@ function deliver(history: History, moved: Moves, copied: Moves): Delivery {
 
 /** Makes fast-check print a counterexample as the list of its events. */
 function readable<T extends object>(value: T, events: readonly Envelope[]): T {
-  return Object.defineProperty(value, fc.toStringMethod, { value: () => printed(events), enumerable: false })
+  return Object.defineProperty(value, fc.toStringMethod, { value: () => printEvents(events), enumerable: false })
 }
 
-function printed(events: readonly Envelope[]): string {
+function printEvents(events: readonly Envelope[]): string {
   return events.map((event, at) => `\n  ${at} ${event.event_id} ${event.event_type} ${JSON.stringify(event.payload)}`).join('')
 }

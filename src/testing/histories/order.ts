@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { orchestration } from '../../domain/index.ts'
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { EventDefinition } from '../../model/event.ts'
 import { SimulatedWriter } from './writers.ts'
@@ -97,7 +97,7 @@ export function legalPermutation(events: readonly Envelope[], wanted: Moves): En
 
 /**
  * Declarations are registers: the one with the newest id stands, so a declaration repeated under a new id is a new one.
- * What is not understood is only kept, every event of it. All else may be repeated under another id at any time.
+ * An event of an unknown type is only kept, each copy of it. Any other event may be repeated under another id at any time.
  */
 export const mayBeReminted = (event: Envelope): boolean =>
   !declarations.has(event.event_type) && read(event).definition !== undefined

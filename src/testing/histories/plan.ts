@@ -16,14 +16,14 @@ export interface HistoryPlan {
 
 export interface AttemptPlan {
   readonly outcome: 'success' | 'retryable' | 'fatal' | 'cancelled'
-  /** 0: the queue says nothing, 1: took it, 2: refused it first, 3: took it twice, because it lost it. */
+  /** 0: the queue does not answer, 1: took it, 2: refused it first, 3: took it twice, because it lost it. */
   readonly acknowledged: number
   /** Workers that start it. */
   readonly started: number
   readonly beats: number
   /** Heartbeat alarms set. */
   readonly watched: number
-  /** Whether a worker given up for dead comes back, and with what. */
+  /** How a worker that was given up as lost comes back, if it does. */
   readonly zombie: 'none' | 'success' | 'failure'
   /** What else happens to the retry alarm: 1 the attempt asked for a later one, 2 a second one fires. */
   readonly alarms: number
@@ -43,7 +43,7 @@ export interface TaskPlan {
 export interface RunPlan {
   readonly tasks: readonly TaskPlan[]
   readonly parts: number
-  /** Whether what tasks wait for is told in other parts than the tasks. */
+  /** True if the edges of tasks are in other parts of the plan than the tasks. */
   readonly spread: boolean
   readonly flaw: 'none' | 'a cycle' | 'an unknown upstream' | 'a task twice' | 'a part is missing'
   /** After how many turns it is cancelled. */

@@ -1,6 +1,6 @@
-import { attemptId } from '../../domain/dispatch/identity.ts'
-import { requestFingerprint, runIdFromRunKey } from '../../domain/runs/identity.ts'
+import { attemptId } from '../../domain/dispatch/dispatch-ids.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
+import { requestFingerprint, runIdFromRunKey } from '../../domain/runs/run-ids.ts'
 import { RunRequested } from '../../domain/runs/run-requested.event.ts'
 import type { RunState } from '../../domain/runs/runs.table.ts'
 import type { SourceRef } from '../../domain/runs/trigger.ts'
@@ -198,10 +198,10 @@ function planParts(run: SimulatedRun): Record<string, unknown>[] {
     planned.slice(part * size, (part + 1) * size),
   )
   const parts = shares.length + (plan.flaw === 'a part is missing' ? 1 : 0)
-  // Each is told what it waits for in the part before its own, or the last; some of it for the second time.
+  // The edges of each task are in the part before its own, or in the last; some are there for the second time.
   const edgesIn = (part: number) => {
-    const of = plan.spread ? (shares[(part + 1) % shares.length] ?? []) : []
-    const edges = of.map((task) => ({
+    const tasks = plan.spread ? (shares[(part + 1) % shares.length] ?? []) : []
+    const edges = tasks.map((task) => ({
       task_key: task['task_key'],
       depends_on: run.tasks.get(String(task['task_key']))?.upstream ?? [],
     }))

@@ -1,4 +1,4 @@
-import { type EvaluationSource, evalIdOf, runKeyOfEvaluation } from '../../domain/sensors/identity.ts'
+import { type EvaluationSource, evalIdOf, runKeyOfEvaluation } from '../../domain/sensors/evaluation-ids.ts'
 import { SensorCursorReset } from '../../domain/sensors/sensor-cursor-reset.event.ts'
 import { SensorDefined } from '../../domain/sensors/sensor-defined.event.ts'
 import { SensorEvaluated } from '../../domain/sensors/sensor-evaluated.event.ts'

@@ -3,14 +3,14 @@ import { BackfillCancelRequested } from '../../domain/backfills/backfill-cancel-
 import { BackfillChunkPlanned } from '../../domain/backfills/backfill-chunk-planned.event.ts'
 import { BackfillStateChanged } from '../../domain/backfills/backfill-state-changed.event.ts'
 import { DispatchEnqueued } from '../../domain/dispatch/dispatch-enqueued.event.ts'
+import { attemptId } from '../../domain/dispatch/dispatch-ids.ts'
 import { DispatchRequested } from '../../domain/dispatch/dispatch-requested.event.ts'
-import { attemptId } from '../../domain/dispatch/identity.ts'
 import { MaterializationReported } from '../../domain/partitions/materialization-reported.event.ts'
 import { PartitionKeysAdded } from '../../domain/partitions/partition-keys-added.event.ts'
 import { PartitionKeysRemoved } from '../../domain/partitions/partition-keys-removed.event.ts'
 import { PartitionWiped } from '../../domain/partitions/partition-wiped.event.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
-import { evalIdOf, runKeyOfEvaluation } from '../../domain/sensors/identity.ts'
+import { evalIdOf, runKeyOfEvaluation } from '../../domain/sensors/evaluation-ids.ts'
 import { SensorEvaluated } from '../../domain/sensors/sensor-evaluated.event.ts'
 import { PlanCreated } from '../../domain/tasks/plan-created.event.ts'
 import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
@@ -18,7 +18,7 @@ import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
 import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../../domain/timers/timer-requested.event.ts'
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { toIso } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { StrayPlan } from './plan.ts'
@@ -209,7 +209,7 @@ function earlyDispatch(world: World, run: SimulatedRun, task: SimulatedTask): En
   return world.write(DispatchRequested, { ...run.attemptFact(task), worker_queue: 'express' })
 }
 
-/** An alarm that nobody asked for, or asked for too early. It may go off, but wakes no task that does not wait for it. */
+/** An alarm that was not requested, or fires too early. It may go off, but wakes no task that does not wait for it. */
 function alarm(world: World, run: SimulatedRun, task: SimulatedTask, variant: number): Envelope[] {
   const { attempt_id: _, ...place } = run.attemptFact(task)
   const definition = variant % 4 < 2 ? TimerFired : TimerRequested

@@ -21,9 +21,9 @@ const uneventful: AttemptPlan = {
   alarms: 0,
 }
 
-/** What a queue acknowledges goes to workers elsewhere; the others belong to a process that orchestrates. */
-const isElsewhere = (plan: AttemptPlan): boolean => plan.acknowledged > 0
-const workerOf = (plan: AttemptPlan, n: number): string => (isElsewhere(plan) ? `worker-${n}` : `local:process-${n}`)
+/** A dispatch that a queue acknowledges goes to remote workers; the others go to local workers of a leader. */
+const isRemote = (plan: AttemptPlan): boolean => plan.acknowledged > 0
+const workerOf = (plan: AttemptPlan, n: number): string => (isRemote(plan) ? `worker-${n}` : `local:process-${n}`)
 
 /** What happens to one task from the moment it is ready: attempts, one after the other. */
 export function* taskLife(run: SimulatedRun, task: SimulatedTask): Actor {
@@ -56,7 +56,7 @@ function* attemptLife(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan)
   if (late && world.roll(2) === 0) return
   if (task.state === 'READY') run.dispatched(task)
   const controller = world.writer()
-  const segment = [controller.write(DispatchRequested, { ...fact, ...(isElsewhere(plan) && { worker_queue: 'gpu' }) })]
+  const segment = [controller.write(DispatchRequested, { ...fact, ...(isRemote(plan) && { worker_queue: 'gpu' }) })]
   const watch = { timer_type: 'HEARTBEAT_CHECK', ...place }
   let due = toIso(world.now + 60_000)
   if (plan.watched > 0) segment.push(controller.write(TimerRequested, { ...watch, fire_at: due }))

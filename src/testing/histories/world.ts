@@ -1,4 +1,4 @@
-import { itemAt } from '../../lib/item-at.ts'
+import { itemAt } from '../../lib/collections/item-at.ts'
 import { toMs } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { EventDefinition } from '../../model/event.ts'
@@ -86,7 +86,7 @@ export function* pause(steps: number): Actor {
   for (let step = 0; step < steps; step++) yield undefined
 }
 
-/** Keys that an evaluation or the end of an attempt brings along. All speak of one set, so that they contradict each other. */
+/** Keys that an evaluation or the end of an attempt reports. All are of one set, so that they contradict each other. */
 export function keysFound(world: World): object {
   const added = { partition_keys_added: [{ set_name: 'customers', keys: ['acme', 'initech'] }] }
   const removed = { partition_keys_removed: [{ set_name: 'customers', keys: ['acme'] }] }

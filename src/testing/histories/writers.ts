@@ -6,7 +6,7 @@ import type { EventDefinition } from '../../model/event.ts'
 export const TENANT = 'acme'
 export const WORKSPACE = 'analytics'
 
-/** What an envelope says besides its payload; a writer fills these in. */
+/** The fields of an envelope besides its payload; a writer fills these in. */
 export interface Stamp {
   readonly event_id: string
   readonly timestamp: string
@@ -22,14 +22,14 @@ function envelope(definition: EventDefinition, payload: Record<string, unknown>,
     event_version: definition.version,
     tenant_id: TENANT,
     workspace_id: WORKSPACE,
-    // What does not parse has no key of its own; it is parked under its id whatever the key says.
+    // A payload that does not parse has no key of its own; the event is parked under its id, whatever its key is.
     idempotency_key: parsed.success ? definition.idempotencyKey(parsed.data) : `unreadable:${stamp.event_id}`,
     payload,
   }
 }
 
 /**
- * One process that appends. Its ids only grow, but its clock is wrong by `skewMs`, so that the ids of two writers say
+ * One process that appends. Its ids only grow, but its clock is wrong by `skewMs`, so that the ids of two writers show
  * nothing about which event came first.
  */
 export class SimulatedWriter {

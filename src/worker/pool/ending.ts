@@ -1,7 +1,7 @@
 import type { AttemptResult } from '../../contract/dispatch.ts'
-import { failed } from '../attempt-results.ts'
+import { failedResult } from '../attempt-results.ts'
 
-/** How a worker process ended, and what it said last. */
+/** How a worker process ended, and its last output. */
 export interface Ending {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -15,7 +15,7 @@ export interface Ending {
 
 /** The result of an attempt whose process ended before it could report one. */
 export function resultOfEnding(ending: Ending): AttemptResult {
-  return failed('crashed', explainEnding(ending), ending.stderr.trim() || undefined)
+  return failedResult('crashed', explainEnding(ending), ending.stderr.trim() || undefined)
 }
 
 /** Why a process ended, for a person who did not see it. */
@@ -24,7 +24,7 @@ export function explainEnding({ code, signal, stderr, spawnError }: Ending): str
     const { message, hint } = explainFailedStart(spawnError)
     return `${message}. ${hint}`
   }
-  // V8 says this and aborts, which is signal SIGABRT here and exit code 134 behind a shell.
+  // V8 prints this and aborts, which is signal SIGABRT here and exit code 134 behind a shell.
   if (/JavaScript heap out of memory|Reached heap limit|invalid (?:array|table) size Allocation failed/i.test(stderr))
     return 'The code ran out of memory: the heap of its worker process reached its limit. Hold less at a time (iterate over a table instead of calling rows()), or raise the limit with --max-old-space-size.'
   // 137 is 128 + 9: a killed process, as shells and containers report it.

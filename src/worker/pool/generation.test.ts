@@ -10,7 +10,7 @@ function started(...lines: string[]) {
   const script = `${lines.map((line) => `echo '${line}' >&3`).join('; ')}; exec sleep 600`
   const generation = new Generation({ file: 'sh', args: ['-c', script] })
   const gone = Promise.withResolvers<Ending>()
-  const worker = generation.spawn({ said() {}, gone: (_, ending) => gone.resolve(ending) }, () => undefined)
+  const worker = generation.spawn({ received() {}, gone: (_, ending) => gone.resolve(ending) }, () => undefined)
   if (worker === undefined) throw new Error('nothing was started')
   onTestFinished(() => worker.kill())
   return { generation, worker, gone: gone.promise }
@@ -31,7 +31,7 @@ test('code that is dismissed stays so, whatever its processes report afterwards'
   expect(await generation.firstLoad).toMatchObject({ problems: [{ message: expect.stringContaining('given up') }] })
   generation.loadFailed(worker, FAILED)
   expect(generation.isBroken).toBe(false)
-  expect(() => generation.spawn({ said() {}, gone() {} }, () => undefined)).toThrow('gets no more processes')
+  expect(() => generation.spawn({ received() {}, gone() {} }, () => undefined)).toThrow('gets no more processes')
   await gone
 })
 

@@ -3,7 +3,7 @@ import type { FromWorker } from '../../contract/pipe.ts'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
-import { failed } from '../attempt-results.ts'
+import { failedResult } from '../attempt-results.ts'
 import { type Ending, explainEnding, explainFailedStart } from './ending.ts'
 import { FailedStarts } from './failed-starts.ts'
 import type { Job } from './job.ts'
@@ -97,10 +97,10 @@ export class Generation {
     if (this.#workers.size > 0 || this.#state.kind !== 'broken') return undefined
     const [first] = this.#state.problem.problems
     if (this.#failedStarts.areMany && first?.code === NO_WORKER)
-      return failed('infrastructure', `${first.message}. ${first.hint}`)
+      return failedResult('infrastructure', `${first.message}. ${first.hint}`)
     if (this.#failedStarts.isAny) return undefined
     const where = first?.file ? `${first.file}${first.line ? `:${first.line}` : ''}: ` : ''
-    return failed('user', `The project cannot be loaded: ${where}${first?.message ?? 'no reason was given'}`)
+    return failedResult('user', `The project cannot be loaded: ${where}${first?.message ?? 'no reason was given'}`)
   }
 
   /** Starts a process, unless one could not be started a moment ago: then `tryAgain` is called after a pause. */
@@ -131,7 +131,7 @@ export class Generation {
     this.#conclude({ kind: 'broken', problem: message }, message)
   }
 
-  /** True if another process should try: one that was killed from outside says nothing about the code that it was loading. */
+  /** True if another process should try: a process that was killed from outside proves nothing about the code it was loading. */
   gone(worker: LocalWorker, ending: Ending): boolean {
     if (ending.spawnError !== undefined) {
       this.remove(worker)
@@ -152,7 +152,7 @@ export class Generation {
     this.#idle.push({ worker, since: performance.now() })
   }
 
-  /** A process that takes an attempt of this length at once: the one that is being woken anyway, or one that is idle. */
+  /** A process that takes an attempt of this length at once: a process that is being woken anyway, or an idle one. */
   take(expectedMs: number): LocalWorker | undefined {
     if (this.#woken !== undefined && mayJoin(this.#woken, expectedMs)) return this.#woken
     // Code that an attempt left behind may have had its idle process killed.
@@ -189,7 +189,7 @@ export class Generation {
     }, LINGER_MS).unref()
   }
 
-  /** Starts no process any more, gives those that live no more work, and tells callers who wait for the code to be loaded. */
+  /** Starts no more processes, gives living ones no more work, and rejects callers that wait for the code to be loaded. */
   dismiss(): void {
     this.#failedStarts.end()
     clearTimeout(this.#shrinkTimer)

@@ -1,9 +1,9 @@
 import type { LocalWorker } from './local-worker.ts'
 
-/** An attempt that takes longer than this must not hold up others: those behind it are asked back. */
+/** An attempt that takes longer than this must not hold up others: the attempts behind it are taken back. */
 const HELD_UP_MS = 50
 
-/** Asks processes for the attempts that wait in them behind a long one. */
+/** Takes back the attempts that wait in a process behind a long one. */
 export class HeldUpAttempts {
   readonly #workers: () => Iterable<LocalWorker>
   #timer: NodeJS.Timeout | undefined

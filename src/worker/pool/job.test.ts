@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { AttemptResult } from '../../contract/dispatch.ts'
-import { cancelled } from '../attempt-results.ts'
+import { cancelledResult } from '../attempt-results.ts'
 import { Job, type JobOptions } from './job.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
@@ -111,7 +111,7 @@ test('a job is run by one process at a time, and ends once', () => {
   queue()
   expect(queue).toThrow('a job that is queued does not become queued')
   job.begin()
-  job.finish(cancelled(), true)
+  job.finish(cancelledResult(), true)
   expect(() => job.finish(DONE, true)).toThrow('a job that is ended does not become ended')
   expect(queue).toThrow('a job that is ended does not become queued')
 })

@@ -3,7 +3,7 @@ import type { LogEntry } from '../../contract/pipe.ts'
 import { assert } from '../../lib/assert.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import { MAX_TIMER_MS } from '../../ports/clock.ts'
-import { cancelled, failed, TIMED_OUT } from '../attempt-results.ts'
+import { cancelledResult, failedResult, TIMED_OUT } from '../attempt-results.ts'
 import { PrintedOutput } from '../printed-text.ts'
 
 export interface JobOptions {
@@ -14,7 +14,7 @@ export interface JobOptions {
   readonly onLog?: (entries: readonly LogEntry[]) => void
 }
 
-/** What a job asks of the process that it was given to. */
+/** The process that runs a job, as the job sees it. */
 export interface JobProcess {
   askToStop(attemptId: string, reason: string): void
   kill(): void
@@ -44,7 +44,7 @@ const transitions: Transitions<JobState['kind']> = {
   ended: [],
 }
 
-/** An attempt that finds its process leaving goes to the next. More than a few of those are no coincidence. */
+/** An attempt that finds its process leaving goes to the next. More than a few in a row are not a coincidence. */
 const MAX_MOVES = 5
 
 /**
@@ -148,7 +148,7 @@ export class Job {
     this.#printed.write(stream, chunk)
   }
 
-  /** Its process never began it, whatever the pool believed: none of its time has passed. */
+  /** Its process never began it, whatever the pool assumed: none of its time has passed. */
   takeBack(): void {
     clearTimeout(this.#timer)
     if ('begunAt' in this.#state) this.#moves++
@@ -173,9 +173,12 @@ export class Job {
     if (this.#state.kind !== 'stopping') return result
     if (this.#state.why === 'timeout') {
       const limit = `The attempt took longer than its timeout of ${(this.#options.timeoutMs ?? 0) / 1_000} s`
-      return failed('timeout', `${limit}${reported ? '.' : ' and did not stop when asked to, so its process was killed.'}`)
+      return failedResult(
+        'timeout',
+        `${limit}${reported ? '.' : ' and did not stop when asked to, so its process was killed.'}`,
+      )
     }
-    return reported ? result : cancelled()
+    return reported ? result : cancelledResult()
   }
 
   /** The first reason stays. Being asked again never gives more time, only less. */

@@ -26,8 +26,8 @@ export interface WorkerCommand {
 
 export interface WorkerEvents {
   /** The process sent a message. */
-  said(worker: LocalWorker, message: FromWorker): void
-  /** The process has ended, all its messages have been heard, and nothing that it started is left. */
+  received(worker: LocalWorker, message: FromWorker): void
+  /** The process has ended, all its messages have been received, and no process that it started is left. */
   gone(worker: LocalWorker, ending: Ending): void
 }
 
@@ -51,18 +51,18 @@ const transitions: Transitions<WorkerState> = {
 let workers = 0
 
 /**
- * One worker process as the orchestrator sees it: a process group, a pipe for messages, a pipe whose end tells the worker that
+ * One worker process as the orchestrator sees it: a process group, a pipe for messages, a pipe whose end shows the worker that
  * the orchestrator is gone, and its two output streams.
  *
  * Its states:
  * - `open`: it may be given work. Its generation knows when it has loaded the project.
  * - `leaving`: it gets no more work, and is killed after what it has.
- * - `killed`: we have killed it. What it said before that is still heard.
- * - `distrusted`: we have killed it because it wrote nonsense to its pipe, and nothing more of that is heard.
+ * - `killed`: we have killed it. Messages that it sent before are still received.
+ * - `distrusted`: we have killed it because it wrote nonsense to its pipe, and its messages are not read any more.
  * - `gone`: it has ended, or could not be started at all.
  */
 export class LocalWorker {
-  /** Undefined when the process could not be started; `gone` tells why. */
+  /** Undefined when the process could not be started; `gone` has the reason. */
   readonly pid: number | undefined
   readonly #events: WorkerEvents
   /** Marks this process and everything it starts. */
@@ -94,7 +94,7 @@ export class LocalWorker {
     const [, stdout, stderr, pipe, lifeline] = (this.#child.stdio ?? []) as unknown as (Socket | undefined)[]
     const sockets = [stdout, stderr, pipe, lifeline].filter((socket) => socket !== undefined)
     this.#pipe = pipe
-    // A process that ends while it is written to or read from makes its pipes fail. Its exit tells all that matters.
+    // A process that ends while it is written to or read from makes its pipes fail. Its exit has everything that matters.
     for (const socket of sockets) socket.on('error', () => undefined)
     stdout?.on('data', (chunk: Buffer) => this.job?.print('stdout', chunk))
     stderr?.on('data', (chunk: Buffer) => {
@@ -103,7 +103,7 @@ export class LocalWorker {
     })
     pipe?.on(
       'data',
-      lineReader((line) => this.#hear(line)),
+      lineReader((line) => this.#receive(line)),
     )
     this.#awaitEnd(sockets)
   }
@@ -146,7 +146,7 @@ export class LocalWorker {
     if (place === 0 && this.job !== undefined) this.#begin(this.job)
   }
 
-  /** Asks for all jobs that wait in it, unless it was asked and has not answered. */
+  /** Requests all jobs that wait in it back, unless such a request is open. */
   askBack(): void {
     if (this.#askedBack) return
     this.#askedBack = true
@@ -211,7 +211,7 @@ export class LocalWorker {
     job.begin()
   }
 
-  #hear(line: string): void {
+  #receive(line: string): void {
     if (this.#state === 'gone' || this.#state === 'distrusted') return
     let message: FromWorker
     try {
@@ -223,7 +223,7 @@ export class LocalWorker {
       this.kill()
       return
     }
-    this.#events.said(this, message)
+    this.#events.received(this, message)
   }
 
   #send(message: ToWorker): void {
@@ -249,7 +249,7 @@ export class LocalWorker {
       if (this.pid === undefined) finish(null, null, error)
     })
     this.#child.once('exit', (code, signal) => {
-      // The leader of the group has ended. Its forks end with it, those that left the group too.
+      // The worker has ended. Its descendants end with it, also those that left its group.
       if (this.pid !== undefined) signalGroup(this.pid, 'SIGKILL')
       if (this.#marker !== undefined) endMarked(MARKER, { prefix: this.#marker })
       setTimeout(() => finish(code, signal), DRAIN_MS)

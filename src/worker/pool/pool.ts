@@ -2,7 +2,7 @@ import type { AttemptResult, DispatchEnvelope } from '../../contract/dispatch.ts
 import type { FromWorker } from '../../contract/pipe.ts'
 import { ServoError } from '../../lib/error.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
-import { cancelled, LEFT_IDLE } from '../attempt-results.ts'
+import { cancelledResult, LEFT_IDLE } from '../attempt-results.ts'
 import { type Ending, explainFailedStart, resultOfEnding } from './ending.ts'
 import { Generation, type Loaded, type LoadFailed } from './generation.ts'
 import { HeldUpAttempts } from './held-up.ts'
@@ -20,14 +20,14 @@ export interface WorkerPoolOptions {
   readonly size: number
   /** Processes that stay although there is nothing to do. A process starts in some 100 ms. */
   readonly warm?: number
-  /** How long an attempt that is asked to stop may take before it is killed, unless the caller says otherwise. */
+  /** How long an attempt that is asked to stop may take before it is killed, unless the caller sets another time. */
   readonly graceMs?: number
-  /** A process makes room for a fresh one after so many attempts: leaks of user code stay small. */
+  /** A process is replaced after this many attempts, so that leaks of user code stay small. */
   readonly maxAttempts?: number
   /** … or when it holds more memory than this after an attempt. */
   readonly maxResidentBytes?: number
   readonly now: () => number
-  /** Told of the first process in a row that cannot be started; others are tried for as long as there is work for them. */
+  /** Called for the first process in a row that cannot be started; others are tried for as long as there is work for them. */
   readonly onTrouble?: (error: ServoError) => void
 }
 
@@ -39,7 +39,7 @@ const MEMORY_CHECK_EVERY = 64
 
 /**
  * Output that is printed past `console` may arrive after the attempt has ended. Attempts that print so count as this long: then
- * nothing follows them at once, and late output is still heard as theirs.
+ * nothing follows them at once, and late output still belongs to them.
  */
 const PRINTING_MS = 1_000
 
@@ -107,7 +107,7 @@ export class WorkerPool {
   run(envelope: DispatchEnvelope, options: JobOptions = {}): Promise<AttemptResult> {
     const known = this.#jobs.get(envelope.attempt_id)
     if (known !== undefined) return known.result
-    if (this.#state !== 'open') return Promise.resolve(cancelled())
+    if (this.#state !== 'open') return Promise.resolve(cancelledResult())
     const job = new Job(envelope, options, this.#options)
     this.#jobs.set(job.id, job)
     this.#waiting.set(job.id, job)
@@ -119,7 +119,7 @@ export class WorkerPool {
   cancel(attemptId: string, options: { readonly graceMs?: number; readonly reason?: string } = {}): boolean {
     const job = this.#jobs.get(attemptId)
     if (job === undefined) return false
-    if (this.#waiting.has(attemptId)) this.#finish(job, cancelled(), true)
+    if (this.#waiting.has(attemptId)) this.#finish(job, cancelledResult(), true)
     else job.cancel(options.reason ?? 'it was cancelled', options.graceMs ?? this.#options.graceMs)
     return true
   }
@@ -151,7 +151,7 @@ export class WorkerPool {
     this.#heldUp.end()
     this.#generation.dismiss()
     this.#coming?.dismiss()
-    for (const job of this.#waiting.values()) this.#finish(job, cancelled(), true)
+    for (const job of this.#waiting.values()) this.#finish(job, cancelledResult(), true)
     for (const worker of this.#processes.keys()) {
       worker.leave()
       for (const job of worker.jobs) job.cancel('the orchestrator is stopping', options.graceMs ?? this.#options.graceMs)
@@ -174,7 +174,7 @@ export class WorkerPool {
   #spawn(generation: Generation): boolean {
     const worker = generation.spawn(
       {
-        said: (from, message) => this.#said(from, generation, message),
+        received: (from, message) => this.#receive(from, generation, message),
         gone: (from, ending) => this.#gone(from, generation, ending),
       },
       () => this.#tryAgain(generation),
@@ -224,10 +224,10 @@ export class WorkerPool {
     this.#waiting.clear()
     for (const job of jobs) job.takeBack()
     for (const job of [...jobs, ...others]) this.#waiting.set(job.id, job)
-    for (const job of unwanted) this.#finish(job, cancelled(), true)
+    for (const job of unwanted) this.#finish(job, cancelledResult(), true)
   }
 
-  #said(worker: LocalWorker, generation: Generation, message: FromWorker): void {
+  #receive(worker: LocalWorker, generation: Generation, message: FromWorker): void {
     switch (message.type) {
       case 'completed':
         this.#completed(worker, generation, message)
@@ -240,7 +240,7 @@ export class WorkerPool {
         if (worker.job?.id === message.attempt_id) worker.job.log(message.entries)
         break
       default:
-        // User code can write to the pipe too. A second report about loading is not believed.
+        // User code can write to the pipe too. A second report about loading is ignored.
         if (generation.isStarting(worker)) this.#loadReported(worker, generation, message)
     }
   }

@@ -18,6 +18,6 @@ test.each([
   '{"type":"log","attempt_id":"att_1","entries":[null]}',
   '{"type":"completed","attempt_id":"att_1"}',
   '{"type":"returned","attempt_ids":5}',
-])('[W5] %s is no message', (line) => {
+])('[W5] %s is not a message', (line) => {
   expect(() => readMessage(line)).toThrow()
 })

@@ -1,9 +1,10 @@
 import type { FromWorker } from '../../contract/pipe.ts'
+import { isObject } from '../../lib/is-object.ts'
 
-/** Reads one line of the pipe, which user code can reach too. Throws when it is no message. */
+/** Reads one line of the pipe, which user code can reach too. Throws if it is not a message. */
 export function readMessage(line: string): FromWorker {
   const message: unknown = JSON.parse(line)
-  if (!isMessage(message)) throw new Error(`${line.slice(0, 100)} is no message`)
+  if (!isMessage(message)) throw new Error(`${line.slice(0, 100)} is not a message`)
   return message
 }
 
@@ -27,7 +28,5 @@ function isMessage(message: unknown): message is FromWorker {
 }
 
 const isText = (value: unknown): boolean => typeof value === 'string'
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null
 
 const isListOf = (value: unknown, fits: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(fits)

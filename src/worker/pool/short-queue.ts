@@ -7,8 +7,8 @@ const BRIEF_MS = 2
 const JOIN_MS = 0.5
 
 /** An attempt that waits in one process cannot go to another that becomes free, so only this much waits. */
-const MOST = 16
-const MOST_MS = 10
+const MAX_WAITING = 16
+const MAX_WAITING_MS = 10
 
 /** A queue is filled up when it is almost empty, so that several attempts go with one write. */
 const REFILL_AT = 1
@@ -32,8 +32,8 @@ export function placeIn(queues: readonly LocalWorker[], expectedMs: number): Loc
   if (expectedMs >= BRIEF_MS) return undefined
   let shortest: LocalWorker | undefined
   for (const worker of queues) if (shortest === undefined || worker.jobs.length < shortest.jobs.length) shortest = worker
-  if (shortest === undefined || shortest.jobs.length > MOST) return undefined
-  return waitingMs(shortest) < MOST_MS ? shortest : undefined
+  if (shortest === undefined || shortest.jobs.length > MAX_WAITING) return undefined
+  return waitingMs(shortest) < MAX_WAITING_MS ? shortest : undefined
 }
 
 /** True if an attempt of this length goes to a process that is being woken, although another is idle. */

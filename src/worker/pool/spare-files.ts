@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** What a server may have to open while its workers are busy: connections, folders, and files that are written at once. */
+/** The file descriptors that a server may need while its workers are busy: for connections, folders, and files that are written at once. */
 export const SPARE_FILES = 32
 
-/** True if this process may open so many more files, or if the system does not tell. */
+/** True if at least this many file descriptors are free, or if the system does not report it. */
 export function hasSpareFiles(): boolean {
   try {
     const limits = readFileSync('/proc/self/limits', 'latin1')

@@ -10,7 +10,7 @@ const BATCH_MS = 50
 export class AttemptLog {
   readonly #now: () => number
   readonly #send: (entries: readonly LogEntry[]) => void
-  /** Made when something is printed: many attempts say nothing. */
+  /** Made when something is printed: many attempts print nothing. */
   #output: PrintedOutput | undefined
   #batch: LogEntry[] = []
   #characters = 0
@@ -22,13 +22,13 @@ export class AttemptLog {
     this.#send = send
   }
 
-  /** Takes what user code printed. Output after the end of the attempt is dropped. */
+  /** Adds output of user code. Output after the end of the attempt is dropped. */
   print(stream: 'stdout' | 'stderr', chunk: string | Uint8Array, level?: LogEntry['level']): void {
     if (!this.#ended) this.#printed().write(stream, chunk, level)
   }
 
-  /** Takes what user code logged through its context. */
-  say(entry: LogEntry): void {
+  /** Adds an entry that user code logged through its context. */
+  add(entry: LogEntry): void {
     if (!this.#ended && this.#printed().admits(entry)) this.#push(entry)
   }
 

@@ -25,7 +25,7 @@ export function capturePrinting(print: Print): void {
     const stream = process[name]
     const write = stream.write.bind(stream)
     stream.write = (chunk: string | Uint8Array, encoding?: BufferEncoding | Done, written?: Done): boolean => {
-      const text = typeof chunk === 'string' && typeof encoding === 'string' ? decoded(chunk, encoding) : chunk
+      const text = typeof chunk === 'string' && typeof encoding === 'string' ? decodeChunk(chunk, encoding) : chunk
       if (!print(name, text, level)) {
         return typeof encoding === 'function' ? write(chunk, encoding) : write(chunk, encoding, written)
       }
@@ -48,7 +48,7 @@ export function capturePrinting(print: Print): void {
   }
 }
 
-function decoded(chunk: string, encoding: BufferEncoding): string | Uint8Array {
+function decodeChunk(chunk: string, encoding: BufferEncoding): string | Uint8Array {
   const isText = encoding === 'utf8' || encoding === 'utf-8'
   return isText ? chunk : Buffer.from(chunk, encoding)
 }

@@ -7,7 +7,7 @@ import type { ProjectManifestInput } from '../../contract/project-manifest.ts'
 import { messageOf } from '../../lib/error.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { BrokenProject } from '../../sdk/project/project.ts'
-import { cancelled, failed, LEFT_IDLE, TIMED_OUT } from '../attempt-results.ts'
+import { cancelledResult, failedResult, LEFT_IDLE, TIMED_OUT } from '../attempt-results.ts'
 import { lineReader } from '../lines.ts'
 import { MARKER } from '../marked.ts'
 import { AttemptLog } from './attempt-log.ts'
@@ -16,11 +16,11 @@ import { forkWatch } from './forks.ts'
 import { pipeWriter } from './pipe-writer.ts'
 import { endWithParent, startWatchdog } from './watchdog.ts'
 
-/** What its process gives an attempt. */
+/** The services that a worker process offers an attempt. */
 export interface AttemptContext {
   readonly signal: AbortSignal
   log(entry: LogEntry): void
-  /** What a program that the attempt runs has printed. */
+  /** Passes on the output of a program that the attempt runs. */
   print(stream: 'stdout' | 'stderr', chunk: Uint8Array): void
 }
 
@@ -34,7 +34,7 @@ const PIPE_FD = 3
 /** Higher than a normal process has: when memory runs out, the system ends user code and not the orchestrator. */
 const OOM_SCORE = '500'
 
-interface Attempt {
+interface RunningAttempt {
   readonly id: string
   readonly begunAt: number
   readonly abort: AbortController
@@ -54,7 +54,7 @@ const transitions: Transitions<ServingState> = {
  * The life of a worker process: loads the project, then runs one attempt at a time until its parent is gone.
  *
  * Its states:
- * - `loading`: the project is loaded, and its output goes where it always goes.
+ * - `loading`: the project is loaded, and its its output is not captured.
  * - `serving`: attempts are run, and output belongs to them.
  * - `spoiled`: an error went uncaught, so the state of this process is unknown. It exits after the attempt that runs.
  */
@@ -62,10 +62,10 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
   const send = pipeWriter(PIPE_FD)
   // Read before user code can change it.
   const marker = process.env[MARKER]
-  /** The attempt whose code is running: code that goes on after its attempt has ended is told from that of the next. */
-  const owner = new AsyncLocalStorage<Attempt>()
+  /** The attempt whose code is running. Distinguishes leftover code of an ended attempt from the code of the next. */
+  const owner = new AsyncLocalStorage<RunningAttempt>()
   let state: ServingState = 'loading'
-  let current: Attempt | undefined
+  let current: RunningAttempt | undefined
   /** Attempts that came while another was running. */
   let waiting: DispatchEnvelope[] = []
   /** Set between the end of an attempt and the beginning of the next. */
@@ -88,7 +88,8 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
   process.on('uncaughtException', (error) => surprise(error))
   process.on('unhandledRejection', (error) => surprise(error))
   process.on('exit', (code) => {
-    if (current !== undefined) complete(current, failed('crashed', `The code called process.exit(${code}).`, new Error().stack))
+    if (current !== undefined)
+      complete(current, failedResult('crashed', `The code called process.exit(${code}).`, new Error().stack))
     // Attempts that were sent to us since then have not begun.
     process.exitCode = LEFT_IDLE
   })
@@ -96,14 +97,14 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
   send({ type: 'loaded', manifest: project.manifest })
   const { execute } = project
   const end = (): void => endWithParent(marker)
-  new Socket({ fd: PIPE_FD }).on('data', lineReader(hear)).on('error', end).on('close', end)
+  new Socket({ fd: PIPE_FD }).on('data', lineReader(receive)).on('error', end).on('close', end)
   startWatchdog(marker)
 
   function enter(next: ServingState): void {
     state = transition('a worker process', transitions, state, next)
   }
 
-  function hear(line: string): void {
+  function receive(line: string): void {
     const message = JSON.parse(line) as ToWorker
     if (message.type === 'run') {
       waiting.push(message.envelope)
@@ -114,7 +115,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
       current.abort.abort(new DOMException(message.reason, name))
     } else if (waiting.some(({ attempt_id }) => attempt_id === message.attempt_id)) {
       waiting = waiting.filter(({ attempt_id }) => attempt_id !== message.attempt_id)
-      send({ type: 'completed', attempt_id: message.attempt_id, took_ms: 0, result: cancelled() })
+      send({ type: 'completed', attempt_id: message.attempt_id, took_ms: 0, result: cancelledResult() })
     }
   }
 
@@ -124,7 +125,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     if (envelope !== undefined) void run(envelope)
   }
 
-  /** The attempt whose turn is next stays: the pool counts it as begun once it has heard of the end before it. */
+  /** The attempt whose turn is next stays: the pool counts it as begun once it has received the result before it. */
   function giveBack(): void {
     const returned = waiting.splice(turn === undefined ? 0 : 1)
     send({ type: 'returned', attempt_ids: returned.map(({ attempt_id }) => attempt_id) })
@@ -133,27 +134,27 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
   async function run(envelope: DispatchEnvelope): Promise<void> {
     const id = envelope.attempt_id
     const log = new AttemptLog(now, (entries) => send({ type: 'log', attempt_id: id, entries }))
-    const attempt: Attempt = { id, begunAt: performance.now(), abort: new AbortController(), log }
+    const attempt: RunningAttempt = { id, begunAt: performance.now(), abort: new AbortController(), log }
     current = attempt
     const context: AttemptContext = {
       signal: attempt.abort.signal,
-      log: (entry) => log.say(entry),
+      log: (entry) => log.add(entry),
       print: (stream, chunk) => log.print(stream, chunk),
     }
     let result: AttemptResultInput
     try {
       result = await owner.run(attempt, () => execute(envelope, context))
     } catch (error) {
-      result = failed('crashed', messageOf(error), error instanceof Error ? error.stack : undefined)
+      result = failedResult('crashed', messageOf(error), error instanceof Error ? error.stack : undefined)
     }
     complete(attempt, result)
-    // Processes that user code left behind end with this one: its parent sees to that.
+    // Processes that user code left behind end with this one: its parent ends them.
     if (state === 'spoiled' || hasForks()) process.exit()
     // In a turn of its own: errors that this attempt left behind, and messages of the parent, come first.
     if (waiting.length > 0) turn = setImmediate(begin)
   }
 
-  function complete(attempt: Attempt, result: AttemptResultInput): void {
+  function complete(attempt: RunningAttempt, result: AttemptResultInput): void {
     if (current !== attempt) return
     current = undefined
     attempt.log.end()
@@ -161,7 +162,7 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
     try {
       send({ ...ended, result })
     } catch (error) {
-      send({ ...ended, result: failed('invalid', `The result cannot be sent: ${messageOf(error)}`) })
+      send({ ...ended, result: failedResult('invalid', `The result cannot be sent: ${messageOf(error)}`) })
     }
   }
 
@@ -169,10 +170,10 @@ export async function serveAttempts(load: () => Promise<LoadedProject | BrokenPr
   function surprise(error: unknown): void {
     if (state === 'serving') enter('spoiled')
     const attempt = owner.getStore() ?? current
-    // An error of an attempt that has ended does not fail the one that is running.
+    // An error of an attempt that has ended does not fail the running one.
     if (attempt !== undefined && attempt !== current && current !== undefined) return
     const stack = error instanceof Error ? error.stack : undefined
-    if (current !== undefined) complete(current, failed('crashed', `Nobody caught an error: ${messageOf(error)}`, stack))
+    if (current !== undefined) complete(current, failedResult('crashed', `An error was not caught: ${messageOf(error)}`, stack))
     process.exit()
   }
 }
@@ -181,6 +182,6 @@ function yieldMemoryFirst(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', OOM_SCORE)
   } catch {
-    // Not Linux, or not allowed: then the system decides by itself.
+    // This is not Linux, or we lack permission: the system then chooses on its own.
   }
 }

@@ -12,7 +12,7 @@ import { type Program, runProgram } from './program.ts'
 
 export interface CommandRun extends Program {
   readonly assetKey: string
-  /** True: the program speaks Dagster Pipes. Undefined: it may. False: it is told nothing. */
+  /** True: the program uses Dagster Pipes. Undefined: it may. False: it gets no Pipes environment. */
   readonly pipes: boolean | undefined
   readonly context: PipesContext
   readonly retryOn: (error: unknown) => boolean
@@ -39,13 +39,13 @@ async function runWithPipes(run: CommandRun, report: PipesReport): Promise<void>
   const file = path.join(folder, 'messages')
   const messages = followFile(
     file,
-    lineReader((line) => report.hear(line)),
+    lineReader((line) => report.read(line)),
   )
   try {
     await runProgram({ ...run, env: { ...run.env, ...pipesEnvironment(run.context, file) } })
   } catch (error) {
     messages.end()
-    // What the program says about its end is better than its exit code.
+    // The program's own report of its end is better than its exit code.
     throw report.exception === undefined ? error : exceptionError(report.exception)
   } finally {
     messages.end()
@@ -55,7 +55,7 @@ async function runWithPipes(run: CommandRun, report: PipesReport): Promise<void>
   if (run.pipes === true) remark(report, run.log)
 }
 
-/** A program that ends well without closing Pipes has done its work, but perhaps not told all of it. */
+/** A program that ends well without closing Pipes has done its work, but perhaps not reported all of it. */
 function remark({ session }: PipesReport, log: CommandRun['log']): void {
   if (session === 'closed') return
   const text =

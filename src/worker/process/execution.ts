@@ -3,17 +3,17 @@ import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispat
 import type { LogEntry } from '../../contract/pipe.ts'
 import type { UlidSource } from '../../lib/ulid.ts'
 import type { AnyAsset } from '../../sdk/any-asset.ts'
-import type { CommandOptions } from '../../sdk/asset-options.ts'
-import type { Log } from '../../sdk/attempt/context.ts'
 import { executeAsset } from '../../sdk/attempt/execute.ts'
 import { failureOf } from '../../sdk/attempt/failure-report.ts'
 import { jsonOf } from '../../sdk/attempt/findings.ts'
-import { type OpenPartition, openPartition } from '../../sdk/partition-key.ts'
-import type { AnyPartitions } from '../../sdk/partitions.ts'
-import { declarationOf, optionsOf } from '../../sdk/project/declaration.ts'
+import { declarationOf, optionsOf } from '../../sdk/declaration.ts'
+import type { CommandOptions } from '../../sdk/declare/asset-options.ts'
+import type { Log } from '../../sdk/declare/context.ts'
+import { type OpenPartition, openPartition } from '../../sdk/partitions/partition-key.ts'
+import type { AnyPartitions } from '../../sdk/partitions/partitions.ts'
 import type { Project } from '../../sdk/project/project.ts'
-import { failed } from '../attempt-results.ts'
-import { attemptValues, type ValueStorage } from '../values/values.ts'
+import { failedResult } from '../attempt-results.ts'
+import { attemptValues, type ValueStorage } from '../values/attempt-values.ts'
 import type { AttemptContext, LoadedProject } from './child.ts'
 import type { PipesContext } from './pipes.ts'
 
@@ -46,18 +46,18 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
     const { asset_key, partition } = envelope
     const asset = project.assets.get(asset_key)
     if (asset === undefined)
-      return failed(
+      return failedResult(
         'invalid',
         `The project has no asset ${asset_key} any more. Start the run again with the code as it is now.`,
       )
-    const say = (entry: Omit<LogEntry, 'at'>): void => context.log({ at: options.now(), ...entry })
-    if (declarationOf(asset)?.kind === 'command') return runCommandAsset(asset, envelope, context, say)
+    const writeLog = (entry: Omit<LogEntry, 'at'>): void => context.log({ at: options.now(), ...entry })
+    if (declarationOf(asset)?.kind === 'command') return runCommandAsset(asset, envelope, context, writeLog)
     const store = attemptValues(options, { assetKey: asset_key, partitionKey: partition?.key, materializationId })
     const { result } = await executeAsset(asset, {
       partition,
       inputs: envelope.payload.inputs,
       signal: context.signal,
-      log: logOf(say),
+      log: logOf(writeLog),
       attempt: envelope.attempt,
       runId: envelope.run_id,
       store,
@@ -97,11 +97,11 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
   return { manifest: project.manifest, execute }
 }
 
-function logOf(say: (entry: Omit<LogEntry, 'at'>) => void): Log {
+function logOf(writeLog: (entry: Omit<LogEntry, 'at'>) => void): Log {
   const at =
     (level: NonNullable<LogEntry['level']>): Log['info'] =>
     (text, fields) =>
-      say({ stream: 'log', level, text: String(text), ...(fields === undefined ? {} : { fields: jsonOf(fields) }) })
+      writeLog({ stream: 'log', level, text: String(text), ...(fields === undefined ? {} : { fields: jsonOf(fields) }) })
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 

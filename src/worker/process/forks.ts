@@ -1,10 +1,10 @@
 import { openSync, readSync } from 'node:fs'
-import { processStat } from '../../lib/process-stat.ts'
+import { processStat } from '../../lib/process/process-stat.ts'
 import { groupMembers } from '../group.ts'
 import { MARKER } from '../marked.ts'
 
 /**
- * Returns a function that tells whether processes that user code started are still running. To look through all processes of
+ * Returns a function that is true while processes that user code started are running. To look through all processes of
  * the machine takes milliseconds, so that is done only if one was started since the last call. Otherwise the call is cheap
  * enough for the end of every attempt.
  */
@@ -22,7 +22,7 @@ export function forkWatch(marker: string | undefined): () => boolean {
     return groupMembers(process.pid, marker === undefined ? undefined : `${MARKER}=${marker}`)
   }
 
-  /** Page faults of all children that were waited for; undefined where the system does not tell. */
+  /** Page faults of all children that were waited for; undefined where the system does not report it. */
   function childFaults(): string | undefined {
     return processStat(stat())?.childFaults
   }
@@ -44,7 +44,7 @@ export function forkWatch(marker: string | undefined): () => boolean {
   return () => mayFork() && hasForked() && members().some((pid) => !residents.has(pid))
 }
 
-/** The modules of Node that are loaded, a list that grows; undefined where Node does not tell. */
+/** The modules of Node that are loaded, a list that grows; undefined where Node does not expose it. */
 function loadedModules(): readonly unknown[] | undefined {
   const list = 'moduleLoadList' in process ? process.moduleLoadList : undefined
   return Array.isArray(list) ? list : undefined

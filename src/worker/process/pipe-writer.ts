@@ -7,7 +7,7 @@ const never = new Int32Array(new SharedArrayBuffer(4))
 
 /**
  * Writes messages to the parent, each at once and whole. When the parent is slow this waits for it, as printing to a pipe
- * does: memory stays small, order is kept, and code that never yields to the event loop is heard all the same.
+ * does: memory stays small, order is kept, and the output of code that never yields to the event loop is still sent.
  */
 export function pipeWriter(fd: number): (message: FromWorker) => void {
   return (message) => {

@@ -1,11 +1,13 @@
 import { deflateSync } from 'node:zlib'
 import type { AttemptResultInput } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
+import { isObject } from '../../lib/is-object.ts'
 
 type Output = NonNullable<AttemptResultInput['output']>
-type Json = Readonly<Record<string, unknown>>
+/** A JSON object of the Pipes protocol. */
+type PipesObject = Readonly<Record<string, unknown>>
 
-/** What a program is told about its work, in the form of Dagster Pipes 0.1. */
+/** The context that a program gets, in the format of Dagster Pipes 0.1. */
 export interface PipesContext {
   readonly asset_keys: readonly string[]
   readonly code_version_by_asset_key: Readonly<Record<string, string | null>>
@@ -17,7 +19,7 @@ export interface PipesContext {
   readonly job_name: null
   /** 0 for the first attempt. */
   readonly retry_number: number
-  readonly extras: Json
+  readonly extras: PipesObject
 }
 
 /** How Pipes puts a parameter into the environment: JSON, compressed as zlib (RFC 1950), in base64. */
@@ -33,7 +35,7 @@ export function pipesEnvironment(context: PipesContext, messagesFile: string): R
   }
 }
 
-/** An exception of the program, in its own words. */
+/** An exception of the program, as the program described it. */
 export interface PipesException {
   readonly message: string
   readonly traceback: string
@@ -68,19 +70,19 @@ export class PipesReport {
     return this.#exception
   }
 
-  /** Takes one line of the messages file. */
-  hear(line: string): void {
-    let message: { method?: string; params?: Json }
+  /** Reads one line of the messages file. */
+  read(line: string): void {
+    let message: { method?: string; params?: PipesObject }
     try {
       message = JSON.parse(line)
     } catch {
-      this.#warn(`a line that is no Pipes message was left out: ${line.slice(0, 200)}`)
+      this.#warn(`a line that is not a Pipes message was left out: ${line.slice(0, 200)}`)
       return
     }
-    this.#take(message.method ?? '', message.params ?? {})
+    this.#apply(message.method ?? '', message.params ?? {})
   }
 
-  #take(method: string, params: Json): void {
+  #apply(method: string, params: PipesObject): void {
     if (method === 'opened') this.#open()
     else if (method === 'closed') this.#close(params)
     else if (method === 'log') this.#log({ stream: 'log', level: levelOf(params['level']), text: String(params['message']) })
@@ -99,18 +101,18 @@ export class PipesReport {
     if (this.#session === 'unopened') this.#session = 'open'
   }
 
-  #close({ exception }: Json): void {
+  #close({ exception }: PipesObject): void {
     if (this.#session === 'open') this.#session = 'closed'
-    if (isObject(exception)) this.#exception = exceptionOf(exception)
+    if (isPipesObject(exception)) this.#exception = exceptionOf(exception)
   }
 
-  #materialized(params: Json): void {
+  #materialized(params: PipesObject): void {
     if (!this.#isOurs(params)) return
     Object.assign(this.metadata, plainMetadata(params['metadata']))
     if (typeof params['data_version'] === 'string') this.#dataVersion = params['data_version']
   }
 
-  #checked(params: Json): void {
+  #checked(params: PipesObject): void {
     if (!this.#isOurs(params)) return
     this.checks.push({
       name: String(params['check_name']),
@@ -120,7 +122,7 @@ export class PipesReport {
     })
   }
 
-  #isOurs({ asset_key }: Json): boolean {
+  #isOurs({ asset_key }: PipesObject): boolean {
     if (asset_key === undefined || asset_key === null || asset_key === this.#assetKey) return true
     this.#warn(`a report about ${asset_key} was left out: this attempt makes ${this.#assetKey}`)
     return false
@@ -131,30 +133,31 @@ export class PipesReport {
   }
 }
 
-/** Types that say no more about a value than the value itself does. */
+/** Types that add nothing to the value itself. */
 const plainTypes = new Set(['__infer__', 'text', 'int', 'float', 'bool', 'json', 'null'])
 
 /** Metadata as people write it. A type that means something, such as `url` or `md`, stays with its value. */
 function plainMetadata(metadata: unknown): Record<string, unknown> {
-  if (!isObject(metadata)) return {}
-  const plain = (value: unknown): unknown =>
-    isObject(value) && 'raw_value' in value && plainTypes.has(String(value['type'])) ? value['raw_value'] : value
-  return Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, plain(value)]))
+  if (!isPipesObject(metadata)) return {}
+  const plainValue = (value: unknown): unknown =>
+    isPipesObject(value) && 'raw_value' in value && plainTypes.has(String(value['type'])) ? value['raw_value'] : value
+  return Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, plainValue(value)]))
 }
 
 /** An exception as Python would have printed it, with its cause. */
-function exceptionOf(exception: Json): PipesException {
+function exceptionOf(exception: PipesObject): PipesException {
   const message = String(exception['message'] ?? exception['name'] ?? 'an exception').trim()
   const stack = Array.isArray(exception['stack']) ? exception['stack'].join('') : ''
   const own = `Traceback (most recent call last):\n${stack}${message}`
   const { cause, context } = exception
-  if (isObject(cause))
+  if (isPipesObject(cause))
     return { message, traceback: `${exceptionOf(cause).traceback}\n\nwhich was the direct cause of:\n\n${own}` }
-  if (isObject(context)) return { message, traceback: `${exceptionOf(context).traceback}\n\nwhile it was handled:\n\n${own}` }
+  if (isPipesObject(context))
+    return { message, traceback: `${exceptionOf(context).traceback}\n\nwhile it was handled:\n\n${own}` }
   return { message, traceback: own }
 }
 
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isPipesObject = (value: unknown): value is PipesObject => isObject(value) && !Array.isArray(value)
 
 const levels: Readonly<Record<string, LogEntry['level']>> = {
   DEBUG: 'debug',

@@ -74,7 +74,7 @@ function badEnd(file: string, code: number | null, signal: NodeJS.Signals | null
   const killed = signal === 'SIGKILL' || code === 137
   const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
   const error = new Error(`${file} ${how}${killed ? ', most likely because memory ran out' : ''}`)
-  // The program's own words tell where it failed; our stack does not.
+  // The program's own output shows where it failed; our stack does not.
   error.stack = `${error.message}\n${stderr.trim()}`
   return error
 }

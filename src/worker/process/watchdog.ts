@@ -39,7 +39,7 @@ export function endWithParent(marker: string | undefined): void {
 }
 
 /**
- * Ends first what this worker started, wherever it went, and then all else of the same start of the server, because a worker
+ * First ends the processes that this worker started, then all others of the same start of the server, because a worker
  * that is stopped cannot see that its server is gone. The order matters: other workers do the same and end this one, which must
  * have ended its own processes by then.
  */

@@ -1,8 +1,8 @@
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
 import { decompressors, textOf } from '../../parquet/codecs.ts'
-import type { DataRow as Row } from '../../sdk/attempt/values.ts'
 import type { DataColumn as Column } from '../../sdk/columns.ts'
+import type { DataRow as Row } from '../../sdk/declare/values.ts'
 import { COLUMNS_KEY, NO_COLUMNS } from './rows-write.ts'
 
 const parsers = {
@@ -11,8 +11,8 @@ const parsers = {
 }
 
 /**
- * Reads the rows of a Parquet file, with one row group in memory at a time. `columns` says how values look in code; without it
- * the metadata of the file does, and without that they look as Parquet has them.
+ * Reads the rows of a Parquet file, with one row group in memory at a time. `columns` has the types of values in code; without it
+ * the metadata of the file has them, and without that values have the types of Parquet.
  */
 export async function* readRows(file: AsyncBuffer, columns: readonly Column[] | undefined, path: string): AsyncGenerator<Row> {
   try {
@@ -40,7 +40,7 @@ function columnsIn(metadata: FileMetaData): readonly Column[] | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as Column[])
 }
 
-/** How a stored row becomes one that code expects. */
+/** Converts a stored row to the types that code expects. */
 function lookOf(columns: readonly Column[]): (row: Record<string, unknown>) => Row {
   return (row) => {
     for (const { name, type, empty } of columns) {

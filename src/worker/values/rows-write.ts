@@ -3,15 +3,15 @@ import { canonicalJson } from '../../lib/json.ts'
 import { kindOfText } from '../../parquet/codecs.ts'
 import { JSON_TEXT, MOMENT, TEXT } from '../../parquet/elements.ts'
 import { FileWriter } from '../../parquet/file-writer.ts'
-import type { DataRow as Row } from '../../sdk/attempt/values.ts'
 import { type DataColumn as Column, type ColumnType, inferColumns } from '../../sdk/columns.ts'
+import type { DataRow as Row } from '../../sdk/declare/values.ts'
 import { invalid } from '../../sdk/invalid.ts'
 
 /** How many rows are held at a time. Fewer would compress worse, more would need more memory. */
 const GROUP_ROWS = 20_000
 const GROUP_CHARACTERS = 16 * 2 ** 20
 
-/** The metadata key under which our files say how their columns look in code. */
+/** The metadata key under which our files record the types of their columns in code. */
 export const COLUMNS_KEY = 'servo.columns'
 
 /** Parquet has no file without columns. This one is left out again when the file is read. */
@@ -178,12 +178,12 @@ const kept: Readonly<Record<ColumnType, string>> = {
 function badValue(row: number, { name, type, empty }: Column, value: unknown) {
   return invalid(
     'row_does_not_fit',
-    `row ${row} has ${described(value)} in column ${name}, which must be ${kept[type]}${empty === 'never' ? '' : `, ${empty}`}`,
-    'Change the row, or let the schema of the table say what the column may hold.',
+    `row ${row} has ${describeValue(value)} in column ${name}, which must be ${kept[type]}${empty === 'never' ? '' : `, ${empty}`}`,
+    'Change the row, or the type of the column in the schema of the table.',
   )
 }
 
-function described(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value === 'string') return `the text ${JSON.stringify(value.slice(0, 40))}`
   if (typeof value !== 'object' || value === null) return String(value)
   return value instanceof Date ? 'a Date' : `an ${Array.isArray(value) ? 'array' : 'object'}`

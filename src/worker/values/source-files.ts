@@ -4,15 +4,15 @@ import { fileURLToPath } from 'node:url'
 import type { InputRef } from '../../contract/dispatch.ts'
 import { ServoError } from '../../lib/error.ts'
 import { invalid } from '../../sdk/invalid.ts'
-import { valuesOfDimensions } from '../../sdk/partition-key.ts'
+import { valuesOfDimensions } from '../../sdk/partitions/partition-key.ts'
 
 /** The Parquet files of a source: its URI with the partitions put in, relative to the project, `*` and `**` resolved. */
 export async function sourceFiles(ref: InputRef, projectDir: string): Promise<string[]> {
   const partitions = ref.values.length > 0 ? ref.values.map((value) => value.partition_key) : ['']
-  const patterns = new Set(partitions.map((key) => filled(ref, key)))
+  const patterns = new Set(partitions.map((key) => patternOf(ref, key)))
   const found = [...patterns].map(async (pattern) => {
     const absolute = path.resolve(projectDir, pattern)
-    // Only the URI that the author wrote is a pattern: the name of a partition may have a * in it.
+    // Only the URI that the author wrote is a pattern: the key of a partition may contain a *.
     if (!/[*?]/.test(ref.uri ?? '')) return [absolute]
     const files = (await Array.fromAsync(glob(absolute))).sort()
     if (files.length > 0) return files
@@ -24,7 +24,8 @@ export async function sourceFiles(ref: InputRef, projectDir: string): Promise<st
   return (await Promise.all(found)).flat()
 }
 
-function filled({ asset_key, uri }: InputRef, partitionKey: string): string {
+/** The URI of a source as a path or glob, with the values of a partition in place of its parameters. */
+function patternOf({ asset_key, uri }: InputRef, partitionKey: string): string {
   const text = uri ?? ''
   const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(text)?.[1]
   if (scheme !== undefined && scheme !== 'file')
@@ -37,11 +38,11 @@ function filled({ asset_key, uri }: InputRef, partitionKey: string): string {
   const named = partitionKey.includes('=') ? valuesOfDimensions(partitionKey) : {}
   const dimensions: Record<string, string> = { ...named, key: partitionKey }
   const located = scheme === 'file' ? fileURLToPath(text) : text
-  return located.replace(/\{(\w+)\}/g, (whole, name: string) => segment(dimensions[name] ?? whole, asset_key))
+  return located.replace(/\{(\w+)\}/g, (whole, name: string) => checkPathPart(dimensions[name] ?? whole, asset_key))
 }
 
 /** A partition becomes the name of a file or folder, and must not lead anywhere else. */
-function segment(value: string, assetKey: string): string {
+function checkPathPart(value: string, assetKey: string): string {
   if (value !== '..' && value !== '.' && !/[/\\\0]/.test(value)) return value
   throw invalid(
     'bad_partition',

@@ -26,11 +26,11 @@ const MAX_MESSAGE = 16_384
 
 /** The event for the end of an attempt, from its worker's report. Refuses a path that the attempt cannot have written. */
 export function taskFinished(
-  of: AttemptRef,
+  ref: AttemptRef,
   result: AttemptResultInput,
   { task, workerId, startedAt, now, context }: AttemptEnd,
 ): NewEvent {
-  const { run_id, task_key, attempt, attempt_id } = of
+  const { run_id, task_key, attempt, attempt_id } = ref
   checkPath(result, task)
   const { error } = result
   return newEvent(

@@ -27,12 +27,12 @@ const TOGETHER_MS = SECOND_MS
 /** Heartbeats are written this often within the timeout, so that readers of the tables see a living attempt as alive. */
 const WRITES_PER_TIMEOUT = 3
 
-/** Keeps when each attempt was last heard of: in memory, and now and then on record. */
+/** Stores the time of the last heartbeat of each attempt: in memory, and now and then on record. */
 export class Heartbeats {
   readonly #options: HeartbeatsOptions
   /** Listening began at this time; silence before it means nothing. */
   readonly #since: number
-  readonly #heard = new Map<string, Heard>()
+  readonly #lastSigns = new Map<string, Heard>()
   #due: NewEvent[] = []
 
   constructor(options: HeartbeatsOptions) {
@@ -40,26 +40,26 @@ export class Heartbeats {
     this.#since = options.clock.now()
   }
 
-  heard(of: AttemptRef, { timeoutMs, writtenAt, context }: HeardOf): void {
+  heard(ref: AttemptRef, { timeoutMs, writtenAt, context }: HeardOf): void {
     const now = this.#options.clock.now()
-    const known = this.#heard.get(of.attempt_id) ?? { at: now, writtenAt }
-    this.#heard.set(of.attempt_id, known)
+    const known = this.#lastSigns.get(ref.attempt_id) ?? { at: now, writtenAt }
+    this.#lastSigns.set(ref.attempt_id, known)
     known.at = now
     if (now - known.writtenAt < timeoutMs / WRITES_PER_TIMEOUT) return
     known.writtenAt = now
-    const { run_id, task_key, attempt, attempt_id } = of
+    const { run_id, task_key, attempt, attempt_id } = ref
     const beat = { run_id, task_key, attempt, attempt_id, heartbeat_at: toIso(now) }
     this.#due.push(newEvent(TaskHeartbeat, beat, context))
     if (this.#due.length === 1) this.#options.clock.after(TOGETHER_MS, () => this.#write())
   }
 
-  /** When this process last heard of this attempt, or began to listen. */
+  /** When this process last received a heartbeat of this attempt, or began to listen. */
   lastSign(attemptId: string): number {
-    return this.#heard.get(attemptId)?.at ?? this.#since
+    return this.#lastSigns.get(attemptId)?.at ?? this.#since
   }
 
   forget(attemptId: string): void {
-    this.#heard.delete(attemptId)
+    this.#lastSigns.delete(attemptId)
   }
 
   #write(): void {

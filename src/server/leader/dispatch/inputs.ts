@@ -26,7 +26,7 @@ export interface KnownState {
   lookup<C extends Columns>(table: Table<C>, keys: readonly KeyPart[][]): Promise<(RowOf<C> | undefined)[]>
 }
 
-/** Everything a worker needs to know to run one attempt. */
+/** Everything a worker needs to run one attempt. */
 export async function envelopeFor(
   state: KnownState,
   task: Readonly<TaskRow>,
@@ -64,7 +64,7 @@ export async function envelopeFor(
   }
 }
 
-/** The asset and partition that a task makes, as its worker is told. */
+/** The asset and partition that a task makes, as the envelope names them. */
 export const placeOf = (task: Readonly<Pick<TaskRow, 'asset_key' | 'task_key' | 'partition_key'>>) => ({
   assetKey: task.asset_key ?? task.task_key,
   partitionKey: task.partition_key,
@@ -94,7 +94,7 @@ async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string
 }
 
 /** A worker gets all of them in one message. */
-const MOST_VALUES = 100_000
+const MAX_VALUES = 100_000
 
 function partitionsOf(
   { partitions }: KnownState,
@@ -117,7 +117,7 @@ function partitionsOf(
   if (missing.count > 0) throw noSuchUpstream(task, upstream, missing.at(0))
   if (!many && keys.count === 0) throw mapping.type === 'static' ? unmapped(task, upstream) : noSuchUpstream(task, upstream)
   if (!many && keys.count > 1) throw takesOne(task, upstream, keys.count)
-  if (keys.count > MOST_VALUES) throw tooManyValues(task, upstream, keys.count)
+  if (keys.count > MAX_VALUES) throw tooManyValues(task, upstream, keys.count)
   return { keys, many }
 }
 
@@ -135,7 +135,7 @@ function upstreamOf(
   return { keys: once(found.flatMap(({ ranges }) => ranges)), missing: once(found.map(({ missing }) => missing)) }
 }
 
-/** The values of upstream partitions: those that this run made, otherwise the last materialization. */
+/** The values of upstream partitions: made by this run, or else the last materialization. */
 async function lastValues(
   state: KnownState,
   task: Readonly<TaskRow>,
@@ -194,9 +194,14 @@ function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key?:
 }
 
 const unmapped = ({ task_key }: Readonly<TaskRow>, upstream: string): ServoError =>
-  new ServoError('not_found', 'upstream_missing', `nothing says which partition of ${upstream} ${task_key} is made from`, {
-    hint: `Name its key in the table of .map() of ${upstream}.`,
-  })
+  new ServoError(
+    'not_found',
+    'upstream_missing',
+    `no mapping determines the partition of ${upstream} from which ${task_key} is made`,
+    {
+      hint: `Name its key in the table of .map() of ${upstream}.`,
+    },
+  )
 
 const takesOne = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
   new ServoError('invalid', 'several_values', `${task_key} takes one partition of ${upstream}, and ${count} overlap it`, {
@@ -205,7 +210,7 @@ const takesOne = ({ task_key }: Readonly<TaskRow>, upstream: string, count: numb
 
 const tooManyValues = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
   new ServoError('invalid', 'too_many_values', `${task_key} is made from ${count} partitions of ${upstream}`, {
-    hint: `Up to ${MOST_VALUES} can be inputs. List it in deps and read the data in the body.`,
+    hint: `Up to ${MAX_VALUES} can be inputs. List it in deps and read the data in the body.`,
   })
 
 function neverMade(task: Readonly<TaskRow>, name: string, upstream: string, absent: readonly string[]): ServoError {

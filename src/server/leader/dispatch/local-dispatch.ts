@@ -1,6 +1,7 @@
 import type { AttemptResultInput, DispatchEnvelope } from '../../../contract/dispatch.ts'
 import { type DispatchRow, dispatchOutbox } from '../../../domain/dispatch/dispatch-outbox.table.ts'
 import { LOCAL_QUEUE } from '../../../domain/dispatch/queue.ts'
+import type { Limits } from '../../../domain/dispatch/room.ts'
 import { aboutRun } from '../../../domain/runs/event-context.ts'
 import { isRunOver, runs } from '../../../domain/runs/runs.table.ts'
 import { TaskStarted } from '../../../domain/tasks/task-started.event.ts'
@@ -33,7 +34,7 @@ export interface LocalDispatchOptions {
   readonly rows: () => Rows
   /** True if this process begins the tasks of this run. */
   readonly carries: (runId: string) => boolean
-  /** The envelope that tells a worker about a task and its inputs. */
+  /** The envelope that describes a task and its inputs to a worker. */
   readonly envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) => Promise<DispatchEnvelope>
   readonly cancelGraceMs: () => number
 }
@@ -45,15 +46,18 @@ interface Running {
   cancelled: boolean
 }
 
-/** An attempt that ends sooner than this is recorded once, when it ends: that event also says when it began. */
+/** An attempt that ends sooner than this is recorded once, when it ends: that event also records when it began. */
 const REPORT_START_AFTER_MS = 500
 
 /** Retries are spread out, so that callers that wait for a busy ledger do not all return at once. */
 const BUSY_MS = 50
 
+/** An open dispatch begins attempts, a draining one has no room for more, and a closed one begins nothing and records nothing. */
+type DispatchState = 'open' | 'draining' | 'closed'
+
 /**
- * Hands dispatches to the workers of this machine, and records their results. It keeps nothing that the state does not hold:
- * after a restart the reactor is shown every dispatch again, and begins those that no worker began.
+ * Hands dispatches to the local workers, and records their results. It keeps nothing that the state does not hold:
+ * after a restart the reactor is shown every dispatch again, and begins the ones that no worker began.
  */
 export class LocalDispatch {
   readonly #options: LocalDispatchOptions
@@ -62,7 +66,7 @@ export class LocalDispatch {
   readonly #ended = new Set<string>()
   #unreported: Running[] = []
   readonly #lookahead = new Lookahead()
-  #closed = false
+  #state: DispatchState = 'open'
 
   constructor(options: LocalDispatchOptions) {
     this.#options = options
@@ -77,21 +81,35 @@ export class LocalDispatch {
     return this.#running.size
   }
 
-  /** The number of attempts that shall wait beside this many busy workers. */
-  ahead(workers: number): number {
-    return this.#lookahead.for(workers)
+  /** True until this process begins to leave. */
+  get isOpen(): boolean {
+    return this.#state === 'open'
+  }
+
+  /** The room that this many local workers offer to the dispatch controller. */
+  room(workers: number): Pick<Limits, 'local' | 'ahead'> {
+    return this.#state === 'open' ? { local: workers, ahead: this.#lookahead.for(workers) } : { local: 0, ahead: 0 }
+  }
+
+  /** Offers no room any more. Attempts that were dispatched before still begin. */
+  drain(): void {
+    if (this.#state === 'open') this.#state = 'draining'
   }
 
   /** Begins nothing any more. Running attempts end with their workers, and are found lost after a restart. */
   close(): void {
-    this.#closed = true
+    this.#state = 'closed'
+  }
+
+  get #isClosed(): boolean {
+    return this.#state === 'closed'
   }
 
   #dispatch(dispatch: Readonly<DispatchRow>): void {
     if (dispatch.worker_queue !== LOCAL_QUEUE) return
     if (!this.#options.carries(dispatch.run_id) && !this.#isCancelled(dispatch.run_id)) return
     const { attempt_id, status } = dispatch
-    if (this.#closed || status === 'ACKED' || this.#running.has(attempt_id) || this.#ended.has(attempt_id)) return
+    if (this.#isClosed || status === 'ACKED' || this.#running.has(attempt_id) || this.#ended.has(attempt_id)) return
     const task = this.#options.rows().hot(tasks).get(dispatch.run_id, dispatch.task_key)
     if (task === undefined || task.state !== 'DISPATCHED' || task.attempt !== dispatch.attempt) return
     const running: Running = { dispatch, startedAt: undefined, cancelled: false }
@@ -105,8 +123,8 @@ export class LocalDispatch {
     this.#options.logs.end(dispatch.attempt_id)
     this.#running.delete(dispatch.attempt_id)
     if (running.startedAt !== undefined) this.#lookahead.ended(this.#options.clock.now() - running.startedAt)
-    // A worker that was ended with this process says nothing about its attempt.
-    if (this.#closed) return
+    // A worker that was ended along with this process does not report on its attempt.
+    if (this.#isClosed) return
     const { instance, clock } = this.#options
     const ended = {
       task,
@@ -126,7 +144,7 @@ export class LocalDispatch {
     this.#ended.delete(dispatch.attempt_id)
   }
 
-  /** Records a result. Only this process knows it, so it waits while the ledger is overloaded. */
+  /** Records a result. Only this process has it, so it waits while the ledger is overloaded. */
   async #submit(events: readonly NewEvent[]): Promise<void> {
     const { submit, durable, clock } = this.#options
     for (;;) {
@@ -134,7 +152,7 @@ export class LocalDispatch {
         await submit(events)
         return
       } catch (error) {
-        if (!isServoError(error, 'unavailable') || error.code !== 'ledger_busy' || this.#closed) throw error
+        if (!isServoError(error, 'unavailable') || error.code !== 'ledger_busy' || this.#isClosed) throw error
       }
       // If that fails, the next try fails as well and is handled there.
       await durable().catch(() => undefined)
@@ -147,7 +165,7 @@ export class LocalDispatch {
     if (this.#isCancelled(running.dispatch.run_id)) return { outcome: 'CANCELLED' }
     const envelope = await envelopeFor(task, running.dispatch)
     if (!(await this.#options.leads())) this.close()
-    if (running.cancelled || this.#closed) return { outcome: 'CANCELLED' }
+    if (running.cancelled || this.#isClosed) return { outcome: 'CANCELLED' }
     return await workers.run(envelope, {
       ...(task.timeout_sec !== null && { timeoutMs: task.timeout_sec * SECOND_MS }),
       onStart: () => this.#started(running),
@@ -190,7 +208,7 @@ export class LocalDispatch {
     }
     this.#unreported = later
     if (later.length > 0) clock.after(REPORT_START_AFTER_MS, () => this.#reportStarts())
-    if (events.length > 0 && !this.#closed) void this.#submit(events).catch(() => undefined)
+    if (events.length > 0 && !this.#isClosed) void this.#submit(events).catch(() => undefined)
   }
 
   #contextOf({ run_id }: Readonly<DispatchRow>): EventContext {

@@ -1,6 +1,6 @@
 /** Longer than a durable write takes: a worker that becomes free within this time shall find its next attempt waiting. */
 const AHEAD_MS = 20
-const MOST = 256
+const MAX_AHEAD = 256
 /** How much the newest attempt counts. */
 const WEIGHT = 0.1
 
@@ -18,6 +18,6 @@ export class Lookahead {
   }
 
   for(workers: number): number {
-    return Math.min(MOST, Math.ceil((workers * AHEAD_MS) / Math.max(this.#attemptMs, 0.05)))
+    return Math.min(MAX_AHEAD, Math.ceil((workers * AHEAD_MS) / Math.max(this.#attemptMs, 0.05)))
   }
 }

@@ -61,7 +61,7 @@ export class Pusher {
 function notTaken({ queue, task_key }: QueuedTask, url: string, cause: unknown): ServoError {
   const { origin } = new URL(url)
   return new ServoError('unavailable', 'push_failed', `the queue ${queue} at ${origin} did not take ${task_key}`, {
-    hint: `It is told again in a while. Check that something answers there, and the address in queues.${queue}.push.`,
+    hint: `The work is pushed again in a while. Check that the service is up, and the address in queues.${queue}.push.`,
     cause,
   })
 }
@@ -71,7 +71,7 @@ export const postJson: Post = async (url, envelope) => {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
-      // The same for every try, so that a queue can recognise a repetition.
+      // The same for every try, so that a queue can recognise a repeated dispatch.
       'idempotency-key': envelope.task_id,
       ...(envelope.traceparent && { traceparent: envelope.traceparent }),
     },

@@ -5,7 +5,7 @@ import type { LogEntry } from '../../../contract/pipe.ts'
 export interface Workers {
   /** Runs one attempt. Never rejects: whatever happens to the worker is a result. */
   run(envelope: DispatchEnvelope, options: LocalAttemptOptions): Promise<AttemptResultInput>
-  /** Asks an attempt to stop, and ends it when it has not after the grace. */
+  /** Requests that an attempt stop, and kills it if it has not stopped after the grace. */
   cancel(attemptId: string, options: { graceMs: number; reason: string }): void
 }
 

@@ -29,20 +29,20 @@ interface CachedColumns {
 }
 
 /** Room for some seven million partitions. */
-const MOST_BYTES = 256 * 1024 * 1024
+const MAX_BYTES = 256 * 1024 * 1024
 
-/** Keeps the statuses of whole assets that were asked for lately, and brings them up to date when they are asked for again. */
+/** Keeps the statuses of recently requested assets, and brings them up to date on the next request. */
 export class ColumnsCache {
   readonly #rows: () => ColdRowsOf<StatusRow>
-  readonly #mostBytes: number
+  readonly #maxBytes: number
   /** In order of use: the last is the most recently used. */
   readonly #kept = new Map<string, CachedColumns>()
   readonly #turn = new Mutex()
   #recent: { readonly changes: number; readonly byAsset: ReadonlyMap<string, readonly StatusRow[]> } | undefined
 
-  constructor(rows: () => ColdRowsOf<StatusRow>, mostBytes = MOST_BYTES) {
+  constructor(rows: () => ColdRowsOf<StatusRow>, maxBytes = MAX_BYTES) {
     this.#rows = rows
-    this.#mostBytes = mostBytes
+    this.#maxBytes = maxBytes
   }
 
   /** The statuses of some assets, each with the set of its partitions now. */
@@ -102,7 +102,7 @@ export class ColumnsCache {
     let bytes = 0
     for (const { columns } of this.#kept.values()) bytes += columns.bytes
     for (const [key, { columns }] of this.#kept) {
-      if (bytes <= this.#mostBytes) return
+      if (bytes <= this.#maxBytes) return
       if (inUse.has(key)) continue
       this.#kept.delete(key)
       bytes -= columns.bytes

@@ -31,7 +31,7 @@ export interface StatusMoment {
 }
 
 interface KeptMoment extends StatusMoment {
-  /** Identifies what it was computed from. */
+  /** Identifies the state that it was computed from. */
   readonly mark: string
   readonly columns: ReadonlyMap<string, StatusColumns>
   readonly counts: Map<string, StatusCounts>
@@ -87,14 +87,14 @@ export class CurrentStaleness {
     this.#kept.delete(asked)
     this.#kept.set(asked, kept)
     for (const [oldest] of this.#kept) {
-      if (this.#kept.size <= MOST_QUESTIONS) break
+      if (this.#kept.size <= MAX_QUESTIONS) break
       this.#kept.delete(oldest)
     }
     return kept
   }
 }
 
-const MOST_QUESTIONS = 8
+const MAX_QUESTIONS = 8
 
 /** True if a partition of this asset becomes stale with time. */
 function ageMatters({ graph }: RecordedGraph, assetKey: string): boolean {

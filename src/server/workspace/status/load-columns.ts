@@ -7,14 +7,14 @@ import type { Digest } from '../../../engine/sorted/index-footer.ts'
 import type { KeyEnds, KeyPositions } from '../../../partitions/key-positions.ts'
 
 /** The columns that a status depends on. */
-const named = <Name extends keyof typeof partitionStatus.columns>(name: Name): Name => name
-const KEY = named('partition_key')
-const MADE_AT = named('last_materialization_at')
-const INPUTS_AT = named('last_materialization_inputs_at')
-const CODE = named('last_materialization_code_version')
-const OUTCOME = named('last_attempt_outcome')
-const ATTEMPT_AT = named('last_attempt_at')
-const WIPED_AT = named('wiped_at')
+const columnName = <Name extends keyof typeof partitionStatus.columns>(name: Name): Name => name
+const KEY = columnName('partition_key')
+const MADE_AT = columnName('last_materialization_at')
+const INPUTS_AT = columnName('last_materialization_inputs_at')
+const CODE = columnName('last_materialization_code_version')
+const OUTCOME = columnName('last_attempt_outcome')
+const ATTEMPT_AT = columnName('last_attempt_at')
+const WIPED_AT = columnName('wiped_at')
 
 /** Neighbours in a file that are neighbours in the set, all made with the same code, none of them wiped or failed since. */
 export interface AlikeRows {
@@ -24,8 +24,8 @@ export interface AlikeRows {
 }
 
 /** The digest of a block, if it describes every row completely apart from timestamps. Most blocks of most assets are like that. */
-export function alikeRows({ rows, columns: of }: Digest, ends: BlockPart['ends'], keys: KeyPositions): AlikeRows | undefined {
-  const [made, code, outcome, wiped] = [of[MADE_AT], of[CODE], of[OUTCOME], of[WIPED_AT]]
+export function alikeRows({ rows, columns }: Digest, ends: BlockPart['ends'], keys: KeyPositions): AlikeRows | undefined {
+  const [made, code, outcome, wiped] = [columns[MADE_AT], columns[CODE], columns[OUTCOME], columns[WIPED_AT]]
   if (made?.nulls !== 0 || wiped?.nulls !== rows || code?.nulls !== 0 || code.only === undefined) return undefined
   if (outcome?.nulls !== rows && !(outcome?.nulls === 0 && outcome.only === 'SUCCEEDED')) return undefined
   const whole = keys.ofWhole(rows, partitionEnds(ends))

@@ -16,8 +16,8 @@ import { CAUSES, type StaleAsset } from '../../../domain/partitions/staleness.ts
 import { parsePartitions } from '../../../domain/planning/parse-partitions.ts'
 import { knownAsset, selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { assert } from '../../../lib/assert.ts'
+import { countWhile } from '../../../lib/collections/binary-search.ts'
 import { ServoError } from '../../../lib/error.ts'
-import { countWhile } from '../../../lib/search.ts'
 import { toIso } from '../../../lib/time.ts'
 import { canonicalKey } from '../../../partitions/definition.ts'
 import { allOf } from '../../../partitions/key-range.ts'
@@ -114,7 +114,10 @@ export class Statuses implements StatusApi {
     const position = positionOf(asset, partition)
     const [status] = await this.#shown(moment, [{ asset, position }])
     assert(status !== undefined, 'what was asked for is shown')
-    const because = explain(key, position, { ...moment, definedAt: (of) => this.#options.recorded(of)?.defined_at ?? null })
+    const because = explain(key, position, {
+      ...moment,
+      definedAt: (assetKey) => this.#options.recorded(assetKey)?.defined_at ?? null,
+    })
     return {
       ...status,
       because: because.map((each) => ({ ...each, since: each.since === null ? null : toIso(each.since) })),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expectInvalid, fill, listed, pathsIn, type TheStore, text, times } from './samples.ts'
+import { expectInvalid, fill, listAll, pathsIn, type TheStore, text, times } from './samples.ts'
 
 /**
  * Paths in byte order, chosen so that the order of folders and files differs from it: `-` and `.` come before the slash,
@@ -32,15 +32,15 @@ const inOrder = [
 export function listingObjects(store: TheStore): void {
   describe('list', () => {
     it('is empty for an empty store or an unknown prefix', async () => {
-      expect(await listed(store(), '')).toEqual([])
-      expect(await listed(store(), 'a/')).toEqual([])
+      expect(await listAll(store(), '')).toEqual([])
+      expect(await listAll(store(), 'a/')).toEqual([])
       await fill(store(), ['a', 'b/c'])
-      for (const prefix of ['missing/', 'a/', 'b/c/', 'b/d/e/']) expect(await listed(store(), prefix), prefix).toEqual([])
+      for (const prefix of ['missing/', 'a/', 'b/c/', 'b/d/e/']) expect(await listAll(store(), prefix), prefix).toEqual([])
     })
 
     it('gives every object, in byte order of whole paths', async () => {
       await fill(store(), [...inOrder].reverse())
-      expect(await listed(store(), '')).toEqual(inOrder.map((path) => ({ path })))
+      expect(await listAll(store(), '')).toEqual(inOrder.map((path) => ({ path })))
     })
 
     it('gives only objects under the prefix, not those that merely begin alike', async () => {
@@ -145,7 +145,7 @@ export function listingObjects(store: TheStore): void {
 
     it('refuses a prefix that does not end in a slash', async () => {
       for (const prefix of ['a', 'a/b', 'a.json']) {
-        await expectInvalid(() => listed(store(), prefix), prefix)
+        await expectInvalid(() => listAll(store(), prefix), prefix)
         await expectInvalid(() => Array.fromAsync(store().folders(prefix)), prefix)
       }
     })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expectInvalid, fill, listed, pathsIn, type TheStore, text } from './samples.ts'
+import { expectInvalid, fill, listAll, pathsIn, type TheStore, text } from './samples.ts'
 
 const letters = 'abcdefghijklmnopqrstuvwxyz'
 const longest = `${`${'x'.repeat(199)}/`.repeat(5)}${'y'.repeat(24)}`
@@ -17,7 +17,7 @@ const hostile: Record<string, string> = {
   'a hidden name': '.hidden',
   'a hidden folder': '.tmp/x',
   'a hidden name further down': 'a/.hidden',
-  'an empty segment': 'a//b',
+  'an empty part': 'a//b',
   'a trailing slash': 'a/',
   'a backslash': 'a\\b',
   'a backslashed way out': '..\\outside',
@@ -35,7 +35,7 @@ const hostile: Record<string, string> = {
   'a character that turns the line around': 'a\u202egnp.exe',
   'an emoji': '🚀',
   'half a character': 'a\ud800',
-  'a segment of 201 characters': 'x'.repeat(201),
+  'a part of 201 characters': 'x'.repeat(201),
   'a path of 1,025 bytes': `${longest}y`,
   'a megabyte': 'a/'.repeat(2 ** 19),
 }
@@ -69,11 +69,11 @@ export function namingObjects(store: TheStore): void {
         getRange: () => store().getRange(path, 0, 1),
         size: () => store().size(path),
         delete: () => store().delete(path),
-        'list under it': () => listed(store(), `${path}/`),
-        'list after it': () => listed(store(), '', { after: `${path}/` }),
+        'list under it': () => listAll(store(), `${path}/`),
+        'list after it': () => listAll(store(), '', { after: `${path}/` }),
       }
       for (const [method, request] of Object.entries(requests)) await expectInvalid(request, method)
-      expect(await listed(store(), '')).toEqual([{ path: 'safe' }])
+      expect(await listAll(store(), '')).toEqual([{ path: 'safe' }])
     })
   })
 }

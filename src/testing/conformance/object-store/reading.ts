@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expectInvalid, listed, sameBytes, type TheStore, text } from './samples.ts'
+import { expectInvalid, listAll, sameBytes, type TheStore, text } from './samples.ts'
 
 export function readingObjects(store: TheStore): void {
   describe('reading', () => {
@@ -21,13 +21,13 @@ export function readingObjects(store: TheStore): void {
       expect(read?.constructor).toBe(Uint8Array)
     })
 
-    it('tells an empty object from a missing one', async () => {
+    it('distinguishes an empty object from a missing one', async () => {
       expect(await store().create('empty', new Uint8Array())).toBe('written')
       expect(await store().create('empty', text('x'))).toBe('exists')
       expect(await store().get('empty')).toEqual(new Uint8Array())
       expect(await store().getRange('empty', 0, 10)).toEqual(new Uint8Array())
       expect(await store().size('empty')).toBe(0)
-      expect(await listed(store(), '')).toEqual([{ path: 'empty' }])
+      expect(await listAll(store(), '')).toEqual([{ path: 'empty' }])
     })
 
     it('keeps an object of 16 MiB whole, and reads from its middle', async () => {

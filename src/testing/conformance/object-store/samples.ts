@@ -30,14 +30,14 @@ export async function fill(store: ObjectStore, paths: readonly string[]): Promis
   )
 }
 
-export async function listed(store: ObjectStore, prefix: string, options?: ListOptions): Promise<ListedObject[]> {
+export async function listAll(store: ObjectStore, prefix: string, options?: ListOptions): Promise<ListedObject[]> {
   const objects: ListedObject[] = []
   for await (const object of store.list(prefix, options)) objects.push(object)
   return objects
 }
 
 export async function pathsIn(store: ObjectStore, prefix: string, options?: ListOptions): Promise<string[]> {
-  return (await listed(store, prefix, options)).map((object) => object.path)
+  return (await listAll(store, prefix, options)).map((object) => object.path)
 }
 
 /** The request is refused as a mistake of the caller, whether the method throws or its promise rejects. */

@@ -1,0 +1,229 @@
+import { type AssetKind, isAsset } from '../any-asset.ts'
+import { declarationOf } from '../declaration.ts'
+import { durationMs, durationWithin, heartbeatBounds } from '../duration.ts'
+import { checkedAssetKey, checkedName, invalid, show } from '../invalid.ts'
+import { checkOwn, isMapped, isOwn } from '../partitions/mapped.ts'
+import { isPartitions } from '../partitions/partitions.ts'
+import { isRanges } from '../partitions/ranges.ts'
+import { isSchema } from '../standard-schema.ts'
+import { isTimeZoneName } from '../time-zone-name.ts'
+import { contextNames } from './context.ts'
+import { isIo } from './io.ts'
+import { isCondition } from './when.ts'
+
+/** The options of each kind of asset. Without this check a misspelled option would do nothing. */
+const described = ['description', 'group', 'tags', 'owners', 'kinds', 'partitions', 'freshness', 'renamedFrom']
+const settings = [
+  ...described,
+  ...[
+    'deps',
+    'automation',
+    'retry',
+    'timeout',
+    'heartbeatTimeout',
+    'pool',
+    'queue',
+    'priority',
+    'overlap',
+    'backfill',
+    'version',
+  ],
+]
+const body = [...settings, 'inputs', 'resources', 'metadata', 'checks', 'run']
+const known: Record<AssetKind, readonly string[]> = {
+  asset: [...body, 'io'],
+  table: [...body, 'schema', 'sql'],
+  command: [...settings, 'run', 'cwd', 'env', 'pipes'],
+  source: [...described, 'schema', 'uri'],
+}
+
+type GivenOptions = Readonly<Record<string, unknown>>
+
+/** The compiler finds most of these mistakes; these checks are for JavaScript, and for values that are computed. */
+export function checkedOptions(kind: AssetKind, key: string, given: object): void {
+  if (typeof given !== 'object' || given === null)
+    throw invalid('bad_options', `${kind} ${key} has no options`, `Write ${kind}('${key}', { … }).`)
+  const options = given as GivenOptions
+  const refuse = (name: string, hint: string): never => {
+    throw invalid(`bad_${name}`, `${name} of ${key} is ${show(options[name])}`, hint)
+  }
+  for (const name of Object.keys(options)) {
+    if (known[kind].includes(name)) continue
+    throw invalid(
+      'unknown_option',
+      `${kind} ${key} has the option ${name}, which there is not`,
+      `There are: ${known[kind].join(', ')}.`,
+    )
+  }
+  checkBody(kind, key, options)
+  checkReferences(key, options)
+  checkTexts(key, options, refuse)
+  if (options['timeout'] !== undefined) durationMs(options['timeout'], `timeout of ${key}`)
+  if (options['heartbeatTimeout'] !== undefined) checkHeartbeat(key, options)
+  if (options['retry'] !== undefined) checkRetry(key, options['retry'])
+  if (options['freshness'] !== undefined) checkFreshness(key, options['freshness'])
+  const { priority, overlap, backfill, automation, partitions } = options
+  if (priority !== undefined && !isWhole(priority, -1_000, 1_000))
+    refuse('priority', 'Write a whole number from -1000 to 1000.')
+  if (overlap !== undefined && !(typeof overlap === 'string' && ['queue', 'skip', 'replace'].includes(overlap)))
+    refuse('overlap', "Write 'queue', 'skip' or 'replace'.")
+  if (backfill !== undefined && !isWhole(membersOf(backfill)['chunk'], 1)) refuse('backfill', 'Write { chunk: 10 }.')
+  if (automation !== undefined && !isCondition(automation)) refuse('automation', 'Write automation: when.eager().')
+  if (partitions !== undefined && !isPartitions(partitions))
+    refuse('partitions', "Write partitions: daily({ start: '2025-01-01' }).")
+  if (isRanges(partitions)) checkRanges(kind, key, options)
+  for (const one of [...Object.values(options['inputs'] ?? {}), ...listOf(options['deps'])])
+    if (isOwn(one)) checkOwn(key, one, isPartitions(partitions) ? partitions : undefined)
+}
+
+const isWhole = (value: unknown, least: number, most = Number.POSITIVE_INFINITY): boolean =>
+  typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most
+
+/** The members of what should be an object; none of anything else. */
+const membersOf = (value: unknown): GivenOptions =>
+  typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {}
+
+/** The items of what should be a list; none of anything else. */
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** A range is made as one value, from which no single partition could be read, so the asset must keep its own data. */
+function checkRanges(kind: AssetKind, key: string, { io }: GivenOptions): void {
+  if (kind === 'command' || (kind === 'asset' && io === undefined)) return
+  throw invalid(
+    'bad_ranges',
+    `${kind} ${key} is made in ranges, and a range that is kept by Servo could not be read partition by partition`,
+    'Leave ranges() out, or keep the data yourself: command(), or asset() that returns nothing.',
+  )
+}
+
+function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, metadata }: GivenOptions): void {
+  if (kind === 'table' || kind === 'source') {
+    if (!isSchema(schema))
+      throw invalid('bad_schema', `${kind} ${key} has no schema`, 'Write schema: z.object({ id: z.string() }).')
+  }
+  if (metadata !== undefined && !isSchema(metadata))
+    throw invalid('bad_schema', `metadata of ${key} is not a schema`, 'Write metadata: z.object({ rows: z.number() }).')
+  if (io !== undefined && !isIo(io))
+    throw invalid('bad_io', `io of ${key} is ${show(io)}`, "Write io: io('image', { write, read }).")
+  if (kind === 'source') {
+    if (typeof uri !== 'string' || uri === '')
+      throw invalid('bad_uri', `source ${key} has no uri`, "Write uri: 's3://bucket/orders/*.parquet'.")
+    return
+  }
+  if (kind === 'command') {
+    const words = Array.isArray(run) ? run : []
+    if (words.length === 0 || words.some((word) => typeof word !== 'string' && typeof word !== 'function') || words[0] === '')
+      throw invalid('bad_command', `command ${key} has nothing to run`, "Write run: ['python', 'forecast.py'].")
+    return
+  }
+  if (run !== undefined && sql !== undefined)
+    throw invalid('run_and_sql', `table ${key} has both run and sql`, 'Keep the one that makes its rows.')
+  if (typeof (run ?? sql) !== 'function')
+    throw invalid(
+      'no_body',
+      `${kind} ${key} has no code`,
+      kind === 'table' ? 'Write run: () => rows, or sql: () => sql`…`.' : 'Write run: () => value.',
+    )
+}
+
+function checkReferences(key: string, { inputs, deps, resources, checks, renamedFrom }: GivenOptions): void {
+  for (const [name, input] of Object.entries(inputs ?? {})) {
+    if (contextNames.some((taken) => taken === name))
+      throw invalid(
+        'input_name_taken',
+        `${key} has an input called ${name}`,
+        `Its body gets something else by that name: choose another.`,
+      )
+    if (isOwn(input)) continue
+    if (!isAsset(input) && !isMapped(input))
+      throw invalid(
+        'bad_input',
+        `input ${name} of ${key} is ${show(input)}`,
+        'Import the asset and write its value, or list its key in deps.',
+      )
+    const from = isMapped(input) ? input.asset : input
+    if (declarationOf(from)?.kind === 'command')
+      throw invalid('no_value', `input ${name} of ${key} is a command, which keeps its own data`, 'List it in deps.')
+  }
+  if (deps !== undefined && !Array.isArray(deps))
+    throw invalid('bad_deps', `deps of ${key} is ${show(deps)}`, "Write a list: deps: [orders, 'raw/customers'].")
+  for (const dep of listOf(deps)) {
+    if (isAsset(dep) || isMapped(dep) || isOwn(dep)) continue
+    checkedAssetKey(dep, `an asset or the key of one, in deps of ${key}`)
+  }
+  for (const [name, resource] of Object.entries(resources ?? {})) {
+    if (declarationOf(resource)?.kind !== 'resource')
+      throw invalid('bad_resource', `resource ${name} of ${key} is ${show(resource)}`, 'Write a value made by resource().')
+  }
+  for (const [name, check] of Object.entries(checks ?? {})) {
+    const test = typeof check === 'function' ? check : membersOf(check)['test']
+    if (typeof test !== 'function' || name === '')
+      throw invalid(
+        'bad_check',
+        `check ${show(name)} of ${key} is ${show(check)}`,
+        "Write 'one row per id': check.unique('id').",
+      )
+  }
+  if (renamedFrom !== undefined) checkedAssetKey(renamedFrom, `the former key of ${key}`)
+}
+
+function checkTexts(key: string, options: GivenOptions, refuse: (name: string, hint: string) => never): void {
+  for (const name of ['description', 'version', 'group', 'pool', 'cwd']) {
+    const value = options[name]
+    if (value !== undefined && (typeof value !== 'string' || value === '')) refuse(name, 'Write a text.')
+  }
+  if (options['pool'] !== undefined) checkedName(options['pool'], 'pool')
+  if (options['queue'] !== undefined) checkedName(options['queue'], 'queue')
+  for (const name of ['owners', 'kinds']) {
+    const value = options[name]
+    if (value === undefined) continue
+    if (!Array.isArray(value) || value.some((item) => typeof item !== 'string' || item === ''))
+      refuse(name, `Write a list of texts, also for one: ${name}: ['data'] in ${key}.`)
+  }
+  for (const name of ['tags', 'env']) {
+    const value = options[name]
+    if (value === undefined) continue
+    const texts = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.values(value) : [0]
+    if (texts.some((text) => typeof text !== 'string')) refuse(name, "Write texts by name: { team: 'shop' }.")
+  }
+}
+
+function checkHeartbeat(key: string, { heartbeatTimeout, queue }: GivenOptions): void {
+  durationWithin(heartbeatTimeout, heartbeatBounds, `heartbeatTimeout of ${key}`)
+  if (queue !== undefined && queue !== 'default') return
+  throw invalid(
+    'bad_heartbeat_timeout',
+    `${key} has a heartbeatTimeout and runs on this machine, whose workers send no heartbeats`,
+    'Name the queue of the workers that make it, or leave heartbeatTimeout out. To bound its time, write timeout.',
+  )
+}
+
+function checkRetry(key: string, retry: unknown): void {
+  const { attempts, initial, max, backoff } = typeof retry === 'number' ? membersOf({ attempts: retry }) : membersOf(retry)
+  if (!isWhole(attempts, 1, 1_000))
+    throw invalid(
+      'bad_retry',
+      `retry of ${key} is ${show(retry)}`,
+      'Write how often to try in all, the first included: 1 to 1000.',
+    )
+  if (backoff !== undefined && backoff !== 'fixed' && backoff !== 'exponential')
+    throw invalid('bad_retry', `backoff of ${key} is ${show(backoff)}`, "Write 'fixed' or 'exponential'.")
+  if (initial !== undefined) durationMs(initial, `retry.initial of ${key}`)
+  if (max !== undefined) durationMs(max, `retry.max of ${key}`)
+}
+
+function checkFreshness(key: string, freshness: unknown): void {
+  const said = membersOf(freshness)
+  if ('within' in said) {
+    durationMs(said['within'], `freshness.within of ${key}`)
+    if (said['warn'] !== undefined) durationMs(said['warn'], `freshness.warn of ${key}`)
+    return
+  }
+  const { by, timezone = 'UTC' } = said
+  if (typeof by !== 'string' || !/^([01]\d|2[0-3]):[0-5]\d$/.test(by) || !isTimeZoneName(timezone))
+    throw invalid(
+      'bad_freshness',
+      `freshness of ${key} is ${show(freshness)}`,
+      "Write { within: '24h' } or { by: '07:30', timezone: 'Europe/Paris' }.",
+    )
+}

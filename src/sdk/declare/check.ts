@@ -1,0 +1,80 @@
+import { invalid, show } from '../invalid.ts'
+import type { DataTable, MaybePromise } from './values.ts'
+
+/** A check returns whether the value is right, alone or with facts to show: `{ ok: false, missing: 3 }`. */
+export type CheckResult = boolean | { readonly ok: boolean; readonly [fact: string]: unknown }
+
+/** Consumes a value, so a check of few columns fits every table that has them. */
+export type CheckFunction<Value> = (value: Value) => MaybePromise<CheckResult>
+
+export interface Check<Value> {
+  readonly test: CheckFunction<Value>
+  /** `error` fails the attempt, so that the value is not published; `warn` is only recorded. */
+  readonly severity: 'error' | 'warn'
+}
+
+/** Checks by the names people read. */
+export type Checks<Value> = Readonly<Record<string, Check<Value> | CheckFunction<Value>>>
+
+type TableWith<Names extends string> = DataTable<{ readonly [Name in Names]: unknown }>
+
+const error = <Value>(test: CheckFunction<Value>): Check<Value> => ({ test, severity: 'error' })
+
+/** A name as SQL has it. */
+const quoteColumn = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/** A query that has names of columns in its text, where a parameter cannot stand. */
+const asTemplate = (text: string): TemplateStringsArray => Object.assign([text], { raw: [text] })
+
+function checkColumnNames(columns: readonly string[], check: string): void {
+  if (columns.length > 0 && columns.every((column) => typeof column === 'string' && column !== '')) return
+  throw invalid(
+    'bad_check',
+    `check.${check}(${columns.map(show).join(', ')}) needs names of columns`,
+    `Write check.${check}('id').`,
+  )
+}
+
+export const check = {
+  /** The number of rows lies within these bounds, both allowed. */
+  rowCount({ min = 0, max = Number.POSITIVE_INFINITY }: { min?: number; max?: number }): Check<DataTable<unknown>> {
+    if (!(min >= 0 && max >= min))
+      throw invalid('bad_check', `no number of rows lies between ${min} and ${max}`, 'Write check.rowCount({ min: 1 }).')
+    return error(async (table) => {
+      const [answer] = await table.sql<{ rows: number }>`select count(*) as rows from this`
+      const rows = answer?.rows ?? 0
+      return { ok: rows >= min && rows <= max, rows }
+    })
+  },
+
+  /** No two rows agree in all of these columns. */
+  unique<const Names extends string>(...columns: readonly Names[]): Check<TableWith<Names>> {
+    checkColumnNames(columns, 'unique')
+    const list = columns.map(quoteColumn).join(', ')
+    const query = asTemplate(`select count(*) as repeated from (select 1 from this group by ${list} having count(*) > 1)`)
+    return error(async (table) => {
+      const [answer] = await table.sql<{ repeated: number }>(query)
+      return { ok: answer?.repeated === 0, repeated: answer?.repeated }
+    })
+  },
+
+  /** Every row has a value in each of these columns. */
+  notNull<const Names extends string>(...columns: readonly Names[]): Check<TableWith<Names>> {
+    checkColumnNames(columns, 'notNull')
+    const missing = columns.map((column) => `${quoteColumn(column)} is null`).join(' or ')
+    const query = asTemplate(`select count(*) as missing from this where ${missing}`)
+    return error(async (table) => {
+      const [answer] = await table.sql<{ missing: number }>(query)
+      return { ok: answer?.missing === 0, missing: answer?.missing }
+    })
+  },
+
+  /** The same check, which only warns. */
+  warn<Value>(check: Check<Value> | CheckFunction<Value>): Check<Value> {
+    return { ...asCheck(check), severity: 'warn' }
+  },
+}
+
+export function asCheck<Value>(check: Check<Value> | CheckFunction<Value>): Check<Value> {
+  return typeof check === 'function' ? error(check) : check
+}

@@ -1,0 +1,200 @@
+import { callerOf } from '../caller.ts'
+import { withDeclaration } from '../declaration.ts'
+import { type Bounds, type Duration, durationWithin, heartbeatBounds } from '../duration.ts'
+import { checkedName, invalid, show } from '../invalid.ts'
+
+export type StorageConfig =
+  | { readonly type: 'local'; readonly dir: string }
+  | { readonly type: 's3' | 'gcs'; readonly uri: string }
+
+export type QueueConfig =
+  | { readonly type: 'in_process'; readonly concurrency?: number }
+  | { readonly type: 'postgres'; readonly url: string }
+  | ({ readonly type: 'cloud_tasks' } & CloudTasksOptions)
+
+export interface CloudTasksOptions {
+  project: string
+  location: string
+  queue: string
+  serviceUrl: string
+}
+
+export interface Environment {
+  storage: StorageConfig
+  queue: QueueConfig
+}
+
+export interface WorkerQueue {
+  /** Dispatches are posted here. Without it, workers poll for them. */
+  push?: string
+  /** How many attempts its workers have at a time, at most; 1000 by default. */
+  limit?: number
+}
+
+/** Timeouts and intervals of Servo; each has a default. */
+export interface Timing {
+  /** How long the worker of a queue may be silent before it is taken for lost; `'60s'`. Assets may override it. */
+  heartbeatTimeout?: Duration
+  /** After how long work that a queue took, and that no worker began, is offered again; `'10m'`. */
+  stuckDispatch?: Duration
+  /** How long attempts of a cancelled run may take to stop before they are ended; `'10s'`. */
+  cancelGrace?: Duration
+  /** The interval between sweeps over everything unfinished, in case something was missed; `'5m'`. */
+  sweep?: Duration
+}
+
+export interface Alert {
+  on: readonly ('run.failed' | 'asset.stale' | 'check.failed')[]
+  /** Where to send it, as a URL: `slack://#data`. */
+  to: string
+}
+
+export interface Config {
+  /** The name of the project. */
+  project: string
+  /** Folders whose modules are loaded; every exported definition counts. */
+  dirs: readonly string[]
+  /** By name. Without any, the project lives in a folder beside its config. */
+  environments?: Readonly<Record<string, Environment>>
+  /** Named limits: how many attempts of a pool run at once. */
+  pools?: Readonly<Record<string, number>>
+  /** Queues of workers, by name: their push address and limit. `default` is the queue of the local workers. */
+  queues?: Readonly<Record<string, WorkerQueue>>
+  timing?: Timing
+  alerts?: readonly Alert[]
+}
+
+export function local(dir: string): StorageConfig {
+  if (typeof dir !== 'string' || dir === '')
+    throw invalid('bad_storage', `local(${show(dir)}) names no folder`, "Write local('.servo').")
+  return { type: 'local', dir }
+}
+
+export function s3(uri: string): StorageConfig {
+  return { type: 's3', uri: bucket('s3', 's3://', uri) }
+}
+
+export function gcs(uri: string): StorageConfig {
+  return { type: 'gcs', uri: bucket('gcs', 'gs://', uri) }
+}
+
+function bucket(name: string, scheme: string, uri: unknown): string {
+  if (typeof uri === 'string' && uri.startsWith(scheme) && uri.length > scheme.length) return uri
+  throw invalid('bad_storage', `${name}(${show(uri)}) names no bucket`, `Write ${name}('${scheme}my-bucket/servo').`)
+}
+
+export function inProcess(options: { concurrency?: number } = {}): QueueConfig {
+  const refuse = (what: string): never => {
+    throw invalid('bad_queue', what, 'Write inProcess({ concurrency: 8 }).')
+  }
+  if (typeof options !== 'object' || options === null) refuse(`the options of inProcess() are ${show(options)}`)
+  const { concurrency, ...rest } = options
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined) refuse(`inProcess() has the unknown option ${unknown}`)
+  if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1))
+    refuse(`concurrency is ${show(concurrency)}`)
+  return { type: 'in_process', ...(concurrency !== undefined && { concurrency }) }
+}
+
+export function postgres(url: string | undefined): QueueConfig {
+  // Not checked further: environments that are not used may lack their variables.
+  return { type: 'postgres', url: url ?? '' }
+}
+
+export function cloudTasks(options: CloudTasksOptions): QueueConfig {
+  for (const name of ['project', 'location', 'queue', 'serviceUrl'] as const) {
+    if (typeof options?.[name] !== 'string')
+      throw invalid('bad_queue', `cloudTasks() has no ${name}`, 'Write cloudTasks({ project, location, queue, serviceUrl }).')
+  }
+  return { type: 'cloud_tasks', ...options }
+}
+
+/** The default export of servo.config.ts. */
+export function defineConfig(config: Config): Config {
+  return withDeclaration(
+    { ...checkedConfig(config) },
+    { kind: 'config', name: config.project, options: config, ...callerOf(defineConfig) },
+  )
+}
+
+const isBesideConfig = (storage: StorageConfig): boolean => storage.type === 'local' && /^(\.\/)?\.servo\/?$/.test(storage.dir)
+
+const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'timing', 'alerts']
+
+const timingBounds: Readonly<Record<keyof Timing, Bounds>> = {
+  heartbeatTimeout: heartbeatBounds,
+  // A machine may have to be started for the work.
+  stuckDispatch: { least: '10s', most: '7d' },
+  cancelGrace: { least: '0s', most: '1h' },
+  sweep: { least: '1s', most: '1d' },
+}
+
+export function checkedConfig(config: Config): Config {
+  const refuse = (what: string, hint: string): never => {
+    throw invalid('bad_config', what, hint)
+  }
+  if (typeof config !== 'object' || config === null)
+    return refuse(`the config is ${show(config)}`, "Write defineConfig({ project: 'shop', dirs: ['assets'] }).")
+  const unknown = Object.keys(config).find((name) => !fields.includes(name))
+  if (unknown !== undefined)
+    refuse(`the config has the field ${unknown}, which there is not`, `There are: ${fields.join(', ')}.`)
+  const { project, dirs, environments = {}, pools = {}, queues = {}, timing = {}, alerts = [] } = config
+  checkedName(project, 'project')
+  if (!Array.isArray(dirs) || dirs.length === 0 || dirs.some((dir) => typeof dir !== 'string' || dir === ''))
+    refuse(`dirs of the config is ${show(dirs)}`, "Write the folders of your assets: dirs: ['assets'].")
+  for (const [name, limit] of Object.entries(pools)) {
+    checkedName(name, 'pool')
+    if (!Number.isInteger(limit) || limit < 1 || limit > 100_000)
+      refuse(`pool ${name} is ${show(limit)}`, 'Write how many may run at once: 1 to 100000.')
+  }
+  for (const [name, queue] of Object.entries(queues)) checkQueue(checkedName(name, 'queue'), queue, refuse)
+  checkTiming(timing, refuse)
+  for (const [name, environment] of Object.entries(environments)) {
+    checkedName(name, 'environment')
+    if (typeof environment?.storage?.type !== 'string' || typeof environment.queue?.type !== 'string')
+      refuse(
+        `environment ${name} needs a storage and a queue`,
+        `Write ${name}: { storage: local('.servo'), queue: inProcess() }.`,
+      )
+  }
+  // An option that is not used must not look as if it were.
+  const { dev } = environments
+  if (dev !== undefined && !(isBesideConfig(dev.storage) && dev.queue.type === 'in_process'))
+    refuse(
+      'environment dev is this machine, which keeps everything in .servo and runs it itself',
+      "Write dev: { storage: local('.servo'), queue: inProcess() }; another environment may have others.",
+    )
+  if (!Array.isArray(alerts) || alerts.some((alert) => !Array.isArray(alert?.on) || typeof alert.to !== 'string'))
+    refuse('an alert needs on and to', "Write { on: ['run.failed'], to: 'slack://#data' }.")
+  return config
+}
+
+type Refuse = (what: string, hint: string) => never
+
+function checkQueue(name: string, queue: WorkerQueue, refuse: Refuse): void {
+  const example = `Write ${name}: { push: 'https://workers.example/tasks', limit: 20 }, or one of the two.`
+  if (typeof queue !== 'object' || queue === null || Object.keys(queue).length === 0)
+    refuse(`queue ${name} is ${show(queue)}`, example)
+  const { push, limit, ...rest } = queue
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined) refuse(`queue ${name} has the unknown option ${unknown}`, example)
+  if (push !== undefined && (typeof push !== 'string' || !/^https?:\/\//.test(push) || !URL.canParse(push)))
+    refuse(`push of queue ${name} is ${show(push)}`, example)
+  if (push !== undefined && name === 'default')
+    refuse(
+      'the queue default is that of this machine, which needs no address',
+      'Choose another name, and write it in the assets.',
+    )
+  if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= 100_000))
+    refuse(`limit of queue ${name} is ${show(limit)}`, 'Write how many attempts it may have at a time: 1 to 100000.')
+}
+
+function checkTiming(timing: Timing, refuse: Refuse): void {
+  if (typeof timing !== 'object' || timing === null || Array.isArray(timing))
+    refuse(`timing of the config is ${show(timing)}`, "Write timing: { sweep: '5m' }.")
+  for (const [name, duration] of Object.entries(timing)) {
+    if (!Object.hasOwn(timingBounds, name))
+      refuse(`timing has the unknown option ${name}`, `There are: ${Object.keys(timingBounds).join(', ')}.`)
+    if (duration !== undefined) durationWithin(duration as Duration, timingBounds[name as keyof Timing], `timing.${name}`)
+  }
+}

@@ -1,0 +1,37 @@
+import { type Duration, durationMs } from '../duration.ts'
+
+/** Of the global registry, so that two copies of the package in one process understand each other. */
+const mark = Symbol.for('servo.failure')
+
+type Mark = { readonly fatal: true } | { readonly retryAfterMs: number }
+
+/** Throw it when trying again is of no use. */
+export class Fatal extends Error {
+  override readonly name = 'Fatal'
+  readonly [mark]: Mark = { fatal: true }
+}
+
+/** Throw it when the other side sets the time to wait, as with HTTP's Retry-After. */
+export class RetryAfter extends Error {
+  override readonly name = 'RetryAfter'
+  readonly [mark]: Mark
+
+  constructor(after: Duration, message = `try again after ${after}`, options?: ErrorOptions) {
+    super(message, options)
+    this[mark] = { retryAfterMs: durationMs(after, 'RetryAfter') }
+  }
+}
+
+export function isFatal(error: unknown): boolean {
+  return 'fatal' in markOf(error)
+}
+
+export function retryAfterMs(error: unknown): number | undefined {
+  const found = markOf(error)
+  return 'retryAfterMs' in found && typeof found.retryAfterMs === 'number' ? found.retryAfterMs : undefined
+}
+
+function markOf(error: unknown): object {
+  const found = typeof error === 'object' && error !== null && mark in error ? error[mark] : undefined
+  return typeof found === 'object' && found !== null ? found : {}
+}

@@ -1,0 +1,74 @@
+import { ServoError } from '../../lib/error.ts'
+import { callerOf } from '../caller.ts'
+import { declarationOf, withDeclaration } from '../declaration.ts'
+import { checkedName, invalid } from '../invalid.ts'
+import { isSchema, issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
+import type { MaybePromise } from './values.ts'
+
+/** Exists only in types: the opened resource. */
+declare const opens: unique symbol
+
+/** Something that assets need and that is configured by the environment: a database, an API. */
+export interface Resource<T> {
+  readonly name: string
+  readonly [opens]?: T
+}
+
+export type AnyResource = Resource<unknown>
+/** The opened resources that a body gets. */
+export type Opened<Resources> = { [Name in keyof Resources]: Resources[Name] extends Resource<infer T> ? T : never }
+
+export interface ResourceOptions<Config, T> {
+  /** Each field `apiToken` of resource `shop-api` is read from the variable SERVO_SHOP_API_API_TOKEN. */
+  config?: StandardSchemaV1<unknown, Config>
+  open(config: Config): MaybePromise<T>
+  close?(opened: T): MaybePromise<void>
+}
+
+export function resource<T, Config = undefined>(name: string, options: ResourceOptions<Config, T>): Resource<T> {
+  checkedName(name, 'resource')
+  if (typeof options?.open !== 'function')
+    throw invalid('bad_resource', `resource ${name} cannot be opened`, `Write resource('${name}', { open: () => … }).`)
+  if (options.config !== undefined && !isSchema(options.config))
+    throw invalid('bad_schema', `config of resource ${name} is not a schema`, 'Write config: z.object({ url: z.url() }).')
+  return withDeclaration<Resource<T>>({ name }, { kind: 'resource', name, options, ...callerOf(resource) })
+}
+
+type EnvironmentVariables = Readonly<Record<string, string | undefined>>
+
+/** Opens a resource with the settings of the environment. The second function closes it. */
+export async function openResource(
+  value: AnyResource,
+  environment: EnvironmentVariables,
+): Promise<{ opened: unknown; close: () => MaybePromise<void> }> {
+  const options = declarationOf(value)?.options as ResourceOptions<unknown, unknown>
+  const opened = await options.open(options.config && (await configOf(value.name, options.config, environment)))
+  return { opened, close: () => options.close?.(opened) }
+}
+
+/** `shop-api`, `apiToken` → `SERVO_SHOP_API_API_TOKEN` */
+const variableOf = (resourceName: string, field: string): string =>
+  `SERVO_${resourceName}_${field.replace(/(?<=[a-z0-9])(?=[A-Z])/g, '_')}`.replace(/[^A-Za-z0-9]/g, '_').toUpperCase()
+
+async function configOf(name: string, schema: StandardSchemaV1, environment: EnvironmentVariables): Promise<unknown> {
+  const lookUp = (field: string): string | undefined => environment[variableOf(name, field)]
+  // A schema cannot list its fields. It parses an object that looks each field up in the environment.
+  const config = new Proxy<Record<string, unknown>>(
+    {},
+    {
+      get: (_, field) => (typeof field === 'string' ? lookUp(field) : undefined),
+      has: (_, field) => typeof field === 'string' && lookUp(field) !== undefined,
+    },
+  )
+  const result = await schema['~standard'].validate(config)
+  if (result.issues === undefined) return result.value
+  const fields = result.issues.map(({ path }) => path?.[0]).map((step) => String(typeof step === 'object' ? step.key : step))
+  const missing = fields.map((field) => variableOf(name, field)).filter((variable) => environment[variable] === undefined)
+  throw missing.length > 0
+    ? new ServoError('invalid', 'missing_variable', `resource ${name} needs ${[...new Set(missing)].join(', ')}`, {
+        hint: `Set ${missing.length === 1 ? 'this variable' : 'these variables'} in the environment of the worker, for example in .env.`,
+      })
+    : new ServoError('invalid', 'bad_variable', `resource ${name} is configured badly: ${issuesText(result.issues)}`, {
+        hint: `Look at ${[...new Set(fields)].map((field) => variableOf(name, field)).join(', ')}.`,
+      })
+}

@@ -1,0 +1,72 @@
+import { parseCron } from '../../cron/parse-cron.ts'
+import { isServoError } from '../../lib/error.ts'
+import { invalid, show } from '../invalid.ts'
+import { isTimeZoneName } from '../time-zone-name.ts'
+
+/** A condition as it is recorded. */
+export type ConditionData =
+  | { readonly type: 'eager' | 'missing' | 'upstream_updated' | 'code_changed' | 'in_progress' }
+  | { readonly type: 'on_cron'; readonly cron: string; readonly timezone: string }
+  | { readonly type: 'and' | 'or'; readonly conditions: readonly ConditionData[] }
+  | { readonly type: 'not'; readonly condition: ConditionData }
+
+/** A condition under which an asset is made without a request. */
+export interface Condition {
+  readonly data: ConditionData
+  and(other: Condition): Condition
+  or(other: Condition): Condition
+  not(): Condition
+}
+
+function condition(data: ConditionData): Condition {
+  const join = (type: 'and' | 'or', other: Condition): Condition => {
+    if (!isCondition(other))
+      throw invalid('bad_condition', `${show(other)} is not a condition`, `Write when.eager().${type}(when.codeChanged()).`)
+    return condition({ type, conditions: [data, other.data] })
+  }
+  return {
+    data,
+    and: (other) => join('and', other),
+    or: (other) => join('or', other),
+    not: () => condition({ type: 'not', condition: data }),
+  }
+}
+
+export function isCondition(value: unknown): value is Condition {
+  return typeof value === 'object' && value !== null && 'data' in value && 'and' in value && 'or' in value
+}
+
+export const when = {
+  /** Whenever something it is made of is newer, or it is missing, and nothing it is made of is missing or under way. */
+  eager: (): Condition => condition({ type: 'eager' }),
+  /** At each tick of a cron expression, once everything it is made of has been made since that tick. */
+  onCron(cron: string, timezone = 'UTC'): Condition {
+    return condition({ type: 'on_cron', ...checkedCron(cron, timezone, 'when.onCron') })
+  },
+  missing: (): Condition => condition({ type: 'missing' }),
+  upstreamUpdated: (): Condition => condition({ type: 'upstream_updated' }),
+  codeChanged: (): Condition => condition({ type: 'code_changed' }),
+  inProgress: (): Condition => condition({ type: 'in_progress' }),
+}
+
+/** An expression and a zone that can be read, so that a mistake shows when the project is loaded. */
+export function checkedCron(cron: unknown, timezone: unknown, caller: string): { cron: string; timezone: string } {
+  if (typeof cron !== 'string')
+    throw invalid(
+      'bad_cron',
+      `${caller} got ${show(cron)}, which is not a cron expression`,
+      "Write '0 5 * * *' for five o'clock each day.",
+    )
+  if (!isTimeZoneName(timezone))
+    throw invalid(
+      'bad_timezone',
+      `${show(timezone)} is not a time zone`,
+      "Write an IANA name such as 'Europe/Paris', or 'UTC'.",
+    )
+  try {
+    return { cron: parseCron(cron).text, timezone }
+  } catch (error) {
+    if (!isServoError(error)) throw error
+    throw invalid('bad_cron', `${caller}: ${error.message}`, error.hint ?? "Write '0 5 * * *' for five o'clock each day.")
+  }
+}

@@ -1,0 +1,273 @@
+import { z } from 'zod'
+import { isServoError } from '../../lib/error.ts'
+import {
+  type DimensionDefinition,
+  type PartitionDefinition,
+  type TimePartitions,
+  timeDefinition,
+} from '../../partitions/definition.ts'
+import type { TimeUnit, UnitOptions } from '../../partitions/time/units.ts'
+import { type TimeWindows, timeWindows } from '../../partitions/time/windows.ts'
+import { invalid, show } from '../invalid.ts'
+import { isTimeZoneName } from '../time-zone-name.ts'
+
+export type DayKey = `${number}-${number}-${number}`
+export type HourKey = `${DayKey}T${number}`
+export type MinuteKey = `${DayKey}T${number}:${number}`
+export type MonthKey = `${number}-${number}`
+export type YearKey = `${number}`
+
+/** The time a partition stands for: from `start` up to, and without, `end`. */
+export interface Window {
+  readonly start: Date
+  readonly end: Date
+}
+
+/** Partitions as they are recorded. */
+export type PartitionData = PartitionDefinition
+
+/** Exists only in types: carries the types of key and window. */
+declare const carries: unique symbol
+
+/**
+ * The partitions of an asset. `Key` is the type of a key, `Span` that of its window of time, if it has one, and `Kind` says how such
+ * partitions compare with others: the unit of time, or those of all dimensions.
+ */
+export interface Partitions<Key, Span = undefined, Kind = unknown> {
+  readonly data: PartitionData
+  /** A schema of the key, to be used inside other schemas: `z.object({ day: day.key })`. */
+  readonly key: z.ZodType<Key, Key>
+  readonly [carries]?: { readonly key: Key; readonly span: Span; readonly kind: Kind }
+}
+
+/** Keys that come and go while the project runs. Code that holds this value may add and remove them. */
+export interface DynamicPartitions extends Partitions<string, undefined, 'dynamic'> {
+  readonly data: Extract<PartitionData, { type: 'dynamic' }>
+}
+
+export type AnyPartitions = Partitions<unknown, unknown>
+export type KeyOf<P> = P extends { readonly [carries]?: { readonly key: infer Key } } ? Key : never
+export type KindOf<P> = P extends { readonly [carries]?: { readonly kind: infer Kind } } ? Kind : never
+export type SpanOf<P> = P extends { readonly [carries]?: { readonly span: infer Span } } ? Span : never
+
+export interface TimeOptions<Start> {
+  /** The first window, by its key. */
+  start: Start
+  /** The window before which to stop. */
+  end?: Start
+  /** IANA name of the zone in which windows begin and end; UTC by default. */
+  timezone?: string
+  /** How many windows exist before they have closed; negative, how many closed ones do not exist yet. */
+  endOffset?: number
+  /** Windows that do not exist: cron expressions of when they begin, such as `0 0 * * SAT,SUN`, or single keys, such as holidays. */
+  exclusions?: readonly string[]
+}
+
+/** How keys are written when the usual way does not do: strftime, such as `%d.%m.%Y`. They are plain text to the compiler then. */
+interface Format {
+  format: string
+}
+
+/** Windows begin this many minutes past the hour. */
+interface AtMinute {
+  minute?: number
+}
+/** Windows begin at this hour of the day. */
+interface AtHour extends AtMinute {
+  hour?: number
+}
+/** Windows begin on this day of the month, up to the 28th. */
+interface OnDay extends AtHour {
+  day?: number
+}
+/** Windows begin in this month: of the year, or of the first quarter. */
+interface InMonth extends OnDay {
+  month?: number
+}
+
+type Time<Key, Unit = unknown> = Partitions<Key, Window, Unit>
+
+/** Sixty minutes are an hour; a number that is computed is not known to the compiler. */
+type Minutes<Every extends number> = number extends Every ? unknown : Every extends 60 ? 'hourly' : `${Every}m`
+
+export function daily(options: TimeOptions<DayKey> & AtHour): Time<DayKey, 'daily'>
+export function daily(options: TimeOptions<string> & AtHour & Format): Time<string, 'daily'>
+export function daily(options: TimeOptions<string> & AtHour): Time<string> {
+  return timePartitions('daily', options)
+}
+
+/** Keys such as `2025-01-15T09`. The hour that clocks show twice in autumn is two windows, `…T02` and `…T02+0100`. */
+export function hourly(options: TimeOptions<HourKey> & AtMinute): Time<HourKey, 'hourly'>
+export function hourly(options: TimeOptions<string> & AtMinute & Format): Time<string, 'hourly'>
+export function hourly(options: TimeOptions<string> & AtMinute): Time<string> {
+  return timePartitions('hourly', options)
+}
+
+/** Keys such as `2025-01-15T09:30`; `every` is how many minutes a window has, which must fill an hour. */
+export function minutely<const Every extends number = 1>(
+  options: TimeOptions<MinuteKey> & { every?: Every },
+): Time<MinuteKey, Minutes<Every>>
+export function minutely<const Every extends number = 1>(
+  options: TimeOptions<string> & { every?: Every } & Format,
+): Time<string, Minutes<Every>>
+export function minutely(options: TimeOptions<string>): Time<string> {
+  return timePartitions('minutely', options)
+}
+
+/** Each week is called by its first day; weeks begin on `weekday` (0 is Sunday), or on that of `start`. */
+export function weekly(options: TimeOptions<DayKey> & AtHour & { weekday?: number }): Time<DayKey, 'weekly'>
+export function weekly(options: TimeOptions<string> & AtHour & { weekday?: number } & Format): Time<string, 'weekly'>
+export function weekly(options: TimeOptions<string>): Time<string> {
+  return timePartitions('weekly', options)
+}
+
+/** Keys such as `2025-01`. */
+export function monthly(options: TimeOptions<MonthKey> & OnDay): Time<MonthKey, 'monthly'>
+export function monthly(options: TimeOptions<string> & OnDay & Format): Time<string, 'monthly'>
+export function monthly(options: TimeOptions<string> & OnDay): Time<string> {
+  return timePartitions('monthly', options)
+}
+
+/** Each quarter is called by its first month, such as `2025-04`. */
+export function quarterly(options: TimeOptions<MonthKey> & InMonth): Time<MonthKey, 'quarterly'>
+export function quarterly(options: TimeOptions<string> & InMonth & Format): Time<string, 'quarterly'>
+export function quarterly(options: TimeOptions<string> & InMonth): Time<string> {
+  return timePartitions('quarterly', options)
+}
+
+/** Keys such as `2025`. */
+export function yearly(options: TimeOptions<YearKey> & InMonth): Time<YearKey, 'yearly'>
+export function yearly(options: TimeOptions<string> & InMonth & Format): Time<string, 'yearly'>
+export function yearly(options: TimeOptions<string> & InMonth): Time<string> {
+  return timePartitions('yearly', options)
+}
+
+/** Windows from one tick of a cron expression to the next, named after their start: `2025-01-15T06:00`, or in the given `format`. */
+export function cronWindows<const Expression extends string>(
+  expression: Expression,
+  options: TimeOptions<string> & Partial<Format>,
+): Time<string, string extends Expression ? unknown : `cron ${Expression}`> {
+  return timePartitions('cron', { ...options, cron: expression }) as Time<string, never>
+}
+
+export function keys<const Keys extends readonly string[]>(list: Keys): Partitions<Keys[number], undefined, 'keys'> {
+  const wrong = !Array.isArray(list) || list.length === 0 || list.some((key) => typeof key !== 'string' || key === '')
+  if (wrong || new Set(list).size !== list.length)
+    throw invalid('bad_keys', `keys(${show(list)}) needs a list of texts, each once`, "Write keys(['eu', 'us']).")
+  return { data: { type: 'keys', keys: [...list] }, key: keySchema(z.enum(list)) }
+}
+
+/** Keys that come and go while the project runs; `name` identifies the set. */
+export function dynamic(name: string): DynamicPartitions {
+  if (typeof name !== 'string' || name === '')
+    throw invalid('bad_name', `dynamic(${show(name)}) needs a name`, "Write dynamic('customers').")
+  return { data: { type: 'dynamic', name }, key: keySchema(z.string().min(1)) }
+}
+
+type Dimensions = Readonly<Record<string, AnyPartitions>>
+
+/** Every combination of the keys of several dimensions. */
+export function multi<Of extends Dimensions>(
+  dimensions: Of,
+): Partitions<
+  { [Name in keyof Of]: KeyOf<Of[Name]> },
+  { [Name in keyof Of]: SpanOf<Of[Name]> },
+  { [Name in keyof Of]: KindOf<Of[Name]> }
+> {
+  const entries = Object.entries(dimensions ?? {})
+  if (entries.length < 2)
+    throw invalid(
+      'bad_dimensions',
+      `multi() got ${entries.length} dimension(s)`,
+      'Write multi({ day, region }) with two or more.',
+    )
+  for (const [name, of] of entries) {
+    if (isPartitions(of) && of.data.type !== 'multi' && !('ranges' in of)) continue
+    throw invalid(
+      'bad_dimensions',
+      `${name} is not a dimension`,
+      'Use daily(), hourly(), monthly() and the like, keys() or dynamic(); ranges() goes around multi().',
+    )
+  }
+  return {
+    data: {
+      type: 'multi',
+      dimensions: Object.fromEntries(entries.map(([name, dimension]) => [name, dimension.data as DimensionDefinition])),
+    },
+    key: keySchema(z.strictObject(Object.fromEntries(entries.map(([name, dimension]) => [name, dimension.key])))),
+  }
+}
+
+export function isPartitions(value: unknown): value is AnyPartitions {
+  return typeof value === 'object' && value !== null && 'data' in value && 'key' in value
+}
+
+const examples: Record<TimeUnit, string> = {
+  minutely: '2025-01-15T09:30',
+  hourly: '2025-01-15T09',
+  daily: '2025-01-15',
+  weekly: '2025-01-13',
+  monthly: '2025-01',
+  quarterly: '2025-04',
+  yearly: '2025',
+  cron: '2025-01-15T06:00',
+}
+
+const places = ['every', 'minute', 'hour', 'weekday', 'day', 'month', 'cron'] as const
+
+function timePartitions(type: TimeUnit, options: TimeOptions<string> & UnitOptions): Time<string> {
+  const { start, end, timezone = 'UTC', endOffset, format, exclusions } = options ?? {}
+  const name = type === 'cron' ? 'cronWindows' : type
+  const example = examples[type]
+  for (const [which, key] of Object.entries({ start, end })) {
+    if ((typeof key === 'string' && key !== '') || (which === 'end' && key === undefined)) continue
+    throw invalid('bad_window', `${which} of ${name}() is ${show(key)}`, `Write ${which}: '${example}'.`)
+  }
+  if (!isTimeZoneName(timezone))
+    throw invalid(
+      'bad_timezone',
+      `${show(timezone)} is not a time zone`,
+      "Write an IANA name such as 'Europe/Paris', or 'UTC'.",
+    )
+  const told = { end, end_offset: endOffset, format, exclusions, ...Object.fromEntries(places.map((at) => [at, options[at]])) }
+  const known = Object.entries(told).filter(([, value]) => value !== undefined)
+  const data = { type, start, timezone, ...Object.fromEntries(known) } as TimePartitions
+  const windows = windowsOf(data, name)
+  refuseInexact(windows, { start, end }, name, format === undefined ? example : undefined)
+  const first = windows.at(0).key
+  const wrong = format === undefined ? `must be written as ${example}` : `must be written as ${format}`
+  return {
+    data,
+    key: keySchema(z.string().refine((key) => windows.positionOf(key) !== undefined, `${wrong}, of a window from ${first} on`)),
+  }
+}
+
+/** Counting the windows finds the mistakes that the shape of a definition does not show. */
+function windowsOf(data: TimePartitions, name: string): TimeWindows {
+  try {
+    return timeWindows(timeDefinition(data))
+  } catch (error) {
+    if (!isServoError(error)) throw error
+    throw invalid(error.code, `${name}(): ${error.message}`, error.hint ?? '')
+  }
+}
+
+/** A start that is not a key would silently begin at another window. */
+function refuseInexact(windows: TimeWindows, keys: object, name: string, example: string | undefined): void {
+  for (const [which, key] of Object.entries(keys)) {
+    if (key === undefined || windows.positionOf(key) !== undefined || (which === 'end' && isAfterLast(windows, key))) continue
+    const hint = `The first window from there on is ${windows.at(0).key}${example === undefined ? '' : `; keys look like ${example}`}.`
+    throw invalid('bad_window', `${which} of ${name}() is ${show(key)}, which is the key of no window`, hint)
+  }
+}
+
+/** Later than any author stops, and before the last window that is counted. */
+const FAR_AWAY_MS = Date.UTC(2190, 0)
+
+/** The key of the window at which the definition stops is not one of its keys. */
+function isAfterLast(windows: TimeWindows, key: string): boolean {
+  return windows.at(windows.count(FAR_AWAY_MS)).key === key
+}
+
+/** The types of the keys are narrower than a schema can express. */
+const keySchema = <Key>(schema: z.ZodType): z.ZodType<Key, Key> => schema as z.ZodType<Key, Key>
