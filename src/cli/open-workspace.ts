@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Scope } from '../engine/paths.ts'
+import { checkScope, type Scope } from '../engine/paths.ts'
 import { listScopes } from '../engine/scopes.ts'
 import { ServoError } from '../lib/error.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
@@ -18,6 +18,9 @@ export async function openWorkspace(dir: string, flags: WorkspaceFlags): Promise
   )
   const [scope, ...others] = scopes
   if (scope === undefined) {
+    // A name that no workspace can have is worth a better message.
+    if (flags.tenant !== undefined && flags.workspace !== undefined)
+      checkScope({ tenant_id: flags.tenant, workspace_id: flags.workspace })
     throw new ServoError('not_found', 'no_workspace', `${dir} holds no such workspace`, {
       hint: 'A Servo folder has tenant=…/workspace=… below it; check the folder and the flags.',
     })
