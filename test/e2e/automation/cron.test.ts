@@ -139,7 +139,7 @@ describe('wrong use of servo cron ends with 2, and says what to do', () => {
       /error: unknown option '--timezon'\n\(Did you mean --timezone\?\)/,
     ],
     ['a flag of the other command', ['explain', '@daily', '--count', '3'], /error: unknown option '--count'/],
-    ['an hour that is none', ['next', '0 25 * * *'], /"25" is no hour: it goes from 0 to 23\nhint: As hour write \*, 6, 9-17/],
+    ['an hour that is none', ['next', '0 25 * * *'], /"25" cannot be the hour: it goes from 0 to 23\nhint: As hour write \*, 6, 9-17/],
     ['a day that is none', ['explain', '0 0 30 2 *'], /no month it names has a day it names\nhint: Name a day that exists/],
     ['one wrong expression of two', ['next', '@daily', '@never'], /"@never" cannot be used: .*\nhint: Write one of @hourly/],
     [
@@ -150,9 +150,9 @@ describe('wrong use of servo cron ends with 2, and says what to do', () => {
     [
       'a zone that is none',
       ['next', '@daily', '--timezone', 'Mars/Base'],
-      /"Mars\/Base" is no time zone\nhint: Write an IANA name/,
+      /"Mars\/Base" is not a time zone\nhint: Write an IANA name/,
     ],
-    ['the zone of an explanation', ['explain', '@daily', '--timezone', 'CEST2'], /"CEST2" is no time zone\nhint: /],
+    ['the zone of an explanation', ['explain', '@daily', '--timezone', 'CEST2'], /"CEST2" is not a time zone\nhint: /],
     ['no ticks', ['next', '@daily', '--count', '0'], /--count 0 is not a whole number from 1 to 1000/],
     ['too many ticks', ['next', '@daily', '--count', '1001'], /--count 1001 is not a whole number from 1 to 1000/],
     ['a moment that is none', ['next', '@daily', '--from', 'now'], /--from now is no moment\nhint: Write 2025-01-15T10:00:00Z/],
