@@ -94,7 +94,7 @@ export class HeldClaim implements HeldLease {
   }
 
   #tick(): void {
-    // The place does not call when it is moved away as a whole, or another is put where it was.
+    // A watch does not report that its folder was moved or replaced.
     if (this.#unwatch === undefined || !this.isHeld || this.#place.moved(this.number)) this.#lookAgain()
   }
 

@@ -4,7 +4,7 @@ import type { PartitionDefinition } from './definition.ts'
 import { keysOf } from './key-list.ts'
 import type { KeyProblem, PartitionSet } from './partition-set.ts'
 
-/** As many keys as one reads in a message before looking elsewhere. */
+/** How many keys an error message lists. */
 const SHOWN_KEYS = 5
 
 /** The keys of a list, in its order. */

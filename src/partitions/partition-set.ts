@@ -15,7 +15,7 @@ export interface PartitionSet extends KeyList {
   /** Undefined for an asset without partitions: one part, whose key is the empty text. */
   readonly definition: PartitionDefinition | undefined
   readonly count: number
-  /** The canonical key at a position from 0 up to, and without, `count`. */
+  /** The canonical key at a position from 0 to `count - 1`. */
   at(position: number): string
   positionOf(key: string): number | undefined
   has(key: string): boolean

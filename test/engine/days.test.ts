@@ -68,6 +68,20 @@ describe('days', () => {
     await expectNothingMissing(workspace, 5)
   })
 
+  test('[S10] that are settled are forgotten by the first publishes: a manifest names only the open ones', async () => {
+    const workspace = new Workspace()
+    const compactor = await workspace.compactor()
+    const first = utcDay(workspace.clock.now())
+    for (let day = 0; day < 5; day++) {
+      await work(workspace, compactor, 2)
+      workspace.clock.pass(DAY_MS)
+    }
+    await work(workspace, compactor)
+    const today = utcDay(workspace.clock.now())
+    expect(settledDays(compactor)).toEqual([[first, utcDay(workspace.clock.now() - DAY_MS)]])
+    expect(Object.keys(compactor.manifest.first_publishes ?? {})).toEqual([today])
+  })
+
   test('leaders that live for a moment close them and settle them, one after the other', async () => {
     const workspace = new Workspace()
     await work(workspace, await workspace.compactor(), 1)

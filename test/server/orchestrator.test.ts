@@ -13,6 +13,7 @@ import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { reportFact } from '../../src/testing/facts.ts'
 import { seededBytes } from '../../src/testing/seeded-bytes.ts'
+import { interceptedStore } from '../engine/intercepted-store.ts'
 import { failure, type Graph, scope, World } from './world.ts'
 
 const chainOf = (length: number): Graph =>
@@ -348,6 +349,29 @@ describe('a ledger that cannot be written', () => {
     await world.clock.advance(SECOND_MS)
     expect(world.run(run)?.state).toBe('SUCCEEDED')
     expect(world.workers.started.map(({ asset_key }) => asset_key)).toEqual(['a', 'b'])
+    expect(await world.problems()).toEqual([])
+  })
+
+  test('[O5][V1] for so long that reopening fails again and again costs nothing but time either', async () => {
+    const refusedAt = new Set<number>()
+    let isAway = false
+    const store = interceptedStore(memoryStore(), () => {
+      if (!isAway) return
+      refusedAt.add(world.clock.now())
+      throw new ServoError('unavailable', 'away', 'the store is away')
+    })
+    const world = await World.open({ store })
+    await world.define({ a: [] })
+    isAway = true
+    const asked = world.request('r1')
+    await world.clock.advance(100)
+    refusedAt.clear()
+    await world.clock.advance(2 * SECOND_MS)
+    expect(refusedAt.size, 'reopenings that failed').toBeGreaterThan(2)
+    isAway = false
+    await world.clock.advance(5 * SECOND_MS)
+    expect(world.run(await asked)?.state).toBe('SUCCEEDED')
+    expect(world.workers.started).toHaveLength(1)
     expect(await world.problems()).toEqual([])
   })
 

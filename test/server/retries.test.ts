@@ -41,6 +41,24 @@ test('[R2] a task waits as its own policy says, beside one that waits as another
   expect(world.run(run)?.state).toBe('SUCCEEDED')
 })
 
+test('[R2][R4] a task that fails after it lost its worker twice waits as after its first failure', async () => {
+  const script = ({ attempt }: { attempt: number }) => {
+    if (attempt <= 2) return { ms: 600_000 }
+    return attempt === 3 ? { result: failure() } : {}
+  }
+  const world = await World.open({ script })
+  await world.define({ a: { retry: { ...retry, initial_ms: 10_000 } } })
+  const run = await world.request('r1')
+  for (let lost = 0; lost < 2; lost++) {
+    await world.clock.advance(1_000)
+    await world.crash()
+  }
+  await world.clock.advance(9_000)
+  expect(world.task(run, 'a')).toMatchObject({ state: 'RETRY_WAIT', attempt: 3, lost_attempts: 2 })
+  await world.clock.advance(2_000)
+  expect(world.run(run)?.state).toBe('SUCCEEDED')
+})
+
 test('[R2] a task is tried at the same moment whichever process works that out', async () => {
   const jittery = { ...retry, jitter: true }
   const due = async (): Promise<number> => {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { tasks } from '../../src/domain/tasks/tasks.table.ts'
 import { Paths } from '../../src/engine/paths.ts'
-import { HOUR_MS, SECOND_MS } from '../../src/lib/time.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
+import { reactor } from '../../src/server/leader/reactor.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { failure, scope, World } from './world.ts'
 
@@ -25,6 +27,20 @@ test('[O3] a sweep shows the controllers every row again, and they decide nothin
     await world.clock.advance(SECOND_MS)
   }
   expect(store.requests.filter(({ path }) => path.startsWith(ledger))).toEqual([])
+})
+
+test('[V1] while a run is unfinished, every row is shown again every five minutes, though nothing happens', async () => {
+  const shown: string[] = []
+  const reactors = [reactor(tasks, ({ task_key }) => shown.push(task_key))]
+  const world = await World.open({ script: () => ({ ms: HOUR_MS }), options: { reactors } })
+  await world.define({ a: [], below: ['a'] })
+  await world.request('r1')
+  await world.clock.advance(4 * MINUTE_MS)
+  for (let sweep = 0; sweep < 3; sweep++) {
+    shown.length = 0
+    await world.clock.advance(5 * MINUTE_MS)
+    expect(shown.toSorted()).toEqual(['a', 'below'])
+  }
 })
 
 test('[O4] a worker is asked once to stop, however often a sweep shows the cancelled run', async () => {

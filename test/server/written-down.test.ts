@@ -133,6 +133,18 @@ test('[D5] the half second of each attempt is its own, though another began befo
   expect(types.filter((type) => type === 'TaskFinished')).toHaveLength(2)
 })
 
+test('[D5] the start of a long attempt is on record while it runs, though another began before it', async () => {
+  const world = await World.open({ script: () => ({ ms: MINUTE_MS }) })
+  await world.define({ first: [], second: [] })
+  const first = await world.request('first', 'first')
+  await world.clock.advance(300)
+  const second = await world.request('second', 'second')
+  await world.clock.advance(SECOND_MS)
+  expect(world.states(first)).toEqual({ first: 'RUNNING' })
+  expect(world.states(second)).toEqual({ second: 'RUNNING' })
+  expect((await segments(world)).flat().filter((type) => type === 'TaskStarted')).toHaveLength(2)
+})
+
 test('[O4][I16] sweeps show every row again, and no attempt begins twice', async () => {
   const world = await World.open({ script: () => ({ ms: 30 * MINUTE_MS }) })
   await world.define({ a: [], b: [] })

@@ -59,7 +59,7 @@ export const onHeartbeatCheck =
     // No process was listening in the meantime, so the worker gets its full time again.
     const silentAt = (now - fire_at > LATE_MS ? now : heard) + patience
     if (now < silentAt) return [checkAt(rows, attempt, silentAt)]
-    const error_message = `nothing was heard of the worker ${attempt.worker_id} for ${Math.round((now - heard) / SECOND_MS)} s`
+    const error_message = `worker ${attempt.worker_id} sent no heartbeat for ${Math.round((now - heard) / SECOND_MS)} s`
     return [givenUp(attempt, { outcome: 'FAILED', error_category: LOST, error_message }, observed)]
   }
 

@@ -3,15 +3,16 @@ import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { orchestration } from '../../domain/index.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
 import { ulidSource } from '../../lib/ulid.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
 import { countingStore } from '../../testing/counting-store.ts'
 import { reportFact } from '../../testing/facts.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { Loop } from '../loop/loop.ts'
 import { Publisher } from './publisher.ts'
 
-async function publishing() {
+async function publishing(inner: ObjectStore = memoryStore()) {
   const clock = new VirtualClock()
-  const store = countingStore(memoryStore())
+  const store = countingStore(inner)
   const scope = { tenant_id: 'acme', workspace_id: 'prod' }
   let next = 0
   const ulid = ulidSource(
@@ -47,6 +48,31 @@ test('what is durable is in the tables a moment later, and many facts at once ar
   expect(loop.compactor.manifest.publish).toBe(0)
   await clock.advance(2 * SECOND_MS)
   expect(loop.compactor.manifest.publish).toBe(1)
+  expect(loop.compactor.fold.unpublished).toBe(0)
+})
+
+test('[V3] a fact that becomes durable during a publish is in the tables a moment later, though nothing else happens', async () => {
+  const inner = memoryStore()
+  let gate: Promise<void> | undefined
+  const create: ObjectStore['create'] = async (path, bytes) => {
+    if (path.includes('/manifests/')) await gate
+    return await inner.create(path, bytes)
+  }
+  const { clock, loop } = await publishing({ ...inner, create })
+  await loop.submit([reportFact('r1')])
+  await clock.advance(2 * SECOND_MS)
+  const opened = Promise.withResolvers<void>()
+  gate = opened.promise
+  await loop.submit([reportFact('r2')])
+  await clock.advance(SECOND_MS)
+  await loop.submit([reportFact('r3')])
+  expect(loop.compactor.manifest.publish, 'the publish is under way').toBe(1)
+  opened.resolve()
+  await clock.advance(1)
+  expect(loop.compactor.manifest.publish).toBe(2)
+  expect(loop.compactor.fold.unpublished, 'what came meanwhile').toBe(1)
+  await clock.advance(2 * SECOND_MS)
+  expect(loop.compactor.manifest.publish).toBe(3)
   expect(loop.compactor.fold.unpublished).toBe(0)
 })
 

@@ -13,7 +13,7 @@ import { isLinked, linksOf } from './dimensions.ts'
 import type { PartitionMapping, SimpleMapping } from './mapping.ts'
 import { inDimension, type MappingProblem, shapeProblems } from './mapping-shape.ts'
 
-/** As many keys as one reads in a message before looking elsewhere. */
+/** How many keys an error message lists. */
 const SHOWN_KEYS = 5
 
 /** Everything that is wrong with a mapping between these definitions, before anything runs. */

@@ -189,7 +189,7 @@ function valueIn(row: StatusRow | undefined): StoredValue | undefined {
 function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key?: string): ServoError {
   const what = key === undefined ? `a partition of ${upstream}` : taskKey(upstream, key)
   return new ServoError('not_found', 'upstream_missing', `${task_key} is made from ${what}, which does not exist`, {
-    hint: 'Begin later, or let the partitions it is made from begin earlier.',
+    hint: 'Give this asset a later start, or its upstream an earlier one.',
   })
 }
 

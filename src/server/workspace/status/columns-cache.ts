@@ -75,7 +75,7 @@ export class ColumnsCache {
     })
   }
 
-  /** The cached columns of an asset, perhaps out of date; undefined when its positions mean something else by now. */
+  /** The cached columns of an asset, perhaps out of date; empty ones when its positions mean something else by now. */
   #keptOf({ key, keys, set, times }: AssetToLoad): CachedColumns {
     let kept = this.#kept.get(key)
     this.#kept.delete(key)

@@ -36,8 +36,10 @@ export function alikeRows({ rows, columns }: Digest, ends: BlockPart['ends'], ke
 export function applyAlike(columns: StatusColumns, { first, count, code }: AlikeRows, block?: ColumnBlock): boolean {
   return columns.madeWithSameCode(first, count, columns.codeOf(code), (what, into) => {
     block?.times(what === 'made' ? MADE_AT : INPUTS_AT, into)
-    // NaN stands for a missing value, and every comparison with it is false.
-    return into.every((moment) => moment > 0)
+    // A loop, because a cold answer calls this for every partition: `every` took a tenth of it. NaN stands for a missing value, and every
+    // comparison with it is false.
+    for (let row = 0; row < into.length; row++) if (!((into[row] ?? 0) > 0)) return false
+    return true
   })
 }
 

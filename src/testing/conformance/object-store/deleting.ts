@@ -19,7 +19,7 @@ export function deletingObjects(store: TheStore): void {
       expect(await pathsIn(store(), '')).toEqual([])
     })
 
-    it('lets an object come back, listAll once like any other', async () => {
+    it('lets an object come back, listed once like any other', async () => {
       await fill(store(), ['a', 'b', 'c'])
       expect(await pathsIn(store(), '')).toEqual(['a', 'b', 'c'])
       await store().delete('b')

@@ -60,6 +60,16 @@ export function namingObjects(store: TheStore): void {
       for (const path of paths) expect(await store().get(path)).toEqual(text(path))
     })
 
+    it('names an object or leads to others, never both', async () => {
+      await fill(store(), ['a/b/c'])
+      for (const path of ['a', 'a/b', 'a/b/c/d', 'a/b/c/d/e']) {
+        await expectInvalid(() => store().create(path, text('x')), `create ${path}`)
+        await expectInvalid(() => store().put(path, text('x')), `put ${path}`)
+      }
+      expect(await pathsIn(store(), '')).toEqual(['a/b/c'])
+      expect(await store().get('a/b/c')).toEqual(text('a/b/c'))
+    })
+
     it.each(Object.entries(hostile))('that is %s is refused by every method and reaches nothing', async (_, path) => {
       await store().create('safe', text('safe'))
       const requests: Record<string, () => unknown> = {
