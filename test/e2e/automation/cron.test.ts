@@ -139,7 +139,11 @@ describe('wrong use of servo cron ends with 2, and says what to do', () => {
       /error: unknown option '--timezon'\n\(Did you mean --timezone\?\)/,
     ],
     ['a flag of the other command', ['explain', '@daily', '--count', '3'], /error: unknown option '--count'/],
-    ['an hour that is none', ['next', '0 25 * * *'], /"25" cannot be the hour: it goes from 0 to 23\nhint: As hour write \*, 6, 9-17/],
+    [
+      'an hour that is none',
+      ['next', '0 25 * * *'],
+      /"25" cannot be the hour: it goes from 0 to 23\nhint: As hour write \*, 6, 9-17/,
+    ],
     ['a day that is none', ['explain', '0 0 30 2 *'], /no month it names has a day it names\nhint: Name a day that exists/],
     ['one wrong expression of two', ['next', '@daily', '@never'], /"@never" cannot be used: .*\nhint: Write one of @hourly/],
     [
