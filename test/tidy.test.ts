@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -247,6 +248,7 @@ describe('the shape of src/', () => {
       stuckDispatchMs: none,
       lastSign: none,
       carries: () => true,
+      automation: { requestRun: () => assert.fail('a controller that is not asked decides nothing'), mayDecide: () => false },
     })
     expect(listed).toEqual(controllers.map(({ name }) => name))
   })

@@ -14,6 +14,7 @@ function routes(): string[] {
     runs: nothing,
     statuses: nothing,
     assets: nothing,
+    schedules: nothing,
     token: 'secret',
     hosts: [],
     instance: 'one',

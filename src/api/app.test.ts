@@ -15,6 +15,7 @@ async function start(list: () => Promise<never[]> = async () => []) {
     runs: { list, request: async () => ({ run_id: 'r1' }) } as unknown as AppOptions['runs'],
     statuses: {} as AppOptions['statuses'],
     assets: {} as AppOptions['assets'],
+    schedules: {} as AppOptions['schedules'],
     token: 'secret',
     hosts: ['127.0.0.1', 'localhost'],
     instance: 'one',

@@ -4,6 +4,8 @@ import { ServoError } from '../lib/error.ts'
 import { sha256Bytes } from '../lib/hash.ts'
 import type { AssetsApi } from './asset-contract.ts'
 import { assetRoutes } from './asset-routes.ts'
+import type { SchedulesApi } from './automation/schedule-contract.ts'
+import { scheduleRoutes } from './automation/schedule-routes.ts'
 import { problemResponse } from './problem.ts'
 import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
@@ -16,6 +18,7 @@ export interface AppOptions {
   readonly runs: RunsApi
   readonly statuses: StatusApi
   readonly assets: AssetsApi
+  readonly schedules: SchedulesApi
   /** A caller that has this token may do everything. */
   readonly token: string
   /** Names that this server goes by. */
@@ -29,7 +32,7 @@ export interface AppOptions {
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
-export function localApp({ runs, assets, statuses, token, hosts, instance, handOver, workers }: AppOptions): Hono {
+export function localApp({ runs, assets, statuses, schedules, token, hosts, instance, handOver, workers }: AppOptions): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
@@ -60,6 +63,7 @@ export function localApp({ runs, assets, statuses, token, hosts, instance, handO
   app.route('/', runRoutes(runs, userOf))
   app.route('/', statusRoutes(statuses))
   app.route('/', assetRoutes(assets, userOf))
+  app.route('/', scheduleRoutes(schedules, userOf))
   return app
 }
 

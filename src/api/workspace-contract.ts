@@ -1,4 +1,5 @@
 import type { AssetsApi } from './asset-contract.ts'
+import type { SchedulesApi } from './automation/schedule-contract.ts'
 import type { RunsApi } from './run-contract.ts'
 import type { StatusApi } from './status-contract.ts'
 
@@ -7,4 +8,5 @@ export interface WorkspaceApi {
   readonly runs: RunsApi
   readonly assets: AssetsApi
   readonly statuses: StatusApi
+  readonly schedules: SchedulesApi
 }

@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
+import { automationCommands } from './automation-commands.ts'
+import { examples, projectCommand, several } from './command-parts.ts'
 import { colours, fail, printable, speakJson, watchOutput } from './output.ts'
 
 // Commands are loaded below this line, so that their compiled code is cached from the second start on.
@@ -27,20 +29,6 @@ const program = new Command('servo')
 Exit codes: 0 fine, 1 a run failed or a check did, 2 wrong use, 3 something needed is unavailable, 4 a bug in Servo.`,
   )
 
-const examples = (...lines: string[]): string =>
-  `\n${colours.bold('Examples:')}\n${lines.map((line) => `  ${line}`).join('\n')}`
-
-/** Adds a command about a project, which it looks for from the current folder upwards. */
-function projectCommand(parent: Command, usage: string, description: string): Command {
-  return parent
-    .command(usage)
-    .description(description)
-    .option('--project <dir>', 'folder of servo.config.ts (default: the nearest one above)')
-    .option('--json', 'print JSON')
-}
-
-const several = (value: string, before: string[] = []): string[] => [...before, value]
-
 // Each command is loaded when it is run, so that --help starts as fast as Node does.
 
 program.commandsGroup('Run assets:')
@@ -49,6 +37,7 @@ projectCommand(program, 'dev', 'run everything on this machine, and load code ag
   .option('--port <number>', 'port of the server (default: 4400, or any free one)')
   .option('--concurrency <number>', 'how many tasks run at a time')
   .option('--run <selection>', 'run this once everything is up; may be repeated', several)
+  .option('--no-automation', 'let no schedule tick')
   .addHelpText(
     'after',
     examples(
@@ -233,6 +222,9 @@ projectCommand(partitions, 'wipe <asset>', 'let what was materialized count as n
   .option('--key <key>', 'name of the request: the same key asked for again is the same request')
   .action(async (asset: string, flags) => (await import('./commands/partition-facts.ts')).wipePartitions(asset, flags))
 
+program.commandsGroup('Automate:')
+automationCommands(program)
+
 program.commandsGroup('Look into the state:')
 
 /** Commands about a folder of state, whether or not its project is near. */
@@ -266,6 +258,37 @@ command('rebuild <dir>', 'make the tables again from the ledger').action(async (
 command('attach <dir>', 'write attach.sql, which shows the tables to the DuckDB command line').action(
   async (dir: string, flags) => (await import('./commands/attach.ts')).attachCommand(dir, flags),
 )
+
+program.commandsGroup('Write schedules:')
+
+const cron = program.command('cron').description('when cron expressions tick, and what they say').helpCommand(false)
+
+/** Adds a command about cron expressions, which needs neither a project nor a server. */
+function cronCommand(usage: string, description: string): Command {
+  return cron
+    .command(usage)
+    .description(description)
+    .option('--timezone <zone>', 'IANA name of the time zone, such as Europe/Paris (default: UTC)')
+    .option('--json', 'print JSON')
+}
+
+cronCommand('next <expression...>', 'the next ticks, each instant once when there are several expressions')
+  .option('--from <moment>', 'ticks after this, such as 2025-01-15T10:00 in the zone (default: now)')
+  .option('--count <number>', 'how many, from 1 to 1000', '5')
+  .addHelpText(
+    'after',
+    examples(
+      'servo cron next "0 6 * * MON-FRI" --timezone Europe/Paris',
+      'servo cron next "0 6 * * MON-FRI" "0 9 * * SAT,SUN" --count 7',
+    ),
+  )
+  .action(async (expressions: string[], flags) =>
+    (await import('./commands/cron.ts')).nextTicks(expressions, flags, new Date()),
+  )
+
+cronCommand('explain <expression>', 'an expression in words, how often it ticks, and what changes of clocks do to it')
+  .addHelpText('after', examples('servo cron explain "30 2 * * L5" --timezone America/New_York'))
+  .action(async (expression: string, flags) => (await import('./commands/cron.ts')).explainCron(expression, flags, new Date()))
 
 watchOutput()
 try {

@@ -1,16 +1,27 @@
 import { wireRow } from '../api/wire-row.ts'
 import { runs } from '../domain/runs/runs.table.ts'
+import { type ScheduleStateRow, scheduleState } from '../domain/schedules/schedule-state.table.ts'
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../domain/tasks/tasks.table.ts'
+import { toIso } from '../lib/time.ts'
 import type { Change } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'
 import { colours, print, printable } from './output.ts'
 import { printProblems } from './show-problems.ts'
-import { runEndLine, shortId, taskLine, tasksText } from './show-run.ts'
+import { localTime, runEndLine, shortId, taskLine, tasksText } from './show-run.ts'
+
+/** When a schedule ticks next. */
+export interface NextTick {
+  readonly schedule: string
+  readonly at: string
+}
+
+/** As many as one takes in at a glance; servo schedules list has them all. */
+const SHOWN_TICKS = 3
 
 /** The output of `servo dev` about itself. */
 export interface DevVoice {
-  ready(url: string, loaded: Reload, ms: number): void
+  ready(url: string, loaded: Reload, ms: number, next: readonly NextTick[]): void
   loaded(loaded: Reload): void
   changed(change: Change): void
   /** The number of tasks that were running. */
@@ -21,11 +32,14 @@ const clock = (): string => colours.dim(new Date().toTimeString().slice(0, 8))
 
 /** For people: a line for everything that happens, the fixed parts first. */
 export const screen: DevVoice = {
-  ready(url, loaded, ms) {
+  ready(url, loaded, ms, next) {
     const name = loaded.ok ? [colours.bold(printable(loaded.manifest.project)), assetsText(loaded.manifest.assets.length)] : []
     print([colours.bold(colours.green('servo dev')), ...name, url, colours.dim(`ready in ${Math.round(ms)} ms`)].join('  '))
     if (loaded.ok) print(colours.dim('  servo run "*" runs everything; saving a file loads it again; Ctrl-C stops'))
     else notLoaded(loaded.problems, 'repair it and save; what was running waits')
+    for (const { schedule, at } of next.slice(0, SHOWN_TICKS))
+      print(colours.dim(`  ${printable(schedule)} ticks at ${localTime(at)}`))
+    if (next.length > SHOWN_TICKS) print(colours.dim(`  and ${next.length - SHOWN_TICKS} more schedules: servo schedules list`))
   },
   loaded(loaded) {
     const time = colours.dim(` in ${Math.round(loaded.ms)} ms`)
@@ -33,6 +47,10 @@ export const screen: DevVoice = {
     else notLoaded(loaded.problems, 'the last good version stays')
   },
   changed(change) {
+    if (change.type === 'tick') {
+      print(`${clock()} ${printable(change.schedule.schedule_name)}  ${tickText(change.state)}`)
+      return
+    }
     if (change.type === 'task') {
       const { task, attempt } = change
       const text = taskLine(wireRow(tasks, task), attempt && wireRow(taskAttempts, attempt))
@@ -54,15 +72,40 @@ export const screen: DevVoice = {
 
 /** For programs: a JSON object per line. */
 export const jsonLines: DevVoice = {
-  ready: (url, loaded, ms) => say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded) }),
+  ready: (url, loaded, ms, next) => say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), next_ticks: next }),
   loaded: (loaded) => say({ type: 'loaded', ms: Math.round(loaded.ms), ...outcome(loaded) }),
-  changed: (change) =>
-    say(
-      change.type === 'run'
-        ? { type: 'run', run: wireRow(runs, change.run) }
-        : { type: 'task', task: wireRow(tasks, change.task) },
-    ),
+  changed: (change) => say(changeLine(change)),
   stopped: (running) => say({ type: 'stopped', running }),
+}
+
+function changeLine(change: Change): object {
+  if (change.type === 'run') return { type: 'run', run: wireRow(runs, change.run) }
+  if (change.type === 'task') return { type: 'task', task: wireRow(tasks, change.task) }
+  const { schedule_id, schedule_name } = change.schedule
+  const { last_scheduled_for, last_tick_id, last_tick_status, last_tick_reason, last_run_key } = wireRow(
+    scheduleState,
+    change.state,
+  )
+  return {
+    type: 'tick',
+    tick: {
+      schedule_id,
+      schedule_name,
+      tick_id: last_tick_id,
+      scheduled_for: last_scheduled_for,
+      status: last_tick_status,
+      reason: last_tick_reason,
+      run_key: last_run_key,
+    },
+  }
+}
+
+function tickText(state: Readonly<ScheduleStateRow>): string {
+  const at = state.last_scheduled_for === null ? '' : localTime(toIso(state.last_scheduled_for))
+  const why = state.last_tick_reason === null ? '' : `: ${printable(state.last_tick_reason)}`
+  const status = state.last_tick_status ?? ''
+  const paint = status === 'triggered' ? colours.green : status === 'failed' ? colours.red : colours.yellow
+  return `${paint(status)}  tick of ${at}${why}`
 }
 
 const say = (line: unknown): void => print(JSON.stringify(line))

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { scheduleDefinition } from './schedule.ts'
 
 /** Words joined by `/`, e.g. `mart/revenue`: readable in a path, a URL and a selection without escaping. */
 export const assetKeyPattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/
@@ -87,7 +88,7 @@ export const projectManifest = z.object({
   /** Attempts at a time on all queues together, if the project limits them. */
   concurrency: z.number().int().min(1).max(10_000).nullish(),
   timing: timing.default({}),
-  schedules: z.array(z.looseObject({ name })).default([]),
+  schedules: z.array(scheduleDefinition).max(100_000).default([]),
   sensors: z.array(z.looseObject({ name })).default([]),
 })
 export type ProjectManifest = z.infer<typeof projectManifest>

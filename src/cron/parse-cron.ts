@@ -16,12 +16,12 @@ export interface Cron {
   readonly weekdays: Weekdays | undefined
 }
 
-interface DaysOfMonth {
+export interface DaysOfMonth {
   readonly numbers: ReadonlySet<number>
   readonly last: boolean
 }
 
-interface Weekdays {
+export interface Weekdays {
   readonly all: ReadonlySet<number>
   /** `weekday * 8 + n` for the n-th one of the month; n = 0 is the last one. */
   readonly nth: ReadonlySet<number>

@@ -4,6 +4,8 @@ import { problemResponse } from '../api/problem.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
+import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
+import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
 import { deposed, leads } from '../engine/ledger/leading.ts'
 import { ServoError } from '../lib/error.ts'
 import { newEvent } from '../model/event.ts'
@@ -19,6 +21,7 @@ import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { declaredParts } from './workspace/declare.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
+import { runRequested } from './workspace/requests.ts'
 import { RunReader } from './workspace/run-reader.ts'
 import { workspaceApi } from './workspace/workspace.ts'
 
@@ -30,6 +33,8 @@ export interface ServerOptions
   readonly secrets: WorkspaceSecrets
   /** Called when a server wants to lead in place of this process. Absent for a server, which never gives way. */
   readonly onHandOver?: () => void
+  /** True if schedules tick here. */
+  readonly automation?: boolean
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
@@ -53,6 +58,7 @@ export class Server {
   readonly #workers: HeldWorkers
   readonly #remoteWorkers: RemoteWorkers
   readonly #app: Hono
+  readonly #automation: boolean
   #answering = 0
   #isLeaving = false
 
@@ -64,6 +70,7 @@ export class Server {
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
+    this.#automation = parts.options.automation ?? false
     this.#lease = lease
     this.#workers = parts.workers
     this.orchestrator = parts.orchestrator
@@ -85,7 +92,7 @@ export class Server {
   }
 
   static async open(options: ServerOptions): Promise<Server> {
-    const { components, post, secrets: _, onHandOver, ...given } = options
+    const { components, post, secrets, onHandOver, automation = false, ...given } = options
     const workers = new HeldWorkers(options.workers, () => leads(options.lease))
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,
@@ -97,6 +104,7 @@ export class Server {
       components,
       workers,
       carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
+      ...(automation && { requestRun: (request) => runRequested(components.scope, secrets.run_ids, request) }),
       reactors: feed.reactors,
       onOpened: (rows) => feed.opened(rows),
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
@@ -134,8 +142,14 @@ export class Server {
 
   /** Records the changes of the graph, and lets its tasks begin. Returns how many assets changed. */
   async define(manifest: ProjectManifest): Promise<number> {
-    const parts = declaredParts(this.orchestrator.readable.state, manifest, this.#components.ulid)
-    if (parts.length > 0) await this.orchestrator.submit(parts.map((part) => newEvent(AssetsDefined, part)))
+    const { state } = this.orchestrator.readable
+    const { ulid: mintId } = this.#components
+    const parts = declaredParts(state, manifest, mintId)
+    const known = state.hot(scheduleDefinitions).all()
+    const schedules = this.#automation ? declaredSchedules({ declared: manifest.schedules, known, mintId }) : []
+    const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules]
+    if (events.length > 0) await this.orchestrator.submit(events)
+    this.orchestrator.projectKnown()
     this.#workers.release()
     this.#remoteWorkers.useQueues(manifest.queues)
     return parts.reduce((sum, { assets }) => sum + assets.length, 0)

@@ -129,7 +129,6 @@ export function tickFact(scheduleId: string, scheduledForMs: number): NewEvent {
     tick_id: `${scheduleId}:${Math.floor(scheduledForMs / SECOND_MS)}`,
     schedule_id: scheduleId,
     scheduled_for: toIso(scheduledForMs),
-    manual: false,
     definition_version: 'v1',
     asset_selection: ['asset-0'],
     status: 'skipped',

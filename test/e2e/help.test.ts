@@ -41,7 +41,7 @@ const commands = await helpOf([])
 
 test('there are commands within commands', () => {
   expect(commands.map(({ words }) => words)).toEqual(
-    expect.arrayContaining(['dev', 'runs logs', 'assets graph', 'partitions report', 'query', 'attach']),
+    expect.arrayContaining(['dev', 'runs logs', 'assets graph', 'partitions report', 'query', 'attach', 'cron next']),
   )
 })
 

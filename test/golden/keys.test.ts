@@ -11,9 +11,11 @@ import { attemptId, dispatchId, queueSafeId } from '../../src/domain/dispatch/di
 import { dispatchOutbox } from '../../src/domain/dispatch/dispatch-outbox.table.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { planParts } from '../../src/domain/planning/plan-parts.ts'
+import { againKey } from '../../src/domain/runs/again.ts'
 import { planController } from '../../src/domain/runs/plan.controller.ts'
 import { requestFingerprint, runIdFromRunKey } from '../../src/domain/runs/run-ids.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
+import { emptyPollsId, evalIdOf, runKeyOfEvaluation } from '../../src/domain/sensors/evaluation-ids.ts'
 import { backfillSubject, evalSubject, runSubject, sensorSubject, taskSubject } from '../../src/domain/subjects.ts'
 import { taskAttempts } from '../../src/domain/tasks/task-attempts.table.ts'
 import { localWorkerId } from '../../src/domain/tasks/worker-id.ts'
@@ -55,7 +57,6 @@ const alarms: Readonly<Record<string, TimerPayload>> = {
   heartbeat: { timer_type: 'HEARTBEAT_CHECK', ...watched },
   deadline: { timer_type: 'SLA_CHECK', ...watched },
   'deadline of a run': { timer_type: 'SLA_CHECK', run_id: run, fire_at },
-  cron: { timer_type: 'CRON', schedule_id: 'nightly', fire_at },
 }
 const timerIds = Object.entries(alarms).flatMap(([name, alarm]) => [
   [`${name} timer`, timerId(alarm)],
@@ -66,11 +67,22 @@ const tokens = new TaskTokens({ keys: [{ id: 'k1', secret: sha256Bytes('k1') }],
 const told = { task_id: '', task_key: task, run_id: run, attempt: 2, attempt_id: attempt, asset_key: 'a' }
 const address = { tokens, scope: { tenant_id: 'acme', workspace_id: 'analytics' }, baseUrl: () => '' }
 
+const sensorMessage = { source: 'push', message_id: 'm 1:2', try: 2 } as const
+const sensorPoll = { source: 'poll', state_version: 7 } as const
+
 const ids: Readonly<Record<string, string>> = {
   'run of a key that a person chose': run,
   'run of a manual request': runOf('manual:01K00000000000000000000000'),
   'run of a schedule': runOf('sched:nightly:1736935200'),
   'run of a sensor': runOf('sensor:inbox:eval-1'),
+  'evaluation of a message': evalIdOf('s1', sensorMessage, 'b1'),
+  'evaluation of a poll': evalIdOf('s1', sensorPoll, 'b1'),
+  'polls that found nothing': emptyPollsId('s1', 7),
+  'run key of a message': runKeyOfEvaluation('s1', sensorMessage, 3),
+  'run key of a poll': runKeyOfEvaluation('s1', sensorPoll, 3),
+  'run key that a sensor chose': runKeyOfEvaluation('s1', sensorPoll, 3, 'inv/7'),
+  'run key that is too long': runKeyOfEvaluation('s1', sensorPoll, 3, 'k'.repeat(151)),
+  'run key that is asked for again': againKey('user:nightly', 'run_x'),
   'run of a backfill': runOf('backfill:january:chunk:3'),
   'run of a rerun': runOf(`rerun:${run}:again`),
   'run of automation': runOf('auto:decision-1'),
@@ -92,9 +104,7 @@ const ids: Readonly<Record<string, string>> = {
   'slot of a heartbeat timer': timerSlot(alarms['heartbeat'] as TimerPayload),
   'slot of a deadline timer': timerSlot(alarms['deadline'] as TimerPayload),
   'slot of a timer on a run': timerSlot(alarms['deadline of a run'] as TimerPayload),
-  'slot of a cron timer': timerSlot(alarms['cron'] as TimerPayload),
   'subject of a timer of a run': timerSubject(alarms['retry'] as TimerPayload),
-  'subject of a timer of a schedule': timerSubject(alarms['cron'] as TimerPayload),
   'what facts about a run wait for': runSubject(run),
   'what facts about a task wait for': taskSubject(run, task),
   'what facts about an evaluation wait for': evalSubject('eval-1'),

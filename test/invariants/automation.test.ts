@@ -14,10 +14,11 @@ const column = (rows: readonly Record<string, unknown>[] | undefined, name: stri
 
 describe('schedules', () => {
   test('[I18] a tick recorded again, by whatever controller, changes nothing', () => {
-    const reminted = (event: Envelope): boolean => event.event_type === 'ScheduleTicked'
+    const reminted = (event: Envelope): boolean => ['ScheduleTicked', 'ScheduleTicksSkipped'].includes(event.event_type)
     const property = fc.property(deliveries(), moves, ({ events }, copied) => {
-      const ticks = new Set(column(foldAll(events)['schedule_ticks'], 'tick_id'))
-      expect(ticks).toEqual(new Set(ofType(events, 'ScheduleTicked').map((event) => event.payload['tick_id'])))
+      const single = (foldAll(events)['schedule_ticks'] ?? []).filter((tick) => tick['tick_count'] === 1)
+      const told = ofType(events, 'ScheduleTicked').map((event) => event.payload['tick_id'])
+      expect(new Set(column(single, 'tick_id'))).toEqual(new Set(told))
       expect(foldAll(withCopies(events, copied, reminted))).toEqual(foldAll(events))
     })
     fc.assert(property, effort)
@@ -53,6 +54,7 @@ describe('schedules', () => {
           asset_selection: ['changed'],
           enabled: false,
           definition_hash: `changed-${index}`,
+          request_id: `changed-${index}`,
         }
         redeclared.splice(Math.floor((place * events.length) / 1_000), 0, writer.write(ScheduleDefined, declaration))
       }
@@ -70,9 +72,10 @@ describe('schedules', () => {
         const mine = (rows['schedule_ticks'] ?? []).filter(
           (tick) => tick['schedule_id'] === state['schedule_id'] && !`${tick['tick_id']}`.includes('manual'),
         )
-        const latest = mine.sort((a, b) => b['scheduled_for'] - a['scheduled_for'])[0]
+        const last = (tick: (typeof mine)[number]) => tick['scheduled_until'] ?? tick['scheduled_for']
+        const latest = mine.sort((a, b) => last(b) - last(a))[0]
         expect(state).toMatchObject({
-          last_scheduled_for: latest?.['scheduled_for'] ?? null,
+          last_scheduled_for: latest === undefined ? null : last(latest),
           last_tick_id: latest?.['tick_id'] ?? null,
           last_run_key: latest?.['run_key'] ?? null,
         })
@@ -84,14 +87,14 @@ describe('schedules', () => {
 
 describe('sensors', () => {
   test('[I18] an evaluation that is reported again, push or poll, changes nothing', () => {
-    const reminted = (event: Envelope): boolean => ['SensorEvaluated', 'SensorCursorReset'].includes(event.event_type)
+    const reminted = (event: Envelope): boolean => event.event_type.startsWith('Sensor')
     const property = fc.property(deliveries(), moves, ({ events }, copied) => {
       expect(foldAll(withCopies(events, copied, reminted))).toEqual(foldAll(events))
     })
     fc.assert(property, effort)
   })
 
-  test('[A3] a stale poll is recorded as such, and the runs it asked for are not made', () => {
+  test('[A3][A20][A22] an evaluation that is stale, failed or was not the first is recorded as such, and the runs it asked for are not made', () => {
     const property = fc.property(histories(), ({ events, world }) => {
       const rows = foldAll(events)
       const keys = new Set(column(rows['run_key_index'], 'run_key'))
@@ -103,20 +106,51 @@ describe('sensors', () => {
     fc.assert(property, effort)
   })
 
+  test('[A20] a message has one evaluation that counts, whatever failed before and was delivered after', () => {
+    const property = fc.property(deliveries(), ({ events, history }) => {
+      const rows = foldAll(events)
+      for (const { id, messages, dead } of history.world.sensors) {
+        const mine = (rows['sensor_messages'] ?? []).filter((row) => row['sensor_id'] === id)
+        expect(new Map(mine.map((row) => [row['message_id'], row['accepted_eval_id']]))).toEqual(messages)
+        const counting = (rows['sensor_evals'] ?? []).filter(
+          (row) => row['sensor_id'] === id && row['trigger_source'] === 'push' && row['accepted'],
+        )
+        expect(column(counting, 'eval_id').sort()).toEqual([...messages.values()].filter((one) => one !== null).sort())
+        expect(mine.filter((row) => row['status'] === 'dead')).toHaveLength(dead)
+        const state = (rows['sensor_state'] ?? []).find((row) => row['sensor_id'] === id)
+        expect(state?.['dead_letters'] ?? 0).toBe(dead)
+      }
+    })
+    fc.assert(property, effort)
+  })
+
+  test('[A22] a request for a run waits only for an evaluation that nobody has heard of', () => {
+    const property = fc.property(deliveries(), ({ events }) => {
+      const rows = foldAll(events)
+      const heard = new Set(column(rows['sensor_evals'], 'eval_id'))
+      for (const { envelope } of (rows['parked_events'] ?? []).filter((row) => row['reason'] === 'waiting')) {
+        const source = envelope.payload.trigger_source_ref
+        assert(!heard.has(source?.eval_id), `a request waits for ${source?.eval_id}, which is on record`)
+      }
+    })
+    fc.assert(property, effort)
+  })
+
   test('[I13] the polls that were accepted form one chain of cursors, broken only by resets', () => {
     const property = fc.property(deliveries(), ({ events, history }) => {
       const rows = foldAll(events)
-      for (const { id, cursor, version, accepted } of history.world.sensors) {
+      for (const { id, cursor, version, moved } of history.world.sensors) {
         const state = (rows['sensor_state'] ?? []).find((row) => row['sensor_id'] === id)
         expect([state?.['cursor'] ?? null, state?.['state_version'] ?? 0]).toEqual([cursor, version])
         const polls = (rows['sensor_evals'] ?? []).filter(
-          (row) => row['sensor_id'] === id && row['trigger_source'] === 'poll' && row['status'] !== 'skipped_stale_cursor',
+          (row) =>
+            row['sensor_id'] === id && row['trigger_source'] === 'poll' && (row['accepted'] || row['status'] === 'error'),
         )
-        polls.sort((a, b) => a['expected_state_version'] - b['expected_state_version'])
-        expect(column(polls, 'eval_id')).toEqual(accepted)
+        polls.sort((a, b) => a['state_version'] - b['state_version'])
+        expect(column(polls, 'eval_id')).toEqual(moved)
         for (const [index, poll] of polls.entries()) {
           const before = polls[index - 1]
-          if (before === undefined || poll['expected_state_version'] !== before['expected_state_version'] + 1) continue
+          if (before === undefined || poll['state_version'] !== before['state_version'] + 1) continue
           const kept = before['status'] === 'error' ? null : before['cursor_after']
           expect(poll['cursor_before']).toBe(kept ?? before['cursor_before'])
         }

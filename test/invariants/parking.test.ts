@@ -32,7 +32,6 @@ describe('parked facts', () => {
       'MaterializationReported',
       'PartitionWiped',
       'AssetsDefined',
-      'SensorPaused',
     ]
     const property = fc.property(histories(), fc.subarray(types), fc.nat({ max: 999 }), ({ events }, unknown, at) => {
       const bench = new Bench((type) => !unknown.includes(type))
@@ -80,12 +79,11 @@ describe('parked facts', () => {
   test('[I2] who waited before leaves no trace: a process that starts anew parks the next fact at the same place', () => {
     const poll = (number: number) => ({
       sensor_id: 'files',
-      eval_id: `eval-${number}`,
-      trigger_source: { source: 'poll', poll_epoch: number },
+      begun: `${number}`,
+      trigger_source: { source: 'poll', state_version: number },
       cursor_before: number === 0 ? null : `${number}`,
       cursor_after: `${number + 1}`,
-      expected_state_version: number,
-      status: 'triggered',
+      status: 'no_new_data',
     })
     const now = () => Date.parse('2025-01-15T10:00:00.000Z')
     const [punctual, ahead] = [new SimulatedWriter(1, 0, now), new SimulatedWriter(2, 3_600_000, now)]

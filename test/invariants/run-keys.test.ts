@@ -14,9 +14,9 @@ interface Request {
   readonly trigger_source_ref: { readonly type: string; readonly eval_id?: string }
 }
 
-/** Requests that count: all but those of evaluations that were stale, or never heard of. */
+/** Requests that count: all but those of evaluations that were not accepted, or never heard of. */
 function requests(events: readonly Envelope[], { sensor_evals: evals = [] }: Snapshot): Request[] {
-  const accepted = new Set(evals.filter((row) => row['status'] !== 'skipped_stale_cursor').map((row) => row['eval_id']))
+  const accepted = new Set(evals.filter((row) => row['accepted']).map((row) => row['eval_id']))
   return events
     .filter((event) => event.event_type === 'RunRequested')
     .map((event) => event.payload as unknown as Request)
@@ -42,8 +42,8 @@ describe('run keys', () => {
         if (event.event_type !== 'RunRequested' || verdict.kind === 'parked') return
         const request = event.payload as unknown as Request
         const made = bench.state.hot(runs).get(request.run_id)
-        if (verdict.kind === 'ignored' && verdict.reason === 'stale_evaluation') return
         const isConflict = verdict.kind === 'ignored' && verdict.reason === 'run_key_conflict'
+        if (verdict.kind === 'ignored' && !isConflict) return
         assert.equal(isConflict, made?.request_fingerprint !== request.request_fingerprint, request.run_key)
       })
       const rows = bench.rows()

@@ -27,7 +27,7 @@ export class Led {
 
   static async open(
     project: Omit<ProjectManifestInput, 'project'>,
-    also: Pick<ServerOptions, 'post' | 'compaction'> = {},
+    also: Pick<ServerOptions, 'post' | 'compaction' | 'automation'> = {},
   ): Promise<Led> {
     const led = new Led()
     const components = { ...led.memory, store: interceptedStore(led.memory.store, (request) => led.before(request)) }
@@ -58,6 +58,10 @@ export class Led {
 
   post(path: string, body: object, token = this.#token) {
     return this.#ask(path, { method: 'POST', body: JSON.stringify(body) }, token)
+  }
+
+  ask(method: string, path: string, body?: object) {
+    return this.#ask(path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) })
   }
 
   async #ask(path: string, init: { method: string; body?: string }, token = this.#token) {

@@ -24,7 +24,7 @@ const sources: readonly SourceRef[] = [
 ]
 const prefixes = {
   schedule: 'sched',
-  sensor: 'sensor',
+  sensor: 'sensor:s',
   backfill: 'backfill',
   rerun: 'rerun',
   automation: 'auto',

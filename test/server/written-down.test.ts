@@ -2,13 +2,12 @@ import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { ScheduleTicked } from '../../src/domain/schedules/schedule-ticked.event.ts'
-import { SensorEvaluated } from '../../src/domain/sensors/sensor-evaluated.event.ts'
 import { decodeSegment } from '../../src/engine/ledger/segment.ts'
 import { View } from '../../src/engine/loop/view.ts'
 import { Paths } from '../../src/engine/paths.ts'
 import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
 import { type NewEvent, newEvent } from '../../src/model/event.ts'
-import { historyIndex, idempotencyKeys } from '../../src/model/system-tables.ts'
+import { historyIndex } from '../../src/model/system-tables.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { runRequested } from '../../src/server/workspace/requests.ts'
 import { failure, scope, World } from './world.ts'
@@ -45,28 +44,7 @@ test('[F2] a run that fails writes down what was asked, decided and reported; re
   ])
 })
 
-test('[F9] a fact that waits uses up no key: told again in time it counts, and only then is its key taken', async () => {
-  const world = await World.open()
-  const poll = (epoch: number, before: string | null, version: number, after: string): NewEvent =>
-    newEvent(SensorEvaluated, {
-      sensor_id: 'files',
-      eval_id: `e${epoch}`,
-      trigger_source: { source: 'poll', poll_epoch: epoch },
-      cursor_before: before,
-      cursor_after: after,
-      expected_state_version: version,
-      status: 'no_new_data',
-    })
-  const later = poll(2, 'a', 1, 'b')
-  const key = SensorEvaluated.idempotencyKey(later.payload as Parameters<typeof SensorEvaluated.idempotencyKey>[0])
-  const taken = () => world.orchestrator.loop.compactor.state.cold(idempotencyKeys).lookup(key) !== undefined
-  await world.orchestrator.submit([later])
-  expect(taken()).toBe(false)
-  await world.orchestrator.submit([poll(1, null, 0, 'a')])
-  expect(taken()).toBe(true)
-})
-
-test('[L1][A1] a tick and the run that it asks for are one segment, which has both or is not there', async () => {
+test('[L1] a tick and the run that it asks for are one segment, which has both or is not there', async () => {
   const store = memoryStore()
   let isFull = false
   const create: ObjectStore['create'] = async (path, bytes) => {
@@ -90,6 +68,7 @@ test('[L1][A1] a tick and the run that it asks for are one segment, which has bo
       asset_selection: ['a'],
       status: 'triggered',
       run_key: `sched:${tick_id}`,
+      request_fingerprint: 'f1',
     })
     return [ticked, event]
   }

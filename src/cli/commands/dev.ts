@@ -3,13 +3,15 @@ import { LocalServer } from '../../server/machine/local-server.ts'
 import { concurrencyFlag, wholeNumber } from '../flags.ts'
 import { fail, warn } from '../output.ts'
 import { componentsOf, currentUser, findProject, type ProjectFlags } from '../project.ts'
-import { type DevVoice, jsonLines, screen } from '../show-dev.ts'
+import { type DevVoice, jsonLines, type NextTick, screen } from '../show-dev.ts'
 import { takeLease } from '../take-lease.ts'
 
 export interface DevFlags extends ProjectFlags {
   port?: string
   concurrency?: string
   run?: string[]
+  /** False with --no-automation. */
+  automation?: boolean
 }
 
 const DEFAULT_PORT = 4400
@@ -34,7 +36,7 @@ export async function devCommand(flags: DevFlags): Promise<void> {
     process.exit()
   }
   const { server, loaded } = started
-  voice.ready(server.url, loaded, performance.now() - began)
+  voice.ready(server.url, loaded, performance.now() - began, flags.automation === false ? [] : await nextTicks(server))
   server.feed.listen(voice.changed)
   if (loaded.ok && flags.run !== undefined) await server.api.runs.request({ selection: flags.run }, currentUser()).catch(fail)
 
@@ -60,6 +62,7 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
     lease: await takeLease(components, instance),
     instance,
     watch: true,
+    automation: flags.automation !== false,
     ...size,
     onLoaded: voice.loaded,
     onTrouble: warn,
@@ -70,6 +73,14 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
   return await LocalServer.start({ ...options, port }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EADDRINUSE' ? portTaken(port) : error
   })
+}
+
+async function nextTicks(server: LocalServer): Promise<NextTick[]> {
+  const { schedules } = await server.api.schedules.list({ limit: 1_000 })
+  const next = schedules.flatMap(({ definition, next_ticks: [at] }) =>
+    at === undefined ? [] : [{ schedule: definition.schedule_name, at }],
+  )
+  return next.sort((a, b) => (a.at < b.at ? -1 : 1))
 }
 
 const portTaken = (port: number): ServoError =>

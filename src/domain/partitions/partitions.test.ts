@@ -124,17 +124,17 @@ describe('the keys of a dynamic set', () => {
 
   test('[P7][A3] change with the evaluation of a sensor if that counts, and not if another was faster or it failed', () => {
     const story = new Story()
-    const poll = (number: number, version: number, status: 'triggered' | 'error', key: string) =>
+    const poll = (number: number, state_version: number, status: 'no_new_data' | 'error', key: string) =>
       story.tell(SensorEvaluated, {
         sensor_id: 'crm',
-        eval_id: `eval-${number}`,
-        trigger_source: { source: 'poll', poll_epoch: number },
-        expected_state_version: version,
+        begun: `${number}`,
+        trigger_source: { source: 'poll', state_version },
         status,
+        error: status === 'error' ? 'no route to host' : null,
         partition_keys_added: customers(key),
       })
-    poll(1, 0, 'triggered', 'first')
-    poll(2, 0, 'triggered', 'stale')
+    poll(1, 0, 'no_new_data', 'first')
+    poll(2, 0, 'no_new_data', 'stale')
     poll(3, 1, 'error', 'failed')
     expect(keysOf(story)).toEqual(['first'])
   })

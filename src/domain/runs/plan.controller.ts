@@ -10,11 +10,13 @@ import { planRun } from '../planning/plan.ts'
 import { PlanCreated } from '../tasks/plan-created.event.ts'
 import { isRowOf } from '../typed-rows.ts'
 import { becauseOf } from './event-context.ts'
-import { type RunRow, runs } from './runs.table.ts'
+import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
 /** Turns every requested run into tasks, by the newest graph; the plan records which one that was. */
 export function planController(): Controller {
   const unplanned = new Set<Readonly<RunRow>>()
+  /** By the run that must end first. */
+  const waitingFor = new Map<string, Set<Readonly<RunRow>>>()
   let graph: RecordedGraph | undefined
   const graphNow = (rows: Rows): RecordedGraph => {
     graph ??= graphOf(rows.hot(assetDefinitions).all())
@@ -26,7 +28,11 @@ export function planController(): Controller {
     watches: [runs, assetDefinitions],
     observe: (table, row) => {
       if (table === assetDefinitions) graph = undefined
-      if (isRowOf(runs, table, row) && isUnplanned(row)) unplanned.add(row)
+      if (!isRowOf(runs, table, row)) return
+      if (isUnplanned(row)) unplanned.add(row)
+      if (!isRunOver(row.state)) return
+      for (const waiting of waitingFor.get(row.run_id) ?? []) unplanned.add(waiting)
+      waitingFor.delete(row.run_id)
     },
     decide({ rows, now }): readonly NewEvent[] {
       const events: NewEvent[] = []
@@ -35,6 +41,11 @@ export function planController(): Controller {
       const partitions = new GraphPartitions(mappings, { nowMs: now, dynamicKeys: dynamicKeysOf(rows) })
       for (const run of unplanned) {
         if (!isUnplanned(run)) continue
+        const earlier = unfinished(rows, run)
+        if (earlier !== undefined) {
+          waitingFor.set(earlier, (waitingFor.get(earlier) ?? new Set()).add(run))
+          continue
+        }
         const plan = planRun({ run, graph: assets, graphVersion: version, partitions })
         const parts = 'error' in plan ? [failedPlan(run, version, plan.error)] : plan.events
         for (const part of parts) events.push(newEvent(PlanCreated, part, becauseOf(rows, run)))
@@ -43,6 +54,14 @@ export function planController(): Controller {
       return events
     },
   }
+}
+
+/** A run that must end before this one is planned, if there is one. A run that is no longer in memory has ended. */
+function unfinished(rows: Rows, { after_run_ids }: Readonly<RunRow>): string | undefined {
+  return after_run_ids?.find((id) => {
+    const earlier = rows.hot(runs).get(id)
+    return earlier !== undefined && !isRunOver(earlier.state)
+  })
 }
 
 const isUnplanned = (run: Readonly<RunRow>): boolean => run.state === 'PENDING' && run.plan_parts === 0

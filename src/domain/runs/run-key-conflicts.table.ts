@@ -1,5 +1,6 @@
 import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
+import type { RequestSummary } from './request-summary.ts'
 
 export const runKeyConflicts = defineTable({
   name: 'run_key_conflicts',
@@ -11,7 +12,14 @@ export const runKeyConflicts = defineTable({
       {
         pick: 'smallest',
         by: ['conflicting_event_id'],
-        columns: ['conflicting_event_id', 'existing_fingerprint', 'existing_run_id', 'detected_at'],
+        columns: [
+          'conflicting_event_id',
+          'existing_fingerprint',
+          'existing_run_id',
+          'existing_request',
+          'conflicting_request',
+          'detected_at',
+        ],
       },
     ],
   },
@@ -20,6 +28,8 @@ export const runKeyConflicts = defineTable({
     conflicting_fingerprint: col.string('What the later request asked for.'),
     existing_fingerprint: col.string('What the first request asked for.'),
     existing_run_id: col.string('The run of the first request.'),
+    existing_request: col.optional(col.json<RequestSummary>('Who made the first request, when, and for what.')),
+    conflicting_request: col.optional(col.json<RequestSummary>('Who made the later request, when, and for what.')),
     conflicting_event_id: col.string('The later request.'),
     detected_at: col.timestamp('When it was received.'),
   },

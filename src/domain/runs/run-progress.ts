@@ -1,6 +1,7 @@
 import { assert } from '../../lib/assert.ts'
 import type { Rows } from '../../model/rows.ts'
 import { moveChunkOfRun } from '../backfills/chunk-state.ts'
+import { noteRunOfSchedule } from '../schedules/scheduled-runs.ts'
 import { runSubject } from '../subjects.ts'
 import { type TaskState, tasks } from '../tasks/tasks.table.ts'
 import { timers } from '../timers/timers.table.ts'
@@ -43,6 +44,7 @@ export function endRunIfDone(rows: Rows, run: RunRow, at: number, wake: (subject
     for (const task of rows.hot(tasks).under(run.run_id)) run.finished_at = Math.max(run.finished_at, task.finished_at ?? 0)
     // A run that is over needs no alarm.
     for (const timer of [...rows.hot(timers).under(runSubject(run.run_id))]) rows.hot(timers).remove(timer.subject, timer.slot)
+    noteRunOfSchedule(rows, run, run.row_version)
     wake(runSubject(run.run_id))
   }
   moveChunkOfRun(rows, run, wake)

@@ -5,12 +5,14 @@ import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/e
 import { backfillChunks } from '../backfills/backfill-chunks.table.ts'
 import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { scheduleTicks } from '../schedules/schedule-ticks.table.ts'
-import { sensorEvals } from '../sensors/sensor-evals.table.ts'
-import { evalSubject, runSubject } from '../subjects.ts'
+import { noteRunOfSchedule } from '../schedules/scheduled-runs.ts'
+import { type SensorEvalRow, sensorEvals } from '../sensors/sensor-evals.table.ts'
+import { evalSubject, runSubject, tickSubject } from '../subjects.ts'
+import { requestSummary } from './request-summary.ts'
 import { runKeyConflicts } from './run-key-conflicts.table.ts'
 import { runKeyIndex } from './run-key-index.table.ts'
 import { runs } from './runs.table.ts'
-import { runKeyBelongsTo, runKeyPrefixes, sourceRef } from './trigger.ts'
+import { evaluationOf, runKeyBelongsTo, runKeyPrefixes, sourceRef } from './trigger.ts'
 
 const payload = z
   .object({
@@ -22,6 +24,8 @@ const payload = z
     asset_selection: z.array(id).min(1).max(10_000),
     partition_selection: z.array(id).max(100_000).nullish(),
     trigger_source_ref: sourceRef,
+    /** Runs that must have ended before this one is planned. */
+    after_run_ids: z.array(id).max(1_000).nullish(),
     labels: textMap.default({}),
     priority: z.number().int().min(-1_000).max(1_000).default(0),
   })
@@ -45,10 +49,12 @@ export const RunRequested = defineEvent({
   dedup: 'structure',
   reads: (request) => {
     const source = request.trigger_source_ref
+    const asker = evaluationOf(source)
     return [
       { table: runKeyIndex, key: [request.run_key] },
       { table: runKeyConflicts, key: [request.run_key, request.request_fingerprint] },
-      ...(source.type === 'sensor' ? [{ table: sensorEvals, key: [source.eval_id] } as const] : []),
+      ...(asker === undefined ? [] : [{ table: sensorEvals, key: [asker.eval_id] } as const]),
+      ...(source.type === 'schedule' ? [{ table: scheduleTicks, key: [source.tick_id] } as const] : []),
     ]
   },
   ordered: [
@@ -57,19 +63,32 @@ export const RunRequested = defineEvent({
       when: (mine, other) => mine.run_key === other.run_key,
       why: 'The first request of a run key makes the run; a later one with another fingerprint is a conflict.',
     },
+    {
+      with: ['ScheduleTicked'],
+      when: ({ trigger_source_ref: source }, other) => source.type === 'schedule' && source.tick_id === other.tick_id,
+      why: 'A tick that was skipped asks for no run, until it is triggered.',
+    },
   ],
   fold({ event, at, payload: request, rows, wake }) {
     const source = request.trigger_source_ref
-    if (source.type === 'sensor') {
-      // Two polls from the same cursor race: the requests of the loser must create nothing.
-      const evaluation = rows.cold(sensorEvals).lookup(source.eval_id)
-      if (evaluation === undefined) return waitFor(evalSubject(source.eval_id))
-      if (evaluation.status === 'skipped_stale_cursor') return ignored('stale_evaluation')
+    const existing = rows.cold(runKeyIndex).lookup(request.run_key)
+    // The index outlives the records of ticks and evaluations, so that a repetition is known for ever.
+    if (existing?.request_fingerprint === request.request_fingerprint) return duplicate
+
+    const asker = evaluationOf(source)
+    if (asker !== undefined) {
+      const evaluation = rows.cold(sensorEvals).lookup(asker.eval_id)
+      if (evaluation === undefined) return waitFor(evalSubject(asker.eval_id))
+      const refusal = refusalOf(evaluation, asker.sensor_id, request.run_key)
+      if (refusal !== undefined) return ignored(refusal)
+    } else if (source.type === 'schedule') {
+      const tick = rows.cold(scheduleTicks).lookup(source.tick_id)
+      if (tick?.tick_event_id == null) return waitFor(tickSubject(source.tick_id))
+      if (tick.status !== 'triggered' || tick.run_key !== request.run_key) return ignored('tick_not_triggered')
     }
 
-    const existing = rows.cold(runKeyIndex).lookup(request.run_key)
+    const summary = requestSummary(request, at)
     if (existing !== undefined) {
-      if (existing.request_fingerprint === request.request_fingerprint) return duplicate
       if (rows.cold(runKeyConflicts).lookup(request.run_key, request.request_fingerprint) !== undefined)
         return ignored('run_key_conflict')
       rows.cold(runKeyConflicts).merge({
@@ -77,6 +96,8 @@ export const RunRequested = defineEvent({
         conflicting_fingerprint: request.request_fingerprint,
         existing_fingerprint: existing.request_fingerprint,
         existing_run_id: existing.run_id,
+        existing_request: existing.request,
+        conflicting_request: summary,
         conflicting_event_id: event.event_id,
         detected_at: at,
         row_version: event.event_id,
@@ -89,6 +110,7 @@ export const RunRequested = defineEvent({
       run_id: request.run_id,
       request_fingerprint: request.request_fingerprint,
       created_at: at,
+      request: summary,
       row_version: event.event_id,
     })
     const run = rows.hot(runs).insert({
@@ -101,6 +123,7 @@ export const RunRequested = defineEvent({
       request_fingerprint: request.request_fingerprint,
       asset_selection: request.asset_selection,
       partition_selection: request.partition_selection ?? null,
+      after_run_ids: request.after_run_ids ?? null,
       labels: request.labels,
       priority: request.priority,
       traceparent: event.traceparent ?? null,
@@ -126,6 +149,7 @@ export const RunRequested = defineEvent({
 
     if (source.type === 'schedule') {
       rows.cold(scheduleTicks).merge({ tick_id: source.tick_id, run_id: request.run_id, row_version: event.event_id })
+      noteRunOfSchedule(rows, run, event.event_id)
     } else if (source.type === 'backfill') {
       const chunk = rows.hot(backfillChunks).get(source.backfill_id, source.chunk_index)
       if (chunk !== undefined) moveChunkOfRun(rows, run, wake)
@@ -134,3 +158,12 @@ export const RunRequested = defineEvent({
     return applied
   },
 })
+
+/** Why a request of a sensor makes no run: only an evaluation that was accepted asks for runs, and only for those it named. */
+function refusalOf(evaluation: Readonly<SensorEvalRow>, sensorId: string, runKey: string): string | undefined {
+  if (evaluation.sensor_id !== sensorId) return 'evaluation_of_another_sensor'
+  if (evaluation.status === 'error') return 'evaluation_failed'
+  if (evaluation.status === 'skipped_stale_cursor') return 'stale_evaluation'
+  if (!evaluation.accepted) return 'evaluation_not_accepted'
+  return evaluation.run_keys.includes(runKey) ? undefined : 'run_not_in_evaluation'
+}

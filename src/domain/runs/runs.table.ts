@@ -22,6 +22,7 @@ export const runs = defineTable({
     request_fingerprint: col.string('Hash of what was asked for.'),
     asset_selection: col.strings('Asset keys or a selection expression.'),
     partition_selection: col.optional(col.strings('Partition keys, null for the whole asset.')),
+    after_run_ids: col.optional(col.strings('Runs that must have ended before this one is planned.')),
     labels: col.map('Labels that the request gave, free for people to use.'),
     priority: col.int('A larger number is more urgent.'),
     traceparent: col.optional(col.string('W3C trace context of the request; null when it had none.')),

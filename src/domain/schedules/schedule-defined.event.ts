@@ -1,51 +1,87 @@
 import { z } from 'zod'
-import { count, id } from '../../model/envelope.ts'
-import { applied, defineEvent, duplicate } from '../../model/event.ts'
-import { scheduleDefinitions } from './schedule-definitions.table.ts'
+import { scheduleDefinition } from '../../contract/schedule.ts'
+import { parseCron } from '../../cron/parse-cron.ts'
+import { zoneNamed } from '../../cron/zone-clocks.ts'
+import { toMs } from '../../lib/time.ts'
+import { id } from '../../model/envelope.ts'
+import { applied, defineEvent } from '../../model/event.ts'
+import { changeRegime, changesRegime } from './regime.ts'
+import { scheduleDefinitions, scheduleOrigins } from './schedule-definitions.table.ts'
+
+/** Says what cannot be read of an expression or a zone where the schedule is declared, and not at three in the morning. */
+const readable = (text: string, read: (text: string) => unknown): string | undefined => {
+  try {
+    read(text)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+const payload = scheduleDefinition
+  .omit({ name: true })
+  .extend({
+    schedule_id: id,
+    schedule_name: id,
+    origin: z.enum(scheduleOrigins).default('code'),
+    /** The same for the same definition, so that declaring it again adds nothing. */
+    definition_hash: id,
+    /** Tells a return to an earlier definition from a repetition of the event that declared it. */
+    request_id: id,
+  })
+  .superRefine((schedule, context) => {
+    for (const [index, expression] of schedule.cron_expressions.entries()) {
+      const message = readable(expression, parseCron)
+      if (message !== undefined) context.addIssue({ code: 'custom', path: ['cron_expressions', index], message })
+    }
+    const message = readable(schedule.timezone, zoneNamed)
+    if (message !== undefined) context.addIssue({ code: 'custom', path: ['timezone'], message })
+  })
 
 export const ScheduleDefined = defineEvent({
   type: 'ScheduleDefined',
   version: 1,
   doc: 'A schedule was declared or changed.',
-  payload: z.object({
-    schedule_id: id,
-    schedule_name: id,
-    cron_expressions: z.array(id).min(1).max(100),
-    timezone: id.default('UTC'),
-    catchup_window_minutes: count.default(1_440),
-    max_catchup_ticks: count.default(3),
-    catch_up_on_resume: z.boolean().default(false),
-    asset_selection: z.array(id).min(1).max(10_000),
-    partition_selection: z.array(id).max(100_000).nullish(),
-    enabled: z.boolean().default(true),
-    /** Changes whenever the definition does, so that declaring the same twice adds nothing. */
-    definition_hash: id,
-  }),
-  idempotencyKey: (schedule) => `schedule_def:${schedule.schedule_id}:${schedule.definition_hash}`,
-  dedup: 'structure',
+  payload,
+  idempotencyKey: (schedule) => `schedule_def:${schedule.schedule_id}:${schedule.definition_hash}:${schedule.request_id}`,
+  dedup: 'key',
+  ordered: [changesRegime],
   fold({ event, at, payload: schedule, rows }) {
     const known = rows.hot(scheduleDefinitions).get(schedule.schedule_id)
-    const createdAt = Math.min(known?.created_at ?? at, at)
-    if (known !== undefined && known.row_version >= event.event_id) {
-      if (createdAt === known.created_at) return duplicate
-      const row = rows.hot(scheduleDefinitions).edit(schedule.schedule_id)
-      if (row !== undefined) row.created_at = createdAt
-      return applied
-    }
-    rows.hot(scheduleDefinitions).insert({
-      schedule_id: schedule.schedule_id,
-      schedule_name: schedule.schedule_name,
-      cron_expressions: schedule.cron_expressions,
-      timezone: schedule.timezone,
-      catchup_window_minutes: schedule.catchup_window_minutes,
-      max_catchup_ticks: schedule.max_catchup_ticks,
-      catch_up_on_resume: schedule.catch_up_on_resume,
-      asset_selection: schedule.asset_selection,
-      partition_selection: schedule.partition_selection ?? null,
-      enabled: schedule.enabled,
-      created_at: createdAt,
-      row_version: event.event_id,
-    })
+    if (known?.definition_hash === schedule.definition_hash && known.removed_at === null) return applied
+    const { schedule_id, schedule_name, origin, start_at, end_at, ...declared } = schedule
+    const change = () =>
+      rows.hot(scheduleDefinitions).insert({
+        schedule_id,
+        schedule_name,
+        origin,
+        description: declared.description ?? null,
+        cron_expressions: declared.cron_expressions,
+        timezone: declared.timezone,
+        start_at: start_at == null ? null : toMs(start_at),
+        end_at: end_at == null ? null : toMs(end_at),
+        asset_selection: declared.asset_selection,
+        partition_selection: declared.partition_selection ?? null,
+        partition_offset: declared.partition_offset,
+        catchup_window_minutes: declared.catchup_window_minutes,
+        max_catchup_ticks: declared.max_catchup_ticks ?? null,
+        catch_up_on_resume: declared.catch_up_on_resume,
+        overlap: declared.overlap ?? null,
+        labels: declared.labels,
+        priority: declared.priority,
+        pause_after: declared.pause_after ?? null,
+        enabled: declared.enabled,
+        file: declared.file ?? null,
+        line: declared.line ?? null,
+        definition_hash: declared.definition_hash,
+        renamed_from:
+          known !== undefined && known.schedule_name !== schedule_name ? known.schedule_name : (known?.renamed_from ?? null),
+        created_at: known?.created_at ?? at,
+        defined_at: at,
+        removed_at: null,
+        row_version: event.event_id,
+      })
+    changeRegime(rows, { ids: [schedule_id], at, eventId: event.event_id }, change)
     return applied
   },
 })

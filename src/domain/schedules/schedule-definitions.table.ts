@@ -1,5 +1,8 @@
+import { overlapPolicies } from '../../contract/schedule.ts'
 import { col } from '../../model/column.ts'
-import { defineTable } from '../../model/table.ts'
+import { defineTable, type Row } from '../../model/table.ts'
+
+export const scheduleOrigins = ['code', 'api'] as const
 
 export const scheduleDefinitions = defineTable({
   name: 'schedule_definitions',
@@ -9,14 +12,35 @@ export const scheduleDefinitions = defineTable({
   columns: {
     schedule_id: col.string('Stable id.'),
     schedule_name: col.string('Name, free to change.'),
-    cron_expressions: col.strings('Fires when any of them does.'),
+    description: col.optional(col.string('What it is for.')),
+    origin: col.oneOf(scheduleOrigins, 'Where it is declared: in the code of the project, or over the API.'),
+    cron_expressions: col.strings('It ticks when any of them does.'),
     timezone: col.string('IANA zone in which they are read.'),
-    catchup_window_minutes: col.int('How far back missed ticks are considered.'),
-    max_catchup_ticks: col.int('How many missed ticks run at most.'),
-    catch_up_on_resume: col.boolean('Whether ticks missed while paused are caught up.'),
+    start_at: col.optional(col.timestamp('No tick is before this.')),
+    end_at: col.optional(col.timestamp('No tick is after this.')),
     asset_selection: col.strings('What each tick runs.'),
     partition_selection: col.optional(col.strings('Partitions, null for the window that has just closed.')),
+    partition_offset: col.int('How many windows before the one that has just closed.'),
+    catchup_window_minutes: col.int('How old a missed tick may be and still run.'),
+    max_catchup_ticks: col.optional(
+      col.int('How many missed ticks run at most; null for 3 if what it selects has partitions, otherwise 1.'),
+    ),
+    catch_up_on_resume: col.boolean('Whether ticks missed while paused are caught up.'),
+    overlap: col.optional(
+      col.oneOf(overlapPolicies, 'What a tick does while a run of an earlier one is unfinished; null for both at a time.'),
+    ),
+    labels: col.map('Labels of its runs.'),
+    priority: col.int('Priority of its runs.'),
+    pause_after: col.optional(col.int('It pauses itself when so many of its runs failed in a row.')),
     enabled: col.boolean('A disabled schedule does nothing at all.'),
+    file: col.optional(col.string('Where it is declared.')),
+    line: col.optional(col.int('The line there.')),
+    definition_hash: col.string('Tells whether a declaration is the same as the one before.'),
+    renamed_from: col.optional(col.string('The name it had before.')),
     created_at: col.timestamp('When it was first declared.'),
+    defined_at: col.timestamp('When it was last changed.'),
+    removed_at: col.optional(col.timestamp('When it was deleted, or was no longer declared.')),
   },
 })
+
+export type ScheduleRow = Row<typeof scheduleDefinitions>

@@ -1,5 +1,6 @@
 import { defineEvent } from '../../model/event.ts'
-import { scheduleSwitch, switchSchedule } from './edit-schedule-state.ts'
+import { changesRegime } from './regime.ts'
+import { scheduleSwitch, switchSchedule } from './switch-schedule.ts'
 
 export const ScheduleResumed = defineEvent({
   type: 'ScheduleResumed',
@@ -8,5 +9,6 @@ export const ScheduleResumed = defineEvent({
   payload: scheduleSwitch,
   idempotencyKey: (change) => `schedule_resume:${change.schedule_id}:${change.request_id}`,
   dedup: 'key',
+  ordered: [changesRegime],
   fold: (context) => switchSchedule(context, 'ACTIVE'),
 })

@@ -1,5 +1,36 @@
 import { col } from '../../model/column.ts'
-import { defineTable } from '../../model/table.ts'
+import { defineTable, type Row } from '../../model/table.ts'
+import type { RunState } from '../runs/runs.table.ts'
+import type { ScheduleRow } from './schedule-definitions.table.ts'
+import { tickStatuses } from './schedule-ticks.table.ts'
+
+/**
+ * A stretch of time in which a schedule had one definition and was either ticking or paused. Its ticks are those after `from` and not
+ * after `until`.
+ */
+export interface Regime {
+  readonly from: number
+  readonly until: number
+  readonly pause: Pause | null
+  /** Whether missed ticks may still run: not those of a pause, unless it ended and the schedule catches up then. */
+  readonly catchesUp: boolean
+  readonly definition: Readonly<ScheduleRow>
+}
+
+export interface Pause {
+  readonly since: number
+  readonly by: string | null
+  readonly reason: string | null
+  /** Whether all automation was paused, not only this schedule. */
+  readonly everything: boolean
+}
+
+/** How a run of a schedule ended. */
+export interface EndedRun {
+  readonly run_id: string
+  readonly requested_at: number
+  readonly state: RunState
+}
 
 export const scheduleState = defineTable({
   name: 'schedule_state',
@@ -9,11 +40,27 @@ export const scheduleState = defineTable({
   columns: {
     schedule_id: col.string('The schedule.'),
     status: col.oneOf(['ACTIVE', 'PAUSED'], 'A paused schedule records its ticks as skipped.'),
-    status_event_id: col.optional(col.string('The pause or resume that decided it.')),
     status_changed_at: col.optional(col.timestamp('When it was paused or resumed.')),
-    last_scheduled_for: col.optional(col.timestamp('The latest tick of its cron.')),
+    status_changed_by: col.optional(col.string('Who paused or resumed it.')),
+    status_reason: col.optional(col.string('Why.')),
+    paused_since: col.optional(
+      col.timestamp('Since when it is paused as it is defined now, by itself or with all automation.'),
+    ),
+    decided_until: col.optional(
+      col.timestamp('Every tick up to here is on record or was never due; later ones follow the present definition.'),
+    ),
+    undecided: col.json<readonly Regime[]>(
+      'Stretches of time before that whose ticks are still to be recorded, with the definition of then.',
+    ),
+    last_scheduled_for: col.optional(col.timestamp('The latest tick on record.')),
     last_tick_id: col.optional(col.string('That tick.')),
     last_tick_event_id: col.optional(col.string('The event that recorded it.')),
+    last_tick_status: col.optional(col.oneOf(tickStatuses, 'What came of it.')),
+    last_tick_reason: col.optional(col.string('Why it was skipped or failed.')),
     last_run_key: col.optional(col.string('The run it asked for, if any.')),
+    open_runs: col.strings('Its runs that have not ended.'),
+    recent_runs: col.json<readonly EndedRun[]>('How its latest runs ended.'),
   },
 })
+
+export type ScheduleStateRow = Row<typeof scheduleState>

@@ -2,29 +2,34 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
-import { editScheduleState } from './edit-schedule-state.ts'
-import { scheduleTicks, tickStatuses } from './schedule-ticks.table.ts'
+import { tickSubject } from '../subjects.ts'
+import { changesRegime, editScheduleState, noteDecided } from './regime.ts'
+import { scheduleTicks, tickCauses, tickStatuses } from './schedule-ticks.table.ts'
 
 const payload = z
   .object({
     tick_id: id,
     schedule_id: id,
     scheduled_for: timestamp,
-    /** A manual trigger is a tick too, but does not move the cadence. */
-    manual: z.boolean().default(false),
     definition_version: id,
     asset_selection: z.array(id).min(1).max(10_000),
     partition_selection: z.array(id).max(100_000).nullish(),
     status: z.enum(tickStatuses),
+    cause: z.enum(tickCauses).default('cron'),
+    reason_code: id.nullish(),
     reason: z.string().max(4_096).nullish(),
+    /** Who asked for a tick that the clock did not bring. */
+    requested_by: id.nullish(),
     run_key: runKey.nullish(),
     request_fingerprint: fingerprint.nullish(),
   })
   .superRefine((tick, context) => {
-    if (tick.status === 'triggered' && !tick.run_key)
-      context.addIssue({ code: 'custom', path: ['run_key'], message: 'a triggered tick names its run' })
-    if (tick.status !== 'triggered' && !tick.reason)
-      context.addIssue({ code: 'custom', path: ['reason'], message: `a ${tick.status} tick says why` })
+    const missing = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
+    if (tick.status === 'triggered' && !tick.run_key) missing('run_key', 'a triggered tick names its run')
+    if (tick.status === 'triggered' && !tick.request_fingerprint)
+      missing('request_fingerprint', 'a triggered tick says what it asked for')
+    if (tick.status !== 'triggered' && !tick.reason) missing('reason', `a ${tick.status} tick says why`)
+    if (tick.cause === 'manual' && !tick.requested_by) missing('requested_by', 'a manual tick says who asked for it')
   })
 
 export const ScheduleTicked = defineEvent({
@@ -32,38 +37,48 @@ export const ScheduleTicked = defineEvent({
   version: 1,
   doc: 'A schedule was evaluated for one moment of its cron expression, with the definition as it was then.',
   payload,
-  idempotencyKey: (tick) => `sched_tick:${tick.tick_id}`,
+  // A tick that was skipped may still be triggered: that is another fact about it.
+  idempotencyKey: (tick) => `sched_tick:${tick.tick_id}:${tick.status}`,
   dedup: 'structure',
   reads: (tick) => [{ table: scheduleTicks, key: [tick.tick_id] }],
-  fold({ event, at, payload: tick, rows }) {
-    // Two controllers may record the same tick. A row alone does not prove that: the request of its run may have been folded first.
-    if (rows.cold(scheduleTicks).lookup(tick.tick_id)?.tick_event_id != null) return duplicate
+  ordered: [changesRegime],
+  fold({ event, at, payload: tick, rows, wake }) {
     const scheduledFor = toMs(tick.scheduled_for)
+    // The row alone is no sign that the tick is on record: its run may have been heard of first.
+    const known = rows.cold(scheduleTicks).lookup(tick.tick_id)
+    const isRepeated = known?.tick_event_id != null && (known.status === 'triggered' || tick.status !== 'triggered')
+    if (isRepeated) return duplicate
+    if (tick.cause !== 'manual')
+      noteDecided(rows, { scheduleId: tick.schedule_id, tick: scheduledFor, at, eventId: event.event_id })
     rows.cold(scheduleTicks).merge({
       tick_id: tick.tick_id,
       schedule_id: tick.schedule_id,
       scheduled_for: scheduledFor,
+      scheduled_until: null,
+      tick_count: 1,
       evaluated_at: at,
       definition_version: tick.definition_version,
       asset_selection: tick.asset_selection,
       partition_selection: tick.partition_selection ?? null,
       status: tick.status,
+      cause: tick.cause,
+      reason_code: tick.reason_code ?? null,
       reason: tick.reason ?? null,
+      requested_by: tick.requested_by ?? null,
       run_key: tick.run_key ?? null,
       request_fingerprint: tick.request_fingerprint ?? null,
       tick_event_id: event.event_id,
       row_version: event.event_id,
     })
-    if (tick.manual) return applied
-    // Ticks arrive out of order after downtime; the state only moves forward.
+    wake(tickSubject(tick.tick_id))
     const state = editScheduleState(rows, tick.schedule_id, event.event_id)
-    const newer = state.last_scheduled_for === null || scheduledFor > state.last_scheduled_for
-    const sameTickRecordedEarlier =
-      scheduledFor === state.last_scheduled_for && event.event_id < (state.last_tick_event_id ?? '')
-    if (newer || sameTickRecordedEarlier) {
+    // Ticks are caught up oldest first, and by hand in any order; the state only moves forward.
+    if (tick.cause !== 'manual' && scheduledFor >= (state.last_scheduled_for ?? scheduledFor)) {
       state.last_scheduled_for = scheduledFor
       state.last_tick_id = tick.tick_id
       state.last_tick_event_id = event.event_id
+      state.last_tick_status = tick.status
+      state.last_tick_reason = tick.reason ?? null
       state.last_run_key = tick.run_key ?? null
     }
     return applied

@@ -1,30 +1,37 @@
 import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
 
-export const tickStatuses = ['triggered', 'skipped', 'failed'] as const
+/** In the order of the alphabet, a later one stands: what was skipped or failed may still be triggered, once. */
+export const tickStatuses = ['failed', 'skipped', 'triggered'] as const
+export const tickCauses = ['cron', 'catch_up', 'manual'] as const
+export const skipCodes = ['paused', 'catchup_window', 'catchup_limit', 'overlap', 'no_window'] as const
 
 export const scheduleTicks = defineTable({
   name: 'schedule_ticks',
-  doc: 'One row per tick of a schedule: triggered, or skipped or failed with the reason.',
+  doc: 'Ticks of schedules: triggered, or skipped or failed with the reason. Neighbours that were skipped together are one row.',
   key: ['tick_id'],
   storage: {
     kind: 'cold',
     expiresBy: 'scheduled_for',
     merge: [
       {
-        // Only the first event of a tick writes these, so there is nothing to merge; the rule only makes that explicit.
-        pick: 'smallest',
-        by: ['tick_event_id'],
+        pick: 'largest',
+        by: ['status', 'tick_event_id'],
         columns: [
+          'status',
           'tick_event_id',
           'schedule_id',
           'scheduled_for',
+          'scheduled_until',
+          'tick_count',
           'evaluated_at',
           'definition_version',
           'asset_selection',
           'partition_selection',
-          'status',
+          'cause',
+          'reason_code',
           'reason',
+          'requested_by',
           'run_key',
           'request_fingerprint',
         ],
@@ -32,15 +39,20 @@ export const scheduleTicks = defineTable({
     ],
   },
   columns: {
-    tick_id: col.string('{schedule_id}:{epoch}, or {schedule_id}:manual:{…}.'),
+    tick_id: col.string('{schedule_id}:{epoch}, {schedule_id}:{epoch}..{epoch} or {schedule_id}:manual:{request}.'),
     schedule_id: col.optional(col.string('The schedule.')),
-    scheduled_for: col.optional(col.timestamp('The moment of the cron expression.')),
+    scheduled_for: col.optional(col.timestamp('The moment of the cron expression; of several, the first.')),
+    scheduled_until: col.optional(col.timestamp('The last of several ticks that were skipped together.')),
+    tick_count: col.optional(col.long('How many ticks the row stands for.')),
     evaluated_at: col.optional(col.timestamp('When the tick was recorded.')),
     definition_version: col.optional(col.string('The definition as it was then.')),
     asset_selection: col.optional(col.strings('What the definition selected then.')),
     partition_selection: col.optional(col.strings('Which partitions.')),
     status: col.optional(col.oneOf(tickStatuses, 'What came of it.')),
+    cause: col.optional(col.oneOf(tickCauses, 'Whether it came on time, was caught up or was asked for.')),
+    reason_code: col.optional(col.string('Why it was skipped or failed, in a word.')),
     reason: col.optional(col.string('Why it was skipped or failed.')),
+    requested_by: col.optional(col.string('Who asked for it, if the clock did not.')),
     run_key: col.optional(col.string('The run it asked for.')),
     run_id: col.optional(col.string('That run, once requested.')),
     request_fingerprint: col.optional(col.string('What was asked for.')),

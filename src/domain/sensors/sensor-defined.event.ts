@@ -1,42 +1,57 @@
 import { z } from 'zod'
-import { count, id } from '../../model/envelope.ts'
-import { applied, defineEvent, duplicate } from '../../model/event.ts'
-import { sensorDefinitions } from './sensor-definitions.table.ts'
+import { checkSensor, sensorDefinition } from '../../contract/sensor.ts'
+import { id } from '../../model/envelope.ts'
+import { applied, defineEvent } from '../../model/event.ts'
+import { changesSensor } from './order.ts'
+import { sensorDefinitions, sensorOrigins } from './sensor-definitions.table.ts'
+
+const payload = sensorDefinition
+  .omit({ name: true })
+  .extend({
+    sensor_id: id,
+    sensor_name: id,
+    origin: z.enum(sensorOrigins).default('code'),
+    /** The same for the same definition, so that declaring it again adds nothing. */
+    definition_hash: id,
+    /** Tells a return to an earlier definition from a repetition of the event that declared it. */
+    request_id: id,
+  })
+  .superRefine((sensor, context) => checkSensor(sensor, (path, message) => context.addIssue({ code: 'custom', path, message })))
 
 export const SensorDefined = defineEvent({
   type: 'SensorDefined',
   version: 1,
   doc: 'A sensor was declared or changed.',
-  payload: z.object({
-    sensor_id: id,
-    sensor_name: id,
-    sensor_type: z.enum(['push', 'poll']),
-    min_interval_sec: count.default(30),
-    asset_selection: z.array(id).max(10_000).default([]),
-    config: z.unknown().nullish(),
-    enabled: z.boolean().default(true),
-    definition_hash: id,
-  }),
-  idempotencyKey: (sensor) => `sensor_def:${sensor.sensor_id}:${sensor.definition_hash}`,
-  dedup: 'structure',
+  payload,
+  idempotencyKey: (sensor) => `sensor_def:${sensor.sensor_id}:${sensor.definition_hash}:${sensor.request_id}`,
+  dedup: 'key',
+  ordered: [changesSensor],
   fold({ event, at, payload: sensor, rows }) {
     const known = rows.hot(sensorDefinitions).get(sensor.sensor_id)
-    const createdAt = Math.min(known?.created_at ?? at, at)
-    if (known !== undefined && known.row_version >= event.event_id) {
-      if (createdAt === known.created_at) return duplicate
-      const row = rows.hot(sensorDefinitions).edit(sensor.sensor_id)
-      if (row !== undefined) row.created_at = createdAt
-      return applied
-    }
+    if (known?.definition_hash === sensor.definition_hash && known.removed_at === null) return applied
+    const { sensor_name } = sensor
+    const isRenamed = known !== undefined && known.sensor_name !== sensor_name
     rows.hot(sensorDefinitions).insert({
       sensor_id: sensor.sensor_id,
-      sensor_name: sensor.sensor_name,
-      sensor_type: sensor.sensor_type,
+      sensor_name,
+      description: sensor.description ?? null,
+      origin: sensor.origin,
+      sensor_type: sensor.config.type,
+      config: sensor.config,
       min_interval_sec: sensor.min_interval_sec,
+      timeout_ms: sensor.timeout_ms,
       asset_selection: sensor.asset_selection,
-      config: sensor.config ?? null,
+      code_version: sensor.code_version ?? null,
+      has_code: sensor.has_code,
+      max_tries: sensor.max_tries,
       enabled: sensor.enabled,
-      created_at: createdAt,
+      file: sensor.file ?? null,
+      line: sensor.line ?? null,
+      definition_hash: sensor.definition_hash,
+      renamed_from: isRenamed ? known.sensor_name : (known?.renamed_from ?? null),
+      created_at: known?.created_at ?? at,
+      defined_at: at,
+      removed_at: null,
       row_version: event.event_id,
     })
     return applied

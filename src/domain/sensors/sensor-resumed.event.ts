@@ -1,5 +1,6 @@
 import { defineEvent } from '../../model/event.ts'
 import { sensorSwitch, switchSensor } from './edit-sensor-state.ts'
+import { changesSensor } from './order.ts'
 
 export const SensorResumed = defineEvent({
   type: 'SensorResumed',
@@ -8,5 +9,6 @@ export const SensorResumed = defineEvent({
   payload: sensorSwitch,
   idempotencyKey: (change) => `sensor_resume:${change.sensor_id}:${change.request_id}`,
   dedup: 'key',
+  ordered: [changesSensor],
   fold: (context) => switchSensor(context, 'ACTIVE'),
 })

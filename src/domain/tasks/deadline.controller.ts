@@ -40,7 +40,7 @@ export function deadlineController(): Controller {
         const deadline = task && deadlineOf(task, attempt)
         if (deadline === undefined) continue
         // The slot outlives attempts: an alarm for an earlier one may still be there.
-        const timer = rows.hot(timers).get(runSubject(run_id), timerSlot({ timer_type: 'SLA_CHECK', run_id, task_key }))
+        const timer = rows.hot(timers).get(runSubject(run_id), timerSlot({ timer_type: 'SLA_CHECK', task_key }))
         if (timer === undefined || timer.fire_at < deadline + GRACE_MS) events.push(checkAt(rows, attempt, deadline + GRACE_MS))
       }
       begun.clear()

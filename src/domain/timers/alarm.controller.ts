@@ -52,10 +52,10 @@ export function alarmController(following: Partial<Record<TimerType, OnAlarm>> =
 }
 
 function fireTimer(rows: Rows, timer: Readonly<TimerRow>): NewEvent {
-  const { timer_type, run_id, task_key, attempt, schedule_id, fire_at, payload, row_version } = timer
+  const { timer_type, run_id, task_key, attempt, fire_at, payload, row_version } = timer
   return newEvent(
     TimerFired,
-    { timer_type, run_id, task_key, attempt, schedule_id, fire_at: toIso(fire_at), payload },
-    run_id === null ? { causation_id: row_version } : becauseOf(rows, { run_id, row_version }),
+    { timer_type, run_id, task_key, attempt, fire_at: toIso(fire_at), payload },
+    becauseOf(rows, { run_id, row_version }),
   )
 }

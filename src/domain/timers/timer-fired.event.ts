@@ -31,7 +31,7 @@ export const TimerFired = defineEvent({
     const phase = wait(rows, timer)
     if (phase !== 'now') return phase
     const { run_id: runId, task_key: taskKey } = timer
-    if (timer.timer_type !== 'RETRY' || !runId || !taskKey) return ring(context)
+    if (timer.timer_type !== 'RETRY' || !taskKey) return ring(context)
 
     rows.hot(timers).remove(timerSubject(timer), timerSlot(timer))
     const task = editKnown(rows.hot(tasks), runId, taskKey)
@@ -55,7 +55,7 @@ function ring({ event, payload: timer, rows }: FoldContext<TimerPayload>): Verdi
   const fireAt = toMs(timer.fire_at)
   if (current !== undefined && current.fire_at > fireAt) return ignored('replaced_timer')
   if (current === undefined || current.fire_at < fireAt) {
-    return waitFor(timer.run_id && timer.task_key ? taskSubject(timer.run_id, timer.task_key) : subject)
+    return waitFor(timer.task_key ? taskSubject(timer.run_id, timer.task_key) : subject)
   }
   if (current.state === 'FIRED') return duplicate
   const row = rows.hot(timers).edit(subject, slot)

@@ -29,16 +29,15 @@ export const TimerRequested = defineEvent({
       timer_id: readableId,
       cloud_task_id: queueSafeId('t', readableId),
       timer_type: timer.timer_type,
-      run_id: timer.run_id ?? null,
+      run_id: timer.run_id,
       task_key: timer.task_key ?? null,
       attempt: timer.attempt ?? null,
-      schedule_id: timer.schedule_id ?? null,
       fire_at: fireAt,
       state: 'SCHEDULED',
       payload: timer.payload ?? null,
       row_version: event.event_id,
     })
-    wake(timer.run_id && timer.task_key ? taskSubject(timer.run_id, timer.task_key) : subject)
+    wake(timer.task_key ? taskSubject(timer.run_id, timer.task_key) : subject)
     return applied
   },
 })

@@ -12,10 +12,9 @@ import { type TimerName, timerTypes } from './timers.table.ts'
 export const timerPayload = z
   .object({
     timer_type: z.enum(timerTypes),
-    run_id: id.nullish(),
+    run_id: id,
     task_key: id.nullish(),
     attempt: z.number().int().min(1).nullish(),
-    schedule_id: id.nullish(),
     fire_at: timestamp,
     payload: z.unknown().nullish(),
   })
@@ -35,23 +34,18 @@ const requiredFor = {
   RETRY: ['run_id', 'task_key', 'attempt'],
   HEARTBEAT_CHECK: ['run_id', 'task_key', 'attempt'],
   SLA_CHECK: ['run_id'],
-  CRON: ['schedule_id'],
 } as const
 
 export function timerId(timer: TimerPayload): string {
   const epoch = Math.floor(toMs(timer.fire_at) / SECOND_MS)
-  const subject =
-    timer.timer_type === 'CRON'
-      ? timer.schedule_id
-      : [timer.run_id, timer.task_key, timer.attempt].filter((part) => part != null).join(':')
+  const subject = [timer.run_id, timer.task_key, timer.attempt].filter((part) => part != null).join(':')
   return `timer:${timer.timer_type.toLowerCase()}:${subject}:${epoch}`
 }
 
-export const aboutTimer = (timer: TimerPayload) => (timer.run_id ? { owner: 'runs', id: timer.run_id } : undefined)
+export const aboutTimer = (timer: TimerPayload) => ({ owner: 'runs', id: timer.run_id })
 
 /** Returns whether the subject of the timer waits for it now, later or never again. */
 export function wait(rows: Rows, timer: TimerName): 'now' | Verdict {
-  if (!timer.run_id) return 'now'
   const run = liveRun(rows, timer.run_id)
   if (run === 'unknown') return waitFor(runSubject(timer.run_id))
   if (run === 'over') return ignored('run_over')

@@ -3,7 +3,7 @@ import type { Rows } from '../../model/rows.ts'
 import { defineTable } from '../../model/table.ts'
 import { runSubject } from '../subjects.ts'
 
-export const timerTypes = ['RETRY', 'HEARTBEAT_CHECK', 'CRON', 'SLA_CHECK'] as const
+export const timerTypes = ['RETRY', 'HEARTBEAT_CHECK', 'SLA_CHECK'] as const
 export type TimerType = (typeof timerTypes)[number]
 /** An alarm that is no longer needed has no state: its row is removed with what it waited for. */
 const timerStates = ['SCHEDULED', 'FIRED'] as const
@@ -14,15 +14,14 @@ export const timers = defineTable({
   key: ['subject', 'slot'],
   storage: { kind: 'hot' },
   columns: {
-    subject: col.string('The run or schedule that waits.'),
+    subject: col.string('The run that waits.'),
     slot: col.string('What it waits for: timer type, task and attempt.'),
     timer_id: col.string('Readable id: timer:{type}:{…}:{epoch}.'),
     cloud_task_id: col.string('The same id as queues accept it.'),
     timer_type: col.oneOf(timerTypes, 'What happens when it fires.'),
-    run_id: col.optional(col.string('The run, null for a cron timer.')),
+    run_id: col.string('The run.'),
     task_key: col.optional(col.string('The task, if one.')),
     attempt: col.optional(col.int('The attempt, for retry and heartbeat.')),
-    schedule_id: col.optional(col.string('The schedule, for a cron timer.')),
     fire_at: col.timestamp('When it is due.'),
     state: col.oneOf(timerStates, 'How far it is.'),
     payload: col.optional(col.json('What the handler needs.')),
@@ -31,17 +30,15 @@ export const timers = defineTable({
 
 export interface TimerName {
   readonly timer_type: TimerType
-  readonly run_id?: string | null | undefined
+  readonly run_id: string
   readonly task_key?: string | null | undefined
   readonly attempt?: number | null | undefined
-  readonly schedule_id?: string | null | undefined
 }
 
-export const timerSubject = (timer: TimerName): string =>
-  timer.run_id ? runSubject(timer.run_id) : `schedule:${timer.schedule_id}`
+export const timerSubject = (timer: TimerName): string => runSubject(timer.run_id)
 
 /** An alarm on a whole run has no task; one on a deadline outlives attempts; the others watch one attempt. */
-export function timerSlot({ timer_type, task_key, attempt }: TimerName): string {
+export function timerSlot({ timer_type, task_key, attempt }: Omit<TimerName, 'run_id'>): string {
   if (!task_key) return timer_type
   return timer_type === 'SLA_CHECK' ? `${timer_type}:${task_key}` : `${timer_type}:${task_key}:${attempt}`
 }

@@ -7,16 +7,18 @@ import { timers } from './timers.table.ts'
 describe('an alarm', () => {
   test('is set and goes off', () => {
     const story = new Story()
-    const timer = { timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(60) } as const
+    const { runId: run_id } = story.run('report', { orders: [] })
+    const timer = { timer_type: 'SLA_CHECK', run_id, fire_at: story.time(60) } as const
     story.tell(TimerRequested, timer)
-    expect(story.rows(timers)).toMatchObject([{ subject: 'schedule:nightly', state: 'SCHEDULED' }])
+    expect(story.rows(timers)).toMatchObject([{ subject: `run:${run_id}`, state: 'SCHEDULED' }])
     story.tell(TimerFired, timer)
     expect(story.rows(timers)).toMatchObject([{ state: 'FIRED' }])
   })
 
   test('[F5][I3] that goes off before anybody set it waits to be set', () => {
     const story = new Story()
-    const timer = { timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(60) } as const
+    const { runId: run_id } = story.run('report', { orders: [] })
+    const timer = { timer_type: 'SLA_CHECK', run_id, fire_at: story.time(60) } as const
     expect(story.tell(TimerFired, timer)).toMatchObject({ kind: 'parked' })
     story.tell(TimerRequested, timer)
     expect(story.rows(timers)).toMatchObject([{ state: 'FIRED' }])
@@ -58,7 +60,8 @@ describe('an alarm', () => {
 
   test('[T11] that went off goes off once, and its row stays until another is set for the same thing', () => {
     const story = new Story()
-    const timer = (seconds: number) => ({ timer_type: 'CRON', schedule_id: 'nightly', fire_at: story.time(seconds) }) as const
+    const { runId: run_id } = story.run('report', { orders: [] })
+    const timer = (seconds: number) => ({ timer_type: 'SLA_CHECK', run_id, fire_at: story.time(seconds) }) as const
     const first = timer(60)
     story.tell(TimerRequested, first)
     story.tell(TimerFired, first)

@@ -192,8 +192,8 @@ describe('what is wrong is said with what to write instead', () => {
     [
       'a cron expression of three fields',
       () => schedule('s', { cron: '* * *', select: plain }),
-      /not a cron expression/,
-      /0 5 \* \* \*/,
+      /schedule s: .*3 fields/,
+      /minute, hour, day of month/,
     ],
     ['a schedule of nothing', () => schedule('s', { cron: '@daily', select: [] }), /selects nothing/, /select: /],
     [

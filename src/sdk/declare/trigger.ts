@@ -1,3 +1,4 @@
+import { overlapPolicies } from '../../contract/schedule.ts'
 import { type AnyAsset, isAsset, type PartitionsOf } from '../any-asset.ts'
 import { callerOf } from '../caller.ts'
 import { optionsOf, withDeclaration } from '../declaration.ts'
@@ -54,10 +55,28 @@ export type Selection = AnyAsset | string | readonly (AnyAsset | string)[]
 export interface ScheduleOptions {
   /** One expression, or several of which any may fire. */
   cron: string | readonly string[]
+  /** The zone in which the expressions are read; UTC unless told. */
   timezone?: string
   select: Selection
+  description?: string
+  /** No tick lies before the one or after the other: a moment such as `2025-01-15T00:00:00Z`. */
+  start?: string | Date
+  end?: string | Date
+  /** Which partitions each tick runs. Unless told, the window of time that has just closed, or all keys where there are no windows. */
+  partitions?: string | readonly string[]
+  /** How many windows before the one that has just closed. */
+  offset?: number
   /** Ticks missed while nothing ran: how far back they count, and how many run at most. */
   catchup?: { window: Duration; max?: number; onResume?: boolean }
+  /** What a tick does while a run of an earlier tick is unfinished. Unless told, the runs go on side by side. */
+  overlap?: 'queue' | 'skip' | 'replace'
+  /** Labels and priority of its runs. */
+  labels?: Readonly<Record<string, string>>
+  priority?: number
+  /** It pauses itself when so many of its runs failed in a row. */
+  pauseAfter?: number
+  /** The name it had before: it keeps its history. */
+  renamedFrom?: string
   /** False turns it off. */
   enabled?: boolean
 }
@@ -74,13 +93,42 @@ export function schedule(name: string, options: ScheduleOptions): Schedule {
   for (const expression of expressions) checkedCron(expression, timezone, `schedule ${name}`)
   if (selectedKeys(select, `schedule ${name}`).length === 0)
     throw invalid('bad_selection', `schedule ${name} selects nothing`, 'Write select: [orders, revenue].')
-  if (catchup !== undefined) {
-    durationMs(catchup.window, `catchup.window of ${name}`)
-    const { max = 0 } = catchup
-    if (!Number.isInteger(max) || max < 0)
-      throw invalid('bad_catchup', `catchup.max of ${name} is ${show(max)}`, 'Write how many missed ticks may run at most.')
-  }
+  if (catchup !== undefined) durationMs(catchup.window, `catchup.window of ${name}`)
+  checkWholeNumber(name, 'catchup.max', catchup?.max, 0, 10_000, 'Write how many missed ticks may run at most.')
+  checkWholeNumber(name, 'offset', options.offset, 0, 100_000, 'Write how many windows before the one that has just closed.')
+  checkWholeNumber(name, 'priority', options.priority, -1_000, 1_000, 'Write a number; runs with a larger one start first.')
+  checkWholeNumber(name, 'pauseAfter', options.pauseAfter, 1, 20, 'Write after how many failed runs in a row it pauses itself.')
+  checkInstant(name, 'start', options.start)
+  checkInstant(name, 'end', options.end)
+  if (options.overlap !== undefined && !overlapPolicies.includes(options.overlap))
+    throw invalid('bad_overlap', `overlap of ${name} is ${show(options.overlap)}`, "Write 'queue', 'skip' or 'replace'.")
+  if (options.renamedFrom !== undefined) checkedName(options.renamedFrom, 'schedule')
   return withDeclaration<Schedule>({ name }, { kind: 'schedule', name, options, ...callerOf(schedule) })
+}
+
+function checkWholeNumber(
+  owner: string,
+  option: string,
+  value: number | undefined,
+  min: number,
+  max: number,
+  hint: string,
+): void {
+  if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return
+  throw invalid(
+    'bad_schedule',
+    `${option} of ${owner} is ${show(value)}; it must be a whole number from ${min} to ${max}`,
+    hint,
+  )
+}
+
+function checkInstant(owner: string, option: string, value: string | Date | undefined): void {
+  if (value === undefined || !Number.isNaN(new Date(value).getTime())) return
+  throw invalid(
+    'bad_schedule',
+    `${option} of ${owner} is ${show(value)}, which is not a moment`,
+    "Write '2025-01-15T00:00:00Z'.",
+  )
 }
 
 export function selectedKeys(select: Selection, owner: string): string[] {

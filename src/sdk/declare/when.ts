@@ -1,3 +1,5 @@
+import { parseCron } from '../../cron/parse-cron.ts'
+import { isServoError } from '../../lib/error.ts'
 import { invalid, show } from '../invalid.ts'
 import { isTimeZoneName } from '../time-zone-name.ts'
 
@@ -47,9 +49,9 @@ export const when = {
   inProgress: (): Condition => condition({ type: 'in_progress' }),
 }
 
-/** Five fields, six with seconds, or a name such as @daily. The fields are parsed where ticks are computed. */
+/** An expression and a zone that can be read, so that a mistake shows when the project is loaded. */
 export function checkedCron(cron: unknown, timezone: unknown, caller: string): { cron: string; timezone: string } {
-  if (typeof cron !== 'string' || !/^(@[a-z]+|\S+(\s+\S+){4,5})$/.test(cron.trim()))
+  if (typeof cron !== 'string')
     throw invalid(
       'bad_cron',
       `${caller} got ${show(cron)}, which is not a cron expression`,
@@ -61,5 +63,10 @@ export function checkedCron(cron: unknown, timezone: unknown, caller: string): {
       `${show(timezone)} is not a time zone`,
       "Write an IANA name such as 'Europe/Paris', or 'UTC'.",
     )
-  return { cron: cron.trim(), timezone }
+  try {
+    return { cron: parseCron(cron).text, timezone }
+  } catch (error) {
+    if (!isServoError(error)) throw error
+    throw invalid('bad_cron', `${caller}: ${error.message}`, error.hint ?? "Write '0 5 * * *' for five o'clock each day.")
+  }
 }

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { AssetDefinitionInput, ProjectManifestInput } from '../../contract/project-manifest.ts'
+import type { ScheduleDefinitionInput } from '../../contract/schedule.ts'
 import type { PartitionMapping } from '../../partitions/mappings/mapping.ts'
 import { type AnyAsset, assetKindOf, isAsset } from '../any-asset.ts'
 import { type Declaration, declarationOf, optionsOf } from '../declaration.ts'
@@ -130,17 +131,29 @@ function describeFreshness(freshness: Freshness): object {
   })
 }
 
-function describeSchedule({ name, options }: Declaration): { name: string } {
-  const { cron, timezone = 'UTC', select, catchup, enabled = true } = options as ScheduleOptions
+function describeSchedule({ name, options }: Declaration): ScheduleDefinitionInput {
+  const schedule = options as ScheduleOptions
+  const { cron, timezone = 'UTC', select, partitions, catchup, enabled = true } = schedule
+  const instant = (at: string | Date | undefined) => at && new Date(at).toISOString()
   return withoutUndefined({
     name,
+    description: schedule.description,
     cron_expressions: typeof cron === 'string' ? [cron] : [...cron],
     timezone,
+    start_at: instant(schedule.start),
+    end_at: instant(schedule.end),
     asset_selection: selectedKeys(select, `schedule ${name}`),
+    partition_selection: typeof partitions === 'string' ? [partitions] : partitions && [...partitions],
+    partition_offset: schedule.offset,
     catchup_window_minutes: catchup && Math.ceil(durationMs(catchup.window, 'catchup.window') / 60_000),
     max_catchup_ticks: catchup?.max,
     catch_up_on_resume: catchup?.onResume,
+    overlap: schedule.overlap,
+    labels: schedule.labels && { ...schedule.labels },
+    priority: schedule.priority,
+    pause_after: schedule.pauseAfter,
     enabled,
+    renamed_from: schedule.renamedFrom,
   })
 }
 

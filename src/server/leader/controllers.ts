@@ -1,8 +1,10 @@
+import type { RequestRun } from '../../domain/automation/request-run.ts'
 import { dispatchController } from '../../domain/dispatch/dispatch.controller.ts'
 import type { Limits } from '../../domain/dispatch/room.ts'
 import { stuckDispatchController } from '../../domain/dispatch/stuck.controller.ts'
 import { cancelController } from '../../domain/runs/cancel.controller.ts'
 import { planController } from '../../domain/runs/plan.controller.ts'
+import { scheduleController } from '../../domain/schedules/schedule.controller.ts'
 import { deadlineController, onDeadline } from '../../domain/tasks/deadline.controller.ts'
 import { heartbeatController, onHeartbeatCheck } from '../../domain/tasks/heartbeat.controller.ts'
 import { lostWorkersController } from '../../domain/tasks/lost-workers.controller.ts'
@@ -20,12 +22,21 @@ export interface Deciding {
   readonly lastSign: (attemptId: string) => number
   /** True if this process begins the tasks of this run. */
   readonly carries: (runId: string) => boolean
+  readonly automation?: Automation | undefined
+}
+
+/** What schedules need to act. Absent in a process that does only what it is asked. */
+export interface Automation {
+  readonly requestRun: RequestRun
+  /** False until the project is loaded: what it declares counts from then on. */
+  readonly mayDecide: () => boolean
 }
 
 /** All controllers, in the order in which the loop asks them. */
 export function controllersOf(deciding: Deciding): readonly Controller[] {
-  const { instance, limits, cancelGraceMs, stuckDispatchMs, lastSign, carries } = deciding
+  const { instance, limits, cancelGraceMs, stuckDispatchMs, lastSign, carries, automation } = deciding
   return [
+    ...(automation === undefined ? [] : [scheduleController(automation.requestRun, automation.mayDecide)]),
     planController(),
     retryController(),
     alarmController({ HEARTBEAT_CHECK: onHeartbeatCheck(lastSign), SLA_CHECK: onDeadline }),

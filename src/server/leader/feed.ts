@@ -1,4 +1,6 @@
 import { type RunRow, runs } from '../../domain/runs/runs.table.ts'
+import { type ScheduleRow, scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
+import { type ScheduleStateRow, scheduleState } from '../../domain/schedules/schedule-state.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { isTaskOver, type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
 import type { Reactor } from '../../engine/loop/loop.ts'
@@ -13,6 +15,7 @@ export type Change =
       readonly task: Readonly<TaskRow>
       readonly attempt: Readonly<Row<typeof taskAttempts>> | undefined
     }
+  | { readonly type: 'tick'; readonly schedule: Readonly<ScheduleRow>; readonly state: Readonly<ScheduleStateRow> }
 
 type ChangeListener = (change: Change) => void
 
@@ -22,7 +25,7 @@ export interface FeedSource {
   durable(): Promise<void>
 }
 
-/** Notifies listeners that a run or a task changed its state, once the change is durable. */
+/** Notifies listeners that a run or a task changed its state, or a schedule ticked, once the change is durable. */
 export class Feed {
   readonly #listeners = new Set<ChangeListener>()
   /** The state of each row that was last reported: rows change in place, and more often than their state. */
@@ -37,7 +40,11 @@ export class Feed {
   }
 
   get reactors(): readonly Reactor[] {
-    return [reactor(runs, (run) => this.#runChanged(run)), reactor(tasks, (task) => this.#taskChanged(task))]
+    return [
+      reactor(runs, (run) => this.#runChanged(run)),
+      reactor(tasks, (task) => this.#taskChanged(task)),
+      reactor(scheduleState, (state) => this.#scheduleChanged(state)),
+    ]
   }
 
   listen(listener: ChangeListener): () => void {
@@ -47,6 +54,7 @@ export class Feed {
 
   /** Call when the state was read. Runs that ended before are not reported, nor are changes that were reported before an outage. */
   opened(rows: Rows): void {
+    for (const state of rows.hot(scheduleState).all()) this.#reported.set(state, tickNews(state))
     for (const run of rows.hot(runs).all()) {
       const reported = this.#unfinished.get(run.run_id)
       if (reported === undefined && run.finished_at !== null) this.#reported.set(run, runNews(run))
@@ -84,6 +92,12 @@ export class Feed {
     })
   }
 
+  #scheduleChanged(state: Readonly<ScheduleStateRow>): void {
+    if (state.last_tick_event_id === null || !this.#isNews(state, tickNews(state))) return
+    const schedule = this.#source.rows().hot(scheduleDefinitions).get(state.schedule_id)
+    if (schedule !== undefined) this.#tell({ type: 'tick', schedule, state })
+  }
+
   #isNews(row: Readonly<AnyRow>, now: string): boolean {
     if (this.#listeners.size === 0 || this.#reported.get(row) === now) return false
     this.#reported.set(row, now)
@@ -112,4 +126,5 @@ export class Feed {
 }
 
 const runNews = (run: Readonly<RunRow>): string => `${run.state} ${run.cancel_requested_at}`
+const tickNews = (state: Readonly<ScheduleStateRow>): string => state.last_tick_event_id ?? ''
 const taskNews = (task: Readonly<TaskRow>): string => `${task.state} ${task.attempt}`

@@ -1,3 +1,4 @@
+import type { RequestRun } from '../../domain/automation/request-run.ts'
 import type { LoopOptions } from '../../engine/loop/loop.ts'
 import type { Reactor } from '../../engine/loop/reactions.ts'
 import type { Rows } from '../../model/rows.ts'
@@ -18,6 +19,8 @@ export interface OrchestratorOptions {
   readonly concurrency: () => number
   /** A command that leads for a while begins only the runs that it accepts, and the runs given to `carry`. */
   readonly carries?: 'everything' | 'what it is asked for'
+  /** Makes the run requests of schedules. Absent in a process that lets no schedule tick. */
+  readonly requestRun?: RequestRun | undefined
   /** The limits and timing of the project now. They are read on every use; `settingsChanged` makes a change count at once. */
   readonly settings?: () => OrchestratorSettings
   /** How work is pushed to the queues of remote workers, and how their sealed attempts are found. */

@@ -48,6 +48,7 @@ export class Orchestrator {
   #durable: Readable | undefined
   readonly #sweeps: Sweeps
   readonly #carried: CarriedRuns
+  #isProjectKnown = false
   #brokenBy: unknown
 
   private constructor(options: OrchestratorOptions) {
@@ -162,6 +163,12 @@ export class Orchestrator {
     }
   }
 
+  /** Call when the project is loaded and on record: from now on its schedules tick. */
+  projectKnown(): void {
+    this.#isProjectKnown = true
+    if (this.#phase === 'leading') this.loop.nudge()
+  }
+
   /** Carries this run too, which may have been requested before this process led. */
   carry(runId: string): void {
     this.#carried.add(runId)
@@ -223,7 +230,7 @@ export class Orchestrator {
   }
 
   async #open(): Promise<void> {
-    const { components, lease, instance, compaction } = this.#options
+    const { components, lease, instance, compaction, requestRun } = this.#options
     const { store, scope, clock } = components
     const loop = await Loop.open({
       ...components,
@@ -238,6 +245,7 @@ export class Orchestrator {
         stuckDispatchMs: () => this.#timing.stuckDispatchMs,
         lastSign: (attemptId) => this.remote.lastSign(attemptId),
         carries: (runId) => this.#carried.has(runId),
+        automation: requestRun && { requestRun, mayDecide: () => this.#isProjectKnown && this.#dispatch.isOpen },
       }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.remote.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),

@@ -34,6 +34,8 @@ export interface LocalServerOptions {
   readonly port: number | readonly number[]
   /** Called when a server that stays wants to lead. Absent for a server that stays itself. */
   readonly onHandOver?: () => void
+  /** True if schedules tick. */
+  readonly automation?: boolean
   readonly onLoaded?: (loaded: Reload) => void
   readonly onTrouble?: (error: unknown) => void
   /** Called when the process cannot go on. */
@@ -154,6 +156,7 @@ export class LocalServer {
         concurrency: () => size.now,
         settings: () => size.settings,
         ...(options.onHandOver !== undefined && { onHandOver: options.onHandOver }),
+        ...(options.automation !== undefined && { automation: options.automation }),
         onTrouble: (error) => onTrouble?.(error),
         onStopped: (error) => onStopped?.(error),
       })

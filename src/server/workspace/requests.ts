@@ -8,6 +8,9 @@ export interface NewRun extends RequestedWork {
   readonly run_key: string
   readonly source: SourceRef
   readonly priority?: number
+  /** Runs that must have ended before this one is planned. */
+  readonly after_run_ids?: readonly string[]
+  readonly causation_id?: string
   readonly actor?: string
   readonly traceparent?: string | undefined
 }
@@ -27,10 +30,12 @@ export function runRequested(scope: Scope, secret: TenantSecret, request: NewRun
       trigger_source_ref: request.source,
       labels: request.labels ?? {},
       priority: request.priority ?? 0,
+      after_run_ids: request.after_run_ids ? [...request.after_run_ids] : null,
     },
     {
       correlation_id: run_id,
       ...(request.actor !== undefined && { actor: request.actor }),
+      ...(request.causation_id !== undefined && { causation_id: request.causation_id }),
       ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
     },
   )

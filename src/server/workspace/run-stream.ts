@@ -48,6 +48,7 @@ export async function* runEvents(
   // Listening begins before reading, so that no change falls between the two.
   const stops = [
     live?.feed.listen((change) => {
+      if (change.type === 'tick') return
       if (runIdOf(change) === runId) channel.push(wireChange(change))
       if (change.type === 'run' && change.run.run_id === runId && isRunOver(change.run.state)) channel.close()
     }),
@@ -68,9 +69,11 @@ export async function* runEvents(
   }
 }
 
-const runIdOf = (change: Change): string => (change.type === 'run' ? change.run.run_id : change.task.run_id)
+type RunChange = Exclude<Change, { type: 'tick' }>
 
-function wireChange(change: Change): RunEvent {
+const runIdOf = (change: RunChange): string => (change.type === 'run' ? change.run.run_id : change.task.run_id)
+
+function wireChange(change: RunChange): RunEvent {
   if (change.type === 'run') return { type: 'run', run: wireRow(runs, change.run) }
   const { task, attempt } = change
   return { type: 'task', task: wireRow(tasks, task), attempt: attempt && wireRow(taskAttempts, attempt) }

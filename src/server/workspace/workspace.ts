@@ -5,6 +5,7 @@ import { partitionStatus } from '../../domain/partitions/partition-status.table.
 import { Assets } from './assets.ts'
 import type { Knowledge } from './knowledge.ts'
 import { Runs, type RunsOptions } from './runs.ts'
+import { Schedules } from './schedules.ts'
 import type { StatusSource } from './status/current-staleness.ts'
 import { Statuses } from './status/statuses.ts'
 
@@ -13,6 +14,7 @@ export function workspaceApi(known: Knowledge, options: RunsOptions): WorkspaceA
     runs: new Runs(known, options),
     assets: new Assets(known),
     statuses: new Statuses(statusSource(known)),
+    schedules: new Schedules(known, options),
   }
 }
 

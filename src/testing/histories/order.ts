@@ -101,7 +101,7 @@ export function legalPermutation(events: readonly Envelope[], wanted: Moves): En
  */
 export const mayBeReminted = (event: Envelope): boolean =>
   !declarations.has(event.event_type) && read(event).definition !== undefined
-const declarations = new Set(['ScheduleDefined', 'SensorDefined', 'AssetsDefined'])
+const declarations = new Set(['AssetsDefined'])
 
 /** Copies of events inserted somewhere after them: the same event again, or the same fact under a new id. */
 export function withCopies(

@@ -59,30 +59,53 @@ export interface RequestPlan {
   readonly run: RunPlan
 }
 
+const scheduleSteps = [
+  'tick',
+  'skipped',
+  'skipped, then triggered',
+  'span',
+  'manual',
+  'defined',
+  'declared again',
+  'removed',
+  'paused',
+  'resumed',
+  'all paused',
+  'all resumed',
+  'caught up',
+] as const
+
 export interface SchedulePlan {
   readonly steps: readonly {
-    readonly kind: 'tick' | 'skipped' | 'manual' | 'defined' | 'paused' | 'resumed' | 'alarm'
+    readonly kind: (typeof scheduleSteps)[number]
     /** Two controllers record the same tick. */
     readonly twice: boolean
     readonly run: RunPlan
   }[]
 }
 
+const sensorSteps = [
+  'poll',
+  'race',
+  'wrong cursor',
+  'error',
+  'nothing new',
+  'polled',
+  'push',
+  'push that fails first',
+  'dead letter',
+  'two at once',
+  'other body',
+  'reset',
+  'paused',
+  'resumed',
+  'defined',
+  'declared again',
+  'removed',
+] as const
+
 export interface SensorPlan {
-  readonly steps: readonly {
-    readonly kind:
-      | 'poll'
-      | 'push'
-      | 'race'
-      | 'wrong cursor'
-      | 'error'
-      | 'nothing new'
-      | 'reset'
-      | 'paused'
-      | 'resumed'
-      | 'defined'
-    readonly runs: readonly RunPlan[]
-  }[]
+  readonly steps: readonly { readonly kind: (typeof sensorSteps)[number]; readonly runs: readonly RunPlan[] }[]
 }
 
 export interface BackfillPlan {
@@ -211,15 +234,7 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
       fc.record({
         steps: fc.array(
           fc.record({
-            kind: fc.constantFrom(
-              'tick' as const,
-              'skipped' as const,
-              'manual' as const,
-              'defined' as const,
-              'paused' as const,
-              'resumed' as const,
-              'alarm' as const,
-            ),
+            kind: fc.constantFrom(...scheduleSteps),
             twice: mostly(false, true),
             run: small,
           }),
@@ -232,20 +247,7 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
       fc.record({
         steps: fc.array(
           fc.record({
-            kind: fc.constantFrom(
-              ...([
-                'poll',
-                'push',
-                'race',
-                'wrong cursor',
-                'error',
-                'nothing new',
-                'reset',
-                'paused',
-                'resumed',
-                'defined',
-              ] as const),
-            ),
+            kind: fc.constantFrom(...sensorSteps),
             runs: fc.array(small, { maxLength: 2 }),
           }),
           { maxLength: 5 },

@@ -4,7 +4,7 @@ import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event
 import { requestFingerprint, runIdFromRunKey } from '../../domain/runs/run-ids.ts'
 import { RunRequested } from '../../domain/runs/run-requested.event.ts'
 import { type RunRow, runs } from '../../domain/runs/runs.table.ts'
-import type { SourceRef } from '../../domain/runs/trigger.ts'
+import { runKeyPrefixes, type SourceRef } from '../../domain/runs/trigger.ts'
 import { PlanCreated } from '../../domain/tasks/plan-created.event.ts'
 import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
@@ -79,15 +79,7 @@ export class RunStory {
   constructor(story: Story, name: string, source: SourceRef = { type: 'manual', user_id: 'ada', request_id: name }) {
     this.#story = story
     this.#source = source
-    const prefix = {
-      manual: 'user',
-      schedule: 'sched',
-      sensor: 'sensor',
-      backfill: 'backfill',
-      rerun: 'rerun',
-      automation: 'auto',
-    }
-    this.runKey = `${prefix[source.type]}:${name}`
+    this.runKey = `${runKeyPrefixes(source).at(-1)}${name}`
     this.runId = runIdFromRunKey(TENANT, WORKSPACE, this.runKey, SECRET)
   }
 

@@ -10,6 +10,7 @@ import { PartitionKeysAdded } from '../../domain/partitions/partition-keys-added
 import { PartitionKeysRemoved } from '../../domain/partitions/partition-keys-removed.event.ts'
 import { PartitionWiped } from '../../domain/partitions/partition-wiped.event.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
+import { evalIdOf, runKeyOfEvaluation } from '../../domain/sensors/evaluation-ids.ts'
 import { SensorEvaluated } from '../../domain/sensors/sensor-evaluated.event.ts'
 import { PlanCreated } from '../../domain/tasks/plan-created.event.ts'
 import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
@@ -101,19 +102,19 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
     case 'unrequested alarm':
       return run && task && alarm(world, run, task, variant)
     case 'future poll': {
-      const id = `eval-from-the-future-${index}`
-      const sensor = { sensor_id: `sensor-${target % 2}`, eval_id: id, status: 'triggered' }
-      const evaluated = world.write(SensorEvaluated, {
-        ...sensor,
-        trigger_source: { source: 'poll', poll_epoch: index },
-        expected_state_version: 1_000,
-      })
-      const asked = new SimulatedRun(world, emptyRun, `sensor:${id}`, {
-        type: 'sensor',
-        sensor_id: sensor.sensor_id,
-        eval_id: id,
-      })
+      const sensor_id = `sensor-${target % 2}`
+      const source = { source: 'poll', state_version: 1_000 } as const
+      const eval_id = evalIdOf(sensor_id, source, `future-${index}`)
+      const asker = { type: 'sensor', sensor_id, eval_id } as const
+      const asked = new SimulatedRun(world, emptyRun, runKeyOfEvaluation(sensor_id, source, index), asker)
       world.refused.add(asked.runKey)
+      const evaluated = world.write(SensorEvaluated, {
+        sensor_id,
+        trigger_source: source,
+        begun: `future-${index}`,
+        status: 'triggered',
+        run_keys: [asked.runKey],
+      })
       return [...evaluated, asked.request(world.writer())]
     }
     case 'stale backfill change': {

@@ -81,6 +81,11 @@ export class LocalDispatch {
     return this.#running.size
   }
 
+  /** True until this process begins to leave. */
+  get isOpen(): boolean {
+    return this.#state === 'open'
+  }
+
   /** The room that this many local workers offer to the dispatch controller. */
   room(workers: number): Pick<Limits, 'local' | 'ahead'> {
     return this.#state === 'open' ? { local: workers, ahead: this.#lookahead.for(workers) } : { local: 0, ahead: 0 }

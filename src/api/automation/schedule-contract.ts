@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { scheduleChanges, scheduleDefinition } from '../../contract/schedule.ts'
+import type { scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
+import type { scheduleState } from '../../domain/schedules/schedule-state.table.ts'
+import { type scheduleTicks, tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
+import { id, timestamp } from '../../model/envelope.ts'
+import type { WireRow } from '../wire-row.ts'
+
+/** A request that is sent again under the same id changes nothing again. */
+const request = { request_id: id.optional() }
+
+export const newScheduleBody = scheduleDefinition.omit({ file: true, line: true, renamed_from: true }).extend(request).strict()
+export type NewScheduleBody = z.infer<typeof newScheduleBody>
+
+export const scheduleChangesBody = scheduleChanges.omit({ file: true, line: true, renamed_from: true }).extend(request).strict()
+export type ScheduleChangesBody = z.infer<typeof scheduleChangesBody>
+
+export const switchBody = z.object({ reason: z.string().max(4_096).optional(), ...request }).strict()
+export type SwitchBody = z.infer<typeof switchBody>
+
+export const requestBody = z.object(request).strict()
+export type RequestBody = z.infer<typeof requestBody>
+
+export const catchupBody = z
+  .object({
+    ticks: z
+      .array(z.object({ schedule_id: id, scheduled_for: timestamp }))
+      .min(1)
+      .max(1_000),
+    ...request,
+  })
+  .strict()
+export type CatchupBody = z.infer<typeof catchupBody>
+
+export const scheduleListQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(1_000).default(50),
+  cursor: z.string().max(2_048).optional(),
+})
+export type ScheduleListQuery = z.infer<typeof scheduleListQuery>
+
+export const tickQuery = scheduleListQuery.extend({
+  status: z.enum(tickStatuses).optional(),
+  since: timestamp.optional(),
+  until: timestamp.optional(),
+})
+export type TickQuery = z.infer<typeof tickQuery>
+
+export type WireScheduleDefinition = WireRow<typeof scheduleDefinitions>
+export type WireScheduleState = Omit<WireRow<typeof scheduleState>, 'undecided'>
+export type WireTick = WireRow<typeof scheduleTicks>
+
+export const scheduleStatuses = ['active', 'paused', 'disabled', 'removed'] as const
+
+/** A schedule as it is now. */
+export interface ScheduleDetail {
+  readonly definition: WireScheduleDefinition
+  readonly state: WireScheduleState | null
+  readonly status: (typeof scheduleStatuses)[number]
+  /** Why it does not tick, in words; null while it does. */
+  readonly status_reason: string | null
+  /** The next ticks, while it ticks. */
+  readonly next_ticks: readonly string[]
+}
+
+export interface SchedulePage {
+  readonly schedules: readonly ScheduleDetail[]
+  readonly next_cursor: string | null
+}
+
+export interface TickPage {
+  readonly ticks: readonly WireTick[]
+  readonly next_cursor: string | null
+}
+
+/** What became of a request that changes a schedule. */
+export interface AcceptedSchedule {
+  readonly schedule_id: string
+  readonly schedule_name: string
+  readonly message: string
+  /** Null when nothing was new. */
+  readonly accepted_event_id: string | null
+  readonly accepted_at: string
+  /** The id of the request. */
+  readonly correlation_id: string
+}
+
+export interface AcceptedTrigger extends AcceptedSchedule {
+  readonly tick_id: string
+  readonly run_id: string
+  /** False when the same request had been made before. */
+  readonly created: boolean
+}
+
+export interface AcceptedCatchup {
+  readonly accepted: readonly { readonly schedule_id: string; readonly scheduled_for: string; readonly run_id: string }[]
+  readonly refused: readonly { readonly schedule_id: string; readonly scheduled_for: string; readonly reason: string }[]
+}
+
+export interface AcceptedSwitch {
+  readonly status: 'active' | 'paused'
+  readonly message: string
+  readonly accepted_event_id: string | null
+}
+
+export interface AutomationStatus {
+  readonly status: 'active' | 'paused'
+  readonly changed_by: string | null
+  readonly changed_at: string | null
+  readonly reason: string | null
+}
+
+/** Questions and commands about schedules, which are named by their id or their name. */
+export interface SchedulesApi {
+  list(query: ScheduleListQuery): Promise<SchedulePage>
+  get(idOrName: string): Promise<ScheduleDetail>
+  /** The newest first. */
+  ticks(idOrName: string, query: TickQuery): Promise<TickPage>
+  create(body: NewScheduleBody, user: string): Promise<AcceptedSchedule>
+  update(idOrName: string, body: ScheduleChangesBody, user: string): Promise<AcceptedSchedule>
+  remove(idOrName: string, body: RequestBody, user: string): Promise<AcceptedSchedule>
+  pause(idOrName: string, body: SwitchBody, user: string): Promise<AcceptedSchedule>
+  resume(idOrName: string, body: SwitchBody, user: string): Promise<AcceptedSchedule>
+  trigger(idOrName: string, body: RequestBody, user: string): Promise<AcceptedTrigger>
+  catchUp(body: CatchupBody, user: string): Promise<AcceptedCatchup>
+  automation(): Promise<AutomationStatus>
+  switchAutomation(status: 'active' | 'paused', body: SwitchBody, user: string): Promise<AcceptedSwitch>
+}

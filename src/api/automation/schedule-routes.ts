@@ -1,0 +1,78 @@
+import { Hono } from 'hono'
+import { problemResponse } from '../problem.ts'
+import { readBody } from '../read-body.ts'
+import { readQuery } from '../read-query.ts'
+import {
+  catchupBody,
+  newScheduleBody,
+  requestBody,
+  type SchedulesApi,
+  scheduleChangesBody,
+  scheduleListQuery,
+  switchBody,
+  tickQuery,
+} from './schedule-contract.ts'
+
+/** Routes for schedules. A schedule is named by its id or its name. */
+export function scheduleRoutes(service: SchedulesApi, userOf: (request: Request) => string): Hono {
+  const app = new Hono()
+  app.onError((error) => problemResponse(error))
+  const schedules = '/api/v1/orchestration/schedules'
+  const automation = '/api/v1/orchestration/automation'
+
+  app.get(schedules, async (c) => c.json(await service.list(readQuery(scheduleListQuery, c.req.query()))))
+
+  app.post(schedules, async (c) => {
+    const body = await readBody(c.req.raw, newScheduleBody)
+    return c.json(await service.create(body, userOf(c.req.raw)), 202)
+  })
+
+  app.post(`${schedules}/catchup`, async (c) => {
+    const body = await readBody(c.req.raw, catchupBody)
+    return c.json(await service.catchUp(body, userOf(c.req.raw)), 202)
+  })
+
+  app.get(`${schedules}/:schedule_id`, async (c) => c.json(await service.get(c.req.param('schedule_id'))))
+
+  app.patch(`${schedules}/:schedule_id`, async (c) => {
+    const body = await readBody(c.req.raw, scheduleChangesBody)
+    return c.json(await service.update(c.req.param('schedule_id'), body, userOf(c.req.raw)), 202)
+  })
+
+  app.delete(`${schedules}/:schedule_id`, async (c) =>
+    c.json(await service.remove(c.req.param('schedule_id'), readQuery(requestBody, c.req.query()), userOf(c.req.raw)), 202),
+  )
+
+  app.get(`${schedules}/:schedule_id/ticks`, async (c) =>
+    c.json(await service.ticks(c.req.param('schedule_id'), readQuery(tickQuery, c.req.query()))),
+  )
+
+  app.post(`${schedules}/:schedule_id/pause`, async (c) => {
+    const body = await readBody(c.req.raw, switchBody)
+    return c.json(await service.pause(c.req.param('schedule_id'), body, userOf(c.req.raw)), 202)
+  })
+
+  app.post(`${schedules}/:schedule_id/resume`, async (c) => {
+    const body = await readBody(c.req.raw, switchBody)
+    return c.json(await service.resume(c.req.param('schedule_id'), body, userOf(c.req.raw)), 202)
+  })
+
+  app.post(`${schedules}/:schedule_id/trigger`, async (c) => {
+    const body = await readBody(c.req.raw, requestBody)
+    return c.json(await service.trigger(c.req.param('schedule_id'), body, userOf(c.req.raw)), 202)
+  })
+
+  app.get(automation, async (c) => c.json(await service.automation()))
+
+  app.post(`${automation}/pause`, async (c) => {
+    const body = await readBody(c.req.raw, switchBody)
+    return c.json(await service.switchAutomation('paused', body, userOf(c.req.raw)), 202)
+  })
+
+  app.post(`${automation}/resume`, async (c) => {
+    const body = await readBody(c.req.raw, switchBody)
+    return c.json(await service.switchAutomation('active', body, userOf(c.req.raw)), 202)
+  })
+
+  return app
+}

@@ -1,0 +1,274 @@
+import {
+  type AcceptedSchedule,
+  newScheduleBody,
+  type ScheduleChangesBody,
+  type ScheduleDetail,
+  type SchedulesApi,
+  type WireTick,
+} from '../../api/automation/schedule-contract.ts'
+import { overlapPolicies } from '../../contract/schedule.ts'
+import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
+import { ServoError } from '../../lib/error.ts'
+import { ask, type Leadership, tell } from '../ask-and-tell.ts'
+import { alignRows, type Cell } from '../columns.ts'
+import { labelsFlag, momentFlag, wholeNumber } from '../flags.ts'
+import { colours, note, print, printable, printJson } from '../output.ts'
+import { currentUser, type ProjectFlags } from '../project.ts'
+import { localTime, shortId } from '../show-run.ts'
+
+/** Without a server no schedule ticks, and its next tick does not show that. */
+function sayNothingTicks(schedules: readonly ScheduleDetail[], leader: Leadership): void {
+  if (leader === 'none' && schedules.some(({ status }) => status === 'active'))
+    note('no server is running: schedules tick while one does (servo dev)')
+}
+
+export async function listSchedules(flags: ProjectFlags & { limit: string; cursor?: string }): Promise<void> {
+  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
+  const { cursor } = flags
+  const page = await ask(flags, async ({ schedules }, leader) => {
+    const found = await schedules.list({ limit, cursor })
+    sayNothingTicks(found.schedules, leader)
+    return found
+  })
+  if (flags.json) {
+    printJson(page)
+    return
+  }
+  if (page.schedules.length === 0) print('no schedules; declare one with schedule() in the project')
+  else for (const line of alignRows([head(LIST_HEAD), ...page.schedules.map(listed)])) print(line)
+  if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
+}
+
+const LIST_HEAD = ['schedule', 'status', 'next tick', 'last tick', 'cron', 'selection']
+const head = (names: readonly string[]): Cell[] => names.map((text) => ({ text, paint: colours.dim }))
+
+function listed({ definition, state, status, next_ticks }: ScheduleDetail): Cell[] {
+  const [next] = next_ticks
+  const cron = `${definition.cron_expressions.join(' | ')}${definition.timezone === 'UTC' ? '' : ` ${definition.timezone}`}`
+  return [
+    { text: printable(definition.schedule_name) },
+    statusCell(status),
+    { text: next === undefined ? '' : localTime(next) },
+    { text: state?.last_scheduled_for == null ? '' : `${localTime(state.last_scheduled_for)} ${state.last_tick_status ?? ''}` },
+    { text: printable(cron) },
+    { text: printable(definition.asset_selection.join(' ')), paint: colours.dim },
+  ]
+}
+
+const statusCell = (status: ScheduleDetail['status']): Cell => ({
+  text: status,
+  paint: status === 'active' ? colours.green : status === 'paused' ? colours.yellow : colours.dim,
+})
+
+export async function showSchedule(name: string, flags: ProjectFlags): Promise<void> {
+  const detail = await ask(flags, async ({ schedules }, leader) => {
+    const found = await schedules.get(name)
+    sayNothingTicks([found], leader)
+    return found
+  })
+  if (flags.json) {
+    printJson(detail)
+    return
+  }
+  const { definition, state, status, status_reason, next_ticks } = detail
+  const statusShown = statusCell(status)
+  print(`${colours.bold(printable(definition.schedule_name))}  ${statusShown.paint?.(status) ?? status}`)
+  if (definition.description) for (const line of definition.description.split('\n')) print(`  ${printable(line)}`)
+  const place =
+    definition.file === null ? undefined : `${definition.file}${definition.line === null ? '' : `:${definition.line}`}`
+  const since = state?.status_changed_at == null ? '' : ` (${localTime(state.status_changed_at)})`
+  const about: [string, string | null | undefined | false][] = [
+    ['why', status_reason && `${status_reason}${since}`],
+    ['cron', `${definition.cron_expressions.join(' | ')} ${definition.timezone}`],
+    ['from', definition.start_at && localTime(definition.start_at)],
+    ['until', definition.end_at && localTime(definition.end_at)],
+    ['selects', definition.asset_selection.join(' ')],
+    ['partitions', definition.partition_selection?.join(' ')],
+    ['offset', definition.partition_offset > 0 && String(definition.partition_offset)],
+    [
+      'catch-up',
+      `${definition.catchup_window_minutes} min, at most ${definition.max_catchup_ticks ?? '1, or 3 with partitions'}`,
+    ],
+    ['overlap', definition.overlap],
+    [
+      'labels',
+      Object.entries(definition.labels)
+        .map(([key, value]) => `${key}=${value}`)
+        .join(' '),
+    ],
+    ['pauses', definition.pause_after !== null && `after ${definition.pause_after} failed runs in a row`],
+    ['declared', place ?? `over the API`],
+    ['next ticks', next_ticks.map(localTime).join(', ')],
+    ['last tick', state?.last_scheduled_for && `${localTime(state.last_scheduled_for)} ${state.last_tick_status ?? ''}`],
+    ['running', state?.open_runs.map(shortId).join(' ')],
+  ]
+  const rows = about.flatMap(([name, value]): Cell[][] =>
+    value ? [[{ text: name, paint: colours.dim }, { text: printable(value) }]] : [],
+  )
+  for (const line of alignRows(rows)) print(`  ${line}`)
+}
+
+export interface TickFlags extends ProjectFlags {
+  limit: string
+  cursor?: string
+  status?: string
+  since?: string
+  until?: string
+}
+
+export async function listTicks(name: string, flags: TickFlags): Promise<void> {
+  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
+  const status = flags.status === undefined ? undefined : oneOf('--status', flags.status, tickStatuses)
+  const query = {
+    limit,
+    cursor: flags.cursor,
+    status,
+    since: flags.since === undefined ? undefined : momentFlag('--since', flags.since),
+    until: flags.until === undefined ? undefined : momentFlag('--until', flags.until),
+  }
+  const page = await ask(flags, ({ schedules }) => schedules.ticks(name, query))
+  if (flags.json) {
+    printJson(page)
+    return
+  }
+  if (page.ticks.length === 0) print('no ticks')
+  else for (const line of alignRows([head(['tick', 'status', 'run', '']), ...page.ticks.map(shownTick)])) print(line)
+  if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
+}
+
+function shownTick(tick: WireTick): Cell[] {
+  const until =
+    tick.scheduled_until === null || tick.tick_count === 1 ? '' : ` to ${localTime(tick.scheduled_until)} (${tick.tick_count})`
+  const why = tick.cause === 'manual' ? `asked for by ${tick.requested_by}` : tick.cause === 'catch_up' ? 'caught up' : ''
+  const paint = tick.status === 'triggered' ? colours.green : tick.status === 'failed' ? colours.red : colours.yellow
+  return [
+    { text: `${localTime(tick.scheduled_for ?? '')}${until}` },
+    { text: tick.status ?? '', paint },
+    { text: tick.run_id === null ? '' : shortId(tick.run_id) },
+    { text: printable(tick.reason ?? why), paint: colours.dim },
+  ]
+}
+
+interface ChangeFlags extends ProjectFlags {
+  reason?: string
+  key?: string
+}
+
+const requestOf = ({ reason, key }: ChangeFlags) => ({
+  ...(reason !== undefined && { reason }),
+  ...(key !== undefined && { request_id: key }),
+})
+
+export async function switchSchedules(to: 'pause' | 'resume', names: string[], flags: ChangeFlags): Promise<void> {
+  const done = await tell(flags, async ({ schedules }) => {
+    // Every name is looked up before anything changes: a slip in the second must not leave the first paused.
+    for (const name of names) await schedules.get(name)
+    const accepted: AcceptedSchedule[] = []
+    for (const name of names) accepted.push(await schedules[to](name, requestOf(flags), currentUser()))
+    return accepted
+  })
+  if (flags.json) printJson(done)
+  else for (const { schedule_name, message } of done) print(`${printable(schedule_name)}: ${message}`)
+}
+
+export async function triggerSchedule(name: string, flags: ChangeFlags): Promise<void> {
+  const { accepted, isLive } = await tell(flags, async ({ schedules }, isLive) => ({
+    accepted: await schedules.trigger(name, flags.key === undefined ? {} : { request_id: flags.key }, currentUser()),
+    isLive,
+  }))
+  const again = accepted.created ? '' : ' (the same request was made before)'
+  const later = isLive ? '' : '; it starts when a server does (servo dev)'
+  if (flags.json) printJson(accepted)
+  else print(`${printable(accepted.schedule_name)} triggered: ${accepted.run_id}${again}${later}`)
+}
+
+export interface DefinitionFlags extends ChangeFlags {
+  cron?: string[]
+  timezone?: string
+  select?: string[]
+  partition?: string[]
+  offset?: string
+  catchupWindowMinutes?: string
+  maxCatchup?: string
+  overlap?: string
+  label?: string[]
+  priority?: string
+  pauseAfter?: string
+  description?: string
+  name?: string
+  enable?: boolean
+}
+
+/** What flags say of a schedule; what they do not name is left as it is. */
+function changesOf(flags: DefinitionFlags): ScheduleChangesBody {
+  const number = (flag: string, text: string | undefined, min: number, max: number) =>
+    text === undefined ? undefined : wholeNumber(flag, text, { min, max })
+  const body = {
+    name: flags.name,
+    description: flags.description,
+    cron_expressions: flags.cron,
+    timezone: flags.timezone,
+    asset_selection: flags.select,
+    partition_selection: flags.partition,
+    partition_offset: number('--offset', flags.offset, 0, 100_000),
+    catchup_window_minutes: number('--catchup-window-minutes', flags.catchupWindowMinutes, 0, 5_256_000),
+    max_catchup_ticks: number('--max-catchup', flags.maxCatchup, 0, 10_000),
+    overlap: flags.overlap === undefined ? undefined : oneOf('--overlap', flags.overlap, overlapPolicies),
+    labels: flags.label === undefined ? undefined : labelsFlag(flags.label),
+    priority: number('--priority', flags.priority, -1_000, 1_000),
+    pause_after: number('--pause-after', flags.pauseAfter, 1, 20),
+    enabled: flags.enable,
+    request_id: flags.key,
+  }
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
+}
+
+export async function createSchedule(name: string, flags: DefinitionFlags): Promise<void> {
+  const { cron, select } = flags
+  if (cron === undefined || select === undefined)
+    throw new ServoError('invalid', 'bad_flag', `--${cron === undefined ? 'cron' : 'select'} is missing`, {
+      hint: `servo schedules create ${name} --cron "0 5 * * *" --select mart/revenue`,
+    })
+  const body = newScheduleBody.parse({ ...changesOf(flags), name })
+  await change(flags, (schedules, user) => schedules.create(body, user))
+}
+
+export const updateSchedule = (name: string, flags: DefinitionFlags): Promise<void> =>
+  change(flags, (schedules, user) => schedules.update(name, changesOf(flags), user))
+
+export const deleteSchedule = (name: string, flags: ChangeFlags): Promise<void> =>
+  change(flags, (schedules, user) => schedules.remove(name, flags.key === undefined ? {} : { request_id: flags.key }, user))
+
+async function change(
+  flags: ProjectFlags,
+  command: (schedules: SchedulesApi, user: string) => Promise<AcceptedSchedule>,
+): Promise<void> {
+  const accepted = await tell(flags, ({ schedules }) => command(schedules, currentUser()))
+  if (flags.json) printJson(accepted)
+  else print(`${printable(accepted.schedule_name)}: ${accepted.message}`)
+}
+
+export async function switchAllAutomation(to: 'pause' | 'resume', flags: ChangeFlags): Promise<void> {
+  const status = to === 'pause' ? 'paused' : 'active'
+  const accepted = await tell(flags, ({ schedules }) => schedules.switchAutomation(status, requestOf(flags), currentUser()))
+  if (flags.json) printJson(accepted)
+  else print(accepted.message)
+}
+
+export async function showAutomation(flags: ProjectFlags): Promise<void> {
+  const shown = await ask(flags, ({ schedules }) => schedules.automation())
+  if (flags.json) {
+    printJson(shown)
+    return
+  }
+  const by = shown.changed_by === null ? '' : ` by ${printable(shown.changed_by)}`
+  const at = shown.changed_at === null ? '' : ` at ${localTime(shown.changed_at)}`
+  const why = shown.reason === null ? '' : `: ${printable(shown.reason)}`
+  print(shown.status === 'active' ? 'active: schedules tick' : `paused${by}${at}${why}`)
+}
+
+function oneOf<const V extends readonly string[]>(flag: string, text: string, values: V): V[number] {
+  const found = values.find((value) => value === text)
+  if (found !== undefined) return found
+  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is none of ${values.join(', ')}`)
+}

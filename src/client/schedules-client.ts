@@ -1,0 +1,22 @@
+import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
+import { type Connection, queryText } from './connection.ts'
+
+/** Asks a server about its schedules, and tells it what to do with them. */
+export function schedulesClient(server: Connection): SchedulesApi {
+  const at = (idOrName: string, more = ''): string => `/schedules/${encodeURIComponent(idOrName)}${more}`
+  return {
+    list: (query) => server.json('GET', `/schedules${queryText(query)}`),
+    get: (idOrName) => server.json('GET', at(idOrName)),
+    ticks: (idOrName, query) => server.json('GET', at(idOrName, `/ticks${queryText(query)}`)),
+    create: (body, user) => server.json('POST', '/schedules', { body, user }),
+    update: (idOrName, body, user) => server.json('PATCH', at(idOrName), { body, user }),
+    remove: (idOrName, body, user) => server.json('DELETE', at(idOrName, queryText(body)), { user }),
+    pause: (idOrName, body, user) => server.json('POST', at(idOrName, '/pause'), { body, user }),
+    resume: (idOrName, body, user) => server.json('POST', at(idOrName, '/resume'), { body, user }),
+    trigger: (idOrName, body, user) => server.json('POST', at(idOrName, '/trigger'), { body, user }),
+    catchUp: (body, user) => server.json('POST', '/schedules/catchup', { body, user }),
+    automation: () => server.json('GET', '/automation'),
+    switchAutomation: (status, body, user) =>
+      server.json('POST', `/automation/${status === 'paused' ? 'pause' : 'resume'}`, { body, user }),
+  }
+}

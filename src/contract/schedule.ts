@@ -1,0 +1,58 @@
+import { z } from 'zod'
+
+const name = z.string().min(1).max(255)
+/** A selection, a partition or an expression: text of one line. */
+const text = z.string().min(1).max(1_000)
+const instant = z.iso.datetime({ offset: false })
+
+export const overlapPolicies = ['queue', 'skip', 'replace'] as const
+
+/** Each field, without the value it has when it is absent. */
+const fields = {
+  name,
+  description: z.string().max(16_384).nullish(),
+  /** It ticks whenever any of them does. */
+  cron_expressions: z.array(text).min(1).max(100),
+  timezone: text,
+  /** No tick lies before the first or after the second; each may be absent. */
+  start_at: instant.nullish(),
+  end_at: instant.nullish(),
+  asset_selection: z.array(text).min(1).max(10_000),
+  /** Absent: the window of time that has just closed, or all keys where there are no windows. */
+  partition_selection: z.array(text).min(1).max(100_000).nullish(),
+  /** How many windows before the one that has just closed. */
+  partition_offset: z.number().int().min(0).max(100_000),
+  /** How old a missed tick may be and still run. */
+  catchup_window_minutes: z.number().int().min(0).max(5_256_000),
+  /** How many missed ticks run at most. Absent: 3 if what it selects has partitions, otherwise 1. */
+  max_catchup_ticks: z.number().int().min(0).max(10_000).nullish(),
+  catch_up_on_resume: z.boolean(),
+  /** What a tick does while a run of an earlier tick is unfinished. Absent: the runs go on side by side. */
+  overlap: z.enum(overlapPolicies).nullish(),
+  labels: z.record(name, z.string().max(8_192)),
+  priority: z.number().int().min(-1_000).max(1_000),
+  /** It pauses itself when so many of its runs failed in a row. */
+  pause_after: z.number().int().min(1).max(20).nullish(),
+  enabled: z.boolean(),
+  renamed_from: name.nullish(),
+  /** Relative to the project folder. */
+  file: z.string().max(4_096).nullish(),
+  line: z.number().int().min(1).nullish(),
+}
+
+/** A schedule as its author declares it, in code or over the API. */
+export const scheduleDefinition = z.object({
+  ...fields,
+  timezone: fields.timezone.default('UTC'),
+  partition_offset: fields.partition_offset.default(0),
+  catchup_window_minutes: fields.catchup_window_minutes.default(1_440),
+  catch_up_on_resume: fields.catch_up_on_resume.default(false),
+  labels: fields.labels.default({}),
+  priority: fields.priority.default(0),
+  enabled: fields.enabled.default(true),
+})
+
+/** What changes of a schedule: what is absent stays as it is. */
+export const scheduleChanges = z.object(fields).partial()
+export type ScheduleDefinition = z.infer<typeof scheduleDefinition>
+export type ScheduleDefinitionInput = z.input<typeof scheduleDefinition>

@@ -1,0 +1,19 @@
+import { col } from '../../model/column.ts'
+import { defineTable } from '../../model/table.ts'
+
+/** The one row: all schedules and sensors of the workspace. */
+export const EVERYTHING = 'all'
+
+export const automationState = defineTable({
+  name: 'automation_state',
+  doc: 'Whether schedules and sensors act at all.',
+  key: ['scope'],
+  storage: { kind: 'hot' },
+  columns: {
+    scope: col.string('What it is about: all.'),
+    status: col.oneOf(['ACTIVE', 'PAUSED'], 'While paused, no schedule ticks and no sensor is evaluated.'),
+    status_changed_at: col.optional(col.timestamp('When it was paused or resumed.')),
+    status_changed_by: col.optional(col.string('Who paused or resumed it.')),
+    status_reason: col.optional(col.string('Why.')),
+  },
+})

@@ -1,0 +1,71 @@
+import { MINUTE_MS } from '../../lib/time.ts'
+import { cadenceIfAny } from './regime.ts'
+import type { Pause, Regime } from './schedule-state.table.ts'
+import type { skipCodes } from './schedule-ticks.table.ts'
+
+/** What is to become of ticks that are due. */
+export type Due =
+  | { readonly kind: 'run'; readonly tick: number; readonly cause: 'cron' | 'catch_up' }
+  | {
+      readonly kind: 'skip'
+      readonly first: number
+      readonly last: number
+      readonly count: number
+      readonly code: (typeof skipCodes)[number]
+      readonly reason: string
+    }
+
+/** A tick that is younger than this is on time. */
+const ON_TIME_MS = MINUTE_MS
+
+/**
+ * What becomes of the ticks of a stretch of time, oldest first. The newest tick runs if it is on time. Of the others, which were missed, the newest
+ * run: those inside the window, at most so many. The rest is skipped, with the reason.
+ */
+export function dueIn(regime: Regime, now: number, maxCatchup: number): Due[] {
+  const { from, until, pause, catchesUp, definition } = regime
+  const cadence = cadenceIfAny(definition)
+  if (cadence === undefined) return []
+  const newest = cadence.until(until)
+  if (newest === undefined || newest <= from) return []
+  const isOnTime = pause === null && now - newest < ON_TIME_MS
+  const missedUntil = isOnTime ? newest - 1 : until
+  const windowMs = definition.catchup_window_minutes * MINUTE_MS
+  const mayCatchUp = catchesUp && windowMs > 0
+  const windowStart = now - windowMs
+  const chosen = mayCatchUp ? cadence.newest(maxCatchup, Math.max(from, windowStart - 1), missedUntil) : []
+  const skippedUntil = (chosen[0] ?? missedUntil + 1) - 1
+
+  const due: Due[] = []
+  const skip = (after: number, to: number, code: (typeof skipCodes)[number], reason: string): void => {
+    const first = cadence.after(after)
+    const last = cadence.until(to)
+    if (first === undefined || last === undefined || first > last) return
+    due.push({ kind: 'skip', first, last, count: cadence.count(after, last), code, reason })
+  }
+  if (pause !== null) skip(from, skippedUntil, 'paused', pausedText(pause))
+  else {
+    const outside = mayCatchUp ? Math.min(windowStart - 1, skippedUntil) : from
+    if (mayCatchUp) skip(from, outside, 'catchup_window', `missed, and older than the catch-up window (${inWords(windowMs)})`)
+    skip(Math.max(from, outside), skippedUntil, 'catchup_limit', limitText(mayCatchUp ? maxCatchup : 0))
+  }
+  for (const tick of chosen) due.push({ kind: 'run', tick, cause: 'catch_up' })
+  if (isOnTime) due.push({ kind: 'run', tick: newest, cause: 'cron' })
+  return due
+}
+
+export function pausedText({ by, reason, everything }: Pause): string {
+  const what = everything ? 'all automation was paused' : 'paused'
+  return `${what}${by === null ? '' : ` by ${by}`}${reason === null || reason === '' ? '' : `: ${reason}`}`
+}
+
+const limitText = (most: number): string =>
+  most === 0
+    ? 'missed, and the schedule catches up on nothing'
+    : `missed; of those, the schedule runs the newest ${most} at most`
+
+function inWords(ms: number): string {
+  const minutes = ms / MINUTE_MS
+  if (minutes % 1_440 === 0) return minutes === 1_440 ? '24 h' : `${minutes / 1_440} d`
+  return minutes % 60 === 0 ? `${minutes / 60} h` : `${minutes} min`
+}

@@ -1,0 +1,146 @@
+import { type Cadence, cadenceOf } from '../../cron/cadence.ts'
+import type { Ordered } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import { automationState, EVERYTHING } from '../automation/automation-state.table.ts'
+import { raiseVersion } from '../typed-rows.ts'
+import { type ScheduleRow, scheduleDefinitions } from './schedule-definitions.table.ts'
+import { type Pause, type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
+
+/** Why events that change when a schedule ticks follow the order in which they were recorded. */
+export const changesRegime: Ordered = {
+  with: [
+    'ScheduleDefined',
+    'ScheduleRemoved',
+    'SchedulePaused',
+    'ScheduleResumed',
+    'ScheduleTicked',
+    'ScheduleTicksSkipped',
+    'ScheduleCaughtUp',
+    'AutomationPaused',
+    'AutomationResumed',
+  ],
+  when: (mine: { readonly schedule_id?: string }, other: { readonly schedule_id?: string }) =>
+    mine.schedule_id === undefined || other.schedule_id === undefined || mine.schedule_id === other.schedule_id,
+  why: 'Which ticks a definition or a pause is about depends on what came before it.',
+}
+
+/** The state of a schedule for changing, made if this is the first that is heard of it. */
+export function editScheduleState(rows: Rows, scheduleId: string, eventId: string): ScheduleStateRow {
+  const known = rows.hot(scheduleState).edit(scheduleId)
+  if (known !== undefined) {
+    raiseVersion(known, eventId)
+    return known
+  }
+  return rows.hot(scheduleState).insert({
+    schedule_id: scheduleId,
+    status: 'ACTIVE',
+    status_changed_at: null,
+    status_changed_by: null,
+    status_reason: null,
+    paused_since: null,
+    decided_until: null,
+    undecided: [],
+    last_scheduled_for: null,
+    last_tick_id: null,
+    last_tick_event_id: null,
+    last_tick_status: null,
+    last_tick_reason: null,
+    last_run_key: null,
+    open_runs: [],
+    recent_runs: [],
+    row_version: eventId,
+  })
+}
+
+/** Why a schedule does not tick, if it is paused. */
+export function pauseOf(rows: Rows, state: Readonly<ScheduleStateRow> | undefined): Pause | null {
+  const everything = rows.hot(automationState).get(EVERYTHING)
+  const paused = state?.status === 'PAUSED' ? state : everything?.status === 'PAUSED' ? everything : undefined
+  if (paused === undefined) return null
+  return {
+    since: state?.paused_since ?? paused.status_changed_at ?? 0,
+    by: paused.status_changed_by,
+    reason: paused.status_reason,
+    everything: paused === everything,
+  }
+}
+
+export const isOn = (definition: Readonly<ScheduleRow> | undefined): definition is Readonly<ScheduleRow> =>
+  definition?.enabled === true && definition.removed_at === null
+
+/** The cadence of a definition, if it can be read: one of another version may name what this one does not know. */
+export function cadenceIfAny(definition: Readonly<ScheduleRow>): Cadence | undefined {
+  try {
+    return cadenceOf(definition)
+  } catch {
+    return undefined
+  }
+}
+
+interface Change {
+  readonly ids: readonly string[]
+  readonly at: number
+  readonly eventId: string
+}
+
+/**
+ * Changes when schedules tick. The ticks that were due before the change and are not on record yet still follow the rules of before: their
+ * stretch of time is kept until the schedule controller has decided about them.
+ */
+export function changeRegime(rows: Rows, { ids, at, eventId }: Change, change: () => void): void {
+  const before = ids.map((id) => {
+    const definition = rows.hot(scheduleDefinitions).get(id)
+    const state = rows.hot(scheduleState).get(id)
+    return { id, definition: definition && { ...definition }, pause: pauseOf(rows, state) }
+  })
+  change()
+  for (const { id, definition, pause } of before) {
+    const now = rows.hot(scheduleDefinitions).get(id)
+    const state = editScheduleState(rows, id, eventId)
+    const isPaused = pauseOf(rows, state) !== null
+    if ((pause !== null) === isPaused && definition?.row_version === now?.row_version) continue
+    keepUndecided(state, { definition, pause, isResumed: pause !== null && !isPaused && isOn(now), at })
+    state.paused_since = isPaused ? at : null
+  }
+}
+
+interface Ended {
+  readonly definition: Readonly<ScheduleRow> | undefined
+  readonly pause: Pause | null
+  readonly isResumed: boolean
+  readonly at: number
+}
+
+function keepUndecided(state: ScheduleStateRow, { definition, pause, isResumed, at }: Ended): void {
+  const decided = state.decided_until ?? at
+  // A clock that was set back does not open what was decided.
+  const until = Math.max(at, decided)
+  state.decided_until = until
+  if (!isOn(definition)) return
+  const catchesUp = pause === null || (isResumed && definition.catch_up_on_resume)
+  // The ticks of the pause are on record as skipped; those that are caught up are decided once more.
+  const from = pause !== null && catchesUp ? Math.min(pause.since, decided) : decided
+  // Whether any tick lies in it is not asked here: that depends on what this machine knows of zones, and a fold must not.
+  if (from < until) state.undecided = [...state.undecided, { from, until, pause, catchesUp, definition }]
+}
+
+/** Notes that a tick is new on record, and with it every tick before: in the oldest stretch that is still to be decided, or in the present. */
+export function noteDecided(rows: Rows, { scheduleId, tick, at, eventId }: RecordedTick): void {
+  const known = rows.hot(scheduleState).get(scheduleId)
+  const [oldest, ...later] = known === undefined ? [] : known.undecided
+  if (oldest !== undefined && tick <= oldest.until) {
+    if (tick > oldest.from) editScheduleState(rows, scheduleId, eventId).undecided = [{ ...oldest, from: tick }, ...later]
+  } else {
+    const decided = known?.decided_until ?? tick
+    // What was decided beyond the present was decided by a clock that was ahead: time goes on from where the clock is now.
+    editScheduleState(rows, scheduleId, eventId).decided_until = decided > at ? tick : Math.max(decided, tick)
+  }
+}
+
+interface RecordedTick {
+  readonly scheduleId: string
+  /** The tick, or the last of several. */
+  readonly tick: number
+  readonly at: number
+  readonly eventId: string
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { toMs } from '../../lib/time.ts'
+import { id, timestamp } from '../../model/envelope.ts'
+import { applied, defineEvent, duplicate } from '../../model/event.ts'
+import { changesRegime, editScheduleState, noteDecided } from './regime.ts'
+import { scheduleTicks, skipCodes } from './schedule-ticks.table.ts'
+import { skippedTicksId } from './tick-ids.ts'
+
+export const ScheduleTicksSkipped = defineEvent({
+  type: 'ScheduleTicksSkipped',
+  version: 1,
+  doc: 'Ticks of a schedule that follow each other were skipped for the same reason: one fact, however many they are.',
+  payload: z.object({
+    schedule_id: id,
+    /** The first and the last of them. */
+    first: timestamp,
+    last: timestamp,
+    tick_count: z.number().int().min(1).max(Number.MAX_SAFE_INTEGER),
+    definition_version: id,
+    reason_code: z.enum(skipCodes),
+    reason: z.string().min(1).max(4_096),
+  }),
+  idempotencyKey: (skipped) => `sched_skip:${skipped.schedule_id}:${skipped.first}:${skipped.last}`,
+  dedup: 'structure',
+  reads: ({ schedule_id, first, last }) => [
+    { table: scheduleTicks, key: [skippedTicksId(schedule_id, toMs(first), toMs(last))] },
+  ],
+  ordered: [changesRegime],
+  fold({ event, at, payload: skipped, rows }) {
+    const [first, last] = [toMs(skipped.first), toMs(skipped.last)]
+    const tickId = skippedTicksId(skipped.schedule_id, first, last)
+    if (rows.cold(scheduleTicks).lookup(tickId)?.tick_event_id != null) return duplicate
+    noteDecided(rows, { scheduleId: skipped.schedule_id, tick: last, at, eventId: event.event_id })
+    rows.cold(scheduleTicks).merge({
+      tick_id: tickId,
+      schedule_id: skipped.schedule_id,
+      scheduled_for: first,
+      scheduled_until: last,
+      tick_count: skipped.tick_count,
+      evaluated_at: at,
+      definition_version: skipped.definition_version,
+      status: 'skipped',
+      cause: 'cron',
+      reason_code: skipped.reason_code,
+      reason: skipped.reason,
+      tick_event_id: event.event_id,
+      row_version: event.event_id,
+    })
+    const state = editScheduleState(rows, skipped.schedule_id, event.event_id)
+    if (last >= (state.last_scheduled_for ?? last)) {
+      state.last_scheduled_for = last
+      state.last_tick_id = tickId
+      state.last_tick_event_id = event.event_id
+      state.last_tick_status = 'skipped'
+      state.last_tick_reason = skipped.reason
+      state.last_run_key = null
+    }
+    return applied
+  },
+})

@@ -1,0 +1,275 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseCron } from '../../cron/parse-cron.ts'
+import { ticksFrom } from '../../cron/ticks.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
+import { ScheduleSimulation } from '../../testing/schedule-simulation.ts'
+
+const START = Date.UTC(2025, 2, 28, 12)
+const crons = ['0 * * * *', '*/5 * * * *', '30 2 * * *', '0 0 * * MON', '*/20 * * * * *']
+/** So long that it ticks some dozens of times. */
+const longest: Readonly<Record<string, number>> = { '*/5 * * * *': DAY_MS / 4, '*/20 * * * * *': HOUR_MS / 4 }
+const zones = ['UTC', 'Europe/Berlin', 'America/New_York']
+
+/** What a person or the machine does, and for how long. */
+type Step =
+  | { readonly kind: 'runs' | 'is down'; readonly ms: number }
+  | { readonly kind: 'pause' | 'resume' | 'disable' | 'enable' }
+  | { readonly kind: 'define'; readonly cron: string; readonly zone: string }
+
+interface Plan {
+  readonly cron: string
+  readonly zone: string
+  readonly windowMinutes: number
+  readonly max: number
+  readonly onResume: boolean
+  readonly steps: readonly Step[]
+}
+
+const duration = fc.oneof(
+  fc.integer({ min: 1, max: 90 * SECOND_MS }),
+  fc.integer({ min: 1, max: 6 * HOUR_MS }),
+  fc.integer({ min: 1, max: 9 * DAY_MS }),
+)
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('runs' as const, 'is down' as const), ms: duration }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('pause', 'resume', 'disable', 'enable') }) as fc.Arbitrary<Step> },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('define' as const),
+      cron: fc.constantFrom(...crons),
+      zone: fc.constantFrom(...zones),
+    }),
+  },
+)
+const plans: fc.Arbitrary<Plan> = fc.record({
+  cron: fc.constantFrom(...crons),
+  zone: fc.constantFrom(...zones),
+  windowMinutes: fc.constantFrom(0, 1, 90, 1_440, 10_080),
+  max: fc.constantFrom(0, 1, 3, 50),
+  onResume: fc.boolean(),
+  steps: fc.array(step, { minLength: 1, maxLength: 10 }),
+})
+
+/** A stretch in which nothing about the schedule changed. */
+interface Stretch {
+  readonly from: number
+  until: number
+  readonly mode: 'ticking' | 'paused' | 'off'
+  readonly cron: string
+  readonly zone: string
+}
+
+/** What must be on record, worked out tick by tick from what was done: the rules of the manual, without any state. */
+function expected(plan: Plan, stretches: readonly Stretch[], runs: readonly { from: number; until: number }[]) {
+  const triggered = new Set<number>()
+  const skipped = new Set<number>()
+  const lookAfter = (tick: number): number | undefined => {
+    for (const { from, until } of runs) if (tick <= until) return Math.max(tick, from)
+    return undefined
+  }
+  for (const [index, { from, until, mode, cron, zone }] of stretches.entries()) {
+    const isResumed = mode === 'paused' && plan.onResume && stretches[index + 1]?.mode === 'ticking'
+    if (mode === 'off') continue
+    const ticks: number[] = []
+    for (const tick of ticksFrom(parseCron(cron), zone, from + 1)) {
+      if (tick > until) break
+      ticks.push(tick)
+    }
+    // When a stretch is over, what became of its ticks is decided at the first look after its end at the latest.
+    const looks = new Map<number, number[]>()
+    for (const tick of ticks) {
+      const look = lookAfter(isResumed ? until : tick)
+      if (look !== undefined) looks.set(look, [...(looks.get(look) ?? []), tick])
+    }
+    for (const [look, due] of looks) {
+      const newest = due.at(-1) ?? 0
+      const onTime = mode === 'ticking' && look - newest < MINUTE_MS
+      const missed = onTime ? due.slice(0, -1) : due
+      const mayCatchUp = plan.windowMinutes > 0 && plan.max > 0 && (mode === 'ticking' || isResumed)
+      const inWindow = missed.filter((tick) => tick >= look - plan.windowMinutes * MINUTE_MS)
+      const chosen = mayCatchUp ? inWindow.slice(-plan.max) : []
+      for (const tick of [...chosen, ...(onTime ? [newest] : [])]) triggered.add(tick)
+      for (const tick of due) if (!triggered.has(tick)) skipped.add(tick)
+    }
+  }
+  return { triggered, skipped }
+}
+
+function play(plan: Plan) {
+  const simulation = new ScheduleSimulation(START)
+  const definition = {
+    timezone: plan.zone,
+    catchup_window_minutes: plan.windowMinutes,
+    max_catchup_ticks: plan.max,
+    catch_up_on_resume: plan.onResume,
+  }
+  let [cron, zone] = [plan.cron, plan.zone]
+  let [isPaused, isEnabled] = [false, true]
+  const stretches: Stretch[] = []
+  const runs: { from: number; until: number }[] = []
+  const begin = () => {
+    const mode = isEnabled ? (isPaused ? 'paused' : 'ticking') : 'off'
+    stretches.push({ from: simulation.now, until: simulation.now, mode, cron, zone })
+  }
+  const declare = () => simulation.define({ ...definition, cron_expressions: [cron], timezone: zone, enabled: isEnabled })
+  declare()
+  begin()
+  // The ticks of a pause are complete on record when it is over.
+  const ending: Step[] = [{ kind: 'resume' }, { kind: 'runs', ms: 0 }]
+  for (const step of [...plan.steps, ...ending]) {
+    const current = stretches.at(-1)
+    if (step.kind === 'runs' || step.kind === 'is down') {
+      const from = simulation.now
+      const ms = Math.min(step.ms, longest[cron] ?? step.ms)
+      if (step.kind === 'runs') simulation.run(ms)
+      else simulation.wait(ms)
+      if (step.kind === 'runs') runs.push({ from, until: simulation.now })
+      if (current !== undefined) current.until = simulation.now
+      continue
+    }
+    const before = JSON.stringify([isPaused, isEnabled, cron, zone])
+    if (step.kind === 'pause' || step.kind === 'resume') {
+      isPaused = step.kind === 'pause'
+      simulation.setPaused(isPaused)
+    } else {
+      if (step.kind === 'define') [cron, zone] = [step.cron, step.zone]
+      else isEnabled = step.kind === 'enable'
+      declare()
+    }
+    if (JSON.stringify([isPaused, isEnabled, cron, zone]) !== before) begin()
+  }
+  return { simulation, ...expected(plan, stretches, runs) }
+}
+
+const ascending = (ticks: Iterable<number>): number[] => [...ticks].sort((a, b) => a - b)
+
+describe('the schedule controller', () => {
+  test('[I12] records every tick once, triggered or skipped with a reason, as the rules say: through outages, pauses and changes', () => {
+    const property = fc.property(plans, (plan) => {
+      const { simulation, triggered, skipped } = play(plan)
+      expect(ascending(simulation.triggered())).toEqual(ascending(triggered))
+      const recorded = simulation.skipped()
+      expect(ascending(recorded).filter((tick) => !triggered.has(tick))).toEqual(ascending(skipped))
+    })
+    fc.assert(property, { numRuns: Number(process.env['SERVO_RUNS'] ?? 300) })
+  })
+})
+
+describe('a tick of a schedule', () => {
+  const hourly = { cron_expressions: ['0 * * * *'] }
+
+  test('[A1][A11] and the run it asks for are decided together, with the selection, labels and priority of the schedule', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, labels: { team: 'shop' }, priority: 7 })
+    simulation.run(HOUR_MS)
+    const [run] = simulation.runs()
+    expect(simulation.ticks()).toMatchObject([
+      { status: 'triggered', cause: 'cron', run_id: run?.run_id, run_key: run?.run_key },
+    ])
+    expect(run).toMatchObject({ asset_selection: ['orders'], labels: { team: 'shop' }, priority: 7, trigger_type: 'schedule' })
+    expect(simulation.ticks()[0]?.request_fingerprint).toBe(run?.request_fingerprint)
+  })
+
+  test('[A10] comes earlier when the schedule is changed so: no alarm is left from before', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ cron_expressions: ['0 0 * * *'] })
+    simulation.run(MINUTE_MS)
+    simulation.define({ cron_expressions: ['*/5 * * * *'] })
+    simulation.run(5 * MINUTE_MS)
+    expect(simulation.triggered()).toEqual([START + 5 * MINUTE_MS])
+  })
+
+  test('[A11] that cannot ask for anything has failed, with the reason; the schedule goes on', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, asset_selection: ['ordrs'] })
+    simulation.run(2 * HOUR_MS)
+    expect(simulation.ticks()).toMatchObject([
+      { status: 'failed', reason_code: 'bad_selection', reason: expect.stringContaining('orders') },
+      { status: 'failed' },
+    ])
+    expect(simulation.runs()).toEqual([])
+  })
+
+  test('[A12] runs the window that has just closed; with an offset one before it; in other dimensions all keys', () => {
+    const simulation = new ScheduleSimulation(START)
+    const daily = { type: 'daily', start: '2025-03-01' }
+    simulation.assets({
+      days: daily,
+      shops: { type: 'multi', dimensions: { date: daily, shop: { type: 'keys', keys: ['north', 'south'] } } },
+      regions: { type: 'keys', keys: ['eu', 'us'] },
+    })
+    const asked = (selection: string[], more: object = {}): unknown => {
+      simulation.define({ cron_expressions: ['0 5 * * *'], asset_selection: selection, ...more })
+      simulation.run(DAY_MS)
+      return simulation.runs().at(-1)?.partition_selection
+    }
+    expect(asked(['days'])).toEqual(['2025-03-28'])
+    expect(asked(['days'], { partition_offset: 2 })).toEqual(['2025-03-27'])
+    expect(asked(['shops'])).toEqual(['date=2025-03-30'])
+    expect(asked(['regions'])).toEqual(['*'])
+    expect(asked(['orders'])).toBeNull()
+  })
+
+  test('[A12] is skipped while no window has closed', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.assets({ days: { type: 'daily', start: '2025-03-30' } })
+    simulation.define({ cron_expressions: ['0 5 * * *'], asset_selection: ['days'] })
+    simulation.run(4 * DAY_MS)
+    expect(simulation.ticks().map((tick) => [tick.status, tick.reason_code, tick.partition_selection])).toEqual([
+      ['skipped', 'no_window', null],
+      ['skipped', 'no_window', null],
+      ['triggered', null, ['2025-03-30']],
+      ['triggered', null, ['2025-03-31']],
+    ])
+  })
+
+  test.each([
+    [undefined, ['triggered', 'triggered'], [null, null], 0],
+    ['queue', ['triggered', 'triggered'], [null, 1], 0],
+    ['skip', ['triggered', 'skipped'], [null], 0],
+    ['replace', ['triggered', 'triggered'], [null, 1], 1],
+  ] as const)('[A13] while a run of an earlier tick is unfinished, with overlap %s', (overlap, statuses, waits, cancelled) => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, ...(overlap && { overlap }) })
+    simulation.run(2 * HOUR_MS)
+    expect(simulation.ticks().map((tick) => tick.status)).toEqual(statuses)
+    const runs = simulation.runs()
+    expect(runs.map((run) => run.after_run_ids?.length ?? null)).toEqual(waits)
+    expect(runs.filter((run) => run.cancel_requested_at !== null)).toHaveLength(cancelled)
+    if (overlap === 'skip') expect(simulation.ticks()[1]?.reason).toContain(runs[0]?.run_id)
+  })
+
+  test('[A14] a schedule whose runs failed so many times in a row pauses itself and says why; resumed, it counts anew', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, pause_after: 2 })
+    simulation.run(HOUR_MS)
+    simulation.failRuns()
+    expect(simulation.state().status).toBe('ACTIVE')
+    simulation.run(HOUR_MS)
+    simulation.failRuns()
+    expect(simulation.state()).toMatchObject({ status: 'PAUSED', status_changed_by: 'servo' })
+    expect(simulation.state().status_reason).toContain('last 2 runs failed')
+    simulation.setPaused(false)
+    simulation.run(HOUR_MS)
+    simulation.failRuns()
+    expect(simulation.state().status).toBe('ACTIVE')
+  })
+
+  test('[A15] a clock that was ahead and is set back repeats no run, and what it had skipped runs in its time', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, max_catchup_ticks: 1 })
+    simulation.run(HOUR_MS)
+    simulation.run(0)
+    // Five hours ahead: 18:00 is on time, 17:00 is caught up, and those before are skipped.
+    simulation.jump(5 * HOUR_MS)
+    const ahead = simulation.runs().length
+    expect(ahead).toBe(3)
+    simulation.jump(-5 * HOUR_MS)
+    expect(simulation.runs()).toHaveLength(ahead)
+    simulation.run(6 * HOUR_MS)
+    expect(simulation.triggered().sort()).toEqual([1, 2, 3, 4, 5, 6, 7].map((hour) => START + hour * HOUR_MS))
+    expect(simulation.runs()).toHaveLength(7)
+  })
+})

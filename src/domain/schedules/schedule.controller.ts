@@ -1,0 +1,198 @@
+import { Heap } from '../../lib/collections/heap.ts'
+import { HOUR_MS, toIso } from '../../lib/time.ts'
+import type { Controller, Observed } from '../../model/controller.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import { assetDefinitions } from '../assets/asset-definitions.table.ts'
+import { graphOf, type RecordedGraph } from '../assets/definitions.ts'
+import { GraphPartitions } from '../assets/graph-partitions.ts'
+import { automationState } from '../automation/automation-state.table.ts'
+import type { RequestRun } from '../automation/request-run.ts'
+import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
+import { isRowOf } from '../typed-rows.ts'
+import { type Due, dueIn } from './due.ts'
+import { failuresInARow } from './failures.ts'
+import { cadenceIfAny, isOn, pauseOf } from './regime.ts'
+import { ScheduleCaughtUp } from './schedule-caught-up.event.ts'
+import { type ScheduleRow, scheduleDefinitions } from './schedule-definitions.table.ts'
+import { SchedulePaused } from './schedule-paused.event.ts'
+import { type Regime, type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
+import { ScheduleTicksSkipped } from './schedule-ticks-skipped.event.ts'
+import { tickEvents } from './tick-events.ts'
+import { type GraphAtTick, selectsPartitions } from './work-of-tick.ts'
+
+/** While paused, the ticks of a minute or a second are recorded together this often. */
+const PAUSED_TICKS_MS = HOUR_MS
+
+/** What is remembered about a schedule between two looks at it. */
+interface Look {
+  /** Everything up to here was decided by this process. */
+  handled: number
+  /** When it is looked at next; an entry of the heap with another time is out of date. */
+  wakeAt: number | undefined
+  /** When ticks of a pause were last recorded. */
+  pauseRecordedAt?: number
+}
+
+/**
+ * Lets schedules tick. What is due follows from definitions, state and the clock alone, so a lost alarm is found at the next look; a tick
+ * and the run it asks for are decided together. While `mayDecide` says no, nothing is decided and nothing is lost.
+ */
+export function scheduleController(requestRun: RequestRun, mayDecide: () => boolean = () => true): Controller {
+  const looks = new Map<string, Look>()
+  const changed = new Set<string>()
+  const alarms = new Heap<{ readonly at: number; readonly id: string }>((a, b) => a.at < b.at)
+  let graph: RecordedGraph | undefined
+
+  /** The assets, and their partitions at one moment; many ticks are of the same. */
+  const graphAt = (rows: Rows) => {
+    graph ??= graphOf(rows.hot(assetDefinitions).all())
+    const { graph: assets, mappings } = graph
+    const moments = new Map<number, GraphAtTick>()
+    return (tick: number): GraphAtTick => {
+      let at = moments.get(tick)
+      if (at === undefined) {
+        at = { graph: assets, partitions: new GraphPartitions(mappings, { nowMs: tick, dynamicKeys: dynamicKeysOf(rows) }) }
+        moments.set(tick, at)
+      }
+      return at
+    }
+  }
+
+  const setAlarm = (id: string, look: Look, at: number | undefined): void => {
+    look.wakeAt = at
+    if (at !== undefined) alarms.push({ at, id })
+  }
+
+  return {
+    name: 'schedule',
+    doc: 'Lets schedules tick, and asks for the runs of their ticks.',
+    watches: [scheduleDefinitions, scheduleState, automationState, assetDefinitions],
+    observe: (table, row) => {
+      if (isRowOf(scheduleDefinitions, table, row) || isRowOf(scheduleState, table, row)) changed.add(row.schedule_id)
+      else if (table === assetDefinitions) graph = undefined
+    },
+    decide({ rows, now }: Observed): readonly NewEvent[] {
+      if (!mayDecide()) return []
+      for (let first = alarms.peek(); first !== undefined && first.at <= now; first = alarms.peek()) {
+        alarms.pop()
+        if (looks.get(first.id)?.wakeAt === first.at) changed.add(first.id)
+      }
+      if (changed.size === 0) return []
+      const events: NewEvent[] = []
+      const partitionsAt = graphAt(rows)
+      for (const id of changed) {
+        const definition = rows.hot(scheduleDefinitions).get(id)
+        if (definition === undefined) continue
+        const look = looks.get(id) ?? { handled: Number.NEGATIVE_INFINITY, wakeAt: undefined }
+        looks.set(id, look)
+        const schedule = { rows, now, definition, state: rows.hot(scheduleState).get(id), look }
+        const selfPause = pauseAfterFailures(schedule)
+        if (selfPause !== undefined) events.push(selfPause)
+        else events.push(...decisions(schedule, partitionsAt, requestRun))
+        setAlarm(id, look, nextLook(schedule))
+      }
+      changed.clear()
+      return events
+    },
+    wakeAt: () => (mayDecide() ? alarms.peek()?.at : undefined),
+  }
+}
+
+interface Schedule {
+  readonly rows: Rows
+  readonly now: number
+  readonly definition: Readonly<ScheduleRow>
+  readonly state: Readonly<ScheduleStateRow> | undefined
+  readonly look: Look
+}
+
+function decisions(schedule: Schedule, partitionsAt: (tick: number) => GraphAtTick, requestRun: RequestRun): NewEvent[] {
+  const { now, definition, state, look } = schedule
+  const events: NewEvent[] = []
+  const open = new Set(state?.open_runs ?? [])
+  const decide = (regime: Regime): void => {
+    const maxCatchup = regime.definition.max_catchup_ticks ?? (selectsPartitions(regime.definition, partitionsAt(now)) ? 3 : 1)
+    for (const due of dueIn(regime, now, maxCatchup)) {
+      if (due.kind === 'skip') events.push(skipped(regime.definition, due))
+      else
+        events.push(
+          ...tickEvents({
+            definition: regime.definition,
+            tick: due.tick,
+            cause: due.cause,
+            at: partitionsAt(due.tick),
+            open,
+            requestRun,
+          }),
+        )
+    }
+  }
+  const past = state === undefined ? [] : state.undecided
+  for (const regime of past) decide(regime)
+  const last = past.at(-1)
+  if (last !== undefined)
+    events.push(newEvent(ScheduleCaughtUp, { schedule_id: definition.schedule_id, until: toIso(last.until) }))
+  const present = presentRegime(schedule)
+  if (present !== undefined && (present.pause === null || recordsPauseNow(schedule))) {
+    const before = events.length
+    decide(present)
+    if (present.pause !== null && events.length > before) look.pauseRecordedAt = now
+    look.handled = now
+  }
+  return events
+}
+
+/** The ticks of the definition as it is that no process has decided about; undefined while the schedule is off. */
+function presentRegime({ rows, now, definition, state, look }: Schedule): Regime | undefined {
+  if (!isOn(definition)) return undefined
+  const decided = state?.decided_until ?? definition.defined_at
+  // A clock that was set back: time goes on from where it is now.
+  if (look.handled > now) look.handled = now
+  const handled = decided > now && look.handled === Number.NEGATIVE_INFINITY ? now : look.handled
+  if (decided > now) look.handled = handled
+  const from = decided > now ? handled : Math.max(decided, handled)
+  const pause = pauseOf(rows, state)
+  return { from, until: now, pause, catchesUp: pause === null, definition }
+}
+
+/** A pause is recorded tick by tick, but not more often than once an hour. */
+const recordsPauseNow = ({ look, now }: Schedule): boolean =>
+  look.pauseRecordedAt === undefined || now - look.pauseRecordedAt >= PAUSED_TICKS_MS || now < look.pauseRecordedAt
+
+function nextLook({ rows, now, definition, state, look }: Schedule): number | undefined {
+  if (!isOn(definition)) return undefined
+  const next = cadenceIfAny(definition)?.after(now)
+  if (next === undefined || pauseOf(rows, state) === null || look.pauseRecordedAt === undefined) return next
+  return Math.max(next, look.pauseRecordedAt + PAUSED_TICKS_MS)
+}
+
+function skipped({ schedule_id, row_version }: Readonly<ScheduleRow>, due: Extract<Due, { kind: 'skip' }>): NewEvent {
+  return newEvent(
+    ScheduleTicksSkipped,
+    {
+      schedule_id,
+      first: toIso(due.first),
+      last: toIso(due.last),
+      tick_count: due.count,
+      definition_version: row_version,
+      reason_code: due.code,
+      reason: due.reason,
+    },
+    { causation_id: row_version },
+  )
+}
+
+function pauseAfterFailures({ definition, state }: Schedule): NewEvent | undefined {
+  const { schedule_id, pause_after } = definition
+  if (state === undefined || pause_after === null || state.status === 'PAUSED' || !isOn(definition)) return undefined
+  const failed = failuresInARow(state)
+  const latest = failed.at(-1)
+  if (latest === undefined || failed.length < pause_after) return undefined
+  const reason = `its last ${failed.length === 1 ? 'run' : `${failed.length} runs`} failed, the latest is ${latest.run_id}`
+  return newEvent(
+    SchedulePaused,
+    { schedule_id, request_id: `failed:${latest.run_id}`, changed_by: 'servo', reason },
+    { causation_id: state.row_version },
+  )
+}

@@ -1,0 +1,85 @@
+import { toIso } from '../../lib/time.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { RequestRun } from '../automation/request-run.ts'
+import { RunCancelRequested } from '../runs/run-cancel-requested.event.ts'
+import { requestFingerprint } from '../runs/run-ids.ts'
+import type { ScheduleRow } from './schedule-definitions.table.ts'
+import { ScheduleTicked } from './schedule-ticked.event.ts'
+import { runKeyOfTick, tickId } from './tick-ids.ts'
+import { type GraphAtTick, workOfTick } from './work-of-tick.ts'
+
+export interface TickToDecide {
+  readonly definition: Readonly<ScheduleRow>
+  readonly tick: number
+  readonly cause: 'cron' | 'catch_up' | 'manual'
+  readonly at: GraphAtTick
+  /** The unfinished runs of the schedule; the run of this tick is added. */
+  readonly open: Set<string>
+  readonly requestRun: RequestRun
+  /** The id of a tick that the clock did not bring, and who asked for it. */
+  readonly asked?: { readonly tick_id: string; readonly requested_by: string }
+}
+
+/** A tick and the run it asks for, or the reason why it asks for none: what belongs together is written together. */
+export function tickEvents(deciding: TickToDecide): NewEvent[] {
+  const { definition, tick, cause, at, open, requestRun, asked } = deciding
+  const { schedule_id, row_version, overlap, labels, priority } = definition
+  const tick_id = asked?.tick_id ?? tickId(schedule_id, tick)
+  const facts = {
+    tick_id,
+    schedule_id,
+    scheduled_for: toIso(tick),
+    definition_version: row_version,
+    asset_selection: [...definition.asset_selection],
+    partition_selection: definition.partition_selection && [...definition.partition_selection],
+    cause,
+    requested_by: asked?.requested_by ?? null,
+  }
+  const context = { causation_id: row_version, ...(asked && { actor: asked.requested_by }) }
+  const without = (status: 'skipped' | 'failed', reason_code: string, reason: string): NewEvent[] => [
+    newEvent(ScheduleTicked, { ...facts, status, reason_code, reason: reason.slice(0, 4_096) }, context),
+  ]
+
+  const inTheWay = [...open]
+  const [first] = inTheWay
+  if (overlap === 'skip' && first !== undefined && cause !== 'manual')
+    return without('skipped', 'overlap', `${first} of an earlier tick had not ended`)
+  const asksFor = workOfTick(definition, at)
+  if ('noWindow' in asksFor) return without('skipped', 'no_window', asksFor.noWindow)
+  if ('error' in asksFor) return without('failed', 'bad_selection', asksFor.error)
+
+  const run_key = runKeyOfTick(tick_id)
+  const work = { ...asksFor.work, labels }
+  const waitsFor = overlap === 'queue' || overlap === 'replace' ? inTheWay : []
+  const { run_id, event } = requestRun({
+    ...work,
+    run_key,
+    priority,
+    source: { type: 'schedule', schedule_id, tick_id },
+    ...(waitsFor.length > 0 && { after_run_ids: waitsFor }),
+    ...context,
+  })
+  open.add(run_id)
+  const cancelled = overlap === 'replace' ? inTheWay : []
+  return [
+    ...cancelled.map((id) =>
+      newEvent(
+        RunCancelRequested,
+        { run_id: id, requested_by: `schedule:${definition.schedule_name}`, reason: `replaced by ${run_id}` },
+        { correlation_id: id, causation_id: row_version },
+      ),
+    ),
+    newEvent(
+      ScheduleTicked,
+      {
+        ...facts,
+        partition_selection: work.partition_selection && [...work.partition_selection],
+        status: 'triggered',
+        run_key,
+        request_fingerprint: requestFingerprint(work),
+      },
+      context,
+    ),
+    event,
+  ]
+}

@@ -1,0 +1,6 @@
+/** More at once is a backfill. */
+export const MAX_RUNS = 1_000
+/** The longest cursor, in characters. */
+export const MAX_CURSOR = 65_536
+/** As many tries as a definition may allow for a message before it is a dead letter. */
+export const MAX_TRIES = 100

@@ -1,0 +1,195 @@
+import { assetDefinition } from '../contract/project-manifest.ts'
+import type { ScheduleDefinitionInput } from '../contract/schedule.ts'
+import { parseCron } from '../cron/parse-cron.ts'
+import { ticksFrom } from '../cron/ticks.ts'
+import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
+import type { AutomationRequest } from '../domain/automation/request-run.ts'
+import { requestFingerprint, runIdFromRunKey } from '../domain/runs/run-ids.ts'
+import { RunRequested } from '../domain/runs/run-requested.event.ts'
+import { type RunRow, runs } from '../domain/runs/runs.table.ts'
+import { scheduleController } from '../domain/schedules/schedule.controller.ts'
+import { ScheduleDefined } from '../domain/schedules/schedule-defined.event.ts'
+import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
+import { SchedulePaused } from '../domain/schedules/schedule-paused.event.ts'
+import { ScheduleResumed } from '../domain/schedules/schedule-resumed.event.ts'
+import { type ScheduleStateRow, scheduleState } from '../domain/schedules/schedule-state.table.ts'
+import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
+import { PlanCreated } from '../domain/tasks/plan-created.event.ts'
+import { assert } from '../lib/assert.ts'
+import { sha256 } from '../lib/hash.ts'
+import { canonicalJson } from '../lib/json.ts'
+import type { Controller } from '../model/controller.ts'
+import { type EventDefinition, type NewEvent, newEvent } from '../model/event.ts'
+import type { RowOf } from '../model/table.ts'
+import { Bench } from './histories/fold.ts'
+import { SimulatedWriter, TENANT, WORKSPACE } from './histories/writers.ts'
+
+const SECRET = { id: 'secret-1', value: 'correct horse battery staple' }
+const SCHEDULE = '01JHMPFN80SCHED00000000000'
+
+/** One request of automation, as the server would make it. */
+export function simulatedRequest(request: AutomationRequest): { run_id: string; event: NewEvent } {
+  const { run_key, asset_selection, partition_selection, labels, priority, source, after_run_ids, ...context } = request
+  const run_id = runIdFromRunKey(TENANT, WORKSPACE, run_key, SECRET)
+  const payload = {
+    run_key,
+    run_id,
+    secret_id: SECRET.id,
+    request_fingerprint: requestFingerprint(request),
+    asset_selection: [...asset_selection],
+    partition_selection: partition_selection && [...partition_selection],
+    trigger_source_ref: source,
+    labels,
+    priority,
+    after_run_ids: after_run_ids ? [...after_run_ids] : null,
+  }
+  return { run_id, event: newEvent(RunRequested, payload, context) }
+}
+
+/** One schedule, its controller and a clock of their own: months of ticks in milliseconds. */
+export class ScheduleSimulation {
+  now: number
+  readonly bench = new Bench()
+  readonly #writer: SimulatedWriter
+  #controller: Controller | undefined
+  #requests = 0
+
+  constructor(startMs: number) {
+    this.now = startMs
+    this.#writer = new SimulatedWriter(1, 0, () => this.now)
+    this.assets({ orders: null })
+  }
+
+  /** Declares assets, each with its partitions. */
+  assets(partitions: Readonly<Record<string, object | null>>): void {
+    const assets = Object.entries(partitions).map(([asset_key, declared]) => ({
+      asset_key,
+      asset_id: asset_key,
+      definition: assetDefinition.parse({ asset_key, kind: 'asset', partitions: declared }),
+    }))
+    this.tell(AssetsDefined, { graph_version: `g${++this.#requests}`, assets })
+  }
+
+  /** Writes a fact and, if the server runs, all that its controller decides because of it. */
+  tell<P, I extends Record<string, unknown>>(definition: EventDefinition<P, I>, payload: I): void {
+    this.bench.foldOne(this.#writer.write(definition, payload))
+    const row = this.bench.state.hot(scheduleDefinitions).get(SCHEDULE)
+    if (row !== undefined) this.#cadences.set(row.row_version, { cron: row.cron_expressions, zone: row.timezone })
+    if (this.#controller !== undefined) this.#decide(this.#controller)
+  }
+
+  define(definition: Omit<ScheduleDefinitionInput, 'name' | 'asset_selection'> & { asset_selection?: string[] }): void {
+    const declared = { asset_selection: ['orders'], ...definition }
+    const definition_hash = sha256(canonicalJson(declared))
+    const request_id = `define-${++this.#requests}`
+    this.tell(ScheduleDefined, { ...declared, schedule_id: SCHEDULE, schedule_name: 'nightly', definition_hash, request_id })
+  }
+
+  setPaused(isPaused: boolean): void {
+    const request = { schedule_id: SCHEDULE, request_id: `switch-${++this.#requests}`, changed_by: 'ana' }
+    this.tell(isPaused ? SchedulePaused : ScheduleResumed, request)
+  }
+
+  /** Every unfinished run fails. */
+  failRuns(): void {
+    for (const run of this.runs()) {
+      if (run.state !== 'PENDING') continue
+      const plan = { run_id: run.run_id, plan_id: `plan-${run.run_id}`, graph_version: 'g1', part: 0, parts: 1, tasks: [] }
+      this.tell(PlanCreated, { ...plan, error: 'it cannot be planned' })
+    }
+  }
+
+  /** The clock of the running server is set. */
+  jump(ms: number): void {
+    this.now += ms
+    this.run(0)
+  }
+
+  /** Time passes, and no server runs. */
+  wait(ms: number): void {
+    this.#controller = undefined
+    this.now += ms
+  }
+
+  /** A server starts, and runs for so long. */
+  run(ms: number): void {
+    const controller = this.#controller ?? scheduleController(simulatedRequest)
+    this.#controller = controller
+    const until = this.now + ms
+    for (;;) {
+      this.#decide(controller)
+      const next = controller.wakeAt?.()
+      if (next === undefined || next > until) break
+      this.now = Math.max(this.now, next)
+    }
+    this.now = until
+    this.#decide(controller)
+  }
+
+  /** As the loop does it: shows what changed, folds what is decided, until nothing more follows. */
+  #decide(controller: Controller): void {
+    for (let rounds = 0; ; rounds++) {
+      assert(rounds < 20, 'the controller does not come to an end')
+      for (const table of controller.watches) {
+        for (const row of this.bench.state.hotTable(table).all()) controller.observe(table, row)
+      }
+      const events = controller.decide({ rows: this.bench.state, now: this.now, lagMs: 0 })
+      if (events.length === 0) return
+      for (const { definition, payload } of events) {
+        const parsed = definition.parse(payload)
+        assert(parsed.success, `${definition.type} is not valid`)
+        const verdict = this.bench.foldOne(this.#writer.write(definition, payload as Record<string, unknown>))
+        assert(verdict.kind !== 'parked', `${definition.type} is parked`)
+      }
+    }
+  }
+
+  runs(): RunRow[] {
+    const all = (this.bench.rows()[runs.name] ?? []) as RunRow[]
+    return all.sort((a, b) => (a.run_key < b.run_key ? -1 : 1))
+  }
+
+  state(): Readonly<ScheduleStateRow> {
+    const state = this.bench.state.hot(scheduleState).get(SCHEDULE)
+    assert(state !== undefined, 'the schedule was defined')
+    return state
+  }
+
+  ticks(): RowOf<typeof scheduleTicks.columns>[] {
+    return (this.bench.rows()[scheduleTicks.name] ?? []) as RowOf<typeof scheduleTicks.columns>[]
+  }
+
+  triggered(): number[] {
+    return this.ticks().flatMap((tick) => (tick.status === 'triggered' ? [tick.scheduled_for ?? 0] : []))
+  }
+
+  /** Every tick that is recorded as skipped, spans written out by the definition they name. */
+  skipped(): Set<number> {
+    const all = new Set<number>()
+    for (const tick of this.ticks()) {
+      if (tick.status !== 'skipped') continue
+      assert(tick.reason !== null, 'a skipped tick says why')
+      const ticks = this.#ticksOf(
+        tick.definition_version ?? '',
+        tick.scheduled_for ?? 0,
+        tick.scheduled_until ?? tick.scheduled_for ?? 0,
+      )
+      assert(ticks.length === tick.tick_count, `a span of ${tick.tick_count} ticks has ${ticks.length}`)
+      for (const one of ticks) all.add(one)
+    }
+    return all
+  }
+
+  readonly #cadences = new Map<string, { cron: readonly string[]; zone: string }>()
+
+  #ticksOf(version: string, first: number, last: number): number[] {
+    const cadence = this.#cadences.get(version)
+    assert(cadence !== undefined, `no definition ${version}`)
+    const found: number[] = []
+    for (const tick of ticksFrom(parseCron(cadence.cron[0] ?? ''), cadence.zone, first)) {
+      if (tick > last) break
+      found.push(tick)
+    }
+    return found
+  }
+}

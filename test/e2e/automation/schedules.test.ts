@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { projectOf } from '../support/project.ts'
+import { until } from '../support/until.ts'
+
+/** A schedule that ticks every second, and writes down which tick it was. */
+const OFTEN = `import { appendFileSync } from 'node:fs'
+import { asset, schedule } from 'servo-flow'
+export const orders = asset('orders', { run: ({ runId }) => { appendFileSync('made', runId + '\\n') } })
+export const often = schedule('often', { cron: '* * * * * *', select: orders, catchup: { window: '1h', max: 2 } })
+export const nightly = schedule('nightly', { cron: '0 5 * * *', timezone: 'Europe/Paris', select: 'orders' })
+`
+
+interface Tick {
+  readonly scheduled_for: string
+  readonly scheduled_until: string | null
+  readonly tick_count: number
+  readonly status: string
+  readonly run_id: string | null
+}
+
+test('[I12] every second has its tick and every tick its run, through kill -9 and a restart; a pause is on record', async () => {
+  const project = projectOf({ 'assets/a.ts': OFTEN })
+  const dev = await project.dev()
+  expect(dev.shown).toMatch(/often ticks at /)
+  await dev.says(/often {2}triggered {2}tick of/)
+  await until(() => made(project).length >= 3, 'three runs')
+  dev.kill('SIGKILL')
+  await dev.ended
+  await new Promise((resolve) => setTimeout(resolve, 4_000))
+
+  const next = await project.dev()
+  const before = made(project).length
+  await until(() => made(project).length >= before + 4, 'runs after the restart')
+  const paused = await project.json('schedules', 'pause', 'often', '--reason', 'enough')
+  expect(paused).toMatchObject([{ schedule_name: 'often', message: 'schedule paused' }])
+  await next.says(/often {2}skipped {2}tick of .*paused by .*: enough/)
+
+  const { ticks } = (await project.json('schedules', 'ticks', 'often', '--limit', '1000')) as { ticks: Tick[] }
+  const triggered = ticks.filter(({ status }) => status === 'triggered')
+  const seconds = ticks.flatMap(({ scheduled_for, tick_count }) =>
+    Array.from({ length: tick_count }, (_, i) => Date.parse(scheduled_for) / 1_000 + i),
+  )
+  const sorted = [...new Set(seconds)].sort((a, b) => a - b)
+  const first = sorted[0] ?? 0
+  expect(sorted, 'no second is missing').toEqual(sorted.map((_, i) => first + i))
+  expect(seconds, 'no second is there twice').toHaveLength(sorted.length)
+  // Exactly the triggered ticks made something; a run that the kill interrupted made it again.
+  await until(() => new Set(made(project)).size === triggered.length, 'every tick made its run')
+  expect(new Set(made(project))).toEqual(new Set(triggered.map(({ run_id }) => run_id)))
+  expect(
+    ticks.some(({ tick_count }) => tick_count > 1),
+    'what was missed is skipped together',
+  ).toBe(true)
+})
+
+test('commands about schedules work without a server, and say that nothing ticks', async () => {
+  const project = projectOf({ 'assets/a.ts': OFTEN })
+  const dev = await project.dev('--no-automation')
+  expect(await project.json('schedules', 'list')).toEqual({ schedules: [], next_cursor: null })
+  dev.kill('SIGINT')
+  await dev.ended
+  expect(made(project)).toEqual([])
+
+  const again = await project.dev()
+  again.kill('SIGINT')
+  await again.ended
+  const listed = await project.servo('schedules', 'list')
+  expect(listed).toMatchObject({ code: 0, stderr: expect.stringContaining('schedules tick while one does') })
+  expect(listed.stdout).toMatch(/nightly +active +20\d\d-/)
+  expect(await project.servo('schedule', 'show', 'nightli')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Did you mean nightly?'),
+  })
+  const created = await project.servo('schedules', 'create', 'x', '--cron', '61 * * * *', '--select', 'orders')
+  expect(created).toMatchObject({ code: 2, stderr: expect.stringContaining('"61" cannot be the minute') })
+  expect(await project.json('schedules', 'create', 'x', '--cron', '0 4 * * *', '--select', 'orders')).toMatchObject({
+    schedule_name: 'x',
+  })
+  expect(await project.servo('schedules', 'delete', 'nightly')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('assets/a.ts:5'),
+  })
+  expect((await project.servo('schedules', 'delete', 'x')).stdout).toBe('x: schedule deleted\n')
+  await project.json('automation', 'pause', '--reason', 'maintenance')
+  expect((await project.servo('automation', 'status')).stdout).toMatch(/^paused by \S+ at .*: maintenance\n$/)
+})
+
+const made = (project: { file(name: string): string }): string[] => {
+  try {
+    return readFileSync(project.file('made'), 'utf8').trim().split('\n')
+  } catch {
+    return []
+  }
+}

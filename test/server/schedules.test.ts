@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest'
+import { projectManifest } from '../../src/contract/project-manifest.ts'
+import { scheduleDefinitions } from '../../src/domain/schedules/schedule-definitions.table.ts'
+import { scheduleTicks } from '../../src/domain/schedules/schedule-ticks.table.ts'
+import { HOUR_MS, MINUTE_MS, toIso } from '../../src/lib/time.ts'
+import { Led } from './led.ts'
+
+const assets = [{ asset_key: 'orders', kind: 'asset' as const }]
+const hourly = { name: 'hourly', cron_expressions: ['0 * * * *'], asset_selection: ['orders'] }
+const project = { assets, schedules: [hourly] }
+
+const open = (automation = true) => Led.open(project, { automation })
+const definitions = (led: Led) => [...led.server.orchestrator.readable.state.hot(scheduleDefinitions).all()]
+const nextHour = (led: Led): number => Math.floor(led.clock.now() / HOUR_MS + 1) * HOUR_MS
+
+/** The events of every segment in the ledger, oldest first. */
+async function segments(led: Led): Promise<string[][]> {
+  const found: string[][] = []
+  for await (const { path } of led.memory.store.list(led.paths.ledger)) {
+    const bytes = await led.memory.store.get(path)
+    const { events } = JSON.parse(new TextDecoder().decode(bytes)) as { events: { event_type: string }[] }
+    found.push(events.map((event) => event.event_type))
+  }
+  return found
+}
+
+describe('a server', () => {
+  test('[A1] writes a tick, its run request and the plan of the run in one segment, when the tick is due', async () => {
+    const led = await open()
+    await led.clock.advance(nextHour(led) - led.clock.now() - 1)
+    expect((await segments(led)).flat()).not.toContain('ScheduleTicked')
+    await led.clock.advance(MINUTE_MS)
+    const segment = (await segments(led)).find((events) => events.includes('ScheduleTicked'))
+    expect(segment?.slice(0, 3)).toEqual(['ScheduleTicked', 'RunRequested', 'PlanCreated'])
+    const [id] = definitions(led).map(({ schedule_id }) => schedule_id)
+    const { body } = await led.get(`/schedules/${id}`)
+    expect(body.state).toMatchObject({ last_tick_status: 'triggered', open_runs: [] })
+  })
+
+  test('without automation neither ticks nor records what the project declares', async () => {
+    const led = await open(false)
+    await led.clock.advance(3 * HOUR_MS)
+    expect((await segments(led)).flat()).not.toContain('ScheduleTicked')
+    expect(definitions(led)).toEqual([])
+  })
+
+  test('[A7] records a schedule once, changes it when the project does, and retires it when that no longer declares it', async () => {
+    const led = await open()
+    const load = (schedules: object[]) => led.server.define(projectManifest.parse({ project: 'led', assets, schedules }))
+    const [first] = definitions(led)
+    await load([hourly])
+    expect(definitions(led)).toEqual([first])
+    await load([{ ...hourly, cron_expressions: ['30 * * * *'] }])
+    expect(definitions(led)).toMatchObject([{ schedule_id: first?.schedule_id, cron_expressions: ['30 * * * *'] }])
+    await load([])
+    expect(definitions(led)[0]?.removed_at).not.toBeNull()
+    expect((await led.get('/schedules')).body).toEqual({ schedules: [], next_cursor: null })
+  })
+})
+
+describe('the routes of schedules', () => {
+  const made = { name: 'nightly', cron_expressions: ['0 5 * * *'], timezone: 'Europe/Paris', asset_selection: ['orders'] }
+
+  test('make, show, change and delete a schedule that is not in code', async () => {
+    const led = await open()
+    const { status, body } = await led.post('/schedules', made)
+    expect([status, body.message]).toEqual([202, 'schedule made'])
+    expect(body).toMatchObject({ schedule_name: 'nightly', accepted_event_id: expect.any(String) })
+    expect((await led.post('/schedules', made)).status).toBe(409)
+    const shown = await led.get('/schedules/nightly')
+    expect(shown.body).toMatchObject({ status: 'active', definition: { origin: 'api', max_catchup_ticks: null } })
+    expect(shown.body.next_ticks).toHaveLength(5)
+    const changed = await led.ask('PATCH', `/schedules/${body.schedule_id}`, { name: 'every-night', overlap: 'skip' })
+    expect(changed.status).toBe(202)
+    const now = (await led.get('/schedules/every-night')).body.definition
+    expect(now).toMatchObject({ overlap: 'skip', timezone: 'Europe/Paris', renamed_from: 'nightly' })
+    expect((await led.ask('DELETE', '/schedules/every-night')).status).toBe(202)
+    expect((await led.get('/schedules/every-night')).body.status).toBe('removed')
+  })
+
+  test.each([
+    ['POST', '/schedules', { ...made, cron_expressions: ['61 * * * *'] }, 400, 'bad_schedule'],
+    ['POST', '/schedules', { ...made, timezone: 'Mars/Base' }, 400, 'bad_schedule'],
+    ['POST', '/schedules', { ...made, colour: 'red' }, 400, 'bad_body'],
+    ['PATCH', '/schedules/hourly', { priority: 1 }, 409, 'declared_in_code'],
+    ['DELETE', '/schedules/hourly', undefined, 409, 'declared_in_code'],
+    ['POST', '/schedules/nothing/pause', {}, 404, 'no_such_schedule'],
+    ['GET', '/schedules/hourly/ticks?cursor=x', undefined, 400, 'bad_cursor'],
+    ['GET', '/schedules/hourly/ticks?limit=0', undefined, 400, 'bad_query'],
+  ])('refuse %s %s %j with %d %s, and record nothing', async (method, path, body, status, code) => {
+    const led = await open()
+    const before = (await segments(led)).length
+    const answer = await led.ask(method, path, body)
+    expect([answer.status, answer.body.code]).toEqual([status, code])
+    expect(await segments(led)).toHaveLength(before)
+  })
+
+  test('[A8] pause and resume a schedule, once each, on record with who and why', async () => {
+    const led = await open()
+    await led.post('/schedules/hourly/pause', { reason: 'the warehouse is down' })
+    expect((await led.post('/schedules/hourly/pause', {})).body).toMatchObject({ accepted_event_id: null })
+    expect((await led.get('/schedules/hourly')).body).toMatchObject({
+      status: 'paused',
+      status_reason: 'paused by local: the warehouse is down',
+      next_ticks: [],
+    })
+    await led.clock.advance(HOUR_MS)
+    expect((await segments(led)).flat()).toContain('ScheduleTicksSkipped')
+    await led.post('/schedules/hourly/resume', {})
+    expect((await led.get('/schedules/hourly')).body.status).toBe('active')
+  })
+
+  test('trigger a tick that does not disturb the cadence; the same request twice is one run', async () => {
+    const led = await open()
+    const due = nextHour(led)
+    await led.clock.advance(10 * MINUTE_MS)
+    const first = (await led.post('/schedules/hourly/trigger', { request_id: 'once' })).body
+    const again = (await led.post('/schedules/hourly/trigger', { request_id: 'once' })).body
+    expect(again).toMatchObject({ run_id: first.run_id, tick_id: first.tick_id, created: false })
+    expect(first.created).toBe(true)
+    expect((await led.get('/schedules/hourly')).body.next_ticks[0]).toBe(toIso(due))
+  })
+
+  test('[A5] catch up on ticks of the cron that are missing or were skipped; others are refused one by one', async () => {
+    const led = await open()
+    const [id = ''] = definitions(led).map(({ schedule_id }) => schedule_id)
+    const due = nextHour(led)
+    await led.post('/schedules/hourly/pause', {})
+    await led.clock.advance(due - led.clock.now() + MINUTE_MS)
+    const ticks = [due, due + MINUTE_MS, due + HOUR_MS].map((at) => ({ schedule_id: id, scheduled_for: toIso(at) }))
+    const { status, body } = await led.post('/schedules/catchup', { ticks: [...ticks, { ...ticks[0], schedule_id: 'other' }] })
+    expect(status).toBe(202)
+    expect(body.accepted).toMatchObject([{ scheduled_for: toIso(due), run_id: expect.stringMatching(/^run_/) }])
+    expect(body.refused.map((one: { reason: string }) => one.reason)).toEqual([
+      expect.stringContaining('does not tick at'),
+      expect.stringContaining('has not come yet'),
+      expect.stringContaining('no schedule'),
+    ])
+    const [tick] = await led.server.orchestrator.readable.coldRows(scheduleTicks).lookup([[`${id}:${due / 1_000}`]])
+    expect(tick).toMatchObject({ status: 'triggered', cause: 'catch_up', requested_by: 'local' })
+    expect((await led.post('/schedules/catchup', { ticks: ticks.slice(0, 1) })).body.refused).toHaveLength(1)
+  })
+
+  test('pause and resume everything at once', async () => {
+    const led = await open()
+    expect((await led.get('/automation')).body.status).toBe('active')
+    await led.post('/automation/pause', { reason: 'maintenance' })
+    expect((await led.get('/automation')).body).toMatchObject({ status: 'paused', changed_by: 'local', reason: 'maintenance' })
+    expect((await led.get('/schedules/hourly')).body.status_reason).toBe('all automation was paused by local: maintenance')
+    await led.post('/automation/resume', {})
+    expect((await led.get('/schedules/hourly')).body.status).toBe('active')
+  })
+})
