@@ -53,15 +53,15 @@ function* requester(world: World, index: number, { by, run: plan }: RequestPlan)
 }
 
 /** A history as it reached the fold: in another legal order, with some events more than once, or under a second id. */
-export interface Delivery {
+export interface DeliveredHistory {
   readonly history: History
   readonly events: readonly Envelope[]
 }
 
-export const deliveries = (): fc.Arbitrary<Delivery> =>
+export const deliveries = (): fc.Arbitrary<DeliveredHistory> =>
   fc.tuple(histories(), moves, moves).map(([history, moved, copied]) => deliver(history, moved, copied))
 
-function deliver(history: History, moved: Moves, copied: Moves): Delivery {
+function deliver(history: History, moved: Moves, copied: Moves): DeliveredHistory {
   const events = withCopies(
     legalPermutation(history.events, moved),
     copied,
