@@ -63,6 +63,10 @@ const bodies: Record<string, Body> = {
       console.log(process.pid)
       signal.addEventListener('abort', () => reject(signal.reason))
     }),
+  'prints and throws': () => {
+    for (let i = 0; i < 10_000; i++) console.log(`line ${i}`)
+    throw new Error('it is all wrong')
+  },
   'prints a gigabyte': () => {
     const line = 'x'.repeat(1_023)
     for (let i = 0; i < 2 ** 20; i++) console.log(line)

@@ -38,7 +38,7 @@ export interface ToldSettings<Resources> extends SensorSettings<Resources> {
 }
 
 /** What comes with an event. */
-export interface EventContext<Resources> {
+export interface SensorContext<Resources> {
   /** Identifies the event: hand it on as the key of a run, and an event that comes twice runs once. */
   readonly id: string
   readonly resources: Opened<Resources>
@@ -46,7 +46,7 @@ export interface EventContext<Resources> {
   readonly signal: AbortSignal
 }
 
-export interface MessageContext<Resources> extends EventContext<Resources> {
+export interface MessageContext<Resources> extends SensorContext<Resources> {
   /** What came with the message: attributes of Pub/Sub or of a CloudEvent, or the event header of GitHub. */
   readonly attributes: Readonly<Record<string, string>>
   /** When the sender published it, if it says so. */
@@ -115,7 +115,7 @@ export interface AssetSensorOptions<Watched, Happening extends AssetHappening, R
   watch: Watched | readonly Watched[]
   /** What of them; that they were made unless told. */
   happenings?: readonly Happening[]
-  on(event: AssetEvent<NoInfer<Happening>, NoInfer<Watched>>, context: EventContext<Resources>): Handled
+  on(event: AssetEvent<NoInfer<Happening>, NoInfer<Watched>>, context: SensorContext<Resources>): Handled
 }
 
 export type AnyWatched = AnyAsset | string
@@ -123,7 +123,7 @@ export type AnyWatched = AnyAsset | string
 export type WatchedRunState = (typeof watchedRunStates)[number]
 
 /** The end of a run. */
-export interface RunEvent<State extends WatchedRunState = WatchedRunState> {
+export interface RunEndEvent<State extends WatchedRunState = WatchedRunState> {
   readonly runId: string
   readonly state: State
   /** What was asked for. */
@@ -137,5 +137,5 @@ export interface RunSensorOptions<State extends WatchedRunState, Resources> exte
   states: readonly State[]
   /** Only runs with one of these assets; every run unless told. */
   watch?: Selection
-  on(event: RunEvent<NoInfer<State>>, context: EventContext<Resources>): Handled
+  on(event: RunEndEvent<NoInfer<State>>, context: SensorContext<Resources>): Handled
 }

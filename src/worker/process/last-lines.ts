@@ -8,7 +8,7 @@ export class LastLines {
 
   print(chunk: string | Uint8Array): void {
     // Of a large chunk only the end is decoded: a character has at most four bytes.
-    const text = typeof chunk === 'string' ? chunk : this.#decoder.decode(chunk.subarray(-4 * MAX_CHARACTERS))
+    const text = typeof chunk === 'string' ? chunk : this.#decoder.decode(chunk.subarray(-4 * MAX_CHARACTERS), { stream: true })
     this.#text = (this.#text + text.slice(-MAX_CHARACTERS)).slice(-MAX_CHARACTERS)
   }
 
@@ -16,6 +16,6 @@ export class LastLines {
   toString(): string {
     const isCut = this.#text.length === MAX_CHARACTERS
     const from = isCut ? this.#text.indexOf('\n') + 1 : 0
-    return this.#text.slice(from).trimEnd()
+    return this.#text.slice(from).trimEnd().toWellFormed()
   }
 }
