@@ -212,6 +212,16 @@ describe('[A39] evaluations follow the code', () => {
     expect(await pool.evaluate(request('noop'))).toEqual({ outcome: 'cancelled' })
   })
 
+  test('what code reports because it was asked to stop does not count as its error', async () => {
+    const pool = fakeEvaluations()
+    // Two processes that are idle begin at once with what they get.
+    await Promise.all([returned(pool, 'sleeps a little'), returned(pool, 'sleeps a little')])
+    const asked = [pool.evaluate(request('listens')), pool.evaluate(request('listens'))]
+    await new Promise((resolve) => setImmediate(resolve))
+    await pool.close({ graceMs: 60_000 })
+    expect(await Promise.all(asked)).toEqual(Array(2).fill({ outcome: 'cancelled' }))
+  })
+
   test('closing before the project was loaded cancels what waits for it', async () => {
     const pool = new EvaluationPool({ now: Date.now })
     const early = pool.evaluate(request('noop'))
