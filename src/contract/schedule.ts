@@ -33,6 +33,10 @@ const fields = {
   priority: z.number().int().min(-1_000).max(1_000),
   /** It pauses itself when so many of its runs failed in a row. */
   pause_after: z.number().int().min(1).max(20).nullish(),
+  /** True if code decides at each tick whether it runs. */
+  has_condition: z.boolean(),
+  /** How long that code may take. */
+  condition_timeout_ms: z.number().int().min(100).max(600_000),
   enabled: z.boolean(),
   renamed_from: name.nullish(),
   /** Relative to the project folder. */
@@ -49,6 +53,8 @@ export const scheduleDefinition = z.object({
   catch_up_on_resume: fields.catch_up_on_resume.default(false),
   labels: fields.labels.default({}),
   priority: fields.priority.default(0),
+  has_condition: fields.has_condition.default(false),
+  condition_timeout_ms: fields.condition_timeout_ms.default(30_000),
   enabled: fields.enabled.default(true),
 })
 

@@ -2,6 +2,7 @@ import type { Hono } from 'hono'
 import { localApp } from '../api/app.ts'
 import { problemResponse } from '../api/problem.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
+import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
 import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
@@ -35,6 +36,8 @@ export interface ServerOptions
   readonly onHandOver?: () => void
   /** True if schedules tick here. */
   readonly automation?: boolean
+  /** Evaluates code of sensors, and conditions of schedules. */
+  readonly evaluator?: Evaluator
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
@@ -92,7 +95,7 @@ export class Server {
   }
 
   static async open(options: ServerOptions): Promise<Server> {
-    const { components, post, secrets, onHandOver, automation = false, ...given } = options
+    const { components, post, secrets, onHandOver, automation = false, evaluator: _, ...given } = options
     const workers = new HeldWorkers(options.workers, () => leads(options.lease))
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,

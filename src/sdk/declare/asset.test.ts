@@ -10,8 +10,9 @@ import { check } from './check.ts'
 import { cloudTasks, defineConfig, gcs, inProcess, local, postgres, s3 } from './config.ts'
 import { RetryAfter } from './failure.ts'
 import { io } from './io.ts'
+import { webhook } from './push-source.ts'
 import { resource } from './resource.ts'
-import { sensor, webhook } from './sensor.ts'
+import { sensor } from './sensor.ts'
 import { sql } from './sql.ts'
 import { run, schedule } from './trigger.ts'
 import { when } from './when.ts'
@@ -33,7 +34,7 @@ describe('a definition', () => {
   test('is found in its value, with what the author wrote and where', () => {
     const options = { run: body }
     const value = asset('a/b', options)
-    expect(declarationOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 35 })
+    expect(declarationOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 36 })
     expect(Object.keys(value)).toEqual(['key', 'offset', 'window', 'all', 'last', 'at', 'map'])
   })
 

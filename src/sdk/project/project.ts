@@ -5,7 +5,7 @@ import { type AnyAsset, isAsset } from '../any-asset.ts'
 import { type Declaration, declarationOf, knownDeclaration, optionsOf } from '../declaration.ts'
 import { type Config, checkedConfig } from '../declare/config.ts'
 import type { AnyResource } from '../declare/resource.ts'
-import type { Sensor } from '../declare/sensor.ts'
+import { isSensor, type Sensor } from '../declare/sensor.ts'
 import type { Schedule } from '../declare/trigger.ts'
 import { issuesText } from '../standard-schema.ts'
 import { describeProject, relativePath } from './describe.ts'
@@ -130,7 +130,7 @@ class ProjectLoader {
       assets: byName(values.filter(isAsset)),
       resources: byName(ofKind(values, 'resource')),
       schedules: byName(ofKind(values, 'schedule')),
-      sensors: byName([...ofKind(values, 'push_sensor'), ...ofKind(values, 'poll_sensor')]),
+      sensors: byName(values.filter(isSensor)),
       config,
     }
   }
@@ -171,7 +171,7 @@ class ProjectLoader {
     const unique = new Map<string, object>()
     for (const value of this.#found.keys()) {
       const declaration = knownDeclaration(value)
-      const noun = isAsset(value) ? 'asset' : declaration.kind.replace(/^(push|poll)_/, '')
+      const noun = isAsset(value) ? 'asset' : isSensor(value) ? 'sensor' : declaration.kind
       const id = `${noun} ${declaration.name}`
       const first = unique.get(id)
       if (first === undefined) unique.set(id, value)

@@ -108,7 +108,7 @@ export class LocalWorker {
     this.#awaitEnd(sockets)
   }
 
-  /** Attempts that it has and has not ended, in order: it runs the first, the others wait in it. */
+  /** Work that it has and has not ended, in order: it runs the first, the others wait in it. */
   get jobs(): readonly Job[] {
     return this.#jobs
   }
@@ -117,7 +117,7 @@ export class LocalWorker {
     return this.#jobs[0]
   }
 
-  /** Attempts that it has begun. */
+  /** How much work it has begun. */
   get served(): number {
     return this.#served
   }
@@ -135,7 +135,7 @@ export class LocalWorker {
     assert(this.takesWork, `a worker that is ${this.#state} takes no work`)
     job.queue(this, expectedMs)
     this.#jobs.push(job)
-    this.#send({ type: 'run', envelope: job.envelope })
+    this.#send(job.work.message)
     if (this.#jobs.length === 1) this.#begin(job)
   }
 
@@ -154,9 +154,9 @@ export class LocalWorker {
   }
 
   /** Removes the jobs that it gave back. The first is none of them: it has begun. */
-  returned(attemptIds: ReadonlySet<string>): readonly Job[] {
+  returned(ids: ReadonlySet<string>): readonly Job[] {
     this.#askedBack = false
-    const returned = this.#jobs.slice(1).filter(({ id }) => attemptIds.has(id))
+    const returned = this.#jobs.slice(1).filter(({ id }) => ids.has(id))
     this.#jobs = this.#jobs.filter((job) => !returned.includes(job))
     return returned
   }
@@ -169,8 +169,8 @@ export class LocalWorker {
     return jobs
   }
 
-  askToStop(attemptId: string, reason: string): void {
-    this.#send({ type: 'cancel', attempt_id: attemptId, reason })
+  askToStop(id: string, reason: string): void {
+    this.#send({ type: 'cancel', id, reason })
   }
 
   /** Gives it no more work: it ends after what it has, or now. */
@@ -227,7 +227,7 @@ export class LocalWorker {
   }
 
   #send(message: ToWorker): void {
-    // Messages of one turn share one write: to wake a process costs more than a small attempt.
+    // Messages of one turn share one write: to wake a process costs more than a small piece of work.
     if (this.#unsent === '') {
       process.nextTick(() => {
         this.#pipe?.write(this.#unsent)
