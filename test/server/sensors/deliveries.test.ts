@@ -3,6 +3,7 @@ import { AutomationPaused } from '../../../src/domain/automation/automation-paus
 import { SensorMessageReplayed } from '../../../src/domain/sensors/sensor-message-replayed.event.ts'
 import { SensorPaused } from '../../../src/domain/sensors/sensor-paused.event.ts'
 import { SECOND_MS } from '../../../src/lib/time.ts'
+import type { StoreRequest } from '../../../src/testing/counting-store.ts'
 import { hook, oneRun, Sensing } from './sensing.ts'
 
 const inbox = { name: 'inbox', config: hook }
@@ -61,7 +62,8 @@ describe('a message', () => {
 
   test('[A40] shares its segment with others that are delivered at the same time', async () => {
     const sensing = await slow()
-    sensing.store.reset()
+    const isSegment = ({ method, path }: StoreRequest) => method === 'create' && path.startsWith(sensing.paths.ledger)
+    sensing.before = (request) => (isSegment(request) ? sensing.clock.sleep(20) : undefined)
     await sensing.soon(Promise.all(Array.from({ length: 100 }, (_, i) => sensing.deliver(`m${i}`))))
     expect(sensing.runs()).toHaveLength(100)
     const evaluated = (await sensing.segments()).filter((events) =>

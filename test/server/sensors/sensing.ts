@@ -15,12 +15,14 @@ import type { Envelope } from '../../../src/model/envelope.ts'
 import { type EventDefinition, newEvent } from '../../../src/model/event.ts'
 import type { RowOf, Table } from '../../../src/model/table.ts'
 import type { AlarmClock } from '../../../src/ports/clock.ts'
+import { knownRows } from '../../../src/server/leader/known-rows.ts'
 import { loadSecrets } from '../../../src/server/leader/load-secrets.ts'
-import type { SensorHub } from '../../../src/server/leader/sensors/sensor-hub.ts'
+import { SensorHub } from '../../../src/server/leader/sensors/sensor-hub.ts'
 import { Server, type ServerOptions } from '../../../src/server/server.ts'
 import { coldRowsOf } from '../../../src/server/workspace/knowledge.ts'
 import { countingStore, type StoreRequest } from '../../../src/testing/counting-store.ts'
 import { memoryComponents } from '../../../src/testing/memory-components.ts'
+import { simulatedRequest } from '../../../src/testing/schedule-simulation.ts'
 import { ScriptedEvaluator } from '../../../src/testing/scripted-evaluator.ts'
 import { ScriptedLease } from '../../../src/testing/scripted-lease.ts'
 import { type Scripted, ScriptedWorkers } from '../../../src/testing/scripted-workers.ts'
@@ -117,6 +119,26 @@ export class Sensing {
     return this.server.sensors
   }
 
+  /** Another process that believes that it leads, with the same rows before it. */
+  twin(): SensorHub {
+    const { orchestrator } = this.server
+    const hub = new SensorHub({
+      clock: this.clock,
+      automation: true,
+      evaluator: this.evaluator,
+      known: knownRows(() => orchestrator.readable),
+      graph: () => orchestrator.graph,
+      requestRun: simulatedRequest,
+      mintId: this.memory.ulid,
+      submit: (events) => orchestrator.submit(events),
+      durable: () => orchestrator.durable(),
+      checkLeads: async () => undefined,
+      onTrouble: (error) => this.troubles.push(error),
+    })
+    hub.projectKnown()
+    return hub
+  }
+
   idOf(name = 'inbox'): string {
     const row = [...this.#state.hot(sensorDefinitions).all()].find((one) => one.sensor_name === name)
     assert(row !== undefined, `${name} is on record`)
@@ -145,7 +167,8 @@ export class Sensing {
       settled.is = true
     }
     work.then(done, done)
-    for (let i = 0; i < 1_000 && !settled.is; i++) await this.clock.advance(10)
+    for (let i = 0; i < 2_000 && !settled.is; i++) await this.clock.advance(50)
+    assert(settled.is, 'it ends within a while')
     return await work
   }
 

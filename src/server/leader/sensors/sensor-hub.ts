@@ -5,7 +5,7 @@ import { standstillOf, type WatchedSensor } from '../../../domain/sensors/evalua
 import { type SensorRow, sensorDefinitions } from '../../../domain/sensors/sensor-definitions.table.ts'
 import { sensorState } from '../../../domain/sensors/sensor-state.table.ts'
 import type { Reactor } from '../../../engine/loop/loop.ts'
-import { ServoError } from '../../../lib/error.ts'
+import { isServoError, ServoError } from '../../../lib/error.ts'
 import { id } from '../../../model/envelope.ts'
 import { reactor } from '../reactor.ts'
 import { Evaluations, type EvaluationsOptions } from './evaluations.ts'
@@ -56,8 +56,13 @@ export class SensorHub implements Deliveries {
     takesMessages(definition)
     checkMessageId(delivery.message.id)
     this.#checkProject()
-    await this.#options.checkLeads()
-    return await this.#messages.deliver(definition, delivery)
+    try {
+      await this.#options.checkLeads()
+      return await this.#messages.deliver(definition, delivery)
+    } catch (error) {
+      // The sender asks nobody else: it delivers again, to whoever leads then.
+      throw isServoError(error, 'conflict') ? notNow(error) : error
+    }
   }
 
   async dryRun(sensorId: string, message?: SensorMessage): Promise<EvaluationReport> {
@@ -130,6 +135,9 @@ const takesNoMessages = ({ sensor_name }: Readonly<SensorRow>): ServoError =>
   new ServoError('invalid', 'takes_no_messages', `${sensor_name} takes no messages: it is polled`, {
     hint: 'Ask for a poll instead.',
   })
+
+const notNow = (cause: ServoError): ServoError =>
+  new ServoError('unavailable', cause.code, cause.message, { hint: 'Deliver it again.', cause })
 
 const needsMessage = ({ sensor_name }: Readonly<SensorRow>): ServoError =>
   new ServoError('invalid', 'message_missing', `${sensor_name} needs a message to evaluate`, { hint: 'Send one with --data.' })
