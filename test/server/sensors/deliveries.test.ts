@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { AutomationPaused } from '../../../src/domain/automation/automation-paused.event.ts'
 import { SensorMessageReplayed } from '../../../src/domain/sensors/sensor-message-replayed.event.ts'
 import { SensorPaused } from '../../../src/domain/sensors/sensor-paused.event.ts'
-import { SECOND_MS } from '../../../src/lib/time.ts'
+import { MINUTE_MS, SECOND_MS } from '../../../src/lib/time.ts'
 import type { StoreRequest } from '../../../src/testing/counting-store.ts'
-import { hook, oneRun, Sensing } from './sensing.ts'
+import { every, hook, oneRun, Sensing } from './sensing.ts'
 
 const inbox = { name: 'inbox', config: hook }
 const change = { request_id: 'r1', changed_by: 'ana', reason: 'the shop is closed' }
@@ -172,6 +172,26 @@ describe('a sensor', () => {
     await off.start()
     expect(await off.answered('m1')).toMatchObject({ kind: 'standstill', code: 'automation_off' })
     expect([...sensing.evaluator.asked, ...off.evaluator.asked]).toEqual([])
+  })
+
+  test('is heard of in servo dev: every message and every poll that found something or failed', async () => {
+    const files = { name: 'files', config: every(MINUTE_MS) }
+    const sensing = await Sensing.open([inbox, files])
+    const heard: unknown[] = []
+    sensing.server.feed.listen((news) => {
+      if (news.type === 'evaluation') heard.push([news.sensor.sensor_name, news.evaluation.status, news.run_ids.length])
+    })
+    sensing.evaluator.script = ({ of }) => ({ report: of === 'poll' ? { outcome: 'requests', runs: [] } : oneRun() })
+    await sensing.answered('m1')
+    await sensing.answered('m1')
+    await sensing.clock.advance(3 * MINUTE_MS)
+    expect(heard).toEqual([['inbox', 'triggered', 1]])
+    sensing.evaluator.script = () => ({ report: { outcome: 'error', error: 'away' } })
+    await sensing.clock.advance(MINUTE_MS)
+    sensing.evaluator.script = () => ({ report: { outcome: 'requests', runs: [], cursor: '"1"' } })
+    await sensing.clock.advance(MINUTE_MS)
+    expect(heard.slice(1, 2)).toEqual([['files', 'error', 0]])
+    expect(heard.at(-1)).toEqual(['files', 'no_new_data', 0])
   })
 
   test('[A42] lets 1,000 deliveries wait, and refuses more as unavailable', async () => {
