@@ -17,6 +17,9 @@ export interface SensorHubOptions extends EvaluationsOptions, Pick<PollsOptions,
   readonly automation: boolean
 }
 
+/** Short, because whatever stops a server waits for its end, and only a count is lost. */
+const MAX_LAST_NOTES_MS = 400
+
 type Standstill = Extract<DeliveryAnswer, { kind: 'standstill' }>
 
 /** Evaluates the sensors of a workspace in the process that leads: messages when they are delivered, polls when they are due. */
@@ -106,8 +109,10 @@ export class SensorHub implements Deliveries {
   async close(): Promise<void> {
     this.stop()
     const notes = this.#polls.takeNotes()
-    // Only their count is lost.
-    if (notes.length > 0) await this.#options.submit(notes).catch(() => undefined)
+    if (notes.length === 0) return
+    const { clock, submit } = this.#options
+    const enough = new Promise<void>((resolve) => clock.after(MAX_LAST_NOTES_MS, resolve))
+    await Promise.race([submit(notes).catch(() => undefined), enough])
   }
 
   #standstillOf(watched: WatchedSensor): Standstill | undefined {
