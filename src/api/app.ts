@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { Hono } from 'hono'
+import type { Deliveries } from '../contract/delivery.ts'
 import { ServoError } from '../lib/error.ts'
 import { sha256Bytes } from '../lib/hash.ts'
 import type { AssetsApi } from './asset-contract.ts'
@@ -29,6 +30,8 @@ export interface AppOptions {
   readonly handOver?: () => void
   /** Routes for workers, which authenticate with tokens of their own. */
   readonly workers?: Hono
+  /** Delivers messages to sensors. Absent in a process that evaluates none. */
+  readonly deliveries?: Deliveries
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */

@@ -37,7 +37,7 @@ projectCommand(program, 'dev', 'run everything on this machine, and load code ag
   .option('--port <number>', 'port of the server (default: 4400, or any free one)')
   .option('--concurrency <number>', 'how many tasks run at a time')
   .option('--run <selection>', 'run this once everything is up; may be repeated', several)
-  .option('--no-automation', 'let no schedule tick')
+  .option('--no-automation', 'let no schedule tick and evaluate no sensor')
   .addHelpText(
     'after',
     examples(

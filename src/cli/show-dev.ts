@@ -3,7 +3,7 @@ import { runs } from '../domain/runs/runs.table.ts'
 import { type ScheduleStateRow, scheduleState } from '../domain/schedules/schedule-state.table.ts'
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../domain/tasks/tasks.table.ts'
-import { toIso } from '../lib/time.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS, toIso } from '../lib/time.ts'
 import type { Change } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'
 import { colours, print, printable } from './output.ts'
@@ -19,9 +19,24 @@ export interface NextTick {
 /** As many as one takes in at a glance; servo schedules list has them all. */
 const SHOWN_TICKS = 3
 
+/** As many runs of an evaluation as fit into a line. */
+const SHOWN_RUNS = 3
+
+/** How often a sensor is polled. */
+export interface PolledSensor {
+  readonly sensor: string
+  readonly every_ms: number
+}
+
+/** What comes by itself: ticks and polls. */
+export interface Upcoming {
+  readonly ticks: readonly NextTick[]
+  readonly polls: readonly PolledSensor[]
+}
+
 /** The output of `servo dev` about itself. */
 export interface DevVoice {
-  ready(url: string, loaded: Reload, ms: number, next: readonly NextTick[]): void
+  ready(url: string, loaded: Reload, ms: number, next: Upcoming): void
   loaded(loaded: Reload): void
   changed(change: Change): void
   /** The number of tasks that were running. */
@@ -32,14 +47,18 @@ const clock = (): string => colours.dim(new Date().toTimeString().slice(0, 8))
 
 /** For people: a line for everything that happens, the fixed parts first. */
 export const screen: DevVoice = {
-  ready(url, loaded, ms, next) {
+  ready(url, loaded, ms, { ticks, polls }) {
     const name = loaded.ok ? [colours.bold(printable(loaded.manifest.project)), assetsText(loaded.manifest.assets.length)] : []
     print([colours.bold(colours.green('servo dev')), ...name, url, colours.dim(`ready in ${Math.round(ms)} ms`)].join('  '))
     if (loaded.ok) print(colours.dim('  servo run "*" runs everything; saving a file loads it again; Ctrl-C stops'))
     else notLoaded(loaded.problems, 'repair it and save; what was running waits')
-    for (const { schedule, at } of next.slice(0, SHOWN_TICKS))
+    for (const { schedule, at } of ticks.slice(0, SHOWN_TICKS))
       print(colours.dim(`  ${printable(schedule)} ticks at ${localTime(at)}`))
-    if (next.length > SHOWN_TICKS) print(colours.dim(`  and ${next.length - SHOWN_TICKS} more schedules: servo schedules list`))
+    if (ticks.length > SHOWN_TICKS)
+      print(colours.dim(`  and ${ticks.length - SHOWN_TICKS} more schedules: servo schedules list`))
+    for (const { sensor, every_ms } of polls.slice(0, SHOWN_TICKS))
+      print(colours.dim(`  ${printable(sensor)} is polled every ${intervalText(every_ms)}`))
+    if (polls.length > SHOWN_TICKS) print(colours.dim(`  and ${polls.length - SHOWN_TICKS} more polls: servo sensors list`))
   },
   loaded(loaded) {
     const time = colours.dim(` in ${Math.round(loaded.ms)} ms`)
@@ -57,6 +76,10 @@ export const screen: DevVoice = {
       if (text !== undefined) print(`${clock()} ${colours.dim(shortId(task.run_id))}  ${text}`)
       return
     }
+    if (change.type === 'evaluation') {
+      print(`${clock()} ${printable(change.sensor.sensor_name)}  ${evaluationText(change)}`)
+      return
+    }
     const { run, isNew } = change
     if (isNew)
       print(`${clock()} ${shortId(run.run_id)}  ${tasksText(run.tasks_total)}: ${printable(run.asset_selection.join(' '))}`)
@@ -72,7 +95,8 @@ export const screen: DevVoice = {
 
 /** For programs: a JSON object per line. */
 export const jsonLines: DevVoice = {
-  ready: (url, loaded, ms, next) => say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), next_ticks: next }),
+  ready: (url, loaded, ms, { ticks, polls }) =>
+    say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), next_ticks: ticks, polls }),
   loaded: (loaded) => say({ type: 'loaded', ms: Math.round(loaded.ms), ...outcome(loaded) }),
   changed: (change) => say(changeLine(change)),
   stopped: (running) => say({ type: 'stopped', running }),
@@ -81,6 +105,7 @@ export const jsonLines: DevVoice = {
 function changeLine(change: Change): object {
   if (change.type === 'run') return { type: 'run', run: wireRow(runs, change.run) }
   if (change.type === 'task') return { type: 'task', task: wireRow(tasks, change.task) }
+  if (change.type === 'evaluation') return { type: 'evaluation', evaluation: evaluationLine(change) }
   const { schedule_id, schedule_name } = change.schedule
   const { last_scheduled_for, last_tick_id, last_tick_status, last_tick_reason, last_run_key } = wireRow(
     scheduleState,
@@ -106,6 +131,48 @@ function tickText(state: Readonly<ScheduleStateRow>): string {
   const status = state.last_tick_status ?? ''
   const paint = status === 'triggered' ? colours.green : status === 'failed' ? colours.red : colours.yellow
   return `${paint(status)}  tick of ${at}${why}`
+}
+
+/** The largest unit of which it is a whole number: 90 s, 5 min, 1 h. */
+function intervalText(ms: number): string {
+  const units = [
+    ['h', HOUR_MS],
+    ['min', MINUTE_MS],
+    ['s', SECOND_MS],
+  ] as const
+  const [unit, size] = units.find(([, each]) => ms % each === 0) ?? ['ms', 1]
+  return `${ms / size} ${unit}`
+}
+
+type EvaluationChange = Extract<Change, { type: 'evaluation' }>
+
+function evaluationLine({ sensor, evaluation, run_ids }: EvaluationChange): object {
+  const { eval_id, status, accepted, trigger_source, message_id, error, run_keys } = evaluation
+  const { sensor_id, sensor_name } = sensor
+  return {
+    sensor_id,
+    sensor_name,
+    eval_id,
+    trigger_source,
+    message_id,
+    try: evaluation.try,
+    status,
+    accepted,
+    error,
+    run_keys,
+    run_ids,
+  }
+}
+
+function evaluationText({ evaluation, run_ids }: EvaluationChange): string {
+  const { status, trigger_source, message_id, error, requested_by } = evaluation
+  const of = trigger_source === 'push' ? `message ${printable(message_id ?? '')}` : 'poll'
+  const by = requested_by === null ? '' : ` asked for by ${printable(requested_by)}`
+  const runs = run_ids.length === 0 ? '' : `: ${run_ids.map(shortId).slice(0, SHOWN_RUNS).join(' ')}`
+  const more = run_ids.length > SHOWN_RUNS ? ` and ${run_ids.length - SHOWN_RUNS} more` : ''
+  const why = error === null ? '' : `: ${printable(error)}`
+  const paint = status === 'error' ? colours.red : status === 'triggered' ? colours.green : colours.yellow
+  return `${paint(status)}  ${of}${by}${runs}${more}${why}`
 }
 
 const say = (line: unknown): void => print(JSON.stringify(line))

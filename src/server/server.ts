@@ -4,10 +4,14 @@ import { problemResponse } from '../api/problem.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
+import { sensorDefinition } from '../contract/sensor.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
+import type { RequestRun } from '../domain/automation/request-run.ts'
 import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
 import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
-import { deposed, leads } from '../engine/ledger/leading.ts'
+import { declaredSensors } from '../domain/sensors/declared-sensors.ts'
+import { sensorDefinitions } from '../domain/sensors/sensor-definitions.table.ts'
+import { checkLeads, deposed, leads } from '../engine/ledger/leading.ts'
 import { ServoError } from '../lib/error.ts'
 import { newEvent } from '../model/event.ts'
 import type { HeldLease } from '../ports/lease.ts'
@@ -17,8 +21,10 @@ import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
 import { Feed } from './leader/feed.ts'
+import { knownRows } from './leader/known-rows.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
 import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
+import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { declaredParts } from './workspace/declare.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
@@ -34,9 +40,9 @@ export interface ServerOptions
   readonly secrets: WorkspaceSecrets
   /** Called when a server wants to lead in place of this process. Absent for a server, which never gives way. */
   readonly onHandOver?: () => void
-  /** True if schedules tick here. */
+  /** True if schedules tick and sensors are evaluated here. */
   readonly automation?: boolean
-  /** Evaluates code of sensors, and conditions of schedules. */
+  /** Evaluates the code of sensors. Without one nothing is delivered to sensors, and none is polled. */
   readonly evaluator?: Evaluator
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
@@ -56,6 +62,8 @@ export class Server {
   readonly feed: Feed
   readonly api: WorkspaceApi
   readonly orchestrator: Orchestrator
+  /** The sensors of the workspace. */
+  readonly sensors: SensorHub | undefined
   readonly #components: Components
   readonly #lease: HeldLease
   readonly #workers: HeldWorkers
@@ -70,6 +78,7 @@ export class Server {
     orchestrator: Orchestrator
     feed: Feed
     workers: HeldWorkers
+    sensors: SensorHub | undefined
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -78,10 +87,13 @@ export class Server {
     this.#workers = parts.workers
     this.orchestrator = parts.orchestrator
     this.feed = parts.feed
+    this.sensors = parts.sensors
+    const deliveries = parts.sensors && { deliveries: parts.sensors }
     const { logs, remote } = parts.orchestrator
     this.api = workspaceApi(knowledgeOf(components, parts.orchestrator), {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
+      ...deliveries,
     })
     this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
     this.#app = localApp({
@@ -91,28 +103,50 @@ export class Server {
       hosts: LOOPBACK,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
       workers: this.#remoteWorkers.routes,
+      ...deliveries,
     })
   }
 
   static async open(options: ServerOptions): Promise<Server> {
-    const { components, post, secrets, onHandOver, automation = false, evaluator: _, ...given } = options
+    const { components, post, secrets, onHandOver, automation = false, evaluator, ...given } = options
     const workers = new HeldWorkers(options.workers, () => leads(options.lease))
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,
       durable: () => orchestrator.loop.durable(),
     })
+    const requestRun: RequestRun = (request) => runRequested(components.scope, secrets.run_ids, request)
+    const sensors =
+      evaluator &&
+      new SensorHub({
+        clock: components.clock,
+        automation,
+        evaluator,
+        known: knownRows(() => orchestrator.readable),
+        graph: () => orchestrator.graph,
+        requestRun,
+        mintId: components.ulid,
+        submit: (events) => orchestrator.submit(events),
+        durable: () => orchestrator.durable(),
+        checkLeads: () => checkLeads(options.lease),
+        onEvaluated: (evaluated) => feed.evaluated(evaluated),
+        onTrouble: (error) => options.onTrouble?.(error),
+      })
     const reader = new RunReader(() => orchestrator.readable.state, components.sql)
     const orchestrator: Orchestrator = await Orchestrator.open({
       ...given,
       components,
       workers,
       carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
-      ...(automation && { requestRun: (request) => runRequested(components.scope, secrets.run_ids, request) }),
-      reactors: feed.reactors,
+      ...(automation && { requestRun }),
+      reactors: [...feed.reactors, ...(sensors?.reactors ?? [])],
+      onStopped: (error) => {
+        sensors?.stop()
+        options.onStopped?.(error)
+      },
       onOpened: (rows) => feed.opened(rows),
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers })
+    return new Server({ options, orchestrator, feed, workers, sensors })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
@@ -148,19 +182,26 @@ export class Server {
     const { state } = this.orchestrator.readable
     const { ulid: mintId } = this.#components
     const parts = declaredParts(state, manifest, mintId)
-    const known = state.hot(scheduleDefinitions).all()
-    const schedules = this.#automation ? declaredSchedules({ declared: manifest.schedules, known, mintId }) : []
-    const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules]
+    const events = parts.map((part) => newEvent(AssetsDefined, part))
+    if (this.#automation) {
+      const schedules = { declared: manifest.schedules, known: state.hot(scheduleDefinitions).all(), mintId }
+      // Sensors that a manifest only names cannot be evaluated.
+      const declared = manifest.sensors.flatMap((one) => sensorDefinition.safeParse(one).data ?? [])
+      const sensors = { declared, known: state.hot(sensorDefinitions).all(), mintId }
+      events.push(...declaredSchedules(schedules), ...declaredSensors(sensors))
+    }
     if (events.length > 0) await this.orchestrator.submit(events)
     this.orchestrator.projectKnown()
+    this.sensors?.projectKnown()
     this.#workers.release()
     this.#remoteWorkers.useQueues(manifest.queues)
     return parts.reduce((sum, { assets }) => sum + assets.length, 0)
   }
 
   /** Stops: nothing begins any more, and everything accepted is durable. The owner of the workers ends them. */
-  close(): Promise<void> {
-    return this.orchestrator.close()
+  async close(): Promise<void> {
+    await this.sensors?.close()
+    await this.orchestrator.close()
   }
 }
 

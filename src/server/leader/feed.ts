@@ -7,6 +7,7 @@ import type { Reactor } from '../../engine/loop/loop.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { AnyRow, Row } from '../../model/table.ts'
 import { reactor } from './reactor.ts'
+import type { RecordedEvaluation } from './sensors/evaluations.ts'
 
 export type Change =
   | { readonly type: 'run'; readonly run: Readonly<RunRow>; readonly isNew: boolean }
@@ -16,6 +17,7 @@ export type Change =
       readonly attempt: Readonly<Row<typeof taskAttempts>> | undefined
     }
   | { readonly type: 'tick'; readonly schedule: Readonly<ScheduleRow>; readonly state: Readonly<ScheduleStateRow> }
+  | ({ readonly type: 'evaluation' } & RecordedEvaluation)
 
 type ChangeListener = (change: Change) => void
 
@@ -25,7 +27,7 @@ export interface FeedSource {
   durable(): Promise<void>
 }
 
-/** Notifies listeners that a run or a task changed its state, or a schedule ticked, once the change is durable. */
+/** Notifies listeners that a run or a task changed its state, a schedule ticked or a sensor was evaluated, once that is durable. */
 export class Feed {
   readonly #listeners = new Set<ChangeListener>()
   /** The state of each row that was last reported: rows change in place, and more often than their state. */
@@ -65,6 +67,12 @@ export class Feed {
         if (last !== undefined) this.#reported.set(task, last)
       }
     }
+  }
+
+  /** Call with each evaluation that is durable. Polls that found nothing are no news. */
+  evaluated(evaluated: RecordedEvaluation): void {
+    const { trigger_source, status, accepted } = evaluated.evaluation
+    if (trigger_source === 'push' || status !== 'no_new_data' || accepted) this.#tell({ type: 'evaluation', ...evaluated })
   }
 
   #runChanged(run: Readonly<RunRow>): void {
