@@ -1,7 +1,9 @@
 import type { Hono } from 'hono'
 import { localApp } from '../api/app.ts'
+import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import { problemResponse } from '../api/problem.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
+import type { Deliveries } from '../contract/delivery.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
 import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
@@ -20,6 +22,7 @@ import { Orchestrator } from './leader/orchestrator.ts'
 import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { declaredParts } from './workspace/declare.ts'
+import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
 import { runRequested } from './workspace/requests.ts'
 import { RunReader } from './workspace/run-reader.ts'
@@ -38,6 +41,10 @@ export interface ServerOptions
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
+  /** The environment of the process, in which the secrets of sensors are. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Delivers messages to sensors. Absent in a process that evaluates none. */
+  readonly deliveries?: Deliveries
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
 }
@@ -53,6 +60,8 @@ export class Server {
   readonly feed: Feed
   readonly api: WorkspaceApi
   readonly orchestrator: Orchestrator
+  /** What senders of messages reach, and how often they were refused. */
+  readonly hooks: Hooks
   readonly #components: Components
   readonly #lease: HeldLease
   readonly #workers: HeldWorkers
@@ -61,6 +70,7 @@ export class Server {
   readonly #automation: boolean
   #answering = 0
   #isLeaving = false
+  #url: string | undefined
 
   private constructor(parts: {
     options: ServerOptions
@@ -76,7 +86,10 @@ export class Server {
     this.orchestrator = parts.orchestrator
     this.feed = parts.feed
     const { logs, remote } = parts.orchestrator
-    this.api = workspaceApi(knowledgeOf(components, parts.orchestrator), {
+    const known = knowledgeOf(components, parts.orchestrator)
+    const { environment = {}, deliveries, onTrouble } = parts.options
+    this.hooks = new Hooks(known, { environment, deliveries: () => deliveries, url: () => this.#url, onTrouble })
+    this.api = workspaceApi(known, {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
     })
@@ -88,6 +101,7 @@ export class Server {
       hosts: LOOPBACK,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
       workers: this.#remoteWorkers.routes,
+      hooks: hookRoutes(this.hooks),
     })
   }
 
@@ -137,6 +151,7 @@ export class Server {
 
   /** Remote workers reach this server at this address from now on. */
   reachableAt(url: string): void {
+    this.#url = url
     this.#remoteWorkers.reachableAt(url)
   }
 
