@@ -1,8 +1,6 @@
-import { timingSafeEqual } from 'node:crypto'
 import { Hono } from 'hono'
-import type { Deliveries } from '../contract/delivery.ts'
 import { ServoError } from '../lib/error.ts'
-import { sha256Bytes } from '../lib/hash.ts'
+import { isSameToken } from '../lib/hash.ts'
 import type { AssetsApi } from './asset-contract.ts'
 import { assetRoutes } from './asset-routes.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
@@ -30,18 +28,31 @@ export interface AppOptions {
   readonly handOver?: () => void
   /** Routes for workers, which authenticate with tokens of their own. */
   readonly workers?: Hono
-  /** Delivers messages to sensors. Absent in a process that evaluates none. */
-  readonly deliveries?: Deliveries
+  /** Routes for senders of messages to sensors, which are known by their signatures. */
+  readonly hooks?: Hono
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
-export function localApp({ runs, assets, statuses, schedules, token, hosts, instance, handOver, workers }: AppOptions): Hono {
+export function localApp({
+  runs,
+  assets,
+  statuses,
+  schedules,
+  token,
+  hosts,
+  instance,
+  handOver,
+  workers,
+  hooks,
+}: AppOptions): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
     problemResponse(new ServoError('not_found', 'no_such_route', `there is no ${c.req.method} ${c.req.path}`)),
   )
   app.use(leaveUnread)
+  // Ahead of the check of names: senders reach this server through a proxy or a tunnel, by a name that it does not know.
+  if (hooks !== undefined) app.route('/', hooks)
   app.use(async (c, next) => {
     refuseStrangers(c.req.raw.headers, hosts)
     await next()
@@ -76,6 +87,3 @@ const userOf = (request: Request): string => request.headers.get('x-servo-user')
 function isToken(header: string | undefined, token: string): boolean {
   return isSameToken(header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : '', token)
 }
-
-/** Compares hashes, which have equal length, in constant time. */
-export const isSameToken = (given: string, token: string): boolean => timingSafeEqual(sha256Bytes(given), sha256Bytes(token))

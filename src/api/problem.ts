@@ -12,6 +12,9 @@ export interface Problem {
   readonly field?: string
   /** True if the worker shall stop the attempt. */
   readonly should_cancel?: boolean
+  /** Of a message to a sensor: the try that failed, and after how many it is a dead letter. */
+  readonly try?: number
+  readonly max_tries?: number
 }
 
 const statusOfKind: Record<ErrorKind, number> = {
@@ -29,9 +32,16 @@ const statusOfCode: Readonly<Record<string, number>> = {
   token_expired: 401,
   forbidden: 403,
   wrong_attempt: 403,
+  bad_signature: 401,
+  old_timestamp: 401,
+  bad_token: 401,
+  wrong_audience: 401,
+  wrong_service_account: 403,
   wrong_workspace: 403,
+  method_not_allowed: 405,
   body_too_large: 413,
   unsupported_media_type: 415,
+  sensor_failed: 500,
 }
 
 const OUR_FAULT = 'Something is wrong with Servo'
@@ -41,6 +51,7 @@ const titles: Readonly<Record<number, string>> = {
   401: 'Who are you?',
   403: 'This is not allowed',
   404: 'There is no such thing',
+  405: 'This cannot be done here',
   409: 'Not any more, or not now',
   413: 'The request is too large',
   415: 'The request is in a form we do not read',
@@ -48,19 +59,24 @@ const titles: Readonly<Record<number, string>> = {
   503: 'Something that Servo needs cannot be reached',
 }
 
+/** Not every 500 is our fault. */
+const titleOfCode: Readonly<Record<string, string>> = { sensor_failed: 'The sensor could not take the message' }
+
 export function problemOf(error: unknown): Problem {
   const known = isServoError(error) ? error : unforeseen(error)
   const status = statusOfCode[known.code] ?? statusOfKind[known.kind]
-  const { field, should_cancel } = known.facts
+  const { field, should_cancel, try: attempt, max_tries } = known.facts
   return {
     type: `urn:servo:problem:${known.code}`,
-    title: titles[status] ?? OUR_FAULT,
+    title: titleOfCode[known.code] ?? titles[status] ?? OUR_FAULT,
     status,
     detail: known.message,
     code: known.code,
     ...(known.hint !== undefined && { hint: known.hint }),
     ...(typeof field === 'string' && { field }),
     ...(typeof should_cancel === 'boolean' && { should_cancel }),
+    ...(typeof attempt === 'number' && { try: attempt }),
+    ...(typeof max_tries === 'number' && { max_tries }),
   }
 }
 
@@ -68,9 +84,15 @@ export function problemResponse(error: unknown): Response {
   const problem = problemOf(error)
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
   // The server retries its storage all the time, so a caller that retries in a second soon learns when it works.
-  if (problem.status === 503) headers.set('retry-after', '1')
+  if (problem.status === 503) headers.set('retry-after', String(retryAfterSecOf(error) ?? 1))
   if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
   return new Response(JSON.stringify(problem), { status: problem.status, headers })
+}
+
+/** Set where only a person can help. */
+function retryAfterSecOf(error: unknown): number | undefined {
+  const { retry_after_sec } = isServoError(error) ? error.facts : {}
+  return typeof retry_after_sec === 'number' ? retry_after_sec : undefined
 }
 
 /** The text of an unexpected error may reveal too much to a stranger, so it stays in the logs of the server. */

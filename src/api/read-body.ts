@@ -23,8 +23,17 @@ export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promi
   return parsed.data
 }
 
-function checkMediaType(request: Request): void {
-  const given = request.headers.get('content-type') ?? ''
+/** What the headers say of the form of a body. */
+export interface MediaType {
+  /** The header as it was given. */
+  readonly given: string
+  readonly type: string
+  readonly charset: string | undefined
+  readonly encoding: string
+}
+
+export function mediaTypeOf(headers: Headers): MediaType {
+  const given = headers.get('content-type') ?? ''
   const [type = '', ...parameters] = given
     .toLowerCase()
     .split(';')
@@ -33,7 +42,11 @@ function checkMediaType(request: Request): void {
     .find((each) => each.startsWith('charset='))
     ?.slice('charset='.length)
     .replaceAll('"', '')
-  const encoding = request.headers.get('content-encoding') ?? 'identity'
+  return { given, type, charset, encoding: (headers.get('content-encoding') ?? 'identity').toLowerCase() }
+}
+
+function checkMediaType(request: Request): void {
+  const { given, type, charset, encoding } = mediaTypeOf(request.headers)
   if (type === 'application/json' && (charset === undefined || charset === 'utf-8') && encoding === 'identity') return
   throw new ServoError(
     'invalid',
@@ -46,7 +59,7 @@ function checkMediaType(request: Request): void {
 }
 
 /** Counts while reading, because a caller may omit the length or lie about it. */
-async function readBytes(request: Request): Promise<Uint8Array> {
+export async function readBytes(request: Request): Promise<Uint8Array> {
   if (Number(request.headers.get('content-length') ?? 0) > MAX_BYTES) throw tooLarge()
   const chunks: Uint8Array[] = []
   let size = 0
@@ -60,7 +73,7 @@ async function readBytes(request: Request): Promise<Uint8Array> {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-function parseJson(bytes: Uint8Array): unknown {
+export function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
@@ -72,7 +85,7 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 /** Does not recurse: the depth is what is being checked. */
-function checkShape(body: unknown): void {
+export function checkShape(body: unknown): void {
   let level = [body]
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > MAX_DEPTH) throw badBody([], `must not be nested deeper than ${MAX_DEPTH} levels`)

@@ -1,5 +1,6 @@
 import type { Hono } from 'hono'
 import { localApp } from '../api/app.ts'
+import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import { problemResponse } from '../api/problem.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { Evaluator } from '../contract/evaluation.ts'
@@ -27,6 +28,7 @@ import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
 import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { declaredParts } from './workspace/declare.ts'
+import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
 import { runRequested } from './workspace/requests.ts'
 import { RunReader } from './workspace/run-reader.ts'
@@ -47,6 +49,8 @@ export interface ServerOptions
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
+  /** The environment of the process, in which the secrets of sensors are. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
 }
@@ -64,6 +68,8 @@ export class Server {
   readonly orchestrator: Orchestrator
   /** The sensors of the workspace. */
   readonly sensors: SensorHub | undefined
+  /** What senders of messages reach, and how often they were refused. */
+  readonly hooks: Hooks
   readonly #components: Components
   readonly #lease: HeldLease
   readonly #workers: HeldWorkers
@@ -72,6 +78,7 @@ export class Server {
   readonly #automation: boolean
   #answering = 0
   #isLeaving = false
+  #url: string | undefined
 
   private constructor(parts: {
     options: ServerOptions
@@ -90,7 +97,10 @@ export class Server {
     this.sensors = parts.sensors
     const deliveries = parts.sensors && { deliveries: parts.sensors }
     const { logs, remote } = parts.orchestrator
-    this.api = workspaceApi(knowledgeOf(components, parts.orchestrator), {
+    const known = knowledgeOf(components, parts.orchestrator)
+    const { environment = {}, onTrouble } = parts.options
+    this.hooks = new Hooks(known, { environment, deliveries: () => parts.sensors, url: () => this.#url, onTrouble })
+    this.api = workspaceApi(known, {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
       ...deliveries,
@@ -103,7 +113,7 @@ export class Server {
       hosts: LOOPBACK,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
       workers: this.#remoteWorkers.routes,
-      ...deliveries,
+      hooks: hookRoutes(this.hooks),
     })
   }
 
@@ -174,6 +184,7 @@ export class Server {
 
   /** Remote workers reach this server at this address from now on. */
   reachableAt(url: string): void {
+    this.#url = url
     this.#remoteWorkers.reachableAt(url)
   }
 

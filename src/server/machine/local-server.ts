@@ -168,6 +168,7 @@ export class LocalServer {
         secrets,
         instance,
         workers: pool,
+        environment: process.env,
         concurrency: () => size.now,
         settings: () => size.settings,
         ...(options.onHandOver !== undefined && { onHandOver: options.onHandOver }),
