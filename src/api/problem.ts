@@ -12,6 +12,22 @@ export interface Problem {
   readonly field?: string
   /** True if the worker shall stop the attempt. */
   readonly should_cancel?: boolean
+  /** The state version that the caller expected, and the one there is. */
+  readonly expected?: number
+  readonly actual?: number
+  /** The state there is, and the one that the caller asked for. */
+  readonly current?: string
+  readonly requested?: string
+}
+
+/** Facts of an error that the caller is told; all others stay inside. */
+const told: Readonly<Record<string, 'string' | 'number' | 'boolean'>> = {
+  field: 'string',
+  should_cancel: 'boolean',
+  expected: 'number',
+  actual: 'number',
+  current: 'string',
+  requested: 'string',
 }
 
 const statusOfKind: Record<ErrorKind, number> = {
@@ -51,7 +67,6 @@ const titles: Readonly<Record<number, string>> = {
 export function problemOf(error: unknown): Problem {
   const known = isServoError(error) ? error : unforeseen(error)
   const status = statusOfCode[known.code] ?? statusOfKind[known.kind]
-  const { field, should_cancel } = known.facts
   return {
     type: `urn:servo:problem:${known.code}`,
     title: titles[status] ?? OUR_FAULT,
@@ -59,8 +74,7 @@ export function problemOf(error: unknown): Problem {
     detail: known.message,
     code: known.code,
     ...(known.hint !== undefined && { hint: known.hint }),
-    ...(typeof field === 'string' && { field }),
-    ...(typeof should_cancel === 'boolean' && { should_cancel }),
+    ...Object.fromEntries(Object.entries(known.facts).filter(([name, fact]) => typeof fact === told[name])),
   }
 }
 
