@@ -17,17 +17,12 @@ import { ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { toIso } from '../../lib/time.ts'
 import { newEvent } from '../../model/event.ts'
-import { type Knowledge, lookup, record, recordedBefore } from './knowledge.ts'
+import { type Knowledge, lookup } from './knowledge.ts'
+import { type RecordedChange, recordChange, recordedBefore } from './recorded-change.ts'
 import type { SensorReader } from './sensor-reader.ts'
 import { refusedTransition } from './state-version.ts'
 
 type Named = Pick<SensorRow, 'sensor_id' | 'sensor_name'>
-
-/** The event that recorded a change, and when. */
-export interface RecordedChange {
-  readonly event_id: string | null
-  readonly at: number
-}
 
 export const acceptedSensor = (
   { sensor_id, sensor_name }: Named,
@@ -88,7 +83,7 @@ export class AskedEvaluations {
       await this.#checkDead(this.#sensors.present(row, 'replayed'), message_id)
       if (deliveries !== undefined) this.#refuseStandstill(row, 'replayed')
     }
-    const recorded = before ?? { ...(await record(this.#known, [event])), at: this.#known.now() }
+    const recorded = before ?? (await recordChange(this.#known, event))
     const message = { id: message_id, data, attributes, published_at: null }
     const evaluation = deliveries === undefined ? null : await this.#deliver(deliveries, row, { message, request, user })
     const words =

@@ -26,7 +26,8 @@ import { canonicalJson } from '../../lib/json.ts'
 import { Mutex } from '../../lib/mutex.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import { AskedEvaluations, acceptedSensor } from './asked-evaluations.ts'
-import { type Knowledge, record, recordedBefore } from './knowledge.ts'
+import type { Knowledge } from './knowledge.ts'
+import { recordChange, recordedBefore } from './recorded-change.ts'
 import { SensorReader } from './sensor-reader.ts'
 import { checkStateVersion } from './state-version.ts'
 
@@ -201,9 +202,9 @@ export class Sensors extends SensorReader implements SensorsApi {
         return acceptedSensor(named, request, message, before)
       }
       const already = check()
-      const at = this.#known.now()
-      if (already !== undefined) return acceptedSensor(named, request, already, { event_id: null, at })
-      return acceptedSensor(named, request, message, { ...(await record(this.#known, [event])), at })
+      return already === undefined
+        ? acceptedSensor(named, request, message, await recordChange(this.#known, event))
+        : acceptedSensor(named, request, already, { event_id: null, at: this.#known.now() })
     })
   }
 
