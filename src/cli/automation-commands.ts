@@ -142,7 +142,7 @@ function sensorCommands(program: Command): void {
       .option('--attribute <name=value>', 'attribute of the message; may be repeated', several)
 
   message(projectCommand(sensors, 'replay <sensor> <message>', 'let a dead letter be tried again')).action(
-    async (name: string, id: string, flags) => (await commands()).replayMessage(name, id, flags),
+    async (name: string, id: string, flags) => (await commands()).replayDeadLetter(name, id, flags),
   )
 
   keyed(projectCommand(sensors, 'evaluate <sensor>', 'evaluate a sensor now: a poll, or a message without content'))

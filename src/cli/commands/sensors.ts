@@ -255,7 +255,7 @@ export async function sendMessage(name: string, flags: MessageFlags): Promise<vo
   await evaluateSensor(name, flags)
 }
 
-export async function replayMessage(name: string, message: string, flags: MessageFlags): Promise<void> {
+export async function replayDeadLetter(name: string, message: string, flags: MessageFlags): Promise<void> {
   const body = { ...(await dataFlag(flags)), ...keyed(flags) }
   const replayed = await tell(flags, ({ sensors }) => sensors.replay(name, message, body, currentUser()))
   tellChange(flags, replayed, replayed)
