@@ -16,6 +16,7 @@ function routes(): string[] {
     statuses: nothing,
     assets: nothing,
     schedules: nothing,
+    sensors: nothing,
     token: 'secret',
     hosts: [],
     instance: 'one',

@@ -5,6 +5,8 @@ import type { AssetsApi } from './asset-contract.ts'
 import { assetRoutes } from './asset-routes.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
+import type { SensorsApi } from './automation/sensor-contract.ts'
+import { sensorRoutes } from './automation/sensor-routes.ts'
 import { problemResponse } from './problem.ts'
 import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
@@ -18,6 +20,7 @@ export interface AppOptions {
   readonly statuses: StatusApi
   readonly assets: AssetsApi
   readonly schedules: SchedulesApi
+  readonly sensors: SensorsApi
   /** A caller that has this token may do everything. */
   readonly token: string
   /** Names that this server goes by. */
@@ -33,18 +36,8 @@ export interface AppOptions {
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
-export function localApp({
-  runs,
-  assets,
-  statuses,
-  schedules,
-  token,
-  hosts,
-  instance,
-  handOver,
-  workers,
-  hooks,
-}: AppOptions): Hono {
+export function localApp(options: AppOptions): Hono {
+  const { runs, assets, statuses, schedules, sensors, token, hosts, instance, handOver, workers, hooks } = options
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
@@ -78,6 +71,7 @@ export function localApp({
   app.route('/', statusRoutes(statuses))
   app.route('/', assetRoutes(assets, userOf))
   app.route('/', scheduleRoutes(schedules, userOf))
+  app.route('/', sensorRoutes(sensors, userOf))
   return app
 }
 

@@ -15,6 +15,24 @@ export interface Problem {
   /** Of a message to a sensor: the try that failed, and after how many it is a dead letter. */
   readonly try?: number
   readonly max_tries?: number
+  /** The state version that the caller expected, and the one there is. */
+  readonly expected?: number
+  readonly actual?: number
+  /** The state there is, and the one that the caller asked for. */
+  readonly current?: string
+  readonly requested?: string
+}
+
+/** Facts of an error that the caller is told; all others stay inside. */
+const told: Readonly<Record<string, 'string' | 'number' | 'boolean'>> = {
+  field: 'string',
+  should_cancel: 'boolean',
+  try: 'number',
+  max_tries: 'number',
+  expected: 'number',
+  actual: 'number',
+  current: 'string',
+  requested: 'string',
 }
 
 const statusOfKind: Record<ErrorKind, number> = {
@@ -65,7 +83,6 @@ const titleOfCode: Readonly<Record<string, string>> = { sensor_failed: 'The sens
 export function problemOf(error: unknown): Problem {
   const known = isServoError(error) ? error : unforeseen(error)
   const status = statusOfCode[known.code] ?? statusOfKind[known.kind]
-  const { field, should_cancel, try: attempt, max_tries } = known.facts
   return {
     type: `urn:servo:problem:${known.code}`,
     title: titleOfCode[known.code] ?? titles[status] ?? OUR_FAULT,
@@ -73,10 +90,7 @@ export function problemOf(error: unknown): Problem {
     detail: known.message,
     code: known.code,
     ...(known.hint !== undefined && { hint: known.hint }),
-    ...(typeof field === 'string' && { field }),
-    ...(typeof should_cancel === 'boolean' && { should_cancel }),
-    ...(typeof attempt === 'number' && { try: attempt }),
-    ...(typeof max_tries === 'number' && { max_tries }),
+    ...Object.fromEntries(Object.entries(known.facts).filter(([name, fact]) => typeof fact === told[name])),
   }
 }
 

@@ -72,6 +72,8 @@ export function automationCommands(program: Command): void {
     .option('--key <key>', 'name of the request: the same key asked for again is the same request')
     .action(async (name: string, flags) => (await import('./commands/schedules.ts')).deleteSchedule(name, flags))
 
+  sensorCommands(program)
+
   const automation = program
     .command('automation')
     .description('all schedules at once: pause, resume, or see which')
@@ -87,4 +89,94 @@ export function automationCommands(program: Command): void {
       .option('--key <key>', 'name of the request: the same key asked for again is the same request')
       .action(async (flags) => (await import('./commands/schedules.ts')).switchAllAutomation(change, flags))
   }
+}
+
+function sensorCommands(program: Command): void {
+  const sensors = program
+    .command('sensors')
+    .alias('sensor')
+    .description('what hears of things and asks for runs: look, pause, send, replay')
+    .helpCommand(false)
+  const commands = () => import('./commands/sensors.ts')
+  const paged = (command: Command): Command =>
+    command.option('--limit <number>', 'how many', '50').option('--cursor <cursor>', 'go on where a page ended')
+  const spanned = (command: Command): Command =>
+    paged(command).option('--since <moment>', 'only those at or after it').option('--until <moment>', 'only those before it')
+  const keyed = (command: Command): Command =>
+    command.option('--key <key>', 'name of the request: the same key asked for again is the same request')
+  const switched = (command: Command): Command =>
+    keyed(command)
+      .option('--reason <text>', 'why, for the record')
+      .option('--expect-version <number>', 'only if its state version is still this one')
+
+  paged(projectCommand(sensors, 'list', 'all sensors, when each was last evaluated, and what is wrong')).action(async (flags) =>
+    (await commands()).listSensors(flags),
+  )
+
+  projectCommand(sensors, 'show <sensor>', 'everything known of a sensor, its last error in full').action(
+    async (name: string, flags) => (await commands()).showSensor(name, flags),
+  )
+
+  spanned(projectCommand(sensors, 'evals <sensor>', 'its evaluations, the newest first, and the runs they asked for'))
+    .option('--status <status>', 'only triggered, no_new_data, error, skipped_stale_cursor or skipped_duplicate')
+    .action(async (name: string, flags) => (await commands()).listEvals(name, flags))
+
+  for (const change of ['pause', 'resume'] as const) {
+    const description = change === 'pause' ? 'evaluate a sensor no more' : 'evaluate a sensor again, and forget its errors'
+    switched(projectCommand(sensors, `${change} <sensor...>`, description)).action(async (names: string[], flags) =>
+      (await commands()).switchSensors(change, names, flags),
+    )
+  }
+
+  switched(projectCommand(sensors, 'reset-cursor <sensor>', 'let the next poll begin elsewhere, or anew'))
+    .option('--to <json>', 'the cursor as JSON text (default: none, as at the first poll)')
+    .action(async (name: string, flags) => (await commands()).resetCursor(name, flags))
+
+  spanned(projectCommand(sensors, 'dead-letters <sensor>', 'messages that failed too often, the newest first')).action(
+    async (name: string, flags) => (await commands()).listDeadLetters(name, flags),
+  )
+
+  const message = (command: Command): Command =>
+    keyed(command)
+      .option('--data <json>', 'content of the message: JSON, @file, or - for standard input')
+      .option('--attribute <name=value>', 'attribute of the message; may be repeated', several)
+
+  message(projectCommand(sensors, 'replay <sensor> <message>', 'let a dead letter be tried again')).action(
+    async (name: string, id: string, flags) => (await commands()).replayDeadLetter(name, id, flags),
+  )
+
+  keyed(projectCommand(sensors, 'evaluate <sensor>', 'evaluate a sensor now: a poll, or a message without content'))
+    .option('--dry-run', 'show what it would ask for, and record nothing')
+    .action(async (name: string, flags) => (await commands()).evaluateSensor(name, flags))
+
+  message(projectCommand(sensors, 'send <sensor>', 'send a message to a sensor, as its sender would'))
+    .option('--id <id>', 'id of the message: one that was accepted is not evaluated again')
+    .option('--dry-run', 'show what it would ask for, and record nothing')
+    .addHelpText('after', examples(`servo sensors send orders-in --data '{"order": {"id": 7}}' --dry-run`))
+    .action(async (name: string, flags) => (await commands()).sendMessage(name, flags))
+
+  keyed(projectCommand(sensors, 'create <sensor>', 'make a sensor without code'))
+    .option('--webhook <path>', 'hear of messages by HTTP at this path')
+    .option('--verify <way>', 'how senders show who they are: standard, github, token or none')
+    .option('--secret <name>', 'environment variable of the server with their secret; may be repeated', several)
+    .option('--topic <topic>', 'hear of messages pushed by Pub/Sub')
+    .option('--audience <audience>', 'what the token of a push must be meant for')
+    .option('--service-account <email>', 'who may push')
+    .option('--watch <selection>', 'hear of these assets; may be repeated', several)
+    .option('--on <happening>', 'materialized or check_failed; may be repeated', several)
+    .option('--run-state <state>', 'hear of runs that succeeded, failed or cancelled; may be repeated', several)
+    .option('--select <selection>', 'what it runs; may be repeated', several)
+    .option('--partition-at <pointer>', 'where in the message the partition is, such as /order/date')
+    .option('--key-at <pointer>', 'where the key of the run is: each key has one run')
+    .option('--max-tries <number>', 'after so many failed tries a message is a dead letter')
+    .option('--description <text>', 'what it is for')
+    .addHelpText(
+      'after',
+      examples('servo sensors create orders-in --webhook orders --verify github --secret SHOP_SECRET --select orders'),
+    )
+    .action(async (name: string, flags) => (await commands()).createSensor(name, flags))
+
+  keyed(projectCommand(sensors, 'delete <sensor>', 'delete a sensor that was made without code; its history stays')).action(
+    async (name: string, flags) => (await commands()).deleteSensor(name, flags),
+  )
 }

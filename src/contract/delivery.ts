@@ -48,4 +48,6 @@ export interface Deliveries {
   dryRun(sensorId: string, message?: SensorMessage): Promise<EvaluationReport>
   /** Polls now, although it is not due. */
   poll(sensorId: string, requestedBy: string): Promise<{ readonly eval_id: string | null; readonly status: string }>
+  /** When this process last polled the sensor, in milliseconds: a poll that found nothing may not be on record yet. */
+  polledAt?(sensorId: string): number | undefined
 }

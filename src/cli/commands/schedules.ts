@@ -11,7 +11,7 @@ import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
-import { labelsFlag, momentFlag, wholeNumber } from '../flags.ts'
+import { labelsFlag, momentFlag, oneOf, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, shortId } from '../show-run.ts'
@@ -265,10 +265,4 @@ export async function showAutomation(flags: ProjectFlags): Promise<void> {
   const at = shown.changed_at === null ? '' : ` at ${localTime(shown.changed_at)}`
   const why = shown.reason === null ? '' : `: ${printable(shown.reason)}`
   print(shown.status === 'active' ? 'active: schedules tick' : `paused${by}${at}${why}`)
-}
-
-function oneOf<const V extends readonly string[]>(flag: string, text: string, values: V): V[number] {
-  const found = values.find((value) => value === text)
-  if (found !== undefined) return found
-  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is none of ${values.join(', ')}`)
 }

@@ -23,7 +23,7 @@ export const SensorDefined = defineEvent({
   version: 1,
   doc: 'A sensor was declared or changed.',
   payload,
-  idempotencyKey: (sensor) => `sensor_def:${sensor.sensor_id}:${sensor.definition_hash}:${sensor.request_id}`,
+  idempotencyKey: (sensor) => `sensor_def:${sensor.sensor_id}:${sensor.request_id}`,
   dedup: 'key',
   ordered: [changesSensor],
   fold({ event, at, payload: sensor, rows }) {

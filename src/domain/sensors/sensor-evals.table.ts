@@ -1,7 +1,7 @@
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 
-const evalStatuses = ['triggered', 'no_new_data', 'error', 'skipped_stale_cursor', 'skipped_duplicate'] as const
+export const evalStatuses = ['triggered', 'no_new_data', 'error', 'skipped_stale_cursor', 'skipped_duplicate'] as const
 
 export const sensorEvals = defineTable({
   name: 'sensor_evals',

@@ -1,4 +1,5 @@
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
+import type { Deliveries } from '../../contract/delivery.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
@@ -6,15 +7,22 @@ import { Assets } from './assets.ts'
 import type { Knowledge } from './knowledge.ts'
 import { Runs, type RunsOptions } from './runs.ts'
 import { Schedules } from './schedules.ts'
+import { Sensors } from './sensors.ts'
 import type { StatusSource } from './status/current-staleness.ts'
 import { Statuses } from './status/statuses.ts'
 
-export function workspaceApi(known: Knowledge, options: RunsOptions): WorkspaceApi {
+export interface WorkspaceOptions extends RunsOptions {
+  /** Evaluates sensors. Absent where none is evaluated: in a command, or with automation off. */
+  readonly deliveries?: Deliveries | undefined
+}
+
+export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
   return {
     runs: new Runs(known, options),
     assets: new Assets(known),
     statuses: new Statuses(statusSource(known)),
     schedules: new Schedules(known, options),
+    sensors: new Sensors(known, { deliveries: options.deliveries, isServer: options.live !== undefined }),
   }
 }
 
