@@ -1,5 +1,3 @@
-import type { Happening } from '../../../contract/evaluation.ts'
-import { toIso } from '../../../lib/time.ts'
 import type { Rows } from '../../../model/rows.ts'
 import type { RunRow } from '../../runs/runs.table.ts'
 import { evaluationOf } from '../../runs/trigger.ts'
@@ -9,7 +7,7 @@ import { editSensorState } from '../edit-sensor-state.ts'
 import { idPart } from '../evaluation-ids.ts'
 import { MAX_HAPPENINGS } from '../limits.ts'
 import type { SensorStateRow } from '../sensor-state.table.ts'
-import { type SensorHappeningRow, sensorHappenings } from './sensor-happenings.table.ts'
+import { type HappeningFacts, type SensorHappeningRow, sensorHappenings } from './sensor-happenings.table.ts'
 import { isNothingWatched, watchersOf } from './watches.ts'
 
 /** Finding the oldest means reading all, so that it is done once for so many. */
@@ -17,7 +15,7 @@ const DROPPED_AT_ONCE = 100
 
 interface News {
   readonly messageId: string
-  readonly happening: Happening
+  readonly happening: HappeningFacts
   readonly at: number
   readonly eventId: string
   /** The sensor that asked for the run, if one did: it is not told, or it would react to itself for ever. */
@@ -47,9 +45,9 @@ export function noteTaskEnd(rows: Rows, run: Readonly<RunRow>, task: Readonly<Ta
     const watchers = watchersOf(rows, 'asset', [asset_key], type)
     if (watchers.size === 0) continue
     for (const partition_key of task.partition_keys ?? [task.partition_key]) {
-      const facts = { asset_key, partition_key, run_id, at: toIso(end.at) }
+      const facts = { asset_key, partition_key, run_id }
       const parts = [idPart(task.task_key), end.attempt, ...(task.partition_keys ? [idPart(partition_key ?? '')] : [])]
-      const happening: Happening =
+      const happening: HappeningFacts =
         type === 'check_failed' && failed !== undefined ? { type, ...failed, ...facts } : { type: 'materialized', ...facts }
       const { at, eventId } = end
       tell(rows, watchers, {
@@ -72,7 +70,7 @@ export function noteReport(
   if (isNothingWatched(rows)) return
   const { asset_key, report_id } = report
   const partition_key = report.partition_key === '' ? null : report.partition_key
-  const happening: Happening = { type: 'materialized', asset_key, partition_key, run_id: null, at: toIso(at) }
+  const happening: HappeningFacts = { type: 'materialized', asset_key, partition_key, run_id: null }
   const messageId = `materialized:report:${idPart(report_id)}`
   tell(rows, watchersOf(rows, 'asset', [asset_key], 'materialized'), { messageId, happening, at, eventId })
 }
@@ -86,7 +84,7 @@ export function noteRunEnd(rows: Rows, run: Readonly<RunRow>): void {
   const at = finished_at ?? run.requested_at
   tell(rows, watchersOf(rows, 'run', assets, state), {
     messageId: `run:${run_id}:${state}`,
-    happening: { type: 'run', run_id, state, asset_selection, labels, at: toIso(at) },
+    happening: { type: 'run', run_id, state, asset_selection, labels },
     at,
     eventId: run.row_version,
     asker: askerOf(run),

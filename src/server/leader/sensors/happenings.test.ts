@@ -29,6 +29,7 @@ class Leader {
   readonly bench = new SensorBench()
   /** Each delivery that was begun: `sensor message@second`. */
   readonly begun: string[] = []
+  readonly delivered: Delivery[] = []
   readonly troubles: unknown[] = []
   /** The outcomes of the next evaluations; then all succeed. */
   readonly outcomes: Outcome[] = []
@@ -115,8 +116,10 @@ class Leader {
     return accepted.map(({ message_id }) => message_id.replace('materialized:report:', ''))
   }
 
-  async #deliver({ sensor_id, message }: Delivery, life: { isOver: boolean }): ReturnType<Deliveries['deliver']> {
+  async #deliver(delivery: Delivery, life: { isOver: boolean }): ReturnType<Deliveries['deliver']> {
+    const { sensor_id, message } = delivery
     const { id: message_id } = message
+    this.delivered.push(delivery)
     if (this.isOff) return { kind: 'standstill', code: 'automation_off', by: null, reason: null }
     const known = this.bench.rows(sensorMessages).find((row) => row.sensor_id === sensor_id && row.message_id === message_id)
     const decision = deliveryOf(known, null)
@@ -161,6 +164,18 @@ describe('a sensor is given what happened', () => {
     expect(leader.take()).toEqual(['s a@0', 's b@1', 's c@2'])
     expect(leader.mostAtOnce).toBe(1)
     expect([leader.accepted, leader.waiting]).toEqual([['a', 'b', 'c'], []])
+    const at = '2026-01-01T00:00:00.000Z'
+    expect(leader.delivered[0]).toEqual({
+      sensor_id: 's',
+      message: {
+        id: 'materialized:report:a',
+        data: { type: 'materialized', asset_key: 'orders', partition_key: null, run_id: null, at },
+        attributes: {},
+        published_at: at,
+      },
+      body_hash: null,
+      body_size: null,
+    })
     leader.happens('d')
     await leader.clock.advance(seconds(1))
     expect(leader.take()).toEqual(['s d@10'])
@@ -265,7 +280,7 @@ describe('a sensor is given what happened', () => {
     await leader.clock.advance(seconds(5))
     const rows = leader.bench.bench.state.hot(sensorHappenings)
     leader.take()
-    const again = { type: 'materialized', asset_key: 'orders', partition_key: null, run_id: null, at: toIso(0) } as const
+    const again = { type: 'materialized', asset_key: 'orders', partition_key: null, run_id: null } as const
     for (const row_version of ['1', '2']) {
       const row = { sensor_id: 's', message_id: 'materialized:report:a', happening: again, happened_at: 0, dead: false }
       rows.insert({ ...row, row_version })

@@ -1,4 +1,5 @@
 import type { Deliveries, Delivery } from '../../../contract/delivery.ts'
+import type { Happening } from '../../../contract/evaluation.ts'
 import { automationState, EVERYTHING } from '../../../domain/automation/automation-state.table.ts'
 import { errorBackoffMs } from '../../../domain/sensors/backoff.ts'
 import { standstillOf } from '../../../domain/sensors/evaluation/standstill.ts'
@@ -8,6 +9,7 @@ import { sensorDefinitions } from '../../../domain/sensors/sensor-definitions.ta
 import { SensorEvaluated } from '../../../domain/sensors/sensor-evaluated.event.ts'
 import { sensorState } from '../../../domain/sensors/sensor-state.table.ts'
 import type { Reactor } from '../../../engine/loop/loop.ts'
+import { toIso } from '../../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../../model/event.ts'
 import type { Rows } from '../../../model/rows.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
@@ -209,12 +211,11 @@ const newLane = (sensorId: string): Lane => ({
   cancelAlarm: undefined,
 })
 
-const deliveryOf = ({ sensor_id, message_id, happening }: Readonly<SensorHappeningRow>): Delivery => ({
-  sensor_id,
-  message: { id: message_id, data: happening, attributes: {}, published_at: happening.at },
-  body_hash: null,
-  body_size: null,
-})
+function deliveryOf(row: Readonly<SensorHappeningRow>): Delivery {
+  const happening: Happening = { ...row.happening, at: toIso(row.happened_at) }
+  const message = { id: row.message_id, data: happening, attributes: {}, published_at: happening.at }
+  return { sensor_id: row.sensor_id, message, body_hash: null, body_size: null }
+}
 
 /** On record as an evaluation that was skipped, because another counts. That ends the wait. */
 const repeated = ({ sensor_id, message_id, row_version }: Readonly<SensorHappeningRow>): NewEvent =>
