@@ -58,13 +58,10 @@ export function watchersOf(rows: Rows, type: 'asset' | 'run', assetKeys: Iterabl
 }
 
 /** The patterns that match a key: `a/b/c` is matched by itself, `a/b/*`, `a/*` and `*`. */
-function* patternsOf(key: string): Iterable<string> {
-  yield key
-  for (let slash = key.lastIndexOf('/'); slash >= 0; slash = key.lastIndexOf('/', slash - 1)) {
-    yield `${key.slice(0, slash)}/*`
-    if (slash === 0) break
-  }
-  yield '*'
+function patternsOf(key: string): string[] {
+  const patterns = [key, '*']
+  for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) patterns.push(`${key.slice(0, slash)}/*`)
+  return patterns
 }
 
 /** Refuses what the fold cannot match: a selection that needs the graph must have been resolved. */
