@@ -30,6 +30,8 @@ export type Happening =
       readonly partition_key: string | null
       readonly run_id: string | null
       readonly checks: readonly string[]
+      /** The worst among them: `error` failed the attempt, after `warn` there is a materialization too. */
+      readonly severity?: 'error' | 'warn'
       readonly at: string
     }
   | {

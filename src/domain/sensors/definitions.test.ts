@@ -73,7 +73,7 @@ describe('a sensor', () => {
   const right: [string, Omit<SensorDefinitionInput, 'name'>][] = [
     ['a signed webhook', { config: webhook({ verify: 'standard', secrets: ['HOOK', 'OLD_HOOK'] }) }],
     ['Pub/Sub', { config: { type: 'pubsub', topic: 'projects/shop/topics/orders', audience: 'https://servo.example' } }],
-    ['assets', { config: { type: 'asset', assets: ['tag:raw'], happenings: ['materialized', 'check_failed'] } }],
+    ['assets', { config: { type: 'asset', assets: ['raw/*'], happenings: ['materialized', 'check_failed'] } }],
     ['runs, without code', { config: { type: 'run', states: ['FAILED'], fixed: {} }, has_code: false, asset_selection: ['a'] }],
   ]
   test.each(right)('[A30] may hear of %s', (_, definition) => {

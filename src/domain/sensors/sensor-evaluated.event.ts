@@ -6,9 +6,10 @@ import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
 import { editSensorState, forgetErrors, nextVersion, noteError, noteEvaluated } from './edit-sensor-state.ts'
 import { evalIdOf, runKeysOfSensor } from './evaluation-ids.ts'
+import { settleHappening } from './happenings/happenings.ts'
 import { MAX_CURSOR, MAX_RUNS, MAX_TRIES } from './limits.ts'
 import { acceptMessage, failMessage, noteConflict } from './messages.ts'
-import { changesSensor } from './order.ts'
+import { changesSensor, evaluatesHappening } from './order.ts'
 import { type SensorEvalRow, sensorEvals } from './sensor-evals.table.ts'
 import { sensorMessageConflicts } from './sensor-message-conflicts.table.ts'
 import { sensorMessages } from './sensor-messages.table.ts'
@@ -78,7 +79,7 @@ export const SensorEvaluated = defineEvent({
     const conflict = { table: sensorMessageConflicts, key: [...message, source.body_hash ?? ''] } as const
     return [record, { table: sensorMessages, key: message }, conflict]
   },
-  ordered: [changesSensor],
+  ordered: [changesSensor, evaluatesHappening],
   fold(context) {
     const { payload: evaluation, rows } = context
     if (rows.cold(sensorEvals).lookup(idOf(evaluation)) !== undefined) return duplicate
@@ -98,6 +99,8 @@ function foldPush(context: FoldContext<Evaluation>, source: Push): Verdict {
   if (known?.status === 'accepted') {
     record(context, { status: isError ? 'error' : 'skipped_duplicate', accepted: false })
     noteConflict(context, { sensor_id, ...source }, known)
+    // It happened again under the same id, long after.
+    settleHappening(rows, sensor_id, source.message_id, event.event_id)
     return applied
   }
   record(context, { status, accepted: !isError })

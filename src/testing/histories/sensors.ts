@@ -181,7 +181,7 @@ interface Evaluated {
 }
 
 /** One segment: the evaluation and the runs it asks for. Those of an evaluation that does not count must come to nothing. */
-function evaluation(
+export function evaluation(
   world: World,
   { id, source, evalId, outcome, counts }: Evaluated,
   plans: readonly RunPlan[],
