@@ -89,6 +89,11 @@ describe('[A37] code of a sensor harms only its own evaluation', () => {
     expect(errorOf(await harmless(fakeEvaluations(), about))).toMatch(message)
   })
 
+  test('a line without an end on the pipe', async () => {
+    const report = await harmless(fakeEvaluations(), request('floods the pipe'))
+    expect(errorOf(report)).toContain('more than 256 MB without an end of line')
+  })
+
   test('a report that is not what was asked for', async () => {
     const pool = fakeEvaluations()
     expect(errorOf(await pool.evaluate(request('reports nonsense')))).toContain('What the code reported is not valid')

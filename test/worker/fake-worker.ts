@@ -138,6 +138,10 @@ const bodies: Record<string, Body> = {
     ;(globalThis as { held?: Buffer }).held = Buffer.alloc(300 * 2 ** 20, 1)
     return sleep(30).then(() => process.pid)
   },
+  'floods the pipe': () => {
+    const chunk = Buffer.alloc(2 ** 20, 'z')
+    for (;;) writeFully(3, chunk)
+  },
   'writes to the pipe': ({ partition }) => writeFully(3, Buffer.from(`${partition?.key}\n`)),
   'speaks for itself': async ({ attempt_id }) => {
     for (let i = 0; i < 20; i++) {

@@ -34,6 +34,9 @@ export interface WorkerEvents {
 /** V8's report of a full heap is some 4 kB, with the sentence that matters in the middle. */
 const STDERR_TAIL = 8 * 1024
 
+/** Several times the manifest of the largest project. A string cannot hold much more, and a server must not try. */
+const MAX_MESSAGE_BYTES = 256 * 2 ** 20
+
 /** A killed grandchild may hold our pipes open for longer; the pool does not wait for that. */
 const DRAIN_MS = 200
 
@@ -103,7 +106,10 @@ export class LocalWorker {
     })
     pipe?.on(
       'data',
-      lineReader((line) => this.#receive(line)),
+      lineReader((line) => this.#receive(line), {
+        bytes: MAX_MESSAGE_BYTES,
+        exceeded: () => this.#distrust(`more than ${MAX_MESSAGE_BYTES / 2 ** 20} MB without an end of line`),
+      }),
     )
     this.#awaitEnd(sockets)
   }
@@ -217,13 +223,18 @@ export class LocalWorker {
     try {
       message = readMessage(line)
     } catch (error) {
-      // User code can reach the pipe too. A process that writes nonsense there gets no more work, and its results are not trusted.
-      this.#enter('distrusted')
-      this.#stderr += `\nfile descriptor 3 belongs to Servo, but something else was written to it: ${messageOf(error)}`
-      this.kill()
+      this.#distrust(messageOf(error))
       return
     }
     this.#events.received(this, message)
+  }
+
+  /** User code can reach the pipe too. A process that writes nonsense there gets no more work, and its results are not trusted. */
+  #distrust(why: string): void {
+    if (this.#state === 'gone' || this.#state === 'distrusted') return
+    this.#enter('distrusted')
+    this.#stderr += `\nfile descriptor 3 belongs to Servo, but something else was written to it: ${why}`
+    this.kill()
   }
 
   #send(message: ToWorker): void {
