@@ -22,7 +22,7 @@ interface Tick {
 test('[I12] every second has its tick and every tick its run, through kill -9 and a restart; a pause is on record', async () => {
   const project = projectOf({ 'assets/a.ts': OFTEN })
   const dev = await project.dev()
-  expect(dev.shown).toMatch(/often ticks at /)
+  await dev.says(/often ticks at /)
   await dev.says(/often {2}triggered {2}tick of/)
   await until(() => made(project).length >= 3, 'three runs')
   dev.kill('SIGKILL')
