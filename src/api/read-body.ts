@@ -11,8 +11,7 @@ const MAX_DEPTH = 32
 export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
   const bytes = await readBytes(request)
   if (bytes.length > 0) checkMediaType(request)
-  const value = bytes.length === 0 ? {} : parseJson(bytes)
-  checkShape(value)
+  const value = bytes.length === 0 ? {} : checkedJson(bytes)
   const parsed = schema.safeParse(value)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
@@ -73,7 +72,7 @@ export async function readBytes(request: Request): Promise<Uint8Array> {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-export function parseJson(bytes: Uint8Array): unknown {
+function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
@@ -82,6 +81,13 @@ export function parseJson(bytes: Uint8Array): unknown {
       cause,
     })
   }
+}
+
+/** The value of JSON that is neither too deep nor dangerous to read. */
+export function checkedJson(bytes: Uint8Array): unknown {
+  const value = parseJson(bytes)
+  checkShape(value)
+  return value
 }
 
 /** Does not recurse: the depth is what is being checked. */

@@ -165,9 +165,11 @@ export class Server {
     this.#answering += 1
     try {
       const answer = await this.#app.fetch(request, env as object)
+      const { pathname } = new URL(request.url)
       // Memory is ahead of the ledger. A command has waited until its facts are durable; a question waits until its answer is.
-      if (request.method === 'GET' && new URL(request.url).pathname.startsWith('/api/')) await this.orchestrator.durable()
-      return (await leads(this.#lease)) ? answer : problemResponse(deposed())
+      if (request.method === 'GET' && pathname.startsWith('/api/')) await this.orchestrator.durable()
+      if (await leads(this.#lease)) return answer
+      return problemResponse(/^\/(?:hooks|pubsub)\//.test(pathname) ? elsewhere() : deposed())
     } catch (error) {
       return problemResponse(error)
     } finally {
@@ -215,6 +217,12 @@ export class Server {
     await this.orchestrator.close()
   }
 }
+
+/** Senders of messages may never try again after a 4xx. */
+const elsewhere = (): ServoError =>
+  new ServoError('unavailable', 'deposed', 'another process leads this workspace', {
+    hint: 'Send the message again. If it was accepted, it is recognized.',
+  })
 
 const leaving = (): ServoError =>
   new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Nothing was done. Try again.' })

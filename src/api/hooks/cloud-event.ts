@@ -1,6 +1,6 @@
 import { isObject } from '../../lib/is-object.ts'
-import { mediaTypeOf } from '../read-body.ts'
-import { type Content, checkedJson, type Form, momentOf, readAny, readAs } from './read-content.ts'
+import { checkedJson, mediaTypeOf } from '../read-body.ts'
+import { type Content, type Form, publishedAt, readAny, readAs } from './read-content.ts'
 import { refused } from './refusals.ts'
 
 const PREFIX = 'ce-'
@@ -48,7 +48,7 @@ function eventOf(given: Readonly<Record<string, string>>, read: Pick<Content, 'd
     id: `${source.replace(/\s/g, encodeURIComponent)} ${id}`,
     data: read.data,
     attributes: { ...others, id, source, ...read.attributes },
-    published_at: momentOf(others['time']),
+    published_at: publishedAt(others['time']),
   }
 }
 

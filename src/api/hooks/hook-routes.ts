@@ -14,8 +14,9 @@ const PUSH = '/pubsub/:tenant/:workspace/:sensor'
 /** Routes for senders. They have no token of this server: what they send shows who they are. */
 export function hookRoutes(hooks: HooksApi): Hono {
   const app = new Hono()
-  app.onError((error) => {
-    if (!isServoError(error)) hooks.trouble(error)
+  app.onError((error, c) => {
+    // A sender that hangs up is no trouble of ours.
+    if (!isServoError(error) && !c.req.raw.signal.aborted) hooks.trouble(error)
     return problemResponse(error)
   })
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { SensorMessage } from '../../contract/evaluation.ts'
-import { checkedJson, momentOf, readAny } from './read-content.ts'
+import { checkedJson } from '../read-body.ts'
+import { publishedAt, readAny } from './read-content.ts'
 import { refused } from './refusals.ts'
 import { recordableId } from './webhook-message.ts'
 
@@ -80,7 +81,7 @@ function toMessage(
       id: recordableId(of.id),
       data: read.data,
       attributes: { ...of.attributes, ...about, ...read.attributes },
-      published_at: momentOf(of.publishTime),
+      published_at: publishedAt(of.publishTime),
     },
   }
 }

@@ -1,6 +1,6 @@
 import { jsonOrText } from '../../lib/json.ts'
 import { toIso } from '../../lib/time.ts'
-import { checkShape, type MediaType, mediaTypeOf, parseJson } from '../read-body.ts'
+import { checkedJson, checkShape, type MediaType, mediaTypeOf } from '../read-body.ts'
 import { refused } from './refusals.ts'
 
 /** What a message says. Its id and when it was published are null if the sender does not say. */
@@ -50,12 +50,6 @@ export function readAs(form: Exclude<Form, 'cloud event'>, bytes: Uint8Array): u
   return form === 'text' ? text : fieldsOf(text)
 }
 
-export function checkedJson(bytes: Uint8Array): unknown {
-  const value = parseJson(bytes)
-  checkShape(value)
-  return value
-}
-
 /** A field that is given several times is a list. */
 function fieldsOf(text: string): unknown {
   const given = new URLSearchParams(text)
@@ -86,7 +80,7 @@ export function readAny(bytes: Uint8Array): Pick<Content, 'data' | 'attributes'>
 }
 
 /** A moment in one form; null for text that is none. */
-export function momentOf(text: string | null | undefined): string | null {
+export function publishedAt(text: string | null | undefined): string | null {
   const ms = /^\d{4}-\d\d-\d\dT/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN
   return Number.isNaN(ms) ? null : toIso(ms)
 }

@@ -6,7 +6,7 @@ import { mediaTypeOf, readBytes } from '../read-body.ts'
 import type { HookedSensor, HooksApi } from './hook-contract.ts'
 import { pushedMessage } from './push-message.ts'
 import { verifyPushToken } from './push-token.ts'
-import { notReady, refused } from './refusals.ts'
+import { notReady, reasonOf, refused } from './refusals.ts'
 import { bearerOf, verifyWebhook } from './verify.ts'
 import { webhookMessage } from './webhook-message.ts'
 
@@ -18,13 +18,14 @@ export function receiveWebhook(
 ): Delivery {
   const { headers, body, newId } = request
   const secrets = config.secrets.flatMap((name) => hooks.secret(name) ?? [])
-  if (config.verify !== 'none' && secrets.length === 0) {
-    hooks.trouble(secretMissing(sensor_name, config.secrets))
-    throw notReady('secret_missing', 'this sensor has no secret to verify the request with', 'Its owner has been told.')
+  try {
+    const voucher = verifyWebhook(config.verify, { headers, body, secrets, now: hooks.now() })
+    const message = webhookMessage({ headers, body }, { scheme: config.verify, voucher, newId })
+    return deliveryOf(sensor_id, message, body)
+  } catch (error) {
+    if (reasonOf(error) === 'secret_missing') hooks.trouble(secretMissing(sensor_name, config.secrets))
+    throw error
   }
-  const voucher = verifyWebhook(config.verify, { headers, body, secrets, now: hooks.now() })
-  const message = webhookMessage({ headers, body }, { scheme: config.verify, voucher, newId })
-  return deliveryOf(sensor_id, message, body)
 }
 
 /** The message of a push. Its token is in a header, so nothing of the body is read before it is verified. */
@@ -78,8 +79,8 @@ const secretMissing = (sensor: string, names: readonly string[]): ServoError =>
   new ServoError(
     'unavailable',
     'secret_missing',
-    `requests for the sensor ${sensor} are refused: ${names.join(', ')} is not set`,
+    `requests for the sensor ${sensor} are refused: ${names.join(', ')} is not set, or is no secret`,
     {
-      hint: `Set ${names[0]} in the environment of the server, and start it again.`,
+      hint: `Set ${names[0]} in the environment of the server, and start it again. After whsec_ comes base64.`,
     },
   )

@@ -31,5 +31,9 @@ export const refused = (reason: RefusalReason, message: string, hint: string): S
 export const notReady = (reason: RefusalReason, message: string, hint: string): ServoError =>
   new ServoError('unavailable', reason, message, { hint, facts: { retry_after_sec: RETRY_AFTER_SEC } })
 
+/** Anybody could sign with a secret that is empty, so without one nobody is let in. */
+export const noSecret = (): ServoError =>
+  notReady('secret_missing', 'this sensor has no secret to verify the request with', 'Its owner has been told.')
+
 /** How long a sender is asked to wait for a person to do something. */
 export const RETRY_AFTER_SEC = 60

@@ -1,6 +1,6 @@
 import { isSameToken } from '../../lib/hash.ts'
 import { MINUTE_MS, toIso } from '../../lib/time.ts'
-import { notReady, refused } from './refusals.ts'
+import { noSecret, refused } from './refusals.ts'
 import { hmacOf, type SignedRequest, type Voucher } from './signed-request.ts'
 
 /** As the libraries of Standard Webhooks have it: long enough for a retry of the network, short enough for a replay to be useless. */
@@ -13,8 +13,7 @@ const SIGNED = 'Sign `{webhook-id}.{webhook-timestamp}.{body}` as standardwebhoo
 /** Verifies a request by the rules of Standard Webhooks. Its id is signed, unlike those of other schemes. */
 export function verifyStandard({ headers, body, secrets, now }: SignedRequest): Voucher {
   const keys = secrets.flatMap(keysOf)
-  if (keys.length === 0)
-    throw notReady('secret_missing', 'the secret of this sensor is not usable', `After ${PREFIX} comes base64.`)
+  if (keys.length === 0) throw noSecret()
   const id = headers.get('webhook-id') ?? ''
   const timestamp = headers.get('webhook-timestamp') ?? ''
   const given = signaturesIn(headers.get('webhook-signature') ?? '')

@@ -86,6 +86,7 @@ describe('[A46] a webhook with verify: standard', () => {
     const sign = createHmac('sha256', '').update(`m1.${published.timestamp}.{}`).digest('base64')
     const own = { ...headers, 'webhook-id': 'm1', 'webhook-signature': `v1,${sign}` }
     expect([(await bench.send(own, '{}')).status, bench.delivered]).toEqual([503, []])
+    expect(bench.troubles.map(String)).toEqual([expect.stringContaining('NEW')])
   })
 
   test.each([

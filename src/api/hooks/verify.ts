@@ -1,6 +1,6 @@
 import type { SensorSource } from '../../contract/sensor.ts'
 import { isSameToken } from '../../lib/hash.ts'
-import { refused } from './refusals.ts'
+import { noSecret, refused } from './refusals.ts'
 import { hmacOf, type SignedRequest, type Voucher } from './signed-request.ts'
 import { verifyStandard } from './standard-webhooks.ts'
 
@@ -10,6 +10,7 @@ const NOTHING_KNOWN: Voucher = { id: null, isIdSigned: false, attributes: {}, pu
 
 /** Throws unless the sender knows a secret of the sensor. Comparisons take the same time whatever was sent. */
 export function verifyWebhook(scheme: WebhookSource['verify'], request: SignedRequest): Voucher {
+  if (scheme !== 'none' && request.secrets.length === 0) throw noSecret()
   switch (scheme) {
     case 'standard':
       return verifyStandard(request)
