@@ -1,5 +1,4 @@
 import type { AcceptedRun, LogQuery, NewRunBody, RerunBody, RunEvent, RunLogEntry, RunsApi } from '../../api/run-contract.ts'
-import type { Deliveries } from '../../contract/delivery.ts'
 import { chooseWork } from '../../domain/planning/plan-choice.ts'
 import { type RerunMode, rerunSelection, workFor } from '../../domain/planning/rerun.ts'
 import { type KeyedRequest, requestByKey } from '../../domain/runs/again.ts'
@@ -23,8 +22,6 @@ export interface RunsOptions {
   readonly runIds: () => TenantSecret
   /** Absent in a process that only reads. */
   readonly live?: Live | undefined
-  /** Delivers messages to sensors. Absent in a process that evaluates none. */
-  readonly deliveries?: Deliveries
 }
 
 /** Answers questions about runs, and takes requests for them. */
