@@ -48,7 +48,7 @@ export function dueIn(regime: Regime, now: number, maxCatchup: number): Due[] {
   if (pause !== null) skip(from, skippedUntil, { code: 'paused', reason: pausedText(pause), facts: pauseFacts(pause) })
   else {
     const outside = mayCatchUp ? Math.min(windowStart - 1, skippedUntil) : from
-    const reason = `missed, and older than the catch-up window (${inWords(windowMs)})`
+    const reason = `missed, and older than the catch-up window (${minutesInWords(definition.catchup_window_minutes)})`
     const most = mayCatchUp ? maxCatchup : 0
     const facts = { window_minutes: definition.catchup_window_minutes, most }
     if (mayCatchUp) skip(from, outside, { code: 'catchup_window', reason, facts })
@@ -76,8 +76,8 @@ const limitText = (most: number): string =>
     ? 'missed, and the schedule catches up on nothing'
     : `missed; of those, the schedule runs the newest ${most} at most`
 
-function inWords(ms: number): string {
-  const minutes = ms / MINUTE_MS
-  if (minutes % 1_440 === 0) return minutes === 1_440 ? '24 h' : `${minutes / 1_440} d`
+/** `24 h`, `3 d`, `90 min`. */
+export function minutesInWords(minutes: number): string {
+  if (minutes > 0 && minutes % 1_440 === 0) return minutes === 1_440 ? '24 h' : `${minutes / 1_440} d`
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${minutes} min`
 }
