@@ -15,6 +15,7 @@ function routes(): string[] {
     statuses: nothing,
     assets: nothing,
     schedules: nothing,
+    whys: nothing,
     token: 'secret',
     hosts: [],
     instance: 'one',

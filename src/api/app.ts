@@ -6,6 +6,8 @@ import type { AssetsApi } from './asset-contract.ts'
 import { assetRoutes } from './asset-routes.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
+import type { WhyApi } from './automation/why-contract.ts'
+import { whyRoutes } from './automation/why-routes.ts'
 import { problemResponse } from './problem.ts'
 import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
@@ -19,6 +21,7 @@ export interface AppOptions {
   readonly statuses: StatusApi
   readonly assets: AssetsApi
   readonly schedules: SchedulesApi
+  readonly whys: WhyApi
   /** A caller that has this token may do everything. */
   readonly token: string
   /** Names that this server goes by. */
@@ -32,7 +35,18 @@ export interface AppOptions {
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
-export function localApp({ runs, assets, statuses, schedules, token, hosts, instance, handOver, workers }: AppOptions): Hono {
+export function localApp({
+  runs,
+  assets,
+  statuses,
+  schedules,
+  whys,
+  token,
+  hosts,
+  instance,
+  handOver,
+  workers,
+}: AppOptions): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
@@ -64,6 +78,7 @@ export function localApp({ runs, assets, statuses, schedules, token, hosts, inst
   app.route('/', statusRoutes(statuses))
   app.route('/', assetRoutes(assets, userOf))
   app.route('/', scheduleRoutes(schedules, userOf))
+  app.route('/', whyRoutes(whys))
   return app
 }
 

@@ -118,6 +118,7 @@ export interface FactsByCode {
   run_by_schedule: { schedule: string; status: 'active' | 'standing'; next: Moment | null }
   last_tick: { at: Moment; verdict: WhyVerdict }
   run_by_sensor: { sensor: string; status: 'active' | 'standing' }
+  more_automation: { count: number }
   nothing_automates: Record<string, never>
 }
 

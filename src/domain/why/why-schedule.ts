@@ -7,6 +7,7 @@ import type { ScheduleRow } from '../schedules/schedule-definitions.table.ts'
 import type { Pause, ScheduleStateRow } from '../schedules/schedule-state.table.ts'
 import type { ReasonFacts, scheduleTicks, TickReasonCode } from '../schedules/schedule-ticks.table.ts'
 import { isoOrNull } from './iso.ts'
+import type { AskedMoment } from './moment-asked.ts'
 import { type Reason, reason, type WhyAnswer, type WhyVerdict } from './reasons.ts'
 
 export type TickRow = Readonly<Row<typeof scheduleTicks>>
@@ -44,6 +45,12 @@ export function latestDue({ definition, state, now }: KnownSchedule): number | u
   const due = cadenceIfAny(definition)?.until(until) ?? 0
   const latest = Math.max(due, recorded <= now ? recorded : 0)
   return latest > definition.created_at ? latest : undefined
+}
+
+/** The first tick in a span that a user named, or its beginning if there is none. */
+export function tickWithin(definition: Readonly<ScheduleRow>, { from, to }: AskedMoment): number {
+  const tick = cadenceIfAny(definition)?.after(from - 1)
+  return tick !== undefined && tick <= to ? tick : from
 }
 
 /** The run that the reason of a tick is about. */

@@ -15,6 +15,7 @@ type AssetCode =
   | 'run_by_schedule'
   | 'last_tick'
   | 'run_by_sensor'
+  | 'more_automation'
   | 'nothing_automates'
 
 const were = (count: number): string => (count > 1 ? 'were' : 'was')
@@ -52,5 +53,6 @@ export const assetWords: WordsOf<AssetCode> = {
   last_tick: ({ at, verdict }, when) => `${verdict === 'ran' ? 'it ran' : 'it did not run'} at ${when(at)}`,
   run_by_sensor: ({ sensor, status }) =>
     `the sensor ${sensor} may run it${status === 'active' ? '' : ', but is not evaluated'}`,
+  more_automation: ({ count }) => `${count.toLocaleString('en')} more schedules and sensors may run it`,
   nothing_automates: () => 'no schedule and no sensor runs it',
 }

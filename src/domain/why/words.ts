@@ -52,6 +52,9 @@ export function whyInWords(answer: WhyAnswer, timezone: string): WhyLine[] {
   return lines
 }
 
+/** One reason in words, without those behind it. */
+export const wordsOfReason = (one: Reason, timezone: string): string => sentence(one, momentsIn(timezone, null))
+
 /** True for reasons that say who asked. */
 const isOrigin = ({ code }: Reason): boolean => code.startsWith('asked_by_')
 

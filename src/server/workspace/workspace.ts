@@ -8,14 +8,14 @@ import { Runs, type RunsOptions } from './runs.ts'
 import { Schedules } from './schedules.ts'
 import type { StatusSource } from './status/current-staleness.ts'
 import { Statuses } from './status/statuses.ts'
+import { Whys } from './why/whys.ts'
 
 export function workspaceApi(known: Knowledge, options: RunsOptions): WorkspaceApi {
-  return {
-    runs: new Runs(known, options),
-    assets: new Assets(known),
-    statuses: new Statuses(statusSource(known)),
-    schedules: new Schedules(known, options),
-  }
+  const runs = new Runs(known, options)
+  const statuses = new Statuses(statusSource(known))
+  const schedules = new Schedules(known, options)
+  const whys = new Whys(known, { statuses, schedule: (name) => schedules.find(name), run: (id) => runs.get(id) })
+  return { runs, assets: new Assets(known), statuses, schedules, whys }
 }
 
 function statusSource(known: Knowledge): StatusSource {
