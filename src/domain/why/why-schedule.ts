@@ -89,7 +89,7 @@ export function standingOf({ definition, pause }: Pick<KnownSchedule, 'definitio
 const paused = ({ by, at, reason: why, everything }: Pause): Reason =>
   reason('paused', { by, at: isoOrNull(at), reason: why, is_everything: everything })
 
-export function nextTick({ definition, now }: Pick<KnownSchedule, 'definition' | 'now'>): Reason {
+function nextTick({ definition, now }: Pick<KnownSchedule, 'definition' | 'now'>): Reason {
   const next = cadenceIfAny(definition)?.after(now)
   return next === undefined
     ? reason('no_next_tick', { end_at: isoOrNull(definition.end_at) })

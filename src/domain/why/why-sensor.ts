@@ -59,7 +59,7 @@ function around(known: KnownSensor): Reason[] {
 }
 
 /** Why a sensor is not evaluated at all. */
-export function reasonOfStandstill({ code, since, by, reason: why }: Standstill): Reason {
+function reasonOfStandstill({ code, since, by, reason: why }: Standstill): Reason {
   if (code === 'removed') return reason('removed', { at: toIso(since ?? 0) })
   if (code === 'disabled') return reason('disabled', { since: toIso(since ?? 0) })
   return reason('paused', { by, at: isoOrNull(since), reason: why, is_everything: code === 'automation_paused' })

@@ -33,7 +33,9 @@ export interface WhyLine {
 export function whyInWords(answer: WhyAnswer, timezone: string): WhyLine[] {
   const zone = answer.timezone ?? timezone
   const when = momentsIn(zone, answer.at)
-  const [first, ...others] = answer.because
+  // What comes next is no reason for what became of it.
+  const others = [...answer.because]
+  const first = others[0]?.code === 'next_tick' ? undefined : others.shift()
   const lines: WhyLine[] = []
   const add = (depth: number, text: string): void => {
     // A name may have a line break, and must not look like a line of ours.
