@@ -7,7 +7,7 @@ import { defineTable } from '../../model/table.ts'
 export const tickStatuses = ['failed', 'skipped', 'triggered'] as const
 export const tickCauses = ['cron', 'catch_up', 'manual'] as const
 export const skipCodes = ['paused', 'catchup_window', 'catchup_limit', 'overlap', 'no_window', 'condition'] as const
-export const failCodes = ['bad_selection', 'condition_failed'] as const
+export const failCodes = ['bad_selection', 'condition_error'] as const
 /** Why a tick asked for no run. Each has words in src/domain/why. */
 export type TickReasonCode = (typeof skipCodes)[number] | (typeof failCodes)[number]
 

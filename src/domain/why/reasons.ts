@@ -29,7 +29,7 @@ export interface FactsByCode {
   overlap: { run_id: string | null; scheduled_for: Moment | null; state: RunState | null }
   no_window: { text: string }
   condition: { text: string }
-  condition_failed: { text: string }
+  condition_error: { text: string }
   bad_selection: { text: string }
   /** Recorded by another version of Servo. */
   other_reason: { code: string | null; text: string }

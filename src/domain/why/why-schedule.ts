@@ -134,7 +134,7 @@ const reasonsOfTicks: ByCode = {
     }),
   no_window: (tick) => reason('no_window', text(tick)),
   condition: (tick) => reason('condition', text(tick)),
-  condition_failed: (tick) => reason('condition_failed', text(tick)),
+  condition_error: (tick) => reason('condition_error', text(tick)),
   bad_selection: (tick) => reason('bad_selection', text(tick)),
 }
 

@@ -11,7 +11,7 @@ type ScheduleCode =
   | 'overlap'
   | 'no_window'
   | 'condition'
-  | 'condition_failed'
+  | 'condition_error'
   | 'bad_selection'
   | 'other_reason'
   | 'not_due'
@@ -54,7 +54,7 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   },
   no_window: ({ text }) => headLine(text),
   condition: ({ text }) => `its condition did not hold${saying(text)}`,
-  condition_failed: ({ text }) => `its condition could not be evaluated${saying(text)}`,
+  condition_error: ({ text }) => `its condition could not be evaluated${saying(text)}`,
   bad_selection: ({ text }) => `what it selects cannot run${saying(text)}`,
   other_reason: ({ text }) => headLine(text),
   not_due: ({ before, after }, when) => {
