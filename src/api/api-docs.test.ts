@@ -17,6 +17,7 @@ function routes(): string[] {
     assets: nothing,
     schedules: nothing,
     sensors: nothing,
+    whys: nothing,
     token: 'secret',
     hosts: [],
     instance: 'one',

@@ -7,6 +7,8 @@ import type { SchedulesApi } from './automation/schedule-contract.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
 import type { SensorsApi } from './automation/sensor-contract.ts'
 import { sensorRoutes } from './automation/sensor-routes.ts'
+import type { WhyApi } from './automation/why-contract.ts'
+import { whyRoutes } from './automation/why-routes.ts'
 import { problemResponse } from './problem.ts'
 import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
@@ -21,6 +23,7 @@ export interface AppOptions {
   readonly assets: AssetsApi
   readonly schedules: SchedulesApi
   readonly sensors: SensorsApi
+  readonly whys: WhyApi
   /** A caller that has this token may do everything. */
   readonly token: string
   /** Names that this server goes by. */
@@ -37,7 +40,7 @@ export interface AppOptions {
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
 export function localApp(options: AppOptions): Hono {
-  const { runs, assets, statuses, schedules, sensors, token, hosts, instance, handOver, workers, hooks } = options
+  const { runs, assets, statuses, schedules, sensors, whys, token, hosts, instance, handOver, workers, hooks } = options
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
@@ -72,6 +75,7 @@ export function localApp(options: AppOptions): Hono {
   app.route('/', assetRoutes(assets, userOf))
   app.route('/', scheduleRoutes(schedules, userOf))
   app.route('/', sensorRoutes(sensors, userOf))
+  app.route('/', whyRoutes(whys))
   return app
 }
 

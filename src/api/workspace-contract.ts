@@ -1,6 +1,7 @@
 import type { AssetsApi } from './asset-contract.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
 import type { SensorsApi } from './automation/sensor-contract.ts'
+import type { WhyApi } from './automation/why-contract.ts'
 import type { RunsApi } from './run-contract.ts'
 import type { StatusApi } from './status-contract.ts'
 
@@ -11,4 +12,5 @@ export interface WorkspaceApi {
   readonly statuses: StatusApi
   readonly schedules: SchedulesApi
   readonly sensors: SensorsApi
+  readonly whys: WhyApi
 }

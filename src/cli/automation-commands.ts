@@ -73,6 +73,7 @@ export function automationCommands(program: Command): void {
     .action(async (name: string, flags) => (await import('./commands/schedules.ts')).deleteSchedule(name, flags))
 
   sensorCommands(program)
+  whyCommands(program)
 
   const automation = program
     .command('automation')
@@ -179,4 +180,34 @@ function sensorCommands(program: Command): void {
   keyed(projectCommand(sensors, 'delete <sensor>', 'delete a sensor that was made without code; its history stays')).action(
     async (name: string, flags) => (await commands()).deleteSensor(name, flags),
   )
+}
+
+/** Why something ran or did not, and who asked for different things under one name. */
+function whyCommands(program: Command): void {
+  const why = program.command('why').description('why something ran, or did not').helpCommand(false)
+
+  projectCommand(why, 'schedule <schedule>', 'what a schedule did when it was last due, or at a moment, and why')
+    .option('--at <moment>', 'such as 05:00 or 2025-01-15T05:00 in the zone of the schedule')
+    .addHelpText('after', examples('servo why schedule nightly', 'servo why schedule nightly --at 05:00'))
+    .action(async (name: string, flags) => (await import('./commands/why.ts')).showReasons('schedule', name, flags))
+
+  projectCommand(why, 'sensor <sensor>', 'what came of the last evaluations of a sensor, or of a message to it')
+    .option('--message <id>', 'what became of this message')
+    .action(async (name: string, flags) => (await import('./commands/why.ts')).showReasons('sensor', name, flags))
+
+  projectCommand(why, 'run <run>', 'who asked for a run, and why it waits or ended as it did').action(
+    async (run: string, flags) => (await import('./commands/why.ts')).showReasons('run', run, flags),
+  )
+
+  projectCommand(why, 'asset <asset>', 'the run that made it and who asked for that, and what would run it again')
+    .option('--partition <key>', 'only this partition')
+    .addHelpText('after', examples('servo why asset mart/revenue --partition 2025-09-03'))
+    .action(async (asset: string, flags) => (await import('./commands/why.ts')).showReasons('asset', asset, flags))
+
+  projectCommand(program, 'conflicts', 'different requests under one run key, or bodies under one message id')
+    .option('--since <moment>', 'only those at or after it')
+    .option('--until <moment>', 'only those before it')
+    .option('--limit <number>', 'how many', '50')
+    .option('--cursor <cursor>', 'go on where a page ended')
+    .action(async (flags) => (await import('./commands/why.ts')).listAllConflicts(flags))
 }

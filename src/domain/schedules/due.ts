@@ -1,7 +1,7 @@
-import { MINUTE_MS } from '../../lib/time.ts'
+import { MINUTE_MS, toIso } from '../../lib/time.ts'
 import { cadenceIfAny } from './regime.ts'
 import type { Pause, Regime } from './schedule-state.table.ts'
-import type { skipCodes } from './schedule-ticks.table.ts'
+import type { ReasonFacts, skipCodes } from './schedule-ticks.table.ts'
 
 /** What is to become of ticks that are due. */
 export type Due =
@@ -13,6 +13,7 @@ export type Due =
       readonly count: number
       readonly code: (typeof skipCodes)[number]
       readonly reason: string
+      readonly facts: ReasonFacts
     }
 
 /** A tick that is younger than this is on time. */
@@ -37,17 +38,21 @@ export function dueIn(regime: Regime, now: number, maxCatchup: number): Due[] {
   const skippedUntil = (chosen[0] ?? missedUntil + 1) - 1
 
   const due: Due[] = []
-  const skip = (after: number, to: number, code: (typeof skipCodes)[number], reason: string): void => {
+  type Why = { readonly code: (typeof skipCodes)[number]; readonly reason: string; readonly facts: ReasonFacts }
+  const skip = (after: number, to: number, why: Why): void => {
     const first = cadence.after(after)
     const last = cadence.until(to)
     if (first === undefined || last === undefined || first > last) return
-    due.push({ kind: 'skip', first, last, count: cadence.count(after, last), code, reason })
+    due.push({ kind: 'skip', first, last, count: cadence.count(after, last), ...why })
   }
-  if (pause !== null) skip(from, skippedUntil, 'paused', pausedText(pause))
+  if (pause !== null) skip(from, skippedUntil, { code: 'paused', reason: pausedText(pause), facts: pauseFacts(pause) })
   else {
     const outside = mayCatchUp ? Math.min(windowStart - 1, skippedUntil) : from
-    if (mayCatchUp) skip(from, outside, 'catchup_window', `missed, and older than the catch-up window (${inWords(windowMs)})`)
-    skip(Math.max(from, outside), skippedUntil, 'catchup_limit', limitText(mayCatchUp ? maxCatchup : 0))
+    const reason = `missed, and older than the catch-up window (${minutesInWords(definition.catchup_window_minutes)})`
+    const most = mayCatchUp ? maxCatchup : 0
+    const facts = { window_minutes: definition.catchup_window_minutes, most }
+    if (mayCatchUp) skip(from, outside, { code: 'catchup_window', reason, facts })
+    skip(Math.max(from, outside), skippedUntil, { code: 'catchup_limit', reason: limitText(most), facts })
   }
   for (const tick of chosen) due.push({ kind: 'run', tick, cause: 'catch_up' })
   if (isOnTime) due.push({ kind: 'run', tick: newest, cause: 'cron' })
@@ -59,13 +64,20 @@ export function pausedText({ by, reason, everything }: Pause): string {
   return `${what}${by === null ? '' : ` by ${by}`}${reason === null || reason === '' ? '' : `: ${reason}`}`
 }
 
+const pauseFacts = ({ at, by, reason, everything }: Pause): ReasonFacts => ({
+  paused_by: by,
+  paused_at: at === null ? null : toIso(at),
+  pause_reason: reason,
+  is_everything: everything,
+})
+
 const limitText = (most: number): string =>
   most === 0
     ? 'missed, and the schedule catches up on nothing'
     : `missed; of those, the schedule runs the newest ${most} at most`
 
-function inWords(ms: number): string {
-  const minutes = ms / MINUTE_MS
-  if (minutes % 1_440 === 0) return minutes === 1_440 ? '24 h' : `${minutes / 1_440} d`
+/** `24 h`, `3 d`, `90 min`. */
+export function minutesInWords(minutes: number): string {
+  if (minutes > 0 && minutes % 1_440 === 0) return minutes === 1_440 ? '24 h' : `${minutes / 1_440} d`
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${minutes} min`
 }

@@ -59,6 +59,7 @@ export function pauseOf(rows: Rows, state: Readonly<ScheduleStateRow> | undefine
   if (paused === undefined) return null
   return {
     since: state?.paused_since ?? paused.status_changed_at ?? 0,
+    at: paused.status_changed_at,
     by: paused.status_changed_by,
     reason: paused.status_reason,
     everything: paused === everything,

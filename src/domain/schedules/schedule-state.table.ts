@@ -18,7 +18,10 @@ export interface Regime {
 }
 
 export interface Pause {
+  /** Since when its ticks are skipped as it is defined now. */
   readonly since: number
+  /** When it was paused. */
+  readonly at: number | null
   readonly by: string | null
   readonly reason: string | null
   /** Whether all automation was paused, not only this schedule. */

@@ -178,6 +178,7 @@ function skipped({ schedule_id, row_version }: Readonly<ScheduleRow>, due: Extra
       definition_version: row_version,
       reason_code: due.code,
       reason: due.reason,
+      reason_facts: due.facts,
     },
     { causation_id: row_version },
   )

@@ -5,6 +5,7 @@ import { RunCancelRequested } from '../runs/run-cancel-requested.event.ts'
 import { requestFingerprint } from '../runs/run-ids.ts'
 import type { ScheduleRow } from './schedule-definitions.table.ts'
 import { ScheduleTicked } from './schedule-ticked.event.ts'
+import type { ReasonFacts, TickReasonCode } from './schedule-ticks.table.ts'
 import { runKeyOfTick, tickId } from './tick-ids.ts'
 import { type GraphAtTick, workOfTick } from './work-of-tick.ts'
 
@@ -36,14 +37,19 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] {
     requested_by: asked?.requested_by ?? null,
   }
   const context = { causation_id: row_version, ...(asked && { actor: asked.requested_by }) }
-  const without = (status: 'skipped' | 'failed', reason_code: string, reason: string): NewEvent[] => [
-    newEvent(ScheduleTicked, { ...facts, status, reason_code, reason: reason.slice(0, 4_096) }, context),
+  const without = (
+    status: 'skipped' | 'failed',
+    reason_code: TickReasonCode,
+    reason: string,
+    reason_facts?: ReasonFacts,
+  ): NewEvent[] => [
+    newEvent(ScheduleTicked, { ...facts, status, reason_code, reason: reason.slice(0, 4_096), reason_facts }, context),
   ]
 
   const inTheWay = [...open]
   const [first] = inTheWay
   if (overlap === 'skip' && first !== undefined && cause !== 'manual')
-    return without('skipped', 'overlap', `${first} of an earlier tick had not ended`)
+    return without('skipped', 'overlap', `${first} of an earlier tick had not ended`, { run_id: first })
   const asksFor = workOfTick(definition, at)
   if ('noWindow' in asksFor) return without('skipped', 'no_window', asksFor.noWindow)
   if ('error' in asksFor) return without('failed', 'bad_selection', asksFor.error)

@@ -10,6 +10,7 @@ import { Schedules } from './schedules.ts'
 import { Sensors } from './sensors.ts'
 import type { StatusSource } from './status/current-staleness.ts'
 import { Statuses } from './status/statuses.ts'
+import { Whys } from './why/whys.ts'
 
 export interface WorkspaceOptions extends RunsOptions {
   /** Evaluates sensors. Absent where none is evaluated: in a command, or with automation off. */
@@ -17,13 +18,12 @@ export interface WorkspaceOptions extends RunsOptions {
 }
 
 export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
-  return {
-    runs: new Runs(known, options),
-    assets: new Assets(known),
-    statuses: new Statuses(statusSource(known)),
-    schedules: new Schedules(known, options),
-    sensors: new Sensors(known, { deliveries: options.deliveries, isServer: options.live !== undefined }),
-  }
+  const runs = new Runs(known, options)
+  const statuses = new Statuses(statusSource(known))
+  const schedules = new Schedules(known, options)
+  const sensors = new Sensors(known, { deliveries: options.deliveries, isServer: options.live !== undefined })
+  const whys = new Whys(known, { statuses, schedule: (name) => schedules.find(name), run: (id) => runs.get(id) })
+  return { runs, assets: new Assets(known), statuses, schedules, sensors, whys }
 }
 
 function statusSource(known: Knowledge): StatusSource {

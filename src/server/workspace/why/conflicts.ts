@@ -1,0 +1,121 @@
+import type { ConflictPage, ConflictQuery } from '../../../api/automation/why-contract.ts'
+import type { RequestSummary } from '../../../domain/runs/request-summary.ts'
+import { runKeyConflicts } from '../../../domain/runs/run-key-conflicts.table.ts'
+import { sensorDefinitions } from '../../../domain/sensors/sensor-definitions.table.ts'
+import { sensorMessageConflicts } from '../../../domain/sensors/sensor-message-conflicts.table.ts'
+import { ADVICE_FOR_MESSAGE, adviceForRunKey, type Conflict, type ConflictingRequest } from '../../../domain/why/conflicts.ts'
+import { quoteText } from '../../../lib/sql/sql-text.ts'
+import { toIso, toMs } from '../../../lib/time.ts'
+import type { Row } from '../../../model/table.ts'
+import type { Knowledge } from '../knowledge.ts'
+import { badCursor } from '../page.ts'
+import { newestRows } from './newest-rows.ts'
+import { originOfRequest } from './origins.ts'
+
+type KeyConflict = Row<typeof runKeyConflicts>
+type BodyConflict = Row<typeof sensorMessageConflicts>
+
+/** The place of a conflict in the list: when it was found, and by which event. */
+interface Place {
+  readonly at: number
+  readonly id: string
+}
+
+/** What both tables have in common. */
+interface Detected {
+  readonly detected_at: number
+  readonly conflicting_event_id: string
+}
+
+const placeOf = ({ detected_at, conflicting_event_id }: Detected): Place => ({ at: detected_at, id: conflicting_event_id })
+const isLater = (a: Place, b: Place): boolean => a.at > b.at || (a.at === b.at && a.id > b.id)
+
+/** Conflicts over run keys and over the ids of messages, the newest first. */
+export async function listConflicts(known: Knowledge, query: ConflictQuery): Promise<ConflictPage> {
+  const { limit, cursor, since, until } = query
+  const after = cursor === undefined ? undefined : readPlace(cursor)
+  const question = {
+    where: [
+      since !== undefined && `detected_at >= ${quoteText(since)}::timestamptz`,
+      until !== undefined && `detected_at < ${quoteText(until)}::timestamptz`,
+      after !== undefined && `detected_at <= ${quoteText(toIso(after.at))}::timestamptz`,
+      after !== undefined &&
+        `(detected_at < ${quoteText(toIso(after.at))}::timestamptz or conflicting_event_id < ${quoteText(after.id)})`,
+    ].filter((one) => one !== false),
+    orderBy: 'detected_at desc, conflicting_event_id desc',
+    limit: limit + 1,
+    isAsked: (row: Detected) =>
+      (since === undefined || row.detected_at >= toMs(since)) &&
+      (until === undefined || row.detected_at < toMs(until)) &&
+      (after === undefined || isLater(after, placeOf(row))),
+    comesFirst: (a: Detected, b: Detected) => isLater(placeOf(a), placeOf(b)),
+  }
+  const ofKeys = await newestRows(known, runKeyConflicts, {
+    ...question,
+    keyColumns: ['run_key', 'conflicting_fingerprint'],
+    keyOf: ({ run_key, conflicting_fingerprint }) => [run_key, conflicting_fingerprint],
+  })
+  const ofBodies = await newestRows(known, sensorMessageConflicts, {
+    ...question,
+    keyColumns: ['sensor_id', 'message_id', 'body_hash'],
+    keyOf: ({ sensor_id, message_id, body_hash }) => [sensor_id, message_id, body_hash],
+  })
+  const all = [
+    ...ofKeys.map((row) => ({ place: placeOf(row), show: () => shownKey(known, row) })),
+    ...ofBodies.map((row) => ({ place: placeOf(row), show: async () => shownBody(known, row) })),
+  ].sort((a, b) => (isLater(a.place, b.place) ? -1 : 1))
+  const page = all.slice(0, limit)
+  const last = page.at(-1)
+  const conflicts: Conflict[] = []
+  for (const { show } of page) conflicts.push(await show())
+  return { conflicts, next_cursor: last === undefined || all.length <= limit ? null : writePlace(last.place) }
+}
+
+async function shownKey(known: Knowledge, row: KeyConflict): Promise<Conflict> {
+  const { run_key, existing_request, conflicting_request } = row
+  return {
+    kind: 'run_key',
+    detected_at: toIso(row.detected_at),
+    event_id: row.conflicting_event_id,
+    run_key,
+    run_id: row.existing_run_id,
+    first: existing_request && (await shownRequest(known, existing_request)),
+    later: conflicting_request && (await shownRequest(known, conflicting_request)),
+    advice: adviceForRunKey(run_key, conflicting_request),
+  }
+}
+
+async function shownRequest(known: Knowledge, request: RequestSummary): Promise<ConflictingRequest> {
+  const { source: _, requested_at, ...what } = request
+  return { origin: await originOfRequest(known, request), requested_at: toIso(requested_at), ...what }
+}
+
+function shownBody(known: Knowledge, row: BodyConflict): Conflict {
+  const { sensor_id, message_id, body_hash, body_size } = row
+  return {
+    kind: 'message',
+    detected_at: toIso(row.detected_at),
+    event_id: row.conflicting_event_id,
+    sensor_id,
+    sensor_name: known.rows().hot(sensorDefinitions).get(sensor_id)?.sensor_name ?? sensor_id,
+    message_id,
+    eval_id: row.accepted_eval_id,
+    first: { body_hash: row.accepted_body_hash, body_size: row.accepted_body_size },
+    later: { body_hash, body_size },
+    advice: ADVICE_FOR_MESSAGE,
+  }
+}
+
+const writePlace = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
+
+function readPlace(cursor: string): Place {
+  try {
+    const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    if (typeof place === 'object' && place !== null && 'at' in place && 'id' in place) {
+      const { at, id } = place
+      if (typeof at === 'number' && Number.isSafeInteger(at) && Math.abs(at) <= 8.64e15 && typeof id === 'string')
+        return { at, id }
+    }
+  } catch {}
+  throw badCursor()
+}

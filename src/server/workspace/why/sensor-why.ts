@@ -1,0 +1,75 @@
+import { automationState, EVERYTHING } from '../../../domain/automation/automation-state.table.ts'
+import { runKeyIndex } from '../../../domain/runs/run-key-index.table.ts'
+import { type SensorRow, sensorDefinitions } from '../../../domain/sensors/sensor-definitions.table.ts'
+import { sensorMessageConflicts } from '../../../domain/sensors/sensor-message-conflicts.table.ts'
+import { sensorMessages } from '../../../domain/sensors/sensor-messages.table.ts'
+import { sensorState } from '../../../domain/sensors/sensor-state.table.ts'
+import type { WhyAnswer } from '../../../domain/why/reasons.ts'
+import { whyMessage, whySensor } from '../../../domain/why/why-sensor.ts'
+import { ServoError } from '../../../lib/error.ts'
+import { nearest } from '../../../lib/nearest.ts'
+import { quoteText } from '../../../lib/sql/sql-text.ts'
+import { type Knowledge, lookup } from '../knowledge.ts'
+import { latestEvaluations } from './find-evaluations.ts'
+import { newestRows } from './newest-rows.ts'
+
+/** As many evaluations of a sensor are told. */
+const TOLD_EVALUATIONS = 5
+/** More bodies under one id than these are not counted. */
+const MAX_CONFLICTS = 1_000
+
+/** Why a sensor asked for runs or did not, or what became of a message to it. */
+export async function whyOfSensor(
+  known: Knowledge,
+  definition: Readonly<SensorRow>,
+  messageId?: string | undefined,
+): Promise<WhyAnswer> {
+  const { sensor_id } = definition
+  const rows = known.rows()
+  const evaluations = await latestEvaluations(known, sensor_id, { messageId, limit: TOLD_EVALUATIONS })
+  const runsByKey = new Map<string, string>()
+  for (const key of new Set(evaluations.flatMap(({ run_keys }) => run_keys))) {
+    const made = await lookup(known, runKeyIndex, key)
+    if (made !== undefined) runsByKey.set(key, made.run_id)
+  }
+  const sensor = {
+    definition,
+    state: rows.hot(sensorState).get(sensor_id),
+    everything: rows.hot(automationState).get(EVERYTHING),
+    now: known.now(),
+    evaluations,
+    runOf: (key: string) => runsByKey.get(key),
+  }
+  if (messageId === undefined) return whySensor(sensor)
+  const row = await lookup(known, sensorMessages, sensor_id, messageId)
+  const conflicts = await newestRows(known, sensorMessageConflicts, {
+    where: [`sensor_id = ${quoteText(sensor_id)}`, `message_id = ${quoteText(messageId)}`],
+    orderBy: 'body_hash',
+    limit: MAX_CONFLICTS,
+    keyColumns: ['sensor_id', 'message_id', 'body_hash'],
+    keyOf: ({ sensor_id, message_id, body_hash }) => [sensor_id, message_id, body_hash],
+    isAsked: (each) => each.sensor_id === sensor_id && each.message_id === messageId,
+    comesFirst: (a, b) => a.body_hash < b.body_hash,
+  })
+  return whyMessage(sensor, { message_id: messageId, row, conflicts: conflicts.length })
+}
+
+/** The sensor of this id or name, which must exist. Of several that had the name, the one that has it counts. */
+export function sensorNamed(known: Knowledge, idOrName: string): Readonly<SensorRow> {
+  const all = known.rows().hot(sensorDefinitions)
+  const byId = all.get(idOrName)
+  if (byId !== undefined) return byId
+  const named = [...all.all()].filter((row) => row.sensor_name === idOrName)
+  const found = named.find((row) => row.removed_at === null) ?? named.sort((a, b) => b.defined_at - a.defined_at)[0]
+  if (found !== undefined) return found
+  const names = [...all.all()].map((row) => row.sensor_name)
+  const meant = nearest(idOrName, names)
+  throw new ServoError('not_found', 'no_such_sensor', `there is no sensor ${JSON.stringify(idOrName.slice(0, 255))}`, {
+    hint:
+      meant !== undefined
+        ? `Did you mean ${meant}?`
+        : names.length === 0
+          ? 'The project declares none.'
+          : `There are ${names.slice(0, 5).join(', ')}.`,
+  })
+}
