@@ -195,5 +195,5 @@ function statusOf(
   const { code, since, by, reason } = standstill
   if (code === 'removed' || code === 'disabled') return { status: code, status_reason: null }
   const everything = code === 'automation_paused'
-  return { status: 'paused', status_reason: pausedText({ since: since ?? 0, by, reason, everything }) }
+  return { status: 'paused', status_reason: pausedText({ since: since ?? 0, at: since, by, reason, everything }) }
 }
