@@ -34,6 +34,8 @@ const fields = {
   /** It pauses itself when so many of its runs failed in a row. */
   pause_after: z.number().int().min(1).max(20).nullish(),
   enabled: z.boolean(),
+  /** Its code is asked before each tick whether it runs. */
+  has_condition: z.boolean(),
   renamed_from: name.nullish(),
   /** Relative to the project folder. */
   file: z.string().max(4_096).nullish(),
@@ -50,6 +52,7 @@ export const scheduleDefinition = z.object({
   labels: fields.labels.default({}),
   priority: fields.priority.default(0),
   enabled: fields.enabled.default(true),
+  has_condition: fields.has_condition.default(false),
 })
 
 /** What changes of a schedule: what is absent stays as it is. */

@@ -2,6 +2,7 @@ import type { Hono } from 'hono'
 import { localApp } from '../api/app.ts'
 import { problemResponse } from '../api/problem.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
+import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
 import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
@@ -15,6 +16,7 @@ import type { Components } from './components.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
+import { evaluatedConditions } from './leader/evaluated-conditions.ts'
 import { Feed } from './leader/feed.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
 import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
@@ -35,6 +37,8 @@ export interface ServerOptions
   readonly onHandOver?: () => void
   /** True if schedules tick here. */
   readonly automation?: boolean
+  /** Evaluates code of the project. Without it, ticks of schedules with a condition fail. */
+  readonly evaluator?: Evaluator | undefined
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
@@ -92,7 +96,7 @@ export class Server {
   }
 
   static async open(options: ServerOptions): Promise<Server> {
-    const { components, post, secrets, onHandOver, automation = false, ...given } = options
+    const { components, post, secrets, onHandOver, automation = false, evaluator, ...given } = options
     const workers = new HeldWorkers(options.workers, () => leads(options.lease))
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,
@@ -105,6 +109,7 @@ export class Server {
       workers,
       carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
       ...(automation && { requestRun: (request) => runRequested(components.scope, secrets.run_ids, request) }),
+      conditions: evaluatedConditions({ evaluator, mintId: components.ulid, onAnswer: () => orchestrator.loop.nudge() }),
       reactors: feed.reactors,
       onOpened: (rows) => feed.opened(rows),
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },

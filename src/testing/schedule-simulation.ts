@@ -7,6 +7,7 @@ import type { AutomationRequest } from '../domain/automation/request-run.ts'
 import { requestFingerprint, runIdFromRunKey } from '../domain/runs/run-ids.ts'
 import { RunRequested } from '../domain/runs/run-requested.event.ts'
 import { type RunRow, runs } from '../domain/runs/runs.table.ts'
+import type { Conditions } from '../domain/schedules/conditions.ts'
 import { scheduleController } from '../domain/schedules/schedule.controller.ts'
 import { ScheduleDefined } from '../domain/schedules/schedule-defined.event.ts'
 import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
@@ -51,6 +52,8 @@ export class ScheduleSimulation {
   now: number
   readonly bench = new Bench()
   readonly #writer: SimulatedWriter
+  /** Answers for the code of schedules with a condition. */
+  conditions: Conditions | undefined
   #controller: Controller | undefined
   #requests = 0
 
@@ -113,7 +116,7 @@ export class ScheduleSimulation {
 
   /** A server starts, and runs for so long. */
   run(ms: number): void {
-    const controller = this.#controller ?? scheduleController(simulatedRequest)
+    const controller = this.#controller ?? scheduleController({ requestRun: simulatedRequest, conditions: this.conditions })
     this.#controller = controller
     const until = this.now + ms
     for (;;) {

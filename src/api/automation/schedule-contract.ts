@@ -9,10 +9,13 @@ import type { WireRow } from '../wire-row.ts'
 /** A request that is sent again under the same id changes nothing again. */
 const request = { request_id: id.optional() }
 
-export const newScheduleBody = scheduleDefinition.omit({ file: true, line: true, renamed_from: true }).extend(request).strict()
+/** What only the code of a project can say. */
+const onlyInCode = { file: true, line: true, renamed_from: true, has_condition: true } as const
+
+export const newScheduleBody = scheduleDefinition.omit(onlyInCode).extend(request).strict()
 export type NewScheduleBody = z.infer<typeof newScheduleBody>
 
-export const scheduleChangesBody = scheduleChanges.omit({ file: true, line: true, renamed_from: true }).extend(request).strict()
+export const scheduleChangesBody = scheduleChanges.omit(onlyInCode).extend(request).strict()
 export type ScheduleChangesBody = z.infer<typeof scheduleChangesBody>
 
 export const switchBody = z.object({ reason: z.string().max(4_096).optional(), ...request }).strict()

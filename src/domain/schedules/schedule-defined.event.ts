@@ -36,6 +36,8 @@ const payload = scheduleDefinition
     }
     const message = readable(schedule.timezone, zoneNamed)
     if (message !== undefined) context.addIssue({ code: 'custom', path: ['timezone'], message })
+    if (schedule.has_condition && schedule.origin === 'api')
+      context.addIssue({ code: 'custom', path: ['has_condition'], message: 'a schedule without code has no condition' })
   })
 
 export const ScheduleDefined = defineEvent({
@@ -71,6 +73,7 @@ export const ScheduleDefined = defineEvent({
         priority: declared.priority,
         pause_after: declared.pause_after ?? null,
         enabled: declared.enabled,
+        has_condition: declared.has_condition,
         file: declared.file ?? null,
         line: declared.line ?? null,
         definition_hash: declared.definition_hash,

@@ -156,6 +156,7 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
       ...{ definition, tick, cause, open, requestRun, at: this.#graphAt(tick) },
       asked: { tick_id, requested_by: user },
     })
+    assert(events !== undefined, 'a tick that a user asks for depends on no condition')
     const ticked = events.find((event) => event.definition === ScheduleTicked)
     const payload = ticked === undefined ? undefined : ScheduleTicked.parse(ticked.payload)
     assert(payload?.success === true, 'a tick is decided')

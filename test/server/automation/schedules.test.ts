@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { projectManifest } from '../../src/contract/project-manifest.ts'
-import { scheduleDefinitions } from '../../src/domain/schedules/schedule-definitions.table.ts'
-import { scheduleTicks } from '../../src/domain/schedules/schedule-ticks.table.ts'
-import { HOUR_MS, MINUTE_MS, toIso } from '../../src/lib/time.ts'
-import { Led } from './led.ts'
+import { projectManifest } from '../../../src/contract/project-manifest.ts'
+import { scheduleDefinitions } from '../../../src/domain/schedules/schedule-definitions.table.ts'
+import { scheduleTicks } from '../../../src/domain/schedules/schedule-ticks.table.ts'
+import { HOUR_MS, MINUTE_MS, toIso } from '../../../src/lib/time.ts'
+import { Led } from '../led.ts'
 
 const assets = [{ asset_key: 'orders', kind: 'asset' as const }]
 const hourly = { name: 'hourly', cron_expressions: ['0 * * * *'], asset_selection: ['orders'] }
