@@ -5,6 +5,7 @@ import type { ColdRowsToRead } from '../../engine/sorted/cold-store.ts'
 import type { Columns } from '../../model/column.ts'
 import type { NewEvent } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
+import { idempotencyKeys } from '../../model/system-tables.ts'
 import type { RowOf, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Components } from '../components.ts'
@@ -82,4 +83,15 @@ export async function record(known: Pick<Knowledge, 'submit'>, facts: readonly N
   const { events, verdicts } = await known.submit(facts)
   const news = events.filter((_, i) => verdicts[i]?.kind === 'applied')
   return { event_id: news[0]?.event_id ?? null, news: news.length }
+}
+
+/** The event that recorded this fact when it was first reported; undefined if it is new. Such facts are remembered by their keys. */
+export async function recordedBefore(
+  known: Pick<Knowledge, 'coldRows'>,
+  { definition, payload }: NewEvent,
+): Promise<{ event_id: string; at: number } | undefined> {
+  const parsed = definition.parse(payload)
+  if (!parsed.success || definition.dedup !== 'key') return undefined
+  const row = await lookup(known, idempotencyKeys, definition.idempotencyKey(parsed.data))
+  return row === undefined ? undefined : { event_id: row.event_id, at: row.consumed_at }
 }
