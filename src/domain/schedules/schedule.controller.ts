@@ -29,6 +29,8 @@ const PAUSED_TICKS_MS = HOUR_MS
 interface Look {
   /** Everything up to here was decided by this process. */
   handled: number
+  /** How far ticks were decided when that was later than the clock. */
+  decidedAhead?: number
   /** When it is looked at next; an entry of the heap with another time is out of date. */
   wakeAt: number | undefined
   /** When ticks of a pause were last recorded. */
@@ -207,9 +209,12 @@ function presentRegime({ rows, now, definition, state, look }: Schedule): Regime
   const decided = state?.decided_until ?? definition.defined_at
   // A clock that was set back: time goes on from where it is now.
   if (look.handled > now) look.handled = now
-  const handled = decided > now && look.handled === Number.NEGATIVE_INFINITY ? now : look.handled
-  if (decided > now) look.handled = handled
-  const from = decided > now ? handled : Math.max(decided, handled)
+  if (decided > now) {
+    look.decidedAhead = decided
+    if (look.handled === Number.NEGATIVE_INFINITY) look.handled = now
+  }
+  // What a clock that was ahead has decided stays void when this one gets there.
+  const from = decided === look.decidedAhead ? look.handled : Math.max(decided, look.handled)
   const pause = pauseOf(rows, state)
   return { from, until: now, pause, catchesUp: pause === null, definition }
 }
