@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 import { isObject } from '../lib/is-object.ts'
+import { withRequestId } from './request-id.ts'
 
 /** One event holds no more. Larger values belong in the store, with a reference here. */
 const MAX_BYTES = 1 << 20
@@ -11,7 +12,8 @@ const MAX_DEPTH = 32
 export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
   const bytes = await readBytes(request)
   if (bytes.length > 0) checkMediaType(request)
-  const value = bytes.length === 0 ? {} : checkedJson(bytes)
+  const json = bytes.length === 0 ? {} : checkedJson(bytes)
+  const value = withRequestId(request, json, schema)
   const parsed = schema.safeParse(value)
   if (!parsed.success) {
     const [issue] = parsed.error.issues

@@ -5,8 +5,8 @@ import { problemResponse } from '../api/problem.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
-import { sensorDefinition } from '../contract/sensor.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
+import { AssetGraph } from '../domain/assets/graph.ts'
 import type { RequestRun } from '../domain/automation/request-run.ts'
 import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
 import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
@@ -21,6 +21,7 @@ import type { Components } from './components.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
+import { evaluatedConditions } from './leader/evaluated-conditions.ts'
 import { Feed } from './leader/feed.ts'
 import { knownRows } from './leader/known-rows.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
@@ -44,8 +45,8 @@ export interface ServerOptions
   readonly onHandOver?: () => void
   /** True if schedules tick and sensors are evaluated here. */
   readonly automation?: boolean
-  /** Evaluates the code of sensors. Without one nothing is delivered to sensors, and none is polled. */
-  readonly evaluator?: Evaluator
+  /** Evaluates the code of sensors and the conditions of schedules. Without one no sensor is evaluated, and ticks with a condition fail. */
+  readonly evaluator?: Evaluator | undefined
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
@@ -148,6 +149,7 @@ export class Server {
       workers,
       carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
       ...(automation && { requestRun }),
+      conditions: evaluatedConditions({ evaluator, mintId: components.ulid, onAnswer: () => orchestrator.loop.nudge() }),
       reactors: [...feed.reactors, ...(sensors?.reactors ?? [])],
       onStopped: (error) => {
         sensors?.stop()
@@ -198,9 +200,8 @@ export class Server {
     const events = parts.map((part) => newEvent(AssetsDefined, part))
     if (this.#automation) {
       const schedules = { declared: manifest.schedules, known: state.hot(scheduleDefinitions).all(), mintId }
-      // Sensors that a manifest only names cannot be evaluated.
-      const declared = manifest.sensors.flatMap((one) => sensorDefinition.safeParse(one).data ?? [])
-      const sensors = { declared, known: state.hot(sensorDefinitions).all(), mintId }
+      const graph = new AssetGraph(manifest.assets)
+      const sensors = { declared: manifest.sensors, known: state.hot(sensorDefinitions).all(), mintId, graph }
       events.push(...declaredSchedules(schedules), ...declaredSensors(sensors))
     }
     if (events.length > 0) await this.orchestrator.submit(events)

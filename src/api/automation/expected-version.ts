@@ -8,3 +8,4 @@ export const expectedVersion = z.object({
     .transform(Number)
     .optional(),
 })
+export type ExpectedVersion = z.infer<typeof expectedVersion>

@@ -90,6 +90,7 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
       `${definition.catchup_window_minutes} min, at most ${definition.max_catchup_ticks ?? '1, or 3 with partitions'}`,
     ],
     ['overlap', definition.overlap],
+    ['condition', definition.has_condition && 'in code, asked before each tick'],
     [
       'labels',
       Object.entries(definition.labels)

@@ -37,6 +37,7 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     status_changed_at: null,
     status_changed_by: null,
     status_reason: null,
+    state_version: 0,
     paused_since: null,
     decided_until: null,
     undecided: [],
@@ -50,6 +51,13 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     recent_runs: [],
     row_version: eventId,
   })
+}
+
+/** Notes that somebody changed the schedule: who expected it to be as before is refused. */
+export function raiseStateVersion(rows: Rows, scheduleId: string, eventId: string): ScheduleStateRow {
+  const state = editScheduleState(rows, scheduleId, eventId)
+  state.state_version += 1
+  return state
 }
 
 /** Why a schedule does not tick, if it is paused. */

@@ -46,6 +46,7 @@ export const scheduleState = defineTable({
     status_changed_at: col.optional(col.timestamp('When it was paused or resumed.')),
     status_changed_by: col.optional(col.string('Who paused or resumed it.')),
     status_reason: col.optional(col.string('Why.')),
+    state_version: col.int('How often the schedule was declared, changed, paused, resumed or removed.'),
     paused_since: col.optional(
       col.timestamp('Since when it is paused as it is defined now, by itself or with all automation.'),
     ),

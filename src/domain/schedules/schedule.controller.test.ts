@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseCron } from '../../cron/parse-cron.ts'
-import { ticksFrom } from '../../cron/ticks.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
-import { ScheduleSimulation } from '../../testing/schedule-simulation.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, toIso } from '../../lib/time.ts'
+import { type Moments, ScheduleSimulation, ticksBetween } from '../../testing/schedule-simulation.ts'
 
 const START = Date.UTC(2025, 2, 28, 12)
 const crons = ['0 * * * *', '*/5 * * * *', '30 2 * * *', '0 0 * * MON', '*/20 * * * * *']
@@ -14,12 +12,19 @@ const zones = ['UTC', 'Europe/Berlin', 'America/New_York']
 /** What a person or the machine does, and for how long. */
 type Step =
   | { readonly kind: 'runs' | 'is down'; readonly ms: number }
-  | { readonly kind: 'pause' | 'resume' | 'disable' | 'enable' }
-  | { readonly kind: 'define'; readonly cron: string; readonly zone: string }
+  | { readonly kind: 'pause' | 'resume' | 'disable' | 'enable' | 'rename' | 'delete' | 'declare' }
+  | ({ readonly kind: 'define' } & Cadenced)
 
-interface Plan {
-  readonly cron: string
+interface Cadenced {
+  readonly crons: readonly string[]
   readonly zone: string
+  /** Hours after the start of the history; null for no bound. */
+  readonly starts: number | null
+  readonly ends: number | null
+}
+
+interface Plan extends Cadenced {
+  readonly overlap: 'queue' | 'skip' | 'replace' | null
   readonly windowMinutes: number
   readonly max: number
   readonly onResume: boolean
@@ -31,34 +36,37 @@ const duration = fc.oneof(
   fc.integer({ min: 1, max: 6 * HOUR_MS }),
   fc.integer({ min: 1, max: 9 * DAY_MS }),
 )
+const cadenced: fc.Arbitrary<Cadenced> = fc.record({
+  crons: fc.uniqueArray(fc.constantFrom(...crons), { minLength: 1, maxLength: 2 }),
+  zone: fc.constantFrom(...zones),
+  starts: fc.option(fc.integer({ min: 0, max: 72 }), { freq: 4 }),
+  ends: fc.option(fc.integer({ min: 24, max: 400 }), { freq: 4 }),
+})
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('runs' as const, 'is down' as const), ms: duration }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('pause', 'resume', 'disable', 'enable') }) as fc.Arbitrary<Step> },
   {
-    weight: 1,
+    weight: 3,
     arbitrary: fc.record({
-      kind: fc.constant('define' as const),
-      cron: fc.constantFrom(...crons),
-      zone: fc.constantFrom(...zones),
-    }),
+      kind: fc.constantFrom('pause', 'resume', 'disable', 'enable', 'rename', 'delete', 'declare'),
+    }) as fc.Arbitrary<Step>,
   },
+  { weight: 1, arbitrary: cadenced.map((cadence) => ({ kind: 'define' as const, ...cadence })) },
 )
-const plans: fc.Arbitrary<Plan> = fc.record({
-  cron: fc.constantFrom(...crons),
-  zone: fc.constantFrom(...zones),
+const rules: fc.Arbitrary<Omit<Plan, keyof Cadenced>> = fc.record({
+  overlap: fc.constantFrom(null, null, 'queue', 'skip', 'replace'),
   windowMinutes: fc.constantFrom(0, 1, 90, 1_440, 10_080),
   max: fc.constantFrom(0, 1, 3, 50),
   onResume: fc.boolean(),
   steps: fc.array(step, { minLength: 1, maxLength: 10 }),
 })
+const plans: fc.Arbitrary<Plan> = fc.tuple(cadenced, rules).map(([cadence, rest]) => ({ ...cadence, ...rest }))
 
 /** A stretch in which nothing about the schedule changed. */
 interface Stretch {
   readonly from: number
   until: number
   readonly mode: 'ticking' | 'paused' | 'off'
-  readonly cron: string
-  readonly zone: string
+  readonly moments: Moments
 }
 
 /** What must be on record, worked out tick by tick from what was done: the rules of the manual, without any state. */
@@ -69,14 +77,10 @@ function expected(plan: Plan, stretches: readonly Stretch[], runs: readonly { fr
     for (const { from, until } of runs) if (tick <= until) return Math.max(tick, from)
     return undefined
   }
-  for (const [index, { from, until, mode, cron, zone }] of stretches.entries()) {
+  for (const [index, { from, until, mode, moments }] of stretches.entries()) {
     const isResumed = mode === 'paused' && plan.onResume && stretches[index + 1]?.mode === 'ticking'
     if (mode === 'off') continue
-    const ticks: number[] = []
-    for (const tick of ticksFrom(parseCron(cron), zone, from + 1)) {
-      if (tick > until) break
-      ticks.push(tick)
-    }
+    const ticks = ticksBetween(moments, from, until)
     // When a stretch is over, what became of its ticks is decided at the first look after its end at the latest.
     const looks = new Map<number, number[]>()
     for (const tick of ticks) {
@@ -90,30 +94,46 @@ function expected(plan: Plan, stretches: readonly Stretch[], runs: readonly { fr
       const mayCatchUp = plan.windowMinutes > 0 && plan.max > 0 && (mode === 'ticking' || isResumed)
       const inWindow = missed.filter((tick) => tick >= look - plan.windowMinutes * MINUTE_MS)
       const chosen = mayCatchUp ? inWindow.slice(-plan.max) : []
-      for (const tick of [...chosen, ...(onTime ? [newest] : [])]) triggered.add(tick)
+      for (const tick of [...chosen, ...(onTime ? [newest] : [])]) {
+        // No run ends here, so one that overlaps with none is the first of all.
+        if (plan.overlap !== 'skip' || triggered.size === 0) triggered.add(tick)
+      }
       for (const tick of due) if (!triggered.has(tick)) skipped.add(tick)
     }
   }
   return { triggered, skipped }
 }
 
+const momentsOf = ({ crons, zone, starts, ends }: Cadenced): Moments => ({
+  cron_expressions: crons,
+  timezone: zone,
+  start_at: starts === null ? null : START + starts * HOUR_MS,
+  end_at: ends === null ? null : START + ends * HOUR_MS,
+})
+
 function play(plan: Plan) {
   const simulation = new ScheduleSimulation(START)
   const definition = {
-    timezone: plan.zone,
     catchup_window_minutes: plan.windowMinutes,
     max_catchup_ticks: plan.max,
     catch_up_on_resume: plan.onResume,
+    overlap: plan.overlap,
   }
-  let [cron, zone] = [plan.cron, plan.zone]
-  let [isPaused, isEnabled] = [false, true]
+  let cadence: Cadenced = plan
+  let [isPaused, isEnabled, isRemoved] = [false, true, false]
   const stretches: Stretch[] = []
   const runs: { from: number; until: number }[] = []
   const begin = () => {
-    const mode = isEnabled ? (isPaused ? 'paused' : 'ticking') : 'off'
-    stretches.push({ from: simulation.now, until: simulation.now, mode, cron, zone })
+    const mode = isEnabled && !isRemoved ? (isPaused ? 'paused' : 'ticking') : 'off'
+    stretches.push({ from: simulation.now, until: simulation.now, mode, moments: momentsOf(cadence) })
   }
-  const declare = () => simulation.define({ ...definition, cron_expressions: [cron], timezone: zone, enabled: isEnabled })
+  const declare = () => {
+    isRemoved = false
+    const { cron_expressions, timezone, start_at, end_at } = momentsOf(cadence)
+    const iso = (ms: number | null) => (ms === null ? null : toIso(ms))
+    const bounds = { start_at: iso(start_at), end_at: iso(end_at) }
+    simulation.define({ ...definition, ...bounds, cron_expressions: [...cron_expressions], timezone, enabled: isEnabled })
+  }
   declare()
   begin()
   // The ticks of a pause are complete on record when it is over.
@@ -122,23 +142,28 @@ function play(plan: Plan) {
     const current = stretches.at(-1)
     if (step.kind === 'runs' || step.kind === 'is down') {
       const from = simulation.now
-      const ms = Math.min(step.ms, longest[cron] ?? step.ms)
+      const ms = Math.min(step.ms, ...cadence.crons.map((cron) => longest[cron] ?? step.ms))
       if (step.kind === 'runs') simulation.run(ms)
       else simulation.wait(ms)
       if (step.kind === 'runs') runs.push({ from, until: simulation.now })
       if (current !== undefined) current.until = simulation.now
       continue
     }
-    const before = JSON.stringify([isPaused, isEnabled, cron, zone])
+    const definitionNow = () => JSON.stringify([isPaused, isEnabled, isRemoved, simulation.name, momentsOf(cadence)])
+    const before = definitionNow()
     if (step.kind === 'pause' || step.kind === 'resume') {
       isPaused = step.kind === 'pause'
       simulation.setPaused(isPaused)
     } else {
-      if (step.kind === 'define') [cron, zone] = [step.cron, step.zone]
-      else isEnabled = step.kind === 'enable'
-      declare()
+      if (step.kind === 'define') cadence = step
+      else if (step.kind === 'rename') simulation.name += '!'
+      else if (step.kind === 'enable' || step.kind === 'disable') isEnabled = step.kind === 'enable'
+      if (step.kind === 'delete') {
+        simulation.remove()
+        isRemoved = true
+      } else declare()
     }
-    if (JSON.stringify([isPaused, isEnabled, cron, zone]) !== before) begin()
+    if (definitionNow() !== before) begin()
   }
   return { simulation, ...expected(plan, stretches, runs) }
 }

@@ -3,6 +3,7 @@ import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { RequestRun } from '../automation/request-run.ts'
 import { RunCancelRequested } from '../runs/run-cancel-requested.event.ts'
 import { requestFingerprint } from '../runs/run-ids.ts'
+import type { ConditionAnswer } from './conditions.ts'
 import type { ScheduleRow } from './schedule-definitions.table.ts'
 import { ScheduleTicked } from './schedule-ticked.event.ts'
 import type { ReasonFacts, TickReasonCode } from './schedule-ticks.table.ts'
@@ -17,13 +18,18 @@ export interface TickToDecide {
   /** The unfinished runs of the schedule; the run of this tick is added. */
   readonly open: Set<string>
   readonly requestRun: RequestRun
+  /** What the code of the schedule says of the tick; undefined until it has. Absent if it is not asked. */
+  readonly condition?: (() => ConditionAnswer | undefined) | undefined
   /** The id of a tick that the clock did not bring, and who asked for it. */
   readonly asked?: { readonly tick_id: string; readonly requested_by: string }
 }
 
-/** A tick and the run it asks for, or the reason why it asks for none: what belongs together is written together. */
-export function tickEvents(deciding: TickToDecide): NewEvent[] {
-  const { definition, tick, cause, at, open, requestRun, asked } = deciding
+/**
+ * A tick and the run it asks for, or the reason why it asks for none: what belongs together is written together. Undefined while its
+ * condition is not answered.
+ */
+export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
+  const { definition, tick, cause, at, open, requestRun, condition, asked } = deciding
   const { schedule_id, row_version, overlap, labels, priority } = definition
   const tick_id = asked?.tick_id ?? tickId(schedule_id, tick)
   const facts = {
@@ -53,6 +59,10 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] {
   const asksFor = workOfTick(definition, at)
   if ('noWindow' in asksFor) return without('skipped', 'no_window', asksFor.noWindow)
   if ('error' in asksFor) return without('failed', 'bad_selection', asksFor.error)
+  const answer = condition === undefined ? ({ verdict: 'holds' } as const) : condition()
+  if (answer === undefined) return undefined
+  if (answer.verdict === 'failed') return without('failed', 'condition_error', answer.reason)
+  if (answer.verdict === 'does not hold') return without('skipped', 'condition', answer.reason)
 
   const run_key = runKeyOfTick(tick_id)
   const work = { ...asksFor.work, labels }

@@ -10,5 +10,5 @@ export const manualTickId = (scheduleId: string, requestId: string): string =>
 export const skippedTicksId = (scheduleId: string, firstMs: number, lastMs: number): string =>
   firstMs === lastMs ? tickId(scheduleId, firstMs) : `${scheduleId}:${epoch(firstMs)}..${epoch(lastMs)}`
 
-/** The run key of a tick. Ids of ticks begin with that of their schedule, which is a ULID. */
+/** The run key of a tick. Ids of ticks begin with that of their schedule, so no other run key is the same. */
 export const runKeyOfTick = (tick: string): string => `sched:${tick}`

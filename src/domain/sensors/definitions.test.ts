@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { assetDefinition } from '../../contract/project-manifest.ts'
 import { type SensorDefinitionInput, sensorDefinition } from '../../contract/sensor.ts'
 import { newEvent } from '../../model/event.ts'
 import { Story } from '../../testing/histories/story.ts'
 import { SensorBench } from '../../testing/sensor-bench.ts'
+import { AssetGraph } from '../assets/graph.ts'
 import { declaredSensors } from './declared-sensors.ts'
 import { SensorDefined } from './sensor-defined.event.ts'
 import { sensorDefinitions } from './sensor-definitions.table.ts'
@@ -93,6 +95,7 @@ function load(story: Story, ...declared: SensorDefinitionInput[]): string[] {
     declared: declared.map((one) => sensorDefinition.parse(one)),
     known: story.rows(sensorDefinitions),
     mintId,
+    graph: new AssetGraph([assetDefinition.parse({ asset_key: 'orders', kind: 'asset' })]),
   })
   for (const { definition, payload } of events) story.tell(definition, payload as Record<string, unknown>)
   return events.map(({ definition }) => definition.type)

@@ -14,6 +14,7 @@ import type {
 import type { Deliveries } from '../../contract/delivery.ts'
 import { type SensorDefinition, type SensorSource, sensorDefinition } from '../../contract/sensor.ts'
 import { selectedAssets } from '../../domain/selection/selected-assets.ts'
+import { sensorDefined } from '../../domain/sensors/declared-sensors.ts'
 import { SensorCursorReset } from '../../domain/sensors/sensor-cursor-reset.event.ts'
 import { SensorDefined } from '../../domain/sensors/sensor-defined.event.ts'
 import { type SensorRow, sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
@@ -22,7 +23,6 @@ import { SensorRemoved } from '../../domain/sensors/sensor-removed.event.ts'
 import { SensorResumed } from '../../domain/sensors/sensor-resumed.event.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
-import { canonicalJson } from '../../lib/json.ts'
 import { Mutex } from '../../lib/mutex.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import { AskedEvaluations, acceptedSensor } from './asked-evaluations.ts'
@@ -62,7 +62,7 @@ export class Sensors extends SensorReader implements SensorsApi {
   create({ request_id, ...body }: NewSensorBody, user: string): Promise<AcceptedSensor> {
     const definition = withoutCode(body)
     const sensor_id = request_id === undefined ? this.#known.mintId() : idOfRequest(request_id)
-    const defined = (request: string) => checked(definedByApi(definition, sensor_id, request), user)
+    const defined = (request: string) => checked(this.#defined(definition, sensor_id, request), user)
     return this.#change(
       { sensor_id, sensor_name: definition.name },
       {
@@ -76,6 +76,10 @@ export class Sensors extends SensorReader implements SensorsApi {
         message: 'sensor made',
       },
     )
+  }
+
+  #defined(definition: SensorDefinition, sensor_id: string, request_id: string): NewEvent {
+    return sensorDefined(definition, { sensor_id, origin: 'api', request_id, graph: this.#known.graph.get() })
   }
 
   async update(idOrName: string, { request_id, ...changes }: SensorChangesBody, user: string): Promise<AcceptedSensor> {
@@ -96,7 +100,7 @@ export class Sensors extends SensorReader implements SensorsApi {
       { sensor_id, sensor_name: definition.name },
       {
         request_id,
-        eventOf: (request) => checked(definedByApi(definition, sensor_id, request), user),
+        eventOf: (request) => checked(this.#defined(definition, sensor_id, request), user),
         check: () => {
           this.present(row, 'changed')
           this.#checkFits(definition, sensor_id)
@@ -285,12 +289,6 @@ function withoutCode(given: Omit<NewSensorBody, 'request_id'>): SensorDefinition
 function definitionOf(row: Readonly<SensorRow>): Omit<NewSensorBody, 'request_id'> {
   const { sensor_name: name, description, config, asset_selection, max_tries, enabled } = row
   return { name, description, config, asset_selection: [...asset_selection], max_tries, enabled }
-}
-
-function definedByApi({ name, ...definition }: SensorDefinition, sensor_id: string, request_id: string): NewEvent {
-  const definition_hash = sha256(canonicalJson({ name, ...definition }))
-  const facts = { sensor_id, sensor_name: name, origin: 'api' as const, definition_hash, request_id }
-  return newEvent(SensorDefined, { ...definition, ...facts })
 }
 
 /** The next poll gets the cursor as the value of its JSON: text that is none would fail each poll from now on. */

@@ -65,6 +65,11 @@ export class Polls {
     this.#due.clear()
   }
 
+  /** When this process polled the sensor last. */
+  polledAt(sensorId: string): number | undefined {
+    return this.#polledAt.get(sensorId)
+  }
+
   /** What polls found nothing and is not on record yet. */
   takeNotes(): NewEvent[] {
     return this.#notes.take(this.#options.mintId())

@@ -9,6 +9,7 @@ import { isServoError, ServoError } from '../../../lib/error.ts'
 import { id } from '../../../model/envelope.ts'
 import { reactor } from '../reactor.ts'
 import { Evaluations, type EvaluationsOptions } from './evaluations.ts'
+import { Happenings } from './happenings.ts'
 import { MessageDeliveries } from './message-deliveries.ts'
 import { type Polled, Polls, type PollsOptions } from './polls.ts'
 
@@ -28,6 +29,7 @@ export class SensorHub implements Deliveries {
   readonly #evaluations: Evaluations
   readonly #messages: MessageDeliveries
   readonly #polls: Polls
+  readonly #happenings: Happenings
   #isProjectKnown = false
 
   constructor(options: SensorHubOptions) {
@@ -35,6 +37,12 @@ export class SensorHub implements Deliveries {
     this.#evaluations = new Evaluations(options)
     this.#messages = new MessageDeliveries({ ...options, evaluations: this.#evaluations })
     this.#polls = new Polls({ ...options, evaluations: this.#evaluations })
+    this.#happenings = new Happenings({
+      ...options,
+      rows: () => options.known.rows(),
+      deliver: (delivery) => this.deliver(delivery),
+      mayDeliver: () => options.automation && this.#isProjectKnown,
+    })
   }
 
   get reactors(): readonly Reactor[] {
@@ -42,13 +50,16 @@ export class SensorHub implements Deliveries {
       reactor(sensorDefinitions, ({ sensor_id }) => this.#polls.changed(sensor_id)),
       reactor(sensorState, ({ sensor_id }) => this.#polls.changed(sensor_id)),
       reactor(automationState, () => this.#polls.changedAll()),
+      ...this.#happenings.reactors,
     ]
   }
 
   /** Call when the project is loaded and on record: from now on its sensors are evaluated. */
   projectKnown(): void {
     this.#isProjectKnown = true
-    if (this.#options.automation) this.#polls.start()
+    if (!this.#options.automation) return
+    this.#polls.start()
+    this.#happenings.nudge()
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryAnswer> {
@@ -99,9 +110,14 @@ export class SensorHub implements Deliveries {
     return await this.#polls.poll(sensorId, requestedBy)
   }
 
+  polledAt(sensorId: string): number | undefined {
+    return this.#polls.polledAt(sensorId)
+  }
+
   /** Begins nothing more. What is being evaluated counts for nothing, and comes again. */
   stop(): void {
     this.#polls.stop()
+    this.#happenings.close()
     this.#evaluations.close()
   }
 

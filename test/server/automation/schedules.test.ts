@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { projectManifest } from '../../src/contract/project-manifest.ts'
-import { scheduleDefinitions } from '../../src/domain/schedules/schedule-definitions.table.ts'
-import { scheduleTicks } from '../../src/domain/schedules/schedule-ticks.table.ts'
-import { HOUR_MS, MINUTE_MS, toIso } from '../../src/lib/time.ts'
-import { Led } from './led.ts'
+import { projectManifest } from '../../../src/contract/project-manifest.ts'
+import { scheduleDefinitions } from '../../../src/domain/schedules/schedule-definitions.table.ts'
+import { scheduleTicks } from '../../../src/domain/schedules/schedule-ticks.table.ts'
+import { HOUR_MS, MINUTE_MS, toIso } from '../../../src/lib/time.ts'
+import { Led } from '../led.ts'
 
 const assets = [{ asset_key: 'orders', kind: 'asset' as const }]
 const hourly = { name: 'hourly', cron_expressions: ['0 * * * *'], asset_selection: ['orders'] }
@@ -139,6 +139,64 @@ describe('the routes of schedules', () => {
     const [tick] = await led.server.orchestrator.readable.coldRows(scheduleTicks).lookup([[`${id}:${due / 1_000}`]])
     expect(tick).toMatchObject({ status: 'triggered', cause: 'catch_up', requested_by: 'local' })
     expect((await led.post('/schedules/catchup', { ticks: ticks.slice(0, 1) })).body.refused).toHaveLength(1)
+  })
+
+  test('[A67] a request that is repeated gets its first answer, whatever happened since, and changes nothing', async () => {
+    const led = await open()
+    const asked = { ...made, request_id: 'once' }
+    const [first, second] = await Promise.all([led.post('/schedules', asked), led.post('/schedules', asked)])
+    expect(first.status).toBe(202)
+    expect(second).toEqual(first)
+    const at = `/schedules/${first.body.schedule_id}`
+    const paused = await led.post(`${at}/pause`, { request_id: 'p' })
+    await led.post(`${at}/resume`, {})
+    const removed = await led.ask('DELETE', `${at}?request_id=gone`)
+    const before = await segments(led)
+    expect(await led.post('/schedules', asked)).toEqual(first)
+    expect(await led.post(`${at}/pause`, { request_id: 'p' })).toEqual(paused)
+    expect(await led.ask('DELETE', `${at}?request_id=gone`)).toEqual(removed)
+    expect(await segments(led)).toEqual(before)
+    const other = await led.post('/schedules', { ...asked, name: 'another' })
+    expect([other.status, other.body.code]).toEqual([409, 'request_reused'])
+  })
+
+  test('[A67] a request goes by request_id, client_request_id or the header Idempotency-Key', async () => {
+    const led = await open()
+    const trigger = (body: object, headers = {}) => led.post('/schedules/hourly/trigger', body, undefined, headers)
+    const { body } = await trigger({ request_id: 'x' })
+    expect((await trigger({ client_request_id: 'x' })).body).toMatchObject({ run_id: body.run_id, created: false })
+    expect((await trigger({}, { 'idempotency-key': '"x"' })).body).toMatchObject({ run_id: body.run_id, created: false })
+    const run = (more: object, headers = {}) => led.post('/runs', { selection: ['orders'], ...more }, undefined, headers)
+    const { run_id } = (await run({ request_id: 'y' })).body
+    expect((await run({}, { 'idempotency-key': 'y' })).body).toMatchObject({ run_id, created: false })
+    expect((await run({ client_request_id: 'y' }, { 'idempotency-key': 'z' })).body.code).toBe('bad_request_id')
+  })
+
+  test('[A68] a change that expects another state version is refused, and told both; ticks do not raise it', async () => {
+    const led = await open()
+    await led.post('/schedules', made)
+    const version = async () => (await led.get('/schedules/nightly')).body.state.state_version
+    const at = (what: string, expected: number) => `/schedules/nightly${what}?expected_state_version=${expected}`
+    expect(await version()).toBe(1)
+    await led.clock.advance(24 * HOUR_MS)
+    expect((await led.get('/schedules/nightly')).body.state.last_tick_status).toBe('triggered')
+    // Of two that saw the same state, one is too late.
+    const both = await Promise.all([led.post(at('/pause', 1), {}), led.ask('PATCH', at('', 1), { priority: 5 })])
+    expect(both.map(({ status }) => status)).toEqual([202, 409])
+    expect(both[1]?.body).toMatchObject({ code: 'state_changed', detail: expect.stringContaining('version 2') })
+    expect(await version()).toBe(2)
+    const refused = [
+      await led.ask('PATCH', at('', 1), { priority: 5 }),
+      await led.ask('DELETE', at('', 1)),
+      await led.post(at('/resume', 1), {}),
+      await led.post(at('/trigger', 1), {}),
+    ]
+    expect(refused.map(({ body }) => body.code)).toEqual(refused.map(() => 'state_changed'))
+    expect((await led.ask('PATCH', at('', 2), { priority: 5 })).status).toBe(202)
+    expect((await led.post(at('/trigger', 3), {})).status).toBe(202)
+    expect((await led.post(at('/resume', 3), {})).status).toBe(202)
+    expect((await led.ask('DELETE', at('', 4))).status).toBe(202)
+    expect((await led.post('/schedules/hourly/pause?expected_state_version=x', {})).body.code).toBe('bad_query')
   })
 
   test('pause and resume everything at once', async () => {
