@@ -8,4 +8,3 @@ export const expectedVersion = z.object({
     .transform(Number)
     .optional(),
 })
-export type ExpectedVersion = z.infer<typeof expectedVersion>

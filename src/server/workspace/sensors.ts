@@ -79,7 +79,7 @@ export class Sensors extends SensorReader implements SensorsApi {
   }
 
   #defined(definition: SensorDefinition, sensor_id: string, request_id: string): NewEvent {
-    return sensorDefined(definition, { sensor_id, origin: 'api', request_id, graph: this.#known.graph.get() })
+    return sensorDefined(definition, { sensor_id, origin: 'api', request_id, graph: this.#known.graph.get().graph })
   }
 
   async update(idOrName: string, { request_id, ...changes }: SensorChangesBody, user: string): Promise<AcceptedSensor> {
