@@ -136,7 +136,7 @@ describe('a schedule whose clock is set ahead and back, also while no server run
         const lost = ticks.filter((tick) => !triggered.has(tick) && !skipped.has(tick))
         expect(name(lost), `on record, of ${name([from, until])} ${mode}`).toEqual([])
         if (!isRunning || mode !== 'ticking') continue
-        const [, ...missed] = name(ticks.filter((tick) => !triggered.has(tick) && until - from > 0))
+        const missed = name(ticks.filter((tick) => !triggered.has(tick)))
         expect(missed, `triggered, of ${name([from, until])}`).toEqual([])
       }
       // Nothing runs that lies in no time that passed while the schedule was on.
