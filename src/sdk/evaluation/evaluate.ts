@@ -15,7 +15,7 @@ import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
 import { requestsOf, shown } from './requests.ts'
 
 /** The code of a project that is evaluated, by name. */
-export interface Evaluated {
+export interface EvaluatedProject {
   readonly sensors: ReadonlyMap<string, Sensor>
   readonly schedules: ReadonlyMap<string, Schedule>
 }
@@ -31,7 +31,7 @@ type Handler = (event: unknown, context: object) => unknown
 
 /** Runs the code of a sensor, or the condition of a schedule. Throws what the code throws. */
 export async function evaluate(
-  { sensors, schedules }: Evaluated,
+  { sensors, schedules }: EvaluatedProject,
   request: EvaluationRequest,
   context: EvaluationContext,
 ): Promise<EvaluationReport> {

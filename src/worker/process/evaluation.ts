@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { EvaluationReport, EvaluationRequest } from '../../contract/evaluation.ts'
 import { messageWithHint } from '../../sdk/attempt/failure-report.ts'
 import { placesIn } from '../../sdk/caller.ts'
-import { type Evaluated, evaluate } from '../../sdk/evaluation/evaluate.ts'
+import { type EvaluatedProject, evaluate } from '../../sdk/evaluation/evaluate.ts'
 import { relativePath } from '../../sdk/project/describe.ts'
 import { isInside } from '../../sdk/project/modules.ts'
 import type { AttemptContext } from './received-work.ts'
@@ -20,7 +20,7 @@ export interface EvaluatingOptions {
 
 /** How a worker evaluates code of its project. Never throws: an error of the code is a report. */
 export async function evaluateCode(
-  project: Evaluated,
+  project: EvaluatedProject,
   request: EvaluationRequest,
   { signal, log }: AttemptContext,
   { projectDir, now }: EvaluatingOptions,
