@@ -7,7 +7,7 @@ import type { Knowledge } from './knowledge.ts'
 import { badCursor } from './page.ts'
 
 /** Where a row stands in a list that has the newest first. */
-interface Place {
+export interface Place {
   readonly at: number
   readonly id: string
 }
@@ -40,7 +40,7 @@ export async function newestPage<C extends Columns>(
   list: NewestList<C>,
   { limit, cursor, since, until }: NewestQuery,
 ): Promise<{ rows: RowOf<C>[]; next_cursor: string | null }> {
-  const after = cursor === undefined ? undefined : placeIn(cursor)
+  const after = cursor === undefined ? undefined : placeOfCursor(cursor)
   const place = (row: Readonly<RowOf<C>>): Place => {
     const { at, id } = list.placeOf(row)
     return { at: at ?? 0, id }
@@ -77,15 +77,16 @@ export async function newestPage<C extends Columns>(
 
 const moment = (at: number): string => `${quoteText(toIso(at))}::timestamptz`
 
-const comesAfter = (place: Place, other: Place): boolean =>
+/** True if the other place comes later in the list. */
+export const comesAfter = (place: Place, other: Place): boolean =>
   other.at < place.at || (other.at === place.at && other.id < place.id)
 
-const cursorOf = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
+export const cursorOf = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
 
 /** A day that no list reaches: later moments cannot be written as text. */
 const LAST_MOMENT = Date.UTC(9999, 11, 31)
 
-function placeIn(cursor: string): Place {
+export function placeOfCursor(cursor: string): Place {
   try {
     const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (typeof place === 'object' && place !== null && 'at' in place && 'id' in place) {

@@ -22,7 +22,12 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
   const statuses = new Statuses(statusSource(known))
   const schedules = new Schedules(known, options)
   const sensors = new Sensors(known, { deliveries: options.deliveries, isServer: options.live !== undefined })
-  const whys = new Whys(known, { statuses, schedule: (name) => schedules.find(name), run: (id) => runs.get(id) })
+  const whys = new Whys(known, {
+    statuses,
+    schedule: (name) => schedules.find(name),
+    sensor: (name) => sensors.find(name),
+    run: (id) => runs.get(id),
+  })
   return { runs, assets: new Assets(known), statuses, schedules, sensors, whys }
 }
 

@@ -218,7 +218,7 @@ describe('the routes', () => {
 
   test.each([
     ['/why/schedule/nigtly', 404, 'no_such_schedule', 'Did you mean nightly?'],
-    ['/why/sensor/inbox', 404, 'no_such_sensor', 'The project declares none.'],
+    ['/why/sensor/inbox', 404, 'no_such_sensor', 'servo sensors list shows those there are.'],
     ['/why/run/run_aaaa', 404, 'no_such_run', 'servo runs list shows the newest.'],
     ['/why/asset/order', 404, 'no_such_asset', 'Did you mean orders?'],
     ['/why/shedule/nightly', 404, 'no_such_kind', 'Did you mean schedule?'],

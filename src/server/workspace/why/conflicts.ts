@@ -8,18 +8,12 @@ import { quoteText } from '../../../lib/sql/sql-text.ts'
 import { toIso, toMs } from '../../../lib/time.ts'
 import type { Row } from '../../../model/table.ts'
 import type { Knowledge } from '../knowledge.ts'
-import { badCursor } from '../page.ts'
+import { comesAfter, cursorOf, type Place, placeOfCursor } from '../newest-page.ts'
 import { newestRows } from './newest-rows.ts'
 import { originOfRequest } from './origins.ts'
 
 type KeyConflict = Row<typeof runKeyConflicts>
 type BodyConflict = Row<typeof sensorMessageConflicts>
-
-/** The place of a conflict in the list: when it was found, and by which event. */
-interface Place {
-  readonly at: number
-  readonly id: string
-}
 
 /** What both tables have in common. */
 interface Detected {
@@ -27,13 +21,13 @@ interface Detected {
   readonly conflicting_event_id: string
 }
 
+/** The place of a conflict in the list: when it was found, and by which event. */
 const placeOf = ({ detected_at, conflicting_event_id }: Detected): Place => ({ at: detected_at, id: conflicting_event_id })
-const isLater = (a: Place, b: Place): boolean => a.at > b.at || (a.at === b.at && a.id > b.id)
 
 /** Conflicts over run keys and over the ids of messages, the newest first. */
 export async function listConflicts(known: Knowledge, query: ConflictQuery): Promise<ConflictPage> {
   const { limit, cursor, since, until } = query
-  const after = cursor === undefined ? undefined : readPlace(cursor)
+  const after = cursor === undefined ? undefined : placeOfCursor(cursor)
   const question = {
     where: [
       since !== undefined && `detected_at >= ${quoteText(since)}::timestamptz`,
@@ -47,8 +41,8 @@ export async function listConflicts(known: Knowledge, query: ConflictQuery): Pro
     isAsked: (row: Detected) =>
       (since === undefined || row.detected_at >= toMs(since)) &&
       (until === undefined || row.detected_at < toMs(until)) &&
-      (after === undefined || isLater(after, placeOf(row))),
-    comesFirst: (a: Detected, b: Detected) => isLater(placeOf(a), placeOf(b)),
+      (after === undefined || comesAfter(after, placeOf(row))),
+    comesFirst: (a: Detected, b: Detected) => comesAfter(placeOf(a), placeOf(b)),
   }
   const ofKeys = await newestRows(known, runKeyConflicts, {
     ...question,
@@ -63,12 +57,12 @@ export async function listConflicts(known: Knowledge, query: ConflictQuery): Pro
   const all = [
     ...ofKeys.map((row) => ({ place: placeOf(row), show: () => shownKey(known, row) })),
     ...ofBodies.map((row) => ({ place: placeOf(row), show: async () => shownBody(known, row) })),
-  ].sort((a, b) => (isLater(a.place, b.place) ? -1 : 1))
+  ].sort((a, b) => (comesAfter(a.place, b.place) ? -1 : 1))
   const page = all.slice(0, limit)
   const last = page.at(-1)
   const conflicts: Conflict[] = []
   for (const { show } of page) conflicts.push(await show())
-  return { conflicts, next_cursor: last === undefined || all.length <= limit ? null : writePlace(last.place) }
+  return { conflicts, next_cursor: last === undefined || all.length <= limit ? null : cursorOf(last.place) }
 }
 
 async function shownKey(known: Knowledge, row: KeyConflict): Promise<Conflict> {
@@ -104,18 +98,4 @@ function shownBody(known: Knowledge, row: BodyConflict): Conflict {
     later: { body_hash, body_size },
     advice: ADVICE_FOR_MESSAGE,
   }
-}
-
-const writePlace = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
-
-function readPlace(cursor: string): Place {
-  try {
-    const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (typeof place === 'object' && place !== null && 'at' in place && 'id' in place) {
-      const { at, id } = place
-      if (typeof at === 'number' && Number.isSafeInteger(at) && Math.abs(at) <= 8.64e15 && typeof id === 'string')
-        return { at, id }
-    }
-  } catch {}
-  throw badCursor()
 }

@@ -1,13 +1,11 @@
 import { automationState, EVERYTHING } from '../../../domain/automation/automation-state.table.ts'
 import { runKeyIndex } from '../../../domain/runs/run-key-index.table.ts'
-import { type SensorRow, sensorDefinitions } from '../../../domain/sensors/sensor-definitions.table.ts'
+import type { SensorRow } from '../../../domain/sensors/sensor-definitions.table.ts'
 import { sensorMessageConflicts } from '../../../domain/sensors/sensor-message-conflicts.table.ts'
 import { sensorMessages } from '../../../domain/sensors/sensor-messages.table.ts'
 import { sensorState } from '../../../domain/sensors/sensor-state.table.ts'
 import type { WhyAnswer } from '../../../domain/why/reasons.ts'
 import { whyMessage, whySensor } from '../../../domain/why/why-sensor.ts'
-import { ServoError } from '../../../lib/error.ts'
-import { nearest } from '../../../lib/nearest.ts'
 import { quoteText } from '../../../lib/sql/sql-text.ts'
 import { type Knowledge, lookup } from '../knowledge.ts'
 import { latestEvaluations } from './find-evaluations.ts'
@@ -52,24 +50,4 @@ export async function whyOfSensor(
     comesFirst: (a, b) => a.body_hash < b.body_hash,
   })
   return whyMessage(sensor, { message_id: messageId, row, conflicts: conflicts.length })
-}
-
-/** The sensor of this id or name, which must exist. Of several that had the name, the one that has it counts. */
-export function sensorNamed(known: Knowledge, idOrName: string): Readonly<SensorRow> {
-  const all = known.rows().hot(sensorDefinitions)
-  const byId = all.get(idOrName)
-  if (byId !== undefined) return byId
-  const named = [...all.all()].filter((row) => row.sensor_name === idOrName)
-  const found = named.find((row) => row.removed_at === null) ?? named.sort((a, b) => b.defined_at - a.defined_at)[0]
-  if (found !== undefined) return found
-  const names = [...all.all()].map((row) => row.sensor_name)
-  const meant = nearest(idOrName, names)
-  throw new ServoError('not_found', 'no_such_sensor', `there is no sensor ${JSON.stringify(idOrName.slice(0, 255))}`, {
-    hint:
-      meant !== undefined
-        ? `Did you mean ${meant}?`
-        : names.length === 0
-          ? 'The project declares none.'
-          : `There are ${names.slice(0, 5).join(', ')}.`,
-  })
 }

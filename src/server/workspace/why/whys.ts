@@ -2,6 +2,7 @@ import type { ConflictPage, ConflictQuery, ReasonQuery, WhyApi } from '../../../
 import type { RunDetail } from '../../../api/run-contract.ts'
 import type { StatusApi } from '../../../api/status-contract.ts'
 import type { ScheduleRow } from '../../../domain/schedules/schedule-definitions.table.ts'
+import type { SensorRow } from '../../../domain/sensors/sensor-definitions.table.ts'
 import { reason, type WhyAnswer, type WhyKind } from '../../../domain/why/reasons.ts'
 import { whyRun } from '../../../domain/why/why-run.ts'
 import { ServoError } from '../../../lib/error.ts'
@@ -10,7 +11,7 @@ import { whyOfAsset } from './asset-why.ts'
 import { listConflicts } from './conflicts.ts'
 import { originOfRun } from './origins.ts'
 import { whyOfSchedule } from './schedule-why.ts'
-import { sensorNamed, whyOfSensor } from './sensor-why.ts'
+import { whyOfSensor } from './sensor-why.ts'
 import { waitingIn } from './waiting.ts'
 
 /** What else is asked for an answer. */
@@ -18,6 +19,8 @@ export interface WhySources {
   readonly statuses: StatusApi
   /** The schedule of this id or name, which must exist. */
   readonly schedule: (idOrName: string) => Readonly<ScheduleRow>
+  /** The sensor of this id or name, which must exist. */
+  readonly sensor: (idOrName: string) => Readonly<SensorRow>
   readonly run: (idOrStart: string) => Promise<RunDetail>
 }
 
@@ -38,7 +41,7 @@ export class Whys implements WhyApi {
       case 'schedule':
         return await whyOfSchedule(known, this.#sources.schedule(name), query.at)
       case 'sensor':
-        return await whyOfSensor(known, sensorNamed(known, name), query.message)
+        return await whyOfSensor(known, this.#sources.sensor(name), query.message)
       case 'run':
         return await this.#run(name)
       case 'asset': {
