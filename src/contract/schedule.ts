@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { hasNoControlCharacters } from '../lib/control-characters.ts'
 
-const name = z.string().min(1).max(255)
-/** A selection, a partition or an expression: text of one line. */
-const text = z.string().min(1).max(1_000)
+const line = (most: number) => z.string().min(1).max(most).refine(hasNoControlCharacters, 'must not contain control characters')
+const name = line(255)
+/** A selection, a partition or an expression: text of one line, which ticks and run requests carry as it is. */
+const text = line(512)
 const instant = z.iso.datetime({ offset: false })
 
 export const overlapPolicies = ['queue', 'skip', 'replace'] as const
@@ -29,7 +31,9 @@ const fields = {
   catch_up_on_resume: z.boolean(),
   /** What a tick does while a run of an earlier tick is unfinished. Absent: the runs go on side by side. */
   overlap: z.enum(overlapPolicies).nullish(),
-  labels: z.record(name, z.string().max(8_192)),
+  labels: z
+    .record(name, z.string().max(8_192))
+    .refine((labels) => !Object.hasOwn(labels, '__proto__'), 'must not have the key __proto__'),
   priority: z.number().int().min(-1_000).max(1_000),
   /** It pauses itself when so many of its runs failed in a row. */
   pause_after: z.number().int().min(1).max(20).nullish(),

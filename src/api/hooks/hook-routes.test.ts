@@ -197,8 +197,11 @@ describe('[A51] the answer to a sender', () => {
 
   test('is 503 from a process that evaluates no sensors, and when nothing can be made durable', async () => {
     const bench = open()
-    bench.answer = async () => Promise.reject(new ServoError('unavailable', 'disk_full', 'the disk is full'))
-    expect(await bench.send(json, '{}')).toMatchObject({ status: 503, answer: { code: 'disk_full' } })
+    bench.answer = async () =>
+      Promise.reject(new ServoError('unavailable', 'disk_full', 'cannot create x in /data: the disk is full'))
+    const full = await bench.send(json, '{}')
+    expect(full).toMatchObject({ status: 503, answer: { code: 'not_recorded' } })
+    expect(JSON.stringify(full), 'strangers learn nothing of the machine').not.toContain('/data')
     bench.isEvaluating = false
     expect(await bench.send(json, '{}')).toMatchObject({ status: 503, answer: { code: 'automation_off' } })
   })

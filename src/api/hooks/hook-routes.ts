@@ -75,8 +75,19 @@ async function deliver(hooks: HooksApi, received: readonly PromiseSettledResult<
   if (accepted.length === 0) for (const each of received) if (each.status === 'rejected') throw each.reason
   if (deliveries === undefined) throw standing('automation_off')
   const answers = await Promise.allSettled(accepted.map((delivery) => deliveries.deliver(delivery)))
-  for (const each of answers) if (each.status === 'rejected') throw each.reason
+  for (const each of answers) if (each.status === 'rejected') throw forSender(each.reason)
   return deliveryResponse(answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])))
+}
+
+/** What a sender may know of the reason why it must send again. Errors of the store name folders of this machine. */
+const TOLD = new Set(['too_many_deliveries', 'project_not_loaded', 'deposed', 'closed'])
+
+function forSender(error: unknown): unknown {
+  if (!isServoError(error, 'unavailable') || TOLD.has(error.code)) return error
+  return new ServoError('unavailable', 'not_recorded', 'the message could not be recorded', {
+    hint: 'Send it again, with the same id. If it was recorded after all, it is recognized.',
+    cause: error,
+  })
 }
 
 /**

@@ -52,13 +52,16 @@ export function readAs(form: Exclude<Form, 'cloud event'>, bytes: Uint8Array): u
 
 /** A field that is given several times is a list. */
 function fieldsOf(text: string): unknown {
-  const given = new URLSearchParams(text)
-  const fields = Object.fromEntries([...new Set(given.keys())].map((name) => [name, oneOrAll(given.getAll(name))]))
+  const given = new Map<string, string[]>()
+  for (const [name, value] of new URLSearchParams(text)) {
+    const values = given.get(name)
+    if (values === undefined) given.set(name, [value])
+    else values.push(value)
+  }
+  const fields = Object.fromEntries([...given].map(([name, values]) => [name, values.length === 1 ? values[0] : values]))
   checkShape(fields)
   return fields
 }
-
-const oneOrAll = (values: readonly string[]): unknown => (values.length === 1 ? values[0] : values)
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

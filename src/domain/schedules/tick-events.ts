@@ -10,6 +10,9 @@ import type { ReasonFacts, TickReasonCode } from './schedule-ticks.table.ts'
 import { runKeyOfTick, tickId } from './tick-ids.ts'
 import { type GraphAtTick, workOfTick } from './work-of-tick.ts'
 
+/** As many runs of a schedule as may be in the way of another that waits for them. */
+const MAX_AWAITED = 1_000
+
 export interface TickToDecide {
   readonly definition: Readonly<ScheduleRow>
   readonly tick: number
@@ -56,6 +59,8 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
   const [first] = inTheWay
   if (overlap === 'skip' && first !== undefined && cause !== 'manual')
     return without('skipped', 'overlap', `${first} of an earlier tick had not ended`, { run_id: first })
+  if (overlap === 'queue' && first !== undefined && inTheWay.length >= MAX_AWAITED)
+    return without('skipped', 'overlap', `${inTheWay.length} runs of earlier ticks had not ended`, { run_id: first })
   const asksFor = workOfTick(definition, at)
   if ('noWindow' in asksFor) return without('skipped', 'no_window', asksFor.noWindow)
   if ('error' in asksFor) return without('failed', 'bad_selection', asksFor.error)
@@ -66,7 +71,7 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
 
   const run_key = runKeyOfTick(tick_id)
   const work = { ...asksFor.work, labels }
-  const waitsFor = overlap === 'queue' || overlap === 'replace' ? inTheWay : []
+  const waitsFor = overlap === 'queue' || overlap === 'replace' ? inTheWay.slice(-MAX_AWAITED) : []
   const { run_id, event } = requestRun({
     ...work,
     run_key,

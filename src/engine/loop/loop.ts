@@ -1,10 +1,12 @@
 import { assert } from '../../lib/assert.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
+import { MINUTE_MS } from '../../lib/time.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { Controller } from '../../model/controller.ts'
 import type { NewEvent, Registry, Verdict } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
+import { ClockSteps } from '../../ports/clock-steps.ts'
 import type { Notifier } from '../../ports/notifier.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { checkLeads } from '../ledger/leading.ts'
@@ -44,6 +46,8 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
 const FOLD_TOGETHER = 4
 /** Controllers that still answer each other after this many rounds would never stop. */
 const MAX_ROUNDS = 10_000
+/** A clock that was set is noticed within this time. */
+const MAX_SLEEP_MS = MINUTE_MS
 
 type LoopState = 'open' | 'closing' | 'closed' | 'broken'
 
@@ -84,10 +88,12 @@ export class Loop {
   /** Set while something is being folded. */
   #folding: Promise<void> | undefined
   #cancelAlarm: (() => void) | undefined
+  readonly #steps: ClockSteps
   #feed!: SegmentFeed
 
   private constructor(options: LoopOptions, compactor: Compactor) {
     this.#options = options
+    this.#steps = new ClockSteps(options.clock)
     this.compactor = compactor
     this.#controllers = new Controllers(options.controllers)
     this.#reactions = new Reactions(options.reactors ?? [])
@@ -289,6 +295,8 @@ export class Loop {
       this.#controllers.observe(table, rows)
       this.#reactions.remember(this.#segments.changed, table, rows)
     }
+    // Moments that controllers computed by a clock that was set since then are computed again.
+    if (this.#steps.wasSet()) this.#controllers.observeAll((table) => state.hotTable(table).all())
     const observed = { rows: state, now: this.#options.clock.now(), lagMs: this.#feed.lagMs }
     const decided: CheckedEvent[] = []
     for (const event of this.#controllers.decide(observed, () => this.#feed.isCaughtUp())) {
@@ -325,7 +333,7 @@ export class Loop {
     const { clock } = this.#options
     const next = this.#controllers.wakeAt(clock.now())
     if (next === Number.POSITIVE_INFINITY || this.#state !== 'open') return
-    this.#cancelAlarm = clock.after(Math.max(1, next - clock.now()), () => this.nudge())
+    this.#cancelAlarm = clock.after(Math.min(MAX_SLEEP_MS, Math.max(1, next - clock.now())), () => this.nudge())
   }
 
   /** An outage passes. A compactor that was overtaken or met a bug does not recover. */

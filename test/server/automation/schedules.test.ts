@@ -37,6 +37,38 @@ describe('a server', () => {
     expect(body.state).toMatchObject({ last_tick_status: 'triggered', open_runs: [] })
   })
 
+  test('[A69] goes on by the clock as it is, when that is set back or ahead while it runs', async () => {
+    const led = await Led.open({ assets, schedules: [{ ...hourly, cron_expressions: ['* * * * *'] }] }, { automation: true })
+    const ticks = async () => (await led.get('/schedules/hourly/ticks?status=triggered&limit=1000')).body.ticks.length
+    await led.clock.advance(3 * MINUTE_MS)
+    for (const step of [-2 * HOUR_MS, 5 * HOUR_MS, -40 * MINUTE_MS]) {
+      led.clock.jump(step)
+      await led.clock.advance(MINUTE_MS)
+      const before = await ticks()
+      await led.clock.advance(5 * MINUTE_MS)
+      expect(await ticks(), `after ${step}`).toBe(before + 5)
+    }
+  })
+
+  test.each([
+    ['a selection', { asset_selection: ['orders\n'] }],
+    ['a long selection', { asset_selection: ['o'.repeat(600)] }],
+    ['a partition', { partition_selection: ['2025-01-01\n'] }],
+    ['the name of a label', { labels: { 'team\n': 'shop' } }],
+  ])('[A9] refuses %s that no tick could carry', async (_, wrong) => {
+    const led = await open()
+    const { status } = await led.post('/schedules', { ...hourly, name: 'other', ...wrong })
+    expect(status).toBe(400)
+    await led.clock.advance(2 * HOUR_MS)
+    expect(led.stopped).toEqual([])
+  })
+
+  test('[A11] takes a request id of any length for a manual trigger', async () => {
+    const led = await open()
+    for (const request_id of ['r'.repeat(480), 'ü'.repeat(200)])
+      expect((await led.post('/schedules/hourly/trigger', { request_id })).status).toBe(202)
+  })
+
   test('without automation neither ticks nor records what the project declares', async () => {
     const led = await open(false)
     await led.clock.advance(3 * HOUR_MS)

@@ -37,7 +37,7 @@ describe('a poll', () => {
 
   test('[A44] that is slow is not overtaken by the next one of its sensor, and no more than 16 go on side by side', async () => {
     const sensing = await Sensing.open([])
-    counting(sensing, 90 * SECOND_MS)
+    counting(sensing, 4 * SECOND_MS)
     await sensing.load(Array.from({ length: 40 }, (_, n) => ({ ...files, name: `poll-${n}` })))
     await sensing.clock.advance(10 * MINUTE_MS)
     expect(sensing.evaluator.most).toBe(16)
@@ -109,6 +109,15 @@ describe('a poll', () => {
     await sensing.write(AutomationResumed, by('r4'))
     await sensing.clock.advance(MINUTE_MS)
     expect(cursors(sensing)).toHaveLength(3)
+  })
+
+  test('[A44] that hangs does not keep others waiting, however many do', async () => {
+    const sensing = await Sensing.open([])
+    const hanging = Array.from({ length: 20 }, (_, n) => ({ ...files, name: `hangs-${n}` }))
+    counting(sensing, 9 * MINUTE_MS)
+    await sensing.load(hanging)
+    await sensing.clock.advance(MINUTE_MS)
+    expect(new Set(sensing.evaluator.asked.map((request) => Reflect.get(request, 'sensor'))).size).toBe(20)
   })
 
   test('[A45] by hand is made at once although it is not due, after the one that is under way, and says who asked', async () => {

@@ -9,7 +9,7 @@ import { sensorDefinitions } from '../../../domain/sensors/sensor-definitions.ta
 import { SensorEvaluated } from '../../../domain/sensors/sensor-evaluated.event.ts'
 import { sensorState } from '../../../domain/sensors/sensor-state.table.ts'
 import type { Reactor } from '../../../engine/loop/loop.ts'
-import { toIso } from '../../../lib/time.ts'
+import { SECOND_MS, toIso } from '../../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../../model/event.ts'
 import type { Rows } from '../../../model/rows.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
@@ -17,6 +17,8 @@ import { reactor } from '../reactor.ts'
 
 /** Sensors that are given something at the same time. Few, so that messages from outside find a worker too. */
 const MAX_AT_ONCE = 4
+/** A sensor that takes longer does not keep others waiting. */
+const SLOW_MS = 5 * SECOND_MS
 
 export interface HappeningsOptions {
   readonly clock: AlarmClock
@@ -130,10 +132,13 @@ export class Happenings {
     } else {
       lane.state = 'delivering'
       lane.hasChanged = false
-      this.#delivering += 1
+      const leave = this.#takeTurn()
       void this.#deliver(lane, next)
         .catch((error: unknown) => this.#troubled(lane, error))
-        .finally(() => this.#delivered(lane))
+        .finally(() => {
+          leave()
+          if (lane.state !== 'halted' || lane.hasChanged) this.#look(lane)
+        })
     }
   }
 
@@ -190,12 +195,21 @@ export class Happenings {
     if (lane.troubles === 1 && !this.#isClosed) this.#options.onTrouble(error)
   }
 
-  #delivered(lane: Lane): void {
-    this.#delivering -= 1
-    // Those that have waited for their turn go first.
-    const next = this.#queue.shift()
-    if (next !== undefined) this.#look(next)
-    if (lane.state !== 'halted' || lane.hasChanged) this.#look(lane)
+  /** Counts a sensor among those that are given something, until it is done or turns out to be slow. */
+  #takeTurn(): () => void {
+    this.#delivering += 1
+    let isCounted = true
+    const leave = (): void => {
+      cancel()
+      if (!isCounted) return
+      isCounted = false
+      this.#delivering -= 1
+      // Those that have waited for their turn go first.
+      const next = this.#queue.shift()
+      if (next !== undefined) this.#look(next)
+    }
+    const cancel = this.#options.clock.after(SLOW_MS, leave)
+    return leave
   }
 }
 

@@ -17,6 +17,8 @@ import type { Evaluations, EvaluationsOptions } from './evaluations.ts'
 
 /** More senders than that wait for nothing: each holds a connection, and its message comes again. */
 const MAX_WAITING = 1_000
+/** All bodies that wait, whatever the sensor. As values in memory they may take some 40 times as much. */
+const MAX_WAITING_BYTES = 16 * 2 ** 20
 
 export interface MessageDeliveriesOptions extends Pick<EvaluationsOptions, 'known' | 'submit' | 'mintId'> {
   readonly evaluations: Evaluations
@@ -36,6 +38,7 @@ export class MessageDeliveries {
   readonly #going = new Map<string, Going>()
   /** How many deliveries wait for an answer, by sensor. */
   readonly #waiting = new Map<string, number>()
+  #waitingBytes = 0
 
   constructor(options: MessageDeliveriesOptions) {
     this.#options = options
@@ -48,10 +51,17 @@ export class MessageDeliveries {
       throw new ServoError('unavailable', 'too_many_deliveries', `${MAX_WAITING} deliveries to ${sensor_name} wait already`, {
         hint: 'Nothing was done with this one. Deliver it again later.',
       })
+    const bytes = delivery.body_size ?? 0
+    if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > MAX_WAITING_BYTES)
+      throw new ServoError('unavailable', 'too_many_deliveries', `messages of ${this.#waitingBytes} bytes wait already`, {
+        hint: 'Nothing was done with this one. Deliver it again later.',
+      })
     this.#waiting.set(sensor_id, waiting + 1)
+    this.#waitingBytes += bytes
     try {
       return await this.#join(definition, delivery)
     } finally {
+      this.#waitingBytes -= bytes
       const left = (this.#waiting.get(sensor_id) ?? 1) - 1
       if (left > 0) this.#waiting.set(sensor_id, left)
       else this.#waiting.delete(sensor_id)

@@ -5,14 +5,15 @@ import { sensorDefinitions } from '../../../domain/sensors/sensor-definitions.ta
 import { isServoError } from '../../../lib/error.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../lib/time.ts'
 import type { NewEvent } from '../../../model/event.ts'
+import { ClockSteps } from '../../../ports/clock-steps.ts'
 import type { Evaluations, EvaluationsOptions } from './evaluations.ts'
 
 /** Polls that the clock brings at a time; the others wait. A poll waits for others most of its time, and messages need workers too. */
 const MAX_SIDE_BY_SIDE = 16
 /** A clock that was set is noticed within this time. */
 const MAX_SLEEP_MS = MINUTE_MS
-/** A wall clock that has moved this much against the steady one was set. */
-const CLOCK_STEP_MS = SECOND_MS
+/** A poll that takes longer does not keep others waiting: whatever it hangs on is no reason for them. */
+const SLOW_MS = 5 * SECOND_MS
 
 export interface PollsOptions extends Pick<EvaluationsOptions, 'clock' | 'known' | 'submit' | 'mintId'> {
   readonly evaluations: Evaluations
@@ -41,20 +42,21 @@ export class Polls {
   readonly #going = new Map<string, Promise<unknown>>()
   readonly #notes = new EmptyPollNotes()
   #startedAt: number | undefined
-  /** How far the wall clock is ahead of the steady one. */
-  #offset = 0
+  readonly #steps: ClockSteps
+  /** Polls under way that are not slow. */
+  #brisk = 0
   #cancel: (() => void) | undefined
   #willLook = false
 
   constructor(options: PollsOptions) {
     this.#options = options
+    this.#steps = new ClockSteps(options.clock)
   }
 
   start(): void {
     if (this.#startedAt !== undefined) return
     const { clock } = this.#options
     this.#startedAt = clock.now()
-    this.#offset = clock.now() - clock.monotonic()
     this.changedAll()
   }
 
@@ -179,17 +181,15 @@ export class Polls {
     this.#cancel?.()
     if (this.#startedAt === undefined) return
     const { clock } = this.#options
-    const offset = clock.now() - clock.monotonic()
-    if (Math.abs(offset - this.#offset) >= CLOCK_STEP_MS) this.#planAll()
-    this.#offset = offset
+    if (this.#steps.wasSet()) this.#planAll()
     const now = clock.now()
     const byTime = [...this.#due].filter(([, at]) => at <= now).sort(([, a], [, b]) => a - b)
     for (const [sensorId] of byTime) {
-      if (this.#going.size >= MAX_SIDE_BY_SIDE) break
+      if (this.#brisk >= MAX_SIDE_BY_SIDE) break
       if (!this.#going.has(sensorId)) this.#begin(sensorId, now)
     }
     if ((this.#notes.dueAt ?? Number.POSITIVE_INFINITY) <= now) this.#recordNotes()
-    // What is due and has to wait is looked at again when a poll ends.
+    // What is due and has to wait is looked at again when a poll ends or turns out to be slow.
     let next = this.#notes.dueAt ?? Number.POSITIVE_INFINITY
     for (const [sensorId, at] of this.#due) if (at > now && !this.#going.has(sensorId)) next = Math.min(next, at)
     if (next < Number.POSITIVE_INFINITY)
@@ -200,7 +200,20 @@ export class Polls {
   #begin(sensorId: string, now: number): void {
     this.#plan(sensorId)
     if ((this.#due.get(sensorId) ?? Number.POSITIVE_INFINITY) > now) return
-    this.poll(sensorId).catch((error: unknown) => {
+    this.#brisk += 1
+    let isBrisk = true
+    const leave = (): void => {
+      if (!isBrisk) return
+      isBrisk = false
+      this.#brisk -= 1
+      this.#lookSoon()
+    }
+    const cancel = this.#options.clock.after(SLOW_MS, leave)
+    const polled = this.poll(sensorId).finally(() => {
+      cancel()
+      leave()
+    })
+    polled.catch((error: unknown) => {
       // The store cannot be written, or this process closes or was deposed: that is told elsewhere, and the poll comes again.
       if (!isServoError(error, 'unavailable') && !isServoError(error, 'conflict')) this.#options.onTrouble(error)
     })
