@@ -64,14 +64,15 @@ export class SegmentQueue {
     this.#opened().submissions.push(submission)
   }
 
-  /** Closes the open segment, if it has any events. */
-  close(): void {
+  /** Closes the open segment, if it has any events, and returns it. */
+  close(): ClosedSegment | undefined {
     const open = this.#open
-    if (open === undefined || open.texts.length === 0) return
+    if (open === undefined || open.texts.length === 0) return undefined
     this.#open = undefined
     const segment: ClosedSegment = { ...open, consumed: {}, ended: Promise.withResolvers() }
     this.#closed.push(segment)
     this.#onClosed(segment)
+    return segment
   }
 
   /** The next segment for the writer. */
