@@ -20,8 +20,8 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly lookEveryMs?: number
   /** Called when the loop cannot continue: the ledger could not be written, or another process has taken over. */
   readonly onBroken?: (error: unknown) => void
-  /** Called when something is durable that no table shows yet. */
-  readonly onDurable?: () => void
+  /** Called when something is durable that no table shows yet, and with whether the tables can wait for more. */
+  readonly onDurable?: (canWait: boolean) => void
   /** Called when the ledger could not be read. The loop tries again. */
   readonly onTrouble?: (error: unknown) => void
 }

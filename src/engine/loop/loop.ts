@@ -107,7 +107,7 @@ export class Loop {
       clock: options.clock,
       notifier: options.notifier,
       lookEveryMs: options.lookEveryMs,
-      onCaughtUp: () => self.loop?.caughtUp(),
+      onCaughtUp: (foundSome) => self.loop?.caughtUp(foundSome),
       onTrouble: (error) => loop.#troubled(error),
     })
     self.loop = loop
@@ -146,10 +146,10 @@ export class Loop {
     this.#folding ??= this.#fold()
   }
 
-  /** Segments of other processes are folded: asks the controllers, and marks the tables as behind. */
-  caughtUp(): void {
+  /** The segments of other processes, if there were any, are folded: asks the controllers, and marks the tables as behind. */
+  caughtUp(foundSome: boolean): void {
     this.nudge()
-    if (this.compactor.fold.unpublished > 0) this.#options.onDurable?.()
+    if (this.compactor.fold.unpublished > 0) this.#options.onDurable?.(!foundSome)
   }
 
   /** Folds what other processes have written. */
@@ -304,7 +304,7 @@ export class Loop {
     this.#segments.remove(segment)
     for (const submission of segment.submissions) this.#inbox.answer(submission)
     this.#reactions.show(segment.changed, this.#break)
-    this.#options.onDurable?.()
+    this.#options.onDurable?.(segment.canWait)
     if (segment === this.#decidedMuch) this.nudge()
   }
 
