@@ -1,6 +1,6 @@
 import type { RequestRun } from '../../domain/automation/request-run.ts'
 import type { Conditions } from '../../domain/schedules/conditions.ts'
-import type { LoopOptions } from '../../engine/loop/loop.ts'
+import type { LoopOptions } from '../../engine/loop/loop-options.ts'
 import type { Reactor } from '../../engine/loop/reactions.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { HeldLease } from '../../ports/lease.ts'

@@ -249,7 +249,7 @@ export class Orchestrator {
       }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.remote.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),
-      onDurable: () => this.#publisher?.noticed(),
+      onDurable: (canWait) => this.#publisher?.noticed(canWait),
       onTrouble: (error) => this.#options.onTrouble?.(error),
       ...compaction,
     })
