@@ -280,7 +280,7 @@ export class Loop {
       this.#reactions.remember(this.#segments.changed, table, rows)
     }
     // Moments that controllers computed by a clock that was set since then are computed again.
-    if (this.#steps.wasSet()) this.#controllers.observeAll((table) => state.hotTable(table).all())
+    if (this.#steps.wasSet()) this.#controllers.observeAll((table) => this.compactor.state.hotTable(table).all())
   }
 
   /** One round: adds the events that the controllers decide on. */
