@@ -40,10 +40,10 @@ const removedLast = (a: Answer<'standstill'>, b: Answer<'standstill'>): number =
   Number(a.code === 'removed') - Number(b.code === 'removed')
 
 /** The error itself is for the owner of the sensor, not for whoever may send to it. */
-function sensorFailed({ try: attempt, max_tries }: Answer<'failed'>): ServoError {
+function sensorFailed({ message_id, try: attempt, max_tries }: Answer<'failed'>): ServoError {
   return new ServoError('unavailable', 'sensor_failed', `the sensor failed at try ${attempt} of ${max_tries}`, {
-    hint: 'Send the message again, with the same id. `servo sensors evals` has the error.',
-    facts: { try: attempt, max_tries },
+    hint: 'Send the message again under the same id: in the header Idempotency-Key, if your messages have none of their own. `servo sensors evals` has the error.',
+    facts: { message_id, try: attempt, max_tries },
   })
 }
 

@@ -179,10 +179,16 @@ describe('[A51] the answer to a sender', () => {
     expect([status, answer]).toEqual([200, { message_id: 'm', dead: true }])
   })
 
-  test('is 500 with the tries if the sensor failed, without its error', async () => {
+  test('is 500 with the id of the message and the tries if the sensor failed, without its error', async () => {
     const { status, answer } = await answered({ kind: 'failed', message_id: 'm', error: 'secret text', try: 2, max_tries: 5 })
     expect(status).toBe(500)
-    expect(answer).toMatchObject({ code: 'sensor_failed', try: 2, max_tries: 5, title: expect.not.stringContaining('Servo') })
+    expect(answer).toMatchObject({
+      code: 'sensor_failed',
+      message_id: 'm',
+      try: 2,
+      max_tries: 5,
+      title: expect.not.stringContaining('Servo'),
+    })
     expect(JSON.stringify(answer)).not.toContain('secret text')
   })
 

@@ -123,6 +123,31 @@ describe('a message', () => {
     expect(sensing.evals().map(({ status }) => status)).toEqual(reports.map(() => 'error'))
   })
 
+  test('[A31] may add a key to a dynamic set and ask for a run of it, which is planned and made', async () => {
+    const profiles = {
+      asset_key: 'profiles',
+      kind: 'asset',
+      partitions: { type: 'dynamic', name: 'customers' },
+    } as const
+    const sensing = await Sensing.open([inbox], { assets: [profiles] })
+    const runs = (partition: string) => [{ asset_selection: ['profiles'], partition_selection: [partition] }]
+    const acme = [{ set_name: 'customers', keys: ['acme'] }]
+    const report = { outcome: 'requests', runs: runs('acme'), partition_keys_added: acme } as const
+    sensing.evaluator.script = () => ({ report })
+    const message = { id: 'm1', data: {}, attributes: {}, published_at: null }
+    expect(await sensing.soon(sensing.hub.dryRun(sensing.idOf(), message))).toEqual(report)
+    const accepted = await sensing.answered('m1')
+    expect(accepted).toMatchObject({ kind: 'accepted', run_ids: [expect.any(String)] })
+    await sensing.clock.advance(10 * SECOND_MS)
+    const { run } = await sensing.server.api.runs.get(String(Reflect.get(accepted, 'run_ids')))
+    expect(run).toMatchObject({ state: 'SUCCEEDED', partition_selection: ['acme'], tasks_succeeded: 1 })
+
+    sensing.evaluator.script = () => ({ report: { outcome: 'requests', runs: runs('acme'), partition_keys_removed: acme } })
+    expect(await sensing.answered('m2'), 'a key that it removes is gone for its runs too').toMatchObject({ kind: 'failed' })
+    sensing.evaluator.script = () => ({ report: { ...report, partition_keys_removed: acme } })
+    expect(await sensing.answered('m3'), 'added wins over removed').toMatchObject({ kind: 'accepted' })
+  })
+
   test('[A41] of which nothing is known because the server closes is not recorded', async () => {
     const sensing = await Sensing.open([inbox])
     sensing.evaluator.script = () => ({ report: { outcome: 'cancelled' } })

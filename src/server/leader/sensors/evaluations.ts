@@ -135,7 +135,8 @@ export class Evaluations {
       key == null ? [] : [runKeyOfEvaluation(definition.sensor_id, source, index, key)],
     )
     const runOf = await runsOfKeys(known, keyed)
-    const at = { graph: graph().get().graph, partitions: graph().partitions() }
+    const partitions = graph().partitions('runs' in result ? result : {})
+    const at = { graph: graph().get().graph, partitions }
     return evaluationEvents({ ...evaluated, requested_by, requestRun, runOf, at })
   }
 }
