@@ -28,6 +28,7 @@ export function deliveryResponse(answers: readonly DeliveryAnswer[]): Response {
       message_id: first.message_id,
       eval_id: first.eval_id,
       run_ids: accepted.flatMap(({ run_ids }) => run_ids),
+      runs: accepted.flatMap(({ runs }) => runs),
       repeated: accepted.every(({ repeated }) => repeated),
       ...(accepted.some(({ conflict }) => conflict) && { conflict: true }),
     })

@@ -240,6 +240,38 @@ describe('a sensor', () => {
     expect(await sensing.segments()).toEqual(before)
   })
 
+  test('[A29] is told which runs are new, which are those of an earlier request with the key, and which request is a conflict', async () => {
+    const sensing = await Sensing.open([inbox])
+    const heard: unknown[] = []
+    sensing.server.feed.listen((change) => {
+      if (change.type === 'evaluation') heard.push(change.runs.map(({ created, conflict }) => [created, conflict]))
+    })
+    const ask = async (message: string, runs: readonly object[]) => {
+      sensing.evaluator.script = () => ({
+        report: { outcome: 'requests', runs: runs.map((run) => ({ asset_selection: ['orders'], ...run })) },
+      })
+      return await sensing.answered(message)
+    }
+    const same = { run_key: `sensor:${sensing.idOf()}:key:same`, key: 'same', requested_at: expect.any(String) }
+    const first = await ask('m1', [{ key: 'same' }])
+    expect(first).toMatchObject({ runs: [{ ...same, created: true, conflict: false }] })
+    const run_ids = Reflect.get(first, 'run_ids')
+    expect(await ask('m2', [{ key: 'same' }])).toMatchObject({ run_ids, runs: [{ ...same, created: false, conflict: false }] })
+    const mixed = [{ created: false, conflict: true }, { created: true }]
+    expect(await ask('m3', [{ key: 'same', labels: { a: 'b' } }, {}])).toMatchObject({ runs: mixed })
+    expect(await sensing.answered('m1'), 'what it made then').toEqual({ ...first, repeated: true })
+    expect(heard).toEqual([
+      [[true, false]],
+      [[false, false]],
+      [
+        [false, true],
+        [true, false],
+      ],
+    ])
+    const { evals } = await sensing.server.api.sensors.evals('inbox', { limit: 50 })
+    expect(evals.map(({ runs }) => runs.map(({ created }) => created))).toEqual([[false, true], [false], [true]])
+  })
+
   test('[A29] that asks again for the key of a run that failed gets a rerun of it', async () => {
     const sensing = await Sensing.open([inbox])
     sensing.evaluator.script = () => ({ report: oneRun({ key: 'order 7' }) })
