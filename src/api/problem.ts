@@ -12,7 +12,9 @@ export interface Problem {
   readonly field?: string
   /** True if the worker shall stop the attempt. */
   readonly should_cancel?: boolean
-  /** Of a message to a sensor: the try that failed, and after how many it is a dead letter. */
+  /** Of a message to a sensor: its id, which is new if the sender gave none, so that it can be sent again under it. */
+  readonly message_id?: string
+  /** The try that failed, and after how many it is a dead letter. */
   readonly try?: number
   readonly max_tries?: number
   /** The state version that the caller expected, and the one there is. */
@@ -27,6 +29,7 @@ export interface Problem {
 const told: Readonly<Record<string, 'string' | 'number' | 'boolean'>> = {
   field: 'string',
   should_cancel: 'boolean',
+  message_id: 'string',
   try: 'number',
   max_tries: 'number',
   expected: 'number',

@@ -1,6 +1,8 @@
 import { wireRow } from '../api/wire-row.ts'
 import { runs } from '../domain/runs/runs.table.ts'
 import { type ScheduleStateRow, scheduleState } from '../domain/schedules/schedule-state.table.ts'
+import { besidesRuns, wordsBesidesRuns } from '../domain/sensors/evaluation/besides-runs.ts'
+import { whyNoNewRun } from '../domain/sensors/evaluation/runs-of-evaluation.ts'
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../domain/tasks/tasks.table.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS, toIso } from '../lib/time.ts'
@@ -146,7 +148,7 @@ function intervalText(ms: number): string {
 
 type EvaluationChange = Extract<Change, { type: 'evaluation' }>
 
-function evaluationLine({ sensor, evaluation, run_ids }: EvaluationChange): object {
+function evaluationLine({ sensor, evaluation, run_ids, runs }: EvaluationChange): object {
   const { eval_id, status, accepted, trigger_source, message_id, error, run_keys } = evaluation
   const { sensor_id, sensor_name } = sensor
   return {
@@ -161,18 +163,31 @@ function evaluationLine({ sensor, evaluation, run_ids }: EvaluationChange): obje
     error,
     run_keys,
     run_ids,
+    runs,
+    ...besidesRuns(evaluation),
   }
 }
 
-function evaluationText({ evaluation, run_ids }: EvaluationChange): string {
+function evaluationText({ evaluation, runs }: EvaluationChange): string {
   const { status, trigger_source, message_id, error, requested_by } = evaluation
   const of = trigger_source === 'push' ? `message ${printable(message_id ?? '')}` : 'poll'
   const by = requested_by === null ? '' : ` asked for by ${printable(requested_by)}`
-  const runs = run_ids.length === 0 ? '' : `: ${run_ids.map(shortId).slice(0, SHOWN_RUNS).join(' ')}`
-  const more = run_ids.length > SHOWN_RUNS ? ` and ${run_ids.length - SHOWN_RUNS} more` : ''
+  const made = runs.filter(({ created }) => created).map(({ run_id }) => shortId(run_id))
+  const writing = { run: shortId, when: localTime }
+  const others = runs.filter(({ created }) => !created).map((one) => `no new run: ${printable(whyNoNewRun(one, writing))}`)
+  const besides = wordsBesidesRuns(besidesRuns(evaluation)).map(printable)
+  const idle = status === 'no_new_data' ? ['asked for no run'] : []
+  const did = [...shortened(made, ' '), ...shortened(others, '; '), ...idle, ...besides].join(', ')
   const why = error === null ? '' : `: ${printable(error)}`
   const paint = status === 'error' ? colours.red : status === 'triggered' ? colours.green : colours.yellow
-  return `${paint(status)}  ${of}${by}${runs}${more}${why}`
+  return `${paint(status)}  ${of}${by}${did === '' ? '' : `: ${did}`}${why}`
+}
+
+/** As many as fit into a line, as one text. */
+function shortened(texts: readonly string[], between: string): string[] {
+  if (texts.length === 0) return []
+  const more = texts.length > SHOWN_RUNS ? ` and ${texts.length - SHOWN_RUNS} more` : ''
+  return [`${texts.slice(0, SHOWN_RUNS).join(between)}${more}`]
 }
 
 const say = (line: unknown): void => print(JSON.stringify(line))

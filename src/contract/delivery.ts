@@ -11,6 +11,20 @@ export interface Delivery {
   readonly requested_by?: string
 }
 
+/** What became of a run that an evaluation asked for. */
+export interface RunOfEvaluation {
+  readonly run_id: string
+  readonly run_key: string
+  /** The key that the code gave; null if it gave none. */
+  readonly key: string | null
+  /** True if the evaluation made the run. Otherwise the run is that of an earlier request with the same key. */
+  readonly created: boolean
+  /** True if the earlier request was for something else. */
+  readonly conflict: boolean
+  /** When the request came that made the run. */
+  readonly requested_at: string
+}
+
 /** What became of a delivery. Everything that it says is durable. */
 export type DeliveryAnswer =
   /** `repeated`: it was accepted before, perhaps with another body, which is on record as a conflict then. */
@@ -19,6 +33,7 @@ export type DeliveryAnswer =
       readonly message_id: string
       readonly eval_id: string
       readonly run_ids: readonly string[]
+      readonly runs: readonly RunOfEvaluation[]
       readonly repeated: boolean
       readonly conflict: boolean
     }

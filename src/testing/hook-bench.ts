@@ -28,6 +28,7 @@ export class HookBench {
     message_id: message.id,
     eval_id: 'e1',
     run_ids: ['r1'],
+    runs: [],
     repeated: false,
     conflict: false,
   })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import type { EvaluationReport } from '../../contract/evaluation.ts'
 import { sensorDefinition } from '../../contract/sensor.ts'
 import type { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
@@ -77,6 +78,8 @@ export const SHOWN_RUNS = 100
 export type WireEval = WireRow<typeof sensorEvals> & {
   /** Runs of the first of its run keys. */
   readonly run_ids: readonly string[]
+  /** The same, with what became of each request. */
+  readonly runs: readonly RunOfEvaluation[]
 }
 export type WireDeadLetter = WireRow<typeof sensorMessages>
 
@@ -132,6 +135,8 @@ export interface AcceptedEvaluation extends AcceptedSensor {
   /** Null for a poll that found nothing, which is recorded later together with others. */
   readonly eval_id: string | null
   readonly run_ids: readonly string[]
+  /** The same, with what became of each request. */
+  readonly runs: readonly RunOfEvaluation[]
   /** True if the message was accepted before, so that nothing was evaluated. */
   readonly repeated: boolean
   /** True if it was accepted before with another body. */

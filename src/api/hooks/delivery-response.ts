@@ -28,6 +28,7 @@ export function deliveryResponse(answers: readonly DeliveryAnswer[]): Response {
       message_id: first.message_id,
       eval_id: first.eval_id,
       run_ids: accepted.flatMap(({ run_ids }) => run_ids),
+      runs: accepted.flatMap(({ runs }) => runs),
       repeated: accepted.every(({ repeated }) => repeated),
       ...(accepted.some(({ conflict }) => conflict) && { conflict: true }),
     })
@@ -40,10 +41,10 @@ const removedLast = (a: Answer<'standstill'>, b: Answer<'standstill'>): number =
   Number(a.code === 'removed') - Number(b.code === 'removed')
 
 /** The error itself is for the owner of the sensor, not for whoever may send to it. */
-function sensorFailed({ try: attempt, max_tries }: Answer<'failed'>): ServoError {
+function sensorFailed({ message_id, try: attempt, max_tries }: Answer<'failed'>): ServoError {
   return new ServoError('unavailable', 'sensor_failed', `the sensor failed at try ${attempt} of ${max_tries}`, {
-    hint: 'Send the message again, with the same id. `servo sensors evals` has the error.',
-    facts: { try: attempt, max_tries },
+    hint: 'Send the message again under the same id: in the header Idempotency-Key, if your messages have none of their own. `servo sensors evals` has the error.',
+    facts: { message_id, try: attempt, max_tries },
   })
 }
 

@@ -169,9 +169,20 @@ describe('[A51] the answer to a sender', () => {
   }
 
   test('is 200 for a message that was accepted before, and says so', async () => {
-    const accepted = { kind: 'accepted', message_id: 'm', eval_id: 'e', run_ids: [], repeated: true, conflict: true } as const
+    const runs = [
+      {
+        run_id: 'run_1',
+        run_key: 'sensor:a:key:k',
+        key: 'k',
+        created: false,
+        conflict: false,
+        requested_at: '2025-01-15T10:00:00.000Z',
+      },
+    ] as const
+    const said = { message_id: 'm', eval_id: 'e', run_ids: ['run_1'], runs, repeated: true, conflict: true } as const
+    const accepted = { kind: 'accepted', ...said } as const
     const { status, answer } = await answered(accepted)
-    expect([status, answer]).toEqual([200, { message_id: 'm', eval_id: 'e', run_ids: [], repeated: true, conflict: true }])
+    expect([status, answer]).toEqual([200, said])
   })
 
   test('is 200 for a dead letter', async () => {
@@ -179,10 +190,16 @@ describe('[A51] the answer to a sender', () => {
     expect([status, answer]).toEqual([200, { message_id: 'm', dead: true }])
   })
 
-  test('is 500 with the tries if the sensor failed, without its error', async () => {
+  test('is 500 with the id of the message and the tries if the sensor failed, without its error', async () => {
     const { status, answer } = await answered({ kind: 'failed', message_id: 'm', error: 'secret text', try: 2, max_tries: 5 })
     expect(status).toBe(500)
-    expect(answer).toMatchObject({ code: 'sensor_failed', try: 2, max_tries: 5, title: expect.not.stringContaining('Servo') })
+    expect(answer).toMatchObject({
+      code: 'sensor_failed',
+      message_id: 'm',
+      try: 2,
+      max_tries: 5,
+      title: expect.not.stringContaining('Servo'),
+    })
     expect(JSON.stringify(answer)).not.toContain('secret text')
   })
 
@@ -272,6 +289,7 @@ describe('sensors that share a path', () => {
       message_id: message.id,
       eval_id: `e-${sensor_id}`,
       run_ids: [sensor_id],
+      runs: [],
       repeated: sensor_id === 'a',
       conflict: false,
     })

@@ -8,6 +8,9 @@ import {
   type WireDeadLetter,
   type WireEval,
 } from '../../api/automation/sensor-contract.ts'
+import type { RunOfEvaluation } from '../../contract/delivery.ts'
+import { besidesRuns, wordsBesidesRuns } from '../../domain/sensors/evaluation/besides-runs.ts'
+import { whyNoNewRun } from '../../domain/sensors/evaluation/runs-of-evaluation.ts'
 import { evalStatuses } from '../../domain/sensors/sensor-evals.table.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
@@ -146,6 +149,8 @@ const spanOf = (flags: PageFlags) => ({
   until: flags.until === undefined ? undefined : momentFlag('--until', flags.until),
 })
 
+const noNewRun = (one: RunOfEvaluation): string => `no new run: ${whyNoNewRun(one, { run: shortId, when: localTime })}`
+
 function shownEval(one: WireEval): Cell[] {
   const until = one.eval_count > 1 ? ` to ${localTime(one.evaluated_until)} (${one.eval_count})` : ''
   const of = one.message_id === null ? 'poll' : `${one.message_id}${(one.try ?? 1) > 1 ? ` (try ${one.try})` : ''}`
@@ -153,12 +158,17 @@ function shownEval(one: WireEval): Cell[] {
   const paint = status === 'triggered' ? colours.green : status === 'error' ? colours.red : colours.dim
   const [error = ''] = (one.error ?? '').split('\n')
   const by = one.requested_by === null ? '' : `asked for by ${one.requested_by}`
+  const made = one.runs.filter(({ created }) => created)
+  const noNew = one.runs.filter(({ created }) => !created).map(noNewRun)
   return [
     { text: `${localTime(one.evaluated_at)}${until}` },
     { text: status, paint },
     { text: printable(of) },
-    { text: one.run_ids.map(shortId).join(' ') },
-    { text: printable(error || by), paint: colours.dim },
+    { text: made.map(({ run_id }) => shortId(run_id)).join(' ') },
+    {
+      text: printable([error, ...noNew, ...wordsBesidesRuns(besidesRuns(one)), by].filter(Boolean).join(', ')),
+      paint: colours.dim,
+    },
   ]
 }
 
@@ -290,10 +300,10 @@ function showEvaluation(flags: ProjectFlags, evaluated: AcceptedEvaluation | Dry
 }
 
 /** Its runs, or why it failed. A failed evaluation is on record: done, and not fine. */
-function showResult(flags: ProjectFlags, { message_id, run_ids, error, status }: AcceptedEvaluation): void {
+function showResult(flags: ProjectFlags, { message_id, runs, error, status }: AcceptedEvaluation): void {
   if (status === 'error') process.exitCode = 1
   if (flags.json) return
   if (message_id !== null) print(colours.dim(printable(`  message ${message_id}`)))
-  for (const runId of run_ids) print(`  ${runId}`)
+  for (const run of runs) print(`  ${run.created ? run.run_id : printable(noNewRun(run))}`)
   for (const line of (error ?? '').split('\n').filter(Boolean)) print(`  ${colours.red(printable(line))}`)
 }

@@ -1,11 +1,10 @@
-import type { Conflict, ConflictingRequest } from '../../domain/why/conflicts.ts'
 import type { WhyKind } from '../../domain/why/reasons.ts'
-import { whyInWords, wordsOfReason } from '../../domain/why/words.ts'
+import { whyInWords } from '../../domain/why/words.ts'
 import { ask, type Leadership } from '../ask-and-tell.ts'
 import { momentFlag, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
-import { localTime } from '../show-run.ts'
+import { conflictLines } from '../show-conflict.ts'
 
 export interface WhyFlags extends ProjectFlags {
   at?: string
@@ -72,37 +71,6 @@ export async function listAllConflicts(flags: ConflictFlags): Promise<void> {
     return
   }
   if (page.conflicts.length === 0) print('no conflicts')
-  for (const conflict of page.conflicts) for (const line of shown(conflict)) print(line)
+  for (const conflict of page.conflicts) for (const line of conflictLines(conflict, localZone())) print(line)
   if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
 }
-
-function shown(conflict: Conflict): string[] {
-  const what =
-    conflict.kind === 'run_key'
-      ? `run key ${oneLine(conflict.run_key)}`
-      : `message ${oneLine(conflict.message_id)} to ${oneLine(conflict.sensor_name)}`
-  const [first, later] =
-    conflict.kind === 'run_key'
-      ? [`${request(conflict.first)}, as ${conflict.run_id}`, request(conflict.later)]
-      : [`${body(conflict.first)}, accepted`, body(conflict.later)]
-  return [
-    `${localTime(conflict.detected_at)}  ${colours.bold(what)}`,
-    `  first  ${first}`,
-    `  then   ${later}`,
-    colours.dim(`  ${conflict.advice}`),
-  ]
-}
-
-const oneLine = (text: string): string => printable(text).replaceAll('\n', '\\n')
-
-function request(asked: ConflictingRequest | null): string {
-  if (asked === null) return 'a request that is not on record any more'
-  const { origin, assets, asset_count, partitions, partition_count } = asked
-  const names = (some: readonly string[], count: number): string =>
-    `${some.slice(0, 5).join(', ')}${count > 5 ? ` and ${count - 5} more` : ''}`
-  const of = partitions === null ? '' : `, partitions ${names(partitions, partition_count)}`
-  return oneLine(`${wordsOfReason(origin, localZone())}: ${names(assets, asset_count)}${of}`)
-}
-
-const body = ({ body_hash, body_size }: { body_hash: string | null; body_size: number | null }): string =>
-  oneLine(`${body_size === null ? 'a body' : `${body_size} bytes`}, sha256 ${body_hash?.slice(0, 16) ?? 'unknown'}`)

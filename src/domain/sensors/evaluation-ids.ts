@@ -38,5 +38,11 @@ export function runKeyOfEvaluation(sensorId: string, source: EvaluationSource, i
     : `${own}poll:${source.state_version}:${index}`
 }
 
+/** The key that code gave, of a run key that has it; null if the key was too long to be kept. */
+export function keyInRunKey(runKey: string): string | null {
+  const [, part] = /^sensor:[^:]*:key:([^:=]*)$/.exec(runKey) ?? []
+  return part === undefined ? null : decodeURIComponent(part)
+}
+
 /** True if Servo itself may have made a message with this id. */
 export const isHappeningId = (messageId: string): boolean => /^(?:materialized|check_failed|run):/.test(messageId)

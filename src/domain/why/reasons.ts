@@ -1,5 +1,7 @@
+import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import type { Cause } from '../partitions/staleness.ts'
 import type { RunState } from '../runs/runs.table.ts'
+import type { BesidesRuns } from '../sensors/evaluation/besides-runs.ts'
 import type { TaskState } from '../tasks/tasks.table.ts'
 
 /** A moment in UTC, such as 2025-01-15T05:00:00.000Z. */
@@ -49,8 +51,16 @@ export interface FactsByCode {
   removed: { at: Moment }
 
   // What became of an evaluation or a message.
-  evaluation_triggered: { at: Moment; message_id: string | null; by: string | null; run_ids: readonly string[]; count: number }
-  evaluation_no_new_data: { at: Moment; until: Moment | null; count: number; message_id: string | null }
+  evaluation_triggered: {
+    at: Moment
+    message_id: string | null
+    by: string | null
+    run_ids: readonly string[]
+    /** The first of its requests, and how many there are. */
+    runs: readonly RunOfEvaluation[]
+    count: number
+  } & BesidesRuns
+  evaluation_no_new_data: { at: Moment; until: Moment | null; count: number; message_id: string | null } & BesidesRuns
   evaluation_error: { at: Moment; message_id: string | null; try: number | null; error: string }
   evaluation_stale: { at: Moment }
   evaluation_duplicate: { at: Moment; message_id: string | null }
@@ -59,7 +69,14 @@ export interface FactsByCode {
   dead_letters: { sensor: string; count: number }
   cursor_reset: { at: Moment; by: string | null; reason: string | null }
   next_poll: { at: Moment; is_due: boolean }
-  message_accepted: { at: Moment | null; tries: number; run_ids: readonly string[] | null; eval_id: string }
+  message_accepted: {
+    at: Moment | null
+    tries: number
+    /** Null if the evaluation is not on record any more. */
+    run_ids: readonly string[] | null
+    runs: readonly RunOfEvaluation[] | null
+    eval_id: string
+  } & BesidesRuns
   message_failing: { tries: number; error: string; replayed_at: Moment | null; replayed_by: string | null }
   message_dead: { sensor: string; message_id: string; since: Moment | null; tries: number; error: string }
   message_unknown: { sensor: string }

@@ -7,8 +7,9 @@ import { AutomationPaused } from '../automation/automation-paused.event.ts'
 import { automationState } from '../automation/automation-state.table.ts'
 import { runKeyIndex } from '../runs/run-key-index.table.ts'
 import type { EvaluatedSource, EvaluationResult } from '../sensors/evaluation/evaluation-events.ts'
+import { runsOfEvaluation } from '../sensors/evaluation/runs-of-evaluation.ts'
 import { SensorCursorReset } from '../sensors/sensor-cursor-reset.event.ts'
-import { sensorEvals } from '../sensors/sensor-evals.table.ts'
+import { type SensorEvalRow, sensorEvals } from '../sensors/sensor-evals.table.ts'
 import { sensorMessageConflicts } from '../sensors/sensor-message-conflicts.table.ts'
 import { SensorMessageReplayed } from '../sensors/sensor-message-replayed.event.ts'
 import { SensorPaused } from '../sensors/sensor-paused.event.ts'
@@ -47,13 +48,14 @@ class History extends SensorBench {
 
   /** What the server would answer from this history. */
   ask(messageId?: string): WhyAnswer {
-    const runsByKey = new Map(this.rows(runKeyIndex).map(({ run_key, run_id }) => [run_key, run_id]))
+    const byKey = new Map(this.rows(runKeyIndex).map((row) => [row.run_key, row]))
     const evaluations = this.rows(sensorEvals)
       .filter((row) => messageId === undefined || row.message_id === messageId)
       .sort((a, b) => b.evaluated_at - a.evaluated_at)
     const { definition, state, now } = this
     const everything = this.bench.state.hot(automationState).get('all')
-    const known = { definition, state, everything, now, evaluations, runOf: (key: string) => runsByKey.get(key) }
+    const runsOf = (row: Readonly<SensorEvalRow>) => runsOfEvaluation(row, (key) => byKey.get(key))
+    const known = { definition, state, everything, now, evaluations, runsOf }
     if (messageId === undefined) return whySensor(known)
     const conflicts = this.rows(sensorMessageConflicts).length
     return whyMessage(known, { message_id: messageId, row: this.message(messageId), conflicts })
@@ -82,6 +84,44 @@ describe('why a sensor asked for a run or did not', () => {
     expect(history.say()).toEqual(['inbox did not run: at T message m_1 asked for nothing'])
     history.evaluate(message('m_2'), asks)
     expect(history.say()).toEqual(['inbox ran: at T message m_2 asked for run_…', 'at T message m_1 asked for nothing'])
+  })
+
+  test('[A62] its key was used before, for the same or for something else: there is no new run', () => {
+    const history = new History(hook)
+    const keyed = (labels: Record<string, string> = {}) => ({ runs: [{ asset_selection: ['orders'], key: 'a b', labels }] })
+    history.evaluate(message('m_1'), keyed())
+    expect(history.say('m_1')).toEqual(['inbox ran for message m_1: it was accepted at T and asked for run_…'])
+    history.evaluate(message('m_2'), keyed())
+    expect(history.say()[0]).toBe('inbox did not run: at T message m_2 made no new run: key a b was used by run_… at T')
+    for (const id of ['m_3', 'm_4']) {
+      history.evaluate(message(id), { runs: [...keyed({ team: 'shop' }).runs, { asset_selection: ['orders'] }] })
+      expect(history.say(id), 'also when the same conflict is on record already').toEqual([
+        `inbox ran for message ${id}: it was accepted at T and asked for run_…; no new run where key a b was used for something else by run_… at T (servo conflicts)`,
+      ])
+    }
+    history.evaluate(message('m_5'), {
+      runs: [...keyed({ n: '1' }).runs, ...keyed({ n: '2' }).runs].map((run) => ({ ...run, key: 'c' })),
+    })
+    expect(history.say('m_5')[0], 'one evaluation may be in conflict with itself').toMatch(
+      /asked for run_…; no new run where key c was used for something else by run_…/,
+    )
+  })
+
+  test('[A62] it only added or removed keys, or moved its cursor', () => {
+    const history = new History(poll)
+    const partition_keys_added = [{ set_name: 'customers', keys: ['acme'] }]
+    const partition_keys_removed = [{ set_name: 'shops', keys: ['a', 'b'] }]
+    history.evaluate(polled(0), { runs: [], cursor: '"1"', partition_keys_added, partition_keys_removed })
+    expect(history.say()[0]).toBe(
+      'inbox did not run: at T a poll asked for no run, added 1 key to customers, removed 2 keys from shops, moved its cursor',
+    )
+    history.evaluate({ source: 'poll', state_version: 1, cursor: '"1"' }, { runs: [], cursor: '"2"' })
+    expect(history.say()[0]).toBe('inbox did not run: at T a poll asked for no run, moved its cursor')
+    const pushed = new History(hook)
+    pushed.evaluate(message('m_1'), { ...asks, partition_keys_added })
+    expect(pushed.say('m_1')).toEqual([
+      'inbox ran for message m_1: it was accepted at T and asked for run_…, added 1 key to customers',
+    ])
   })
 
   test('[A62] it fails: what went wrong, and until when it rests', () => {

@@ -1,5 +1,8 @@
+import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import { toIso } from '../../lib/time.ts'
+import { besidesRuns } from '../sensors/evaluation/besides-runs.ts'
 import { nextPollAt } from '../sensors/evaluation/poll-due.ts'
+import { idsOfRuns } from '../sensors/evaluation/runs-of-evaluation.ts'
 import { type Standstill, standstillOf, type WatchedSensor } from '../sensors/evaluation/standstill.ts'
 import type { SensorEvalRow } from '../sensors/sensor-evals.table.ts'
 import type { SensorMessageRow } from '../sensors/sensor-messages.table.ts'
@@ -11,8 +14,8 @@ export interface KnownSensor extends WatchedSensor {
   readonly now: number
   /** The latest evaluations, the newest first. */
   readonly evaluations: readonly Readonly<SensorEvalRow>[]
-  /** The run that a key has made. */
-  readonly runOf: (runKey: string) => string | undefined
+  /** What became of the runs that an evaluation asked for. */
+  readonly runsOf: (evaluation: Readonly<SensorEvalRow>) => readonly RunOfEvaluation[]
 }
 
 export function whySensor(known: KnownSensor): WhyAnswer {
@@ -32,7 +35,8 @@ export function whySensor(known: KnownSensor): WhyAnswer {
     ...history,
     ...around(known),
   ]
-  const verdict = standing === undefined && latest?.status === 'triggered' ? 'ran' : 'did_not_run'
+  const made = latest !== undefined && known.runsOf(latest).some(({ created }) => created)
+  const verdict = standing === undefined && made ? 'ran' : 'did_not_run'
   return { subject: subjectOf(known, null), verdict, at: null, timezone: null, because }
 }
 
@@ -67,6 +71,8 @@ function reasonOfStandstill({ code, since, by, reason: why }: Standstill): Reaso
 
 type ByStatus = { readonly [S in SensorEvalRow['status']]: (row: Readonly<SensorEvalRow>, known: KnownSensor) => Reason }
 
+const NOTHING_BESIDES = { keys_added: [], keys_removed: [], cursor_moved: false } as const
+
 /** As many runs of an evaluation are named. */
 const NAMED_RUNS = 5
 
@@ -76,8 +82,10 @@ const reasonsOfEvaluations: ByStatus = {
       at: toIso(row.evaluated_at),
       message_id: row.message_id,
       by: row.requested_by,
-      run_ids: runsOf(row, known).slice(0, NAMED_RUNS),
+      run_ids: idsOfRuns(known.runsOf(row)).slice(0, NAMED_RUNS),
+      runs: known.runsOf(row).slice(0, NAMED_RUNS),
       count: row.run_keys.length,
+      ...besidesRuns(row),
     }),
   no_new_data: (row) =>
     reason('evaluation_no_new_data', {
@@ -85,6 +93,7 @@ const reasonsOfEvaluations: ByStatus = {
       until: isoOrNull(row.evaluated_until),
       count: row.eval_count,
       message_id: row.message_id,
+      ...besidesRuns(row),
     }),
   error: (row) =>
     reason('evaluation_error', {
@@ -100,9 +109,6 @@ const reasonsOfEvaluations: ByStatus = {
 const reasonOfEvaluation = (row: Readonly<SensorEvalRow>, known: KnownSensor): Reason =>
   reasonsOfEvaluations[row.status](row, known)
 
-const runsOf = ({ run_keys }: Readonly<SensorEvalRow>, { runOf }: KnownSensor): string[] =>
-  run_keys.map(runOf).filter((id) => id !== undefined)
-
 /** A message to a sensor, and what is on record of it. */
 export interface KnownMessage {
   readonly message_id: string
@@ -115,29 +121,33 @@ export interface KnownMessage {
 export function whyMessage(known: KnownSensor, { message_id, row, conflicts }: KnownMessage): WhyAnswer {
   const standing = standstillOf(known)
   const accepted = known.evaluations.find(({ eval_id }) => eval_id === row?.accepted_eval_id)
-  const run_ids = accepted === undefined ? null : runsOf(accepted, known)
   const others = known.evaluations.filter((each) => each !== accepted).map((each) => reasonOfEvaluation(each, known))
   const because = [
-    becameOf(known, message_id, row, run_ids),
+    becameOf(known, message_id, row, accepted),
     ...(conflicts > 0 ? [reason('message_conflicts', { count: conflicts })] : []),
     ...others,
     ...(row?.status !== 'accepted' && standing !== undefined ? [reasonOfStandstill(standing)] : []),
   ]
-  const verdict = row?.status === 'accepted' && run_ids?.length !== 0 ? 'ran' : 'did_not_run'
+  const made = accepted === undefined || known.runsOf(accepted).some(({ created }) => created)
+  const verdict = row?.status === 'accepted' && made ? 'ran' : 'did_not_run'
   return { subject: subjectOf(known, message_id), verdict, at: null, timezone: null, because }
 }
 
 function becameOf(
-  { definition: { sensor_name: sensor } }: KnownSensor,
+  { definition: { sensor_name: sensor }, runsOf }: KnownSensor,
   message_id: string,
   row: KnownMessage['row'],
-  run_ids: readonly string[] | null,
+  accepted: Readonly<SensorEvalRow> | undefined,
 ): Reason {
   if (row === undefined) return reason('message_unknown', { sensor })
   const { tries, last_error, accepted_eval_id, accepted_at, dead_since, replayed_by } = row
   const error = last_error ?? ''
-  if (row.status === 'accepted')
-    return reason('message_accepted', { at: isoOrNull(accepted_at), tries, run_ids, eval_id: accepted_eval_id ?? '' })
+  if (row.status === 'accepted') {
+    const runs = accepted === undefined ? null : runsOf(accepted)
+    const besides = accepted === undefined ? NOTHING_BESIDES : besidesRuns(accepted)
+    const facts = { at: isoOrNull(accepted_at), tries, eval_id: accepted_eval_id ?? '', ...besides }
+    return reason('message_accepted', { ...facts, runs, run_ids: runs && idsOfRuns(runs) })
+  }
   if (row.status === 'dead') return reason('message_dead', { sensor, message_id, since: isoOrNull(dead_since), tries, error })
   return reason('message_failing', { tries, error, replayed_at: isoOrNull(row.replayed_at), replayed_by })
 }

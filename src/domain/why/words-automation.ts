@@ -1,5 +1,8 @@
+import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import { minutesInWords } from '../schedules/due.ts'
-import { headLine, saying, type WordsOf } from './say.ts'
+import { type BesidesRuns, wordsBesidesRuns } from '../sensors/evaluation/besides-runs.ts'
+import { whyNoNewRun } from '../sensors/evaluation/runs-of-evaluation.ts'
+import { headLine, type Say, saying, type WordsOf } from './say.ts'
 
 const inState = (state: string | null): string => (state === null ? '' : ` (${state.toLowerCase()})`)
 
@@ -97,19 +100,28 @@ type SensorCode =
   | 'message_unknown'
   | 'message_conflicts'
 
-const runsAsked = (runIds: readonly string[], count: number): string => {
-  const more = count - runIds.length
-  return runIds.length === 0
-    ? `${count} ${count === 1 ? 'run' : 'runs'}`
-    : `${runIds.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+/** `asked for run_…`, or why there is no new run. `count` is how many requests there are in all. */
+function runsAsked(runs: readonly RunOfEvaluation[], count: number, when: Say): string {
+  const made = runs.filter(({ created }) => created).map(({ run_id }) => run_id)
+  const others = runs.filter(({ created }) => !created).map((one) => whyNoNewRun(one, { when }))
+  const more = count > runs.length ? ` and ${count - runs.length} more` : ''
+  if (runs.length === 0) return `asked for ${count} ${count === 1 ? 'run' : 'runs'}`
+  if (made.length === 0) return `made no new run: ${others.join('; ')}${more}`
+  return `asked for ${made.join(', ')}${more}${others.length === 0 ? '' : `; no new run where ${others.join('; ')}`}`
 }
+const besidesText = (facts: BesidesRuns): string =>
+  wordsBesidesRuns(facts)
+    .map((text) => `, ${text}`)
+    .join('')
 const tries = (count: number): string => `${count} ${count === 1 ? 'try' : 'tries'}`
 const ofMessage = (id: string | null): string => (id === null ? 'a poll' : `message ${id}`)
 
 export const sensorWords: WordsOf<SensorCode> = {
-  evaluation_triggered: ({ at, message_id, by, run_ids, count }, when) =>
-    `at ${when(at)} ${ofMessage(message_id)}${by === null ? '' : ` from ${by}`} asked for ${runsAsked(run_ids, count)}`,
-  evaluation_no_new_data: ({ at, until, count, message_id }, when) => {
+  evaluation_triggered: ({ at, message_id, by, runs, count, ...besides }, when) =>
+    `at ${when(at)} ${ofMessage(message_id)}${by === null ? '' : ` from ${by}`} ${runsAsked(runs, count, when)}${besidesText(besides)}`,
+  evaluation_no_new_data: ({ at, until, count, message_id, ...besides }, when) => {
+    const did = besidesText(besides)
+    if (did !== '') return `at ${when(at)} ${ofMessage(message_id)} asked for no run${did}`
     if (message_id !== null) return `at ${when(at)} message ${message_id} asked for nothing`
     if (until === null || count === 1) return `at ${when(at)} it was polled and found nothing new`
     return `from ${when(at)} to ${when(until)} it was polled ${count.toLocaleString('en')} times and found nothing new`
@@ -130,10 +142,12 @@ export const sensorWords: WordsOf<SensorCode> = {
     `${count === 1 ? '1 message is a dead letter' : `${count} messages are dead letters`}: servo sensors dead-letters ${sensor}`,
   cursor_reset: ({ at, by, reason }, when) => `${by ?? 'somebody'} reset its cursor at ${when(at)}${saying(reason)}`,
   next_poll: ({ at, is_due }, when) => (is_due ? `its next poll is due since ${when(at)}` : `next poll: ${when(at)}`),
-  message_accepted: ({ at, tries: count, run_ids }, when) => {
+  message_accepted: ({ at, tries: count, runs, ...besides }, when) => {
     const accepted = `it was accepted at ${when(at)}${count > 1 ? ` at try ${count}` : ''}`
-    if (run_ids === null) return `${accepted}; what it asked for is not on record any more`
-    return `${accepted} and asked for ${run_ids.length === 0 ? 'nothing' : run_ids.join(', ')}`
+    if (runs === null) return `${accepted}; what it asked for is not on record any more`
+    const did = besidesText(besides)
+    if (runs.length === 0) return `${accepted} and asked for ${did === '' ? 'nothing' : `no run${did}`}`
+    return `${accepted} and ${runsAsked(runs, runs.length, when)}${did}`
   },
   message_failing: ({ tries: count, error, replayed_at, replayed_by }, when) =>
     `it failed${replayed_at === null ? '' : ` and was replayed by ${replayed_by ?? 'somebody'} at ${when(replayed_at)}`}; after ${tries(count)} it is tried again when it is delivered again${saying(error)}`,

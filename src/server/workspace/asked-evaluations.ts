@@ -6,8 +6,10 @@ import type {
   EvaluateBody,
   ReplayBody,
 } from '../../api/automation/sensor-contract.ts'
-import type { Deliveries, DeliveryAnswer } from '../../contract/delivery.ts'
+import type { Deliveries, DeliveryAnswer, RunOfEvaluation } from '../../contract/delivery.ts'
 import type { SensorMessage } from '../../contract/evaluation.ts'
+import { besidesRuns, wordsBesidesRuns } from '../../domain/sensors/evaluation/besides-runs.ts'
+import { idsOfRuns } from '../../domain/sensors/evaluation/runs-of-evaluation.ts'
 import type { Standstill } from '../../domain/sensors/evaluation/standstill.ts'
 import type { SensorRow } from '../../domain/sensors/sensor-definitions.table.ts'
 import { type SensorEvalRow, sensorEvals } from '../../domain/sensors/sensor-evals.table.ts'
@@ -128,11 +130,20 @@ export class AskedEvaluations {
   async #poll(deliveries: Deliveries, row: Readonly<SensorRow>, request: string, user: string): Promise<AcceptedEvaluation> {
     const { eval_id, status } = await deliveries.poll(row.sensor_id, user)
     const found = eval_id === null ? undefined : await lookup(this.#known, sensorEvals, eval_id)
-    const run_ids = await this.#runsOf(found)
-    const words = status === 'error' ? 'the poll failed' : `polled: ${countOf(run_ids)}`
+    const [runs = []] = found === undefined ? [] : await this.#sensors.runsOf([found])
+    const words = status === 'error' ? 'the poll failed' : `polled: ${resultText(runs, found)}`
     return {
       ...acceptedSensor(row, request, words, this.#recordOf(found)),
-      ...{ dry_run: false, status, message_id: null, eval_id, run_ids, repeated: false, conflict: false },
+      ...{
+        dry_run: false,
+        status,
+        message_id: null,
+        eval_id,
+        run_ids: idsOfRuns(runs),
+        runs,
+        repeated: false,
+        conflict: false,
+      },
       ...{ error: found?.error ?? null, try: null, max_tries: null },
     }
   }
@@ -155,10 +166,12 @@ export class AskedEvaluations {
     const evalId = became.eval_id ?? this.#sensors.stateOf(row)?.last_eval_id ?? null
     const found = evalId === null ? undefined : await lookup(this.#known, sensorEvals, evalId)
     const own = found?.message_id === message_id ? found : undefined
+    const words = became.status === 'error' ? became.words : `${became.words}: ${resultText(became.runs, own)}`
     return {
-      ...acceptedSensor(row, request, became.words, this.#recordOf(became.repeated ? undefined : own)),
+      ...acceptedSensor(row, request, words, this.#recordOf(became.repeated ? undefined : own)),
       ...{ dry_run: false, message_id, eval_id: own?.eval_id ?? became.eval_id },
-      ...{ status: became.status, run_ids: became.run_ids, repeated: became.repeated, conflict: became.conflict },
+      ...{ status: became.status, run_ids: became.run_ids, runs: became.runs },
+      ...{ repeated: became.repeated, conflict: became.conflict },
       ...{ error: became.error, try: became.try, max_tries: became.max_tries },
     }
   }
@@ -167,10 +180,6 @@ export class AskedEvaluations {
     return found === undefined
       ? { event_id: null, at: this.#known.now() }
       : { event_id: found.eval_event_id, at: found.evaluated_at }
-  }
-
-  async #runsOf(found: Readonly<SensorEvalRow> | undefined): Promise<string[]> {
-    return found?.accepted === true ? [...(await this.#sensors.runsOf(found.run_keys)).values()] : []
   }
 }
 
@@ -197,7 +206,7 @@ const SOME_RUN = { type: 'run', run_id: 'run_…', state: 'FAILED', asset_select
 
 type Judged = Pick<
   AcceptedEvaluation,
-  'status' | 'eval_id' | 'run_ids' | 'repeated' | 'conflict' | 'error' | 'try' | 'max_tries'
+  'status' | 'eval_id' | 'run_ids' | 'runs' | 'repeated' | 'conflict' | 'error' | 'try' | 'max_tries'
 > & { readonly message_id: string; readonly words: string }
 
 /** What the answer to a delivery means for the user who sent it. */
@@ -219,18 +228,23 @@ function judged(answer: DeliveryAnswer, sensorName: string): Judged {
   if (answer.kind === 'failed') {
     const { error, max_tries } = answer
     const words = `the evaluation failed, at try ${answer.try} of ${max_tries}`
-    const failed = { status: 'error', eval_id: null, run_ids: [], repeated: false, conflict: false }
+    const failed = { status: 'error', eval_id: null, run_ids: [], runs: [], repeated: false, conflict: false }
     return { ...failed, message_id, words, error, try: answer.try, max_tries }
   }
-  const { eval_id, run_ids, repeated, conflict } = answer
+  const { eval_id, run_ids, runs, repeated, conflict } = answer
   const before = conflict ? 'accepted before, with another body' : 'accepted before'
-  const words = `message ${repeated ? before : 'accepted'}: ${countOf(run_ids)}`
+  const words = `message ${repeated ? before : 'accepted'}`
   const status = run_ids.length > 0 ? 'triggered' : 'no_new_data'
-  return { message_id, words, status, eval_id, run_ids, repeated, conflict, error: null, try: null, max_tries: null }
+  return { message_id, words, status, eval_id, run_ids, runs, repeated, conflict, error: null, try: null, max_tries: null }
 }
 
-const countOf = (runIds: readonly string[]): string =>
-  runIds.length === 0 ? 'it asks for no run' : runIds.length === 1 ? '1 run' : `${runIds.length} runs`
+/** What an evaluation did: `1 new run, added 1 key to customers`. */
+function resultText(runs: readonly RunOfEvaluation[], found: Readonly<SensorEvalRow> | undefined): string {
+  const made = runs.filter(({ created }) => created).length
+  const count = made === 0 ? 'no new run' : made === 1 ? '1 new run' : `${made} new runs`
+  const besides = found === undefined ? [] : wordsBesidesRuns(besidesRuns(found))
+  return [runs.length === 0 ? 'it asked for no run' : count, ...besides].join(', ')
+}
 
 const HINTS: Readonly<Record<Standstill['code'], (name: string) => string>> = {
   paused: (name) => `Resume it first: servo sensors resume ${name}`,

@@ -10,11 +10,12 @@ import {
   type WireEval,
 } from '../../api/automation/sensor-contract.ts'
 import { wireRow } from '../../api/wire-row.ts'
-import type { Deliveries } from '../../contract/delivery.ts'
+import type { Deliveries, RunOfEvaluation } from '../../contract/delivery.ts'
 import { automationState, EVERYTHING } from '../../domain/automation/automation-state.table.ts'
 import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'
 import { pausedText } from '../../domain/schedules/due.ts'
 import { nextPollAt } from '../../domain/sensors/evaluation/poll-due.ts'
+import { idsOfRuns, runsOfEvaluation } from '../../domain/sensors/evaluation/runs-of-evaluation.ts'
 import { type Standstill, standstillOf, type WatchedSensor } from '../../domain/sensors/evaluation/standstill.ts'
 import { type SensorRow, sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
 import { type SensorEvalRow, sensorEvals } from '../../domain/sensors/sensor-evals.table.ts'
@@ -164,19 +165,20 @@ export class SensorReader {
     return { dead_letters: rows.map((row) => wireRow(sensorMessages, row)), next_cursor }
   }
 
-  /** The runs that evaluations asked for, each by the run that its key has made. */
-  async runsOf(runKeys: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const made = await this.#known.coldRows(runKeyIndex).lookup([...new Set(runKeys)].map((key) => [key]))
-    return new Map(made.flatMap((row) => (row === undefined ? [] : [[row.run_key, row.run_id]])))
+  /** What became of the runs that evaluations asked for. */
+  async runsOf(rows: readonly Readonly<SensorEvalRow>[]): Promise<RunOfEvaluation[][]> {
+    const keys = new Set(rows.flatMap((row) => (row.accepted ? row.run_keys : [])))
+    const made = await this.#known.coldRows(runKeyIndex).lookup([...keys].map((key) => [key]))
+    const byKey = new Map(made.flatMap((row) => (row === undefined ? [] : [[row.run_key, row]])))
+    return rows.map((row) => runsOfEvaluation(row, (key) => byKey.get(key)))
   }
 
   async #withRuns(rows: readonly Readonly<SensorEvalRow>[]): Promise<WireEval[]> {
-    const keysOf = (row: Readonly<SensorEvalRow>) => (row.accepted ? row.run_keys.slice(0, SHOWN_RUNS) : [])
-    const runs = await this.runsOf(rows.flatMap(keysOf))
-    return rows.map((row) => ({
-      ...wireRow(sensorEvals, row),
-      run_ids: keysOf(row).flatMap((key) => runs.get(key) ?? []),
-    }))
+    const all = await this.runsOf(rows.map((row) => ({ ...row, run_keys: row.run_keys.slice(0, SHOWN_RUNS) })))
+    return rows.map((row, index) => {
+      const runs = all[index] ?? []
+      return { ...wireRow(sensorEvals, row), run_ids: idsOfRuns(runs), runs }
+    })
   }
 }
 

@@ -1,6 +1,8 @@
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import type { ConflictQuery } from '../../../src/api/automation/why-contract.ts'
 import type { WorkspaceApi } from '../../../src/api/workspace-contract.ts'
+import { conflictLines } from '../../../src/cli/show-conflict.ts'
 import { evalIdOf, runKeyOfEvaluation } from '../../../src/domain/sensors/evaluation-ids.ts'
 import { SensorDefined } from '../../../src/domain/sensors/sensor-defined.event.ts'
 import { SensorEvaluated } from '../../../src/domain/sensors/sensor-evaluated.event.ts'
@@ -29,8 +31,12 @@ async function open(graph: Parameters<World['define']>[0], given: WorldOptions =
 }
 
 /** A message to the sensor `orders-webhook`, and the run it asks for. */
-async function deliver(world: World, messageId: string, more: { partitions?: string[]; key?: string; body?: string } = {}) {
-  const { partitions, key, body = 'a' } = more
+async function deliver(
+  world: World,
+  messageId: string,
+  more: { partitions?: string[]; key?: string; body?: string; labels?: Record<string, string>; priority?: number } = {},
+) {
+  const { partitions, key, body = 'a', labels = {}, priority = 0 } = more
   const source = { source: 'push', message_id: messageId, try: 1, body_hash: body, body_size: 4, max_tries: 5 } as const
   const begun = `${messageId}${body}`
   const run_key = runKeyOfEvaluation('hook', source, 0, key)
@@ -39,6 +45,8 @@ async function deliver(world: World, messageId: string, more: { partitions?: str
     run_key,
     asset_selection: ['a'],
     partition_selection: partitions ?? null,
+    labels,
+    priority,
     source: { type: 'sensor', sensor_id: 'hook', eval_id: evalIdOf('hook', source, begun) },
   })
   await world.orchestrator.submit([newEvent(SensorEvaluated, evaluated), event])
@@ -208,6 +216,35 @@ describe('conflicts', () => {
     expect((await list({ since: between, limit: 50 })).conflicts.map(({ kind }) => kind)).toEqual(['run_key', 'run_key'])
     await expect(list({ cursor: 'x' })).rejects.toMatchObject({ code: 'bad_cursor' })
   })
+})
+
+test('[A65] a conflict over labels or priority alone shows them, with the key and the sensor as people call them', async () => {
+  const { world, api } = await open({ a: [] })
+  await world.orchestrator.submit([hook])
+  await deliver(world, 'm_1', { key: 'order 7', labels: { team: 'shop' } })
+  await deliver(world, 'm_2', { key: 'order 7', priority: 3 })
+  const { conflicts } = await api.whys.conflicts({ limit: 50 })
+  expect(conflicts).toMatchObject([
+    {
+      run_key: 'sensor:hook:key:order%207',
+      key: 'order 7',
+      sensor_name: 'orders-webhook',
+      differs: ['labels', 'priority'],
+      first: { labels: { team: 'shop' }, label_count: 1, priority: 0 },
+      later: { labels: {}, label_count: 0, priority: 3 },
+    },
+  ])
+  const lines = conflicts.flatMap((conflict) => conflictLines(conflict, 'UTC')).map((line) => stripVTControlCharacters(line))
+  expect(lines[0]).toMatch(/ {2}key order 7 of orders-webhook {2}sensor:hook:key:order%207$/)
+  expect(lines[1]).toMatch(/^ {2}first .*message m_1.*: a, labels team=shop, priority 0, as run_/)
+  expect(lines[2]).toMatch(/^ {2}then .*message m_2.*: a, no labels, priority 3$/)
+  expect(lines[3]).toBe('  they differ in labels, priority')
+
+  const long = (end: string) => ({ key: 'long', labels: { note: 'x'.repeat(1_000) + end } })
+  await world.clock.advance(MINUTE_MS)
+  await deliver(world, 'm_3', long('a'))
+  await deliver(world, 'm_4', long('b'))
+  expect((await api.whys.conflicts({ limit: 1 })).conflicts).toMatchObject([{ key: 'long', differs: ['labels'] }])
 })
 
 describe('the routes', () => {

@@ -123,6 +123,31 @@ describe('a message', () => {
     expect(sensing.evals().map(({ status }) => status)).toEqual(reports.map(() => 'error'))
   })
 
+  test('[A31] may add a key to a dynamic set and ask for a run of it, which is planned and made', async () => {
+    const profiles = {
+      asset_key: 'profiles',
+      kind: 'asset',
+      partitions: { type: 'dynamic', name: 'customers' },
+    } as const
+    const sensing = await Sensing.open([inbox], { assets: [profiles] })
+    const runs = (partition: string) => [{ asset_selection: ['profiles'], partition_selection: [partition] }]
+    const acme = [{ set_name: 'customers', keys: ['acme'] }]
+    const report = { outcome: 'requests', runs: runs('acme'), partition_keys_added: acme } as const
+    sensing.evaluator.script = () => ({ report })
+    const message = { id: 'm1', data: {}, attributes: {}, published_at: null }
+    expect(await sensing.soon(sensing.hub.dryRun(sensing.idOf(), message))).toEqual(report)
+    const accepted = await sensing.answered('m1')
+    expect(accepted).toMatchObject({ kind: 'accepted', run_ids: [expect.any(String)] })
+    await sensing.clock.advance(10 * SECOND_MS)
+    const { run } = await sensing.server.api.runs.get(String(Reflect.get(accepted, 'run_ids')))
+    expect(run).toMatchObject({ state: 'SUCCEEDED', partition_selection: ['acme'], tasks_succeeded: 1 })
+
+    sensing.evaluator.script = () => ({ report: { outcome: 'requests', runs: runs('acme'), partition_keys_removed: acme } })
+    expect(await sensing.answered('m2'), 'a key that it removes is gone for its runs too').toMatchObject({ kind: 'failed' })
+    sensing.evaluator.script = () => ({ report: { ...report, partition_keys_removed: acme } })
+    expect(await sensing.answered('m3'), 'added wins over removed').toMatchObject({ kind: 'accepted' })
+  })
+
   test('[A41] of which nothing is known because the server closes is not recorded', async () => {
     const sensing = await Sensing.open([inbox])
     sensing.evaluator.script = () => ({ report: { outcome: 'cancelled' } })
@@ -213,6 +238,38 @@ describe('a sensor', () => {
     expect(await dry()).toMatchObject({ outcome: 'error', error: expect.stringContaining('nothing') })
     await expect(sensing.hub.dryRun(sensing.idOf())).rejects.toMatchObject({ code: 'message_missing' })
     expect(await sensing.segments()).toEqual(before)
+  })
+
+  test('[A29] is told which runs are new, which are those of an earlier request with the key, and which request is a conflict', async () => {
+    const sensing = await Sensing.open([inbox])
+    const heard: unknown[] = []
+    sensing.server.feed.listen((change) => {
+      if (change.type === 'evaluation') heard.push(change.runs.map(({ created, conflict }) => [created, conflict]))
+    })
+    const ask = async (message: string, runs: readonly object[]) => {
+      sensing.evaluator.script = () => ({
+        report: { outcome: 'requests', runs: runs.map((run) => ({ asset_selection: ['orders'], ...run })) },
+      })
+      return await sensing.answered(message)
+    }
+    const same = { run_key: `sensor:${sensing.idOf()}:key:same`, key: 'same', requested_at: expect.any(String) }
+    const first = await ask('m1', [{ key: 'same' }])
+    expect(first).toMatchObject({ runs: [{ ...same, created: true, conflict: false }] })
+    const run_ids = Reflect.get(first, 'run_ids')
+    expect(await ask('m2', [{ key: 'same' }])).toMatchObject({ run_ids, runs: [{ ...same, created: false, conflict: false }] })
+    const mixed = [{ created: false, conflict: true }, { created: true }]
+    expect(await ask('m3', [{ key: 'same', labels: { a: 'b' } }, {}])).toMatchObject({ runs: mixed })
+    expect(await sensing.answered('m1'), 'what it made then').toEqual({ ...first, repeated: true })
+    expect(heard).toEqual([
+      [[true, false]],
+      [[false, false]],
+      [
+        [false, true],
+        [true, false],
+      ],
+    ])
+    const { evals } = await sensing.server.api.sensors.evals('inbox', { limit: 50 })
+    expect(evals.map(({ runs }) => runs.map(({ created }) => created))).toEqual([[false, true], [false], [true]])
   })
 
   test('[A29] that asks again for the key of a run that failed gets a rerun of it', async () => {

@@ -15,12 +15,18 @@ const webhook = { type: 'webhook', path: 'shop', verify: 'none' } as const
 const poll = { type: 'poll', every_ms: 60_000 } as const
 const made = { name: 'inbox', config: webhook, asset_selection: ['orders'] }
 
+const RUN = {
+  ...{ run_id: 'run_1', run_key: 'sensor:id-hook:key:k', key: 'k', created: true, conflict: false },
+  requested_at: '2025-01-15T10:00:00.000Z',
+}
+
 /** Answers what the test says, and keeps what it was asked. */
 class FakeDeliveries implements Deliveries {
   readonly delivered: Delivery[] = []
   readonly dry: unknown[] = []
   answer: (delivery: Delivery) => DeliveryAnswer = ({ message: { id } }) => ({
-    ...{ kind: 'accepted', message_id: id, eval_id: `eval of ${id}`, run_ids: ['run_1'], repeated: false, conflict: false },
+    ...{ kind: 'accepted', message_id: id, eval_id: `eval of ${id}`, run_ids: ['run_1'], runs: [RUN] },
+    ...{ repeated: false, conflict: false },
   })
 
   async deliver(delivery: Delivery) {
@@ -242,7 +248,10 @@ describe('an evaluation by hand', () => {
     const desk = await Desk.open()
     await desk.declare('hook', { config: webhook })
     const { status, body } = await desk.post('/hook/evaluate', { data: { id: 7 }, attributes: { a: 'b' } })
-    expect([status, body]).toMatchObject([202, { status: 'triggered', run_ids: ['run_1'], message: 'message accepted: 1 run' }])
+    expect([status, body]).toMatchObject([
+      202,
+      { status: 'triggered', run_ids: ['run_1'], message: 'message accepted: 1 new run' },
+    ])
     expect(body.message_id).toMatch(/^manual_[0-9A-Z]{26}$/)
     expect(desk.deliveries.delivered).toMatchObject([
       {
@@ -254,7 +263,15 @@ describe('an evaluation by hand', () => {
       },
     ])
     expect((await desk.post('/hook/evaluate', { request_id: 'x' })).body.message_id).toBe('manual_x')
-    expect((await desk.post('/hook/evaluate', { message_id: 'm1' })).body.message_id).toBe('m1')
+    desk.deliveries.answer = ({ message: { id } }) => ({
+      ...{ kind: 'accepted', message_id: id, eval_id: 'e', run_ids: ['run_1'], runs: [{ ...RUN, created: false }] },
+      ...{ repeated: false, conflict: false },
+    })
+    expect((await desk.post('/hook/evaluate', { message_id: 'm1' })).body).toMatchObject({
+      message_id: 'm1',
+      message: 'message accepted: no new run',
+      runs: [{ run_id: 'run_1', created: false }],
+    })
     expect(desk.deliveries.delivered[2]).toMatchObject({ body_hash: null, body_size: null, message: { data: null } })
   })
 

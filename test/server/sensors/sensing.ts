@@ -37,7 +37,14 @@ export const oneRun = (more: object = {}) =>
 /** Everything stays in memory, where a test can look at all rows. */
 const NO_BASES = { limits: { max_count: 1e9, max_rows: 1e9, max_segments: 1e9, max_age_ms: 1e15 } }
 
-type Options = Pick<ServerOptions, 'compaction'>
+type Assets = ProjectManifestInput['assets']
+
+const ORDERS: Assets = [{ asset_key: 'orders', kind: 'asset' }]
+
+interface Options extends Pick<ServerOptions, 'compaction'> {
+  /** The assets of the project; orders alone unless told. */
+  readonly assets?: Assets
+}
 
 /** A whole server on virtual time, whose sensors are evaluated by a script, and that can be killed and started again. */
 export class Sensing {
@@ -55,14 +62,16 @@ export class Sensing {
   automation = true
   lease = new ScriptedLease()
   server!: Server
-  readonly #options: Options
+  readonly #options: Pick<ServerOptions, 'compaction'>
+  readonly #assets: Assets
   #project: ProjectManifestInput
   #starts = 0
   #alive = new AbortController()
 
-  private constructor(sensors: readonly SensorDefinitionInput[], options: Options) {
+  private constructor(sensors: readonly SensorDefinitionInput[], { assets = ORDERS, ...options }: Options) {
     this.#options = options
-    this.#project = projectOf(sensors)
+    this.#assets = assets
+    this.#project = projectOf(sensors, assets)
   }
 
   static async open(sensors: readonly SensorDefinitionInput[], options: Options = {}): Promise<Sensing> {
@@ -110,7 +119,7 @@ export class Sensing {
 
   /** Loads the project, with other sensors if some are given. */
   async load(sensors?: readonly SensorDefinitionInput[]): Promise<void> {
-    if (sensors !== undefined) this.#project = projectOf(sensors)
+    if (sensors !== undefined) this.#project = projectOf(sensors, this.#assets)
     await this.server.define(projectManifest.parse(this.#project))
   }
 
@@ -209,8 +218,7 @@ export class Sensing {
   }
 }
 
-function projectOf(sensors: readonly SensorDefinitionInput[]): ProjectManifestInput {
-  const assets = [{ asset_key: 'orders', kind: 'asset' as const }]
+function projectOf(sensors: readonly SensorDefinitionInput[], assets: Assets): ProjectManifestInput {
   return { project: 'sensing', assets, sensors: sensors.map((one) => ({ ...one })) }
 }
 

@@ -79,12 +79,19 @@ export function evaluationEvents(evaluation: EvaluationToRecord): NewEvent[] {
   const wrong = tooMuch(result) ?? wrongRun(evaluation, runs)
   if (wrong !== undefined) return failed(wrong)
   const requests = runs.map((run, index) => ({ ...requestOf(evaluation, run, index), ...context }))
+  const asked = new Map(
+    requests.map((request) => {
+      const request_fingerprint = requestFingerprint(request)
+      return [`${request.run_key}\n${request_fingerprint}`, { run_key: request.run_key, request_fingerprint }]
+    }),
+  )
   const evaluated = {
     ...facts,
     ...keys,
     cursor_after: source.source === 'poll' ? cursor : null,
     status: requests.length > 0 ? ('triggered' as const) : ('no_new_data' as const),
-    run_keys: [...new Set(requests.map(({ run_key }) => run_key))],
+    run_keys: [...asked.values()].map(({ run_key }) => run_key),
+    run_fingerprints: [...asked.values()].map(({ request_fingerprint }) => request_fingerprint),
   }
   const bytes = Buffer.byteLength(JSON.stringify(evaluated))
   if (bytes > MAX_BYTES)

@@ -1,3 +1,4 @@
+import type { RunOfEvaluation } from '../../../contract/delivery.ts'
 import type { AskedRun, EvaluationReport, EvaluationRequest, Evaluator } from '../../../contract/evaluation.ts'
 import { automationState, EVERYTHING } from '../../../domain/automation/automation-state.table.ts'
 import type { RequestRun } from '../../../domain/automation/request-run.ts'
@@ -8,6 +9,7 @@ import {
   type EvaluationToRecord,
   evaluationEvents,
 } from '../../../domain/sensors/evaluation/evaluation-events.ts'
+import { idsOfRuns, runsOfEvaluation } from '../../../domain/sensors/evaluation/runs-of-evaluation.ts'
 import type { WatchedSensor } from '../../../domain/sensors/evaluation/standstill.ts'
 import { evalIdOf, runKeyOfEvaluation } from '../../../domain/sensors/evaluation-ids.ts'
 import { type SensorRow, sensorDefinitions } from '../../../domain/sensors/sensor-definitions.table.ts'
@@ -29,6 +31,7 @@ export interface RecordedEvaluation {
   readonly evaluation: Readonly<SensorEvalRow>
   /** The runs of its keys, which another evaluation may have made. */
   readonly run_ids: readonly string[]
+  readonly runs: readonly RunOfEvaluation[]
 }
 
 export interface EvaluationsOptions {
@@ -110,16 +113,18 @@ export class Evaluations {
     }
     const evaluation = await lookup(this.#options.known, sensorEvals, evalIdOf(sensor.sensor_id, source, begun))
     assert(evaluation !== undefined, 'an evaluation that was recorded has a row')
-    const recorded = { sensor, evaluation, run_ids: await this.runsOf(evaluation) }
+    const runs = await this.runsOf(evaluation)
+    const recorded = { sensor, evaluation, run_ids: idsOfRuns(runs), runs }
     this.#options.onEvaluated?.(recorded)
     return recorded
   }
 
   /** The runs that an evaluation asked for. Its record expires, so those of an old one may be unknown. */
-  async runsOf(evaluation: Readonly<SensorEvalRow> | undefined): Promise<string[]> {
+  async runsOf(evaluation: Readonly<SensorEvalRow> | undefined): Promise<RunOfEvaluation[]> {
     if (evaluation === undefined || !evaluation.accepted) return []
     const made = await this.#options.known.coldRows(runKeyIndex).lookup(evaluation.run_keys.map((key) => [key]))
-    return made.flatMap((row) => row?.run_id ?? [])
+    const byKey = new Map(made.flatMap((row) => (row === undefined ? [] : [[row.run_key, row]])))
+    return runsOfEvaluation(evaluation, (key) => byKey.get(key))
   }
 
   /** From now on nothing is recorded. */
@@ -135,7 +140,8 @@ export class Evaluations {
       key == null ? [] : [runKeyOfEvaluation(definition.sensor_id, source, index, key)],
     )
     const runOf = await runsOfKeys(known, keyed)
-    const at = { graph: graph().get().graph, partitions: graph().partitions() }
+    const partitions = graph().partitions('runs' in result ? result : {})
+    const at = { graph: graph().get().graph, partitions }
     return evaluationEvents({ ...evaluated, requested_by, requestRun, runOf, at })
   }
 }

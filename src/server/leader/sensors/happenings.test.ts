@@ -124,7 +124,7 @@ class Leader {
     const known = this.bench.rows(sensorMessages).find((row) => row.sensor_id === sensor_id && row.message_id === message_id)
     const decision = deliveryOf(known, null)
     if (decision.kind === 'dead') return { kind: 'dead', message_id, error: null }
-    const done = { kind: 'accepted', message_id, run_ids: [], conflict: false } as const
+    const done = { kind: 'accepted', message_id, run_ids: [], runs: [], conflict: false } as const
     if (decision.kind !== 'evaluate') return { ...done, eval_id: decision.eval_id, repeated: true }
 
     const second = (this.clock.now() - this.#started) / SECOND_MS

@@ -2,6 +2,7 @@ import type { Delivery, DeliveryAnswer } from '../../../contract/delivery.ts'
 import type { EvaluationReport, SensorMessage } from '../../../contract/evaluation.ts'
 import type { EvaluationResult } from '../../../domain/sensors/evaluation/evaluation-events.ts'
 import { fixedResult } from '../../../domain/sensors/evaluation/fixed-result.ts'
+import { idsOfRuns } from '../../../domain/sensors/evaluation/runs-of-evaluation.ts'
 import { deliveryOf } from '../../../domain/sensors/messages.ts'
 import type { SensorRow } from '../../../domain/sensors/sensor-definitions.table.ts'
 import { sensorEvals } from '../../../domain/sensors/sensor-evals.table.ts'
@@ -140,8 +141,9 @@ export class MessageDeliveries {
     if (became.kind === 'dead') return { kind: 'dead', message_id, error: row.last_error }
     const { evaluations, known } = this.#options
     const { kind, eval_id } = became
-    const run_ids = await evaluations.runsOf(await lookup(known, sensorEvals, eval_id))
-    return { kind: 'accepted', message_id, eval_id, run_ids, repeated: eval_id !== own, conflict: kind === 'conflict' }
+    const runs = await evaluations.runsOf(await lookup(known, sensorEvals, eval_id))
+    const run_ids = idsOfRuns(runs)
+    return { kind: 'accepted', message_id, eval_id, run_ids, runs, repeated: eval_id !== own, conflict: kind === 'conflict' }
   }
 
   async #messageOf({ sensor_id, message }: Delivery): Promise<SensorMessageRow | undefined> {

@@ -1,9 +1,17 @@
 import type { ConflictPage, ConflictQuery } from '../../../api/automation/why-contract.ts'
 import type { RequestSummary } from '../../../domain/runs/request-summary.ts'
 import { runKeyConflicts } from '../../../domain/runs/run-key-conflicts.table.ts'
+import { evaluationOf } from '../../../domain/runs/trigger.ts'
 import { sensorDefinitions } from '../../../domain/sensors/sensor-definitions.table.ts'
 import { sensorMessageConflicts } from '../../../domain/sensors/sensor-message-conflicts.table.ts'
-import { ADVICE_FOR_MESSAGE, adviceForRunKey, type Conflict, type ConflictingRequest } from '../../../domain/why/conflicts.ts'
+import {
+  ADVICE_FOR_MESSAGE,
+  adviceForRunKey,
+  type Conflict,
+  type ConflictingRequest,
+  differencesOf,
+  givenKey,
+} from '../../../domain/why/conflicts.ts'
 import { quoteText } from '../../../lib/sql/sql-text.ts'
 import { toIso, toMs } from '../../../lib/time.ts'
 import type { Row } from '../../../model/table.ts'
@@ -65,16 +73,23 @@ export async function listConflicts(known: Knowledge, query: ConflictQuery): Pro
   return { conflicts, next_cursor: last === undefined || all.length <= limit ? null : cursorOf(last.place) }
 }
 
+const sensorName = (known: Knowledge, id: string): string => known.rows().hot(sensorDefinitions).get(id)?.sensor_name ?? id
+
 async function shownKey(known: Knowledge, row: KeyConflict): Promise<Conflict> {
   const { run_key, existing_request, conflicting_request } = row
+  const request = conflicting_request ?? existing_request
+  const asker = request === null ? undefined : evaluationOf(request.source)
   return {
     kind: 'run_key',
     detected_at: toIso(row.detected_at),
     event_id: row.conflicting_event_id,
     run_key,
+    key: givenKey(run_key),
+    sensor_name: asker === undefined ? null : sensorName(known, asker.sensor_id),
     run_id: row.existing_run_id,
     first: existing_request && (await shownRequest(known, existing_request)),
     later: conflicting_request && (await shownRequest(known, conflicting_request)),
+    differs: differencesOf(existing_request, conflicting_request),
     advice: adviceForRunKey(run_key, conflicting_request),
   }
 }
@@ -91,7 +106,7 @@ function shownBody(known: Knowledge, row: BodyConflict): Conflict {
     detected_at: toIso(row.detected_at),
     event_id: row.conflicting_event_id,
     sensor_id,
-    sensor_name: known.rows().hot(sensorDefinitions).get(sensor_id)?.sensor_name ?? sensor_id,
+    sensor_name: sensorName(known, sensor_id),
     message_id,
     eval_id: row.accepted_eval_id,
     first: { body_hash: row.accepted_body_hash, body_size: row.accepted_body_size },

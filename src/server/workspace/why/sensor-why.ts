@@ -1,6 +1,8 @@
 import { automationState, EVERYTHING } from '../../../domain/automation/automation-state.table.ts'
 import { runKeyIndex } from '../../../domain/runs/run-key-index.table.ts'
+import { runsOfEvaluation } from '../../../domain/sensors/evaluation/runs-of-evaluation.ts'
 import type { SensorRow } from '../../../domain/sensors/sensor-definitions.table.ts'
+import type { SensorEvalRow } from '../../../domain/sensors/sensor-evals.table.ts'
 import { sensorMessageConflicts } from '../../../domain/sensors/sensor-message-conflicts.table.ts'
 import { sensorMessages } from '../../../domain/sensors/sensor-messages.table.ts'
 import { sensorState } from '../../../domain/sensors/sensor-state.table.ts'
@@ -25,18 +27,16 @@ export async function whyOfSensor(
   const { sensor_id } = definition
   const rows = known.rows()
   const evaluations = await latestEvaluations(known, sensor_id, { messageId, limit: TOLD_EVALUATIONS })
-  const runsByKey = new Map<string, string>()
-  for (const key of new Set(evaluations.flatMap(({ run_keys }) => run_keys))) {
-    const made = await lookup(known, runKeyIndex, key)
-    if (made !== undefined) runsByKey.set(key, made.run_id)
-  }
+  const keys = new Set(evaluations.flatMap(({ run_keys }) => run_keys))
+  const made = await known.coldRows(runKeyIndex).lookup([...keys].map((key) => [key]))
+  const byKey = new Map(made.flatMap((row) => (row === undefined ? [] : [[row.run_key, row]])))
   const sensor = {
     definition,
     state: rows.hot(sensorState).get(sensor_id),
     everything: rows.hot(automationState).get(EVERYTHING),
     now: known.now(),
     evaluations,
-    runOf: (key: string) => runsByKey.get(key),
+    runsOf: (row: Readonly<SensorEvalRow>) => runsOfEvaluation(row, (key) => byKey.get(key)),
   }
   if (messageId === undefined) return whySensor(sensor)
   const row = await lookup(known, sensorMessages, sensor_id, messageId)
