@@ -69,19 +69,27 @@ const OUR_FAULT = 'Something is wrong with Servo'
 
 const titles: Readonly<Record<number, string>> = {
   400: 'The request is not valid',
-  401: 'Who are you?',
-  403: 'This is not allowed',
-  404: 'There is no such thing',
-  405: 'This cannot be done here',
-  409: 'Not any more, or not now',
+  401: 'Not authenticated',
+  403: 'Not allowed',
+  404: 'Not found',
+  405: 'Method not allowed',
+  409: 'Conflict',
   413: 'The request is too large',
-  415: 'The request is in a form we do not read',
+  415: 'Unsupported content type',
   500: OUR_FAULT,
   503: 'Something that Servo needs cannot be reached',
 }
 
-/** Not every 500 is our fault. */
-const titleOfCode: Readonly<Record<string, string>> = { sensor_failed: 'The sensor could not take the message' }
+/** Not every 500 is our fault, and not every 503 means that something cannot be reached. */
+const titleOfCode: Readonly<Record<string, string>> = {
+  sensor_failed: 'The sensor could not take the message',
+  paused: 'The sensor is paused',
+  disabled: 'The sensor is disabled',
+  automation_paused: 'All automation is paused',
+  automation_off: 'Automation is off',
+  secret_missing: 'The sensor is not ready',
+  audience_unknown: 'The sensor is not ready',
+}
 
 export function problemOf(error: unknown): Problem {
   const known = isServoError(error) ? error : unforeseen(error)

@@ -46,17 +46,18 @@ export function mediaTypeOf(headers: Headers): MediaType {
   return { given, type, charset, encoding: (headers.get('content-encoding') ?? 'identity').toLowerCase() }
 }
 
+/** What is wrong with the form of a body. */
+export function unsupported(given: string, encoding: string): string {
+  if (encoding !== 'identity') return `unsupported content encoding ${encoding}`
+  return given === '' ? 'the content type is missing' : `unsupported content type ${given}`
+}
+
 function checkMediaType(request: Request): void {
   const { given, type, charset, encoding } = mediaTypeOf(request.headers)
   if (type === 'application/json' && (charset === undefined || charset === 'utf-8') && encoding === 'identity') return
-  throw new ServoError(
-    'invalid',
-    'unsupported_media_type',
-    `the body is ${given || 'of no declared type'}, encoded as ${encoding}`,
-    {
-      hint: 'Send UTF-8 JSON with the header content-type: application/json, not compressed.',
-    },
-  )
+  throw new ServoError('invalid', 'unsupported_media_type', unsupported(given, encoding), {
+    hint: 'Send UTF-8 JSON with the header content-type: application/json, not compressed.',
+  })
 }
 
 /** Counts while reading, because a caller may omit the length or lie about it. */

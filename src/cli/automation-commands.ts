@@ -96,7 +96,7 @@ function sensorCommands(program: Command): void {
   const sensors = program
     .command('sensors')
     .alias('sensor')
-    .description('what hears of things and asks for runs: look, pause, send, replay')
+    .description('react to events and request runs: list, pause, send, replay')
     .helpCommand(false)
   const commands = () => import('./commands/sensors.ts')
   const paged = (command: Command): Command =>
@@ -123,30 +123,30 @@ function sensorCommands(program: Command): void {
     .action(async (name: string, flags) => (await commands()).listEvals(name, flags))
 
   for (const change of ['pause', 'resume'] as const) {
-    const description = change === 'pause' ? 'evaluate a sensor no more' : 'evaluate a sensor again, and forget its errors'
+    const description = change === 'pause' ? 'stop evaluating a sensor' : 'evaluate a sensor again, and forget its errors'
     switched(projectCommand(sensors, `${change} <sensor...>`, description)).action(async (names: string[], flags) =>
       (await commands()).switchSensors(change, names, flags),
     )
   }
 
-  switched(projectCommand(sensors, 'reset-cursor <sensor>', 'let the next poll begin elsewhere, or anew'))
-    .option('--to <json>', 'the cursor as JSON text (default: none, as at the first poll)')
+  switched(projectCommand(sensors, 'reset-cursor <sensor>', 'set the cursor that the next poll gets, or clear it'))
+    .option('--to <json>', 'the cursor as JSON (default: null, as at the first poll)')
     .action(async (name: string, flags) => (await commands()).resetCursor(name, flags))
 
-  spanned(projectCommand(sensors, 'dead-letters <sensor>', 'messages that failed too often, the newest first')).action(
-    async (name: string, flags) => (await commands()).listDeadLetters(name, flags),
-  )
+  spanned(projectCommand(sensors, 'dead-letters <sensor>', 'messages that failed too often, the newest first'))
+    .option('--all', 'also those that failed and have tries left')
+    .action(async (name: string, flags) => (await commands()).listDeadLetters(name, flags))
 
   const message = (command: Command): Command =>
     keyed(command)
       .option('--data <json>', 'content of the message: JSON, @file, or - for standard input')
       .option('--attribute <name=value>', 'attribute of the message; may be repeated', several)
 
-  message(projectCommand(sensors, 'replay <sensor> <message>', 'let a dead letter be tried again')).action(
-    async (name: string, id: string, flags) => (await commands()).replayDeadLetter(name, id, flags),
-  )
+  message(
+    projectCommand(sensors, 'replay <sensor> <message>', 'retry a dead letter; with --data, any message that failed, at once'),
+  ).action(async (name: string, id: string, flags) => (await commands()).replayDeadLetter(name, id, flags))
 
-  keyed(projectCommand(sensors, 'evaluate <sensor>', 'evaluate a sensor now: a poll, or a message without content'))
+  keyed(projectCommand(sensors, 'evaluate <sensor>', 'poll a sensor now, ahead of its time'))
     .option('--dry-run', 'show what it would ask for, and record nothing')
     .action(async (name: string, flags) => (await commands()).evaluateSensor(name, flags))
 
@@ -157,15 +157,15 @@ function sensorCommands(program: Command): void {
     .action(async (name: string, flags) => (await commands()).sendMessage(name, flags))
 
   keyed(projectCommand(sensors, 'create <sensor>', 'make a sensor without code'))
-    .option('--webhook <path>', 'hear of messages by HTTP at this path')
+    .option('--webhook <path>', 'receive messages by HTTP at this path')
     .option('--verify <way>', 'how senders show who they are: standard, github, token or none')
     .option('--secret <name>', 'environment variable of the server with their secret; may be repeated', several)
-    .option('--topic <topic>', 'hear of messages pushed by Pub/Sub')
+    .option('--topic <topic>', 'receive messages pushed by Pub/Sub')
     .option('--audience <audience>', 'what the token of a push must be meant for')
     .option('--service-account <email>', 'who may push')
-    .option('--watch <selection>', 'hear of these assets; may be repeated', several)
+    .option('--watch <selection>', 'watch these assets; may be repeated', several)
     .option('--on <happening>', 'materialized or check_failed; may be repeated', several)
-    .option('--run-state <state>', 'hear of runs that succeeded, failed or cancelled; may be repeated', several)
+    .option('--run-state <state>', 'watch runs that end as succeeded, failed or cancelled; may be repeated', several)
     .option('--select <selection>', 'what it runs; may be repeated', several)
     .option('--partition-at <pointer>', 'where in the message the partition is, such as /order/date')
     .option('--key-at <pointer>', 'where the key of the run is: each key has one run')

@@ -21,6 +21,8 @@ export interface NextTick {
 /** As many as one takes in at a glance; servo schedules list has them all. */
 const SHOWN_TICKS = 3
 
+/** The last lines that an evaluation printed. */
+const SHOWN_LINES = 10
 /** As many runs of an evaluation as fit into a line. */
 const SHOWN_RUNS = 3
 
@@ -41,6 +43,8 @@ export interface DevVoice {
   ready(url: string, loaded: Reload, ms: number, next: Upcoming): void
   loaded(loaded: Reload): void
   changed(change: Change): void
+  /** The end of what a sensor or a condition printed. */
+  printed(by: string, text: string): void
   /** The number of tasks that were running. */
   stopped(running: number): void
 }
@@ -87,6 +91,10 @@ export const screen: DevVoice = {
       print(`${clock()} ${shortId(run.run_id)}  ${tasksText(run.tasks_total)}: ${printable(run.asset_selection.join(' '))}`)
     if (run.finished_at !== null) print(`${clock()} ${shortId(run.run_id)}  ${runEndLine(wireRow(runs, run))}`)
   },
+  printed(by, text) {
+    for (const line of text.trimEnd().split('\n').slice(-SHOWN_LINES))
+      print(`${clock()} ${colours.dim(printable(`${by} | ${line}`))}`)
+  },
   stopped(running) {
     // A terminal shows ^C where the cursor was.
     const begin = process.stdout.isTTY ? '\n' : ''
@@ -101,6 +109,7 @@ export const jsonLines: DevVoice = {
     say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), next_ticks: ticks, polls }),
   loaded: (loaded) => say({ type: 'loaded', ms: Math.round(loaded.ms), ...outcome(loaded) }),
   changed: (change) => say(changeLine(change)),
+  printed: (by, text) => say({ type: 'printed', by, text }),
   stopped: (running) => say({ type: 'stopped', running }),
 }
 

@@ -64,6 +64,9 @@ const askedRun = z.object({
   priority: z.number().int().min(-1_000).max(1_000).optional(),
 })
 
+/** The end of what the code printed; for whoever watches, and not kept. */
+const printed = { printed: z.string().max(10_000).optional() }
+
 /** What a worker reports of an evaluation. */
 export const evaluationReport = z.discriminatedUnion('outcome', [
   z.object({
@@ -72,8 +75,9 @@ export const evaluationReport = z.discriminatedUnion('outcome', [
     /** JSON text; absent keeps the cursor. */
     cursor: z.string().nullish(),
     ...reportedKeys,
+    ...printed,
   }),
-  z.object({ outcome: z.literal('condition'), holds: z.boolean(), reason: z.string().max(1_000).nullish() }),
+  z.object({ outcome: z.literal('condition'), holds: z.boolean(), reason: z.string().max(1_000).nullish(), ...printed }),
   z.object({ outcome: z.literal('error'), error: z.string() }),
 ])
 
@@ -92,8 +96,14 @@ export type EvaluationReport =
       readonly outcome: 'requests'
       readonly runs: readonly AskedRun[]
       readonly cursor?: string | null | undefined
+      readonly printed?: string | undefined
     } & ReportedKeys)
-  | { readonly outcome: 'condition'; readonly holds: boolean; readonly reason?: string | null | undefined }
+  | {
+      readonly outcome: 'condition'
+      readonly holds: boolean
+      readonly reason?: string | null | undefined
+      readonly printed?: string | undefined
+    }
   | { readonly outcome: 'error'; readonly error: string }
   | { readonly outcome: 'timed_out' }
   /** The server closes: nothing is known of it, and nothing is recorded. */

@@ -105,6 +105,7 @@ export class Server {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
       ...deliveries,
+      senders: this.hooks,
     })
     this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
     this.#app = localApp({
@@ -207,6 +208,7 @@ export class Server {
     if (events.length > 0) await this.orchestrator.submit(events)
     this.orchestrator.projectKnown()
     this.sensors?.projectKnown()
+    if (this.#automation) this.hooks.tellMissingSecrets()
     this.#workers.release()
     this.#remoteWorkers.useQueues(manifest.queues)
     return parts.reduce((sum, { assets }) => sum + assets.length, 0)

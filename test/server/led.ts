@@ -27,7 +27,7 @@ export class Led {
 
   static async open(
     project: Omit<ProjectManifestInput, 'project'>,
-    also: Pick<ServerOptions, 'post' | 'compaction' | 'automation' | 'environment' | 'evaluator'> = {},
+    also: Pick<ServerOptions, 'post' | 'compaction' | 'automation' | 'environment' | 'evaluator' | 'onTrouble'> = {},
   ): Promise<Led> {
     const led = new Led()
     const components = { ...led.memory, store: interceptedStore(led.memory.store, (request) => led.before(request)) }

@@ -9,7 +9,8 @@ import { EvaluationPool } from '../../src/worker/pool/evaluation-pool.ts'
 import { WorkerPool } from '../../src/worker/pool/pool.ts'
 
 const data = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-data-'))
-const evaluations = new EvaluationPool({ now: Date.now })
+const printed: string[][] = []
+const evaluations = new EvaluationPool({ now: Date.now, onPrinted: (...words) => printed.push(words) })
 
 beforeAll(async () => {
   const command = workerCommand(path.join(import.meta.dirname, 'project'), data)
@@ -77,4 +78,5 @@ test('the condition of a schedule is asked for the moment of its tick', async ()
     holds: false,
     reason: 'it is Sunday',
   })
+  expect(printed, 'what it prints is told, and no part of the answer').toEqual([['schedule nightly', 'day 0']])
 })

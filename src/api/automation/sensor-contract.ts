@@ -35,7 +35,7 @@ export type SensorChangesBody = z.infer<typeof sensorChangesBody>
 
 export const resetCursorBody = z
   .object({
-    /** JSON text, as the state of the sensor shows it. Null: the next poll begins as the first one did. */
+    /** JSON text, as the state of the sensor shows it. Null, or the text `null`: the next poll begins as the first one did. */
     cursor: z.string().nullable(),
     reason: z.string().max(4_096).optional(),
     ...request,
@@ -69,7 +69,10 @@ export const evalQuery = z.object({
 })
 export type EvalQuery = z.infer<typeof evalQuery>
 
-export const deadLetterQuery = evalQuery.omit({ status: true })
+export const deadLetterQuery = evalQuery.extend({
+  /** `all` has messages that failed and have tries left as well. */
+  status: z.enum(['dead', 'all']).default('dead'),
+})
 export type DeadLetterQuery = z.infer<typeof deadLetterQuery>
 
 /** The runs of one evaluation that are named with it. All run keys are there. */
@@ -85,6 +88,18 @@ export type WireDeadLetter = WireRow<typeof sensorMessages>
 
 export const sensorStatuses = ['active', 'error', 'paused', 'disabled', 'removed'] as const
 
+/** How senders reach a sensor, and what keeps them out. */
+export interface SenderFacts {
+  /** Null while the address of the server is not known. */
+  readonly url: string | null
+  /** What the token of a push must be meant for; null for a webhook, and while that is not known. */
+  readonly audience: string | null
+  /** The environment variables of which the server needs one, and has none. */
+  readonly missing_secrets: readonly string[]
+  /** How many requests were refused since the server started, by reason. */
+  readonly refused: Readonly<Record<string, number>>
+}
+
 /** A sensor as it is now. */
 export interface SensorDetail {
   readonly definition: WireRow<typeof sensorDefinitions>
@@ -96,6 +111,8 @@ export interface SensorDetail {
   readonly next_poll_at: string | null
   /** Where senders reach it on the server; null if it has no senders. */
   readonly address: string | null
+  /** What the server knows of its senders; null if it has none, or no server answers. */
+  readonly senders: SenderFacts | null
   readonly last_eval: WireEval | null
 }
 

@@ -1,6 +1,6 @@
 import { jsonOrText } from '../../lib/json.ts'
 import { toIso } from '../../lib/time.ts'
-import { checkedJson, checkShape, type MediaType, mediaTypeOf } from '../read-body.ts'
+import { checkedJson, checkShape, type MediaType, mediaTypeOf, unsupported } from '../read-body.ts'
 import { refused } from './refusals.ts'
 
 /** What a message says. Its id and when it was published are null if the sender does not say. */
@@ -36,7 +36,7 @@ const isUtf8 = ({ charset }: MediaType): boolean =>
 const notRead = ({ given, type, encoding }: MediaType): Error =>
   refused(
     'unsupported_media_type',
-    `the body is ${given.slice(0, 100) || 'of no declared type'}, encoded as ${encoding.slice(0, 40)}`,
+    unsupported(given.slice(0, 100), encoding.slice(0, 40)),
     type === 'application/cloudevents-batch+json'
       ? 'Send each event in a request of its own: each is accepted or refused for itself.'
       : 'Send UTF-8 text, JSON, a form or a CloudEvent, with its content-type and not compressed.',

@@ -6,7 +6,7 @@ import { mediaTypeOf, readBytes } from '../read-body.ts'
 import type { HookedSensor, HooksApi } from './hook-contract.ts'
 import { pushedMessage } from './push-message.ts'
 import { verifyPushToken } from './push-token.ts'
-import { notReady, reasonOf, refused } from './refusals.ts'
+import { notReady, reasonOf, refused, secretMissing } from './refusals.ts'
 import { bearerOf, verifyWebhook } from './verify.ts'
 import { webhookMessage } from './webhook-message.ts'
 
@@ -43,7 +43,7 @@ export async function receivePush(hooks: HooksApi, sensor: HookedSensor<'pubsub'
   })
   const { encoding } = mediaTypeOf(headers)
   if (encoding !== 'identity')
-    throw refused('unsupported_media_type', `the body is encoded as ${encoding.slice(0, 40)}`, 'Send it as it is.')
+    throw refused('unsupported_media_type', `unsupported content encoding ${encoding.slice(0, 40)}`, 'Send it as it is.')
   const { message, bytes } = pushedMessage(headers, await readBytes(request), topic)
   return deliveryOf(sensor.sensor_id, message, bytes)
 }
@@ -73,14 +73,3 @@ const deliveryOf = (sensor_id: string, message: SensorMessage, bytes: Uint8Array
   body_hash: sha256(bytes),
   body_size: bytes.length,
 })
-
-/** Names the variables, never their values. */
-const secretMissing = (sensor: string, names: readonly string[]): ServoError =>
-  new ServoError(
-    'unavailable',
-    'secret_missing',
-    `requests for the sensor ${sensor} are refused: ${names.join(', ')} is not set, or is no secret`,
-    {
-      hint: `Set ${names[0]} in the environment of the server, and start it again. After whsec_ comes base64.`,
-    },
-  )

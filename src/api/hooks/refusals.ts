@@ -35,5 +35,14 @@ export const notReady = (reason: RefusalReason, message: string, hint: string): 
 export const noSecret = (): ServoError =>
   notReady('secret_missing', 'this sensor has no secret to verify the request with', 'Its owner has been told.')
 
+/** What the owner of the server is told. It names the variables, never their values. */
+export const secretMissing = (sensor: string, names: readonly string[]): ServoError =>
+  new ServoError(
+    'unavailable',
+    'secret_missing',
+    `requests for the sensor ${sensor} are refused: ${names.join(', ')} is not set, or is no secret`,
+    { hint: `Set ${names[0]} in the environment of the server, and start it again. After whsec_ comes base64.` },
+  )
+
 /** How long a sender is asked to wait for a person to do something. */
 export const RETRY_AFTER_SEC = 60

@@ -68,6 +68,7 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
     automation: flags.automation !== false,
     ...size,
     onLoaded: voice.loaded,
+    onPrinted: voice.printed,
     onTrouble: warn,
     onStopped,
   }

@@ -12,14 +12,16 @@ import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import { besidesRuns, wordsBesidesRuns } from '../../domain/sensors/evaluation/besides-runs.ts'
 import { whyNoNewRun } from '../../domain/sensors/evaluation/runs-of-evaluation.ts'
 import { evalStatuses } from '../../domain/sensors/sensor-evals.table.ts'
+import { secretNotSet } from '../../domain/why/words-automation.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
-import { alignRows, type Cell } from '../columns.ts'
+import { alignRows, type Cell, cutLast } from '../columns.ts'
 import { momentFlag, oneOf, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, shortId } from '../show-run.ts'
 import { dataFlag, type SourceFlags, sourceFlags } from './sensor-flags.ts'
+import { showDetail, statusCell } from './show-sensor.ts'
 
 type Listed = Omit<SensorDetail, 'last_eval'>
 
@@ -41,8 +43,12 @@ const limitOf = (flags: PageFlags): number => wholeNumber('--limit', flags.limit
 const more = (cursor: string | null): void => {
   if (cursor !== null) print(colours.dim(`more: --cursor ${cursor}`))
 }
+/** Wide enough for whoever reads a file. An error in full is in `show`, and in --json. */
+const PIPE_WIDTH = 200
+
 const table = (names: readonly string[], rows: readonly Cell[][]): void => {
-  for (const line of alignRows([names.map((text) => ({ text, paint: colours.dim })), ...rows])) print(line)
+  const all = [names.map((text): Cell => ({ text, paint: colours.dim })), ...rows]
+  for (const line of alignRows(cutLast(all, process.stdout.columns ?? PIPE_WIDTH))) print(line)
 }
 
 export async function listSensors(flags: PageFlags): Promise<void> {
@@ -57,12 +63,13 @@ export async function listSensors(flags: PageFlags): Promise<void> {
     return
   }
   if (page.sensors.length === 0) print('no sensors; declare one with sensor in the project, or make one: servo sensors create')
-  else table(['sensor', 'type', 'status', 'last evaluation', 'next poll', 'dead', 'last error'], page.sensors.map(listed))
+  else table(['sensor', 'type', 'status', 'last evaluation', 'next poll', 'dead', 'what is wrong'], page.sensors.map(listed))
   more(page.next_cursor)
 }
 
-function listed({ definition, state, status, next_poll_at }: Listed): Cell[] {
-  const [error = ''] = (state?.last_error ?? '').split('\n')
+function listed({ definition, state, status, next_poll_at, senders }: Listed): Cell[] {
+  const missing = senders?.missing_secrets ?? []
+  const [error = ''] = missing.length > 0 ? [secretNotSet(missing)] : (state?.last_error ?? '').split('\n')
   return [
     { text: printable(definition.sensor_name) },
     { text: definition.sensor_type },
@@ -74,13 +81,6 @@ function listed({ definition, state, status, next_poll_at }: Listed): Cell[] {
   ]
 }
 
-const statusCell = (status: SensorDetail['status']): Cell => ({
-  text: status,
-  paint: { active: colours.green, error: colours.red, paused: colours.yellow, disabled: colours.dim, removed: colours.dim }[
-    status
-  ],
-})
-
 export async function showSensor(name: string, flags: ProjectFlags): Promise<void> {
   const detail = await ask(flags, async ({ sensors }, leader) => {
     const found = await sensors.get(name)
@@ -91,42 +91,7 @@ export async function showSensor(name: string, flags: ProjectFlags): Promise<voi
     printJson(detail)
     return
   }
-  const { definition, state, status, status_reason, next_poll_at, address, last_eval } = detail
-  print(`${colours.bold(printable(definition.sensor_name))}  ${statusCell(status).paint?.(status) ?? status}`)
-  if (definition.description) for (const line of definition.description.split('\n')) print(`  ${printable(line)}`)
-  const place = `${definition.file}${definition.line === null ? '' : `:${definition.line}`}`
-  const at = (moment: string | null | undefined): string => (moment == null ? '' : ` (${localTime(moment)})`)
-  const about: [string, string | null | undefined | false][] = [
-    ['id', definition.sensor_id],
-    ['why', status_reason && `${status_reason}${status === 'paused' ? at(state?.status_changed_at) : ''}`],
-    ['type', definition.sensor_type],
-    ['address', address],
-    ['config', JSON.stringify(definition.config)],
-    ['may run', definition.asset_selection.join(' ')],
-    ['tries', definition.sensor_type !== 'poll' && `${definition.max_tries}, then a message is a dead letter`],
-    ['timeout', definition.has_code && `${definition.timeout_ms} ms`],
-    ['declared', definition.file === null ? definition.origin === 'api' && 'over the API' : place],
-    ['next poll', next_poll_at && localTime(next_poll_at)],
-    ['cursor', state?.cursor],
-    [
-      'set by',
-      state?.cursor_reset_by && `${state.cursor_reset_by}${at(state.cursor_reset_at)}: ${state.cursor_reset_reason ?? ''}`,
-    ],
-    ['version', state && String(state.state_version)],
-    ['evaluated', state?.last_evaluation_at && `${localTime(state.last_evaluation_at)} ${last_eval?.status ?? ''}`],
-    ['runs', last_eval?.run_ids.map(shortId).join(' ')],
-    ['polls', state !== null && state.empty_polls > 0 && `${state.empty_polls} found nothing${at(state.empty_since)}`],
-    ['rests until', state?.backoff_until && definition.sensor_type === 'poll' && localTime(state.backoff_until)],
-    ['dead letters', state !== null && state.dead_letters > 0 && String(state.dead_letters)],
-  ]
-  const rows = about.flatMap(([title, value]): Cell[][] =>
-    value ? [[{ text: title, paint: colours.dim }, { text: printable(value) }]] : [],
-  )
-  for (const line of alignRows(rows)) print(`  ${line}`)
-  if (state?.last_error != null) {
-    print(`  ${colours.red('last error')}${at(state.last_error_at)}`)
-    for (const line of state.last_error.split('\n')) print(`    ${printable(line)}`)
-  }
+  showDetail(detail)
 }
 
 export async function listEvals(name: string, flags: PageFlags): Promise<void> {
@@ -172,21 +137,26 @@ function shownEval(one: WireEval): Cell[] {
   ]
 }
 
-export async function listDeadLetters(name: string, flags: PageFlags): Promise<void> {
-  const query = spanOf(flags)
+export async function listDeadLetters(name: string, flags: PageFlags & { all?: boolean }): Promise<void> {
+  const query = { ...spanOf(flags), status: flags.all ? ('all' as const) : ('dead' as const) }
   const page = await ask(flags, ({ sensors }) => sensors.deadLetters(name, query))
   if (flags.json) {
     printJson(page)
     return
   }
-  if (page.dead_letters.length === 0) print('no dead letters')
-  else table(['dead since', 'message', 'tries', 'bytes', 'last error'], page.dead_letters.map(shownLetter))
+  if (page.dead_letters.length === 0) print(flags.all ? 'no message failed' : 'no dead letters')
+  else {
+    const since = flags.all ? 'first try' : 'dead since'
+    const rows = page.dead_letters.map((letter) => shownLetter(letter, flags.all ? letter.first_seen_at : letter.dead_since))
+    table([since, 'message', 'status', 'tries', 'bytes', 'last error'], rows)
+  }
   more(page.next_cursor)
 }
 
-const shownLetter = (letter: WireDeadLetter): Cell[] => [
-  { text: localTime(letter.dead_since) },
+const shownLetter = (letter: WireDeadLetter, since: string | null): Cell[] => [
+  { text: localTime(since) },
   { text: printable(letter.message_id) },
+  { text: letter.status, paint: letter.status === 'dead' ? colours.red : colours.yellow },
   { text: String(letter.tries), right: true },
   { text: letter.body_size === null ? '' : String(letter.body_size), right: true },
   { text: printable(letter.last_error?.split('\n')[0] ?? ''), paint: colours.red },

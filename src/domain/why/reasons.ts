@@ -66,6 +66,7 @@ export interface FactsByCode {
   evaluation_duplicate: { at: Moment; message_id: string | null }
   never_evaluated: { is_poll: boolean; since: Moment }
   backing_off: { errors: number; error: string; until: Moment | null }
+  secret_missing: { variables: readonly string[] }
   dead_letters: { sensor: string; count: number }
   cursor_reset: { at: Moment; by: string | null; reason: string | null }
   next_poll: { at: Moment; is_due: boolean }

@@ -35,6 +35,8 @@ const polled = (state_version: number): EvaluatedSource => ({ source: 'poll', st
 
 class History extends SensorBench {
   #begun = 0
+  polledAt: number | undefined
+  missingSecrets: string[] = []
 
   constructor(definition: Omit<SensorDefinitionInput, 'name'>) {
     super()
@@ -52,10 +54,10 @@ class History extends SensorBench {
     const evaluations = this.rows(sensorEvals)
       .filter((row) => messageId === undefined || row.message_id === messageId)
       .sort((a, b) => b.evaluated_at - a.evaluated_at)
-    const { definition, state, now } = this
+    const { definition, state, now, polledAt, missingSecrets } = this
     const everything = this.bench.state.hot(automationState).get('all')
     const runsOf = (row: Readonly<SensorEvalRow>) => runsOfEvaluation(row, (key) => byKey.get(key))
-    const known = { definition, state, everything, now, evaluations, runsOf }
+    const known = { definition, state, everything, now, polledAt, missingSecrets, evaluations, runsOf }
     if (messageId === undefined) return whySensor(known)
     const conflicts = this.rows(sensorMessageConflicts).length
     return whyMessage(known, { message_id: messageId, row: this.message(messageId), conflicts })
@@ -76,6 +78,17 @@ describe('why a sensor asked for a run or did not', () => {
     const said = new History(poll).say()
     expect(said[0]).toMatch(/^inbox did not run: it was never polled since it was declared at T/)
     expect(said[1]).toMatch(/^its next poll is due since T/)
+    const quiet = new History(poll)
+    quiet.polledAt = quiet.now
+    expect(quiet.say()[1], 'a poll that found nothing is not on record yet').toBe('next poll: T')
+  })
+
+  test('[A52] its senders are refused, because its secret is not set', () => {
+    const history = new History(hook)
+    history.missingSecrets = ['SHOP_SECRET']
+    const refused = 'its secret SHOP_SECRET is not set in the environment of the server, so its senders are refused'
+    expect(history.say()[0]).toBe(`inbox did not run: ${refused}`)
+    expect(history.say('m_1')[1]).toBe(refused)
   })
 
   test('[A62] a message asked for runs, or for nothing', () => {
@@ -181,7 +194,7 @@ describe('why a sensor asked for a run or did not', () => {
 describe('what became of a message', () => {
   test('[A62] it is not on record', () => {
     expect(new History(hook).say('m_9')).toEqual([
-      'inbox did not run for message m_9: no evaluation of it is on record: it was not delivered, was refused, or came while inbox stood still',
+      'inbox did not run for message m_9: no evaluation of it is on record: it was not delivered, was refused, or came while inbox was paused',
     ])
   })
 

@@ -12,6 +12,10 @@ import { type Reason, reason, type WhyAnswer } from './reasons.ts'
 /** What is known of a sensor. */
 export interface KnownSensor extends WatchedSensor {
   readonly now: number
+  /** When this process last polled it, which may not be on record yet. */
+  readonly polledAt?: number | undefined
+  /** The environment variables of which it needs one to let senders in, if the server has none. */
+  readonly missingSecrets?: readonly string[]
   /** The latest evaluations, the newest first. */
   readonly evaluations: readonly Readonly<SensorEvalRow>[]
   /** What became of the runs that an evaluation asked for. */
@@ -31,6 +35,7 @@ export function whySensor(known: KnownSensor): WhyAnswer {
   const facts = { errors, error: state?.last_error ?? '', until: isPoll ? isoOrNull(state?.backoff_until) : null }
   const because = [
     ...(standing === undefined ? [] : [reasonOfStandstill(standing)]),
+    ...shutOut(known),
     ...(errors > 0 && standing === undefined ? [reason('backing_off', facts)] : []),
     ...history,
     ...around(known),
@@ -47,6 +52,10 @@ const subjectOf = ({ definition }: KnownSensor, message_id: string | null): WhyA
   partition: null,
   message_id,
 })
+
+/** Why senders are not let in. */
+const shutOut = ({ missingSecrets = [] }: KnownSensor): Reason[] =>
+  missingSecrets.length === 0 ? [] : [reason('secret_missing', { variables: missingSecrets })]
 
 /** What comes next, and what a user has to do. */
 function around(known: KnownSensor): Reason[] {
@@ -127,6 +136,7 @@ export function whyMessage(known: KnownSensor, { message_id, row, conflicts }: K
     ...(conflicts > 0 ? [reason('message_conflicts', { count: conflicts })] : []),
     ...others,
     ...(row?.status !== 'accepted' && standing !== undefined ? [reasonOfStandstill(standing)] : []),
+    ...(row === undefined ? shutOut(known) : []),
   ]
   const made = accepted === undefined || known.runsOf(accepted).some(({ created }) => created)
   const verdict = row?.status === 'accepted' && made ? 'ran' : 'did_not_run'

@@ -91,6 +91,7 @@ type SensorCode =
   | 'evaluation_duplicate'
   | 'never_evaluated'
   | 'backing_off'
+  | 'secret_missing'
   | 'dead_letters'
   | 'cursor_reset'
   | 'next_poll'
@@ -116,6 +117,10 @@ const besidesText = (facts: BesidesRuns): string =>
 const tries = (count: number): string => `${count} ${count === 1 ? 'try' : 'tries'}`
 const ofMessage = (id: string | null): string => (id === null ? 'a poll' : `message ${id}`)
 
+/** Of the variables in which a webhook looks for its secret. */
+export const secretNotSet = (variables: readonly string[]): string =>
+  `its secret ${variables.join(' or ')} is not set in the environment of the server, so its senders are refused`
+
 export const sensorWords: WordsOf<SensorCode> = {
   evaluation_triggered: ({ at, message_id, by, runs, count, ...besides }, when) =>
     `at ${when(at)} ${ofMessage(message_id)}${by === null ? '' : ` from ${by}`} ${runsAsked(runs, count, when)}${besidesText(besides)}`,
@@ -138,6 +143,7 @@ export const sensorWords: WordsOf<SensorCode> = {
       : `no message was evaluated since it was declared at ${when(since)}`,
   backing_off: ({ errors, error, until }, when) =>
     `${errors === 1 ? 'its last evaluation' : `its last ${errors} evaluations`} failed${until === null ? '' : ` and it is not polled before ${when(until)}`}${saying(error)}`,
+  secret_missing: ({ variables }) => secretNotSet(variables),
   dead_letters: ({ sensor, count }) =>
     `${count === 1 ? '1 message is a dead letter' : `${count} messages are dead letters`}: servo sensors dead-letters ${sensor}`,
   cursor_reset: ({ at, by, reason }, when) => `${by ?? 'somebody'} reset its cursor at ${when(at)}${saying(reason)}`,
@@ -154,7 +160,7 @@ export const sensorWords: WordsOf<SensorCode> = {
   message_dead: ({ sensor, message_id, since, tries: count, error }, when) =>
     `it is a dead letter since ${when(since)}, after ${tries(count)}${saying(error)}. Replay it: servo sensors replay ${sensor} ${message_id}`,
   message_unknown: ({ sensor }) =>
-    `no evaluation of it is on record: it was not delivered, was refused, or came while ${sensor} stood still`,
+    `no evaluation of it is on record: it was not delivered, was refused, or came while ${sensor} was paused`,
   message_conflicts: ({ count }) =>
     `${count === 1 ? 'another body came' : `${count} other bodies came`} under its id and did not count: servo conflicts`,
 }

@@ -64,7 +64,7 @@ describe('what is wrong is said with what to write instead', () => {
     ['a key that is no text', () => loose(asset)(7, { run: body }), /7 is not an asset key/, /mart\/revenue/],
     ['no options', () => loose(asset)('a'), /asset a has no options/, /asset\('a', \{/],
     ['no body', () => loose(asset)('a', {}), /asset a has no code/, /run: \(\) => value/],
-    ['a misspelled option', () => loose(asset)('a', { run: body, timout: '1m' }), /the option timout/, /timeout/],
+    ['a misspelled option', () => loose(asset)('a', { run: body, timout: '1m' }), /unknown option timout/, /timeout/],
     ['both run and sql', () => loose(table)('a', { schema, run: body, sql: () => sql`` }), /both run and sql/, /Keep the one/],
     ['a table without schema', () => loose(table)('a', { run: body }), /table a has no schema/, /z\.object/],
     ['a source without uri', () => loose(source)('a', { schema }), /source a has no uri/, /parquet/],

@@ -5,7 +5,7 @@ import { invalid, show } from '../invalid.ts'
 export function checkOptionNames(owner: string, options: object, known: readonly string[]): void {
   const unknown = Object.keys(options).find((name) => !known.includes(name))
   if (unknown === undefined) return
-  throw invalid('unknown_option', `${owner} has the option ${unknown}, which there is not`, `There are: ${known.join(', ')}.`)
+  throw invalid('unknown_option', `${owner}: unknown option ${unknown}`, `There are: ${known.join(', ')}.`)
 }
 
 export function checkWholeNumber(

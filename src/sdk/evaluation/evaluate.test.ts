@@ -113,7 +113,7 @@ describe('[A36] a sensor that gets messages', () => {
     [orders, /sensor hook returned \{"key":"orders"\}/],
     [[run(orders), 5], /sensor hook returned 5/],
     [{ run: run(orders) }, /sensor hook returned \{"run"/],
-    [{ runs: [], cursor: 'a' }, /sensor hook returned cursor, which there is not\. Return runs, add, remove/],
+    [{ runs: [], cursor: 'a' }, /sensor hook returned the unknown field cursor\. Return runs, add, remove/],
     [{ runs: [], add: ['acme'] }, /sensor hook returned add: \["acme"\]/],
     [{ runs: [], add: { partitions: day, keys: ['2025-01-01'] } }, /has no keys that come and go/],
     [loop, /sensor hook returned something that is not JSON/],
@@ -187,7 +187,7 @@ describe('[A36] a sensor that polls', () => {
       const files = sensor.poll('files', { every: '1m', cursor: after, poll: () => expect.unreachable() })
       const error = await polled(files, cursor).catch((thrown) => thrown)
       expect(error.message).toContain(cursor)
-      expect(error.hint).toContain('reset-cursor')
+      expect(error.hint).toMatch(/reset-cursor \w+$/)
     },
   )
 })

@@ -56,7 +56,7 @@ async function evaluateSensor(sensor: Sensor, request: OfSensor, common: object)
   const wanted = request.of === 'happening' ? happeningKind(request.happening) : kinds[request.of]
   if (declarationOf(sensor)?.kind !== wanted)
     throw invalid('other_sensor', `${owner} is of another kind now`, 'Send the event to the sensor that is meant for it.')
-  if (request.of === 'poll') return poll(owner, optionsOf<PollOptions<unknown, unknown>>(sensor), request.cursor, common)
+  if (request.of === 'poll') return poll(sensor.name, optionsOf<PollOptions<unknown, unknown>>(sensor), request.cursor, common)
   if (request.of === 'happening') {
     const { on, watch } = optionsOf<{ on: Handler; watch?: unknown }>(sensor)
     const event = eventOf(request.happening, watch)
@@ -100,12 +100,13 @@ function keyOf(asset: AnyAsset | undefined, text: string): unknown {
 }
 
 async function poll(
-  owner: string,
+  name: string,
   { cursor: schema, poll: code }: PollOptions<unknown, unknown>,
   text: string | null,
   common: object,
 ): Promise<EvaluationReport> {
-  const cursor = text === null ? undefined : await readCursor(owner, schema, text)
+  const owner = `sensor ${name}`
+  const cursor = text === null ? undefined : await readCursor(name, schema, text)
   const returned: unknown = await code({ cursor, ...common } as Parameters<typeof code>[0])
   if (!isObject(returned) || Array.isArray(returned))
     throw invalid('bad_result', `${owner} returned ${shown(returned)}`, 'Return { cursor, runs: [ … ] }, or { runs: [] }.')
@@ -114,8 +115,9 @@ async function poll(
   return next === undefined ? requests : { ...requests, cursor: await writtenCursor(owner, schema, next) }
 }
 
-async function readCursor(owner: string, schema: StandardSchemaV1, text: string): Promise<unknown> {
-  const hint = 'Change the schema, or begin anew with: servo sensors reset-cursor'
+async function readCursor(name: string, schema: StandardSchemaV1, text: string): Promise<unknown> {
+  const owner = `sensor ${name}`
+  const hint = `Change the schema, or clear the cursor: servo sensors reset-cursor ${name}`
   try {
     return await checked(
       `the cursor of ${owner}, ${text.slice(0, 200)}, does not fit its schema`,

@@ -29,7 +29,7 @@ function partsOf(owner: string, returned: unknown, members: readonly string[]): 
   if (!isObject(returned) || !Array.isArray(returned['runs'])) throw notRequests(owner, returned)
   const unknown = Object.keys(returned).find((name) => !members.includes(name))
   if (unknown !== undefined)
-    throw invalid('bad_result', `${owner} returned ${unknown}, which there is not`, `Return ${members.join(', ')}.`)
+    throw invalid('bad_result', `${owner} returned the unknown field ${unknown}`, `Return ${members.join(', ')}.`)
   const { runs, add, remove } = returned
   return { runs, add, remove }
 }

@@ -38,6 +38,8 @@ export interface LocalServerOptions {
   /** True if schedules tick and sensors are evaluated. */
   readonly automation?: boolean
   readonly onLoaded?: (loaded: Reload) => void
+  /** Called with the end of what a sensor or a condition printed. */
+  readonly onPrinted?: (by: string, text: string) => void
   readonly onTrouble?: (error: unknown) => void
   /** Called when the process cannot go on. */
   readonly onStopped?: (error: unknown) => void
@@ -158,7 +160,11 @@ export class LocalServer {
         onTrouble: (error) => onTrouble?.(error),
       })
       const evaluations = options.automation
-        ? new EvaluationPool({ now: () => components.clock.now(), onTrouble: (error) => onTrouble?.(error) })
+        ? new EvaluationPool({
+            now: () => components.clock.now(),
+            onTrouble: (error) => onTrouble?.(error),
+            onPrinted: options.onPrinted,
+          })
         : undefined
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())

@@ -8,9 +8,11 @@ import type {
 } from '../../api/automation/sensor-contract.ts'
 import type { Deliveries, DeliveryAnswer, RunOfEvaluation } from '../../contract/delivery.ts'
 import type { SensorMessage } from '../../contract/evaluation.ts'
+import type { SensorSource } from '../../contract/sensor.ts'
 import { besidesRuns, wordsBesidesRuns } from '../../domain/sensors/evaluation/besides-runs.ts'
 import { idsOfRuns } from '../../domain/sensors/evaluation/runs-of-evaluation.ts'
 import type { Standstill } from '../../domain/sensors/evaluation/standstill.ts'
+import { sensorHappenings } from '../../domain/sensors/happenings/sensor-happenings.table.ts'
 import type { SensorRow } from '../../domain/sensors/sensor-definitions.table.ts'
 import { type SensorEvalRow, sensorEvals } from '../../domain/sensors/sensor-evals.table.ts'
 import { SensorMessageReplayed } from '../../domain/sensors/sensor-message-replayed.event.ts'
@@ -40,7 +42,7 @@ export const acceptedSensor = (
   correlation_id: request_id,
 })
 
-/** Evaluations that a user asks for: a message by hand, a poll ahead of time, a dead letter once more. */
+/** Evaluations that a user asks for: a message by hand, a poll ahead of time, a message that failed once more. */
 export class AskedEvaluations {
   readonly #known: Knowledge
   readonly #sensors: SensorReader
@@ -82,17 +84,25 @@ export class AskedEvaluations {
     const event = newEvent(SensorMessageReplayed, replayed, { actor: user })
     const before = await recordedBefore(this.#known, event)
     if (before === undefined) {
-      await this.#checkDead(this.#sensors.present(row, 'replayed'), message_id)
+      await this.#checkFailed(this.#sensors.present(row, 'replayed'), message_id, data !== undefined)
       if (deliveries !== undefined) this.#refuseStandstill(row, 'replayed')
     }
     const recorded = before ?? (await recordChange(this.#known, event))
     const message = { id: message_id, data, attributes, published_at: null }
     const evaluation = deliveries === undefined ? null : await this.#deliver(deliveries, row, { message, request, user })
-    const words =
-      evaluation === null
-        ? 'message replayed: it is tried when its sender delivers it again, because bodies are not kept; send its data to evaluate it now'
-        : `message replayed: ${evaluation.message}`
-    return { ...acceptedSensor(row, request, words, recorded), message_id, evaluation }
+    const words = evaluation === null ? this.#nextTry(row, message_id) : evaluation.message
+    return { ...acceptedSensor(row, request, `message replayed: ${words}`, recorded), message_id, evaluation }
+  }
+
+  /** When a message that was replayed without its data is tried again. What happened here is kept until it is accepted; bodies are not. */
+  #nextTry(row: Readonly<SensorRow>, messageId: string): string {
+    if (this.#known.rows().hot(sensorHappenings).get(row.sensor_id, messageId) === undefined)
+      return 'it is tried when its sender delivers it again, because bodies are not kept; send its data to evaluate it now'
+    if (this.#sensors.standstillOf(row) !== undefined) return 'it is tried again when the sensor is evaluated again'
+    const restsUntil = this.#sensors.stateOf(row)?.backoff_until ?? 0
+    if (restsUntil > this.#known.now())
+      return `it is tried again at ${toIso(restsUntil)}, because the sensor waits after errors; resume the sensor to try it at once`
+    return this.#deliveries === undefined ? 'it is tried again as soon as a server runs' : 'it is tried again at once'
   }
 
   /** What evaluates here. */
@@ -112,19 +122,24 @@ export class AskedEvaluations {
     if (standstill !== undefined) throw stands(row.sensor_name, standstill, requested)
   }
 
-  async #checkDead({ sensor_id, sensor_name }: Readonly<SensorRow>, messageId: string): Promise<void> {
+  /** Refuses what is not to be tried again. One that still has tries left is tried now if its data is there, and needs no replay if not. */
+  async #checkFailed({ sensor_id, sensor_name }: Readonly<SensorRow>, messageId: string, hasData: boolean): Promise<void> {
     const known = await lookup(this.#known, sensorMessages, sensor_id, messageId)
     if (known === undefined)
       throw new ServoError('not_found', 'no_such_message', `${sensor_name} has no message ${JSON.stringify(messageId)}`, {
         hint: `servo sensors dead-letters ${sensor_name} lists those that can be replayed.`,
       })
-    if (known.status === 'dead') return
-    const accepted = known.status === 'accepted'
-    throw refusedTransition('not_a_dead_letter', `${messageId} is no dead letter: it is ${known.status}`, {
-      current: known.status,
-      requested: 'replayed',
-      hint: accepted ? 'What it asked for is on record.' : 'It is tried again when its sender delivers it again.',
-    })
+    if (known.status === 'dead' || (known.status === 'failing' && hasData)) return
+    const waits = this.#known.rows().hot(sensorHappenings).get(sensor_id, messageId) !== undefined
+    const next = waits ? 'It is tried again without that.' : 'It is tried again when its sender delivers it again.'
+    throw known.status === 'accepted'
+      ? refusedTransition('not_a_dead_letter', `${messageId} was accepted, so it cannot be replayed`, {
+          ...{ current: known.status, requested: 'replayed', hint: 'What it asked for is on record.' },
+        })
+      : refusedTransition('not_a_dead_letter', `${messageId} is not a dead letter: it failed, and has tries left`, {
+          ...{ current: known.status, requested: 'replayed' },
+          hint: `${next} To try it now, send its data: servo sensors replay ${sensor_name} ${messageId} --data …`,
+        })
   }
 
   async #poll(deliveries: Deliveries, row: Readonly<SensorRow>, request: string, user: string): Promise<AcceptedEvaluation> {
@@ -193,16 +208,22 @@ function messageFor(row: Readonly<SensorRow>, body: EvaluateBody, newId: string)
       hint: 'Leave out data, message_id and attributes: it is polled now.',
     })
   }
-  if (data === undefined && (type === 'asset' || type === 'run'))
-    throw new ServoError('invalid', 'data_missing', `${row.sensor_name} hears of what happens here, so say what happened`, {
-      hint: `Send it as data, such as ${JSON.stringify(type === 'asset' ? SOME_MATERIALIZATION : SOME_RUN)}.`,
+  // Null is content too, but nobody means it who says nothing: the schema of the sensor would refuse it, as a failed try on record.
+  if (data === undefined)
+    throw new ServoError('invalid', 'data_missing', `${row.sensor_name} is evaluated with a message, so its data is needed`, {
+      hint: `servo sensors send ${row.sensor_name} --data '${JSON.stringify(EXAMPLES[type])}'`,
       facts: { field: 'data' },
     })
-  return { id: message_id ?? newId, data: data ?? null, attributes: attributes ?? {}, published_at: null }
+  return { id: message_id ?? newId, data, attributes: attributes ?? {}, published_at: null }
 }
 
-const SOME_MATERIALIZATION = { type: 'materialized', asset_key: 'orders', partition_key: null }
-const SOME_RUN = { type: 'run', run_id: 'run_…', state: 'FAILED', asset_selection: ['orders'] }
+const HAPPENED = { run_id: 'run_1', at: '2025-01-15T05:00:00.000Z' }
+const EXAMPLES: Readonly<Record<Exclude<SensorSource['type'], 'poll'>, object>> = {
+  webhook: { id: 7 },
+  pubsub: { id: 7 },
+  asset: { type: 'materialized', asset_key: 'orders', partition_key: null, ...HAPPENED },
+  run: { type: 'run', ...HAPPENED, state: 'FAILED', asset_selection: ['orders'], labels: {} },
+}
 
 type Judged = Pick<
   AcceptedEvaluation,

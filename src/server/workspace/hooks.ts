@@ -1,12 +1,13 @@
 import { GoogleKeys } from '../../api/hooks/google-keys.ts'
 import type { HookedSensor, HooksApi } from '../../api/hooks/hook-contract.ts'
-import type { RefusalReason } from '../../api/hooks/refusals.ts'
+import { type RefusalReason, secretMissing } from '../../api/hooks/refusals.ts'
 import type { Deliveries } from '../../contract/delivery.ts'
 import { type SensorRow, sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
 import type { Scope } from '../../engine/paths.ts'
 import { messageOf } from '../../lib/error.ts'
 import { MINUTE_MS } from '../../lib/time.ts'
 import type { Knowledge } from './knowledge.ts'
+import { missingSecrets } from './senders.ts'
 
 /** The variable that says where senders reach the server: behind a proxy or a tunnel it cannot know that itself. */
 const PUBLIC_URL = 'SERVO_PUBLIC_URL'
@@ -89,6 +90,14 @@ export class Hooks implements HooksApi {
   /** How often requests to a sensor were refused since the server started, by reason. */
   refusals(sensorId: string): Refusals {
     return Object.fromEntries(this.#refusals.get(sensorId) ?? [])
+  }
+
+  /** Tells of each webhook whose secret is not set: otherwise its owner learns of that when the first sender is refused. */
+  tellMissingSecrets(): void {
+    for (const sensor of this.#sensors()) {
+      const names = sensor.enabled ? missingSecrets(sensor, this) : []
+      if (names.length > 0) this.trouble(secretMissing(sensor.sensor_name, names))
+    }
   }
 
   trouble(error: unknown): void {

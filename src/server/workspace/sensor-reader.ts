@@ -28,16 +28,22 @@ import { toIso } from '../../lib/time.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { newestPage } from './newest-page.ts'
 import { pageOf } from './page.ts'
+import { addressOf, type Senders, senderFacts } from './senders.ts'
 import { refusedTransition } from './state-version.ts'
 
 /** Sensors as they are now, their evaluations and their dead letters. */
 export class SensorReader {
   readonly #known: Knowledge
   readonly #deliveries: Deliveries | undefined
+  readonly #senders: Senders | undefined
 
-  constructor(known: Knowledge, deliveries?: Deliveries) {
+  constructor(
+    known: Knowledge,
+    { deliveries, senders }: { deliveries?: Deliveries | undefined; senders?: Senders | undefined },
+  ) {
     this.#known = known
     this.#deliveries = deliveries
+    this.#senders = senders
   }
 
   async list(query: ScheduleListQuery): Promise<SensorPage> {
@@ -109,7 +115,8 @@ export class SensorReader {
       state: state === undefined ? null : wireRow(sensorState, state),
       ...statusOf(standstill, state),
       next_poll_at: this.#nextPoll(watched),
-      address: this.#addressOf(definition),
+      address: addressOf(this.#known.scope, definition),
+      senders: (this.#senders && senderFacts(definition, this.#known.scope, this.#senders)) ?? null,
     }
   }
 
@@ -118,16 +125,6 @@ export class SensorReader {
     const polledAt = this.#deliveries?.polledAt?.(watched.definition.sensor_id)
     const due = nextPollAt({ ...watched, startedAt: 0, polledAt, now })
     return due === undefined ? null : toIso(Math.max(due, now))
-  }
-
-  /** Senders of a webhook choose its path themselves; a push subscription names the sensor by its id, which a new name does not change. */
-  #addressOf({ config, sensor_id }: Readonly<SensorRow>): string | null {
-    const parts =
-      config.type === 'webhook' ? ['hooks', config.path] : config.type === 'pubsub' ? ['pubsub', sensor_id] : undefined
-    if (parts === undefined) return null
-    const [kind = '', last = ''] = parts
-    const { tenant_id, workspace_id } = this.#known.scope
-    return `/${[kind, tenant_id, workspace_id, last].map(encodeURIComponent).join('/')}`
   }
 
   async evals(idOrName: string, { status, ...query }: EvalQuery): Promise<EvalPage> {
@@ -146,19 +143,22 @@ export class SensorReader {
     return { evals: await this.#withRuns(rows), next_cursor }
   }
 
-  async deadLetters(idOrName: string, query: DeadLetterQuery): Promise<DeadLetterPage> {
+  async deadLetters(idOrName: string, { status, ...query }: DeadLetterQuery): Promise<DeadLetterPage> {
     const { sensor_id } = this.find(idOrName)
+    const isAll = status === 'all'
+    // A message that has tries left is not dead since any moment.
+    const at = isAll ? 'first_seen_at' : 'dead_since'
     const { rows, next_cursor } = await newestPage(
       this.#known,
       {
         table: sensorMessages,
-        at: 'dead_since',
+        at,
         id: 'message_id',
-        placeOf: (row) => ({ at: row.dead_since, id: row.message_id }),
+        placeOf: (row) => ({ at: row[at], id: row.message_id }),
         keyOf: (id) => [sensor_id, id],
         owns: (row) => row.sensor_id === sensor_id,
-        has: (row) => row.status === 'dead',
-        where: [`sensor_id = ${quoteText(sensor_id)}`, `status = 'dead'`],
+        has: (row) => row.status === 'dead' || (isAll && row.status === 'failing'),
+        where: [`sensor_id = ${quoteText(sensor_id)}`, isAll ? `status <> 'accepted'` : `status = 'dead'`],
       },
       query,
     )

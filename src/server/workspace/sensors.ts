@@ -28,12 +28,15 @@ import { type NewEvent, newEvent } from '../../model/event.ts'
 import { AskedEvaluations, acceptedSensor } from './asked-evaluations.ts'
 import type { Knowledge } from './knowledge.ts'
 import { recordChange, recordedBefore } from './recorded-change.ts'
+import type { Senders } from './senders.ts'
 import { SensorReader } from './sensor-reader.ts'
 import { checkStateVersion } from './state-version.ts'
 
 export interface SensorsOptions {
   /** Absent where nothing is evaluated: in a command, or with automation off. */
   readonly deliveries?: Deliveries | undefined
+  /** Absent where no sender is let in. */
+  readonly senders?: Senders | undefined
   readonly isServer: boolean
 }
 
@@ -54,7 +57,7 @@ export class Sensors extends SensorReader implements SensorsApi {
   readonly #turns = new Mutex()
 
   constructor(known: Knowledge, options: SensorsOptions) {
-    super(known, options.deliveries)
+    super(known, options)
     this.#known = known
     this.#evaluations = new AskedEvaluations(known, this, options)
   }
@@ -160,7 +163,7 @@ export class Sensors extends SensorReader implements SensorsApi {
   async resetCursor(idOrName: string, body: ResetCursorBody, user: string, expected?: number): Promise<AcceptedSensor> {
     const row = this.find(idOrName)
     const { sensor_id, sensor_name, config } = row
-    const { cursor, reason = null, request_id } = body
+    const { reason = null, request_id } = body
     if (config.type !== 'poll')
       throw new ServoError(
         'invalid',
@@ -170,7 +173,7 @@ export class Sensors extends SensorReader implements SensorsApi {
           hint: 'Only sensors that poll have one.',
         },
       )
-    checkCursor(cursor)
+    const cursor = checkedCursor(body.cursor)
     return await this.#change(row, {
       request_id,
       eventOf: (request) => {
@@ -291,11 +294,14 @@ function definitionOf(row: Readonly<SensorRow>): Omit<NewSensorBody, 'request_id
   return { name, description, config, asset_selection: [...asset_selection], max_tries, enabled }
 }
 
-/** The next poll gets the cursor as the value of its JSON: text that is none would fail each poll from now on. */
-function checkCursor(cursor: string | null): void {
-  if (cursor === null) return
+/**
+ * The next poll gets the cursor as the value of its JSON: text that is none would fail each poll from now on. Whether it fits the
+ * schema, only the code knows. The JSON of null is no cursor, because a first poll gets undefined.
+ */
+function checkedCursor(cursor: string | null): string | null {
+  if (cursor === null) return null
   try {
-    JSON.parse(cursor)
+    return JSON.parse(cursor) === null ? null : cursor
   } catch {
     throw new ServoError('invalid', 'bad_cursor_text', 'cursor: must be JSON text', {
       hint: 'Put text into quotes of its own, such as "\\"2025-01-15\\"" in JSON and \'"2025-01-15"\' in a shell.',

@@ -7,6 +7,7 @@ import { Assets } from './assets.ts'
 import type { Knowledge } from './knowledge.ts'
 import { Runs, type RunsOptions } from './runs.ts'
 import { Schedules } from './schedules.ts'
+import { missingSecrets, type Senders } from './senders.ts'
 import { Sensors } from './sensors.ts'
 import type { StatusSource } from './status/current-staleness.ts'
 import { Statuses } from './status/statuses.ts'
@@ -15,17 +16,21 @@ import { Whys } from './why/whys.ts'
 export interface WorkspaceOptions extends RunsOptions {
   /** Evaluates sensors. Absent where none is evaluated: in a command, or with automation off. */
   readonly deliveries?: Deliveries | undefined
+  /** Knows the senders of sensors. Absent where none is let in: in a command. */
+  readonly senders?: Senders | undefined
 }
 
 export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
   const runs = new Runs(known, options)
   const statuses = new Statuses(statusSource(known))
   const schedules = new Schedules(known, options)
-  const sensors = new Sensors(known, { deliveries: options.deliveries, isServer: options.live !== undefined })
+  const sensors = new Sensors(known, { ...options, isServer: options.live !== undefined })
   const whys = new Whys(known, {
     statuses,
     schedule: (name) => schedules.find(name),
     sensor: (name) => sensors.find(name),
+    polledAt: (sensorId) => options.deliveries?.polledAt?.(sensorId),
+    missingSecrets: (sensor) => (options.senders === undefined ? [] : missingSecrets(sensor, options.senders)),
     run: (id) => runs.get(id),
   })
   return { runs, assets: new Assets(known), statuses, schedules, sensors, whys }

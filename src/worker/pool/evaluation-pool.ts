@@ -9,6 +9,8 @@ import type { WorkEnd } from './work.ts'
 export interface EvaluationPoolOptions {
   readonly now: () => number
   readonly onTrouble?: (error: ServoError) => void
+  /** Called with the end of what code printed that did not fail; `by` is such as `sensor files`. */
+  readonly onPrinted?: ((by: string, text: string) => void) | undefined
   /** How long code that is asked to stop may take before its process is killed. */
   readonly graceMs?: number
 }
@@ -79,9 +81,17 @@ export class EvaluationPool implements Evaluator {
       if (this.#isClosed) return { outcome: 'cancelled' }
       if (this.#processes === undefined) return { outcome: 'error', error: this.#reason }
       const work = { id: request.evaluation_id, name, message: { type: 'evaluate', request } } as const
-      const report = await this.#processes.do(work, { timeoutMs: request.timeout_ms })
+      const report = this.#withoutPrinted(name, await this.#processes.do(work, { timeoutMs: request.timeout_ms }))
       return this.#isClosed && report.outcome === 'error' ? { outcome: 'cancelled' } : answered(request, report)
     })
+  }
+
+  /** Output is told here and goes no further: what is recorded is what the code returned. */
+  #withoutPrinted(name: string, report: EvaluationReport): EvaluationReport {
+    if (!('printed' in report)) return report
+    const { printed, ...rest } = report
+    if (printed !== undefined) this.#options.onPrinted?.(name, printed)
+    return rest
   }
 
   /** Ends all evaluations and their processes. None is left when it resolves. */

@@ -53,7 +53,7 @@ export function attemptWork(
   }
 }
 
-/** Keeps the end of its output, for an error. */
+/** Keeps the end of its output, for an error, or for whoever watches. */
 export function evaluationWork({ evaluate }: LoadedProject, request: EvaluationRequest): ReceivedWork {
   const printed = new LastLines()
   const withOutput = (error: string): EvaluationReport => {
@@ -64,7 +64,11 @@ export function evaluationWork({ evaluate }: LoadedProject, request: EvaluationR
     id: request.evaluation_id,
     async run(context) {
       const report = await evaluate(request, context)
-      return report.outcome === 'error' ? withOutput(report.error) : report
+      if (report.outcome === 'error') return withOutput(report.error)
+      const output = String(printed)
+      return output === '' || (report.outcome !== 'requests' && report.outcome !== 'condition')
+        ? report
+        : { ...report, printed: output }
     },
     print: (_, chunk) => printed.print(chunk),
     log: ({ text }) => printed.print(`${text}\n`),

@@ -1,8 +1,11 @@
 import type { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
+import type { WireDeadLetter } from '../../../src/api/automation/sensor-contract.ts'
 import { sensorRoutes } from '../../../src/api/automation/sensor-routes.ts'
 import type { Deliveries, Delivery, DeliveryAnswer } from '../../../src/contract/delivery.ts'
 import type { SensorDefinitionInput } from '../../../src/contract/sensor.ts'
+import { MaterializationReported } from '../../../src/domain/partitions/materialization-reported.event.ts'
+import { sensorHappenings } from '../../../src/domain/sensors/happenings/sensor-happenings.table.ts'
 import { SensorDefined } from '../../../src/domain/sensors/sensor-defined.event.ts'
 import { SensorEvaluated } from '../../../src/domain/sensors/sensor-evaluated.event.ts'
 import { MINUTE_MS, toIso } from '../../../src/lib/time.ts'
@@ -130,6 +133,7 @@ describe('a sensor without code', () => {
     ['POST', '/files/reset-cursor', { cursor: '2025-' }, 400, 'bad_cursor_text', 'JSON'],
     ['POST', '/files/pause?expected_state_version=', {}, 400, 'bad_query', 'expected_state_version'],
     ['POST', '/files/evaluate', { data: 1 }, 400, 'takes_no_message', 'files polls'],
+    ['POST', '/hook/evaluate', {}, 400, 'data_missing', 'its data is needed'],
     ['POST', '/hook/dead-letters/m1/replay', {}, 404, 'no_such_message', 'm1'],
   ])('[A53] %s %s %j is refused with %d %s and records nothing', async (method, path, body, status, code, words) => {
     const desk = await Desk.open()
@@ -182,6 +186,8 @@ describe('a change of a sensor', () => {
     const reset = await desk.post('/files/reset-cursor?expected_state_version=0', { cursor: '"a"', request_id: 'r2' })
     expect(await desk.post('/files/reset-cursor?expected_state_version=0', { cursor: '"a"', request_id: 'r2' })).toEqual(reset)
     expect((await desk.get('/files')).body.state).toMatchObject({ cursor: '"a"', state_version: 1, cursor_reset_by: 'ada' })
+    await desk.post('/files/reset-cursor', { cursor: ' null' })
+    expect((await desk.get('/files')).body.state, 'the JSON of null is no cursor').toMatchObject({ cursor: null })
   })
 
   test('[A55] that expects another version of its state is refused, and is told which one there is', async () => {
@@ -262,12 +268,12 @@ describe('an evaluation by hand', () => {
         message: { attributes: { a: 'b' } },
       },
     ])
-    expect((await desk.post('/hook/evaluate', { request_id: 'x' })).body.message_id).toBe('manual_x')
+    expect((await desk.post('/hook/evaluate', { request_id: 'x', data: null })).body.message_id).toBe('manual_x')
     desk.deliveries.answer = ({ message: { id } }) => ({
       ...{ kind: 'accepted', message_id: id, eval_id: 'e', run_ids: ['run_1'], runs: [{ ...RUN, created: false }] },
       ...{ repeated: false, conflict: false },
     })
-    expect((await desk.post('/hook/evaluate', { message_id: 'm1' })).body).toMatchObject({
+    expect((await desk.post('/hook/evaluate', { message_id: 'm1', data: null })).body).toMatchObject({
       message_id: 'm1',
       message: 'message accepted: no new run',
       runs: [{ run_id: 'run_1', created: false }],
@@ -298,7 +304,9 @@ describe('an evaluation by hand', () => {
     })
     expect((await desk.post('/hook/evaluate', { data: 1 })).body).toMatchObject({ status: 'error', error: 'no column', try: 2 })
     desk.deliveries.answer = ({ message: { id } }) => ({ kind: 'dead', message_id: id, error: 'no column' })
-    expect((await desk.post('/hook/evaluate', { message_id: 'm' })).body).toMatchObject({ status: 409, code: 'dead_letter' })
+    expect((await desk.post('/hook/evaluate', { message_id: 'm', data: 1 })).body).toMatchObject({
+      ...{ status: 409, code: 'dead_letter' },
+    })
     const off = await Desk.open({ isOn: false })
     await off.declare('hook', { config: webhook })
     expect((await off.post('/hook/evaluate', { data: 1 })).body).toMatchObject({ status: 503, code: 'automation_off' })
@@ -309,7 +317,9 @@ describe('an evaluation by hand', () => {
     await desk.declare('files', { config: poll })
     await desk.declare('watch', { config: { type: 'asset', assets: ['orders'] } })
     expect((await desk.post('/files/evaluate')).body).toMatchObject({ status: 'no_new_data', message_id: null, eval_id: null })
-    expect((await desk.post('/watch/evaluate')).body).toMatchObject({ status: 400, code: 'data_missing', field: 'data' })
+    const refused = (await desk.post('/watch/evaluate')).body
+    expect(refused).toMatchObject({ status: 400, code: 'data_missing', field: 'data' })
+    expect(refused.hint).toContain(`servo sensors send watch --data '{"type":"materialized","asset_key":"orders"`)
   })
 
   test('[A56] of a dead letter needs its data, because bodies are not kept; without, it waits for its sender', async () => {
@@ -326,5 +336,46 @@ describe('an evaluation by hand', () => {
     expect(now.evaluation).toMatchObject({ status: 'triggered', message_id: 'b', run_ids: ['run_1'] })
     expect((await desk.get('/hook/dead-letters')).body.dead_letters).toEqual([])
     expect((await desk.get('/hook')).body.state.dead_letters).toBe(0)
+  })
+
+  test('[A56] of a message that failed and has tries left needs its data too, and is repeated by the same request', async () => {
+    const desk = await Desk.open()
+    await desk.declare('hook', { config: webhook })
+    await desk.fail('hook', 'm1', 1)
+    await desk.fail('hook', 'm2', 1)
+    await desk.post('/hook/dead-letters/m1/replay')
+    const refused = (await desk.post('/hook/dead-letters/m1/replay')).body
+    expect(refused).toMatchObject({ status: 409, code: 'not_a_dead_letter', current: 'failing' })
+    expect(refused.hint).toContain('servo sensors replay hook m1 --data')
+    const failed = async (query: string) =>
+      (await desk.get(`/hook/dead-letters${query}`)).body.dead_letters.map((one: WireDeadLetter) => [
+        one.message_id,
+        one.status,
+      ])
+    expect(await failed('')).toEqual([['m2', 'dead']])
+    expect(await failed('?status=all')).toEqual([
+      ['m2', 'dead'],
+      ['m1', 'failing'],
+    ])
+    const now = await desk.post('/hook/dead-letters/m1/replay', { data: { id: 1 }, request_id: 'now' })
+    expect([now.status, now.body.message]).toEqual([202, 'message replayed: message accepted: 1 run'])
+    expect((await desk.post('/hook/dead-letters/m1/replay', { data: { id: 1 }, request_id: 'now' })).status).toBe(202)
+    expect(desk.deliveries.delivered.map(({ message }) => message.id)).toEqual(['m1', 'm1'])
+  })
+
+  test('[A56] of something that happened here needs no data: it is tried again at once, or when the sensor has rested', async () => {
+    const desk = await Desk.open()
+    await desk.declare('watch', { config: { type: 'asset', assets: ['orders'] } })
+    const reported = { report_id: 'r', asset_key: 'orders', materialized_at: toIso(desk.led.clock.now()), reported_by: 'ada' }
+    await desk.led.server.orchestrator.submit([newEvent(MaterializationReported, reported)])
+    const [happening] = [...desk.led.server.orchestrator.readable.state.hot(sensorHappenings).all()]
+    const id = happening?.message_id ?? ''
+    await desk.fail('watch', id, 1)
+    const replay = `/watch/dead-letters/${encodeURIComponent(id)}/replay`
+    expect((await desk.post(replay)).body.message).toMatch(/tried again at 20\S+, because the sensor waits after errors/)
+    expect((await desk.post(replay)).body.hint).toContain('It is tried again without that.')
+    await desk.fail('watch', id, 2)
+    await desk.post('/watch/resume')
+    expect((await desk.post(replay)).body.message).toBe('message replayed: it is tried again at once')
   })
 })

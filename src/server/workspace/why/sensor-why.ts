@@ -22,7 +22,8 @@ const MAX_CONFLICTS = 1_000
 export async function whyOfSensor(
   known: Knowledge,
   definition: Readonly<SensorRow>,
-  messageId?: string | undefined,
+  messageId: string | undefined,
+  here: { polledAt(sensorId: string): number | undefined; missingSecrets(sensor: Readonly<SensorRow>): readonly string[] },
 ): Promise<WhyAnswer> {
   const { sensor_id } = definition
   const rows = known.rows()
@@ -35,6 +36,8 @@ export async function whyOfSensor(
     state: rows.hot(sensorState).get(sensor_id),
     everything: rows.hot(automationState).get(EVERYTHING),
     now: known.now(),
+    polledAt: here.polledAt(sensor_id),
+    missingSecrets: here.missingSecrets(definition),
     evaluations,
     runsOf: (row: Readonly<SensorEvalRow>) => runsOfEvaluation(row, (key) => byKey.get(key)),
   }

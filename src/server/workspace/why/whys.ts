@@ -21,6 +21,10 @@ export interface WhySources {
   readonly schedule: (idOrName: string) => Readonly<ScheduleRow>
   /** The sensor of this id or name, which must exist. */
   readonly sensor: (idOrName: string) => Readonly<SensorRow>
+  /** When this process last polled a sensor. */
+  readonly polledAt: (sensorId: string) => number | undefined
+  /** The variables of which a webhook needs one, and has none. */
+  readonly missingSecrets: (sensor: Readonly<SensorRow>) => readonly string[]
   readonly run: (idOrStart: string) => Promise<RunDetail>
 }
 
@@ -41,7 +45,7 @@ export class Whys implements WhyApi {
       case 'schedule':
         return await whyOfSchedule(known, this.#sources.schedule(name), query.at)
       case 'sensor':
-        return await whyOfSensor(known, this.#sources.sensor(name), query.message)
+        return await whyOfSensor(known, this.#sources.sensor(name), query.message, this.#sources)
       case 'run':
         return await this.#run(name)
       case 'asset': {

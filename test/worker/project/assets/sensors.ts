@@ -28,5 +28,9 @@ export const large = sensor.poll('large', {
 export const nightly = schedule('nightly', {
   cron: '@daily',
   select: rates,
-  when: ({ scheduledFor }) => ({ run: scheduledFor.getUTCDay() !== 0, reason: 'it is Sunday' }),
+  when({ scheduledFor }) {
+    const day = scheduledFor.getUTCDay()
+    if (day === 0) console.log('day', day)
+    return { run: day !== 0, reason: 'it is Sunday' }
+  },
 })
