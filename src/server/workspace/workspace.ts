@@ -15,6 +15,8 @@ import { Whys } from './why/whys.ts'
 export interface WorkspaceOptions extends RunsOptions {
   /** Evaluates sensors. Absent where none is evaluated: in a command, or with automation off. */
   readonly deliveries?: Deliveries | undefined
+  /** Whether this server lets schedules tick and evaluates sensors; absent in a command. */
+  readonly automation?: boolean | undefined
 }
 
 export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
@@ -27,6 +29,7 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     schedule: (name) => schedules.find(name),
     sensor: (name) => sensors.find(name),
     run: (id) => runs.get(id),
+    isOn: options.automation,
   })
   return { runs, assets: new Assets(known), statuses, schedules, sensors, whys }
 }

@@ -22,6 +22,8 @@ export interface WhySources {
   /** The sensor of this id or name, which must exist. */
   readonly sensor: (idOrName: string) => Readonly<SensorRow>
   readonly run: (idOrStart: string) => Promise<RunDetail>
+  /** Whether this server lets schedules tick; undefined where no server answers. */
+  readonly isOn?: boolean | undefined
 }
 
 /** Answers why something ran, or did not. */
@@ -39,7 +41,7 @@ export class Whys implements WhyApi {
     const known = this.#known
     switch (kind) {
       case 'schedule':
-        return await whyOfSchedule(known, this.#sources.schedule(name), query.at)
+        return await whyOfSchedule(known, this.#sources.schedule(name), { at: query.at, isOn: this.#sources.isOn })
       case 'sensor':
         return await whyOfSensor(known, this.#sources.sensor(name), query.message)
       case 'run':
