@@ -1,7 +1,12 @@
 import { type Command, Option } from 'commander'
 import { examples, projectCommand, several } from './command-parts.ts'
 
-/** Schedules, and all automation at once. */
+const AUTOMATION_CHANGES = {
+  pause: 'let no schedule tick and evaluate no sensor',
+  resume: 'let schedules tick and sensors be evaluated again',
+}
+
+/** Schedules, sensors, and all automation at once. */
 export function automationCommands(program: Command): void {
   const schedules = program
     .command('schedules')
@@ -34,7 +39,7 @@ export function automationCommands(program: Command): void {
       .action(async (names: string[], flags) => (await import('./commands/schedules.ts')).switchSchedules(change, names, flags))
   }
 
-  projectCommand(schedules, 'trigger <schedule>', 'run what a schedule runs, now; its next tick comes as before')
+  projectCommand(schedules, 'trigger <schedule>', 'run what a schedule runs, now, even if it is paused or disabled')
     .option('--key <key>', 'name of the request: the same key asked for again is the same run')
     .action(async (name: string, flags) => (await import('./commands/schedules.ts')).triggerSchedule(name, flags))
 
@@ -77,15 +82,15 @@ export function automationCommands(program: Command): void {
 
   const automation = program
     .command('automation')
-    .description('all schedules at once: pause, resume, or see which')
+    .description('all schedules and sensors at once: pause, resume, or see which')
     .helpCommand(false)
 
-  projectCommand(automation, 'status', 'whether schedules tick').action(async (flags) =>
+  projectCommand(automation, 'status', 'whether schedules tick and sensors are evaluated').action(async (flags) =>
     (await import('./commands/schedules.ts')).showAutomation(flags),
   )
 
   for (const change of ['pause', 'resume'] as const) {
-    projectCommand(automation, change, change === 'pause' ? 'let nothing tick' : 'let everything tick again')
+    projectCommand(automation, change, AUTOMATION_CHANGES[change])
       .option('--reason <text>', 'why, for the record')
       .option('--key <key>', 'name of the request: the same key asked for again is the same request')
       .action(async (flags) => (await import('./commands/schedules.ts')).switchAllAutomation(change, flags))

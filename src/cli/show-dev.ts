@@ -8,6 +8,7 @@ import { tasks } from '../domain/tasks/tasks.table.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS, toIso } from '../lib/time.ts'
 import type { Change } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'
+import type { Changed } from '../server/server.ts'
 import { colours, print, printable } from './output.ts'
 import { printProblems } from './show-problems.ts'
 import { localTime, runEndLine, shortId, taskLine, tasksText } from './show-run.ts'
@@ -36,6 +37,8 @@ export interface PolledSensor {
 export interface Upcoming {
   readonly ticks: readonly NextTick[]
   readonly polls: readonly PolledSensor[]
+  /** False with --no-automation: nothing comes by itself. */
+  readonly isOn: boolean
 }
 
 /** The output of `servo dev` about itself. */
@@ -53,11 +56,12 @@ const clock = (): string => colours.dim(new Date().toTimeString().slice(0, 8))
 
 /** For people: a line for everything that happens, the fixed parts first. */
 export const screen: DevVoice = {
-  ready(url, loaded, ms, { ticks, polls }) {
+  ready(url, loaded, ms, { ticks, polls, isOn }) {
     const name = loaded.ok ? [colours.bold(printable(loaded.manifest.project)), assetsText(loaded.manifest.assets.length)] : []
     print([colours.bold(colours.green('servo dev')), ...name, url, colours.dim(`ready in ${Math.round(ms)} ms`)].join('  '))
     if (loaded.ok) print(colours.dim('  servo run "*" runs everything; saving a file loads it again; Ctrl-C stops'))
     else notLoaded(loaded.problems, 'repair it and save; what was running waits')
+    if (!isOn) print(`  ${colours.yellow('automation is off')}: no schedule ticks and no sensor is evaluated (--no-automation)`)
     for (const { schedule, at } of ticks.slice(0, SHOWN_TICKS))
       print(colours.dim(`  ${printable(schedule)} ticks at ${localTime(at)}`))
     if (ticks.length > SHOWN_TICKS)
@@ -105,8 +109,8 @@ export const screen: DevVoice = {
 
 /** For programs: a JSON object per line. */
 export const jsonLines: DevVoice = {
-  ready: (url, loaded, ms, { ticks, polls }) =>
-    say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), next_ticks: ticks, polls }),
+  ready: (url, loaded, ms, { ticks, polls, isOn }) =>
+    say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), automation: isOn, next_ticks: ticks, polls }),
   loaded: (loaded) => say({ type: 'loaded', ms: Math.round(loaded.ms), ...outcome(loaded) }),
   changed: (change) => say(changeLine(change)),
   printed: (by, text) => say({ type: 'printed', by, text }),
@@ -203,8 +207,14 @@ const say = (line: unknown): void => print(JSON.stringify(line))
 
 const outcome = (loaded: Reload): object =>
   loaded.ok
-    ? { ok: true, project: loaded.manifest.project, assets: loaded.manifest.assets.length, changed: loaded.changed }
+    ? { ok: true, project: loaded.manifest.project, assets: loaded.manifest.assets.length, ...changedCounts(loaded.changed) }
     : { ok: false, problems: loaded.problems }
+
+const changedCounts = ({ assets, schedules, sensors }: Changed): object => ({
+  changed: assets,
+  changed_schedules: schedules,
+  changed_sensors: sensors,
+})
 
 function notLoaded(problems: Extract<Reload, { ok: false }>['problems'], then: string): void {
   print(`${clock()} ${colours.red('not loaded')}  ${then}`)
@@ -213,7 +223,16 @@ function notLoaded(problems: Extract<Reload, { ok: false }>['problems'], then: s
 
 const assetsText = (count: number): string => (count === 1 ? '1 asset' : `${count} assets`)
 
+const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
 function changesText({ changed, hasNewSettings }: Extract<Reload, { ok: true }>): string {
-  const what = [changed > 0 && assetsText(changed), hasNewSettings && 'settings'].filter(Boolean)
-  return `${what.join(' and ') || 'nothing'} changed`
+  const { assets, schedules, sensors } = changed
+  const what = [
+    assets > 0 && assetsText(assets),
+    schedules > 0 && countText(schedules, 'schedule'),
+    sensors > 0 && countText(sensors, 'sensor'),
+    hasNewSettings && 'settings',
+  ].filter((text) => text !== false)
+  const last = what.pop() ?? 'nothing'
+  return `${what.length === 0 ? '' : `${what.join(', ')} and `}${last} changed`
 }

@@ -15,6 +15,7 @@ import { sensorDefinitions } from '../domain/sensors/sensor-definitions.table.ts
 import { checkLeads, deposed, leads } from '../engine/ledger/leading.ts'
 import { ServoError } from '../lib/error.ts'
 import { newEvent } from '../model/event.ts'
+import type { Rows } from '../model/rows.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
@@ -54,6 +55,13 @@ export interface ServerOptions
   readonly environment?: Readonly<Record<string, string | undefined>>
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
+}
+
+/** How many definitions a load of the project changed: made, changed, renamed, disabled or removed. */
+export interface Changed {
+  readonly assets: number
+  readonly schedules: number
+  readonly sensors: number
 }
 
 /** Names that a server on one machine goes by. */
@@ -106,6 +114,8 @@ export class Server {
       live: { feed: parts.feed, logs },
       ...deliveries,
       senders: this.hooks,
+      // A command that leads for a moment is no server, and lets nothing tick in any case.
+      ...(onHandOver === undefined && { automation: this.#automation }),
     })
     this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
     this.#app = localApp({
@@ -193,25 +203,21 @@ export class Server {
     this.#remoteWorkers.reachableAt(url)
   }
 
-  /** Records the changes of the graph, and lets its tasks begin. Returns how many assets changed. */
-  async define(manifest: ProjectManifest): Promise<number> {
+  /** Records what changed in the project, and lets its tasks begin. */
+  async define(manifest: ProjectManifest): Promise<Changed> {
     const { state } = this.orchestrator.readable
     const { ulid: mintId } = this.#components
     const parts = declaredParts(state, manifest, mintId)
-    const events = parts.map((part) => newEvent(AssetsDefined, part))
-    if (this.#automation) {
-      const schedules = { declared: manifest.schedules, known: state.hot(scheduleDefinitions).all(), mintId }
-      const graph = new AssetGraph(manifest.assets)
-      const sensors = { declared: manifest.sensors, known: state.hot(sensorDefinitions).all(), mintId, graph }
-      events.push(...declaredSchedules(schedules), ...declaredSensors(sensors))
-    }
+    const { schedules, sensors } = this.#automation ? declaredAutomation(state, manifest, mintId) : NO_AUTOMATION
+    const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules, ...sensors]
     if (events.length > 0) await this.orchestrator.submit(events)
     this.orchestrator.projectKnown()
     this.sensors?.projectKnown()
     if (this.#automation) this.hooks.tellMissingSecrets()
     this.#workers.release()
     this.#remoteWorkers.useQueues(manifest.queues)
-    return parts.reduce((sum, { assets }) => sum + assets.length, 0)
+    const assets = parts.reduce((sum, part) => sum + part.assets.length, 0)
+    return { assets, schedules: schedules.length, sensors: sensors.length }
   }
 
   /** Stops: nothing begins any more, and everything accepted is durable. The owner of the workers ends them. */
@@ -219,6 +225,15 @@ export class Server {
     await this.sensors?.close()
     await this.orchestrator.close()
   }
+}
+
+const NO_AUTOMATION = { schedules: [], sensors: [] }
+
+function declaredAutomation(state: Rows, manifest: ProjectManifest, mintId: () => string) {
+  const schedules = { declared: manifest.schedules, known: state.hot(scheduleDefinitions).all(), mintId }
+  const graph = new AssetGraph(manifest.assets)
+  const sensors = { declared: manifest.sensors, known: state.hot(sensorDefinitions).all(), mintId, graph }
+  return { schedules: declaredSchedules(schedules), sensors: declaredSensors(sensors) }
 }
 
 /** Senders of messages may never try again after a 4xx. */

@@ -114,6 +114,8 @@ export interface AutomationStatus {
   readonly changed_by: string | null
   readonly changed_at: string | null
   readonly reason: string | null
+  /** False if nothing ticks and no sensor is evaluated whatever the status: the server was started without automation, or none runs. */
+  readonly is_on: boolean
 }
 
 /**

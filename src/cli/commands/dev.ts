@@ -38,7 +38,9 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   }
   const { server, loaded } = started
   const upcoming =
-    flags.automation === false ? { ticks: [], polls: [] } : { ticks: await nextTicks(server), polls: polled(server) }
+    flags.automation === false
+      ? { ticks: [], polls: [], isOn: false }
+      : { ticks: await nextTicks(server), polls: polled(server), isOn: true }
   voice.ready(server.url, loaded, performance.now() - began, upcoming)
   server.feed.listen(voice.changed)
   if (loaded.ok && flags.run !== undefined) await server.api.runs.request({ selection: flags.run }, currentUser()).catch(fail)

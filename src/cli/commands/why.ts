@@ -5,6 +5,7 @@ import { momentFlag, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { conflictLines } from '../show-conflict.ts'
+import { localZone } from '../show-run.ts'
 
 export interface WhyFlags extends ProjectFlags {
   at?: string
@@ -16,9 +17,6 @@ export interface WhyFlags extends ProjectFlags {
 function sayNothingRuns(leader: Leadership): void {
   if (leader === 'none') note('no server is running: nothing ticks, is polled or runs until one does (servo dev)')
 }
-
-/** The zone in which this machine shows time. */
-const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
 
 export async function showReasons(kind: WhyKind, name: string, flags: WhyFlags): Promise<void> {
   const { at, message } = flags

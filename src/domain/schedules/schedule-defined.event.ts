@@ -36,6 +36,9 @@ const payload = scheduleDefinition
     }
     const message = readable(schedule.timezone, zoneNamed)
     if (message !== undefined) context.addIssue({ code: 'custom', path: ['timezone'], message })
+    const { start_at, end_at } = schedule
+    if (start_at != null && end_at != null && toMs(start_at) > toMs(end_at))
+      context.addIssue({ code: 'custom', path: ['end_at'], message: 'a schedule cannot end before it starts' })
     if (schedule.has_condition && schedule.origin === 'api')
       context.addIssue({ code: 'custom', path: ['has_condition'], message: 'a schedule without code has no condition' })
   })

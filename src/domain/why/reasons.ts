@@ -23,7 +23,11 @@ export interface FactsByCode {
     cause: 'cron' | 'catch_up' | 'manual'
     by: string | null
     decided_at: Moment | null
+    /** How long after its moment the clock brought it; null if it was caught up or asked for. */
+    lateness_ms: number | null
   }
+  /** Somebody asked for a run since. */
+  triggered_by_hand: { run_id: string | null; state: RunState | null; by: string | null; at: Moment }
   /** It is one of several that were skipped together. */
   skipped_together: { first: Moment; last: Moment; count: number }
   catchup_window: { window_minutes: number | null; decided_at: Moment | null }
@@ -48,6 +52,8 @@ export interface FactsByCode {
   // Why nothing happens at all.
   paused: { by: string | null; at: Moment | null; reason: string | null; is_everything: boolean }
   disabled: { since: Moment }
+  /** The server was started without automation. */
+  automation_off: Record<string, never>
   removed: { at: Moment }
 
   // What became of an evaluation or a message.

@@ -198,6 +198,32 @@ describe('why a schedule ran or did not', () => {
     expect(other.because[0]).toMatchObject({ code: 'other_reason', facts: { code: 'of_a_later_version', text: 'x' } })
   })
 
+  test('[A61] a tick that the clock brought late says how late; a condition is not said twice; automation may be off', () => {
+    const history = daily()
+    history.run(6 * HOUR_MS)
+    const [row] = history.ticks()
+    const definition = history.bench.state.hot(scheduleDefinitions).get(SCHEDULE)
+    if (row === undefined || definition === undefined) throw new Error('it was defined, and ticked')
+    const known = { definition, state: history.state(), pause: null, now: history.now }
+    const said = (tick: Partial<TickRow>, isOn = true): string[] =>
+      whyInWords(whySchedule({ ...known, isOn }, { at: at(5), tick: { ...row, ...tick }, run: undefined }), 'UTC').map(
+        ({ text }) => text.replace(/^.*?\(UTC\): /, '').replace(/, as .*/, ''),
+      )
+    expect(said({ evaluated_at: at(5) + 900 })[0]).toBe('on time')
+    expect(said({ evaluated_at: at(5) + 15_200 })[0]).toBe('15 s late')
+    const skipped = { status: 'skipped', reason_code: 'condition', reason: 'its condition did not hold' } as const
+    expect(said(skipped)[0]).toBe('its condition did not hold')
+    expect(said({ ...skipped, reason: 'a holiday' })[0]).toBe('its condition did not hold: a holiday')
+    const failed = { status: 'failed', reason_code: 'condition_error' } as const
+    expect(said({ ...failed, reason: 'its condition could not be evaluated: db is down' })[0]).toBe(
+      'its condition could not be evaluated: db is down',
+    )
+    const manual = { at: at(5, 30), by: 'ana', run: { run_id: 'run_a', state: 'RUNNING' as const, scheduled_for: null } }
+    const since = whySchedule(known, { at: at(5), tick: row, run: undefined, manual })
+    expect(whyInWords(since, 'UTC')[1]?.text).toBe('ana triggered it at 05:30, as run_a (running)')
+    expect(said({}, false)[1]).toMatch(/^automation is off on the server that runs/)
+  })
+
   test('[A61] a name with a line break does not make a line', () => {
     const history = daily()
     history.run(HOUR_MS)

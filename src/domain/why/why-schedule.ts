@@ -26,6 +26,8 @@ export interface KnownSchedule {
   readonly state: Readonly<ScheduleStateRow> | undefined
   /** Why it does not tick now, if it is paused. */
   readonly pause: Pause | null
+  /** False if the server was started without automation. */
+  readonly isOn?: boolean
   readonly now: number
 }
 
@@ -35,6 +37,15 @@ export interface MomentOfSchedule {
   readonly at: number | undefined
   readonly tick: TickRow | undefined
   /** The run of the tick, or the run in its way. */
+  readonly run: RunOfTick | undefined
+  /** The last tick that somebody asked for since, if that is in question. */
+  readonly manual?: ManualTick | undefined
+}
+
+/** A tick that somebody asked for. */
+export interface ManualTick {
+  readonly at: number
+  readonly by: string | null
   readonly run: RunOfTick | undefined
 }
 
@@ -56,13 +67,13 @@ export function tickWithin(definition: Readonly<ScheduleRow>, { from, to }: Aske
 /** The run that the reason of a tick is about. */
 export const runBehind = (tick: TickRow): string | undefined => tick.run_id ?? tick.reason_facts?.run_id
 
-export function whySchedule(known: KnownSchedule, { at, tick, run }: MomentOfSchedule): WhyAnswer {
+export function whySchedule(known: KnownSchedule, { at, tick, run, manual }: MomentOfSchedule): WhyAnswer {
   const { definition, now } = known
   const { schedule_id, schedule_name, timezone, created_at } = definition
   const standing = standingOf(known)
   const [verdict, because]: [WhyVerdict, Reason[]] =
     at === undefined
-      ? ['did_not_run', [reason('never_due', { since: toIso(created_at) })]]
+      ? [manual === undefined ? 'did_not_run' : 'ran', [reason('never_due', { since: toIso(created_at) })]]
       : tick !== undefined
         ? recorded(tick, run)
         : at > now
@@ -70,21 +81,32 @@ export function whySchedule(known: KnownSchedule, { at, tick, run }: MomentOfSch
           : unrecorded(known, at)
   const said = new Set(because.map(({ code }) => code))
   const further = standing ?? nextTick(known)
+  const byHand = manual === undefined ? [] : [triggeredByHand(manual)]
+  // A schedule that was never due and that somebody triggered ran because of that.
+  const ordered = at === undefined ? [...byHand, ...because] : [...because, ...byHand]
   return {
     subject: { kind: 'schedule', id: schedule_id, name: schedule_name, partition: null, message_id: null },
     verdict,
     at: isoOrNull(at),
     timezone,
-    because: said.has(further.code) ? because : [...because, further],
+    because: said.has(further.code) ? ordered : [...ordered, further],
   }
 }
 
 /** Why it does not tick now. */
-export function standingOf({ definition, pause }: Pick<KnownSchedule, 'definition' | 'pause'>): Reason | undefined {
+export function standingOf({
+  definition,
+  pause,
+  isOn,
+}: Pick<KnownSchedule, 'definition' | 'pause' | 'isOn'>): Reason | undefined {
   if (definition.removed_at !== null) return reason('removed', { at: toIso(definition.removed_at) })
   if (!definition.enabled) return reason('disabled', { since: toIso(definition.defined_at) })
-  return pause === null ? undefined : paused(pause)
+  if (pause !== null) return paused(pause)
+  return isOn === false ? reason('automation_off', {}) : undefined
 }
+
+const triggeredByHand = ({ at, by, run }: ManualTick): Reason =>
+  reason('triggered_by_hand', { at: toIso(at), by, run_id: run?.run_id ?? null, state: run?.state ?? null })
 
 const paused = ({ by, at, reason: why, everything }: Pause): Reason =>
   reason('paused', { by, at: isoOrNull(at), reason: why, is_everything: everything })
@@ -105,7 +127,9 @@ function recorded(tick: TickRow, run: RunOfTick | undefined): [WhyVerdict, Reaso
   if (tick.status === 'triggered') {
     const { cause, requested_by: by, evaluated_at } = tick
     const facts = { run_id: run?.run_id ?? tick.run_id, state: run?.state ?? null, cause: cause ?? 'cron', by }
-    return ['ran', [reason('triggered', { ...facts, decided_at: isoOrNull(evaluated_at) })]]
+    const isByClock = facts.cause === 'cron' && tick.scheduled_for !== null && evaluated_at !== null
+    const lateness_ms = isByClock ? Math.max(0, evaluated_at - tick.scheduled_for) : null
+    return ['ran', [reason('triggered', { ...facts, decided_at: isoOrNull(evaluated_at), lateness_ms })]]
   }
   return ['did_not_run', [reasonOfTick(tick, run), ...together]]
 }

@@ -1,4 +1,5 @@
 import type { RunOfEvaluation } from '../../contract/delivery.ts'
+import { SECOND_MS } from '../../lib/time.ts'
 import { minutesInWords } from '../schedules/due.ts'
 import { type BesidesRuns, wordsBesidesRuns } from '../sensors/evaluation/besides-runs.ts'
 import { whyNoNewRun } from '../sensors/evaluation/runs-of-evaluation.ts'
@@ -6,8 +7,14 @@ import { headLine, type Say, saying, type WordsOf } from './say.ts'
 
 const inState = (state: string | null): string => (state === null ? '' : ` (${state.toLowerCase()})`)
 
+/** What is on record may begin with these words itself. */
+const sayingOnce = (words: string, text: string): string =>
+  text.startsWith(words) ? headLine(text) : `${words}${saying(text)}`
+
 type ScheduleCode =
   | 'triggered'
+  | 'triggered_by_hand'
+  | 'automation_off'
   | 'skipped_together'
   | 'catchup_window'
   | 'catchup_limit'
@@ -31,12 +38,17 @@ type ScheduleCode =
   | 'removed'
 
 export const scheduleWords: WordsOf<ScheduleCode> = {
-  triggered: ({ run_id, state, cause, by, decided_at }, when) => {
+  triggered: ({ run_id, state, cause, by, decided_at, lateness_ms }, when) => {
     const run = `as ${run_id ?? 'a run that is not on record any more'}${inState(state)}`
     if (cause === 'manual') return `${by ?? 'somebody'} triggered it, ${run}`
     if (cause === 'catch_up') return `caught up at ${when(decided_at)}${by === null ? '' : ` because ${by} asked`}, ${run}`
-    return `on time, ${run}`
+    const late = lateness_ms === null || lateness_ms <= SECOND_MS ? 'on time' : `${Math.round(lateness_ms / SECOND_MS)} s late`
+    return `${late}, ${run}`
   },
+  triggered_by_hand: ({ run_id, state, by, at }, when) =>
+    `${by ?? 'somebody'} triggered it at ${when(at)}, as ${run_id ?? 'a run that is not on record any more'}${inState(state)}`,
+  automation_off: () =>
+    'automation is off on the server that runs (servo dev --no-automation): nothing ticks, and no sensor is evaluated',
   skipped_together: ({ first, last, count }, when) =>
     `it is one of ${count.toLocaleString('en')} ticks in a row, from ${when(first)} to ${when(last)}`,
   catchup_window: ({ window_minutes, decided_at }, when) =>
@@ -56,8 +68,8 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
     return `${run_id ?? 'a run'} ${of} was unfinished (overlap: skip)${now}`
   },
   no_window: ({ text }) => headLine(text),
-  condition: ({ text }) => `its condition did not hold${saying(text)}`,
-  condition_error: ({ text }) => `its condition could not be evaluated${saying(text)}`,
+  condition: ({ text }) => sayingOnce('its condition did not hold', text),
+  condition_error: ({ text }) => sayingOnce('its condition could not be evaluated', text),
   bad_selection: ({ text }) => `what it selects cannot run${saying(text)}`,
   other_reason: ({ text }) => headLine(text),
   not_due: ({ before, after }, when) => {

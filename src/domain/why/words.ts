@@ -51,6 +51,8 @@ export function whyInWords(answer: WhyAnswer, timezone: string): WhyLine[] {
   add(0, `${whatHappened(answer, zone)}${why}`)
   if (first !== undefined) walk(first.because, 1)
   walk(others, 1)
+  // The head names the zone with its moment, if it has one.
+  if (answer.at === null && answer.timezone !== null) add(1, `times are those of ${zone}`)
   return lines
 }
 

@@ -196,6 +196,12 @@ describe('what is wrong is said with what to write instead', () => {
       /schedule s: .*3 fields/,
       /minute, hour, day of month/,
     ],
+    [
+      'a schedule that ends before it starts',
+      () => schedule('s', { cron: '@daily', select: plain, start: '2025-02-01T00:00:00Z', end: '2025-01-01T00:00:00Z' }),
+      /schedule s ends before it starts/,
+      /later than start/,
+    ],
     ['a schedule of nothing', () => schedule('s', { cron: '@daily', select: [] }), /selects nothing/, /select: /],
     [
       'a zone there is not',

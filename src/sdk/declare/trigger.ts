@@ -137,8 +137,7 @@ export function schedule(name: string, options: ScheduleOptions): Schedule {
   whole('offset', options.offset, 0, 100_000, 'Write how many windows before the one that has just closed.')
   whole('priority', options.priority, -1_000, 1_000, 'Write a number; runs with a larger one start first.')
   whole('pauseAfter', options.pauseAfter, 1, 20, 'Write after how many failed runs in a row it pauses itself.')
-  checkInstant(name, 'start', options.start)
-  checkInstant(name, 'end', options.end)
+  checkSpan(name, options)
   if (options.overlap !== undefined && !overlapPolicies.includes(options.overlap))
     throw invalid('bad_overlap', `overlap of ${name} is ${show(options.overlap)}`, "Write 'queue', 'skip' or 'replace'.")
   if (options.renamedFrom !== undefined) checkedName(options.renamedFrom, 'schedule')
@@ -162,6 +161,13 @@ function checkCondition(name: string, { when, timeout }: ScheduleOptions): void 
       `schedule ${name} has a timeout and no condition that it could bound`,
       'Leave timeout out. To bound the time of an asset, write timeout there.',
     )
+}
+
+function checkSpan(name: string, { start, end }: ScheduleOptions): void {
+  checkInstant(name, 'start', start)
+  checkInstant(name, 'end', end)
+  if (start === undefined || end === undefined || new Date(start) <= new Date(end)) return
+  throw invalid('bad_schedule', `schedule ${name} ends before it starts`, 'Write an end that is later than start.')
 }
 
 function checkInstant(owner: string, option: string, value: string | Date | undefined): void {

@@ -6,8 +6,10 @@ import { asset } from '../declare/asset.ts'
 import { pubsub, webhook } from '../declare/push-source.ts'
 import { sensor } from '../declare/sensor.ts'
 import { schedule } from '../declare/trigger.ts'
+import { daily, keys, multi } from '../partitions/partitions.ts'
 import { describeProject } from './describe.ts'
 import { graphProblems } from './graph-problems.ts'
+import { scheduleProblems } from './schedule-problems.ts'
 
 const config = { project: 'shop', dirs: ['assets'] }
 const orders = asset('orders', { run: () => 1 })
@@ -114,4 +116,47 @@ test('[A34] an asset that a sensor watches or may run, and that there is not, is
     { message: expect.stringContaining('sensor late selects revenue') },
     { message: expect.stringContaining('sensor late watches oders'), hint: 'Did you mean orders?' },
   ])
+})
+
+test('a schedule of partitions that nothing it selects can have, or with an offset from no window, is a problem of the project', () => {
+  const days = asset('days', { partitions: daily({ start: '2025-01-01' }), run: () => 1 })
+  const regions = asset('regions', { partitions: keys(['eu', 'us']), run: () => 1 })
+  const both = asset('both', {
+    partitions: multi({ date: daily({ start: '2025-01-01' }), region: keys(['eu', 'us']) }),
+    run: () => 1,
+  })
+  const problemsOf = (select: object, options: object) => {
+    const one = schedule('s', { cron: '@daily', select: select as typeof orders, ...options })
+    return scheduleProblems(described(days, regions, both, one).manifest)
+  }
+  for (const [select, partitions] of [
+    [days, '2026-11-99'],
+    [days, '2024-12-31'],
+    [days, '2025-01-01..soon'],
+    [regions, 'mars'],
+    [both, '2025-01-01'],
+    [both, 'date=2025-01-01,region=mars'],
+    [both, 'day=2025-01-01'],
+  ] as const) {
+    expect(problemsOf(select, { partitions }), partitions).toMatchObject([
+      { code: 'bad_partition', message: expect.stringContaining(partitions), line: expect.any(Number) },
+    ])
+  }
+  for (const [select, partitions] of [
+    [days, '2025-01-01'],
+    [days, '2050-01-01'],
+    [days, '2025-01-01..'],
+    [regions, ['eu', 'us']],
+    [both, 'date=2025-01-01..2025-01-31,region=eu'],
+    [both, 'region=eu'],
+    [[days, regions], 'eu'],
+    [both, '*'],
+  ] as const) {
+    expect(problemsOf(select, { partitions }), String(partitions)).toEqual([])
+  }
+  expect(problemsOf(orders, { offset: 1 })).toMatchObject([
+    { code: 'bad_schedule', message: expect.stringContaining('offset') },
+  ])
+  expect(problemsOf(regions, { offset: 1 })).toHaveLength(1)
+  for (const select of [days, both]) expect(problemsOf(select, { offset: 1 })).toEqual([])
 })

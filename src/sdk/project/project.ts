@@ -14,6 +14,7 @@ import { loadProblem } from './load-problem.ts'
 import { isInside, Modules } from './modules.ts'
 import { partitionProblems } from './partition-problems.ts'
 import { configFile, modulesUnder } from './project-files.ts'
+import { scheduleProblems } from './schedule-problems.ts'
 
 /** A project with everything it declares, ready to run. */
 export interface Project {
@@ -119,7 +120,7 @@ class ProjectLoader {
     const manifest = describeProject(values, about)
     this.#problems.push(...poolProblems(manifest))
     // Do not report what a broken module would have exported: the module itself is reported.
-    if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest))
+    if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest), ...scheduleProblems(manifest))
     if (loaded && manifest.assets.length === 0) this.#report(emptyProject(config.dirs))
     const checked = projectManifest.safeParse(manifest)
     if (!checked.success)

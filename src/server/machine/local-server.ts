@@ -15,7 +15,7 @@ import type { Feed } from '../leader/feed.ts'
 import { loadSecrets, secretsReplaced } from '../leader/load-secrets.ts'
 import type { Orchestrator } from '../leader/orchestrator.ts'
 import type { OrchestratorSettings } from '../leader/settings.ts'
-import { Server } from '../server.ts'
+import { type Changed, Server } from '../server.ts'
 import { endOrphans } from './orphans.ts'
 import { CodeWatcher } from './watch.ts'
 import { workerCommand } from './worker-command.ts'
@@ -50,8 +50,7 @@ export type Reload =
   | {
       readonly ok: true
       readonly manifest: ProjectManifest
-      /** How many assets changed. */
-      readonly changed: number
+      readonly changed: Changed
       /** True if limits or timing changed. */
       readonly hasNewSettings: boolean
       readonly ms: number

@@ -27,9 +27,11 @@ const SHOWN_TICKS = 5
 /** Schedules as they are now, and their ticks. */
 export class ScheduleReader {
   readonly #known: Knowledge
+  readonly #isOn: boolean
 
-  constructor(known: Knowledge) {
+  constructor(known: Knowledge, isOn: boolean) {
     this.#known = known
+    this.#isOn = isOn
   }
 
   async list(query: ScheduleListQuery): Promise<SchedulePage> {
@@ -116,6 +118,7 @@ export class ScheduleReader {
       changed_by: row?.status_changed_by ?? null,
       changed_at: row?.status_changed_at == null ? null : toIso(row.status_changed_at),
       reason: row?.status_reason ?? null,
+      is_on: this.#isOn,
     }
   }
 }

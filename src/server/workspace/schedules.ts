@@ -34,6 +34,7 @@ import { sha256 } from '../../lib/hash.ts'
 import { Mutex } from '../../lib/mutex.ts'
 import { toIso, toMs } from '../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
+import { checkSelection } from './check-selection.ts'
 import { type Knowledge, lookup, record } from './knowledge.ts'
 import { recordedBefore } from './recorded-change.ts'
 import { runRequested } from './requests.ts'
@@ -56,8 +57,8 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
   /** Of two changes at the same time, the second is checked against what the first has made. */
   readonly #turns = new Mutex()
 
-  constructor(known: Knowledge, { runIds }: Pick<RunsOptions, 'runIds'>) {
-    super(known)
+  constructor(known: Knowledge, { runIds, automation }: Pick<RunsOptions, 'runIds'> & { automation?: boolean | undefined }) {
+    super(known, automation ?? false)
     this.#known = known
     this.#runIds = runIds
   }
@@ -74,6 +75,7 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
           // The id follows from that of the request, which therefore made another schedule before.
           if (this.#known.rows().hot(scheduleDefinitions).get(schedule_id) !== undefined) throw reused()
           this.#checkName(definition.name, schedule_id)
+          checkSelection(this.#known.graph.get().graph, 'asset_selection', definition.asset_selection)
           return undefined
         },
         message: 'schedule made',
@@ -88,6 +90,10 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
     expected?: number,
   ): Promise<AcceptedSchedule> {
     const { schedule_id, schedule_name } = this.#ownedByApi(idOrName)
+    if (Object.keys(changes).length === 0)
+      throw new ServoError('invalid', 'no_changes', `nothing is to be changed of ${schedule_name}`, {
+        hint: 'Name what should change, such as cron_expressions or enabled.',
+      })
     const name = changes.name ?? schedule_name
     return await this.#change(
       { schedule_id, schedule_name: name },
@@ -100,6 +106,7 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
         check: () => {
           this.#checkVersion(this.#present(schedule_id), expected)
           this.#checkName(name, schedule_id)
+          checkSelection(this.#known.graph.get().graph, 'asset_selection', changes.asset_selection ?? [])
           return undefined
         },
         message: 'schedule changed',
@@ -140,6 +147,7 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
   ): Promise<AcceptedSchedule> {
     const row = this.find(idOrName)
     const { schedule_id } = row
+    const still = status === 'ACTIVE' && !row.enabled ? ', but it stays disabled' : ''
     return await this.#change(row, {
       request_id,
       eventOf: (request) => {
@@ -149,9 +157,9 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
       check: () => {
         this.#checkVersion(this.#present(schedule_id), expected)
         const now = this.#known.rows().hot(scheduleState).get(schedule_id)?.status ?? 'ACTIVE'
-        return now === status ? `schedule was ${status === 'PAUSED' ? 'paused' : 'active'} already` : undefined
+        return now === status ? `schedule was ${status === 'PAUSED' ? 'paused' : 'active'} already${still}` : undefined
       },
-      message: `schedule ${status === 'PAUSED' ? 'paused' : 'resumed'}`,
+      message: `schedule ${status === 'PAUSED' ? 'paused' : 'resumed'}${still}`,
     })
   }
 

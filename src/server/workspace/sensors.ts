@@ -13,7 +13,6 @@ import type {
 } from '../../api/automation/sensor-contract.ts'
 import type { Deliveries } from '../../contract/delivery.ts'
 import { type SensorDefinition, type SensorSource, sensorDefinition } from '../../contract/sensor.ts'
-import { selectedAssets } from '../../domain/selection/selected-assets.ts'
 import { sensorDefined } from '../../domain/sensors/declared-sensors.ts'
 import { SensorCursorReset } from '../../domain/sensors/sensor-cursor-reset.event.ts'
 import { SensorDefined } from '../../domain/sensors/sensor-defined.event.ts'
@@ -21,11 +20,12 @@ import { type SensorRow, sensorDefinitions } from '../../domain/sensors/sensor-d
 import { SensorPaused } from '../../domain/sensors/sensor-paused.event.ts'
 import { SensorRemoved } from '../../domain/sensors/sensor-removed.event.ts'
 import { SensorResumed } from '../../domain/sensors/sensor-resumed.event.ts'
-import { isServoError, ServoError } from '../../lib/error.ts'
+import { ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { Mutex } from '../../lib/mutex.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import { AskedEvaluations, acceptedSensor } from './asked-evaluations.ts'
+import { checkSelection } from './check-selection.ts'
 import type { Knowledge } from './knowledge.ts'
 import { recordChange, recordedBefore } from './recorded-change.ts'
 import type { Senders } from './senders.ts'
@@ -247,21 +247,9 @@ export class Sensors extends SensorReader implements SensorsApi {
       throw new ServoError('conflict', 'path_taken', `${neighbour.sensor_name} has the path ${pathOf(config)} already`, {
         hint: 'Choose another path.',
       })
-    this.#checkSelection('asset_selection', asset_selection)
-    if ('assets' in config && config.assets != null) this.#checkSelection('config.assets', config.assets)
-  }
-
-  #checkSelection(field: string, selection: readonly string[]): void {
-    const refuse = (why: string, hint?: string): ServoError =>
-      new ServoError('invalid', 'bad_selection', `${field}: ${why}`, { facts: { field }, ...(hint !== undefined && { hint }) })
-    try {
-      for (const one of selection) {
-        if (selectedAssets(this.#known.graph.get().graph, [one]).length === 0) throw refuse(`${one} selects no asset`)
-      }
-    } catch (error) {
-      if (!isServoError(error) || error.code === 'bad_selection') throw error
-      throw refuse(error.message, error.hint)
-    }
+    const { graph } = this.#known.graph.get()
+    checkSelection(graph, 'asset_selection', asset_selection)
+    if ('assets' in config && config.assets != null) checkSelection(graph, 'config.assets', config.assets)
   }
 }
 

@@ -18,6 +18,8 @@ export interface WorkspaceOptions extends RunsOptions {
   readonly deliveries?: Deliveries | undefined
   /** Knows the senders of sensors. Absent where none is let in: in a command. */
   readonly senders?: Senders | undefined
+  /** Whether this server lets schedules tick and evaluates sensors; absent in a command. */
+  readonly automation?: boolean | undefined
 }
 
 export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
@@ -32,6 +34,7 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     polledAt: (sensorId) => options.deliveries?.polledAt?.(sensorId),
     missingSecrets: (sensor) => (options.senders === undefined ? [] : missingSecrets(sensor, options.senders)),
     run: (id) => runs.get(id),
+    isOn: options.automation,
   })
   return { runs, assets: new Assets(known), statuses, schedules, sensors, whys }
 }

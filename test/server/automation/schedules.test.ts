@@ -74,6 +74,13 @@ describe('a server', () => {
     await led.clock.advance(3 * HOUR_MS)
     expect((await segments(led)).flat()).not.toContain('ScheduleTicked')
     expect(definitions(led)).toEqual([])
+    await led.post('/schedules', hourly)
+    expect((await led.get('/automation')).body).toMatchObject({ status: 'active', is_on: false })
+    expect((await led.get('/why/schedule/hourly')).body.because).toMatchObject([
+      { code: 'never_due' },
+      { code: 'automation_off' },
+    ])
+    expect((await (await open()).get('/automation')).body.is_on).toBe(true)
   })
 
   test('[A7] records a schedule once, changes it when the project does, and retires it when that no longer declares it', async () => {
@@ -82,9 +89,9 @@ describe('a server', () => {
     const [first] = definitions(led)
     await load([hourly])
     expect(definitions(led)).toEqual([first])
-    await load([{ ...hourly, cron_expressions: ['30 * * * *'] }])
+    expect(await load([{ ...hourly, cron_expressions: ['30 * * * *'] }])).toEqual({ assets: 0, schedules: 1, sensors: 0 })
     expect(definitions(led)).toMatchObject([{ schedule_id: first?.schedule_id, cron_expressions: ['30 * * * *'] }])
-    await load([])
+    expect(await load([])).toEqual({ assets: 0, schedules: 1, sensors: 0 })
     expect(definitions(led)[0]?.removed_at).not.toBeNull()
     expect((await led.get('/schedules')).body).toEqual({ schedules: [], next_cursor: null })
   })
@@ -114,6 +121,8 @@ describe('the routes of schedules', () => {
     ['POST', '/schedules', { ...made, cron_expressions: ['61 * * * *'] }, 400, 'bad_schedule'],
     ['POST', '/schedules', { ...made, timezone: 'Mars/Base' }, 400, 'bad_schedule'],
     ['POST', '/schedules', { ...made, colour: 'red' }, 400, 'bad_body'],
+    ['POST', '/schedules', { ...made, asset_selection: ['orders', 'nope'] }, 400, 'bad_selection'],
+    ['POST', '/schedules', { ...made, start_at: '2025-02-01T00:00:00Z', end_at: '2025-01-01T00:00:00Z' }, 400, 'bad_schedule'],
     ['PATCH', '/schedules/hourly', { priority: 1 }, 409, 'declared_in_code'],
     ['DELETE', '/schedules/hourly', undefined, 409, 'declared_in_code'],
     ['POST', '/schedules/nothing/pause', {}, 404, 'no_such_schedule'],
@@ -125,6 +134,26 @@ describe('the routes of schedules', () => {
     const answer = await led.ask(method, path, body)
     expect([answer.status, answer.body.code]).toEqual([status, code])
     expect(await segments(led)).toHaveLength(before)
+  })
+
+  test('a change must change something, and select assets that there are', async () => {
+    const led = await open()
+    await led.post('/schedules', made)
+    expect((await led.ask('PATCH', '/schedules/nightly', {})).body.code).toBe('no_changes')
+    expect((await led.ask('PATCH', '/schedules/nightly', { request_id: 'r' })).body.code).toBe('no_changes')
+    expect((await led.ask('PATCH', '/schedules/nightly', { asset_selection: ['nope'] })).body.code).toBe('bad_selection')
+    expect((await led.ask('PATCH', '/schedules/nightly', { enabled: false })).status).toBe(202)
+  })
+
+  test('a disabled schedule stays so when it is resumed, and is triggered all the same', async () => {
+    const led = await open()
+    await led.post('/schedules', { ...made, enabled: false })
+    expect((await led.post('/schedules/nightly/resume', {})).body.message).toBe(
+      'schedule was active already, but it stays disabled',
+    )
+    await led.post('/schedules/nightly/pause', {})
+    expect((await led.post('/schedules/nightly/resume', {})).body.message).toBe('schedule resumed, but it stays disabled')
+    expect((await led.post('/schedules/nightly/trigger', {})).body).toMatchObject({ created: true })
   })
 
   test('[A8] pause and resume a schedule, once each, on record with who and why', async () => {

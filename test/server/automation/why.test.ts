@@ -286,4 +286,15 @@ describe('the routes', () => {
     })
     expect((await led.get('/conflicts')).body).toEqual({ conflicts: [], next_cursor: null })
   })
+
+  test('[A61] name who triggered a schedule that was never due', async () => {
+    const led = await Led.open(project, { automation: true })
+    const { run_id } = (await led.post('/schedules/nightly/trigger', {})).body
+    const first = (await led.get('/why/schedule/nightly')).body
+    expect(first).toMatchObject({
+      verdict: 'ran',
+      because: [{ code: 'triggered_by_hand', facts: { by: 'local', run_id } }, { code: 'never_due' }, { code: 'next_tick' }],
+    })
+    expect(whyInWords(first, 'UTC')[0]?.text).toMatch(/^nightly ran: local triggered it at .*, as run_/)
+  })
 })

@@ -29,6 +29,25 @@ export async function tickAt(known: Knowledge, scheduleId: string, { from, to }:
   return best
 }
 
+/** The last tick that somebody asked for after a moment. */
+export async function manualTickAfter(known: Knowledge, scheduleId: string, after: number): Promise<TickRow | undefined> {
+  const [last] = await newestRows(known, scheduleTicks, {
+    where: [
+      `schedule_id = ${quoteText(scheduleId)}`,
+      `cause = 'manual'`,
+      `scheduled_for > ${quoteText(toIso(after))}::timestamptz`,
+    ],
+    orderBy: 'scheduled_for desc',
+    limit: 1,
+    keyColumns: ['tick_id'],
+    keyOf: ({ tick_id }) => [tick_id],
+    isAsked: ({ schedule_id, cause, scheduled_for }) =>
+      schedule_id === scheduleId && cause === 'manual' && (scheduled_for ?? 0) > after,
+    comesFirst: (a, b) => (a.scheduled_for ?? 0) > (b.scheduled_for ?? 0),
+  })
+  return last
+}
+
 function saysMore(a: TickRow, b: TickRow): boolean {
   const ran = (tick: TickRow): boolean => tick.status === 'triggered'
   if (ran(a) !== ran(b)) return ran(a)

@@ -26,6 +26,8 @@ export interface WhySources {
   /** The variables of which a webhook needs one, and has none. */
   readonly missingSecrets: (sensor: Readonly<SensorRow>) => readonly string[]
   readonly run: (idOrStart: string) => Promise<RunDetail>
+  /** Whether this server lets schedules tick; undefined where no server answers. */
+  readonly isOn?: boolean | undefined
 }
 
 /** Answers why something ran, or did not. */
@@ -43,7 +45,7 @@ export class Whys implements WhyApi {
     const known = this.#known
     switch (kind) {
       case 'schedule':
-        return await whyOfSchedule(known, this.#sources.schedule(name), query.at)
+        return await whyOfSchedule(known, this.#sources.schedule(name), { at: query.at, isOn: this.#sources.isOn })
       case 'sensor':
         return await whyOfSensor(known, this.#sources.sensor(name), query.message, this.#sources)
       case 'run':
