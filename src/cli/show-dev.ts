@@ -181,7 +181,8 @@ function evaluationLine({ sensor, evaluation, run_ids, runs }: EvaluationChange)
   }
 }
 
-function evaluationText({ evaluation, runs }: EvaluationChange): string {
+/** What became of an evaluation, in one line. */
+export function evaluationText({ evaluation, runs }: EvaluationChange): string {
   const { status, trigger_source, message_id, error, requested_by } = evaluation
   const of = trigger_source === 'push' ? `message ${printable(message_id ?? '')}` : 'poll'
   const by = requested_by === null ? '' : ` asked for by ${printable(requested_by)}`

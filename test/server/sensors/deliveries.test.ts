@@ -1,4 +1,6 @@
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { evaluationText } from '../../../src/cli/show-dev.ts'
 import { AutomationPaused } from '../../../src/domain/automation/automation-paused.event.ts'
 import { SensorMessageReplayed } from '../../../src/domain/sensors/sensor-message-replayed.event.ts'
 import { SensorPaused } from '../../../src/domain/sensors/sensor-paused.event.ts'
@@ -242,9 +244,12 @@ describe('a sensor', () => {
 
   test('[A29] is told which runs are new, which are those of an earlier request with the key, and which request is a conflict', async () => {
     const sensing = await Sensing.open([inbox])
+    const shown: string[] = []
     const heard: unknown[] = []
     sensing.server.feed.listen((change) => {
-      if (change.type === 'evaluation') heard.push(change.runs.map(({ created, conflict }) => [created, conflict]))
+      if (change.type !== 'evaluation') return
+      heard.push(change.runs.map(({ created, conflict }) => [created, conflict]))
+      shown.push(stripVTControlCharacters(evaluationText(change)))
     })
     const ask = async (message: string, runs: readonly object[]) => {
       sensing.evaluator.script = () => ({
@@ -268,8 +273,19 @@ describe('a sensor', () => {
         [true, false],
       ],
     ])
+    const used = /no new run: key same was used by \w+ at .*\d/
+    expect(shown).toEqual([
+      expect.stringMatching(/^triggered {2}message m1: \w+$/),
+      expect.stringMatching(new RegExp(`^triggered {2}message m2: ${used.source}$`)),
+      expect.stringMatching(/message m3: \w+, no new run: key same was used for something else by .* \(servo conflicts\)$/),
+    ])
+    sensing.evaluator.script = () => ({
+      report: { outcome: 'requests', runs: [], partition_keys_added: [{ set_name: 'customers', keys: ['acme'] }] },
+    })
+    await sensing.answered('m4')
+    expect(shown.at(-1)).toBe('no_new_data  message m4: asked for no run, added 1 key to customers')
     const { evals } = await sensing.server.api.sensors.evals('inbox', { limit: 50 })
-    expect(evals.map(({ runs }) => runs.map(({ created }) => created))).toEqual([[false, true], [false], [true]])
+    expect(evals.map(({ runs }) => runs.map(({ created }) => created))).toEqual([[], [false, true], [false], [true]])
   })
 
   test('[A29] that asks again for the key of a run that failed gets a rerun of it', async () => {
