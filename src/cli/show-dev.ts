@@ -1,12 +1,14 @@
 import { wireRow } from '../api/wire-row.ts'
 import { runs } from '../domain/runs/runs.table.ts'
-import { type ScheduleStateRow, scheduleState } from '../domain/schedules/schedule-state.table.ts'
+
+import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
 import { besidesRuns, wordsBesidesRuns } from '../domain/sensors/evaluation/besides-runs.ts'
 import { whyNoNewRun } from '../domain/sensors/evaluation/runs-of-evaluation.ts'
+
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../domain/tasks/tasks.table.ts'
-import { HOUR_MS, MINUTE_MS, SECOND_MS, toIso } from '../lib/time.ts'
-import type { Change } from '../server/leader/feed.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../lib/time.ts'
+import type { Change, RecordedTick, Switch } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'
 import type { Changed } from '../server/server.ts'
 import { colours, print, printable } from './output.ts'
@@ -77,7 +79,11 @@ export const screen: DevVoice = {
   },
   changed(change) {
     if (change.type === 'tick') {
-      print(`${clock()} ${printable(change.schedule.schedule_name)}  ${tickText(change.state)}`)
+      print(`${clock()} ${printable(change.schedule.schedule_name)}  ${tickText(change.tick)}`)
+      return
+    }
+    if (change.type === 'switch') {
+      print(`${clock()} ${switchText(change)}`)
       return
     }
     if (change.type === 'task') {
@@ -121,31 +127,47 @@ function changeLine(change: Change): object {
   if (change.type === 'run') return { type: 'run', run: wireRow(runs, change.run) }
   if (change.type === 'task') return { type: 'task', task: wireRow(tasks, change.task) }
   if (change.type === 'evaluation') return { type: 'evaluation', evaluation: evaluationLine(change) }
+  if (change.type === 'switch') {
+    const { type, ...what } = change
+    return { type, switch: what }
+  }
   const { schedule_id, schedule_name } = change.schedule
-  const { last_scheduled_for, last_tick_id, last_tick_status, last_tick_reason, last_run_key } = wireRow(
-    scheduleState,
-    change.state,
-  )
+  const tick = wireRow(scheduleTicks, change.tick)
   return {
     type: 'tick',
     tick: {
       schedule_id,
       schedule_name,
-      tick_id: last_tick_id,
-      scheduled_for: last_scheduled_for,
-      status: last_tick_status,
-      reason: last_tick_reason,
-      run_key: last_run_key,
+      tick_id: tick.tick_id,
+      scheduled_for: tick.scheduled_for,
+      scheduled_until: tick.scheduled_until,
+      tick_count: tick.tick_count,
+      status: tick.status,
+      cause: tick.cause,
+      requested_by: tick.requested_by,
+      reason: tick.reason,
+      run_key: tick.run_key,
     },
   }
 }
 
-function tickText(state: Readonly<ScheduleStateRow>): string {
-  const at = state.last_scheduled_for === null ? '' : localTime(toIso(state.last_scheduled_for))
-  const why = state.last_tick_reason === null ? '' : `: ${printable(state.last_tick_reason)}`
-  const status = state.last_tick_status ?? ''
+function tickText(row: RecordedTick): string {
+  const { scheduled_for, scheduled_until, tick_count, status, cause, reason, requested_by } = wireRow(scheduleTicks, row)
+  const isRange = scheduled_until !== null && (tick_count ?? 1) > 1
+  const of = isRange
+    ? `${tick_count?.toLocaleString('en')} ticks from ${localTime(scheduled_for)} to ${localTime(scheduled_until)}`
+    : cause === 'manual'
+      ? `asked for by ${printable(requested_by ?? 'somebody')}`
+      : `tick of ${localTime(scheduled_for)}${cause === 'catch_up' ? ', caught up' : ''}`
+  const why = reason === null ? '' : `: ${printable(reason)}`
   const paint = status === 'triggered' ? colours.green : status === 'failed' ? colours.red : colours.yellow
-  return `${paint(status)}  tick of ${at}${why}`
+  return `${paint(status ?? '')}  ${of}${why}`
+}
+
+function switchText({ name, to, by, reason }: Switch): string {
+  const paint = to === 'paused' ? colours.yellow : colours.green
+  const who = by === null ? '' : ` by ${printable(by)}`
+  return `${name === null ? 'all automation' : printable(name)}  ${paint(to)}${who}${reason === null ? '' : `: ${printable(reason)}`}`
 }
 
 /** The largest unit of which it is a whole number: 90 s, 5 min, 1 h. */

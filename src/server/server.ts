@@ -10,6 +10,7 @@ import { AssetGraph } from '../domain/assets/graph.ts'
 import type { RequestRun } from '../domain/automation/request-run.ts'
 import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
 import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
+import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
 import { declaredSensors } from '../domain/sensors/declared-sensors.ts'
 import { sensorDefinitions } from '../domain/sensors/sensor-definitions.table.ts'
 import { checkLeads, deposed, leads } from '../engine/ledger/leading.ts'
@@ -24,7 +25,7 @@ import type { Post } from './leader/dispatch/push.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
 import { evaluatedConditions } from './leader/evaluated-conditions.ts'
 import { Feed } from './leader/feed.ts'
-import { knownRows } from './leader/known-rows.ts'
+import { coldRowsOf, knownRows } from './leader/known-rows.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
 import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
 import { SensorHub } from './leader/sensors/sensor-hub.ts'
@@ -135,6 +136,8 @@ export class Server {
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,
       durable: () => orchestrator.loop.durable(),
+      recentTicks: () => coldRowsOf(orchestrator.readable, scheduleTicks).recent(),
+      now: () => components.clock.now(),
     })
     const requestRun: RequestRun = (request) => runRequested(components.scope, secrets.run_ids, request)
     const sensors =
