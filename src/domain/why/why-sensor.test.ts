@@ -80,7 +80,10 @@ describe('why a sensor asked for a run or did not', () => {
     expect(said[1]).toMatch(/^its next poll is due since T/)
     const quiet = new History(poll)
     quiet.polledAt = quiet.now
-    expect(quiet.say()[1], 'a poll that found nothing is not on record yet').toBe('next poll: T')
+    expect(quiet.say(), 'a poll that found nothing is not on record yet').toEqual([
+      'inbox did not run: at T it was polled and found nothing new',
+      'next poll: T',
+    ])
   })
 
   test('[A52] its senders are refused, because its secret is not set', () => {

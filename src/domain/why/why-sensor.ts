@@ -28,9 +28,7 @@ export function whySensor(known: KnownSensor): WhyAnswer {
   const [latest] = evaluations
   const isPoll = definition.config.type === 'poll'
   const history =
-    latest === undefined
-      ? [reason('never_evaluated', { is_poll: isPoll, since: toIso(definition.created_at) })]
-      : evaluations.map((each) => reasonOfEvaluation(each, known))
+    latest === undefined ? [notOnRecord(known, isPoll)] : evaluations.map((each) => reasonOfEvaluation(each, known))
   const errors = state?.consecutive_errors ?? 0
   const facts = { errors, error: state?.last_error ?? '', until: isPoll ? isoOrNull(state?.backoff_until) : null }
   const because = [
@@ -44,6 +42,12 @@ export function whySensor(known: KnownSensor): WhyAnswer {
   const verdict = standing === undefined && made ? 'ran' : 'did_not_run'
   return { subject: subjectOf(known, null), verdict, at: null, timezone: null, because }
 }
+
+/** Polls that find nothing are recorded once a minute, so a sensor without a record may have been polled. */
+const notOnRecord = ({ definition, polledAt }: KnownSensor, isPoll: boolean): Reason =>
+  polledAt === undefined
+    ? reason('never_evaluated', { is_poll: isPoll, since: toIso(definition.created_at) })
+    : reason('evaluation_no_new_data', { at: toIso(polledAt), until: null, count: 1, message_id: null })
 
 const subjectOf = ({ definition }: KnownSensor, message_id: string | null): WhyAnswer['subject'] => ({
   kind: 'sensor',
