@@ -238,6 +238,18 @@ describe('a tick of a schedule', () => {
     expect(asked(['orders'])).toBeNull()
   })
 
+  test.each([[['days', 'hours']], [['hours', 'days']]])(
+    '[A12] of %j runs the shortest of the windows that have just closed',
+    (selected) => {
+      const simulation = new ScheduleSimulation(START)
+      const start = '2025-03-01'
+      simulation.assets({ days: { type: 'daily', start }, hours: { type: 'hourly', start } }, { hours: 'days' })
+      simulation.define({ cron_expressions: ['0 0 * * *'], asset_selection: selected })
+      simulation.run(DAY_MS)
+      expect(simulation.runs().map((run) => run.partition_selection)).toEqual([['2025-03-28T23']])
+    },
+  )
+
   test.each([
     ['orders', 1],
     ['days', 3],
