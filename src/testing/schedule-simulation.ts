@@ -66,12 +66,17 @@ export class ScheduleSimulation {
     this.assets({ orders: null })
   }
 
-  /** Declares assets, each with its partitions. */
-  assets(partitions: Readonly<Record<string, object | null>>): void {
+  /** Declares assets, each with its partitions, and what they are made from. */
+  assets(partitions: Readonly<Record<string, object | null>>, madeFrom: Readonly<Record<string, string>> = {}): void {
     const assets = Object.entries(partitions).map(([asset_key, declared]) => ({
       asset_key,
       asset_id: asset_key,
-      definition: assetDefinition.parse({ asset_key, kind: 'asset', partitions: declared }),
+      definition: assetDefinition.parse({
+        asset_key,
+        kind: 'asset',
+        partitions: declared,
+        deps: Object.hasOwn(madeFrom, asset_key) ? [{ asset_key: madeFrom[asset_key] }] : [],
+      }),
     }))
     this.tell(AssetsDefined, { graph_version: `g${++this.#requests}`, assets })
   }

@@ -19,22 +19,34 @@ export type Due =
 /** A tick that is younger than this is on time. */
 const ON_TIME_MS = MINUTE_MS
 
+interface Bounds {
+  readonly now: number
+  /** How many missed ticks the schedule catches up on at most. */
+  readonly most: number
+  /** How many of them later stretches leave to this one. */
+  readonly left: number
+  /** Whether no later stretch that goes on from this one has a tick. */
+  readonly isNewest: boolean
+}
+
 /**
  * What becomes of the ticks of a stretch of time, oldest first. The newest tick runs if it is on time. Of the others, which were missed, the newest
- * run: those inside the window, at most so many. The rest is skipped, with the reason.
+ * run: those inside the window, at most so many. The rest is skipped, with the reason. A tick that lies beyond the present is not due: the clock
+ * that ended the stretch was ahead.
  */
-export function dueIn(regime: Regime, now: number, maxCatchup: number): Due[] {
-  const { from, until, pause, catchesUp, definition } = regime
+export function dueIn(regime: Regime, { now, most, left, isNewest }: Bounds): Due[] {
+  const { from, pause, catchesUp, definition } = regime
+  const until = Math.min(regime.until, now)
   const cadence = cadenceIfAny(definition)
   if (cadence === undefined) return []
   const newest = cadence.until(until)
   if (newest === undefined || newest <= from) return []
-  const isOnTime = pause === null && now - newest < ON_TIME_MS
+  const isOnTime = isNewest && pause === null && now - newest < ON_TIME_MS
   const missedUntil = isOnTime ? newest - 1 : until
   const windowMs = definition.catchup_window_minutes * MINUTE_MS
   const mayCatchUp = catchesUp && windowMs > 0
   const windowStart = now - windowMs
-  const chosen = mayCatchUp ? cadence.newest(maxCatchup, Math.max(from, windowStart - 1), missedUntil) : []
+  const chosen = mayCatchUp ? cadence.newest(left, Math.max(from, windowStart - 1), missedUntil) : []
   const skippedUntil = (chosen[0] ?? missedUntil + 1) - 1
 
   const due: Due[] = []
@@ -49,10 +61,10 @@ export function dueIn(regime: Regime, now: number, maxCatchup: number): Due[] {
   else {
     const outside = mayCatchUp ? Math.min(windowStart - 1, skippedUntil) : from
     const reason = `missed, and older than the catch-up window (${minutesInWords(definition.catchup_window_minutes)})`
-    const most = mayCatchUp ? maxCatchup : 0
-    const facts = { window_minutes: definition.catchup_window_minutes, most }
+    const limit = mayCatchUp ? most : 0
+    const facts = { window_minutes: definition.catchup_window_minutes, most: limit }
     if (mayCatchUp) skip(from, outside, { code: 'catchup_window', reason, facts })
-    skip(Math.max(from, outside), skippedUntil, { code: 'catchup_limit', reason: limitText(most), facts })
+    skip(Math.max(from, outside), skippedUntil, { code: 'catchup_limit', reason: limitText(limit), facts })
   }
   for (const tick of chosen) due.push({ kind: 'run', tick, cause: 'catch_up' })
   if (isOnTime) due.push({ kind: 'run', tick: newest, cause: 'cron' })

@@ -14,11 +14,13 @@ export interface Regime {
   readonly pause: Pause | null
   /** Whether missed ticks may still run: not those of a pause, unless it ended and the schedule catches up then. */
   readonly catchesUp: boolean
+  /** Whether the next stretch ticks at the same moments: what may be caught up is counted over both. */
+  readonly goesOn: boolean
   readonly definition: Readonly<ScheduleRow>
 }
 
 export interface Pause {
-  /** Since when its ticks are skipped as it is defined now. */
+  /** Since when the schedule is paused with the moments that it has now. */
   readonly since: number
   /** When it was paused. */
   readonly at: number | null
@@ -48,7 +50,7 @@ export const scheduleState = defineTable({
     status_reason: col.optional(col.string('Why.')),
     state_version: col.int('How often the schedule was declared, changed, paused, resumed or removed.'),
     paused_since: col.optional(
-      col.timestamp('Since when it is paused as it is defined now, by itself or with all automation.'),
+      col.timestamp('Since when it is paused with the moments that it has now, by itself or with all automation.'),
     ),
     decided_until: col.optional(
       col.timestamp('Every tick up to here is on record or was never due; later ones follow the present definition.'),

@@ -49,7 +49,8 @@ export const ScheduleTicked = defineEvent({
     const known = rows.cold(scheduleTicks).lookup(tick.tick_id)
     const isRepeated = known?.tick_event_id != null && (known.status === 'triggered' || tick.status !== 'triggered')
     if (isRepeated) return duplicate
-    if (tick.cause !== 'manual')
+    // A tick that somebody asked for says nothing of those before it, which a pause may not have recorded yet.
+    if (tick.requested_by == null)
       noteDecided(rows, { scheduleId: tick.schedule_id, tick: scheduledFor, at, eventId: event.event_id })
     rows.cold(scheduleTicks).merge({
       tick_id: tick.tick_id,

@@ -150,23 +150,38 @@ interface Schedule {
 /** What became due and is not on record. */
 function stepsDue(schedule: Schedule, partitionsAt: (tick: number) => GraphAtTick): Step[] {
   const { now, state, look } = schedule
-  const dueOf = (regime: Regime): Step[] => {
-    const { definition } = regime
-    const maxCatchup = definition.max_catchup_ticks ?? (selectsPartitions(definition, partitionsAt(now)) ? 3 : 1)
-    return dueIn(regime, now, maxCatchup).map((due) => ({ kind: 'due', definition, due }))
-  }
   const past = state === undefined ? [] : state.undecided
-  const steps = past.flatMap(dueOf)
+  const present = presentRegime(schedule)
+  const isPresentDue = present !== undefined && (present.pause === null || recordsPauseNow(schedule))
+  const dueOf = dueInStretches(isPresentDue ? [...past, present] : past, now, partitionsAt)
+  const stepsOf = (regime: Regime): Step[] =>
+    (dueOf.get(regime) ?? []).map((due) => ({ kind: 'due', definition: regime.definition, due }))
+  const steps = past.flatMap(stepsOf)
   const last = past.at(-1)
   if (last !== undefined) steps.push({ kind: 'caught up', until: last.until })
-  const present = presentRegime(schedule)
-  if (present !== undefined && (present.pause === null || recordsPauseNow(schedule))) {
-    const due = dueOf(present)
+  if (isPresentDue) {
+    const due = stepsOf(present)
     if (present.pause !== null && due.length > 0) look.pauseRecordedAt = now
     look.handled = now
     steps.push(...due)
   }
   return steps
+}
+
+/** What is due in stretches that follow each other. The newest missed ticks run, so those of later stretches are chosen first. */
+function dueInStretches(regimes: readonly Regime[], now: number, partitionsAt: (tick: number) => GraphAtTick) {
+  const dueOf = new Map<Regime, readonly Due[]>()
+  let later: Due[] = []
+  for (const regime of regimes.toReversed()) {
+    const { definition, goesOn } = regime
+    if (!goesOn) later = []
+    const most = definition.max_catchup_ticks ?? (selectsPartitions(definition, partitionsAt(now)) ? 3 : 1)
+    const chosen = later.filter((due) => due.kind === 'run' && due.cause === 'catch_up').length
+    const due = dueIn(regime, { now, most, left: Math.max(0, most - chosen), isNewest: later.length === 0 })
+    later.push(...due)
+    dueOf.set(regime, due)
+  }
+  return dueOf
 }
 
 interface Means {
@@ -217,18 +232,32 @@ function presentRegime({ rows, now, definition, state, look }: Schedule): Regime
   // What a clock that was ahead has decided stays void when this one gets there.
   const from = decided === look.decidedAhead ? look.handled : Math.max(decided, look.handled)
   const pause = pauseOf(rows, state)
-  return { from, until: now, pause, catchesUp: pause === null, definition }
+  return { from, until: now, pause, catchesUp: pause === null, goesOn: false, definition }
 }
 
-/** A pause is recorded tick by tick, but not more often than once an hour. */
-const recordsPauseNow = ({ look, now }: Schedule): boolean =>
-  look.pauseRecordedAt === undefined || now - look.pauseRecordedAt >= PAUSED_TICKS_MS || now < look.pauseRecordedAt
+/**
+ * A pause is recorded tick by tick, but not more often than once an hour. If the schedule catches up when it is resumed, what becomes of the
+ * ticks is known only then, and they are recorded once.
+ */
+function recordsPauseNow(schedule: Schedule): boolean {
+  const { look, now, definition } = schedule
+  // The ticks that a clock shows again after it was set back do not wait: when the pause ends, nobody would know of them.
+  if (isDecidedAhead(schedule)) return true
+  if (definition.catch_up_on_resume) return false
+  return look.pauseRecordedAt === undefined || now - look.pauseRecordedAt >= PAUSED_TICKS_MS || now < look.pauseRecordedAt
+}
 
-function nextLook({ rows, now, definition, state, look }: Schedule): number | undefined {
+/** Whether how far ticks were decided goes back to a clock that was ahead. */
+const isDecidedAhead = ({ state, look }: Schedule): boolean =>
+  look.decidedAhead !== undefined && state?.decided_until === look.decidedAhead
+
+function nextLook(schedule: Schedule): number | undefined {
+  const { rows, now, definition, state, look } = schedule
   if (!isOn(definition)) return undefined
   const next = cadenceIfAny(definition)?.after(now)
-  if (next === undefined || pauseOf(rows, state) === null || look.pauseRecordedAt === undefined) return next
-  return Math.max(next, look.pauseRecordedAt + PAUSED_TICKS_MS)
+  if (next === undefined || pauseOf(rows, state) === null || isDecidedAhead(schedule)) return next
+  const recordedAt = definition.catch_up_on_resume ? now : look.pauseRecordedAt
+  return recordedAt === undefined ? next : Math.max(next, recordedAt + PAUSED_TICKS_MS)
 }
 
 function skipped({ schedule_id, row_version }: Readonly<ScheduleRow>, due: Extract<Due, { kind: 'skip' }>): NewEvent {

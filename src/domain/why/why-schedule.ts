@@ -187,9 +187,9 @@ function unrecorded(known: KnownSchedule, at: number): [WhyVerdict, Reason[]] {
     if (cadenceIfAny(definition)?.has(at) !== true) return [...notDue(known, at), ...changed]
     const earlier = state?.undecided.find((regime) => at > regime.from && at <= regime.until)
     if (earlier?.pause != null && !earlier.catchesUp) return [paused(earlier.pause)]
+    if (enabled && pause !== null && at > pause.since) return [paused(pause)]
     if (changed.length > 0) return changed
     if (!enabled) return [reason('disabled', { since: toIso(defined_at) })]
-    if (pause !== null && at > pause.since) return [paused(pause)]
     return [reason('undecided', { decided_until: isoOrNull(state?.decided_until) })]
   }
   return ['did_not_run', why()]

@@ -182,6 +182,14 @@ describe('the routes of schedules', () => {
     expect((await led.get('/schedules/hourly')).body.next_ticks[0]).toBe(toIso(due))
   })
 
+  test('trigger a tick while a run of an earlier one is unfinished, whatever the overlap of the schedule', async () => {
+    const led = await Led.open({ assets, schedules: [{ ...hourly, overlap: 'skip' as const }] }, { automation: true })
+    const asked = ['one', 'two'].map((request_id) => led.post('/schedules/hourly/trigger', { request_id }))
+    const [one, two] = await Promise.all(asked)
+    expect([one?.body.created, two?.body.created]).toEqual([true, true])
+    expect(one?.body.run_id).not.toBe(two?.body.run_id)
+  })
+
   test('[A5] catch up on ticks of the cron that are missing or were skipped; others are refused one by one', async () => {
     const led = await open()
     const [id = ''] = definitions(led).map(({ schedule_id }) => schedule_id)
@@ -200,6 +208,22 @@ describe('the routes of schedules', () => {
     const [tick] = await led.server.orchestrator.readable.coldRows(scheduleTicks).lookup([[`${id}:${due / 1_000}`]])
     expect(tick).toMatchObject({ status: 'triggered', cause: 'catch_up', requested_by: 'local' })
     expect((await led.post('/schedules/catchup', { ticks: ticks.slice(0, 1) })).body.refused).toHaveLength(1)
+  })
+
+  test('[A77][I12] a tick of a pause that is caught up by hand leaves those before it to be recorded', async () => {
+    const led = await Led.open({ assets, schedules: [{ ...hourly, cron_expressions: ['*/5 * * * *'] }] }, { automation: true })
+    const [id = ''] = definitions(led).map(({ schedule_id }) => schedule_id)
+    const first = nextHour(led)
+    await led.clock.advance(first - led.clock.now() + MINUTE_MS)
+    await led.post('/schedules/hourly/pause', {})
+    await led.clock.advance(41 * MINUTE_MS)
+    const asked = { schedule_id: id, scheduled_for: toIso(first + 40 * MINUTE_MS) }
+    expect((await led.post('/schedules/catchup', { ticks: [asked] })).body.accepted).toHaveLength(1)
+    await led.post('/schedules/hourly/resume', {})
+    await led.clock.advance(1)
+    const { ticks } = (await led.get('/schedules/hourly/ticks?status=skipped')).body
+    const before = { scheduled_for: toIso(first + 10 * MINUTE_MS), scheduled_until: asked.scheduled_for, tick_count: 7 }
+    expect(ticks).toContainEqual(expect.objectContaining({ ...before, reason_code: 'paused' }))
   })
 
   test('[A67] a request that is repeated gets its first answer, whatever happened since, and changes nothing', async () => {
