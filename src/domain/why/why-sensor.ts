@@ -47,7 +47,10 @@ export function whySensor(known: KnownSensor): WhyAnswer {
 const notOnRecord = ({ definition, polledAt }: KnownSensor, isPoll: boolean): Reason =>
   polledAt === undefined
     ? reason('never_evaluated', { is_poll: isPoll, since: toIso(definition.created_at) })
-    : reason('evaluation_no_new_data', { at: toIso(polledAt), until: null, count: 1, message_id: null })
+    : reason('evaluation_no_new_data', {
+        ...{ at: toIso(polledAt), until: null, count: 1, message_id: null },
+        ...{ keys_added: [], keys_removed: [], cursor_moved: false },
+      })
 
 const subjectOf = ({ definition }: KnownSensor, message_id: string | null): WhyAnswer['subject'] => ({
   kind: 'sensor',

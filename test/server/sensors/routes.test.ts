@@ -358,7 +358,7 @@ describe('an evaluation by hand', () => {
       ['m1', 'failing'],
     ])
     const now = await desk.post('/hook/dead-letters/m1/replay', { data: { id: 1 }, request_id: 'now' })
-    expect([now.status, now.body.message]).toEqual([202, 'message replayed: message accepted: 1 run'])
+    expect([now.status, now.body.message]).toEqual([202, 'message replayed: message accepted: 1 new run'])
     expect((await desk.post('/hook/dead-letters/m1/replay', { data: { id: 1 }, request_id: 'now' })).status).toBe(202)
     expect(desk.deliveries.delivered.map(({ message }) => message.id)).toEqual(['m1', 'm1'])
   })
