@@ -121,14 +121,6 @@ describe('the routes of schedules', () => {
     expect((await led.get('/schedules/hourly')).body.next_ticks[0]).toBe(toIso(due))
   })
 
-  test('trigger a tick while a run of an earlier one is unfinished, whatever the overlap of the schedule', async () => {
-    const led = await Led.open({ assets, schedules: [{ ...hourly, overlap: 'skip' as const }] }, { automation: true })
-    const asked = ['one', 'two'].map((request_id) => led.post('/schedules/hourly/trigger', { request_id }))
-    const [one, two] = await Promise.all(asked)
-    expect([one?.body.created, two?.body.created]).toEqual([true, true])
-    expect(one?.body.run_id).not.toBe(two?.body.run_id)
-  })
-
   test('[A5] catch up on ticks of the cron that are missing or were skipped; others are refused one by one', async () => {
     const led = await open()
     const [id = ''] = definitions(led).map(({ schedule_id }) => schedule_id)
