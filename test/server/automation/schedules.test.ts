@@ -182,12 +182,17 @@ describe('the routes of schedules', () => {
     expect((await led.get('/schedules/hourly')).body.next_ticks[0]).toBe(toIso(due))
   })
 
-  test('trigger a tick while a run of an earlier one is unfinished, whatever the overlap of the schedule', async () => {
-    const led = await Led.open({ assets, schedules: [{ ...hourly, overlap: 'skip' as const }] }, { automation: true })
-    const asked = ['one', 'two'].map((request_id) => led.post('/schedules/hourly/trigger', { request_id }))
-    const [one, two] = await Promise.all(asked)
-    expect([one?.body.created, two?.body.created]).toEqual([true, true])
-    expect(one?.body.run_id).not.toBe(two?.body.run_id)
+  test('[I12] change a cron, which ticks from the change on, also after the clock was set back', async () => {
+    const led = await Led.open({ assets }, { automation: true })
+    await led.post('/schedules', { ...hourly, cron_expressions: ['0 0 1 1 *'], max_catchup_ticks: 3 })
+    await led.clock.advance(6 * MINUTE_MS)
+    led.clock.jump(-2 * HOUR_MS)
+    await led.clock.advance(MINUTE_MS)
+    await led.ask('PATCH', '/schedules/hourly', { priority: 1 })
+    await led.clock.advance(40 * MINUTE_MS)
+    await led.ask('PATCH', '/schedules/hourly', { cron_expressions: ['*/5 * * * *'] })
+    await led.clock.advance(1)
+    expect((await led.get('/schedules/hourly/ticks')).body.ticks).toEqual([])
   })
 
   test('[A5] catch up on ticks of the cron that are missing or were skipped; others are refused one by one', async () => {
