@@ -40,7 +40,7 @@ const cadenced: fc.Arbitrary<Cadenced> = fc.record({
   crons: fc.uniqueArray(fc.constantFrom(...crons), { minLength: 1, maxLength: 2 }),
   zone: fc.constantFrom(...zones),
   starts: fc.option(fc.integer({ min: 0, max: 72 }), { freq: 4 }),
-  ends: fc.option(fc.integer({ min: 24, max: 400 }), { freq: 4 }),
+  ends: fc.option(fc.integer({ min: 73, max: 400 }), { freq: 4 }),
 })
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('runs' as const, 'is down' as const), ms: duration }) },

@@ -37,7 +37,7 @@ test('[A61][A63][A64][A65] servo why and servo conflicts answer with a server an
     ['task_failed', 'asked_by_user', 'selects'],
   ])
   expect((await said('conflicts')).replace(RUN, 'run_…')).toMatch(
-    /run key user:k\n {2}first {2}\w+ asked at [\d: -]+: mart\/revenue, as run_…\n {2}then {3}\w+ asked at [\d: -]+: raw\/orders\n/,
+    /key k {2}user:k\n {2}first {2}\w+ asked at [\d: -]+: mart\/revenue, as run_…\n {2}then {3}\w+ asked at [\d: -]+: raw\/orders\n/,
   )
   expect(await project.json('conflicts')).toMatchObject({ conflicts: [{ kind: 'run_key', run_key: 'user:k' }] })
   const unknown = await project.servo('why', 'schedule', 'oftn')
