@@ -39,29 +39,37 @@ export type { Context, Json, Log, PartitionOf } from './sdk/declare/context.ts'
 export { Fatal, RetryAfter } from './sdk/declare/failure.ts'
 export type { DimensionOf, InputValue, InRanges, KeyAlong } from './sdk/declare/input-value.ts'
 export { type Io, type IoOptions, io } from './sdk/declare/io.ts'
+export { type PubsubOptions, type PushSource, pubsub, type WebhookOptions, webhook } from './sdk/declare/push-source.ts'
 export { type AnyResource, type Opened, type Resource, type ResourceOptions, resource } from './sdk/declare/resource.ts'
-export {
-  type KeysFound,
-  type PollOptions,
-  type PubsubOptions,
-  type PushOptions,
-  type PushSource,
-  pubsub,
-  type Requested,
-  type Sensor,
-  sensor,
-  type WebhookOptions,
-  webhook,
-} from './sdk/declare/sensor.ts'
+export { type Sensor, sensor } from './sdk/declare/sensor.ts'
+export type {
+  AssetEvent,
+  AssetHappening,
+  AssetSensorOptions,
+  KeysFound,
+  MessageContext,
+  PollOptions,
+  PushOptions,
+  Requested,
+  RunEndEvent,
+  RunSensorOptions,
+  SensorContext,
+  SensorSettings,
+  ToldSettings,
+  WatchedRunState,
+  WithId,
+} from './sdk/declare/sensor-options.ts'
 export { type Query, type SqlValue, sql } from './sdk/declare/sql.ts'
 export {
   type RunArguments,
   type RunRequest,
+  type RunSettings,
   run,
   type Schedule,
   type ScheduleOptions,
   type Selection,
   schedule,
+  type TickToJudge,
 } from './sdk/declare/trigger.ts'
 export type { DataTable, MaybePromise, ReturnedRows } from './sdk/declare/values.ts'
 export { type Condition, type ConditionData, when } from './sdk/declare/when.ts'

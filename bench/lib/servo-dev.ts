@@ -31,6 +31,7 @@ export function shop(): string {
 export interface Said {
   readonly type: string
   readonly ok?: boolean
+  readonly url?: string
   readonly run?: { readonly state: string; readonly finished_at: string | null }
   readonly task?: { readonly state: string }
 }

@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { type AppOptions, localApp } from './app.ts'
+import { hookRoutes } from './hooks/hook-routes.ts'
 import { type WorkerRoutesOptions, workerRoutes } from './worker-routes.ts'
 
 const BASE = '/api/v1/orchestration'
@@ -15,11 +16,14 @@ function routes(): string[] {
     statuses: nothing,
     assets: nothing,
     schedules: nothing,
+    sensors: nothing,
+    whys: nothing,
     token: 'secret',
     hosts: [],
     instance: 'one',
     handOver: () => undefined,
     workers,
+    hooks: hookRoutes(nothing),
   }
   const handlers = localApp(options).routes.filter(({ method }) => method !== 'ALL')
   return handlers.map(({ method, path }) => `${method} ${path.replace(BASE, '').replace(/:\w+/g, '{}')}`)

@@ -16,6 +16,8 @@ async function start(list: () => Promise<never[]> = async () => []) {
     statuses: {} as AppOptions['statuses'],
     assets: {} as AppOptions['assets'],
     schedules: {} as AppOptions['schedules'],
+    sensors: {} as AppOptions['sensors'],
+    whys: {} as AppOptions['whys'],
     token: 'secret',
     hosts: ['127.0.0.1', 'localhost'],
     instance: 'one',

@@ -1,11 +1,14 @@
-import { timingSafeEqual } from 'node:crypto'
 import { Hono } from 'hono'
 import { ServoError } from '../lib/error.ts'
-import { sha256Bytes } from '../lib/hash.ts'
+import { isSameToken } from '../lib/hash.ts'
 import type { AssetsApi } from './asset-contract.ts'
 import { assetRoutes } from './asset-routes.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
+import type { SensorsApi } from './automation/sensor-contract.ts'
+import { sensorRoutes } from './automation/sensor-routes.ts'
+import type { WhyApi } from './automation/why-contract.ts'
+import { whyRoutes } from './automation/why-routes.ts'
 import { problemResponse } from './problem.ts'
 import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
@@ -19,6 +22,8 @@ export interface AppOptions {
   readonly statuses: StatusApi
   readonly assets: AssetsApi
   readonly schedules: SchedulesApi
+  readonly sensors: SensorsApi
+  readonly whys: WhyApi
   /** A caller that has this token may do everything. */
   readonly token: string
   /** Names that this server goes by. */
@@ -29,16 +34,21 @@ export interface AppOptions {
   readonly handOver?: () => void
   /** Routes for workers, which authenticate with tokens of their own. */
   readonly workers?: Hono
+  /** Routes for senders of messages to sensors, which are known by their signatures. */
+  readonly hooks?: Hono
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
-export function localApp({ runs, assets, statuses, schedules, token, hosts, instance, handOver, workers }: AppOptions): Hono {
+export function localApp(options: AppOptions): Hono {
+  const { runs, assets, statuses, schedules, sensors, whys, token, hosts, instance, handOver, workers, hooks } = options
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
     problemResponse(new ServoError('not_found', 'no_such_route', `there is no ${c.req.method} ${c.req.path}`)),
   )
   app.use(leaveUnread)
+  // Ahead of the check of names: senders reach this server through a proxy or a tunnel, by a name that it does not know.
+  if (hooks !== undefined) app.route('/', hooks)
   app.use(async (c, next) => {
     refuseStrangers(c.req.raw.headers, hosts)
     await next()
@@ -64,6 +74,8 @@ export function localApp({ runs, assets, statuses, schedules, token, hosts, inst
   app.route('/', statusRoutes(statuses))
   app.route('/', assetRoutes(assets, userOf))
   app.route('/', scheduleRoutes(schedules, userOf))
+  app.route('/', sensorRoutes(sensors, userOf))
+  app.route('/', whyRoutes(whys))
   return app
 }
 
@@ -73,6 +85,3 @@ const userOf = (request: Request): string => request.headers.get('x-servo-user')
 function isToken(header: string | undefined, token: string): boolean {
   return isSameToken(header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : '', token)
 }
-
-/** Compares hashes, which have equal length, in constant time. */
-export const isSameToken = (given: string, token: string): boolean => timingSafeEqual(sha256Bytes(given), sha256Bytes(token))

@@ -35,6 +35,13 @@ describe('an error becomes a problem', () => {
     expect(problemResponse(new ServoError('conflict', 'taken', '')).headers.has('retry-after')).toBe(false)
   })
 
+  test('that tells what was expected and what is, what is and what was asked for', () => {
+    const facts = { expected: 3, actual: 4, current: 'removed', requested: 'paused' }
+    expect(problemOf(new ServoError('conflict', 'state_changed', '', { facts }))).toMatchObject(facts)
+    const odd = problemOf(new ServoError('conflict', 'state_changed', '', { facts: { expected: 'secret', toString: 1 } }))
+    expect(Object.keys(odd)).toEqual(['type', 'title', 'status', 'detail', 'code'])
+  })
+
   test('that names the field, and leaves all other facts inside', async () => {
     const error = new ServoError('invalid', 'bad_body', 'capacity: too small', { facts: { field: 'capacity', path: 'secret' } })
     const response = problemResponse(error)

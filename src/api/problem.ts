@@ -12,6 +12,30 @@ export interface Problem {
   readonly field?: string
   /** True if the worker shall stop the attempt. */
   readonly should_cancel?: boolean
+  /** Of a message to a sensor: its id, which is new if the sender gave none, so that it can be sent again under it. */
+  readonly message_id?: string
+  /** The try that failed, and after how many it is a dead letter. */
+  readonly try?: number
+  readonly max_tries?: number
+  /** The state version that the caller expected, and the one there is. */
+  readonly expected?: number
+  readonly actual?: number
+  /** The state there is, and the one that the caller asked for. */
+  readonly current?: string
+  readonly requested?: string
+}
+
+/** Facts of an error that the caller is told; all others stay inside. */
+const told: Readonly<Record<string, 'string' | 'number' | 'boolean'>> = {
+  field: 'string',
+  should_cancel: 'boolean',
+  message_id: 'string',
+  try: 'number',
+  max_tries: 'number',
+  expected: 'number',
+  actual: 'number',
+  current: 'string',
+  requested: 'string',
 }
 
 const statusOfKind: Record<ErrorKind, number> = {
@@ -29,38 +53,55 @@ const statusOfCode: Readonly<Record<string, number>> = {
   token_expired: 401,
   forbidden: 403,
   wrong_attempt: 403,
+  bad_signature: 401,
+  old_timestamp: 401,
+  bad_token: 401,
+  wrong_audience: 401,
+  wrong_service_account: 403,
   wrong_workspace: 403,
+  method_not_allowed: 405,
   body_too_large: 413,
   unsupported_media_type: 415,
+  sensor_failed: 500,
 }
 
 const OUR_FAULT = 'Something is wrong with Servo'
 
 const titles: Readonly<Record<number, string>> = {
   400: 'The request is not valid',
-  401: 'Who are you?',
-  403: 'This is not allowed',
-  404: 'There is no such thing',
-  409: 'Not any more, or not now',
+  401: 'Not authenticated',
+  403: 'Not allowed',
+  404: 'Not found',
+  405: 'Method not allowed',
+  409: 'Conflict',
   413: 'The request is too large',
-  415: 'The request is in a form we do not read',
+  415: 'Unsupported content type',
   500: OUR_FAULT,
   503: 'Something that Servo needs cannot be reached',
+}
+
+/** Not every 500 is our fault, and not every 503 means that something cannot be reached. */
+const titleOfCode: Readonly<Record<string, string>> = {
+  sensor_failed: 'The sensor could not take the message',
+  paused: 'The sensor is paused',
+  disabled: 'The sensor is disabled',
+  automation_paused: 'All automation is paused',
+  automation_off: 'Automation is off',
+  secret_missing: 'The sensor is not ready',
+  audience_unknown: 'The sensor is not ready',
 }
 
 export function problemOf(error: unknown): Problem {
   const known = isServoError(error) ? error : unforeseen(error)
   const status = statusOfCode[known.code] ?? statusOfKind[known.kind]
-  const { field, should_cancel } = known.facts
   return {
     type: `urn:servo:problem:${known.code}`,
-    title: titles[status] ?? OUR_FAULT,
+    title: titleOfCode[known.code] ?? titles[status] ?? OUR_FAULT,
     status,
     detail: known.message,
     code: known.code,
     ...(known.hint !== undefined && { hint: known.hint }),
-    ...(typeof field === 'string' && { field }),
-    ...(typeof should_cancel === 'boolean' && { should_cancel }),
+    ...Object.fromEntries(Object.entries(known.facts).filter(([name, fact]) => typeof fact === told[name])),
   }
 }
 
@@ -68,9 +109,15 @@ export function problemResponse(error: unknown): Response {
   const problem = problemOf(error)
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
   // The server retries its storage all the time, so a caller that retries in a second soon learns when it works.
-  if (problem.status === 503) headers.set('retry-after', '1')
+  if (problem.status === 503) headers.set('retry-after', String(retryAfterSecOf(error) ?? 1))
   if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
   return new Response(JSON.stringify(problem), { status: problem.status, headers })
+}
+
+/** Set where only a person can help. */
+function retryAfterSecOf(error: unknown): number | undefined {
+  const { retry_after_sec } = isServoError(error) ? error.facts : {}
+  return typeof retry_after_sec === 'number' ? retry_after_sec : undefined
 }
 
 /** The text of an unexpected error may reveal too much to a stranger, so it stays in the logs of the server. */

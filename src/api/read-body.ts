@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 import { isObject } from '../lib/is-object.ts'
+import { withRequestId } from './request-id.ts'
 
 /** One event holds no more. Larger values belong in the store, with a reference here. */
 const MAX_BYTES = 1 << 20
@@ -11,8 +12,8 @@ const MAX_DEPTH = 32
 export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
   const bytes = await readBytes(request)
   if (bytes.length > 0) checkMediaType(request)
-  const value = bytes.length === 0 ? {} : parseJson(bytes)
-  checkShape(value)
+  const json = bytes.length === 0 ? {} : checkedJson(bytes)
+  const value = withRequestId(request, json, schema)
   const parsed = schema.safeParse(value)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
@@ -23,8 +24,17 @@ export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promi
   return parsed.data
 }
 
-function checkMediaType(request: Request): void {
-  const given = request.headers.get('content-type') ?? ''
+/** What the headers say of the form of a body. */
+export interface MediaType {
+  /** The header as it was given. */
+  readonly given: string
+  readonly type: string
+  readonly charset: string | undefined
+  readonly encoding: string
+}
+
+export function mediaTypeOf(headers: Headers): MediaType {
+  const given = headers.get('content-type') ?? ''
   const [type = '', ...parameters] = given
     .toLowerCase()
     .split(';')
@@ -33,20 +43,25 @@ function checkMediaType(request: Request): void {
     .find((each) => each.startsWith('charset='))
     ?.slice('charset='.length)
     .replaceAll('"', '')
-  const encoding = request.headers.get('content-encoding') ?? 'identity'
+  return { given, type, charset, encoding: (headers.get('content-encoding') ?? 'identity').toLowerCase() }
+}
+
+/** What is wrong with the form of a body. */
+export function unsupported(given: string, encoding: string): string {
+  if (encoding !== 'identity') return `unsupported content encoding ${encoding}`
+  return given === '' ? 'the content type is missing' : `unsupported content type ${given}`
+}
+
+function checkMediaType(request: Request): void {
+  const { given, type, charset, encoding } = mediaTypeOf(request.headers)
   if (type === 'application/json' && (charset === undefined || charset === 'utf-8') && encoding === 'identity') return
-  throw new ServoError(
-    'invalid',
-    'unsupported_media_type',
-    `the body is ${given || 'of no declared type'}, encoded as ${encoding}`,
-    {
-      hint: 'Send UTF-8 JSON with the header content-type: application/json, not compressed.',
-    },
-  )
+  throw new ServoError('invalid', 'unsupported_media_type', unsupported(given, encoding), {
+    hint: 'Send UTF-8 JSON with the header content-type: application/json, not compressed.',
+  })
 }
 
 /** Counts while reading, because a caller may omit the length or lie about it. */
-async function readBytes(request: Request): Promise<Uint8Array> {
+export async function readBytes(request: Request): Promise<Uint8Array> {
   if (Number(request.headers.get('content-length') ?? 0) > MAX_BYTES) throw tooLarge()
   const chunks: Uint8Array[] = []
   let size = 0
@@ -71,8 +86,15 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
+/** The value of JSON that is neither too deep nor dangerous to read. */
+export function checkedJson(bytes: Uint8Array): unknown {
+  const value = parseJson(bytes)
+  checkShape(value)
+  return value
+}
+
 /** Does not recurse: the depth is what is being checked. */
-function checkShape(body: unknown): void {
+export function checkShape(body: unknown): void {
   let level = [body]
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > MAX_DEPTH) throw badBody([], `must not be nested deeper than ${MAX_DEPTH} levels`)

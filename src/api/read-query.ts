@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 
 /** The query of a request, checked; the first thing wrong with it is named. */
-export function readQuery<T>(schema: z.ZodType<T>, query: Record<string, string>): T {
+export function readQuery<T>(schema: z.ZodType<T>, query: unknown): T {
   const parsed = schema.safeParse(query)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues

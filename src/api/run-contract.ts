@@ -40,6 +40,8 @@ export interface AcceptedRun {
   readonly accepted_event_id: string
   /** False when the same request had been made before. */
   readonly created: boolean
+  /** The run that this one runs again: the one that was named, or the one that the key had made and that failed. */
+  readonly rerun_of: string | null
 }
 
 export interface RunDetail {

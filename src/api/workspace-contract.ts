@@ -1,5 +1,7 @@
 import type { AssetsApi } from './asset-contract.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
+import type { SensorsApi } from './automation/sensor-contract.ts'
+import type { WhyApi } from './automation/why-contract.ts'
 import type { RunsApi } from './run-contract.ts'
 import type { StatusApi } from './status-contract.ts'
 
@@ -9,4 +11,6 @@ export interface WorkspaceApi {
   readonly assets: AssetsApi
   readonly statuses: StatusApi
   readonly schedules: SchedulesApi
+  readonly sensors: SensorsApi
+  readonly whys: WhyApi
 }

@@ -14,6 +14,20 @@ export function alignRows(rows: readonly (readonly Cell[])[]): string[] {
   return rows.map((row) => line(row, widths))
 }
 
+/** Cuts the last cell of rows that would be wider than this, which keeps at least a few words of it. */
+export function cutLast(rows: readonly (readonly Cell[])[], width: number): Cell[][] {
+  const columns = Math.max(0, ...rows.map((row) => row.length))
+  const others = Array.from({ length: columns - 1 }, (_, i) => Math.max(0, ...rows.map((row) => row[i]?.text.length ?? 0)))
+  const room = Math.max(LEAST_ROOM, width - others.reduce((sum, each) => sum + each + 2, 0))
+  return rows.map((row) =>
+    row.map((cell, i) =>
+      i < columns - 1 || cell.text.length <= room ? cell : { ...cell, text: `${cell.text.slice(0, room - 1)}…` },
+    ),
+  )
+}
+
+const LEAST_ROOM = 20
+
 /** One line of cells, for widths that are known before all lines are. */
 export function line(row: readonly Cell[], widths: readonly number[]): string {
   const filled = row.findLastIndex(({ text }) => text !== '') + 1

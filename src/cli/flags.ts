@@ -51,3 +51,10 @@ export function stateFlag(text: string): RunState {
   const hint = `States are: ${RUN_STATES.join(', ').toLowerCase()}`
   throw new ServoError('invalid', 'bad_flag', `no run is ever ${text}`, { hint })
 }
+
+/** The value of a flag that can have these. */
+export function oneOf<const V extends readonly string[]>(flag: string, text: string, values: V): V[number] {
+  const found = values.find((value) => value === text)
+  if (found !== undefined) return found
+  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is none of ${values.join(', ')}`)
+}

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
+import { ServoError } from '../lib/error.ts'
 import { automationCommands } from './automation-commands.ts'
 import { examples, projectCommand, several } from './command-parts.ts'
 import { colours, fail, printable, speakJson, watchOutput } from './output.ts'
@@ -11,6 +12,13 @@ enableCompileCache()
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 
+/** True if `--json` is among the arguments, not behind `--`, where it would be a name. */
+const asksForJson = (): boolean => process.argv.slice(2, argumentsEnd()).includes('--json')
+const argumentsEnd = (): number | undefined => {
+  const at = process.argv.indexOf('--', 2)
+  return at < 0 ? undefined : at
+}
+
 const program = new Command('servo')
   .description('A data-asset orchestrator whose state is a ledger and Parquet tables.')
   .version(version, '-V, --version', 'print the version')
@@ -18,7 +26,13 @@ const program = new Command('servo')
   .helpCommand(false)
   .configureHelp({ styleTitle: (title) => colours.bold(title) })
   .showHelpAfterError('(run with --help for what there is)')
-  .configureOutput({ outputError: (text, write) => write(printable(text)) })
+  // A mistake in the arguments is found before it is known which command and flags are meant.
+  .configureOutput({
+    writeErr: (text) => {
+      if (!asksForJson()) process.stderr.write(text)
+    },
+    outputError: (text, write) => write(printable(text)),
+  })
   .exitOverride()
   .hook('preAction', (_, command) => {
     if (command.opts()['json']) speakJson()
@@ -37,7 +51,7 @@ projectCommand(program, 'dev', 'run everything on this machine, and load code ag
   .option('--port <number>', 'port of the server (default: 4400, or any free one)')
   .option('--concurrency <number>', 'how many tasks run at a time')
   .option('--run <selection>', 'run this once everything is up; may be repeated', several)
-  .option('--no-automation', 'let no schedule tick')
+  .option('--no-automation', 'let no schedule tick and evaluate no sensor')
   .addHelpText(
     'after',
     examples(
@@ -290,11 +304,22 @@ cronCommand('explain <expression>', 'an expression in words, how often it ticks,
   .addHelpText('after', examples('servo cron explain "30 2 * * L5" --timezone America/New_York'))
   .action(async (expression: string, flags) => (await import('./commands/cron.ts')).explainCron(expression, flags, new Date()))
 
+/** A mistake in the arguments, as other mistakes are told to programs. */
+function wrongUse({ code, message }: CommanderError): ServoError {
+  const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
+  const isHelp = code === 'commander.help'
+  const hint = suggestion?.replace(/^\((.*)\)$/, '$1') ?? 'Run it with --help for what there is.'
+  return new ServoError('invalid', 'wrong_use', isHelp ? 'no command is named' : first, { hint })
+}
+
 watchOutput()
 try {
   await program.parseAsync()
 } catch (error) {
   // Commander has printed the mistake in the arguments; help and version are not errors.
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
-  else fail(error)
+  if (!(error instanceof CommanderError)) fail(error)
+  else if (error.exitCode !== 0 && asksForJson()) {
+    speakJson()
+    fail(wrongUse(error))
+  } else process.exitCode = error.exitCode === 0 ? 0 : 2
 }

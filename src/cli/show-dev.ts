@@ -1,11 +1,16 @@
 import { wireRow } from '../api/wire-row.ts'
 import { runs } from '../domain/runs/runs.table.ts'
-import { type ScheduleStateRow, scheduleState } from '../domain/schedules/schedule-state.table.ts'
+
+import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
+import { besidesRuns, wordsBesidesRuns } from '../domain/sensors/evaluation/besides-runs.ts'
+import { whyNoNewRun } from '../domain/sensors/evaluation/runs-of-evaluation.ts'
+
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../domain/tasks/tasks.table.ts'
-import { toIso } from '../lib/time.ts'
-import type { Change } from '../server/leader/feed.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../lib/time.ts'
+import type { Change, RecordedTick, Switch } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'
+import type { Changed } from '../server/server.ts'
 import { colours, print, printable } from './output.ts'
 import { printProblems } from './show-problems.ts'
 import { localTime, runEndLine, shortId, taskLine, tasksText } from './show-run.ts'
@@ -19,11 +24,32 @@ export interface NextTick {
 /** As many as one takes in at a glance; servo schedules list has them all. */
 const SHOWN_TICKS = 3
 
+/** The last lines that an evaluation printed. */
+const SHOWN_LINES = 10
+/** As many runs of an evaluation as fit into a line. */
+const SHOWN_RUNS = 3
+
+/** How often a sensor is polled. */
+export interface PolledSensor {
+  readonly sensor: string
+  readonly every_ms: number
+}
+
+/** What comes by itself: ticks and polls. */
+export interface Upcoming {
+  readonly ticks: readonly NextTick[]
+  readonly polls: readonly PolledSensor[]
+  /** False with --no-automation: nothing comes by itself. */
+  readonly isOn: boolean
+}
+
 /** The output of `servo dev` about itself. */
 export interface DevVoice {
-  ready(url: string, loaded: Reload, ms: number, next: readonly NextTick[]): void
+  ready(url: string, loaded: Reload, ms: number, next: Upcoming): void
   loaded(loaded: Reload): void
   changed(change: Change): void
+  /** The end of what a sensor or a condition printed. */
+  printed(by: string, text: string): void
   /** The number of tasks that were running. */
   stopped(running: number): void
 }
@@ -32,14 +58,19 @@ const clock = (): string => colours.dim(new Date().toTimeString().slice(0, 8))
 
 /** For people: a line for everything that happens, the fixed parts first. */
 export const screen: DevVoice = {
-  ready(url, loaded, ms, next) {
+  ready(url, loaded, ms, { ticks, polls, isOn }) {
     const name = loaded.ok ? [colours.bold(printable(loaded.manifest.project)), assetsText(loaded.manifest.assets.length)] : []
     print([colours.bold(colours.green('servo dev')), ...name, url, colours.dim(`ready in ${Math.round(ms)} ms`)].join('  '))
     if (loaded.ok) print(colours.dim('  servo run "*" runs everything; saving a file loads it again; Ctrl-C stops'))
     else notLoaded(loaded.problems, 'repair it and save; what was running waits')
-    for (const { schedule, at } of next.slice(0, SHOWN_TICKS))
+    if (!isOn) print(`  ${colours.yellow('automation is off')}: no schedule ticks and no sensor is evaluated (--no-automation)`)
+    for (const { schedule, at } of ticks.slice(0, SHOWN_TICKS))
       print(colours.dim(`  ${printable(schedule)} ticks at ${localTime(at)}`))
-    if (next.length > SHOWN_TICKS) print(colours.dim(`  and ${next.length - SHOWN_TICKS} more schedules: servo schedules list`))
+    if (ticks.length > SHOWN_TICKS)
+      print(colours.dim(`  and ${ticks.length - SHOWN_TICKS} more schedules: servo schedules list`))
+    for (const { sensor, every_ms } of polls.slice(0, SHOWN_TICKS))
+      print(colours.dim(`  ${printable(sensor)} is polled every ${intervalText(every_ms)}`))
+    if (polls.length > SHOWN_TICKS) print(colours.dim(`  and ${polls.length - SHOWN_TICKS} more polls: servo sensors list`))
   },
   loaded(loaded) {
     const time = colours.dim(` in ${Math.round(loaded.ms)} ms`)
@@ -48,7 +79,11 @@ export const screen: DevVoice = {
   },
   changed(change) {
     if (change.type === 'tick') {
-      print(`${clock()} ${printable(change.schedule.schedule_name)}  ${tickText(change.state)}`)
+      print(`${clock()} ${printable(change.schedule.schedule_name)}  ${tickText(change.tick)}`)
+      return
+    }
+    if (change.type === 'switch') {
+      print(`${clock()} ${switchText(change)}`)
       return
     }
     if (change.type === 'task') {
@@ -57,10 +92,18 @@ export const screen: DevVoice = {
       if (text !== undefined) print(`${clock()} ${colours.dim(shortId(task.run_id))}  ${text}`)
       return
     }
+    if (change.type === 'evaluation') {
+      print(`${clock()} ${printable(change.sensor.sensor_name)}  ${evaluationText(change)}`)
+      return
+    }
     const { run, isNew } = change
     if (isNew)
       print(`${clock()} ${shortId(run.run_id)}  ${tasksText(run.tasks_total)}: ${printable(run.asset_selection.join(' '))}`)
     if (run.finished_at !== null) print(`${clock()} ${shortId(run.run_id)}  ${runEndLine(wireRow(runs, run))}`)
+  },
+  printed(by, text) {
+    for (const line of text.trimEnd().split('\n').slice(-SHOWN_LINES))
+      print(`${clock()} ${colours.dim(printable(`${by} | ${line}`))}`)
   },
   stopped(running) {
     // A terminal shows ^C where the cursor was.
@@ -72,48 +115,129 @@ export const screen: DevVoice = {
 
 /** For programs: a JSON object per line. */
 export const jsonLines: DevVoice = {
-  ready: (url, loaded, ms, next) => say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), next_ticks: next }),
+  ready: (url, loaded, ms, { ticks, polls, isOn }) =>
+    say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), automation: isOn, next_ticks: ticks, polls }),
   loaded: (loaded) => say({ type: 'loaded', ms: Math.round(loaded.ms), ...outcome(loaded) }),
   changed: (change) => say(changeLine(change)),
+  printed: (by, text) => say({ type: 'printed', by, text }),
   stopped: (running) => say({ type: 'stopped', running }),
 }
 
 function changeLine(change: Change): object {
   if (change.type === 'run') return { type: 'run', run: wireRow(runs, change.run) }
   if (change.type === 'task') return { type: 'task', task: wireRow(tasks, change.task) }
+  if (change.type === 'evaluation') return { type: 'evaluation', evaluation: evaluationLine(change) }
+  if (change.type === 'switch') {
+    const { type, ...what } = change
+    return { type, switch: what }
+  }
   const { schedule_id, schedule_name } = change.schedule
-  const { last_scheduled_for, last_tick_id, last_tick_status, last_tick_reason, last_run_key } = wireRow(
-    scheduleState,
-    change.state,
-  )
+  const tick = wireRow(scheduleTicks, change.tick)
   return {
     type: 'tick',
     tick: {
       schedule_id,
       schedule_name,
-      tick_id: last_tick_id,
-      scheduled_for: last_scheduled_for,
-      status: last_tick_status,
-      reason: last_tick_reason,
-      run_key: last_run_key,
+      tick_id: tick.tick_id,
+      scheduled_for: tick.scheduled_for,
+      scheduled_until: tick.scheduled_until,
+      tick_count: tick.tick_count,
+      status: tick.status,
+      cause: tick.cause,
+      requested_by: tick.requested_by,
+      reason: tick.reason,
+      run_key: tick.run_key,
     },
   }
 }
 
-function tickText(state: Readonly<ScheduleStateRow>): string {
-  const at = state.last_scheduled_for === null ? '' : localTime(toIso(state.last_scheduled_for))
-  const why = state.last_tick_reason === null ? '' : `: ${printable(state.last_tick_reason)}`
-  const status = state.last_tick_status ?? ''
+function tickText(row: RecordedTick): string {
+  const { scheduled_for, scheduled_until, tick_count, status, cause, reason, requested_by } = wireRow(scheduleTicks, row)
+  const isRange = scheduled_until !== null && (tick_count ?? 1) > 1
+  const of = isRange
+    ? `${tick_count?.toLocaleString('en')} ticks from ${localTime(scheduled_for)} to ${localTime(scheduled_until)}`
+    : cause === 'manual'
+      ? `asked for by ${printable(requested_by ?? 'somebody')}`
+      : `tick of ${localTime(scheduled_for)}${cause === 'catch_up' ? ', caught up' : ''}`
+  const why = reason === null ? '' : `: ${printable(reason)}`
   const paint = status === 'triggered' ? colours.green : status === 'failed' ? colours.red : colours.yellow
-  return `${paint(status)}  tick of ${at}${why}`
+  return `${paint(status ?? '')}  ${of}${why}`
+}
+
+function switchText({ name, to, by, reason }: Switch): string {
+  const paint = to === 'paused' ? colours.yellow : colours.green
+  const who = by === null ? '' : ` by ${printable(by)}`
+  return `${name === null ? 'all automation' : printable(name)}  ${paint(to)}${who}${reason === null ? '' : `: ${printable(reason)}`}`
+}
+
+/** The largest unit of which it is a whole number: 90 s, 5 min, 1 h. */
+function intervalText(ms: number): string {
+  const units = [
+    ['h', HOUR_MS],
+    ['min', MINUTE_MS],
+    ['s', SECOND_MS],
+  ] as const
+  const [unit, size] = units.find(([, each]) => ms % each === 0) ?? ['ms', 1]
+  return `${ms / size} ${unit}`
+}
+
+type EvaluationChange = Extract<Change, { type: 'evaluation' }>
+
+function evaluationLine({ sensor, evaluation, run_ids, runs }: EvaluationChange): object {
+  const { eval_id, status, accepted, trigger_source, message_id, error, run_keys } = evaluation
+  const { sensor_id, sensor_name } = sensor
+  return {
+    sensor_id,
+    sensor_name,
+    eval_id,
+    trigger_source,
+    message_id,
+    try: evaluation.try,
+    status,
+    accepted,
+    error,
+    run_keys,
+    run_ids,
+    runs,
+    ...besidesRuns(evaluation),
+  }
+}
+
+/** What became of an evaluation, in one line. */
+export function evaluationText({ evaluation, runs }: EvaluationChange): string {
+  const { status, trigger_source, message_id, error, requested_by } = evaluation
+  const of = trigger_source === 'push' ? `message ${printable(message_id ?? '')}` : 'poll'
+  const by = requested_by === null ? '' : ` asked for by ${printable(requested_by)}`
+  const made = runs.filter(({ created }) => created).map(({ run_id }) => shortId(run_id))
+  const writing = { run: shortId, when: localTime }
+  const others = runs.filter(({ created }) => !created).map((one) => `no new run: ${printable(whyNoNewRun(one, writing))}`)
+  const besides = wordsBesidesRuns(besidesRuns(evaluation)).map(printable)
+  const idle = status === 'no_new_data' ? ['asked for no run'] : []
+  const did = [...shortened(made, ' '), ...shortened(others, '; '), ...idle, ...besides].join(', ')
+  const why = error === null ? '' : `: ${printable(error)}`
+  const paint = status === 'error' ? colours.red : status === 'triggered' ? colours.green : colours.yellow
+  return `${paint(status)}  ${of}${by}${did === '' ? '' : `: ${did}`}${why}`
+}
+
+/** As many as fit into a line, as one text. */
+function shortened(texts: readonly string[], between: string): string[] {
+  if (texts.length === 0) return []
+  const more = texts.length > SHOWN_RUNS ? ` and ${texts.length - SHOWN_RUNS} more` : ''
+  return [`${texts.slice(0, SHOWN_RUNS).join(between)}${more}`]
 }
 
 const say = (line: unknown): void => print(JSON.stringify(line))
 
 const outcome = (loaded: Reload): object =>
   loaded.ok
-    ? { ok: true, project: loaded.manifest.project, assets: loaded.manifest.assets.length, changed: loaded.changed }
+    ? { ok: true, project: loaded.manifest.project, assets: loaded.manifest.assets.length, ...changedCounts(loaded.changed) }
     : { ok: false, problems: loaded.problems }
+
+const changedCounts = ({ assets, schedules, sensors }: Changed): object => ({
+  changed: assets,
+  changed_schedules: schedules,
+  changed_sensors: sensors,
+})
 
 function notLoaded(problems: Extract<Reload, { ok: false }>['problems'], then: string): void {
   print(`${clock()} ${colours.red('not loaded')}  ${then}`)
@@ -122,7 +246,16 @@ function notLoaded(problems: Extract<Reload, { ok: false }>['problems'], then: s
 
 const assetsText = (count: number): string => (count === 1 ? '1 asset' : `${count} assets`)
 
+const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
 function changesText({ changed, hasNewSettings }: Extract<Reload, { ok: true }>): string {
-  const what = [changed > 0 && assetsText(changed), hasNewSettings && 'settings'].filter(Boolean)
-  return `${what.join(' and ') || 'nothing'} changed`
+  const { assets, schedules, sensors } = changed
+  const what = [
+    assets > 0 && assetsText(assets),
+    schedules > 0 && countText(schedules, 'schedule'),
+    sensors > 0 && countText(sensors, 'sensor'),
+    hasNewSettings && 'settings',
+  ].filter((text) => text !== false)
+  const last = what.pop() ?? 'nothing'
+  return `${what.length === 0 ? '' : `${what.join(', ')} and `}${last} changed`
 }

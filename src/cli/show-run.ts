@@ -37,6 +37,12 @@ export const timeCell = (from: Moment, to: Moment): Cell => ({ text: took(from, 
 /** Local time in sortable order: 2025-01-15 10:00:00. */
 export const localTime = (moment: string | null): string => (moment === null ? '' : new Date(moment).toLocaleString('sv-SE'))
 
+/** The zone in which this machine shows time. */
+export const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
+
+export const AUTOMATION_OFF =
+  'automation is off: no schedule ticks and no sensor is evaluated by what runs now (servo dev --no-automation, or servo run)'
+
 export const shortId = (runId: string): string => runId.slice(0, 12)
 
 /** As wide as the longest state and the longest time, so that lines align as they come. */

@@ -1,5 +1,7 @@
 import type { AssetsApi } from '../api/asset-contract.ts'
 import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
+import type { SensorsApi } from '../api/automation/sensor-contract.ts'
+import type { WhyApi } from '../api/automation/why-contract.ts'
 import type { RunsApi } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
@@ -7,7 +9,9 @@ import { assetsClient } from './assets-client.ts'
 import { type ClientOptions, Connection } from './connection.ts'
 import { runsClient } from './runs-client.ts'
 import { schedulesClient } from './schedules-client.ts'
+import { sensorsClient } from './sensors-client.ts'
 import { statusClient } from './status-client.ts'
+import { whyClient } from './why-client.ts'
 
 /** A workspace whose leader is another process: the same questions, the same answers, the same errors, over HTTP. */
 export class ServoClient implements WorkspaceApi {
@@ -15,6 +19,8 @@ export class ServoClient implements WorkspaceApi {
   readonly assets: AssetsApi
   readonly statuses: StatusApi
   readonly schedules: SchedulesApi
+  readonly sensors: SensorsApi
+  readonly whys: WhyApi
   readonly #server: Connection
 
   constructor(options: ClientOptions) {
@@ -23,6 +29,8 @@ export class ServoClient implements WorkspaceApi {
     this.assets = assetsClient(this.#server)
     this.statuses = statusClient(this.#server)
     this.schedules = schedulesClient(this.#server)
+    this.sensors = sensorsClient(this.#server)
+    this.whys = whyClient(this.#server)
   }
 
   /** True when the server of this name answers here. Nothing secret is sent: another program may have its port by now. */

@@ -1,4 +1,5 @@
 import type { AttemptResultInput, DispatchEnvelope } from './dispatch.ts'
+import type { EvaluationReport, EvaluationRequest } from './evaluation.ts'
 import type { ProjectManifestInput, ProjectProblem } from './project-manifest.ts'
 
 /**
@@ -7,21 +8,29 @@ import type { ProjectManifestInput, ProjectProblem } from './project-manifest.ts
  */
 export type ToWorker =
   /**
-   * Attempts run one at a time, in the order of arrival. The process reports the end of one before it begins the next, so the
-   * pool knows which was running when a process ends: the first that has no result.
+   * Attempts and evaluations run one at a time, in the order of arrival. The process reports the end of one before it begins the
+   * next, so the pool knows which was running when a process ends: the first that has no result.
    */
   | { readonly type: 'run'; readonly envelope: DispatchEnvelope }
-  /** Requests the attempts that wait behind another. The reply, `returned`, names them: they have not begun and never will. */
+  | { readonly type: 'evaluate'; readonly request: EvaluationRequest }
+  /** Requests the work that waits behind other work. The reply, `returned`, names it: it has not begun and never will. */
   | { readonly type: 'take_back' }
-  /** Asks the attempt to stop: its AbortSignal fires, or it never begins. If it does not stop, the parent kills the process. */
-  | { readonly type: 'cancel'; readonly attempt_id: string; readonly reason: string }
+  /** Asks the work to stop: its AbortSignal fires, or it never begins. If it does not stop, the parent kills the process. */
+  | { readonly type: 'cancel'; readonly id: string; readonly reason: string }
 
 export type FromWorker =
   | { readonly type: 'loaded'; readonly manifest: ProjectManifestInput }
   | { readonly type: 'load_failed'; readonly problems: readonly ProjectProblem[] }
-  | { readonly type: 'log'; readonly attempt_id: string; readonly entries: readonly LogEntry[] }
-  | { readonly type: 'completed'; readonly attempt_id: string; readonly took_ms: number; readonly result: AttemptResultInput }
-  | { readonly type: 'returned'; readonly attempt_ids: readonly string[] }
+  /** Of an attempt. What an evaluation prints stays in its process; the end of it is part of an error. */
+  | { readonly type: 'log'; readonly id: string; readonly entries: readonly LogEntry[] }
+  /** The id is that of an attempt or of an evaluation. */
+  | {
+      readonly type: 'completed'
+      readonly id: string
+      readonly took_ms: number
+      readonly result: AttemptResultInput | EvaluationReport
+    }
+  | { readonly type: 'returned'; readonly ids: readonly string[] }
 
 export interface LogEntry {
   /** Milliseconds since 1970. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { scheduleDefinition } from './schedule.ts'
+import { sensorDefinition } from './sensor.ts'
 
 /** Words joined by `/`, e.g. `mart/revenue`: readable in a path, a URL and a selection without escaping. */
 export const assetKeyPattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/
@@ -89,7 +90,7 @@ export const projectManifest = z.object({
   concurrency: z.number().int().min(1).max(10_000).nullish(),
   timing: timing.default({}),
   schedules: z.array(scheduleDefinition).max(100_000).default([]),
-  sensors: z.array(z.looseObject({ name })).default([]),
+  sensors: z.array(sensorDefinition).max(100_000).default([]),
 })
 export type ProjectManifest = z.infer<typeof projectManifest>
 export type ProjectManifestInput = z.input<typeof projectManifest>

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { hasNoControlCharacters } from '../lib/control-characters.ts'
 
-const name = z.string().min(1).max(255)
-/** A selection, a partition or an expression: text of one line. */
-const text = z.string().min(1).max(1_000)
+const line = (most: number) => z.string().min(1).max(most).refine(hasNoControlCharacters, 'must not contain control characters')
+const name = line(255)
+/** A selection, a partition or an expression: text of one line, which ticks and run requests carry as it is. */
+const text = line(512)
 const instant = z.iso.datetime({ offset: false })
 
 export const overlapPolicies = ['queue', 'skip', 'replace'] as const
@@ -29,10 +31,16 @@ const fields = {
   catch_up_on_resume: z.boolean(),
   /** What a tick does while a run of an earlier tick is unfinished. Absent: the runs go on side by side. */
   overlap: z.enum(overlapPolicies).nullish(),
-  labels: z.record(name, z.string().max(8_192)),
+  labels: z
+    .record(name, z.string().max(8_192))
+    .refine((labels) => !Object.hasOwn(labels, '__proto__'), 'must not have the key __proto__'),
   priority: z.number().int().min(-1_000).max(1_000),
   /** It pauses itself when so many of its runs failed in a row. */
   pause_after: z.number().int().min(1).max(20).nullish(),
+  /** True if code decides at each tick whether it runs. */
+  has_condition: z.boolean(),
+  /** How long that code may take. */
+  condition_timeout_ms: z.number().int().min(100).max(600_000),
   enabled: z.boolean(),
   renamed_from: name.nullish(),
   /** Relative to the project folder. */
@@ -49,6 +57,8 @@ export const scheduleDefinition = z.object({
   catch_up_on_resume: fields.catch_up_on_resume.default(false),
   labels: fields.labels.default({}),
   priority: fields.priority.default(0),
+  has_condition: fields.has_condition.default(false),
+  condition_timeout_ms: fields.condition_timeout_ms.default(30_000),
   enabled: fields.enabled.default(true),
 })
 

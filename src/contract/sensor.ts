@@ -13,9 +13,9 @@ const jsonPointer = z
 /** What a sensor without code makes of a message: a run of its selection, of the partition and under the key that the message names. */
 const fixedRequest = z.object({ partition: jsonPointer.nullish(), key: jsonPointer.nullish() })
 
-const webhookVerifications = ['standard', 'github', 'token', 'none'] as const
-const assetHappenings = ['materialized', 'check_failed'] as const
-const watchedRunStates = ['SUCCEEDED', 'FAILED', 'CANCELLED'] as const
+export const webhookVerifications = ['standard', 'github', 'token', 'none'] as const
+export const assetHappenings = ['materialized', 'check_failed'] as const
+export const watchedRunStates = ['SUCCEEDED', 'FAILED', 'CANCELLED'] as const
 const fixed = { fixed: fixedRequest.nullish() }
 
 /** Where a sensor hears of things, and what it needs to know for that. */

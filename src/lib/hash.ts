@@ -1,4 +1,4 @@
-import { createHash, type Hash, hash } from 'node:crypto'
+import { createHash, type Hash, hash, timingSafeEqual } from 'node:crypto'
 
 /** SHA-256 as lower-case hex. */
 export function sha256(data: string | Uint8Array): string {
@@ -9,6 +9,9 @@ export function sha256Bytes(data: string | Uint8Array): Uint8Array {
   // This goes through text, because allocating a buffer costs more than hashing a short text.
   return Buffer.from(hash('sha256', data, 'binary'), 'binary')
 }
+
+/** True if both are the same text. Takes as long for any two: it compares hashes, which have equal length. */
+export const isSameToken = (given: string, token: string): boolean => timingSafeEqual(sha256Bytes(given), sha256Bytes(token))
 
 const BLOCK_BYTES = 64
 const DIGEST_BYTES = 32

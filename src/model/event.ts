@@ -70,6 +70,8 @@ export interface EventSpec<P, I = P> {
   readonly about?: (payload: P) => { readonly owner: string; readonly id: string } | undefined
   readonly reads?: (payload: P) => readonly Read[]
   readonly ordered?: readonly Ordered<P>[]
+  /** True if nobody hurries to find the event in the tables: they are published because of others, or after an hour. */
+  readonly publishedWithOthers?: boolean
   readonly fold: (context: FoldContext<P>) => Verdict
 }
 

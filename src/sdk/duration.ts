@@ -24,6 +24,9 @@ export interface Bounds {
 /** Bounds of a worker's silence: a day is as good as never, and less than a second is too short for three heartbeats. */
 export const heartbeatBounds: Bounds = { least: '1s', most: '1d' }
 
+/** Bounds of the time that code of a sensor, or a condition of a schedule, may take: nothing waits for it for hours. */
+export const evaluationBounds: Bounds = { least: '100ms', most: '10m' }
+
 /** Milliseconds of a duration that makes sense for this option only between the bounds. */
 export function durationWithin(duration: unknown, { least, most }: Bounds, option: string): number {
   const ms = durationMs(duration, option)

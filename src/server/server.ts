@@ -1,25 +1,37 @@
 import type { Hono } from 'hono'
 import { localApp } from '../api/app.ts'
+import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import { problemResponse } from '../api/problem.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
+import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
+import { AssetGraph } from '../domain/assets/graph.ts'
+import type { RequestRun } from '../domain/automation/request-run.ts'
 import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
 import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
-import { deposed, leads } from '../engine/ledger/leading.ts'
+import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
+import { declaredSensors } from '../domain/sensors/declared-sensors.ts'
+import { sensorDefinitions } from '../domain/sensors/sensor-definitions.table.ts'
+import { checkLeads, deposed, leads } from '../engine/ledger/leading.ts'
 import { ServoError } from '../lib/error.ts'
 import { newEvent } from '../model/event.ts'
+import type { Rows } from '../model/rows.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
+import { evaluatedConditions } from './leader/evaluated-conditions.ts'
 import { Feed } from './leader/feed.ts'
+import { coldRowsOf, knownRows } from './leader/known-rows.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
 import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
+import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { declaredParts } from './workspace/declare.ts'
+import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
 import { runRequested } from './workspace/requests.ts'
 import { RunReader } from './workspace/run-reader.ts'
@@ -33,13 +45,24 @@ export interface ServerOptions
   readonly secrets: WorkspaceSecrets
   /** Called when a server wants to lead in place of this process. Absent for a server, which never gives way. */
   readonly onHandOver?: () => void
-  /** True if schedules tick here. */
+  /** True if schedules tick and sensors are evaluated here. */
   readonly automation?: boolean
+  /** Evaluates the code of sensors and the conditions of schedules. Without one no sensor is evaluated, and ticks with a condition fail. */
+  readonly evaluator?: Evaluator | undefined
   /** The number of attempts that may run here at a time. */
   readonly concurrency: () => number
   readonly settings?: () => OrchestratorSettings
+  /** The environment of the process, in which the secrets of sensors are. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
+}
+
+/** How many definitions a load of the project changed: made, changed, renamed, disabled or removed. */
+export interface Changed {
+  readonly assets: number
+  readonly schedules: number
+  readonly sensors: number
 }
 
 /** Names that a server on one machine goes by. */
@@ -53,6 +76,10 @@ export class Server {
   readonly feed: Feed
   readonly api: WorkspaceApi
   readonly orchestrator: Orchestrator
+  /** The sensors of the workspace. */
+  readonly sensors: SensorHub | undefined
+  /** What senders of messages reach, and how often they were refused. */
+  readonly hooks: Hooks
   readonly #components: Components
   readonly #lease: HeldLease
   readonly #workers: HeldWorkers
@@ -61,12 +88,14 @@ export class Server {
   readonly #automation: boolean
   #answering = 0
   #isLeaving = false
+  #url: string | undefined
 
   private constructor(parts: {
     options: ServerOptions
     orchestrator: Orchestrator
     feed: Feed
     workers: HeldWorkers
+    sensors: SensorHub | undefined
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -75,10 +104,19 @@ export class Server {
     this.#workers = parts.workers
     this.orchestrator = parts.orchestrator
     this.feed = parts.feed
+    this.sensors = parts.sensors
+    const deliveries = parts.sensors && { deliveries: parts.sensors }
     const { logs, remote } = parts.orchestrator
-    this.api = workspaceApi(knowledgeOf(components, parts.orchestrator), {
+    const known = knowledgeOf(components, parts.orchestrator)
+    const { environment = {}, onTrouble } = parts.options
+    this.hooks = new Hooks(known, { environment, deliveries: () => parts.sensors, url: () => this.#url, onTrouble })
+    this.api = workspaceApi(known, {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
+      ...deliveries,
+      senders: this.hooks,
+      // A command that leads for a moment is no server, and lets nothing tick in any case.
+      ...(onHandOver === undefined && { automation: this.#automation }),
     })
     this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
     this.#app = localApp({
@@ -88,28 +126,53 @@ export class Server {
       hosts: LOOPBACK,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
       workers: this.#remoteWorkers.routes,
+      hooks: hookRoutes(this.hooks),
     })
   }
 
   static async open(options: ServerOptions): Promise<Server> {
-    const { components, post, secrets, onHandOver, automation = false, ...given } = options
+    const { components, post, secrets, onHandOver, automation = false, evaluator, ...given } = options
     const workers = new HeldWorkers(options.workers, () => leads(options.lease))
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,
       durable: () => orchestrator.loop.durable(),
+      recentTicks: () => coldRowsOf(orchestrator.readable, scheduleTicks).recent(),
+      now: () => components.clock.now(),
     })
+    const requestRun: RequestRun = (request) => runRequested(components.scope, secrets.run_ids, request)
+    const sensors =
+      evaluator &&
+      new SensorHub({
+        clock: components.clock,
+        automation,
+        evaluator,
+        known: knownRows(() => orchestrator.readable),
+        graph: () => orchestrator.graph,
+        requestRun,
+        mintId: components.ulid,
+        submit: (events) => orchestrator.submit(events),
+        durable: () => orchestrator.durable(),
+        checkLeads: () => checkLeads(options.lease),
+        onEvaluated: (evaluated) => feed.evaluated(evaluated),
+        onTrouble: (error) => options.onTrouble?.(error),
+      })
     const reader = new RunReader(() => orchestrator.readable.state, components.sql)
     const orchestrator: Orchestrator = await Orchestrator.open({
       ...given,
       components,
       workers,
       carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
-      ...(automation && { requestRun: (request) => runRequested(components.scope, secrets.run_ids, request) }),
-      reactors: feed.reactors,
+      ...(automation && { requestRun }),
+      conditions: evaluatedConditions({ evaluator, mintId: components.ulid, onAnswer: () => orchestrator.loop.nudge() }),
+      reactors: [...feed.reactors, ...(sensors?.reactors ?? [])],
+      onStopped: (error) => {
+        sensors?.stop()
+        options.onStopped?.(error)
+      },
       onOpened: (rows) => feed.opened(rows),
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers })
+    return new Server({ options, orchestrator, feed, workers, sensors })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
@@ -118,9 +181,11 @@ export class Server {
     this.#answering += 1
     try {
       const answer = await this.#app.fetch(request, env as object)
+      const { pathname } = new URL(request.url)
       // Memory is ahead of the ledger. A command has waited until its facts are durable; a question waits until its answer is.
-      if (request.method === 'GET' && new URL(request.url).pathname.startsWith('/api/')) await this.orchestrator.durable()
-      return (await leads(this.#lease)) ? answer : problemResponse(deposed())
+      if (request.method === 'GET' && pathname.startsWith('/api/')) await this.orchestrator.durable()
+      if (await leads(this.#lease)) return answer
+      return problemResponse(/^\/(?:hooks|pubsub)\//.test(pathname) ? elsewhere() : deposed())
     } catch (error) {
       return problemResponse(error)
     } finally {
@@ -137,29 +202,48 @@ export class Server {
 
   /** Remote workers reach this server at this address from now on. */
   reachableAt(url: string): void {
+    this.#url = url
     this.#remoteWorkers.reachableAt(url)
   }
 
-  /** Records the changes of the graph, and lets its tasks begin. Returns how many assets changed. */
-  async define(manifest: ProjectManifest): Promise<number> {
+  /** Records what changed in the project, and lets its tasks begin. */
+  async define(manifest: ProjectManifest): Promise<Changed> {
     const { state } = this.orchestrator.readable
     const { ulid: mintId } = this.#components
     const parts = declaredParts(state, manifest, mintId)
-    const known = state.hot(scheduleDefinitions).all()
-    const schedules = this.#automation ? declaredSchedules({ declared: manifest.schedules, known, mintId }) : []
-    const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules]
+    const { schedules, sensors } = this.#automation ? declaredAutomation(state, manifest, mintId) : NO_AUTOMATION
+    const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules, ...sensors]
     if (events.length > 0) await this.orchestrator.submit(events)
     this.orchestrator.projectKnown()
+    this.sensors?.projectKnown()
+    if (this.#automation) this.hooks.tellMissingSecrets()
     this.#workers.release()
     this.#remoteWorkers.useQueues(manifest.queues)
-    return parts.reduce((sum, { assets }) => sum + assets.length, 0)
+    const assets = parts.reduce((sum, part) => sum + part.assets.length, 0)
+    return { assets, schedules: schedules.length, sensors: sensors.length }
   }
 
   /** Stops: nothing begins any more, and everything accepted is durable. The owner of the workers ends them. */
-  close(): Promise<void> {
-    return this.orchestrator.close()
+  async close(): Promise<void> {
+    await this.sensors?.close()
+    await this.orchestrator.close()
   }
 }
+
+const NO_AUTOMATION = { schedules: [], sensors: [] }
+
+function declaredAutomation(state: Rows, manifest: ProjectManifest, mintId: () => string) {
+  const schedules = { declared: manifest.schedules, known: state.hot(scheduleDefinitions).all(), mintId }
+  const graph = new AssetGraph(manifest.assets)
+  const sensors = { declared: manifest.sensors, known: state.hot(sensorDefinitions).all(), mintId, graph }
+  return { schedules: declaredSchedules(schedules), sensors: declaredSensors(sensors) }
+}
+
+/** Senders of messages may never try again after a 4xx. */
+const elsewhere = (): ServoError =>
+  new ServoError('unavailable', 'deposed', 'another process leads this workspace', {
+    hint: 'Send the message again. If it was accepted, it is recognized.',
+  })
 
 const leaving = (): ServoError =>
   new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Nothing was done. Try again.' })

@@ -7,10 +7,12 @@ import type { AutomationRequest } from '../domain/automation/request-run.ts'
 import { requestFingerprint, runIdFromRunKey } from '../domain/runs/run-ids.ts'
 import { RunRequested } from '../domain/runs/run-requested.event.ts'
 import { type RunRow, runs } from '../domain/runs/runs.table.ts'
+import type { Conditions } from '../domain/schedules/conditions.ts'
 import { scheduleController } from '../domain/schedules/schedule.controller.ts'
 import { ScheduleDefined } from '../domain/schedules/schedule-defined.event.ts'
-import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
+import { type ScheduleRow, scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
 import { SchedulePaused } from '../domain/schedules/schedule-paused.event.ts'
+import { ScheduleRemoved } from '../domain/schedules/schedule-removed.event.ts'
 import { ScheduleResumed } from '../domain/schedules/schedule-resumed.event.ts'
 import { type ScheduleStateRow, scheduleState } from '../domain/schedules/schedule-state.table.ts'
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
@@ -49,8 +51,12 @@ export function simulatedRequest(request: AutomationRequest): { run_id: string; 
 /** One schedule, its controller and a clock of their own: months of ticks in milliseconds. */
 export class ScheduleSimulation {
   now: number
+  /** The name with which the schedule is declared from now on. */
+  name = 'nightly'
   readonly bench = new Bench()
   readonly #writer: SimulatedWriter
+  /** Answers for the code of schedules with a condition. */
+  conditions: Conditions | undefined
   #controller: Controller | undefined
   #requests = 0
 
@@ -60,12 +66,17 @@ export class ScheduleSimulation {
     this.assets({ orders: null })
   }
 
-  /** Declares assets, each with its partitions. */
-  assets(partitions: Readonly<Record<string, object | null>>): void {
+  /** Declares assets, each with its partitions, and what they are made from. */
+  assets(partitions: Readonly<Record<string, object | null>>, madeFrom: Readonly<Record<string, string>> = {}): void {
     const assets = Object.entries(partitions).map(([asset_key, declared]) => ({
       asset_key,
       asset_id: asset_key,
-      definition: assetDefinition.parse({ asset_key, kind: 'asset', partitions: declared }),
+      definition: assetDefinition.parse({
+        asset_key,
+        kind: 'asset',
+        partitions: declared,
+        deps: Object.hasOwn(madeFrom, asset_key) ? [{ asset_key: madeFrom[asset_key] }] : [],
+      }),
     }))
     this.tell(AssetsDefined, { graph_version: `g${++this.#requests}`, assets })
   }
@@ -74,15 +85,19 @@ export class ScheduleSimulation {
   tell<P, I extends Record<string, unknown>>(definition: EventDefinition<P, I>, payload: I): void {
     this.bench.foldOne(this.#writer.write(definition, payload))
     const row = this.bench.state.hot(scheduleDefinitions).get(SCHEDULE)
-    if (row !== undefined) this.#cadences.set(row.row_version, { cron: row.cron_expressions, zone: row.timezone })
+    if (row !== undefined) this.#cadences.set(row.row_version, row)
     if (this.#controller !== undefined) this.#decide(this.#controller)
   }
 
   define(definition: Omit<ScheduleDefinitionInput, 'name' | 'asset_selection'> & { asset_selection?: string[] }): void {
-    const declared = { asset_selection: ['orders'], ...definition }
+    const declared = { asset_selection: ['orders'], ...definition, schedule_name: this.name }
     const definition_hash = sha256(canonicalJson(declared))
     const request_id = `define-${++this.#requests}`
-    this.tell(ScheduleDefined, { ...declared, schedule_id: SCHEDULE, schedule_name: 'nightly', definition_hash, request_id })
+    this.tell(ScheduleDefined, { ...declared, schedule_id: SCHEDULE, definition_hash, request_id })
+  }
+
+  remove(): void {
+    this.tell(ScheduleRemoved, { schedule_id: SCHEDULE, request_id: `remove-${++this.#requests}`, removed_by: 'ana' })
   }
 
   setPaused(isPaused: boolean): void {
@@ -113,7 +128,7 @@ export class ScheduleSimulation {
 
   /** A server starts, and runs for so long. */
   run(ms: number): void {
-    const controller = this.#controller ?? scheduleController(simulatedRequest)
+    const controller = this.#controller ?? scheduleController({ requestRun: simulatedRequest, conditions: this.conditions })
     this.#controller = controller
     const until = this.now + ms
     for (;;) {
@@ -180,16 +195,35 @@ export class ScheduleSimulation {
     return all
   }
 
-  readonly #cadences = new Map<string, { cron: readonly string[]; zone: string }>()
+  readonly #cadences = new Map<string, Readonly<ScheduleRow>>()
 
   #ticksOf(version: string, first: number, last: number): number[] {
     const cadence = this.#cadences.get(version)
     assert(cadence !== undefined, `no definition ${version}`)
-    const found: number[] = []
-    for (const tick of ticksFrom(parseCron(cadence.cron[0] ?? ''), cadence.zone, first)) {
-      if (tick > last) break
-      found.push(tick)
-    }
-    return found
+    return ticksBetween(cadence, first - 1, last)
   }
+}
+
+/** What a schedule says of its moments. */
+export interface Moments {
+  readonly cron_expressions: readonly string[]
+  readonly timezone: string
+  readonly start_at: number | null
+  readonly end_at: number | null
+}
+
+/** The ticks after one instant and not after another, found one by one: slow, and too simple to be wrong in the way that a cadence may be. */
+export function ticksBetween(
+  { cron_expressions, timezone, start_at, end_at }: Moments,
+  after: number,
+  until: number,
+): number[] {
+  const found = new Set<number>()
+  for (const expression of cron_expressions) {
+    for (const tick of ticksFrom(parseCron(expression), timezone, Math.max(after + 1, start_at ?? after))) {
+      if (tick > Math.min(until, end_at ?? until)) break
+      found.add(tick)
+    }
+  }
+  return [...found].sort((a, b) => a - b)
 }

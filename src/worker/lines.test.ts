@@ -30,3 +30,11 @@ test('a long line in many pieces costs its length once', () => {
   read(Buffer.from('\n'))
   expect(heard).toBe(10_000 * 1_024)
 })
+
+test('a line that is too long is let go, and what comes after it is read', () => {
+  const lines: string[] = []
+  let exceeded = 0
+  const read = lineReader((line) => void lines.push(line), { bytes: 10, exceeded: () => void exceeded++ })
+  for (const chunk of ['123456789', '0', '\nab', 'cdefghij', 'k', 'lmn\nend\n']) read(Buffer.from(chunk))
+  expect({ lines, exceeded }).toEqual({ lines: ['1234567890', 'lmn', 'end'], exceeded: 1 })
+})

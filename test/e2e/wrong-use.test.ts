@@ -82,6 +82,17 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
     expect(fs.existsSync(project.file('.servo'))).toBe(false)
   })
 
+  test.each<[string[], string, RegExp]>([
+    [['rum'], "unknown command 'rum'", /Did you mean run/],
+    [['run', 'a', '--wiat'], "unknown option '--wiat'", /Did you mean --wait/],
+    [['runs', 'show'], "missing required argument 'run'", /--help/],
+    [['schedules', '--jsn'], "unknown option '--jsn'", /--help|json/],
+  ])('is told as JSON to programs: %j', async (args, message, hint) => {
+    const { code, stdout, stderr } = await project.servo(...args, '--json')
+    const told = { error: { kind: 'invalid', code: 'wrong_use', message, hint: expect.stringMatching(hint) } }
+    expect([code, stdout, JSON.parse(stderr)]).toEqual([2, '', told])
+  })
+
   test.each([['dev'], ['run', 'a'], ['runs', 'list'], ['assets', 'list'], ['partitions', 'keys', 'a']])(
     'a folder without a project: servo %s',
     async (...args) => {

@@ -5,6 +5,7 @@ import { verify } from '../../src/engine/check/verify.ts'
 import { decodeSegment } from '../../src/engine/ledger/segment.ts'
 import { REMINT_AFTER_MS } from '../../src/engine/ledger/segment-writer.ts'
 import { Loop } from '../../src/engine/loop/loop.ts'
+import type { LoopOptions } from '../../src/engine/loop/loop-options.ts'
 import { segmentUlid } from '../../src/engine/paths.ts'
 import { ServoError } from '../../src/lib/error.ts'
 import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
@@ -18,10 +19,12 @@ import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { interceptedStore } from './intercepted-store.ts'
 import { paths, scope, seededBytes } from './workspace.ts'
 
-async function openLoop(store: ObjectStore, clock: VirtualClock, onBroken?: (error: unknown) => void): Promise<Loop> {
+type Asked = Partial<Pick<LoopOptions, 'controllers' | 'reactors' | 'onBroken'>>
+
+async function openLoop(store: ObjectStore, clock: VirtualClock, asked: Asked = {}): Promise<Loop> {
   const ulid = ulidSource(() => clock.now(), seededBytes(7))
   const options = { store, scope, clock, ulid, registry: orchestration, name: 'test', source: 'test', controllers: [] }
-  return await Loop.open({ ...options, ...(onBroken && { onBroken }) })
+  return await Loop.open({ ...options, ...asked })
 }
 
 async function segments(store: ObjectStore): Promise<string[]> {
@@ -110,7 +113,7 @@ test('what the store refuses for good is not tried again: it breaks the loop at 
     if (method === 'create') throw new ServoError('invalid', 'two_filesystems', 'cannot be linked')
   })
   const counting = countingStore(refusing)
-  const loop = await openLoop(counting, clock, (error) => broken.push(error))
+  const loop = await openLoop(counting, clock, { onBroken: (error) => broken.push(error) })
   await expect(loop.submit([reportFact('a')])).rejects.toMatchObject({ code: 'two_filesystems' })
   expect(counting.count('create')).toBe(1)
   expect(broken).toMatchObject([{ code: 'two_filesystems' }])
@@ -132,5 +135,35 @@ test('a publish that begins while a segment has no name yet waits for it', async
   await clock.advance(10 * SECOND_MS)
   await Promise.all([...submitted, published])
   expect(loop.compactor.manifest.watermarks.segments).toBe(2)
+  await expectSound(store, loop)
+})
+
+test.each([
+  [499, [500]],
+  [500, [500, 1]],
+])('[O1] what follows from %i decisions at once is in segments of %j', async (count, expected) => {
+  const clock = new VirtualClock()
+  const store = countingStore(memoryStore())
+  const rounds = [Array.from({ length: count }, (_, i) => reportFact(`r${i}`)), [reportFact('after')]]
+  /** How many segments were written when the controller was asked. */
+  const written: number[] = []
+  const controller = {
+    ...{ name: 'rounds', doc: 'Decides what it was given, round by round.', watches: [], observe: () => undefined },
+    decide: () => {
+      written.push(store.requests.length)
+      return rounds.shift() ?? []
+    },
+  }
+  const loop = await openLoop(store, clock, { controllers: [controller] })
+  store.reset()
+  loop.nudge()
+  await loop.idle()
+  const sizes: number[] = []
+  for (const name of await segments(store)) {
+    const bytes = await store.get(paths.segment(name))
+    sizes.push(decodeSegment(bytes!, paths.segment(name), scope).length)
+  }
+  expect(sizes).toEqual(expected)
+  expect(written).toEqual(expected.length === 1 ? [0, 0, 0] : [0, 1, 1])
   await expectSound(store, loop)
 })

@@ -13,10 +13,10 @@ import type { Envelope } from '../../src/model/envelope.ts'
 import type { Verdict } from '../../src/model/event.ts'
 import type { AnyRow } from '../../src/model/table.ts'
 import { Bench } from '../../src/testing/histories/fold.ts'
-import { type Delivery, deliveries, effort, histories } from '../../src/testing/histories/histories.ts'
+import { type DeliveredHistory, deliveries, effort, histories } from '../../src/testing/histories/histories.ts'
 
 /** Looks at the state after every single event of a delivery. */
-function watch({ events }: Delivery, look: (state: State, event: Envelope, verdict: Verdict) => void): void {
+function watch({ events }: DeliveredHistory, look: (state: State, event: Envelope, verdict: Verdict) => void): void {
   const bench = new Bench()
   bench.fold(events, (event, verdict) => look(bench.state, event, verdict))
 }

@@ -27,7 +27,7 @@ export class Led {
 
   static async open(
     project: Omit<ProjectManifestInput, 'project'>,
-    also: Pick<ServerOptions, 'post' | 'compaction' | 'automation'> = {},
+    also: Pick<ServerOptions, 'post' | 'compaction' | 'automation' | 'environment' | 'evaluator' | 'onTrouble'> = {},
   ): Promise<Led> {
     const led = new Led()
     const components = { ...led.memory, store: interceptedStore(led.memory.store, (request) => led.before(request)) }
@@ -56,16 +56,21 @@ export class Led {
     return this.#ask(path, { method: 'GET' })
   }
 
-  post(path: string, body: object, token = this.#token) {
-    return this.#ask(path, { method: 'POST', body: JSON.stringify(body) }, token)
+  post(path: string, body: object, token = this.#token, headers: Readonly<Record<string, string>> = {}) {
+    return this.#ask(path, { method: 'POST', body: JSON.stringify(body), headers }, token)
   }
 
   ask(method: string, path: string, body?: object) {
     return this.#ask(path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) })
   }
 
-  async #ask(path: string, init: { method: string; body?: string }, token = this.#token) {
-    const headers = { host: '127.0.0.1:4400', authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  async #ask(path: string, init: { method: string; body?: string; headers?: object }, token = this.#token) {
+    const headers = {
+      ...init.headers,
+      host: '127.0.0.1:4400',
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+    }
     const response = await this.server.fetch(new Request(`${API}${path}`, { ...init, headers }))
     // biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
     return { status: response.status, body: (await response.json()) as any }

@@ -5,7 +5,7 @@ import { SECOND_MS } from '../../src/lib/time.ts'
 import { knowledgeOf } from '../../src/server/workspace/knowledge.ts'
 import { runRequested } from '../../src/server/workspace/requests.ts'
 import { Runs } from '../../src/server/workspace/runs.ts'
-import { scope, World } from './world.ts'
+import { failure, scope, World } from './world.ts'
 
 const first = { id: 'secret-1', value: 'of the first machine' }
 const replaced = { id: 'secret-2', value: 'made anew when the first was gone' }
@@ -73,6 +73,58 @@ describe('a run key that was used before the secret of run ids was replaced', ()
     await world.define({ a: [], b: [] })
     const made = await runsOf(world, first).request({ ...request, selection: ['a'] }, 'ada')
     await expect(runsOf(world, replaced).request({ ...request, selection: ['b'] }, 'ada')).rejects.toMatchObject({
+      code: 'run_key_conflict',
+      facts: { run_id: made.run_id },
+    })
+  })
+})
+
+describe('a run key whose run failed', () => {
+  const failing = { ...failure({ retryable: false }) }
+
+  test('[A29] asked for again is a rerun of it, one for each run that failed, and the run that succeeds is the answer from then on', async () => {
+    let result: object | undefined = failing
+    const world = await World.open({ script: () => (result === undefined ? {} : { result: failing }) })
+    await world.define({ a: [] })
+    const ask = async () => {
+      const accepted = await runsOf(world, first).request(request, 'ada')
+      await world.clock.advance(10 * SECOND_MS)
+      return accepted
+    }
+    const made = await ask()
+    expect(made).toMatchObject({ created: true, rerun_of: null })
+    const second = await ask()
+    expect(second).toMatchObject({ created: true, rerun_of: made.run_id })
+    result = undefined
+    const third = await ask()
+    expect(third).toMatchObject({ created: true, rerun_of: second.run_id })
+    expect(new Set([made, second, third].map(({ run_id }) => run_id)).size).toBe(3)
+    expect(await ask()).toMatchObject({ run_id: third.run_id, created: false })
+  })
+
+  test('[A29] is found when its run is history and its key is in a file', async () => {
+    const world = await World.open({
+      options: { compaction: { limits: { max_count: 1 } } },
+      script: () => ({ result: failing }),
+    })
+    await world.define({ a: [] })
+    const made = await runsOf(world, first).request(request, 'ada')
+    await world.clock.advance(10 * SECOND_MS)
+    await world.orchestrator.publish()
+    await world.define({ a: [], b: [] })
+    await world.orchestrator.publish()
+    await world.crash()
+    expect(world.run(made.run_id)).toBeUndefined()
+    const again = await runsOf(world, replaced).request({ ...request, selection: ['*'] }, 'ada')
+    expect(again).toMatchObject({ created: true, rerun_of: made.run_id })
+  })
+
+  test('[A29] asked for with other work is refused', async () => {
+    const world = await World.open({ script: () => ({ result: failing }) })
+    await world.define({ a: [], b: [] })
+    const made = await runsOf(world, first).request({ ...request, selection: ['a'] }, 'ada')
+    await world.clock.advance(10 * SECOND_MS)
+    await expect(runsOf(world, first).request({ ...request, selection: ['b'] }, 'ada')).rejects.toMatchObject({
       code: 'run_key_conflict',
       facts: { run_id: made.run_id },
     })

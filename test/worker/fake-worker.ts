@@ -2,7 +2,9 @@
 import { execFile, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import type { AttemptResultInput, DispatchEnvelope } from '../../src/contract/dispatch.ts'
-import { type AttemptContext, serveAttempts } from '../../src/worker/process/child.ts'
+import type { EvaluationReport, EvaluationRequest } from '../../src/contract/evaluation.ts'
+import { serveWork } from '../../src/worker/process/child.ts'
+import type { AttemptContext } from '../../src/worker/process/received-work.ts'
 
 type Body = (envelope: DispatchEnvelope, context: AttemptContext) => unknown
 
@@ -61,6 +63,10 @@ const bodies: Record<string, Body> = {
       console.log(process.pid)
       signal.addEventListener('abort', () => reject(signal.reason))
     }),
+  'prints and throws': () => {
+    for (let i = 0; i < 10_000; i++) console.log(`line ${i}`)
+    throw new Error('it is all wrong')
+  },
   'prints a gigabyte': () => {
     const line = 'x'.repeat(1_023)
     for (let i = 0; i < 2 ** 20; i++) console.log(line)
@@ -132,6 +138,10 @@ const bodies: Record<string, Body> = {
     ;(globalThis as { held?: Buffer }).held = Buffer.alloc(300 * 2 ** 20, 1)
     return sleep(30).then(() => process.pid)
   },
+  'floods the pipe': () => {
+    const chunk = Buffer.alloc(2 ** 20, 'z')
+    for (;;) writeFully(3, chunk)
+  },
   'writes to the pipe': ({ partition }) => writeFully(3, Buffer.from(`${partition?.key}\n`)),
   'speaks for itself': async ({ attempt_id }) => {
     for (let i = 0; i < 20; i++) {
@@ -166,9 +176,27 @@ async function execute(envelope: DispatchEnvelope, context: AttemptContext): Pro
   }
 }
 
-await serveAttempts(async () => {
+/** What becomes of an evaluation, by the name of its sensor. */
+async function evaluate(request: EvaluationRequest, context: AttemptContext): Promise<EvaluationReport> {
+  const name = request.of === 'condition' ? request.schedule : request.sensor
+  if (request.of === 'condition') return { outcome: 'condition', holds: name === 'open' }
+  if (name === 'reports nonsense') return { outcome: 'requests', runs: [{ asset_selection: [] }] }
+  if (name === 'answers another question') return { outcome: 'condition', holds: true }
+  const cursor = request.of === 'poll' ? request.cursor : null
+  const work = { ...envelopeOf(name), ...(cursor !== null && { partition: { key: cursor } }) }
+  const value = await bodies[name]!(work, context)
+  return { outcome: 'requests', runs: [], cursor: JSON.stringify(value ?? null) }
+}
+
+const envelopeOf = (asset_key: string): DispatchEnvelope => ({
+  ...{ task_id: 'd_1', task_key: asset_key, run_id: 'run_1', attempt: 1, attempt_id: 'att_1' },
+  asset_key,
+  payload: { inputs: {}, labels: {} },
+})
+
+await serveWork(async () => {
   if (process.argv[2] === 'exits while loading') process.exit(3)
   if (process.argv[2] === 'with a helper') spawn('sleep', ['1000'], { stdio: 'ignore' })
   if (process.argv[2] === 'broken') return { problems: [{ code: 'syntax_error', message: 'no', file: 'a.ts', line: 3 }] }
-  return { manifest: { project: process.argv[2] ?? 'fake', assets: [] }, execute }
+  return { manifest: { project: process.argv[2] ?? 'fake', assets: [] }, execute, evaluate }
 }, Date.now)

@@ -138,7 +138,7 @@ describe('[W5] user code harms nobody but itself', () => {
   })
 
   test('a process that has served its number of attempts makes room for a fresh one', async () => {
-    const pool = fakePool({ maxAttempts: 2 })
+    const pool = fakePool({ maxServed: 2 })
     const pids = [await returned(pool, 'pid'), await returned(pool, 'pid'), await returned(pool, 'pid')]
     expect(pids[1]).toBe(pids[0])
     expect(pids[2]).not.toBe(pids[0])

@@ -5,14 +5,18 @@ import type { scheduleState } from '../../domain/schedules/schedule-state.table.
 import { type scheduleTicks, tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import type { WireRow } from '../wire-row.ts'
+import { expectedVersion } from './expected-version.ts'
 
 /** A request that is sent again under the same id changes nothing again. */
 const request = { request_id: id.optional() }
 
-export const newScheduleBody = scheduleDefinition.omit({ file: true, line: true, renamed_from: true }).extend(request).strict()
+/** What only the code of a project can say. */
+const onlyInCode = { file: true, line: true, renamed_from: true, has_condition: true, condition_timeout_ms: true } as const
+
+export const newScheduleBody = scheduleDefinition.omit(onlyInCode).extend(request).strict()
 export type NewScheduleBody = z.infer<typeof newScheduleBody>
 
-export const scheduleChangesBody = scheduleChanges.omit({ file: true, line: true, renamed_from: true }).extend(request).strict()
+export const scheduleChangesBody = scheduleChanges.omit(onlyInCode).extend(request).strict()
 export type ScheduleChangesBody = z.infer<typeof scheduleChangesBody>
 
 export const switchBody = z.object({ reason: z.string().max(4_096).optional(), ...request }).strict()
@@ -20,6 +24,9 @@ export type SwitchBody = z.infer<typeof switchBody>
 
 export const requestBody = z.object(request).strict()
 export type RequestBody = z.infer<typeof requestBody>
+
+/** A removal has no body. */
+export const removalQuery = requestBody.extend(expectedVersion.shape)
 
 export const catchupBody = z
   .object({
@@ -107,20 +114,25 @@ export interface AutomationStatus {
   readonly changed_by: string | null
   readonly changed_at: string | null
   readonly reason: string | null
+  /** False if nothing ticks and no sensor is evaluated whatever the status: the server was started without automation, or none runs. */
+  readonly is_on: boolean
 }
 
-/** Questions and commands about schedules, which are named by their id or their name. */
+/**
+ * Questions and commands about schedules, which are named by their id or their name. A change that names the `state_version` that it
+ * expects is refused if the schedule has another.
+ */
 export interface SchedulesApi {
   list(query: ScheduleListQuery): Promise<SchedulePage>
   get(idOrName: string): Promise<ScheduleDetail>
   /** The newest first. */
   ticks(idOrName: string, query: TickQuery): Promise<TickPage>
   create(body: NewScheduleBody, user: string): Promise<AcceptedSchedule>
-  update(idOrName: string, body: ScheduleChangesBody, user: string): Promise<AcceptedSchedule>
-  remove(idOrName: string, body: RequestBody, user: string): Promise<AcceptedSchedule>
-  pause(idOrName: string, body: SwitchBody, user: string): Promise<AcceptedSchedule>
-  resume(idOrName: string, body: SwitchBody, user: string): Promise<AcceptedSchedule>
-  trigger(idOrName: string, body: RequestBody, user: string): Promise<AcceptedTrigger>
+  update(idOrName: string, body: ScheduleChangesBody, user: string, expected?: number): Promise<AcceptedSchedule>
+  remove(idOrName: string, body: RequestBody, user: string, expected?: number): Promise<AcceptedSchedule>
+  pause(idOrName: string, body: SwitchBody, user: string, expected?: number): Promise<AcceptedSchedule>
+  resume(idOrName: string, body: SwitchBody, user: string, expected?: number): Promise<AcceptedSchedule>
+  trigger(idOrName: string, body: RequestBody, user: string, expected?: number): Promise<AcceptedTrigger>
   catchUp(body: CatchupBody, user: string): Promise<AcceptedCatchup>
   automation(): Promise<AutomationStatus>
   switchAutomation(status: 'active' | 'paused', body: SwitchBody, user: string): Promise<AcceptedSwitch>

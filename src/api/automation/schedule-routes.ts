@@ -2,9 +2,12 @@ import { Hono } from 'hono'
 import { problemResponse } from '../problem.ts'
 import { readBody } from '../read-body.ts'
 import { readQuery } from '../read-query.ts'
+import { withRequestId } from '../request-id.ts'
+import { expectedVersion } from './expected-version.ts'
 import {
   catchupBody,
   newScheduleBody,
+  removalQuery,
   requestBody,
   type SchedulesApi,
   scheduleChangesBody,
@@ -19,6 +22,8 @@ export function scheduleRoutes(service: SchedulesApi, userOf: (request: Request)
   app.onError((error) => problemResponse(error))
   const schedules = '/api/v1/orchestration/schedules'
   const automation = '/api/v1/orchestration/automation'
+
+  const expectedBy = (query: Record<string, string>) => readQuery(expectedVersion, query).expected_state_version
 
   app.get(schedules, async (c) => c.json(await service.list(readQuery(scheduleListQuery, c.req.query()))))
 
@@ -35,31 +40,33 @@ export function scheduleRoutes(service: SchedulesApi, userOf: (request: Request)
   app.get(`${schedules}/:schedule_id`, async (c) => c.json(await service.get(c.req.param('schedule_id'))))
 
   app.patch(`${schedules}/:schedule_id`, async (c) => {
+    const expected = expectedBy(c.req.query())
     const body = await readBody(c.req.raw, scheduleChangesBody)
-    return c.json(await service.update(c.req.param('schedule_id'), body, userOf(c.req.raw)), 202)
+    return c.json(await service.update(c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
   })
 
-  app.delete(`${schedules}/:schedule_id`, async (c) =>
-    c.json(await service.remove(c.req.param('schedule_id'), readQuery(requestBody, c.req.query()), userOf(c.req.raw)), 202),
-  )
+  app.delete(`${schedules}/:schedule_id`, async (c) => {
+    const said = withRequestId(c.req.raw, c.req.query(), removalQuery)
+    const { expected_state_version: expected, ...body } = readQuery(removalQuery, said)
+    return c.json(await service.remove(c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
+  })
 
   app.get(`${schedules}/:schedule_id/ticks`, async (c) =>
     c.json(await service.ticks(c.req.param('schedule_id'), readQuery(tickQuery, c.req.query()))),
   )
 
-  app.post(`${schedules}/:schedule_id/pause`, async (c) => {
-    const body = await readBody(c.req.raw, switchBody)
-    return c.json(await service.pause(c.req.param('schedule_id'), body, userOf(c.req.raw)), 202)
-  })
-
-  app.post(`${schedules}/:schedule_id/resume`, async (c) => {
-    const body = await readBody(c.req.raw, switchBody)
-    return c.json(await service.resume(c.req.param('schedule_id'), body, userOf(c.req.raw)), 202)
-  })
+  for (const change of ['pause', 'resume'] as const) {
+    app.post(`${schedules}/:schedule_id/${change}`, async (c) => {
+      const expected = expectedBy(c.req.query())
+      const body = await readBody(c.req.raw, switchBody)
+      return c.json(await service[change](c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
+    })
+  }
 
   app.post(`${schedules}/:schedule_id/trigger`, async (c) => {
+    const expected = expectedBy(c.req.query())
     const body = await readBody(c.req.raw, requestBody)
-    return c.json(await service.trigger(c.req.param('schedule_id'), body, userOf(c.req.raw)), 202)
+    return c.json(await service.trigger(c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
   })
 
   app.get(automation, async (c) => c.json(await service.automation()))

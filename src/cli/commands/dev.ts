@@ -1,9 +1,10 @@
+import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { LocalServer } from '../../server/machine/local-server.ts'
 import { concurrencyFlag, wholeNumber } from '../flags.ts'
 import { fail, warn } from '../output.ts'
 import { componentsOf, currentUser, findProject, type ProjectFlags } from '../project.ts'
-import { type DevVoice, jsonLines, type NextTick, screen } from '../show-dev.ts'
+import { type DevVoice, jsonLines, type NextTick, type PolledSensor, screen } from '../show-dev.ts'
 import { takeLease } from '../take-lease.ts'
 
 export interface DevFlags extends ProjectFlags {
@@ -36,7 +37,11 @@ export async function devCommand(flags: DevFlags): Promise<void> {
     process.exit()
   }
   const { server, loaded } = started
-  voice.ready(server.url, loaded, performance.now() - began, flags.automation === false ? [] : await nextTicks(server))
+  const upcoming =
+    flags.automation === false
+      ? { ticks: [], polls: [], isOn: false }
+      : { ticks: await nextTicks(server), polls: polled(server), isOn: true }
+  voice.ready(server.url, loaded, performance.now() - began, upcoming)
   server.feed.listen(voice.changed)
   if (loaded.ok && flags.run !== undefined) await server.api.runs.request({ selection: flags.run }, currentUser()).catch(fail)
 
@@ -65,6 +70,7 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
     automation: flags.automation !== false,
     ...size,
     onLoaded: voice.loaded,
+    onPrinted: voice.printed,
     onTrouble: warn,
     onStopped,
   }
@@ -81,6 +87,15 @@ async function nextTicks(server: LocalServer): Promise<NextTick[]> {
     at === undefined ? [] : [{ schedule: definition.schedule_name, at }],
   )
   return next.sort((a, b) => (a.at < b.at ? -1 : 1))
+}
+
+/** Which sensors are polled, and how often, the most often first. */
+function polled(server: LocalServer): PolledSensor[] {
+  const sensors = [...server.orchestrator.readable.state.hot(sensorDefinitions).all()]
+  const polls = sensors.flatMap(({ sensor_name: sensor, config, enabled, removed_at }) =>
+    config.type === 'poll' && enabled && removed_at === null ? [{ sensor, every_ms: config.every_ms }] : [],
+  )
+  return polls.sort((a, b) => a.every_ms - b.every_ms || (a.sensor < b.sensor ? -1 : 1))
 }
 
 const portTaken = (port: number): ServoError =>

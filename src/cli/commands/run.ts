@@ -84,8 +84,9 @@ export async function requestRun(
   }
 }
 
-function printAccepted({ run_id, created }: { run_id: string; created: boolean }): void {
+function printAccepted({ run_id, created, rerun_of }: AcceptedRun): void {
   print(`${created ? 'accepted' : 'the same request was made before:'}  ${run_id}`)
+  if (rerun_of !== null) print(colours.dim(`a rerun of ${shortId(rerun_of)}`))
   print(colours.dim(`follow it: servo runs logs -f ${shortId(run_id)}`))
 }
 

@@ -11,15 +11,16 @@ import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
-import { labelsFlag, momentFlag, wholeNumber } from '../flags.ts'
+import { labelsFlag, momentFlag, oneOf, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
-import { localTime, shortId } from '../show-run.ts'
+import { AUTOMATION_OFF, localTime, localZone, shortId } from '../show-run.ts'
 
-/** Without a server no schedule ticks, and its next tick does not show that. */
-function sayNothingTicks(schedules: readonly ScheduleDetail[], leader: Leadership): void {
-  if (leader === 'none' && schedules.some(({ status }) => status === 'active'))
-    note('no server is running: schedules tick while one does (servo dev)')
+/** Without a server or its automation no schedule ticks, and its next tick does not show that. */
+async function sayNothingTicks(found: readonly ScheduleDetail[], api: SchedulesApi, leader: Leadership): Promise<void> {
+  if (!found.some(({ status }) => status === 'active')) return
+  if (leader === 'none') note('no server is running: schedules tick while one does (servo dev)')
+  else if (leader === 'answers' && !(await api.automation()).is_on) note(AUTOMATION_OFF)
 }
 
 export async function listSchedules(flags: ProjectFlags & { limit: string; cursor?: string }): Promise<void> {
@@ -27,7 +28,7 @@ export async function listSchedules(flags: ProjectFlags & { limit: string; curso
   const { cursor } = flags
   const page = await ask(flags, async ({ schedules }, leader) => {
     const found = await schedules.list({ limit, cursor })
-    sayNothingTicks(found.schedules, leader)
+    await sayNothingTicks(found.schedules, schedules, leader)
     return found
   })
   if (flags.json) {
@@ -35,20 +36,25 @@ export async function listSchedules(flags: ProjectFlags & { limit: string; curso
     return
   }
   if (page.schedules.length === 0) print('no schedules; declare one with schedule() in the project')
-  else for (const line of alignRows([head(LIST_HEAD), ...page.schedules.map(listed)])) print(line)
+  else for (const line of alignRows([head(listHead()), ...page.schedules.map(listed)])) print(line)
   if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
 }
 
-const LIST_HEAD = ['schedule', 'status', 'next tick', 'last tick', 'cron', 'selection']
+/** Times are those of this machine, and crons those of their schedules: heads of columns say which. */
+const listHead = (): string[] => {
+  const here = ` (${localZone()})`
+  return ['schedule', 'status', `next tick${here}`, `last tick${here}`, 'cron', 'selection']
+}
 const head = (names: readonly string[]): Cell[] => names.map((text) => ({ text, paint: colours.dim }))
 
-function listed({ definition, state, status, next_ticks }: ScheduleDetail): Cell[] {
+function listed({ definition, state, status, status_reason, next_ticks }: ScheduleDetail): Cell[] {
   const [next] = next_ticks
-  const cron = `${definition.cron_expressions.join(' | ')}${definition.timezone === 'UTC' ? '' : ` ${definition.timezone}`}`
+  const cron = `${definition.cron_expressions.join(' | ')} ${definition.timezone}`
   return [
     { text: printable(definition.schedule_name) },
     statusCell(status),
-    { text: next === undefined ? '' : localTime(next) },
+    // The reason stands where the next tick would be.
+    { text: next === undefined ? printable(status_reason ?? '') : localTime(next) },
     { text: state?.last_scheduled_for == null ? '' : `${localTime(state.last_scheduled_for)} ${state.last_tick_status ?? ''}` },
     { text: printable(cron) },
     { text: printable(definition.asset_selection.join(' ')), paint: colours.dim },
@@ -63,7 +69,7 @@ const statusCell = (status: ScheduleDetail['status']): Cell => ({
 export async function showSchedule(name: string, flags: ProjectFlags): Promise<void> {
   const detail = await ask(flags, async ({ schedules }, leader) => {
     const found = await schedules.get(name)
-    sayNothingTicks([found], leader)
+    await sayNothingTicks([found], schedules, leader)
     return found
   })
   if (flags.json) {
@@ -90,6 +96,7 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
       `${definition.catchup_window_minutes} min, at most ${definition.max_catchup_ticks ?? '1, or 3 with partitions'}`,
     ],
     ['overlap', definition.overlap],
+    ['condition', definition.has_condition && 'in code, asked before each tick'],
     [
       'labels',
       Object.entries(definition.labels)
@@ -101,6 +108,7 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
     ['next ticks', next_ticks.map(localTime).join(', ')],
     ['last tick', state?.last_scheduled_for && `${localTime(state.last_scheduled_for)} ${state.last_tick_status ?? ''}`],
     ['running', state?.open_runs.map(shortId).join(' ')],
+    ['times', `of ${localZone()}`],
   ]
   const rows = about.flatMap(([name, value]): Cell[][] =>
     value ? [[{ text: name, paint: colours.dim }, { text: printable(value) }]] : [],
@@ -132,7 +140,9 @@ export async function listTicks(name: string, flags: TickFlags): Promise<void> {
     return
   }
   if (page.ticks.length === 0) print('no ticks')
-  else for (const line of alignRows([head(['tick', 'status', 'run', '']), ...page.ticks.map(shownTick)])) print(line)
+  else
+    for (const line of alignRows([head([`tick (${localZone()})`, 'status', 'run', '']), ...page.ticks.map(shownTick)]))
+      print(line)
   if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
 }
 
@@ -233,8 +243,14 @@ export async function createSchedule(name: string, flags: DefinitionFlags): Prom
   await change(flags, (schedules, user) => schedules.create(body, user))
 }
 
-export const updateSchedule = (name: string, flags: DefinitionFlags): Promise<void> =>
-  change(flags, (schedules, user) => schedules.update(name, changesOf(flags), user))
+export async function updateSchedule(name: string, flags: DefinitionFlags): Promise<void> {
+  const changes = changesOf(flags)
+  if (Object.keys(changes).every((field) => field === 'request_id'))
+    throw new ServoError('invalid', 'no_changes', `nothing is to be changed of ${name}`, {
+      hint: `Say what: servo schedules update ${name} --cron "30 5 * * *"; servo schedules update --help lists the options.`,
+    })
+  await change(flags, (schedules, user) => schedules.update(name, changes, user))
+}
 
 export const deleteSchedule = (name: string, flags: ChangeFlags): Promise<void> =>
   change(flags, (schedules, user) => schedules.remove(name, flags.key === undefined ? {} : { request_id: flags.key }, user))
@@ -256,19 +272,20 @@ export async function switchAllAutomation(to: 'pause' | 'resume', flags: ChangeF
 }
 
 export async function showAutomation(flags: ProjectFlags): Promise<void> {
-  const shown = await ask(flags, ({ schedules }) => schedules.automation())
+  const shown = await ask(flags, async ({ schedules }, leader) => {
+    const found = await schedules.automation()
+    if (leader === 'none') note('no server is running: schedules tick and sensors are evaluated while one does (servo dev)')
+    return { ...found, isOff: leader === 'answers' && !found.is_on }
+  })
+  const { isOff, ...status } = shown
   if (flags.json) {
-    printJson(shown)
+    printJson(status)
     return
   }
+  if (isOff) print(AUTOMATION_OFF)
   const by = shown.changed_by === null ? '' : ` by ${printable(shown.changed_by)}`
   const at = shown.changed_at === null ? '' : ` at ${localTime(shown.changed_at)}`
   const why = shown.reason === null ? '' : `: ${printable(shown.reason)}`
-  print(shown.status === 'active' ? 'active: schedules tick' : `paused${by}${at}${why}`)
-}
-
-function oneOf<const V extends readonly string[]>(flag: string, text: string, values: V): V[number] {
-  const found = values.find((value) => value === text)
-  if (found !== undefined) return found
-  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is none of ${values.join(', ')}`)
+  if (shown.status === 'paused' || !isOff)
+    print(shown.status === 'active' ? 'active: schedules tick and sensors are evaluated' : `paused${by}${at}${why}`)
 }

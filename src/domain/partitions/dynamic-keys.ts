@@ -15,6 +15,29 @@ export function dynamicKeysOf(rows: Rows): (name: string) => readonly string[] {
   }
 }
 
+/** The keys that sets will have once these changes count. */
+export function withReportedKeys(
+  keysOf: (name: string) => readonly string[],
+  { partition_keys_added: added, partition_keys_removed: removed }: ReportedKeys,
+): (name: string) => readonly string[] {
+  const changes = [
+    ...(removed ?? []).map((set) => ({ ...set, present: false })),
+    ...(added ?? []).map((set) => ({ ...set, present: true })),
+  ]
+  if (changes.length === 0) return keysOf
+  return (name) => {
+    const keys = new Set(keysOf(name))
+    for (const { set_name, keys: changed, present } of changes) {
+      if (set_name !== name) continue
+      for (const key of changed) {
+        if (present) keys.add(key)
+        else keys.delete(key)
+      }
+    }
+    return [...keys].sort()
+  }
+}
+
 /** The payload of adding and removing keys. */
 export const keysChanged = z.object({
   request_id: id,

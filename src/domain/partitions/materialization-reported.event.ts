@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { id, partitionKey, textMap, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
+import { noteReport } from '../sensors/happenings/happenings.ts'
 import { partitionStatus } from './partition-status.table.ts'
 
 export const MaterializationReported = defineEvent({
@@ -36,6 +37,7 @@ export const MaterializationReported = defineEvent({
       last_materialization_event_id: event.event_id,
       row_version: event.event_id,
     })
+    noteReport(rows, report, { at: toMs(report.materialized_at), eventId: event.event_id })
     return applied
   },
 })

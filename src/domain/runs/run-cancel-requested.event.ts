@@ -32,6 +32,7 @@ export const RunCancelRequested = defineEvent({
     const run = touchRun(rows, cancel.run_id, event.event_id)
     run.cancel_requested_at = at
     run.cancel_requested_by = cancel.requested_by
+    run.cancel_reason = cancel.reason ?? null
     for (const { task_key, state } of [...rows.hot(tasks).under(run.run_id)]) {
       // A worker has it: it is asked to stop and its own report ends it.
       if (isTaskOver(state) || state === 'DISPATCHED' || state === 'RUNNING') continue

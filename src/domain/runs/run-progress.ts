@@ -2,6 +2,7 @@ import { assert } from '../../lib/assert.ts'
 import type { Rows } from '../../model/rows.ts'
 import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { noteRunOfSchedule } from '../schedules/scheduled-runs.ts'
+import { noteRunEnd } from '../sensors/happenings/happenings.ts'
 import { runSubject } from '../subjects.ts'
 import { type TaskState, tasks } from '../tasks/tasks.table.ts'
 import { timers } from '../timers/timers.table.ts'
@@ -45,6 +46,7 @@ export function endRunIfDone(rows: Rows, run: RunRow, at: number, wake: (subject
     // A run that is over needs no alarm.
     for (const timer of [...rows.hot(timers).under(runSubject(run.run_id))]) rows.hot(timers).remove(timer.subject, timer.slot)
     noteRunOfSchedule(rows, run, run.row_version)
+    noteRunEnd(rows, run)
     wake(runSubject(run.run_id))
   }
   moveChunkOfRun(rows, run, wake)

@@ -143,6 +143,7 @@ export const RunRequested = defineEvent({
       started_at: null,
       cancel_requested_at: null,
       cancel_requested_by: null,
+      cancel_reason: null,
       finished_at: null,
       row_version: event.event_id,
     })

@@ -44,6 +44,7 @@ export const runs = defineTable({
     started_at: col.optional(col.timestamp('When the first task was dispatched.')),
     cancel_requested_at: col.optional(col.timestamp('When cancellation was first asked for.')),
     cancel_requested_by: col.optional(col.string('Who asked for cancellation.')),
+    cancel_reason: col.optional(col.string('Why, as they said.')),
     finished_at: col.optional(col.timestamp('When the last task ended.')),
   },
   ended: (run) => (isRunOver(run.state) ? { state: run.state, at: run.finished_at ?? run.requested_at } : undefined),

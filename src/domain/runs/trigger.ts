@@ -25,7 +25,10 @@ export type SourceRef = z.infer<typeof sourceRef>
 
 /** The evaluation on which a request depends, if any: it counts only if the evaluation does. */
 export function evaluationOf(source: SourceRef): { readonly sensor_id: string; readonly eval_id: string } | undefined {
-  if (source.type === 'sensor') return source
+  if (source.type === 'sensor') {
+    const { sensor_id, eval_id } = source
+    return { sensor_id, eval_id }
+  }
   return source.type === 'rerun' ? (source.asked_by ?? undefined) : undefined
 }
 

@@ -2,6 +2,7 @@ import type { ScheduleDefinition } from '../../contract/schedule.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
+import { keptIds } from '../automation/kept-ids.ts'
 import { ScheduleDefined } from './schedule-defined.event.ts'
 import type { ScheduleRow, scheduleOrigins } from './schedule-definitions.table.ts'
 import { ScheduleRemoved } from './schedule-removed.event.ts'
@@ -17,21 +18,11 @@ export interface SchedulesToRecord {
 /** What changed since the schedules of the project were last recorded. Schedules that were made over the API stay as they are. */
 export function declaredSchedules({ declared, known, mintId }: SchedulesToRecord): NewEvent[] {
   const rows = [...known].filter((row) => row.origin === 'code')
-  const byName = new Map<string, Readonly<ScheduleRow>>()
-  // A name may have belonged to several; the one that still has it, or had it last, counts.
-  for (const row of rows.sort(
-    (a, b) => Number(a.removed_at === null) - Number(b.removed_at === null) || a.defined_at - b.defined_at,
-  ))
-    byName.set(row.schedule_name, row)
-  const taken = new Set<string>()
-  const ids = new Map<string, string>()
-  const give = (name: string, row: Readonly<ScheduleRow> | undefined): void => {
-    if (row === undefined || ids.has(name) || taken.has(row.schedule_id)) return
-    ids.set(name, row.schedule_id)
-    taken.add(row.schedule_id)
-  }
-  for (const { name } of declared) give(name, byName.get(name))
-  for (const { name, renamed_from } of declared) if (renamed_from != null) give(name, byName.get(renamed_from))
+  const ids = keptIds(
+    declared,
+    rows.map((row) => ({ ...row, id: row.schedule_id, name: row.schedule_name })),
+  )
+  const kept = new Set(ids.values())
   const events = declared.flatMap((schedule) => {
     const schedule_id = ids.get(schedule.name) ?? mintId()
     const row = rows.find((one) => one.schedule_id === schedule_id)
@@ -39,7 +30,7 @@ export function declaredSchedules({ declared, known, mintId }: SchedulesToRecord
     const isSame = row?.removed_at === null && row.definition_hash === definitionHash(schedule)
     return isSame ? [] : [event]
   })
-  const gone = rows.filter((row) => row.removed_at === null && !taken.has(row.schedule_id))
+  const gone = rows.filter((row) => row.removed_at === null && !kept.has(row.schedule_id))
   const removed = gone.map(({ schedule_id }) =>
     newEvent(ScheduleRemoved, { schedule_id, request_id: mintId(), removed_by: 'code' }),
   )

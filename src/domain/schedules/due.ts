@@ -1,7 +1,7 @@
-import { MINUTE_MS } from '../../lib/time.ts'
+import { MINUTE_MS, toIso } from '../../lib/time.ts'
 import { cadenceIfAny } from './regime.ts'
 import type { Pause, Regime } from './schedule-state.table.ts'
-import type { skipCodes } from './schedule-ticks.table.ts'
+import type { ReasonFacts, skipCodes } from './schedule-ticks.table.ts'
 
 /** What is to become of ticks that are due. */
 export type Due =
@@ -13,41 +13,58 @@ export type Due =
       readonly count: number
       readonly code: (typeof skipCodes)[number]
       readonly reason: string
+      readonly facts: ReasonFacts
     }
 
 /** A tick that is younger than this is on time. */
 const ON_TIME_MS = MINUTE_MS
 
+interface Bounds {
+  readonly now: number
+  /** How many missed ticks the schedule catches up on at most. */
+  readonly most: number
+  /** How many of them later stretches leave to this one. */
+  readonly left: number
+  /** Whether no later stretch that goes on from this one has a tick. */
+  readonly isNewest: boolean
+}
+
 /**
  * What becomes of the ticks of a stretch of time, oldest first. The newest tick runs if it is on time. Of the others, which were missed, the newest
- * run: those inside the window, at most so many. The rest is skipped, with the reason.
+ * run: those inside the window, at most so many. The rest is skipped, with the reason. A tick that lies beyond the present is not due: the clock
+ * that ended the stretch was ahead.
  */
-export function dueIn(regime: Regime, now: number, maxCatchup: number): Due[] {
-  const { from, until, pause, catchesUp, definition } = regime
+export function dueIn(regime: Regime, { now, most, left, isNewest }: Bounds): Due[] {
+  const { from, pause, catchesUp, definition } = regime
+  const until = Math.min(regime.until, now)
   const cadence = cadenceIfAny(definition)
   if (cadence === undefined) return []
   const newest = cadence.until(until)
   if (newest === undefined || newest <= from) return []
-  const isOnTime = pause === null && now - newest < ON_TIME_MS
+  const isOnTime = isNewest && pause === null && now - newest < ON_TIME_MS
   const missedUntil = isOnTime ? newest - 1 : until
   const windowMs = definition.catchup_window_minutes * MINUTE_MS
   const mayCatchUp = catchesUp && windowMs > 0
   const windowStart = now - windowMs
-  const chosen = mayCatchUp ? cadence.newest(maxCatchup, Math.max(from, windowStart - 1), missedUntil) : []
+  const chosen = mayCatchUp ? cadence.newest(left, Math.max(from, windowStart - 1), missedUntil) : []
   const skippedUntil = (chosen[0] ?? missedUntil + 1) - 1
 
   const due: Due[] = []
-  const skip = (after: number, to: number, code: (typeof skipCodes)[number], reason: string): void => {
+  type Why = { readonly code: (typeof skipCodes)[number]; readonly reason: string; readonly facts: ReasonFacts }
+  const skip = (after: number, to: number, why: Why): void => {
     const first = cadence.after(after)
     const last = cadence.until(to)
     if (first === undefined || last === undefined || first > last) return
-    due.push({ kind: 'skip', first, last, count: cadence.count(after, last), code, reason })
+    due.push({ kind: 'skip', first, last, count: cadence.count(after, last), ...why })
   }
-  if (pause !== null) skip(from, skippedUntil, 'paused', pausedText(pause))
+  if (pause !== null) skip(from, skippedUntil, { code: 'paused', reason: pausedText(pause), facts: pauseFacts(pause) })
   else {
     const outside = mayCatchUp ? Math.min(windowStart - 1, skippedUntil) : from
-    if (mayCatchUp) skip(from, outside, 'catchup_window', `missed, and older than the catch-up window (${inWords(windowMs)})`)
-    skip(Math.max(from, outside), skippedUntil, 'catchup_limit', limitText(mayCatchUp ? maxCatchup : 0))
+    const reason = `missed, and older than the catch-up window (${minutesInWords(definition.catchup_window_minutes)})`
+    const limit = mayCatchUp ? most : 0
+    const facts = { window_minutes: definition.catchup_window_minutes, most: limit }
+    if (mayCatchUp) skip(from, outside, { code: 'catchup_window', reason, facts })
+    skip(Math.max(from, outside), skippedUntil, { code: 'catchup_limit', reason: limitText(limit), facts })
   }
   for (const tick of chosen) due.push({ kind: 'run', tick, cause: 'catch_up' })
   if (isOnTime) due.push({ kind: 'run', tick: newest, cause: 'cron' })
@@ -59,13 +76,20 @@ export function pausedText({ by, reason, everything }: Pause): string {
   return `${what}${by === null ? '' : ` by ${by}`}${reason === null || reason === '' ? '' : `: ${reason}`}`
 }
 
+const pauseFacts = ({ at, by, reason, everything }: Pause): ReasonFacts => ({
+  paused_by: by,
+  paused_at: at === null ? null : toIso(at),
+  pause_reason: reason,
+  is_everything: everything,
+})
+
 const limitText = (most: number): string =>
   most === 0
     ? 'missed, and the schedule catches up on nothing'
     : `missed; of those, the schedule runs the newest ${most} at most`
 
-function inWords(ms: number): string {
-  const minutes = ms / MINUTE_MS
-  if (minutes % 1_440 === 0) return minutes === 1_440 ? '24 h' : `${minutes / 1_440} d`
+/** `24 h`, `3 d`, `90 min`. */
+export function minutesInWords(minutes: number): string {
+  if (minutes > 0 && minutes % 1_440 === 0) return minutes === 1_440 ? '24 h' : `${minutes / 1_440} d`
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${minutes} min`
 }

@@ -37,6 +37,7 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     status_changed_at: null,
     status_changed_by: null,
     status_reason: null,
+    state_version: 0,
     paused_since: null,
     decided_until: null,
     undecided: [],
@@ -52,6 +53,13 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
   })
 }
 
+/** Notes that somebody changed the schedule: who expected it to be as before is refused. */
+export function raiseStateVersion(rows: Rows, scheduleId: string, eventId: string): ScheduleStateRow {
+  const state = editScheduleState(rows, scheduleId, eventId)
+  state.state_version += 1
+  return state
+}
+
 /** Why a schedule does not tick, if it is paused. */
 export function pauseOf(rows: Rows, state: Readonly<ScheduleStateRow> | undefined): Pause | null {
   const everything = rows.hot(automationState).get(EVERYTHING)
@@ -59,6 +67,7 @@ export function pauseOf(rows: Rows, state: Readonly<ScheduleStateRow> | undefine
   if (paused === undefined) return null
   return {
     since: state?.paused_since ?? paused.status_changed_at ?? 0,
+    at: paused.status_changed_at,
     by: paused.status_changed_by,
     reason: paused.status_reason,
     everything: paused === everything,
@@ -98,30 +107,46 @@ export function changeRegime(rows: Rows, { ids, at, eventId }: Change, change: (
     const now = rows.hot(scheduleDefinitions).get(id)
     const state = editScheduleState(rows, id, eventId)
     const isPaused = pauseOf(rows, state) !== null
-    if ((pause !== null) === isPaused && definition?.row_version === now?.row_version) continue
-    keepUndecided(state, { definition, pause, isResumed: pause !== null && !isPaused && isOn(now), at })
-    state.paused_since = isPaused ? at : null
+    const isSwitched = (pause !== null) !== isPaused
+    if (!isSwitched && definition?.row_version === now?.row_version) continue
+    const goesOn = !isSwitched && ticksAlike(definition, now)
+    endStretch(state, { definition, pause, goesOn, isResumed: pause !== null && !isPaused && isOn(now), at })
+    if (!goesOn) state.paused_since = isPaused ? at : null
   }
+}
+
+/** Whether two definitions of a schedule that is on tick at the same moments, whatever else they say. */
+function ticksAlike(one: Readonly<ScheduleRow> | undefined, other: Readonly<ScheduleRow> | undefined): boolean {
+  const moments = ({ cron_expressions, timezone, start_at, end_at }: Readonly<ScheduleRow>): string =>
+    JSON.stringify([cron_expressions, timezone, start_at, end_at])
+  return isOn(one) && isOn(other) && moments(one) === moments(other)
 }
 
 interface Ended {
   readonly definition: Readonly<ScheduleRow> | undefined
   readonly pause: Pause | null
+  /** Whether the schedule ticks on as before, and only what it asks for has changed. */
+  readonly goesOn: boolean
   readonly isResumed: boolean
   readonly at: number
 }
 
-function keepUndecided(state: ScheduleStateRow, { definition, pause, isResumed, at }: Ended): void {
+function endStretch(state: ScheduleStateRow, { definition, pause, goesOn, isResumed, at }: Ended): void {
   const decided = state.decided_until ?? at
-  // A clock that was set back does not open what was decided.
-  const until = Math.max(at, decided)
-  state.decided_until = until
-  if (!isOn(definition)) return
+  // A pause is decided by the definition at its end.
+  if (goesOn && (pause !== null || at < decided)) return
+  state.decided_until = at
+  if (at < decided) {
+    // The clock was ahead and was set back: the ticks beyond the change are decided anew when their time comes.
+    state.undecided = state.undecided.flatMap((regime) =>
+      regime.from < at ? [{ ...regime, until: Math.min(regime.until, at) }] : [],
+    )
+    return
+  }
+  if (!isOn(definition) || decided === at) return
   const catchesUp = pause === null || (isResumed && definition.catch_up_on_resume)
-  // The ticks of the pause are on record as skipped; those that are caught up are decided once more.
-  const from = pause !== null && catchesUp ? Math.min(pause.since, decided) : decided
   // Whether any tick lies in it is not asked here: that depends on what this machine knows of zones, and a fold must not.
-  if (from < until) state.undecided = [...state.undecided, { from, until, pause, catchesUp, definition }]
+  state.undecided = [...state.undecided, { from: decided, until: at, pause, catchesUp, goesOn, definition }]
 }
 
 /** Notes that a tick is new on record, and with it every tick before: in the oldest stretch that is still to be decided, or in the present. */

@@ -5,7 +5,7 @@ import { zoneNamed } from '../../cron/zone-clocks.ts'
 import { toMs } from '../../lib/time.ts'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
-import { changeRegime, changesRegime } from './regime.ts'
+import { changeRegime, changesRegime, raiseStateVersion } from './regime.ts'
 import { scheduleDefinitions, scheduleOrigins } from './schedule-definitions.table.ts'
 
 /** Says what cannot be read of an expression or a zone where the schedule is declared, and not at three in the morning. */
@@ -36,6 +36,11 @@ const payload = scheduleDefinition
     }
     const message = readable(schedule.timezone, zoneNamed)
     if (message !== undefined) context.addIssue({ code: 'custom', path: ['timezone'], message })
+    const { start_at, end_at } = schedule
+    if (start_at != null && end_at != null && toMs(start_at) > toMs(end_at))
+      context.addIssue({ code: 'custom', path: ['end_at'], message: 'a schedule cannot end before it starts' })
+    if (schedule.has_condition && schedule.origin === 'api')
+      context.addIssue({ code: 'custom', path: ['has_condition'], message: 'a schedule without code has no condition' })
   })
 
 export const ScheduleDefined = defineEvent({
@@ -50,7 +55,8 @@ export const ScheduleDefined = defineEvent({
     const known = rows.hot(scheduleDefinitions).get(schedule.schedule_id)
     if (known?.definition_hash === schedule.definition_hash && known.removed_at === null) return applied
     const { schedule_id, schedule_name, origin, start_at, end_at, ...declared } = schedule
-    const change = () =>
+    const change = () => {
+      raiseStateVersion(rows, schedule_id, event.event_id)
       rows.hot(scheduleDefinitions).insert({
         schedule_id,
         schedule_name,
@@ -71,6 +77,8 @@ export const ScheduleDefined = defineEvent({
         priority: declared.priority,
         pause_after: declared.pause_after ?? null,
         enabled: declared.enabled,
+        has_condition: declared.has_condition,
+        condition_timeout_ms: declared.condition_timeout_ms,
         file: declared.file ?? null,
         line: declared.line ?? null,
         definition_hash: declared.definition_hash,
@@ -81,6 +89,7 @@ export const ScheduleDefined = defineEvent({
         removed_at: null,
         row_version: event.event_id,
       })
+    }
     changeRegime(rows, { ids: [schedule_id], at, eventId: event.event_id }, change)
     return applied
   },

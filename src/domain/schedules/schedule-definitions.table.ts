@@ -33,6 +33,8 @@ export const scheduleDefinitions = defineTable({
     priority: col.int('Priority of its runs.'),
     pause_after: col.optional(col.int('It pauses itself when so many of its runs failed in a row.')),
     enabled: col.boolean('A disabled schedule does nothing at all.'),
+    has_condition: col.boolean('Whether its code is asked before each tick whether it runs.'),
+    condition_timeout_ms: col.int('How long that code may take.'),
     file: col.optional(col.string('Where it is declared.')),
     line: col.optional(col.int('The line there.')),
     definition_hash: col.string('Tells whether a declaration is the same as the one before.'),

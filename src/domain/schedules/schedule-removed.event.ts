@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
 import { editKnown } from '../typed-rows.ts'
-import { changeRegime, changesRegime } from './regime.ts'
+import { changeRegime, changesRegime, raiseStateVersion } from './regime.ts'
 import { scheduleDefinitions } from './schedule-definitions.table.ts'
 
 export const ScheduleRemoved = defineEvent({
@@ -20,6 +20,7 @@ export const ScheduleRemoved = defineEvent({
       const row = editKnown(rows.hot(scheduleDefinitions), schedule_id)
       row.removed_at = at
       row.row_version = event.event_id
+      raiseStateVersion(rows, schedule_id, event.event_id)
     }
     changeRegime(rows, { ids: [schedule_id], at, eventId: event.event_id }, change)
     return applied

@@ -14,11 +14,16 @@ export interface Regime {
   readonly pause: Pause | null
   /** Whether missed ticks may still run: not those of a pause, unless it ended and the schedule catches up then. */
   readonly catchesUp: boolean
+  /** Whether the next stretch ticks at the same moments: what may be caught up is counted over both. */
+  readonly goesOn: boolean
   readonly definition: Readonly<ScheduleRow>
 }
 
 export interface Pause {
+  /** Since when the schedule is paused with the moments that it has now. */
   readonly since: number
+  /** When it was paused. */
+  readonly at: number | null
   readonly by: string | null
   readonly reason: string | null
   /** Whether all automation was paused, not only this schedule. */
@@ -43,8 +48,9 @@ export const scheduleState = defineTable({
     status_changed_at: col.optional(col.timestamp('When it was paused or resumed.')),
     status_changed_by: col.optional(col.string('Who paused or resumed it.')),
     status_reason: col.optional(col.string('Why.')),
+    state_version: col.int('How often the schedule was declared, changed, paused, resumed or removed.'),
     paused_since: col.optional(
-      col.timestamp('Since when it is paused as it is defined now, by itself or with all automation.'),
+      col.timestamp('Since when it is paused with the moments that it has now, by itself or with all automation.'),
     ),
     decided_until: col.optional(
       col.timestamp('Every tick up to here is on record or was never due; later ones follow the present definition.'),

@@ -4,7 +4,7 @@ import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { tickSubject } from '../subjects.ts'
 import { changesRegime, editScheduleState, noteDecided } from './regime.ts'
-import { scheduleTicks, tickCauses, tickStatuses } from './schedule-ticks.table.ts'
+import { reasonFacts, scheduleTicks, tickCauses, tickStatuses } from './schedule-ticks.table.ts'
 
 const payload = z
   .object({
@@ -18,6 +18,7 @@ const payload = z
     cause: z.enum(tickCauses).default('cron'),
     reason_code: id.nullish(),
     reason: z.string().max(4_096).nullish(),
+    reason_facts: reasonFacts.nullish(),
     /** Who asked for a tick that the clock did not bring. */
     requested_by: id.nullish(),
     run_key: runKey.nullish(),
@@ -48,7 +49,8 @@ export const ScheduleTicked = defineEvent({
     const known = rows.cold(scheduleTicks).lookup(tick.tick_id)
     const isRepeated = known?.tick_event_id != null && (known.status === 'triggered' || tick.status !== 'triggered')
     if (isRepeated) return duplicate
-    if (tick.cause !== 'manual')
+    // A tick that somebody asked for says nothing of those before it, which a pause may not have recorded yet.
+    if (tick.requested_by == null)
       noteDecided(rows, { scheduleId: tick.schedule_id, tick: scheduledFor, at, eventId: event.event_id })
     rows.cold(scheduleTicks).merge({
       tick_id: tick.tick_id,
@@ -64,6 +66,7 @@ export const ScheduleTicked = defineEvent({
       cause: tick.cause,
       reason_code: tick.reason_code ?? null,
       reason: tick.reason ?? null,
+      reason_facts: tick.reason_facts ?? null,
       requested_by: tick.requested_by ?? null,
       run_key: tick.run_key ?? null,
       request_fingerprint: tick.request_fingerprint ?? null,

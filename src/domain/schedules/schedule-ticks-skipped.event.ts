@@ -3,7 +3,7 @@ import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { changesRegime, editScheduleState, noteDecided } from './regime.ts'
-import { scheduleTicks, skipCodes } from './schedule-ticks.table.ts'
+import { reasonFacts, scheduleTicks, skipCodes } from './schedule-ticks.table.ts'
 import { skippedTicksId } from './tick-ids.ts'
 
 export const ScheduleTicksSkipped = defineEvent({
@@ -19,6 +19,7 @@ export const ScheduleTicksSkipped = defineEvent({
     definition_version: id,
     reason_code: z.enum(skipCodes),
     reason: z.string().min(1).max(4_096),
+    reason_facts: reasonFacts.nullish(),
   }),
   idempotencyKey: (skipped) => `sched_skip:${skipped.schedule_id}:${skipped.first}:${skipped.last}`,
   dedup: 'structure',
@@ -43,6 +44,7 @@ export const ScheduleTicksSkipped = defineEvent({
       cause: 'cron',
       reason_code: skipped.reason_code,
       reason: skipped.reason,
+      reason_facts: skipped.reason_facts ?? null,
       tick_event_id: event.event_id,
       row_version: event.event_id,
     })

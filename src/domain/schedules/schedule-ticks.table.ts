@@ -1,10 +1,30 @@
+import { z } from 'zod'
 import { col } from '../../model/column.ts'
+import { id, timestamp } from '../../model/envelope.ts'
 import { defineTable } from '../../model/table.ts'
 
 /** In the order of the alphabet, a later one stands: what was skipped or failed may still be triggered, once. */
 export const tickStatuses = ['failed', 'skipped', 'triggered'] as const
 export const tickCauses = ['cron', 'catch_up', 'manual'] as const
-export const skipCodes = ['paused', 'catchup_window', 'catchup_limit', 'overlap', 'no_window'] as const
+export const skipCodes = ['paused', 'catchup_window', 'catchup_limit', 'overlap', 'no_window', 'condition'] as const
+export const failCodes = ['bad_selection', 'condition_error'] as const
+/** Why a tick asked for no run. Each has words in src/domain/why. */
+export type TickReasonCode = (typeof skipCodes)[number] | (typeof failCodes)[number]
+
+/** What a reason is made of, where its text alone does not say. */
+export const reasonFacts = z.object({
+  /** Who paused the schedule or all automation, when, and why. */
+  paused_by: id.nullish(),
+  paused_at: timestamp.nullish(),
+  pause_reason: z.string().max(4_096).nullish(),
+  is_everything: z.boolean().optional(),
+  /** The unfinished run of an earlier tick. */
+  run_id: id.optional(),
+  /** How old a missed tick might be, and how many might run. */
+  window_minutes: z.number().int().min(0).optional(),
+  most: z.number().int().min(0).optional(),
+})
+export type ReasonFacts = z.infer<typeof reasonFacts>
 
 export const scheduleTicks = defineTable({
   name: 'schedule_ticks',
@@ -31,6 +51,7 @@ export const scheduleTicks = defineTable({
           'cause',
           'reason_code',
           'reason',
+          'reason_facts',
           'requested_by',
           'run_key',
           'request_fingerprint',
@@ -52,6 +73,9 @@ export const scheduleTicks = defineTable({
     cause: col.optional(col.oneOf(tickCauses, 'Whether it came on time, was caught up or was asked for.')),
     reason_code: col.optional(col.string('Why it was skipped or failed, in a word.')),
     reason: col.optional(col.string('Why it was skipped or failed.')),
+    reason_facts: col.optional(
+      col.json<ReasonFacts>('Who paused it and when, the run in its way, the bounds of its catch-up.'),
+    ),
     requested_by: col.optional(col.string('Who asked for it, if the clock did not.')),
     run_key: col.optional(col.string('The run it asked for.')),
     run_id: col.optional(col.string('That run, once requested.')),

@@ -10,6 +10,7 @@ import { automationState } from '../automation/automation-state.table.ts'
 import type { RequestRun } from '../automation/request-run.ts'
 import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
 import { isRowOf } from '../typed-rows.ts'
+import { type ConditionAnswer, type Conditions, noConditions, type TickInQuestion } from './conditions.ts'
 import { type Due, dueIn } from './due.ts'
 import { failuresInARow } from './failures.ts'
 import { cadenceIfAny, isOn, pauseOf } from './regime.ts'
@@ -28,19 +29,38 @@ const PAUSED_TICKS_MS = HOUR_MS
 interface Look {
   /** Everything up to here was decided by this process. */
   handled: number
+  /** How far ticks were decided when that was later than the clock. */
+  decidedAhead?: number
   /** When it is looked at next; an entry of the heap with another time is out of date. */
   wakeAt: number | undefined
   /** When ticks of a pause were last recorded. */
   pauseRecordedAt?: number
+  /** What was found due and is not decided yet, oldest first: the first of them waits for its condition. */
+  steps: readonly Step[]
+}
+
+/** What is to be recorded next of a schedule. */
+type Step =
+  | { readonly kind: 'due'; readonly definition: Readonly<ScheduleRow>; readonly due: Due }
+  | { readonly kind: 'caught up'; readonly until: number }
+
+interface ScheduleControllerOptions {
+  readonly requestRun: RequestRun
+  /** While it says no, nothing is decided and nothing is lost. */
+  readonly mayDecide?: () => boolean
+  readonly conditions?: Conditions | undefined
 }
 
 /**
  * Lets schedules tick. What is due follows from definitions, state and the clock alone, so a lost alarm is found at the next look; a tick
- * and the run it asks for are decided together. While `mayDecide` says no, nothing is decided and nothing is lost.
+ * and the run it asks for are decided together. A tick with a condition waits for the answer, and with it all later ticks of its schedule.
  */
-export function scheduleController(requestRun: RequestRun, mayDecide: () => boolean = () => true): Controller {
+export function scheduleController(options: ScheduleControllerOptions): Controller {
+  const { requestRun, mayDecide = () => true, conditions = noConditions } = options
   const looks = new Map<string, Look>()
   const changed = new Set<string>()
+  /** Schedules that wait for a condition. */
+  const waiting = new Map<string, TickInQuestion>()
   const alarms = new Heap<{ readonly at: number; readonly id: string }>((a, b) => a.at < b.at)
   let graph: RecordedGraph | undefined
 
@@ -57,6 +77,17 @@ export function scheduleController(requestRun: RequestRun, mayDecide: () => bool
       }
       return at
     }
+  }
+
+  const ask = (question: TickInQuestion): ConditionAnswer | undefined => {
+    const answer = conditions.ask(question)
+    if (answer === undefined) waiting.set(question.schedule_id, question)
+    return answer
+  }
+  /** Nothing of the schedule waits any more, whether its answers were needed or not. */
+  const noneWaits = (id: string): void => {
+    waiting.delete(id)
+    conditions.forget(id)
   }
 
   const setAlarm = (id: string, look: Look, at: number | undefined): void => {
@@ -78,21 +109,30 @@ export function scheduleController(requestRun: RequestRun, mayDecide: () => bool
         alarms.pop()
         if (looks.get(first.id)?.wakeAt === first.at) changed.add(first.id)
       }
+      for (const [id, question] of waiting) if (conditions.ask(question) !== undefined) changed.add(id)
       if (changed.size === 0) return []
       const events: NewEvent[] = []
       const partitionsAt = graphAt(rows)
+      const lookAgain: string[] = []
       for (const id of changed) {
         const definition = rows.hot(scheduleDefinitions).get(id)
         if (definition === undefined) continue
-        const look = looks.get(id) ?? { handled: Number.NEGATIVE_INFINITY, wakeAt: undefined }
+        const look = looks.get(id) ?? { handled: Number.NEGATIVE_INFINITY, wakeAt: undefined, steps: [] }
         looks.set(id, look)
         const schedule = { rows, now, definition, state: rows.hot(scheduleState).get(id), look }
         const selfPause = pauseAfterFailures(schedule)
         if (selfPause !== undefined) events.push(selfPause)
-        else events.push(...decisions(schedule, partitionsAt, requestRun))
+        else {
+          // What was found due before is decided first; what has become due since is found once that is folded.
+          if (look.steps.length > 0) lookAgain.push(id)
+          else look.steps = stepsDue(schedule, partitionsAt)
+          events.push(...takeSteps(schedule, { partitionsAt, requestRun, ask }))
+          if (look.steps.length === 0) noneWaits(id)
+        }
         setAlarm(id, look, nextLook(schedule))
       }
       changed.clear()
+      if (events.length > 0) for (const id of lookAgain) changed.add(id)
       return events
     },
     wakeAt: () => (mayDecide() ? alarms.peek()?.at : undefined),
@@ -107,39 +147,75 @@ interface Schedule {
   readonly look: Look
 }
 
-function decisions(schedule: Schedule, partitionsAt: (tick: number) => GraphAtTick, requestRun: RequestRun): NewEvent[] {
-  const { now, definition, state, look } = schedule
+/** What became due and is not on record. */
+function stepsDue(schedule: Schedule, partitionsAt: (tick: number) => GraphAtTick): Step[] {
+  const { now, state, look } = schedule
+  const past = state === undefined ? [] : state.undecided
+  const present = presentRegime(schedule)
+  const isPresentDue = present !== undefined && (present.pause === null || recordsPauseNow(schedule))
+  const dueOf = dueInStretches(isPresentDue ? [...past, present] : past, now, partitionsAt)
+  const stepsOf = (regime: Regime): Step[] =>
+    (dueOf.get(regime) ?? []).map((due) => ({ kind: 'due', definition: regime.definition, due }))
+  const steps = past.flatMap(stepsOf)
+  const last = past.at(-1)
+  if (last !== undefined) steps.push({ kind: 'caught up', until: last.until })
+  if (isPresentDue) {
+    const due = stepsOf(present)
+    if (present.pause !== null && due.length > 0) look.pauseRecordedAt = now
+    look.handled = now
+    steps.push(...due)
+  }
+  return steps
+}
+
+/** What is due in stretches that follow each other. The newest missed ticks run, so those of later stretches are chosen first. */
+function dueInStretches(regimes: readonly Regime[], now: number, partitionsAt: (tick: number) => GraphAtTick) {
+  const dueOf = new Map<Regime, readonly Due[]>()
+  let later: Due[] = []
+  for (const regime of regimes.toReversed()) {
+    const { definition, goesOn } = regime
+    if (!goesOn) later = []
+    const most = definition.max_catchup_ticks ?? (selectsPartitions(definition, partitionsAt(now)) ? 3 : 1)
+    const chosen = later.filter((due) => due.kind === 'run' && due.cause === 'catch_up').length
+    const due = dueIn(regime, { now, most, left: Math.max(0, most - chosen), isNewest: later.length === 0 })
+    later.push(...due)
+    dueOf.set(regime, due)
+  }
+  return dueOf
+}
+
+interface Means {
+  readonly partitionsAt: (tick: number) => GraphAtTick
+  readonly requestRun: RequestRun
+  readonly ask: (question: TickInQuestion) => ConditionAnswer | undefined
+}
+
+/** Decides what is due, up to the first tick whose condition is not answered. */
+function takeSteps(
+  { definition: { schedule_id }, state, look }: Schedule,
+  { partitionsAt, requestRun, ask }: Means,
+): NewEvent[] {
   const events: NewEvent[] = []
   const open = new Set(state?.open_runs ?? [])
-  const decide = (regime: Regime): void => {
-    const maxCatchup = regime.definition.max_catchup_ticks ?? (selectsPartitions(regime.definition, partitionsAt(now)) ? 3 : 1)
-    for (const due of dueIn(regime, now, maxCatchup)) {
-      if (due.kind === 'skip') events.push(skipped(regime.definition, due))
-      else
-        events.push(
-          ...tickEvents({
-            definition: regime.definition,
-            tick: due.tick,
-            cause: due.cause,
-            at: partitionsAt(due.tick),
-            open,
-            requestRun,
-          }),
-        )
+  const eventsOf = (step: Step): readonly NewEvent[] | undefined => {
+    if (step.kind === 'caught up') return [newEvent(ScheduleCaughtUp, { schedule_id, until: toIso(step.until) })]
+    const { definition, due } = step
+    if (due.kind === 'skip') return [skipped(definition, due)]
+    const { tick, cause } = due
+    const { schedule_name, row_version: definition_version, condition_timeout_ms: timeout_ms } = definition
+    const question = { schedule_id, schedule_name, definition_version, tick, timeout_ms }
+    const condition = definition.has_condition ? () => ask(question) : undefined
+    return tickEvents({ definition, tick, cause, at: partitionsAt(tick), open, requestRun, condition })
+  }
+  for (const [index, step] of look.steps.entries()) {
+    const made = eventsOf(step)
+    if (made === undefined) {
+      look.steps = look.steps.slice(index)
+      return events
     }
+    events.push(...made)
   }
-  const past = state === undefined ? [] : state.undecided
-  for (const regime of past) decide(regime)
-  const last = past.at(-1)
-  if (last !== undefined)
-    events.push(newEvent(ScheduleCaughtUp, { schedule_id: definition.schedule_id, until: toIso(last.until) }))
-  const present = presentRegime(schedule)
-  if (present !== undefined && (present.pause === null || recordsPauseNow(schedule))) {
-    const before = events.length
-    decide(present)
-    if (present.pause !== null && events.length > before) look.pauseRecordedAt = now
-    look.handled = now
-  }
+  look.steps = []
   return events
 }
 
@@ -149,22 +225,39 @@ function presentRegime({ rows, now, definition, state, look }: Schedule): Regime
   const decided = state?.decided_until ?? definition.defined_at
   // A clock that was set back: time goes on from where it is now.
   if (look.handled > now) look.handled = now
-  const handled = decided > now && look.handled === Number.NEGATIVE_INFINITY ? now : look.handled
-  if (decided > now) look.handled = handled
-  const from = decided > now ? handled : Math.max(decided, handled)
+  if (decided > now) {
+    look.decidedAhead = decided
+    if (look.handled === Number.NEGATIVE_INFINITY) look.handled = now
+  }
+  // What a clock that was ahead has decided stays void when this one gets there.
+  const from = decided === look.decidedAhead ? look.handled : Math.max(decided, look.handled)
   const pause = pauseOf(rows, state)
-  return { from, until: now, pause, catchesUp: pause === null, definition }
+  return { from, until: now, pause, catchesUp: pause === null, goesOn: false, definition }
 }
 
-/** A pause is recorded tick by tick, but not more often than once an hour. */
-const recordsPauseNow = ({ look, now }: Schedule): boolean =>
-  look.pauseRecordedAt === undefined || now - look.pauseRecordedAt >= PAUSED_TICKS_MS || now < look.pauseRecordedAt
+/**
+ * A pause is recorded tick by tick, but not more often than once an hour. If the schedule catches up when it is resumed, what becomes of the
+ * ticks is known only then, and they are recorded once.
+ */
+function recordsPauseNow(schedule: Schedule): boolean {
+  const { look, now, definition } = schedule
+  // The ticks that a clock shows again after it was set back do not wait: when the pause ends, nobody would know of them.
+  if (isDecidedAhead(schedule)) return true
+  if (definition.catch_up_on_resume) return false
+  return look.pauseRecordedAt === undefined || now - look.pauseRecordedAt >= PAUSED_TICKS_MS || now < look.pauseRecordedAt
+}
 
-function nextLook({ rows, now, definition, state, look }: Schedule): number | undefined {
+/** Whether how far ticks were decided goes back to a clock that was ahead. */
+const isDecidedAhead = ({ state, look }: Schedule): boolean =>
+  look.decidedAhead !== undefined && state?.decided_until === look.decidedAhead
+
+function nextLook(schedule: Schedule): number | undefined {
+  const { rows, now, definition, state, look } = schedule
   if (!isOn(definition)) return undefined
   const next = cadenceIfAny(definition)?.after(now)
-  if (next === undefined || pauseOf(rows, state) === null || look.pauseRecordedAt === undefined) return next
-  return Math.max(next, look.pauseRecordedAt + PAUSED_TICKS_MS)
+  if (next === undefined || pauseOf(rows, state) === null || isDecidedAhead(schedule)) return next
+  const recordedAt = definition.catch_up_on_resume ? now : look.pauseRecordedAt
+  return recordedAt === undefined ? next : Math.max(next, recordedAt + PAUSED_TICKS_MS)
 }
 
 function skipped({ schedule_id, row_version }: Readonly<ScheduleRow>, due: Extract<Due, { kind: 'skip' }>): NewEvent {
@@ -178,6 +271,7 @@ function skipped({ schedule_id, row_version }: Readonly<ScheduleRow>, due: Extra
       definition_version: row_version,
       reason_code: due.code,
       reason: due.reason,
+      reason_facts: due.facts,
     },
     { causation_id: row_version },
   )

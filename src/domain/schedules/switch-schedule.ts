@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, type FoldContext, type Verdict } from '../../model/event.ts'
 import { switchedBy } from '../automation/switch-automation.ts'
-import { changeRegime, editScheduleState } from './regime.ts'
+import { changeRegime, raiseStateVersion } from './regime.ts'
 import type { ScheduleStateRow } from './schedule-state.table.ts'
 
 export const scheduleSwitch = z.object({ schedule_id: id, ...switchedBy })
@@ -12,7 +12,7 @@ export function switchSchedule(
   status: ScheduleStateRow['status'],
 ): Verdict {
   const change = () => {
-    const state = editScheduleState(rows, payload.schedule_id, event.event_id)
+    const state = raiseStateVersion(rows, payload.schedule_id, event.event_id)
     state.status = status
     state.status_changed_at = at
     state.status_changed_by = payload.changed_by

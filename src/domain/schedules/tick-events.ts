@@ -3,10 +3,15 @@ import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { RequestRun } from '../automation/request-run.ts'
 import { RunCancelRequested } from '../runs/run-cancel-requested.event.ts'
 import { requestFingerprint } from '../runs/run-ids.ts'
+import type { ConditionAnswer } from './conditions.ts'
 import type { ScheduleRow } from './schedule-definitions.table.ts'
 import { ScheduleTicked } from './schedule-ticked.event.ts'
+import type { ReasonFacts, TickReasonCode } from './schedule-ticks.table.ts'
 import { runKeyOfTick, tickId } from './tick-ids.ts'
 import { type GraphAtTick, workOfTick } from './work-of-tick.ts'
+
+/** As many runs of a schedule as may be in the way of another that waits for them. */
+const MAX_AWAITED = 1_000
 
 export interface TickToDecide {
   readonly definition: Readonly<ScheduleRow>
@@ -16,13 +21,18 @@ export interface TickToDecide {
   /** The unfinished runs of the schedule; the run of this tick is added. */
   readonly open: Set<string>
   readonly requestRun: RequestRun
+  /** What the code of the schedule says of the tick; undefined until it has. Absent if it is not asked. */
+  readonly condition?: (() => ConditionAnswer | undefined) | undefined
   /** The id of a tick that the clock did not bring, and who asked for it. */
   readonly asked?: { readonly tick_id: string; readonly requested_by: string }
 }
 
-/** A tick and the run it asks for, or the reason why it asks for none: what belongs together is written together. */
-export function tickEvents(deciding: TickToDecide): NewEvent[] {
-  const { definition, tick, cause, at, open, requestRun, asked } = deciding
+/**
+ * A tick and the run it asks for, or the reason why it asks for none: what belongs together is written together. Undefined while its
+ * condition is not answered.
+ */
+export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
+  const { definition, tick, cause, at, open, requestRun, condition, asked } = deciding
   const { schedule_id, row_version, overlap, labels, priority } = definition
   const tick_id = asked?.tick_id ?? tickId(schedule_id, tick)
   const facts = {
@@ -36,21 +46,32 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] {
     requested_by: asked?.requested_by ?? null,
   }
   const context = { causation_id: row_version, ...(asked && { actor: asked.requested_by }) }
-  const without = (status: 'skipped' | 'failed', reason_code: string, reason: string): NewEvent[] => [
-    newEvent(ScheduleTicked, { ...facts, status, reason_code, reason: reason.slice(0, 4_096) }, context),
+  const without = (
+    status: 'skipped' | 'failed',
+    reason_code: TickReasonCode,
+    reason: string,
+    reason_facts?: ReasonFacts,
+  ): NewEvent[] => [
+    newEvent(ScheduleTicked, { ...facts, status, reason_code, reason: reason.slice(0, 4_096), reason_facts }, context),
   ]
 
   const inTheWay = [...open]
   const [first] = inTheWay
   if (overlap === 'skip' && first !== undefined && cause !== 'manual')
-    return without('skipped', 'overlap', `${first} of an earlier tick had not ended`)
+    return without('skipped', 'overlap', `${first} of an earlier tick had not ended`, { run_id: first })
+  if (overlap === 'queue' && first !== undefined && inTheWay.length >= MAX_AWAITED)
+    return without('skipped', 'overlap', `${inTheWay.length} runs of earlier ticks had not ended`, { run_id: first })
   const asksFor = workOfTick(definition, at)
   if ('noWindow' in asksFor) return without('skipped', 'no_window', asksFor.noWindow)
   if ('error' in asksFor) return without('failed', 'bad_selection', asksFor.error)
+  const answer = condition === undefined ? ({ verdict: 'holds' } as const) : condition()
+  if (answer === undefined) return undefined
+  if (answer.verdict === 'failed') return without('failed', 'condition_error', answer.reason)
+  if (answer.verdict === 'does not hold') return without('skipped', 'condition', answer.reason)
 
   const run_key = runKeyOfTick(tick_id)
   const work = { ...asksFor.work, labels }
-  const waitsFor = overlap === 'queue' || overlap === 'replace' ? inTheWay : []
+  const waitsFor = overlap === 'queue' || overlap === 'replace' ? inTheWay.slice(-MAX_AWAITED) : []
   const { run_id, event } = requestRun({
     ...work,
     run_key,

@@ -34,6 +34,9 @@ export function editSensorState(rows: Rows, sensorId: string, eventId: string): 
     last_error_at: null,
     backoff_until: null,
     dead_letters: 0,
+    happenings_waiting: 0,
+    happenings_dropped: 0,
+    happenings_dropped_at: null,
     row_version: eventId,
   })
 }

@@ -1,4 +1,5 @@
 import type { FoldContext } from '../../model/event.ts'
+import { markHappening, settleHappening } from './happenings/happenings.ts'
 import { sensorMessageConflicts } from './sensor-message-conflicts.table.ts'
 import { type SensorMessageRow, sensorMessages } from './sensor-messages.table.ts'
 import type { SensorStateRow } from './sensor-state.table.ts'
@@ -75,6 +76,7 @@ export function acceptMessage(
     last_error: null,
     dead_since: null,
   })
+  settleHappening(context.rows, message.sensor_id, message.message_id, context.event.event_id)
 }
 
 export function failMessage(
@@ -91,6 +93,8 @@ export function failMessage(
     last_error: error,
     dead_since: isDead ? (known?.dead_since ?? context.at) : null,
   })
+  if (isDead)
+    markHappening(context.rows, message.sensor_id, message.message_id, { dead: true, eventId: context.event.event_id })
 }
 
 export function replayMessage(context: Context, known: Readonly<SensorMessageRow>, by: string, state: SensorStateRow): void {
@@ -103,6 +107,7 @@ export function replayMessage(context: Context, known: Readonly<SensorMessageRow
     replayed_by: by,
     dead_since: null,
   })
+  markHappening(context.rows, known.sensor_id, known.message_id, { dead: false, eventId: context.event.event_id })
 }
 
 /** Keeps that another body came under the id of an accepted message. True if that is news. */

@@ -1,4 +1,5 @@
 import type { Ordered } from '../../model/event.ts'
+import { isHappeningId } from './evaluation-ids.ts'
 
 interface AboutSensors {
   readonly sensor_id?: string
@@ -23,4 +24,19 @@ export const changesSensor: Ordered = {
   ],
   when: (mine: AboutSensors, other: AboutSensors) => sensorsOf(mine).some((id) => sensorsOf(other).includes(id)),
   why: 'Of two evaluations of a message, or of two polls from one version, the first counts; errors, pauses and resets count from where the fact before left the sensor.',
+}
+
+/** Why it counts for everything else when sensors are declared and removed. */
+export const changesWatchers: Ordered = {
+  // Ordered against everything: what ends a task or a run may have waited for any other fact.
+  with: ['*'],
+  when: () => true,
+  why: 'A sensor hears of what happens while it watches, and of nothing before or after.',
+}
+
+/** Why an evaluation of a happening follows the happening. */
+export const evaluatesHappening: Ordered = {
+  with: ['*'],
+  when: ({ trigger_source: source }) => source.source === 'push' && isHappeningId(source.message_id),
+  why: 'An evaluation ends the wait of what it evaluated, and is made of nothing that did not happen before.',
 }

@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { checkSensor, sensorDefinition } from '../../contract/sensor.ts'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
-import { changesSensor } from './order.ts'
+import { forgetHappenings } from './happenings/happenings.ts'
+import { checkWatches, isWatching, startWatching, stopWatching } from './happenings/watches.ts'
+import { changesSensor, changesWatchers } from './order.ts'
 import { sensorDefinitions, sensorOrigins } from './sensor-definitions.table.ts'
 
 const payload = sensorDefinition
@@ -15,29 +17,36 @@ const payload = sensorDefinition
     definition_hash: id,
     /** Tells a return to an earlier definition from a repetition of the event that declared it. */
     request_id: id,
+    /** What the assets of its config mean, if they are more than asset keys, `mart/*` or `*`: see `watchedKeys`. */
+    watches: z.array(id).max(10_000).nullish(),
   })
-  .superRefine((sensor, context) => checkSensor(sensor, (path, message) => context.addIssue({ code: 'custom', path, message })))
+  .superRefine((sensor, context) => {
+    const wrong = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message })
+    checkSensor(sensor, wrong)
+    checkWatches(sensor, wrong)
+  })
 
 export const SensorDefined = defineEvent({
   type: 'SensorDefined',
   version: 1,
   doc: 'A sensor was declared or changed.',
   payload,
-  idempotencyKey: (sensor) => `sensor_def:${sensor.sensor_id}:${sensor.definition_hash}:${sensor.request_id}`,
+  idempotencyKey: (sensor) => `sensor_def:${sensor.sensor_id}:${sensor.request_id}`,
   dedup: 'key',
-  ordered: [changesSensor],
+  ordered: [changesSensor, changesWatchers],
   fold({ event, at, payload: sensor, rows }) {
     const known = rows.hot(sensorDefinitions).get(sensor.sensor_id)
     if (known?.definition_hash === sensor.definition_hash && known.removed_at === null) return applied
     const { sensor_name } = sensor
     const isRenamed = known !== undefined && known.sensor_name !== sensor_name
-    rows.hot(sensorDefinitions).insert({
+    const row = rows.hot(sensorDefinitions).insert({
       sensor_id: sensor.sensor_id,
       sensor_name,
       description: sensor.description ?? null,
       origin: sensor.origin,
       sensor_type: sensor.config.type,
       config: sensor.config,
+      watches: sensor.watches ?? null,
       min_interval_sec: sensor.min_interval_sec,
       timeout_ms: sensor.timeout_ms,
       asset_selection: sensor.asset_selection,
@@ -54,6 +63,9 @@ export const SensorDefined = defineEvent({
       removed_at: null,
       row_version: event.event_id,
     })
+    if (known !== undefined) stopWatching(rows, known)
+    startWatching(rows, row, event.event_id)
+    if (!isWatching(row) || known?.sensor_type !== row.sensor_type) forgetHappenings(rows, row.sensor_id, event.event_id)
     return applied
   },
 })

@@ -16,6 +16,11 @@ export const sensorDefinitions = defineTable({
     origin: col.oneOf(sensorOrigins, 'Where it is declared: in the code of the project, or over the API.'),
     sensor_type: col.oneOf(sensorTypes, 'Where it hears of things: from senders, by asking, or from Servo itself.'),
     config: col.json<SensorSource>('Path, topic, interval, what it watches and the like.'),
+    watches: col.optional(
+      col.strings(
+        'Asset keys, `mart/*` or `*` that its selections of watched assets mean; null where they are such themselves.',
+      ),
+    ),
     min_interval_sec: col.int('Least time between two evaluations that the clock brings.'),
     timeout_ms: col.int('How long its code may take.'),
     asset_selection: col.strings('What it may run; with code, none means anything.'),

@@ -1,7 +1,8 @@
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
+import type { KeyCount } from './evaluation/besides-runs.ts'
 
-const evalStatuses = ['triggered', 'no_new_data', 'error', 'skipped_stale_cursor', 'skipped_duplicate'] as const
+export const evalStatuses = ['triggered', 'no_new_data', 'error', 'skipped_stale_cursor', 'skipped_duplicate'] as const
 
 export const sensorEvals = defineTable({
   name: 'sensor_evals',
@@ -33,6 +34,9 @@ export const sensorEvals = defineTable({
           'status',
           'accepted',
           'run_keys',
+          'run_fingerprints',
+          'keys_added',
+          'keys_removed',
           'error',
           'duration_ms',
         ],
@@ -62,7 +66,10 @@ export const sensorEvals = defineTable({
     accepted: col.boolean(
       'True if its runs and keys count. Of the evaluations of a message or a version one is accepted at most.',
     ),
-    run_keys: col.strings('Runs it asked for.'),
+    run_keys: col.strings('Runs it asked for. A key is there twice if it was used for two different things.'),
+    run_fingerprints: col.optional(col.strings('What it asked for under each of these keys.')),
+    keys_added: col.optional(col.json<readonly KeyCount[]>('How many keys it added to dynamic sets: set_name and count.')),
+    keys_removed: col.optional(col.json<readonly KeyCount[]>('How many it removed.')),
     error: col.optional(col.string('Why it failed.')),
     duration_ms: col.optional(col.long('How long the code took.')),
     eval_event_id: col.string('The event that recorded it.'),

@@ -1,14 +1,16 @@
 import { z } from 'zod'
 import { reportedKeys } from '../../contract/partition-keys.ts'
-import { count, id, runKey } from '../../model/envelope.ts'
+import { count, fingerprint, id, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, type FoldContext, type Verdict, waitFor } from '../../model/event.ts'
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
 import { editSensorState, forgetErrors, nextVersion, noteError, noteEvaluated } from './edit-sensor-state.ts'
+import type { KeyCount } from './evaluation/besides-runs.ts'
 import { evalIdOf, runKeysOfSensor } from './evaluation-ids.ts'
+import { settleHappening } from './happenings/happenings.ts'
 import { MAX_CURSOR, MAX_RUNS, MAX_TRIES } from './limits.ts'
 import { acceptMessage, failMessage, noteConflict } from './messages.ts'
-import { changesSensor } from './order.ts'
+import { changesSensor, evaluatesHappening } from './order.ts'
 import { type SensorEvalRow, sensorEvals } from './sensor-evals.table.ts'
 import { sensorMessageConflicts } from './sensor-message-conflicts.table.ts'
 import { sensorMessages } from './sensor-messages.table.ts'
@@ -41,6 +43,8 @@ const payload = z
     cursor_after: z.string().max(MAX_CURSOR).nullish(),
     status: z.enum(['triggered', 'no_new_data', 'error']),
     run_keys: z.array(runKey).max(MAX_RUNS).default([]),
+    /** What it asked for under each of its run keys. */
+    run_fingerprints: z.array(fingerprint).max(MAX_RUNS).nullish(),
     error: z.string().min(1).max(65_536).nullish(),
     duration_ms: count.nullish(),
     ...reportedKeys,
@@ -53,6 +57,8 @@ const payload = z
         'run_keys',
         status === 'triggered' ? 'an evaluation that triggered names its runs' : `with ${status} there are no runs`,
       )
+    if (evaluation.run_fingerprints != null && evaluation.run_fingerprints.length !== keys.length)
+      wrong('run_fingerprints', 'there is one for each run key')
     if (status === 'error' && error == null) wrong('error', 'a failed evaluation says why')
     if (keys.some((key) => !key.startsWith(runKeysOfSensor(sensor_id)) && !key.startsWith('rerun:')))
       wrong('run_keys', `the run keys of ${sensor_id} start with ${runKeysOfSensor(sensor_id)}`)
@@ -78,7 +84,7 @@ export const SensorEvaluated = defineEvent({
     const conflict = { table: sensorMessageConflicts, key: [...message, source.body_hash ?? ''] } as const
     return [record, { table: sensorMessages, key: message }, conflict]
   },
-  ordered: [changesSensor],
+  ordered: [changesSensor, evaluatesHappening],
   fold(context) {
     const { payload: evaluation, rows } = context
     if (rows.cold(sensorEvals).lookup(idOf(evaluation)) !== undefined) return duplicate
@@ -98,6 +104,8 @@ function foldPush(context: FoldContext<Evaluation>, source: Push): Verdict {
   if (known?.status === 'accepted') {
     record(context, { status: isError ? 'error' : 'skipped_duplicate', accepted: false })
     noteConflict(context, { sensor_id, ...source }, known)
+    // It happened again under the same id, long after.
+    settleHappening(rows, sensor_id, source.message_id, event.event_id)
     return applied
   }
   record(context, { status, accepted: !isError })
@@ -154,6 +162,9 @@ function applyKeys({ event, at, payload: evaluation, rows }: FoldContext<Evaluat
   applyReportedKeys(rows, evaluation, { at, event_id: event.event_id, changed_by })
 }
 
+const countsOf = (sets: Evaluation['partition_keys_added']): KeyCount[] | null =>
+  sets == null || sets.length === 0 ? null : sets.map(({ set_name, keys }) => ({ set_name, count: keys.length }))
+
 /** Every evaluation has its record, and the requests that name it need not wait any longer, whether it counts or not. */
 function record(
   { event, at, payload: evaluation, rows, wake }: FoldContext<Evaluation>,
@@ -180,6 +191,9 @@ function record(
     cursor_after: evaluation.cursor_after ?? null,
     ...became,
     run_keys: evaluation.run_keys,
+    run_fingerprints: evaluation.run_fingerprints ?? null,
+    keys_added: countsOf(evaluation.partition_keys_added),
+    keys_removed: countsOf(evaluation.partition_keys_removed),
     error: evaluation.error ?? null,
     duration_ms: evaluation.duration_ms ?? null,
     eval_event_id: event.event_id,

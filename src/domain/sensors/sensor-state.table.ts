@@ -31,6 +31,9 @@ export const sensorState = defineTable({
     last_error_at: col.optional(col.timestamp('When it failed.')),
     backoff_until: col.optional(col.timestamp('No poll is made before, because the last ones failed.')),
     dead_letters: col.long('Messages that failed too often and were not replayed.'),
+    happenings_waiting: col.long('Happenings in `sensor_happenings`, dead letters among them.'),
+    happenings_dropped: col.long('Happenings that were dropped, the oldest first, because too many were waiting.'),
+    happenings_dropped_at: col.optional(col.timestamp('When the last of them was.')),
   },
 })
 

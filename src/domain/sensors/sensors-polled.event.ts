@@ -29,6 +29,8 @@ export const SensorsPolled = defineEvent({
   idempotencyKey: ({ record_id }) => `sensors_polled:${record_id}`,
   dedup: 'key',
   ordered: [changesSensor],
+  // Each minute would otherwise cost several objects more, for nothing but a count.
+  publishedWithOthers: true,
   fold({ event, at, payload: { polled }, rows }) {
     for (const { sensor_id, state_version, poll_count, first, last } of polled) {
       // What was found since is on record by itself, and the version has moved on.

@@ -8,6 +8,7 @@ import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { recordAttempt } from '../partitions/record.ts'
 import { countTaskEnd, endRunIfDone, touchRun } from '../runs/run-progress.ts'
+import { noteTaskEnd } from '../sensors/happenings/happenings.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { clearTaskTimers, timerSlot, timers } from '../timers/timers.table.ts'
 import { editKnown } from '../typed-rows.ts'
@@ -91,6 +92,7 @@ export const TaskFinished = defineEvent({
       countTaskEnd(run, task.state)
       if (task.state === 'SUCCEEDED') satisfyDownstream(rows, task, at, event.event_id, wake)
       else endDownstream(rows, run, task, wake)
+      noteTaskEnd(rows, run, task, { ...finish, at, eventId: event.event_id })
       endRunIfDone(rows, run, at, wake)
     }
     wake(taskSubject(finish.run_id, finish.task_key))

@@ -1,49 +1,33 @@
 import { assert } from '../../lib/assert.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
+import { MINUTE_MS } from '../../lib/time.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
-import type { Controller } from '../../model/controller.ts'
-import type { NewEvent, Registry, Verdict } from '../../model/event.ts'
+import type { NewEvent, Verdict } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
-import type { AlarmClock } from '../../ports/clock.ts'
-import type { Notifier } from '../../ports/notifier.ts'
-import type { ObjectStore } from '../../ports/object-store.ts'
+import { ClockSteps } from '../../ports/clock-steps.ts'
 import { checkLeads } from '../ledger/leading.ts'
-import { type CheckedEvent, type MintOptions, mintEvents, sizeLimits } from '../ledger/mint.ts'
+import { type CheckedEvent, mintEvents, sizeLimits } from '../ledger/mint.ts'
 import { SegmentWriter } from '../ledger/segment-writer.ts'
 import { Paths } from '../paths.ts'
-import { Compactor, type CompactorOptions } from '../publish/compactor.ts'
+import { Compactor } from '../publish/compactor.ts'
 import { Controllers } from './controllers.ts'
 import { Inbox, type Submission, type Submitted } from './inbox.ts'
-import { Reactions, type Reactor } from './reactions.ts'
+import type { LoopOptions } from './loop-options.ts'
+import { Reactions } from './reactions.ts'
 import { SegmentFeed } from './segment-feed.ts'
 import { type ClosedSegment, SegmentQueue } from './segment-queue.ts'
 
 export type { Submitted } from './inbox.ts'
 export type { Reactor } from './reactions.ts'
 
-export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits' | 'retention' | 'lease'> {
-  readonly store: ObjectStore
-  readonly registry: Registry
-  readonly clock: AlarmClock
-  readonly name: string
-  readonly controllers: readonly Controller[]
-  readonly reactors?: readonly Reactor[]
-  /** Announces other processes' segments to this loop, and this loop's segments to them. */
-  readonly notifier?: Notifier
-  /** How often the loop lists the ledger if the notifier may miss segments. */
-  readonly lookEveryMs?: number
-  /** Called when the loop cannot continue: the ledger could not be written, or another process has taken over. */
-  readonly onBroken?: (error: unknown) => void
-  /** Called when something is durable that no table shows yet. */
-  readonly onDurable?: () => void
-  /** Called when the ledger could not be read. The loop tries again. */
-  readonly onTrouble?: (error: unknown) => void
-}
-
 /** Submissions that are folded together while a segment is written: enough to share the work, few enough to keep the fold busy. */
 const FOLD_TOGETHER = 4
+/** So many decisions are made durable before the loop asks what follows from them: a thousand ticks do not wait for a thousand plans. */
+const MANY_DECISIONS = 500
 /** Controllers that still answer each other after this many rounds would never stop. */
 const MAX_ROUNDS = 10_000
+/** A clock that was set is noticed within this time. */
+const MAX_SLEEP_MS = MINUTE_MS
 
 type LoopState = 'open' | 'closing' | 'closed' | 'broken'
 
@@ -81,13 +65,17 @@ export class Loop {
   #ending: unknown
   /** True if the controllers must be asked although nothing was submitted. */
   #nudged = false
+  /** A segment of many decisions; what follows from them is decided once it is durable. */
+  #decidedMuch: ClosedSegment | undefined
   /** Set while something is being folded. */
   #folding: Promise<void> | undefined
   #cancelAlarm: (() => void) | undefined
+  readonly #steps: ClockSteps
   #feed!: SegmentFeed
 
   private constructor(options: LoopOptions, compactor: Compactor) {
     this.#options = options
+    this.#steps = new ClockSteps(options.clock)
     this.compactor = compactor
     this.#controllers = new Controllers(options.controllers)
     this.#reactions = new Reactions(options.reactors ?? [])
@@ -125,7 +113,7 @@ export class Loop {
       clock: options.clock,
       notifier: options.notifier,
       lookEveryMs: options.lookEveryMs,
-      onCaughtUp: () => self.loop?.caughtUp(),
+      onCaughtUp: (foundSome) => self.loop?.caughtUp(foundSome),
       onTrouble: (error) => loop.#troubled(error),
     })
     self.loop = loop
@@ -164,10 +152,10 @@ export class Loop {
     this.#folding ??= this.#fold()
   }
 
-  /** Segments of other processes are folded: asks the controllers, and marks the tables as behind. */
-  caughtUp(): void {
+  /** The segments of other processes, if there were any, are folded: asks the controllers, and marks the tables as behind. */
+  caughtUp(foundSome: boolean): void {
     this.nudge()
-    if (this.compactor.fold.unpublished > 0) this.#options.onDurable?.()
+    if (this.compactor.fold.unpublished > 0) this.#options.onDurable?.(!foundSome)
   }
 
   /** Folds what other processes have written. */
@@ -266,7 +254,10 @@ export class Loop {
         if (rounds === 0) for (const submission of batch) this.#accept(submission, verdicts)
         assert(rounds++ < MAX_ROUNDS, 'the controllers do not come to an end')
         this.#inbox.folded()
-        return this.#decide()
+        this.#observe()
+        if (rounds <= 1 || verdicts.size < MANY_DECISIONS) return this.#decide()
+        this.#decidedMuch = this.#segments.close()
+        return []
       },
     )
   }
@@ -280,16 +271,21 @@ export class Loop {
     this.#segments.accept(submission)
   }
 
-  /** One round: shows changed rows to the controllers, and adds the events that they decide on. */
-  #decide(): readonly CheckedEvent[] {
-    const { state } = this.compactor
+  /** Shows changed rows to the controllers, and notes them for the reactors. */
+  #observe(): void {
     for (const table of this.#watched) {
-      const rows = state.hotTable(table).takeChanged()
+      const rows = this.compactor.state.hotTable(table).takeChanged()
       if (rows.size === 0) continue
       this.#controllers.observe(table, rows)
       this.#reactions.remember(this.#segments.changed, table, rows)
     }
-    const observed = { rows: state, now: this.#options.clock.now(), lagMs: this.#feed.lagMs }
+    // Moments that controllers computed by a clock that was set since then are computed again.
+    if (this.#steps.wasSet()) this.#controllers.observeAll((table) => this.compactor.state.hotTable(table).all())
+  }
+
+  /** One round: adds the events that the controllers decide on. */
+  #decide(): readonly CheckedEvent[] {
+    const observed = { rows: this.compactor.state, now: this.#options.clock.now(), lagMs: this.#feed.lagMs }
     const decided: CheckedEvent[] = []
     for (const event of this.#controllers.decide(observed, () => this.#feed.isCaughtUp())) {
       const minted = mintEvents(this.#options, sizeLimits, [event])
@@ -316,7 +312,8 @@ export class Loop {
     this.#segments.remove(segment)
     for (const submission of segment.submissions) this.#inbox.answer(submission)
     this.#reactions.show(segment.changed, this.#break)
-    this.#options.onDurable?.()
+    this.#options.onDurable?.(segment.canWait)
+    if (segment === this.#decidedMuch) this.nudge()
   }
 
   #setAlarm(): void {
@@ -325,7 +322,7 @@ export class Loop {
     const { clock } = this.#options
     const next = this.#controllers.wakeAt(clock.now())
     if (next === Number.POSITIVE_INFINITY || this.#state !== 'open') return
-    this.#cancelAlarm = clock.after(Math.max(1, next - clock.now()), () => this.nudge())
+    this.#cancelAlarm = clock.after(Math.min(MAX_SLEEP_MS, Math.max(1, next - clock.now())), () => this.nudge())
   }
 
   /** An outage passes. A compactor that was overtaken or met a bug does not recover. */

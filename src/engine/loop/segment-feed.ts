@@ -14,8 +14,8 @@ export interface SegmentFeedOptions {
   readonly notifier?: Notifier | undefined
   /** How often the ledger is listed if the notifier may miss segments. */
   readonly lookEveryMs?: number | undefined
-  /** Called when segments of other processes were folded, or a look has found none. */
-  readonly onCaughtUp: () => void
+  /** Called when segments of other processes were folded, or a look is over, with whether it has found any. */
+  readonly onCaughtUp: (foundSome: boolean) => void
   /** Called when the ledger could not be read. It is read again later. */
   readonly onTrouble: (error: unknown) => void
 }
@@ -158,7 +158,7 @@ export class SegmentFeed {
         await compactor.fold.applyPaths(ulids.map((ulid) => this.#paths.segment(ulid)))
         // A damaged segment is reported elsewhere, and must not hold up the others.
         for (const ulid of ulids) this.#unread.delete(ulid)
-        if (!this.#closed) onCaughtUp()
+        if (!this.#closed) onCaughtUp(true)
       }
     } catch (error) {
       onTrouble(error)
@@ -173,10 +173,10 @@ export class SegmentFeed {
     if (this.#closed) return
     const began = clock.monotonic()
     try {
-      await compactor.catchUp()
+      const found = await compactor.catchUp()
       this.#lastLook.over(began)
       for (const [ulid, announcedAt] of this.#unread) if (announcedAt <= began) this.#unread.delete(ulid)
-      if (!this.#closed) onCaughtUp()
+      if (!this.#closed) onCaughtUp(found > 0)
     } catch (error) {
       onTrouble(error)
     }

@@ -8,6 +8,8 @@ import type { ChangedRows } from './reactions.ts'
 interface OpenSegment {
   readonly texts: string[]
   bytes: number
+  /** True if the tables need not be published because of any of its events. */
+  canWait: boolean
   readonly submissions: Submission[]
   readonly changed: ChangedRows
 }
@@ -56,6 +58,7 @@ export class SegmentQueue {
     const open = this.#opened()
     for (const text of minted.texts) open.texts.push(text)
     open.bytes += minted.bytes
+    open.canWait &&= minted.checked.every(({ definition }) => definition.publishedWithOthers)
   }
 
   /** Adds facts of a caller, who is answered when the segment is durable. */
@@ -64,14 +67,15 @@ export class SegmentQueue {
     this.#opened().submissions.push(submission)
   }
 
-  /** Closes the open segment, if it has any events. */
-  close(): void {
+  /** Closes the open segment, if it has any events, and returns it. */
+  close(): ClosedSegment | undefined {
     const open = this.#open
-    if (open === undefined || open.texts.length === 0) return
+    if (open === undefined || open.texts.length === 0) return undefined
     this.#open = undefined
     const segment: ClosedSegment = { ...open, consumed: {}, ended: Promise.withResolvers() }
     this.#closed.push(segment)
     this.#onClosed(segment)
+    return segment
   }
 
   /** The next segment for the writer. */
@@ -116,7 +120,7 @@ export class SegmentQueue {
   }
 
   #opened(): OpenSegment {
-    this.#open ??= { texts: [], bytes: 0, submissions: [], changed: new Map() }
+    this.#open ??= { texts: [], bytes: 0, canWait: true, submissions: [], changed: new Map() }
     return this.#open
   }
 }

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { orchestration } from '../../domain/index.ts'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
+import { SensorsPolled } from '../../domain/sensors/sensors-polled.event.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS, toIso } from '../../lib/time.ts'
 import { ulidSource } from '../../lib/ulid.ts'
+import { newEvent } from '../../model/event.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { countingStore } from '../../testing/counting-store.ts'
 import { reportFact } from '../../testing/facts.ts'
@@ -30,7 +32,7 @@ async function publishing(inner: ObjectStore = memoryStore()) {
     name: 'test',
     source: 'test',
     controllers: [],
-    onDurable: () => self.publisher?.noticed(),
+    onDurable: (canWait) => self.publisher?.noticed(canWait),
   })
   const publisher = new Publisher({
     compactor: loop.compactor,
@@ -74,6 +76,28 @@ test('[V3] a fact that becomes durable during a publish is in the tables a momen
   await clock.advance(2 * SECOND_MS)
   expect(loop.compactor.manifest.publish).toBe(3)
   expect(loop.compactor.fold.unpublished).toBe(0)
+})
+
+test('[V3] what can wait is published with the next that cannot, or after an hour', async () => {
+  const { clock, loop, store } = await publishing()
+  const polled = (id: string) => {
+    const at = toIso(clock.now())
+    return newEvent(SensorsPolled, {
+      ...{ record_id: id, polled: [{ sensor_id: 's', state_version: 0, poll_count: 1, first: at, last: at }] },
+    })
+  }
+  store.reset()
+  for (let minute = 1; minute < 60; minute++) {
+    await loop.submit([polled(`p${minute}`)])
+    await clock.advance(MINUTE_MS)
+    expect(store.requests).toHaveLength(minute)
+  }
+  await clock.advance(2 * MINUTE_MS)
+  expect([loop.compactor.manifest.publish, loop.compactor.fold.unpublished]).toEqual([1, 0])
+  await loop.submit([polled('more')])
+  await loop.submit([reportFact('r1')])
+  await clock.advance(2 * SECOND_MS)
+  expect([loop.compactor.manifest.publish, loop.compactor.fold.unpublished]).toEqual([2, 0])
 })
 
 test('what happens while something waits to be merged is in the tables a moment later all the same', async () => {

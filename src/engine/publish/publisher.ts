@@ -13,6 +13,8 @@ export interface PublisherOptions {
   readonly delayMs?: number
 }
 
+/** What can wait is in the tables after this time though nothing else happens: a start reads only so many segments again. */
+const MAX_WAIT_MS = HOUR_MS
 /** Publishing takes at most one part in this many of the time, however large the tables are. */
 const SHARE = 8
 
@@ -53,10 +55,10 @@ export class Publisher {
     this.#collectedAt = options.clock.now()
   }
 
-  /** Something is durable that no table shows yet. */
-  noticed(): void {
+  /** Something is durable that no table shows yet; it may wait until something else is. */
+  noticed(canWait = false): void {
     const { clock, delayMs = SECOND_MS } = this.#options
-    this.#schedule(Math.max(clock.now() + delayMs, this.#notBefore))
+    this.#schedule(Math.max(clock.now() + (canWait ? MAX_WAIT_MS : delayMs), this.#notBefore))
   }
 
   /** Publishes what there is now. */

@@ -1,11 +1,10 @@
 import type { AttemptOutput, AttemptResultInput, InputRef } from '../../contract/dispatch.ts'
-import { messageOf } from '../../lib/error.ts'
 import type { AnyAsset } from '../any-asset.ts'
 import { declarationOf } from '../declaration.ts'
 import type { BodySettings, Retry } from '../declare/asset-options.ts'
 import type { Checks } from '../declare/check.ts'
 import type { Context, Log } from '../declare/context.ts'
-import { type AnyResource, openResource } from '../declare/resource.ts'
+import { type AnyResource, OpenResources } from '../declare/resource.ts'
 import type { ValueStore } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
 import { KeyChanges } from '../partitions/key-changes.ts'
@@ -52,12 +51,16 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
   const facts: Record<string, unknown> = {}
   const checks: ReportedCheck[] = []
   const keys = new KeyChanges()
-  const closing: (() => unknown)[] = []
+  const resources = new OpenResources({
+    given: attempt.resources,
+    environment: attempt.environment,
+    warn: (text) => attempt.log.warn(text),
+  })
   try {
     if (declaration?.kind !== 'asset' && declaration?.kind !== 'table')
       throw invalid('no_body', `${declaration?.name ?? show(asset)} has no body to run`, 'Run an asset or a table.')
     const inputs = await loadInputs(asset, options.inputs ?? {}, attempt)
-    const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, { facts, keys, closing })) }
+    const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, { facts, keys, resources })) }
     // An aborted signal does not fire again: a body that listens from now on would wait for ever.
     attempt.signal.throwIfAborted()
     const made = declaration.kind === 'table' ? await makeTable(asset, given, attempt) : await makeValue(asset, given, attempt)
@@ -72,7 +75,7 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
   } catch (error) {
     return failureOf(error, attempt.signal, retryOf(options), { metadata: jsonOf(facts), checks })
   } finally {
-    for (const close of closing.reverse()) await close()
+    await resources.close()
   }
 }
 
@@ -83,44 +86,26 @@ const retryOf = (options: { retry?: Retry } | undefined): ((error: unknown) => b
 interface Left {
   readonly facts: Record<string, unknown>
   readonly keys: KeyChanges
-  readonly closing: (() => unknown)[]
+  readonly resources: OpenResources
 }
 
 async function contextOf(
   key: string,
   options: BodyOptions,
   attempt: Attempt,
-  { facts, keys, closing }: Left,
+  { facts, keys, resources }: Left,
 ): Promise<Record<keyof Context<never, never, never>, unknown>> {
   const partitions = options.partitions as AnyPartitions | undefined
   if (partitions !== undefined && !attempt.partition)
     throw invalid('partition_missing', `${key} has partitions, and the request names none`, 'Name the partition to make.')
-  const resources: Record<string, unknown> = {}
-  for (const [name, resource] of Object.entries(options.resources ?? {})) {
-    if (attempt.resources !== undefined && Object.hasOwn(attempt.resources, name)) resources[name] = attempt.resources[name]
-    else {
-      const { opened, close } = await openResource(resource, attempt.environment ?? process.env)
-      resources[name] = opened
-      closing.push(() => quietly(close, (error) => attempt.log.warn(`closing ${resource.name} failed: ${messageOf(error)}`)))
-    }
-  }
   return {
     partition: partitions && attempt.partition ? openPartition(partitions, attempt.partition) : undefined,
-    resources,
+    resources: await resources.open(options.resources),
     attempt: attempt.attempt,
     runId: attempt.runId,
     signal: attempt.signal,
     log: attempt.log,
     metadata: (more: object) => void Object.assign(facts, more),
     partitions: (of: DynamicPartitions) => keys.of(of),
-  }
-}
-
-/** The value is made by then, so an error while a resource closes must not lose it. */
-async function quietly(action: () => unknown, onError: (error: unknown) => void): Promise<void> {
-  try {
-    await action()
-  } catch (error) {
-    onError(error)
   }
 }

@@ -44,5 +44,5 @@ function isRetryable(error: unknown, category: ErrorCategory, retryOn: (error: u
   }
 }
 
-const messageWithHint = (error: unknown): string =>
+export const messageWithHint = (error: unknown): string =>
   isServoError(error) && error.hint !== undefined ? `${error.message}. ${error.hint}` : messageOf(error)

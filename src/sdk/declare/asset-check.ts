@@ -9,6 +9,7 @@ import { isSchema } from '../standard-schema.ts'
 import { isTimeZoneName } from '../time-zone-name.ts'
 import { contextNames } from './context.ts'
 import { isIo } from './io.ts'
+import { checkOptionNames, checkResources } from './option-checks.ts'
 import { isCondition } from './when.ts'
 
 /** The options of each kind of asset. Without this check a misspelled option would do nothing. */
@@ -47,14 +48,7 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
   const refuse = (name: string, hint: string): never => {
     throw invalid(`bad_${name}`, `${name} of ${key} is ${show(options[name])}`, hint)
   }
-  for (const name of Object.keys(options)) {
-    if (known[kind].includes(name)) continue
-    throw invalid(
-      'unknown_option',
-      `${kind} ${key} has the option ${name}, which there is not`,
-      `There are: ${known[kind].join(', ')}.`,
-    )
-  }
+  checkOptionNames(`${kind} ${key}`, options, known[kind])
   checkBody(kind, key, options)
   checkReferences(key, options)
   checkTexts(key, options, refuse)
@@ -151,10 +145,7 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
     if (isAsset(dep) || isMapped(dep) || isOwn(dep)) continue
     checkedAssetKey(dep, `an asset or the key of one, in deps of ${key}`)
   }
-  for (const [name, resource] of Object.entries(resources ?? {})) {
-    if (declarationOf(resource)?.kind !== 'resource')
-      throw invalid('bad_resource', `resource ${name} of ${key} is ${show(resource)}`, 'Write a value made by resource().')
-  }
+  checkResources(key, resources)
   for (const [name, check] of Object.entries(checks ?? {})) {
     const test = typeof check === 'function' ? check : membersOf(check)['test']
     if (typeof test !== 'function' || name === '')

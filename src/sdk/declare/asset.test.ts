@@ -10,8 +10,9 @@ import { check } from './check.ts'
 import { cloudTasks, defineConfig, gcs, inProcess, local, postgres, s3 } from './config.ts'
 import { RetryAfter } from './failure.ts'
 import { io } from './io.ts'
+import { webhook } from './push-source.ts'
 import { resource } from './resource.ts'
-import { sensor, webhook } from './sensor.ts'
+import { sensor } from './sensor.ts'
 import { sql } from './sql.ts'
 import { run, schedule } from './trigger.ts'
 import { when } from './when.ts'
@@ -33,7 +34,7 @@ describe('a definition', () => {
   test('is found in its value, with what the author wrote and where', () => {
     const options = { run: body }
     const value = asset('a/b', options)
-    expect(declarationOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 35 })
+    expect(declarationOf(value)).toEqual({ kind: 'asset', name: 'a/b', options, file: import.meta.filename, line: 36 })
     expect(Object.keys(value)).toEqual(['key', 'offset', 'window', 'all', 'last', 'at', 'map'])
   })
 
@@ -63,7 +64,7 @@ describe('what is wrong is said with what to write instead', () => {
     ['a key that is no text', () => loose(asset)(7, { run: body }), /7 is not an asset key/, /mart\/revenue/],
     ['no options', () => loose(asset)('a'), /asset a has no options/, /asset\('a', \{/],
     ['no body', () => loose(asset)('a', {}), /asset a has no code/, /run: \(\) => value/],
-    ['a misspelled option', () => loose(asset)('a', { run: body, timout: '1m' }), /the option timout/, /timeout/],
+    ['a misspelled option', () => loose(asset)('a', { run: body, timout: '1m' }), /unknown option timout/, /timeout/],
     ['both run and sql', () => loose(table)('a', { schema, run: body, sql: () => sql`` }), /both run and sql/, /Keep the one/],
     ['a table without schema', () => loose(table)('a', { run: body }), /table a has no schema/, /z\.object/],
     ['a source without uri', () => loose(source)('a', { schema }), /source a has no uri/, /parquet/],
@@ -194,6 +195,12 @@ describe('what is wrong is said with what to write instead', () => {
       () => schedule('s', { cron: '* * *', select: plain }),
       /schedule s: .*3 fields/,
       /minute, hour, day of month/,
+    ],
+    [
+      'a schedule that ends before it starts',
+      () => schedule('s', { cron: '@daily', select: plain, start: '2025-02-01T00:00:00Z', end: '2025-01-01T00:00:00Z' }),
+      /schedule s ends before it starts/,
+      /later than start/,
     ],
     ['a schedule of nothing', () => schedule('s', { cron: '@daily', select: [] }), /selects nothing/, /select: /],
     [

@@ -136,8 +136,7 @@ export function checkedConfig(config: Config): Config {
   if (typeof config !== 'object' || config === null)
     return refuse(`the config is ${show(config)}`, "Write defineConfig({ project: 'shop', dirs: ['assets'] }).")
   const unknown = Object.keys(config).find((name) => !fields.includes(name))
-  if (unknown !== undefined)
-    refuse(`the config has the field ${unknown}, which there is not`, `There are: ${fields.join(', ')}.`)
+  if (unknown !== undefined) refuse(`the config has the unknown field ${unknown}`, `There are: ${fields.join(', ')}.`)
   const { project, dirs, environments = {}, pools = {}, queues = {}, timing = {}, alerts = [] } = config
   checkedName(project, 'project')
   if (!Array.isArray(dirs) || dirs.length === 0 || dirs.some((dir) => typeof dir !== 'string' || dir === ''))

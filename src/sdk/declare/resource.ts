@@ -1,4 +1,4 @@
-import { ServoError } from '../../lib/error.ts'
+import { messageOf, ServoError } from '../../lib/error.ts'
 import { callerOf } from '../caller.ts'
 import { declarationOf, withDeclaration } from '../declaration.ts'
 import { checkedName, invalid } from '../invalid.ts'
@@ -37,13 +37,57 @@ export function resource<T, Config = undefined>(name: string, options: ResourceO
 type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
 /** Opens a resource with the settings of the environment. The second function closes it. */
-export async function openResource(
+async function openResource(
   value: AnyResource,
   environment: EnvironmentVariables,
 ): Promise<{ opened: unknown; close: () => MaybePromise<void> }> {
   const options = declarationOf(value)?.options as ResourceOptions<unknown, unknown>
   const opened = await options.open(options.config && (await configOf(value.name, options.config, environment)))
   return { opened, close: () => options.close?.(opened) }
+}
+
+export interface Opening {
+  /** Resources that are open already, by their names in the code. */
+  readonly given?: Readonly<Record<string, unknown>> | undefined
+  readonly environment?: EnvironmentVariables | undefined
+  warn(text: string): void
+}
+
+/** The resources of code while it runs. */
+export class OpenResources {
+  readonly #opening: Opening
+  readonly #closing: (() => Promise<void>)[] = []
+
+  constructor(opening: Opening) {
+    this.#opening = opening
+  }
+
+  async open(declared: Readonly<Record<string, AnyResource>> = {}): Promise<Record<string, unknown>> {
+    const { given = {}, environment = process.env, warn } = this.#opening
+    const all: Record<string, unknown> = {}
+    for (const [name, resource] of Object.entries(declared)) {
+      if (Object.hasOwn(given, name)) {
+        all[name] = given[name]
+        continue
+      }
+      const { opened, close } = await openResource(resource, environment)
+      all[name] = opened
+      this.#closing.push(async () => {
+        try {
+          await close()
+        } catch (error) {
+          // The result is made by then, so an error while a resource closes must not lose it.
+          warn(`closing ${resource.name} failed: ${messageOf(error)}`)
+        }
+      })
+    }
+    return all
+  }
+
+  /** Closes those that it opened, the last first. */
+  async close(): Promise<void> {
+    for (const close of this.#closing.reverse()) await close()
+  }
 }
 
 /** `shop-api`, `apiToken` → `SERVO_SHOP_API_API_TOKEN` */

@@ -1,105 +1,137 @@
+import { assetHappenings, watchedRunStates } from '../../contract/sensor.ts'
 import { callerOf } from '../caller.ts'
-import { withDeclaration } from '../declaration.ts'
-import { type Duration, durationMs } from '../duration.ts'
+import { declarationOf, withDeclaration } from '../declaration.ts'
+import { type Bounds, durationWithin, evaluationBounds } from '../duration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
-import type { KeysOfSet } from '../partitions/key-changes.ts'
-import { isSchema, type StandardSchemaV1 } from '../standard-schema.ts'
+import { isSchema } from '../standard-schema.ts'
 import type { Nothing } from './asset-options.ts'
-import type { AnyResource, Opened } from './resource.ts'
-import type { RunRequest } from './trigger.ts'
-import type { MaybePromise } from './values.ts'
-
-/** Only in types: what an event of it is. */
-declare const sends: unique symbol
-
-/** Where pushed events come from. */
-export interface PushSource<Event> {
-  readonly data:
-    | { readonly type: 'webhook'; readonly path: string; readonly verify: 'standard' | 'github' | 'none' }
-    | { readonly type: 'pubsub'; readonly topic: string }
-  readonly schema: StandardSchemaV1<unknown, Event>
-  readonly [sends]?: Event
-}
-
-export interface WebhookOptions<Event> {
-  /** The last part of its address. */
-  path: string
-  /** How senders sign: by the Standard Webhooks rules, as GitHub does, or not at all. */
-  verify: 'standard' | 'github' | 'none'
-  schema: StandardSchemaV1<unknown, Event>
-}
-
-export function webhook<Event>({ path, verify, schema }: WebhookOptions<Event>): PushSource<Event> {
-  checkedName(path, 'webhook path')
-  if (!['standard', 'github', 'none'].includes(verify))
-    throw invalid('bad_webhook', `verify of webhook ${path} is ${show(verify)}`, "Write 'standard', 'github' or 'none'.")
-  return { data: { type: 'webhook', path, verify }, schema: checkedSchema(schema, `webhook ${path}`) }
-}
-
-export interface PubsubOptions<Event> {
-  topic: string
-  schema: StandardSchemaV1<unknown, Event>
-}
-
-export function pubsub<Event>({ topic, schema }: PubsubOptions<Event>): PushSource<Event> {
-  if (typeof topic !== 'string' || topic === '')
-    throw invalid('bad_pubsub', `the topic is ${show(topic)}`, "Write topic: 'projects/shop/topics/orders'.")
-  return { data: { type: 'pubsub', topic }, schema: checkedSchema(schema, `pubsub ${topic}`) }
-}
+import { checkOptionNames, checkResources, checkWholeNumber } from './option-checks.ts'
+import { checkedSchema } from './push-source.ts'
+import type {
+  AnyWatched,
+  AssetHappening,
+  AssetSensorOptions,
+  PollOptions,
+  PushOptions,
+  RunSensorOptions,
+  SensorSettings,
+  ToldSettings,
+  WatchedRunState,
+} from './sensor-options.ts'
+import { type Selection, selectedKeys } from './trigger.ts'
 
 export interface Sensor {
   readonly name: string
 }
 
-/** Keys of dynamic sets that come and go with an evaluation: if another was faster and it does not count, they do not either. */
-export interface KeysFound {
-  add?: KeysOfSet | readonly KeysOfSet[]
-  remove?: KeysOfSet | readonly KeysOfSet[]
+const settings = ['description', 'timeout', 'select', 'resources', 'renamedFrom', 'enabled']
+const told = [...settings, 'maxTries', 'on']
+const sensorKinds = {
+  push_sensor: [...told, 'source'],
+  poll_sensor: [...settings, 'every', 'minInterval', 'cursor', 'poll'],
+  asset_sensor: [...told, 'watch', 'happenings'],
+  run_sensor: [...told, 'watch', 'states'],
+} as const satisfies Record<string, readonly string[]>
+
+type SensorKind = keyof typeof sensorKinds
+
+const pollBounds: Bounds = { least: '1s', most: '31d' }
+const intervalBounds: Bounds = { least: '0s', most: '1d' }
+
+export function isSensor(value: unknown): value is Sensor {
+  const kind = declarationOf(value)?.kind
+  return kind !== undefined && Object.hasOwn(sensorKinds, kind)
 }
 
-export type Requested = RunRequest | readonly RunRequest[] | ({ runs: readonly RunRequest[] } & KeysFound) | undefined
-
-export interface PushOptions<Event> {
-  source: PushSource<Event>
-  /** `id` identifies the event: hand it on as the key of the run, and an event sent twice runs once. */
-  // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing
-  on(event: NoInfer<Event> & { readonly id: string }): MaybePromise<Requested | void>
-}
-
-export interface PollOptions<Cursor, Resources> {
-  every: Duration
-  cursor: StandardSchemaV1<unknown, Cursor>
-  resources?: Resources & Readonly<Record<string, AnyResource>>
-  /** `cursor` is undefined the first time. Without a cursor in the result it stays as it is. */
-  poll(args: {
-    readonly cursor: NoInfer<Cursor> | undefined
-    readonly resources: Opened<Resources>
-    readonly signal: AbortSignal
-  }): MaybePromise<{ cursor?: NoInfer<Cursor>; runs: readonly RunRequest[] } & KeysFound>
-}
-
-function push<Event>(name: string, options: PushOptions<Event>): Sensor {
-  checkedName(name, 'sensor')
-  if (!isSchema(options?.source?.schema))
+function push<Event, Resources = Nothing>(name: string, options: PushOptions<Event, Resources>): Sensor {
+  checkSettings('push_sensor', name, options)
+  if (!isSchema(options.source?.schema))
     throw invalid('bad_sensor', `sensor ${name} has no source`, 'Write source: webhook({ … }) or pubsub({ … }).')
-  if (typeof options.on !== 'function')
-    throw invalid('bad_sensor', `sensor ${name} does nothing`, 'Write on: (event) => run(orders, { key: event.id }).')
+  checkHandler(name, options)
   return withDeclaration<Sensor>({ name }, { kind: 'push_sensor', name, options, ...callerOf(push) })
 }
 
 function poll<Cursor, Resources = Nothing>(name: string, options: PollOptions<Cursor, Resources>): Sensor {
-  checkedName(name, 'sensor')
-  durationMs(options?.every, `every of sensor ${name}`)
+  checkSettings('poll_sensor', name, options)
+  durationWithin(options.every, pollBounds, `every of sensor ${name}`)
+  if (options.minInterval !== undefined) durationWithin(options.minInterval, intervalBounds, `minInterval of sensor ${name}`)
   checkedSchema(options.cursor, `cursor of sensor ${name}`)
   if (typeof options.poll !== 'function')
     throw invalid('bad_sensor', `sensor ${name} does nothing`, 'Write poll: ({ cursor }) => ({ cursor, runs: [] }).')
   return withDeclaration<Sensor>({ name }, { kind: 'poll_sensor', name, options, ...callerOf(poll) })
 }
 
-/** Code that requests runs because something happened elsewhere: it gets messages, or polls. */
-export const sensor = { push, poll }
+function asset<const Watched extends AnyWatched, const Happening extends AssetHappening = 'materialized', Resources = Nothing>(
+  name: string,
+  options: AssetSensorOptions<Watched, Happening, Resources>,
+): Sensor {
+  checkSettings('asset_sensor', name, options)
+  checkWatched(name, options.watch)
+  if (options.happenings !== undefined) checkNames(name, 'happenings', options.happenings, assetHappenings)
+  checkHandler(name, options)
+  return withDeclaration<Sensor>({ name }, { kind: 'asset_sensor', name, options, ...callerOf(asset) })
+}
 
-function checkedSchema<S>(schema: S, owner: string): S {
-  if (isSchema(schema)) return schema
-  throw invalid('bad_schema', `${owner} has no schema`, 'Write schema: z.object({ … }).')
+function run<const State extends WatchedRunState, Resources = Nothing>(
+  name: string,
+  options: RunSensorOptions<State, Resources>,
+): Sensor {
+  checkSettings('run_sensor', name, options)
+  checkNames(name, 'states', options.states, watchedRunStates)
+  if (options.watch !== undefined) checkWatched(name, options.watch)
+  checkHandler(name, options)
+  return withDeclaration<Sensor>({ name }, { kind: 'run_sensor', name, options, ...callerOf(run) })
+}
+
+/**
+ * Code that requests runs because something happened: elsewhere, of which it gets messages or for which it polls, or here, to an
+ * asset or a run.
+ */
+export const sensor = { push, poll, asset, run }
+
+function checkSettings(
+  kind: SensorKind,
+  name: string,
+  options: SensorSettings<unknown> & Pick<ToldSettings<unknown>, 'maxTries'>,
+): void {
+  checkedName(name, 'sensor')
+  const owner = `sensor ${name}`
+  if (typeof options !== 'object' || options === null)
+    throw invalid('bad_options', `${owner} has no options`, `Write sensor.${kind.replace('_sensor', '')}('${name}', { … }).`)
+  checkOptionNames(owner, options, sensorKinds[kind])
+  const { description, timeout, select, resources, renamedFrom, enabled, maxTries } = options
+  if (description !== undefined && (typeof description !== 'string' || description === ''))
+    throw invalid('bad_sensor', `description of ${owner} is ${show(description)}`, 'Write a text.')
+  if (timeout !== undefined) durationWithin(timeout, evaluationBounds, `timeout of ${owner}`)
+  if (select !== undefined && selectedKeys(select, owner).length === 0)
+    throw invalid('bad_selection', `${owner} may run nothing`, 'Write select: [orders], or leave select out.')
+  checkResources(owner, resources)
+  if (renamedFrom !== undefined) checkedName(renamedFrom, 'sensor')
+  if (enabled !== undefined && typeof enabled !== 'boolean')
+    throw invalid('bad_sensor', `enabled of ${owner} is ${show(enabled)}`, 'Write true or false.')
+  checkWholeNumber('bad_sensor', `maxTries of ${owner}`, maxTries, {
+    ...{ least: 1, most: 100 },
+    hint: 'Write after how many failed tries an event is a dead letter.',
+  })
+}
+
+function checkHandler(name: string, { on }: { readonly on?: unknown }): void {
+  if (typeof on === 'function') return
+  throw invalid('bad_sensor', `sensor ${name} does nothing`, 'Write on: (event) => run(orders, { key: event.id }).')
+}
+
+function checkWatched(name: string, watch: Selection): void {
+  if (watch !== undefined && selectedKeys(watch, `sensor ${name}`).length > 0) return
+  throw invalid('bad_watch', `sensor ${name} watches nothing`, 'Write watch: [orders].')
+}
+
+function checkNames(name: string, option: string, given: unknown, known: readonly string[]): void {
+  const names: readonly unknown[] = Array.isArray(given) ? given : []
+  const isKnown = (one: unknown): boolean => known.some((each) => each === one)
+  if (names.length > 0 && names.every(isKnown)) return
+  throw invalid(
+    `bad_${option}`,
+    `${option} of sensor ${name} is ${show(given)}`,
+    `Write a list of one or more of ${known.map((each) => `'${each}'`).join(', ')}.`,
+  )
 }

@@ -2,11 +2,13 @@ import { overlapPolicies } from '../../contract/schedule.ts'
 import { type AnyAsset, isAsset, type PartitionsOf } from '../any-asset.ts'
 import { callerOf } from '../caller.ts'
 import { optionsOf, withDeclaration } from '../declaration.ts'
-import { type Duration, durationMs } from '../duration.ts'
+import { type Duration, durationMs, durationWithin, evaluationBounds } from '../duration.ts'
 import { checkedAssetKey, checkedName, invalid, show } from '../invalid.ts'
 import { type PartitionText, partitionText } from '../partitions/partition-key.ts'
 import type { AnyPartitions, KeyOf } from '../partitions/partitions.ts'
 import { issuesText } from '../standard-schema.ts'
+import { checkLabels, checkOptionNames, checkWholeNumber } from './option-checks.ts'
+import type { MaybePromise } from './values.ts'
 import { checkedCron } from './when.ts'
 
 /** A request of a sensor. */
@@ -15,18 +17,29 @@ export interface RunRequest {
   readonly partition?: PartitionText
   /** Of several requests with the same key only the first makes a run. */
   readonly runKey?: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly priority?: number
+}
+
+export interface RunSettings {
+  /** Of several requests with the same key only the first makes a run. */
+  key?: string
+  labels?: Readonly<Record<string, string>>
+  /** Runs with a larger one start first. */
+  priority?: number
 }
 
 export type RunArguments<P> = [P] extends [undefined]
-  ? [options?: { key?: string; partition?: never }]
-  : [options: { partition: KeyOf<P>; key?: string }]
+  ? [options?: RunSettings & { partition?: never }]
+  : [options: RunSettings & { partition: KeyOf<P> }]
 
 /** Requests a run of an asset, and of one partition if it has any. */
 export function run<A extends AnyAsset>(asset: A, ...[options]: RunArguments<PartitionsOf<A>>): RunRequest {
   if (!isAsset(asset))
     throw invalid('not_an_asset', `${show(asset)} is not an asset`, 'Import the asset and write run(orders).')
   const { partitions } = optionsOf<{ partitions?: AnyPartitions }>(asset)
-  const { partition, key } = (options ?? {}) as { partition?: unknown; key?: string }
+  const { partition, key, labels, priority } = (options ?? {}) as RunSettings & { partition?: unknown }
+  checkOptionNames(`run(${asset.key})`, options ?? {}, ['partition', 'key', 'labels', 'priority'])
   if (partitions === undefined && partition !== undefined)
     throw invalid('bad_partition', `${asset.key} has no partitions`, `Write run(${asset.key}).`)
   const checked = partitions?.key.safeParse(partition)
@@ -36,21 +49,40 @@ export function run<A extends AnyAsset>(asset: A, ...[options]: RunArguments<Par
       `${show(partition)} is not a partition of ${asset.key}: ${issuesText(checked.error.issues)}`,
       'Write run(orders, { partition }) with a key of its partitions.',
     )
-  if (key !== undefined && (typeof key !== 'string' || key === ''))
+  if (key !== undefined && (typeof key !== 'string' || key === '' || key.length > 1_000))
     throw invalid(
       'bad_run_key',
       `the key of a run of ${asset.key} is ${show(key)}`,
-      'Write a text, such as the id of the event.',
+      'Write a text of up to 1000 characters, such as the id of the event.',
     )
+  checkLabels('bad_labels', `labels of a run of ${asset.key}`, labels)
+  checkWholeNumber('bad_priority', `priority of a run of ${asset.key}`, priority, {
+    ...{ least: -1_000, most: 1_000 },
+    hint: 'Write a number; runs with a larger one start first.',
+  })
   return {
     assetKey: asset.key,
     ...(partitions !== undefined && { partition: partitionText(partition) }),
     ...(key !== undefined && { runKey: key }),
+    ...(labels !== undefined && { labels: { ...labels } }),
+    ...(priority !== undefined && { priority }),
   }
 }
 
 /** The assets that a schedule runs, or keys of assets in other projects. */
 export type Selection = AnyAsset | string | readonly (AnyAsset | string)[]
+
+/** A tick whose condition is asked. */
+export interface TickToJudge {
+  readonly scheduledFor: Date
+  /** Fires when the condition takes too long, or when Servo stops. */
+  readonly signal: AbortSignal
+}
+
+const scheduleOptions = [
+  ...['cron', 'timezone', 'select', 'description', 'start', 'end', 'partitions', 'offset', 'catchup', 'overlap'],
+  ...['labels', 'priority', 'pauseAfter', 'when', 'timeout', 'renamedFrom', 'enabled'],
+]
 
 export interface ScheduleOptions {
   /** One expression, or several of which any may fire. */
@@ -75,6 +107,10 @@ export interface ScheduleOptions {
   priority?: number
   /** It pauses itself when so many of its runs failed in a row. */
   pauseAfter?: number
+  /** Asked at each tick. If it says no, the tick is skipped, with the reason. */
+  when?(tick: TickToJudge): MaybePromise<boolean | { run: boolean; reason?: string }>
+  /** How long `when` may take; 30 s unless told. */
+  timeout?: Duration
   /** The name it had before: it keeps its history. */
   renamedFrom?: string
   /** False turns it off. */
@@ -87,39 +123,51 @@ export interface Schedule {
 
 export function schedule(name: string, options: ScheduleOptions): Schedule {
   checkedName(name, 'schedule')
-  const { cron, timezone = 'UTC', select, catchup } = options ?? {}
+  const { cron, timezone = 'UTC', select, catchup, labels } = options ?? {}
+  checkOptionNames(`schedule ${name}`, options ?? {}, scheduleOptions)
   const expressions = Array.isArray(cron) ? cron : [cron]
   if (expressions.length === 0) checkedCron(undefined, timezone, `schedule ${name}`)
   for (const expression of expressions) checkedCron(expression, timezone, `schedule ${name}`)
   if (selectedKeys(select, `schedule ${name}`).length === 0)
     throw invalid('bad_selection', `schedule ${name} selects nothing`, 'Write select: [orders, revenue].')
+  const whole = (option: string, value: unknown, least: number, most: number, hint: string): void =>
+    checkWholeNumber('bad_schedule', `${option} of ${name}`, value, { least, most, hint })
   if (catchup !== undefined) durationMs(catchup.window, `catchup.window of ${name}`)
-  checkWholeNumber(name, 'catchup.max', catchup?.max, 0, 10_000, 'Write how many missed ticks may run at most.')
-  checkWholeNumber(name, 'offset', options.offset, 0, 100_000, 'Write how many windows before the one that has just closed.')
-  checkWholeNumber(name, 'priority', options.priority, -1_000, 1_000, 'Write a number; runs with a larger one start first.')
-  checkWholeNumber(name, 'pauseAfter', options.pauseAfter, 1, 20, 'Write after how many failed runs in a row it pauses itself.')
-  checkInstant(name, 'start', options.start)
-  checkInstant(name, 'end', options.end)
+  whole('catchup.max', catchup?.max, 0, 10_000, 'Write how many missed ticks may run at most.')
+  whole('offset', options.offset, 0, 100_000, 'Write how many windows before the one that has just closed.')
+  whole('priority', options.priority, -1_000, 1_000, 'Write a number; runs with a larger one start first.')
+  whole('pauseAfter', options.pauseAfter, 1, 20, 'Write after how many failed runs in a row it pauses itself.')
+  checkSpan(name, options)
   if (options.overlap !== undefined && !overlapPolicies.includes(options.overlap))
     throw invalid('bad_overlap', `overlap of ${name} is ${show(options.overlap)}`, "Write 'queue', 'skip' or 'replace'.")
   if (options.renamedFrom !== undefined) checkedName(options.renamedFrom, 'schedule')
+  checkLabels('bad_schedule', `labels of ${name}`, labels)
+  checkCondition(name, options)
   return withDeclaration<Schedule>({ name }, { kind: 'schedule', name, options, ...callerOf(schedule) })
 }
 
-function checkWholeNumber(
-  owner: string,
-  option: string,
-  value: number | undefined,
-  min: number,
-  max: number,
-  hint: string,
-): void {
-  if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return
-  throw invalid(
-    'bad_schedule',
-    `${option} of ${owner} is ${show(value)}; it must be a whole number from ${min} to ${max}`,
-    hint,
-  )
+function checkCondition(name: string, { when, timeout }: ScheduleOptions): void {
+  if (when !== undefined && typeof when !== 'function')
+    throw invalid(
+      'bad_condition',
+      `when of ${name} is ${show(when)}`,
+      'Write when: ({ scheduledFor }) => isOpen(scheduledFor).',
+    )
+  if (timeout === undefined) return
+  durationWithin(timeout, evaluationBounds, `timeout of ${name}`)
+  if (when === undefined)
+    throw invalid(
+      'bad_schedule',
+      `schedule ${name} has a timeout and no condition that it could bound`,
+      'Leave timeout out. To bound the time of an asset, write timeout there.',
+    )
+}
+
+function checkSpan(name: string, { start, end }: ScheduleOptions): void {
+  checkInstant(name, 'start', start)
+  checkInstant(name, 'end', end)
+  if (start === undefined || end === undefined || new Date(start) <= new Date(end)) return
+  throw invalid('bad_schedule', `schedule ${name} ends before it starts`, 'Write an end that is later than start.')
 }
 
 function checkInstant(owner: string, option: string, value: string | Date | undefined): void {

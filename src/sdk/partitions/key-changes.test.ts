@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { materialize } from '../attempt/materialize.ts'
 import { asset } from '../declare/asset.ts'
-import { sensor, webhook } from '../declare/sensor.ts'
+import { webhook } from '../declare/push-source.ts'
+import { sensor } from '../declare/sensor.ts'
 import { run } from '../declare/trigger.ts'
 import { type DynamicPartitions, daily, dynamic } from './partitions.ts'
 
@@ -47,8 +48,12 @@ describe('an asset that adds and removes partition keys', () => {
     ['a text of two lines', ['a\nb'], /must not contain control characters/],
     ['half a character', ['\ud800'], /half a surrogate pair/],
     ['a text that is too long', ['x'.repeat(513)], /is not a key of customers: .*512/],
-    ['more than can be told at once', many(10_001), /one attempt changes 10001 partition keys/],
-    ['more text than can be told at once', many(1_000, 512), /one attempt changes 1000 partition keys \(512000 bytes\)/],
+    ['more than can be told at once', many(10_001), /one attempt or evaluation changes 10001 partition keys/],
+    [
+      'more text than can be told at once',
+      many(1_000, 512),
+      /one attempt or evaluation changes 1000 partition keys \(512000 bytes\)/,
+    ],
   ])('is refused %s, and says what to do', async (_, keys, message) => {
     const bad = asset('bad', { run: ({ partitions }) => partitions(customers).add(keys as string[]) })
     const { error, ok } = await materialize(bad)

@@ -64,7 +64,7 @@ export class KeyChanges {
     if (this.#count <= MAX_KEYS && this.#bytes <= MAX_BYTES && this.#sets.size <= MAX_SETS) return
     throw invalid(
       'too_many_keys',
-      `one attempt changes ${this.#count} partition keys (${this.#bytes} bytes) of ${this.#sets.size} sets`,
+      `one attempt or evaluation changes ${this.#count} partition keys (${this.#bytes} bytes) of ${this.#sets.size} sets`,
       `Up to ${MAX_KEYS} keys, ${MAX_BYTES} bytes and ${MAX_SETS} sets are possible. Add the others with: servo partitions add`,
     )
   }

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { AssetDefinitionInput, ProjectManifestInput } from '../../contract/project-manifest.ts'
-import type { ScheduleDefinitionInput } from '../../contract/schedule.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { PartitionMapping } from '../../partitions/mappings/mapping.ts'
 import { type AnyAsset, assetKindOf, isAsset } from '../any-asset.ts'
 import { type Declaration, declarationOf, optionsOf } from '../declaration.ts'
@@ -8,19 +8,19 @@ import type { Dependency, Freshness, Retry, Settings } from '../declare/asset-op
 import { asCheck, type Checks } from '../declare/check.ts'
 import type { Config, Timing } from '../declare/config.ts'
 import type { Io } from '../declare/io.ts'
-import type { PollOptions, PushOptions } from '../declare/sensor.ts'
-import { type ScheduleOptions, selectedKeys } from '../declare/trigger.ts'
+import { isSensor } from '../declare/sensor.ts'
 import { type Duration, durationMs } from '../duration.ts'
 import { type Upstream, upstream } from '../partitions/mapped.ts'
 import type { AnyPartitions, PartitionData } from '../partitions/partitions.ts'
 import { isRanges } from '../partitions/ranges.ts'
 import { describeMapping } from './describe-mapping.ts'
+import { describeSchedule, describeSensor } from './describe-triggers.ts'
 
 export interface Describing {
   readonly config: Config
   /** The project folder; file names are relative to it. */
   readonly root?: string
-  /** The version of the code of an asset that does not set it. */
+  /** The version of the code of a sensor, or of an asset that does not set it. */
   codeVersionOf?(value: object): string | undefined
 }
 
@@ -31,8 +31,6 @@ export function describeProject(values: Iterable<unknown>, about: Describing): P
     return declaration === undefined ? [] : [{ declaration, value }]
   })
   const sorted = found.sort((a, b) => (a.declaration.name < b.declaration.name ? -1 : 1))
-  const every = <T>(kinds: readonly string[], describe: (declaration: Declaration) => T): T[] =>
-    sorted.flatMap(({ declaration }) => (kinds.includes(declaration.kind) ? [describe(declaration)] : []))
   return {
     project: about.config.project,
     assets: sorted.flatMap(({ value, declaration }) => (isAsset(value) ? [describeAsset(value, declaration, about)] : [])),
@@ -40,11 +38,14 @@ export function describeProject(values: Iterable<unknown>, about: Describing): P
     ...(about.config.queues && { queues: { ...about.config.queues } }),
     ...concurrencyOf(about.config),
     ...(about.config.timing && { timing: describeTiming(about.config.timing) }),
-    schedules: every(['schedule'], (declaration) => ({ ...describeSchedule(declaration), ...placeOf(declaration, about) })),
-    sensors: every(['push_sensor', 'poll_sensor'], (declaration) => ({
-      ...describeSensor(declaration),
-      ...placeOf(declaration, about),
-    })),
+    schedules: sorted
+      .filter(({ declaration }) => declaration.kind === 'schedule')
+      .map(({ declaration }) => ({ ...describeSchedule(declaration), ...placeOf(declaration, about) })),
+    sensors: sorted.flatMap(({ declaration, value }) => {
+      if (!isSensor(value)) return []
+      const version = withoutUndefined({ code_version: about.codeVersionOf?.(value) })
+      return [{ ...describeSensor(declaration), ...version, ...placeOf(declaration, about) }]
+    }),
   }
 }
 
@@ -131,40 +132,6 @@ function describeFreshness(freshness: Freshness): object {
   })
 }
 
-function describeSchedule({ name, options }: Declaration): ScheduleDefinitionInput {
-  const schedule = options as ScheduleOptions
-  const { cron, timezone = 'UTC', select, partitions, catchup, enabled = true } = schedule
-  const instant = (at: string | Date | undefined) => at && new Date(at).toISOString()
-  return withoutUndefined({
-    name,
-    description: schedule.description,
-    cron_expressions: typeof cron === 'string' ? [cron] : [...cron],
-    timezone,
-    start_at: instant(schedule.start),
-    end_at: instant(schedule.end),
-    asset_selection: selectedKeys(select, `schedule ${name}`),
-    partition_selection: typeof partitions === 'string' ? [partitions] : partitions && [...partitions],
-    partition_offset: schedule.offset,
-    catchup_window_minutes: catchup && Math.ceil(durationMs(catchup.window, 'catchup.window') / 60_000),
-    max_catchup_ticks: catchup?.max,
-    catch_up_on_resume: catchup?.onResume,
-    overlap: schedule.overlap,
-    labels: schedule.labels && { ...schedule.labels },
-    priority: schedule.priority,
-    pause_after: schedule.pauseAfter,
-    enabled,
-    renamed_from: schedule.renamedFrom,
-  })
-}
-
-function describeSensor({ kind, name, options }: Declaration): { name: string } {
-  if (kind === 'push_sensor') {
-    return { name, sensor_type: 'push', config: (options as PushOptions<unknown>).source.data } as { name: string }
-  }
-  const every = durationMs((options as PollOptions<unknown, unknown>).every, 'every')
-  return { name, sensor_type: 'poll', min_interval_sec: Math.max(1, Math.ceil(every / 1_000)) } as { name: string }
-}
-
 function placeOf({ file, line }: Declaration, { root }: Describing): { file?: string; line?: number } {
   if (file === undefined) return {}
   return withoutUndefined({ file: root === undefined ? file : relativePath(root, file), line })
@@ -172,13 +139,6 @@ function placeOf({ file, line }: Declaration, { root }: Describing): { file?: st
 
 /** With forward slashes on every system. */
 export const relativePath = (root: string, file: string): string => path.relative(root, file).split(path.sep).join('/')
-
-type Defined<T> = { [Name in keyof T]: Exclude<T[Name], undefined> }
-
-/** Without the members that are not there: JSON has no undefined. */
-function withoutUndefined<T extends object>(members: T): Defined<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>
-}
 
 /** Only workers of a queue send heartbeats; for them the project may set a default. */
 function heartbeatOf({ queue, heartbeatTimeout }: DescribedOptions, { timing }: Config): number | undefined {

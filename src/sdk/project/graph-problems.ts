@@ -1,11 +1,22 @@
 import type { AssetDefinitionInput, ProjectManifestInput, ProjectProblem } from '../../contract/project-manifest.ts'
+import type { SensorDefinitionInput } from '../../contract/sensor.ts'
 import { nearest } from '../../lib/nearest.ts'
 
-const at = ({ file, line }: { file?: string | null | undefined; line?: number | null | undefined }) => ({ file, line })
+interface Place {
+  readonly file?: string | null | undefined
+  readonly line?: number | null | undefined
+}
+
+const at = ({ file, line }: Place) => ({ file, line })
 
 /** Problems between the definitions of a project. */
 export function graphProblems(manifest: ProjectManifestInput): ProjectProblem[] {
-  return [...missingDependencies(manifest), ...missingSelections(manifest), ...cycleProblems(manifest.assets)]
+  return [
+    ...missingDependencies(manifest),
+    ...missingSelections(manifest),
+    ...sharedPaths(manifest),
+    ...cycleProblems(manifest.assets),
+  ]
 }
 
 const upstreamOf = (asset: AssetDefinitionInput): string[] => [
@@ -27,18 +38,43 @@ function missingDependencies({ assets }: ProjectManifestInput): ProjectProblem[]
   )
 }
 
-function missingSelections({ assets, schedules = [] }: ProjectManifestInput): ProjectProblem[] {
+function missingSelections({ assets, schedules = [], sensors = [] }: ProjectManifestInput): ProjectProblem[] {
   const keys = new Set(assets.map((asset) => asset.asset_key))
-  return schedules.flatMap((schedule) =>
-    (schedule['asset_selection'] as string[])
+  const missing = (owner: string, verb: string, selected: readonly string[], place: Place): ProjectProblem[] =>
+    selected
       .filter((key) => !keys.has(key))
       .map((key) => ({
         code: 'missing_dependency',
-        message: `schedule ${schedule.name} selects ${key}, which no module of the project exports`,
+        message: `${owner} ${verb} ${key}, which no module of the project exports`,
         hint: missingHint(key, keys),
-        ...at(schedule as { file?: string; line?: number }),
-      })),
-  )
+        ...at(place),
+      }))
+  return [
+    ...schedules.flatMap((schedule) => missing(`schedule ${schedule.name}`, 'selects', schedule.asset_selection, schedule)),
+    ...sensors.flatMap((sensor) => [
+      ...missing(`sensor ${sensor.name}`, 'selects', sensor.asset_selection ?? [], sensor),
+      ...missing(`sensor ${sensor.name}`, 'watches', watchedBy(sensor), sensor),
+    ]),
+  ]
+}
+
+const watchedBy = ({ config }: SensorDefinitionInput): readonly string[] =>
+  config.type === 'asset' || config.type === 'run' ? (config.assets ?? []) : []
+
+/** A message goes to one sensor. */
+function sharedPaths({ sensors = [] }: ProjectManifestInput): ProjectProblem[] {
+  const owners = new Map<string, string>()
+  return sensors.flatMap((sensor) => {
+    const { config, name } = sensor
+    if (config.type !== 'webhook') return []
+    const first = owners.get(config.path)
+    owners.set(config.path, first ?? name)
+    if (first === undefined) return []
+    const message = `sensors ${first} and ${name} have the same webhook path, ${config.path}`
+    return [
+      { code: 'duplicate_path', message, hint: 'Give one of them another path, or let one of them run both.', ...at(sensor) },
+    ]
+  })
 }
 
 function missingHint(key: string, keys: ReadonlySet<string>): string {

@@ -170,7 +170,7 @@ describe('a project without a usable config', () => {
 
   test.each([
     ['no default export', 'export const x = 1\n', /no default export/],
-    ['a misspelled field', "export default { project: 'shop', dir: ['assets'] }\n", /the field dir, which there is not/],
+    ['a misspelled field', "export default { project: 'shop', dir: ['assets'] }\n", /the unknown field dir/],
     ['no folders', "export default { project: 'shop', dirs: 'assets' }\n", /dirs of the config is "assets"/],
     ['a pool without a size', "export default { project: 'shop', dirs: ['assets'], pools: { api: 0 } }\n", /pool api is 0/],
     ['a name that is none', "export default { project: 'my shop', dirs: ['assets'] }\n", /"my shop" is not a name/],

@@ -5,7 +5,7 @@ import { type AnyAsset, isAsset } from '../any-asset.ts'
 import { type Declaration, declarationOf, knownDeclaration, optionsOf } from '../declaration.ts'
 import { type Config, checkedConfig } from '../declare/config.ts'
 import type { AnyResource } from '../declare/resource.ts'
-import type { Sensor } from '../declare/sensor.ts'
+import { isSensor, type Sensor } from '../declare/sensor.ts'
 import type { Schedule } from '../declare/trigger.ts'
 import { issuesText } from '../standard-schema.ts'
 import { describeProject, relativePath } from './describe.ts'
@@ -14,6 +14,7 @@ import { loadProblem } from './load-problem.ts'
 import { isInside, Modules } from './modules.ts'
 import { partitionProblems } from './partition-problems.ts'
 import { configFile, modulesUnder } from './project-files.ts'
+import { scheduleProblems } from './schedule-problems.ts'
 
 /** A project with everything it declares, ready to run. */
 export interface Project {
@@ -119,7 +120,7 @@ class ProjectLoader {
     const manifest = describeProject(values, about)
     this.#problems.push(...poolProblems(manifest))
     // Do not report what a broken module would have exported: the module itself is reported.
-    if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest))
+    if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest), ...scheduleProblems(manifest))
     if (loaded && manifest.assets.length === 0) this.#report(emptyProject(config.dirs))
     const checked = projectManifest.safeParse(manifest)
     if (!checked.success)
@@ -130,7 +131,7 @@ class ProjectLoader {
       assets: byName(values.filter(isAsset)),
       resources: byName(ofKind(values, 'resource')),
       schedules: byName(ofKind(values, 'schedule')),
-      sensors: byName([...ofKind(values, 'push_sensor'), ...ofKind(values, 'poll_sensor')]),
+      sensors: byName(values.filter(isSensor)),
       config,
     }
   }
@@ -171,7 +172,7 @@ class ProjectLoader {
     const unique = new Map<string, object>()
     for (const value of this.#found.keys()) {
       const declaration = knownDeclaration(value)
-      const noun = isAsset(value) ? 'asset' : declaration.kind.replace(/^(push|poll)_/, '')
+      const noun = isAsset(value) ? 'asset' : isSensor(value) ? 'sensor' : declaration.kind
       const id = `${noun} ${declaration.name}`
       const first = unique.get(id)
       if (first === undefined) unique.set(id, value)

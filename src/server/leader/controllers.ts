@@ -4,6 +4,7 @@ import type { Limits } from '../../domain/dispatch/room.ts'
 import { stuckDispatchController } from '../../domain/dispatch/stuck.controller.ts'
 import { cancelController } from '../../domain/runs/cancel.controller.ts'
 import { planController } from '../../domain/runs/plan.controller.ts'
+import type { Conditions } from '../../domain/schedules/conditions.ts'
 import { scheduleController } from '../../domain/schedules/schedule.controller.ts'
 import { deadlineController, onDeadline } from '../../domain/tasks/deadline.controller.ts'
 import { heartbeatController, onHeartbeatCheck } from '../../domain/tasks/heartbeat.controller.ts'
@@ -30,13 +31,15 @@ export interface Automation {
   readonly requestRun: RequestRun
   /** False until the project is loaded: what it declares counts from then on. */
   readonly mayDecide: () => boolean
+  /** Has conditions of schedules evaluated. Without it, ticks that depend on one fail. */
+  readonly conditions?: Conditions | undefined
 }
 
 /** All controllers, in the order in which the loop asks them. */
 export function controllersOf(deciding: Deciding): readonly Controller[] {
   const { instance, limits, cancelGraceMs, stuckDispatchMs, lastSign, carries, automation } = deciding
   return [
-    ...(automation === undefined ? [] : [scheduleController(automation.requestRun, automation.mayDecide)]),
+    ...(automation === undefined ? [] : [scheduleController(automation)]),
     planController(),
     retryController(),
     alarmController({ HEARTBEAT_CHECK: onHeartbeatCheck(lastSign), SLA_CHECK: onDeadline }),

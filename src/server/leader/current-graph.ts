@@ -1,7 +1,8 @@
+import type { ReportedKeys } from '../../contract/partition-keys.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { graphOf, type RecordedGraph } from '../../domain/assets/definitions.ts'
 import { GraphPartitions } from '../../domain/assets/graph-partitions.ts'
-import { dynamicKeysOf } from '../../domain/partitions/dynamic-keys.ts'
+import { dynamicKeysOf, withReportedKeys } from '../../domain/partitions/dynamic-keys.ts'
 import type { Reactor } from '../../engine/loop/loop.ts'
 import type { Rows } from '../../model/rows.ts'
 
@@ -30,8 +31,9 @@ export class CurrentGraph {
     return this.#known
   }
 
-  /** The partitions that its assets have now. */
-  partitions(): GraphPartitions {
-    return new GraphPartitions(this.get().mappings, { nowMs: this.#now(), dynamicKeys: dynamicKeysOf(this.#rows()) })
+  /** The partitions that its assets have now, or will have once changes of keys count that come with a result. */
+  partitions(reported: ReportedKeys = {}): GraphPartitions {
+    const dynamicKeys = withReportedKeys(dynamicKeysOf(this.#rows()), reported)
+    return new GraphPartitions(this.get().mappings, { nowMs: this.#now(), dynamicKeys })
   }
 }

@@ -1,12 +1,17 @@
+import { automationState } from '../../domain/automation/automation-state.table.ts'
 import { type RunRow, runs } from '../../domain/runs/runs.table.ts'
 import { type ScheduleRow, scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
 import { type ScheduleStateRow, scheduleState } from '../../domain/schedules/schedule-state.table.ts'
+import type { scheduleTicks } from '../../domain/schedules/schedule-ticks.table.ts'
+import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
+import { type SensorStateRow, sensorState } from '../../domain/sensors/sensor-state.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { isTaskOver, type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
 import type { Reactor } from '../../engine/loop/loop.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { AnyRow, Row } from '../../model/table.ts'
 import { reactor } from './reactor.ts'
+import type { RecordedEvaluation } from './sensors/evaluations.ts'
 
 export type Change =
   | { readonly type: 'run'; readonly run: Readonly<RunRow>; readonly isNew: boolean }
@@ -15,17 +20,45 @@ export type Change =
       readonly task: Readonly<TaskRow>
       readonly attempt: Readonly<Row<typeof taskAttempts>> | undefined
     }
-  | { readonly type: 'tick'; readonly schedule: Readonly<ScheduleRow>; readonly state: Readonly<ScheduleStateRow> }
+  | { readonly type: 'tick'; readonly schedule: Readonly<ScheduleRow>; readonly tick: RecordedTick }
+  | Switch
+  | ({ readonly type: 'evaluation' } & RecordedEvaluation)
+
+/** A tick that is on record, or several that were skipped together. */
+export type RecordedTick = Readonly<Row<typeof scheduleTicks>>
+
+/** Somebody or something paused or resumed a schedule, a sensor or all automation. */
+export interface Switch {
+  readonly type: 'switch'
+  readonly of: 'schedule' | 'sensor' | 'automation'
+  /** Null for all automation. */
+  readonly name: string | null
+  readonly to: 'paused' | 'resumed'
+  readonly by: string | null
+  readonly reason: string | null
+}
 
 type ChangeListener = (change: Change) => void
+
+interface SwitchedRow {
+  readonly status: string
+  readonly status_changed_by: string | null
+  readonly status_reason: string | null
+}
 
 export interface FeedSource {
   rows(): Rows
   /** Resolves when all that is folded is durable. */
   durable(): Promise<void>
+  /** The newest ticks on record. */
+  recentTicks(): Iterable<RecordedTick>
+  now(): number
 }
 
-/** Notifies listeners that a run or a task changed its state, or a schedule ticked, once the change is durable. */
+/** A tick may be shown again by what is learnt of it later; so many are remembered, which are more than are ever shown at once. */
+const MAX_TOLD_TICKS = 10_000
+
+/** Notifies listeners that a run or a task changed its state, a schedule ticked, a sensor was evaluated or automation was paused or resumed, once that is durable. */
 export class Feed {
   readonly #listeners = new Set<ChangeListener>()
   /** The state of each row that was last reported: rows change in place, and more often than their state. */
@@ -34,6 +67,12 @@ export class Feed {
   /** The same for runs that have not ended, by key: after an outage all row objects are new. */
   readonly #unfinished = new Map<string, Map<string, string>>()
   #ended: Readonly<RunRow>[] = []
+  /** Ticks from before the state was first read are no news. */
+  #openedAt = Number.POSITIVE_INFINITY
+  readonly #toldTicks = new Set<string>()
+  #looksForTicks = false
+  /** Who is paused, as it was last seen. */
+  readonly #paused = new Map<string, boolean>()
 
   constructor(source: FeedSource) {
     this.#source = source
@@ -44,17 +83,24 @@ export class Feed {
       reactor(runs, (run) => this.#runChanged(run)),
       reactor(tasks, (task) => this.#taskChanged(task)),
       reactor(scheduleState, (state) => this.#scheduleChanged(state)),
+      reactor(sensorState, (state) => this.#sensorChanged(state)),
+      reactor(automationState, (state) => this.#switched(state, { of: 'automation', name: null }, state.scope)),
     ]
   }
 
   listen(listener: ChangeListener): () => void {
     this.#listeners.add(listener)
+    // What was caught up while the server started is news too.
+    this.#lookForTicks()
     return () => this.#listeners.delete(listener)
   }
 
   /** Call when the state was read. Runs that ended before are not reported, nor are changes that were reported before an outage. */
   opened(rows: Rows): void {
-    for (const state of rows.hot(scheduleState).all()) this.#reported.set(state, tickNews(state))
+    this.#openedAt = Math.min(this.#openedAt, this.#source.now())
+    for (const state of rows.hot(scheduleState).all()) this.#notePaused(state.schedule_id, state)
+    for (const state of rows.hot(sensorState).all()) this.#notePaused(state.sensor_id, state)
+    for (const state of rows.hot(automationState).all()) this.#notePaused(state.scope, state)
     for (const run of rows.hot(runs).all()) {
       const reported = this.#unfinished.get(run.run_id)
       if (reported === undefined && run.finished_at !== null) this.#reported.set(run, runNews(run))
@@ -65,6 +111,12 @@ export class Feed {
         if (last !== undefined) this.#reported.set(task, last)
       }
     }
+  }
+
+  /** Call with each evaluation that is durable. Polls that found nothing are no news. */
+  evaluated(evaluated: RecordedEvaluation): void {
+    const { trigger_source, status, accepted } = evaluated.evaluation
+    if (trigger_source === 'push' || status !== 'no_new_data' || accepted) this.#tell({ type: 'evaluation', ...evaluated })
   }
 
   #runChanged(run: Readonly<RunRow>): void {
@@ -93,9 +145,63 @@ export class Feed {
   }
 
   #scheduleChanged(state: Readonly<ScheduleStateRow>): void {
-    if (state.last_tick_event_id === null || !this.#isNews(state, tickNews(state))) return
     const schedule = this.#source.rows().hot(scheduleDefinitions).get(state.schedule_id)
-    if (schedule !== undefined) this.#tell({ type: 'tick', schedule, state })
+    this.#switched(state, { of: 'schedule', name: schedule?.schedule_name ?? state.schedule_id }, state.schedule_id)
+    this.#lookForTicks()
+  }
+
+  #sensorChanged(state: Readonly<SensorStateRow>): void {
+    const sensor = this.#source.rows().hot(sensorDefinitions).get(state.sensor_id)
+    this.#switched(state, { of: 'sensor', name: sensor?.sensor_name ?? state.sensor_id }, state.sensor_id)
+  }
+
+  #switched(state: Readonly<SwitchedRow>, what: Pick<Switch, 'of' | 'name'>, id: string): void {
+    const wasPaused = this.#paused.get(id) ?? false
+    const isPaused = this.#notePaused(id, state)
+    if (isPaused === wasPaused) return
+    const { status_changed_by: by, status_reason: reason } = state
+    this.#tell({ type: 'switch', ...what, to: isPaused ? 'paused' : 'resumed', by, reason })
+  }
+
+  #notePaused(id: string, { status }: Readonly<SwitchedRow>): boolean {
+    this.#paused.set(id, status === 'PAUSED')
+    return status === 'PAUSED'
+  }
+
+  /** Looks once for everything that is shown at the same time. */
+  #lookForTicks(): void {
+    if (this.#listeners.size === 0 || this.#looksForTicks) return
+    this.#looksForTicks = true
+    queueMicrotask(() => void this.#tellTicks())
+  }
+
+  async #tellTicks(): Promise<void> {
+    this.#looksForTicks = false
+    const ticks = [...this.#source.recentTicks()].filter((tick) => this.#isNewTick(tick))
+    if (ticks.length === 0) return
+    const isDurable = await this.#source.durable().then(
+      () => true,
+      () => false,
+    )
+    if (!isDurable) return
+    const newest = ticks.filter((tick) => this.#isNewTick(tick))
+    newest.sort((a, b) => (a.scheduled_for ?? 0) - (b.scheduled_for ?? 0))
+    for (const tick of newest) {
+      this.#toldTicks.add(nameOfTick(tick))
+      const schedule = this.#source
+        .rows()
+        .hot(scheduleDefinitions)
+        .get(tick.schedule_id ?? '')
+      if (schedule !== undefined) this.#tell({ type: 'tick', schedule, tick })
+    }
+    for (const oldest of this.#toldTicks) {
+      if (this.#toldTicks.size <= MAX_TOLD_TICKS) break
+      this.#toldTicks.delete(oldest)
+    }
+  }
+
+  #isNewTick(tick: RecordedTick): boolean {
+    return tick.status !== null && (tick.evaluated_at ?? 0) >= this.#openedAt && !this.#toldTicks.has(nameOfTick(tick))
   }
 
   #isNews(row: Readonly<AnyRow>, now: string): boolean {
@@ -126,5 +232,5 @@ export class Feed {
 }
 
 const runNews = (run: Readonly<RunRow>): string => `${run.state} ${run.cancel_requested_at}`
-const tickNews = (state: Readonly<ScheduleStateRow>): string => state.last_tick_event_id ?? ''
+const nameOfTick = ({ tick_id, status }: RecordedTick): string => `${tick_id} ${status}`
 const taskNews = (task: Readonly<TaskRow>): string => `${task.state} ${task.attempt}`

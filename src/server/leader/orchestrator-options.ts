@@ -1,5 +1,6 @@
 import type { RequestRun } from '../../domain/automation/request-run.ts'
-import type { LoopOptions } from '../../engine/loop/loop.ts'
+import type { Conditions } from '../../domain/schedules/conditions.ts'
+import type { LoopOptions } from '../../engine/loop/loop-options.ts'
 import type { Reactor } from '../../engine/loop/reactions.ts'
 import type { Rows } from '../../model/rows.ts'
 import type { HeldLease } from '../../ports/lease.ts'
@@ -21,6 +22,8 @@ export interface OrchestratorOptions {
   readonly carries?: 'everything' | 'what it is asked for'
   /** Makes the run requests of schedules. Absent in a process that lets no schedule tick. */
   readonly requestRun?: RequestRun | undefined
+  /** Has conditions of schedules evaluated. Without it, ticks that depend on one fail. */
+  readonly conditions?: Conditions | undefined
   /** The limits and timing of the project now. They are read on every use; `settingsChanged` makes a change count at once. */
   readonly settings?: () => OrchestratorSettings
   /** How work is pushed to the queues of remote workers, and how their sealed attempts are found. */

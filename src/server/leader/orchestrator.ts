@@ -230,7 +230,7 @@ export class Orchestrator {
   }
 
   async #open(): Promise<void> {
-    const { components, lease, instance, compaction, requestRun } = this.#options
+    const { components, lease, instance, compaction, requestRun, conditions } = this.#options
     const { store, scope, clock } = components
     const loop = await Loop.open({
       ...components,
@@ -245,11 +245,11 @@ export class Orchestrator {
         stuckDispatchMs: () => this.#timing.stuckDispatchMs,
         lastSign: (attemptId) => this.remote.lastSign(attemptId),
         carries: (runId) => this.#carried.has(runId),
-        automation: requestRun && { requestRun, mayDecide: () => this.#isProjectKnown && this.#dispatch.isOpen },
+        automation: requestRun && { requestRun, mayDecide: () => this.#isProjectKnown && this.#dispatch.isOpen, conditions },
       }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.remote.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),
-      onDurable: () => this.#publisher?.noticed(),
+      onDurable: (canWait) => this.#publisher?.noticed(canWait),
       onTrouble: (error) => this.#options.onTrouble?.(error),
       ...compaction,
     })

@@ -8,13 +8,14 @@ import { assert } from '../../lib/assert.ts'
 import { Mutex } from '../../lib/mutex.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { HeldLease } from '../../ports/lease.ts'
-import { type Loaded, type LoadFailed, WorkerPool } from '../../worker/pool/pool.ts'
+import { EvaluationPool } from '../../worker/pool/evaluation-pool.ts'
+import { type Loaded, type LoadFailed, type WorkerCommand, WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
 import type { Feed } from '../leader/feed.ts'
 import { loadSecrets, secretsReplaced } from '../leader/load-secrets.ts'
 import type { Orchestrator } from '../leader/orchestrator.ts'
 import type { OrchestratorSettings } from '../leader/settings.ts'
-import { Server } from '../server.ts'
+import { type Changed, Server } from '../server.ts'
 import { endOrphans } from './orphans.ts'
 import { CodeWatcher } from './watch.ts'
 import { workerCommand } from './worker-command.ts'
@@ -34,9 +35,11 @@ export interface LocalServerOptions {
   readonly port: number | readonly number[]
   /** Called when a server that stays wants to lead. Absent for a server that stays itself. */
   readonly onHandOver?: () => void
-  /** True if schedules tick. */
+  /** True if schedules tick and sensors are evaluated. */
   readonly automation?: boolean
   readonly onLoaded?: (loaded: Reload) => void
+  /** Called with the end of what a sensor or a condition printed. */
+  readonly onPrinted?: (by: string, text: string) => void
   readonly onTrouble?: (error: unknown) => void
   /** Called when the process cannot go on. */
   readonly onStopped?: (error: unknown) => void
@@ -47,8 +50,7 @@ export type Reload =
   | {
       readonly ok: true
       readonly manifest: ProjectManifest
-      /** How many assets changed. */
-      readonly changed: number
+      readonly changed: Changed
       /** True if limits or timing changed. */
       readonly hasNewSettings: boolean
       readonly ms: number
@@ -62,6 +64,14 @@ interface Size {
   /** The same, if neither the command line nor the project sets it. */
   readonly machine: number
   settings: OrchestratorSettings
+}
+
+interface Parts {
+  readonly size: Size
+  readonly pool: WorkerPool
+  readonly evaluations: EvaluationPool | undefined
+  readonly marker: string
+  readonly server: Server
 }
 
 /** Until the project is loaded its limits are unknown, and nothing is dispatched. */
@@ -95,6 +105,8 @@ export class LocalServer {
   readonly #options: LocalServerOptions
   readonly #size: Size
   readonly #pool: WorkerPool
+  /** Undefined if nothing is evaluated here. */
+  readonly #evaluations: EvaluationPool | undefined
   readonly #marker: string
   readonly #server: Server
   readonly #watcher = new CodeWatcher(() => this.#reload())
@@ -102,10 +114,11 @@ export class LocalServer {
   readonly #reloads = new Mutex()
   #state: LocalServerState = { kind: 'starting' }
 
-  private constructor(options: LocalServerOptions, parts: { size: Size; pool: WorkerPool; marker: string; server: Server }) {
+  private constructor(options: LocalServerOptions, parts: Parts) {
     this.#options = options
     this.#size = parts.size
     this.#pool = parts.pool
+    this.#evaluations = parts.evaluations
     this.#marker = parts.marker
     this.#server = parts.server
   }
@@ -145,6 +158,13 @@ export class LocalServer {
         now: () => components.clock.now(),
         onTrouble: (error) => onTrouble?.(error),
       })
+      const evaluations = options.automation
+        ? new EvaluationPool({
+            now: () => components.clock.now(),
+            onTrouble: (error) => onTrouble?.(error),
+            onPrinted: options.onPrinted,
+          })
+        : undefined
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
       const server = await Server.open({
@@ -153,14 +173,16 @@ export class LocalServer {
         secrets,
         instance,
         workers: pool,
+        environment: process.env,
         concurrency: () => size.now,
         settings: () => size.settings,
         ...(options.onHandOver !== undefined && { onHandOver: options.onHandOver }),
         ...(options.automation !== undefined && { automation: options.automation }),
+        ...(evaluations !== undefined && { evaluator: evaluations }),
         onTrouble: (error) => onTrouble?.(error),
         onStopped: (error) => onStopped?.(error),
       })
-      local = new LocalServer(options, { size, pool, marker, server })
+      local = new LocalServer(options, { size, pool, evaluations, marker, server })
       const loaded = await local.#record(await pool.ready(), began)
       await local.#listen([options.port].flat())
       if (options.watch) await local.#watcher.add(projectDir)
@@ -195,7 +217,8 @@ export class LocalServer {
     await this.#server.leave(LEAVE_GRACE_MS)
     if (http !== undefined && 'closeAllConnections' in http) http.closeAllConnections()
     const closing = this.#server.close()
-    await this.#pool.close({ graceMs: CLOSE_GRACE_MS })
+    const grace = { graceMs: CLOSE_GRACE_MS }
+    await Promise.all([this.#pool.close(grace), this.#evaluations?.close(grace)])
     await closing
     await this.#options.lease.release()
   }
@@ -220,21 +243,31 @@ export class LocalServer {
   }
 
   #reload(): void {
-    const { projectDir, components, onLoaded, onTrouble } = this.#options
+    const { onLoaded, onTrouble } = this.#options
     const reload = async (): Promise<void> => {
       if (this.#state.kind === 'closing') return
       const began = performance.now()
-      const loaded = await this.#pool.replace(workerCommand(projectDir, components.dataDir, this.#marker))
+      const loaded = await this.#pool.replace(this.#command())
       onLoaded?.(await this.#record(loaded, began))
     }
     this.#reloads.run(reload).catch((error: unknown) => onTrouble?.(error))
   }
 
+  #command(): WorkerCommand {
+    const { projectDir, components } = this.#options
+    return workerCommand(projectDir, components.dataDir, this.#marker)
+  }
+
   /** Records the changes of the graph. The last good graph stays when the project cannot be loaded. */
   async #record(loaded: Loaded | LoadFailed, began: number): Promise<Reload> {
     const ms = (): number => performance.now() - began
-    if (loaded.type === 'load_failed') return { ok: false, problems: loaded.problems, ms: ms() }
+    if (loaded.type === 'load_failed') {
+      this.#evaluations?.notLoaded(loaded.problems)
+      return { ok: false, problems: loaded.problems, ms: ms() }
+    }
     const manifest = projectManifest.parse(loaded.manifest)
+    // Before the definitions are on record: what they bring about is evaluated with the code that they come from.
+    this.#evaluations?.loaded(manifest, this.#command())
     const hasNewSettings = this.#apply(manifest)
     const changed = await this.#server.define(manifest)
     return { ok: true, manifest, changed, hasNewSettings, ms: ms() }

@@ -8,7 +8,7 @@ import { fsStore } from '../../adapters/fs/object-store.ts'
 import { writerThread } from '../../adapters/fs/writer.ts'
 import { ulidSource } from '../../lib/ulid.ts'
 import { loadProject } from '../../sdk/project/project.ts'
-import { serveAttempts } from '../../worker/process/child.ts'
+import { serveWork } from '../../worker/process/child.ts'
 import { projectExecution } from '../../worker/process/execution.ts'
 
 /** Later than the first attempt, which a person may be waiting for. */
@@ -21,7 +21,7 @@ delete process.env['NODE_COMPILE_CACHE']
 
 const store = fsStore(dataDir, nodeDisk, writerThread())
 
-await serveAttempts(async () => {
+await serveWork(async () => {
   const project = await loadProject(projectDir)
   if ('problems' in project) return project
   // Node saves the cache when a process exits by itself, which a worker never does.

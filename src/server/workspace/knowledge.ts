@@ -1,32 +1,20 @@
-import type { State } from '../../engine/fold/state.ts'
 import type { Submitted } from '../../engine/loop/loop.ts'
 import type { Scope } from '../../engine/paths.ts'
-import type { ColdRowsToRead } from '../../engine/sorted/cold-store.ts'
-import type { Columns } from '../../model/column.ts'
 import type { NewEvent } from '../../model/event.ts'
-import type { KeyPart } from '../../model/rows.ts'
-import type { RowOf, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Components } from '../components.ts'
 import type { CurrentGraph } from '../leader/current-graph.ts'
 import type { Readable } from '../leader/durable-state.ts'
+import { type KnownRows, knownRows } from '../leader/known-rows.ts'
 import type { Sql } from '../sql-rows.ts'
 
-/** A cold table with the type of its rows. */
-export interface ColdRowsOf<R> extends Omit<ColdRowsToRead, 'recent' | 'lookup'> {
-  recent(): Iterable<R>
-  lookup(keys: readonly KeyPart[][]): Promise<(R | undefined)[]>
-}
+export { type ColdRowsOf, coldRowsOf, lookup } from '../leader/known-rows.ts'
 
 /** Everything that questions about a workspace are answered from, and the way for commands. A reader has no such way. */
-export interface Knowledge {
+export interface Knowledge extends KnownRows {
   readonly scope: Scope
   readonly store: ObjectStore
   readonly graph: CurrentGraph
-  /** Rows of unfinished work. */
-  rows(): State
-  /** A cold table, including rows that are not published yet. */
-  coldRows<C extends Columns>(table: Table<C>): ColdRowsOf<RowOf<C>>
   readonly sql: Sql
   now(): number
   /** Makes an id for a request without one. */
@@ -48,26 +36,11 @@ export function knowledgeOf({ scope, store, sql, clock, ulid }: Components, sour
     store,
     sql,
     graph: source.graph,
-    rows: () => source.readable.state,
-    coldRows: (table) => coldRowsOf(source.readable, table),
+    ...knownRows(() => source.readable),
     now: () => clock.now(),
     mintId: ulid,
     submit: (events) => source.submit(events),
   }
-}
-
-/** A cold table with typed rows. The engine is generic over tables, so the type is given here. */
-export const coldRowsOf = <C extends Columns>(from: Pick<Readable, 'coldRows'>, table: Table<C>): ColdRowsOf<RowOf<C>> =>
-  from.coldRows(table) as ColdRowsOf<RowOf<C>>
-
-/** One cold row by its key. */
-export async function lookup<C extends Columns>(
-  known: Pick<Knowledge, 'coldRows'>,
-  table: Table<C>,
-  ...key: KeyPart[]
-): Promise<RowOf<C> | undefined> {
-  const [row] = await known.coldRows(table).lookup([key])
-  return row
 }
 
 /** The outcome of recording facts. */

@@ -48,7 +48,7 @@ export async function* runEvents(
   // Listening begins before reading, so that no change falls between the two.
   const stops = [
     live?.feed.listen((change) => {
-      if (change.type === 'tick') return
+      if (change.type !== 'run' && change.type !== 'task') return
       if (runIdOf(change) === runId) channel.push(wireChange(change))
       if (change.type === 'run' && change.run.run_id === runId && isRunOver(change.run.state)) channel.close()
     }),
@@ -69,7 +69,7 @@ export async function* runEvents(
   }
 }
 
-type RunChange = Exclude<Change, { type: 'tick' }>
+type RunChange = Extract<Change, { type: 'run' | 'task' }>
 
 const runIdOf = (change: RunChange): string => (change.type === 'run' ? change.run.run_id : change.task.run_id)
 

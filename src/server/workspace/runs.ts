@@ -1,8 +1,9 @@
 import type { AcceptedRun, LogQuery, NewRunBody, RerunBody, RunEvent, RunLogEntry, RunsApi } from '../../api/run-contract.ts'
 import { chooseWork } from '../../domain/planning/plan-choice.ts'
 import { type RerunMode, rerunSelection, workFor } from '../../domain/planning/rerun.ts'
+import { type KeyedRequest, requestByKey } from '../../domain/runs/again.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
-import type { TenantSecret } from '../../domain/runs/run-ids.ts'
+import { requestFingerprint, type TenantSecret } from '../../domain/runs/run-ids.ts'
 import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'
 import { isRunOver } from '../../domain/runs/runs.table.ts'
 import { Paths } from '../../engine/paths.ts'
@@ -10,6 +11,7 @@ import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import { newEvent } from '../../model/event.ts'
+import { runsOfKeys } from '../leader/runs-of-keys.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { type NewRun, runRequested } from './requests.ts'
 import { RunReader } from './run-reader.ts'
@@ -40,12 +42,14 @@ export class Runs extends RunReader implements RunsApi {
     const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
     // A run without anything to make would only fail later; now the caller is still there to read the reason.
     if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
+    const work = { ...asked, labels: labels ?? {} }
     const request_id = key ?? body.request_id ?? this.#known.mintId()
+    const source = { type: 'manual', user_id: user, request_id } as const
     return await this.#submit({
-      run_key: key === undefined ? `manual:${request_id}` : `user:${key}`,
-      ...asked,
-      labels: labels ?? {},
-      source: { type: 'manual', user_id: user, request_id },
+      ...work,
+      ...(key === undefined
+        ? { run_key: `manual:${request_id}`, source }
+        : await this.#byKey({ run_key: `user:${key}`, request_fingerprint: requestFingerprint(work), source })),
       actor: user,
       traceparent,
       ...(priority !== undefined && { priority }),
@@ -99,6 +103,12 @@ export class Runs extends RunReader implements RunsApi {
     })
   }
 
+  /** The request as it is, or as the rerun of the run that its key made and that failed. */
+  async #byKey(request: KeyedRequest): Promise<Pick<KeyedRequest, 'run_key' | 'source'>> {
+    const { run_key, source } = requestByKey(request, await runsOfKeys(this.#known, [request.run_key]))
+    return { run_key, source }
+  }
+
   async *logs(idOrStart: string, query: LogQuery): AsyncGenerator<RunLogEntry> {
     const { store, scope } = this.#known
     const { live } = this.#options
@@ -137,7 +147,8 @@ export class Runs extends RunReader implements RunsApi {
         },
       )
     }
-    return { run_id, accepted_event_id: idOfFirst(events), created }
+    const rerun_of = request.source.type === 'rerun' ? request.source.run_id : null
+    return { run_id, accepted_event_id: idOfFirst(events), created, rerun_of }
   }
 
   /** The run of a key that was used before. An earlier secret may have made its id. */

@@ -16,13 +16,10 @@ import { scheduleTicks } from '../../domain/schedules/schedule-ticks.table.ts'
 import { ServoError } from '../../lib/error.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { quoteText } from '../../lib/sql/sql-text.ts'
-import { toIso, toMs } from '../../lib/time.ts'
-import type { Row } from '../../model/table.ts'
+import { toIso } from '../../lib/time.ts'
 import type { Knowledge } from './knowledge.ts'
-import { badCursor, pageOf } from './page.ts'
-import { publishedRows } from './published-rows.ts'
-
-type TickRow = Row<typeof scheduleTicks>
+import { newestPage } from './newest-page.ts'
+import { pageOf } from './page.ts'
 
 /** How many of its next ticks a schedule shows. */
 const SHOWN_TICKS = 5
@@ -30,9 +27,11 @@ const SHOWN_TICKS = 5
 /** Schedules as they are now, and their ticks. */
 export class ScheduleReader {
   readonly #known: Knowledge
+  readonly #isOn: boolean
 
-  constructor(known: Knowledge) {
+  constructor(known: Knowledge, isOn: boolean) {
     this.#known = known
+    this.#isOn = isOn
   }
 
   async list(query: ScheduleListQuery): Promise<SchedulePage> {
@@ -94,35 +93,22 @@ export class ScheduleReader {
 
   async ticks(idOrName: string, query: TickQuery): Promise<TickPage> {
     const { schedule_id } = this.find(idOrName)
-    const { limit, cursor, status, since, until } = query
-    const after = cursor === undefined ? undefined : tickPlace(cursor)
-    const isAsked = (row: Readonly<TickRow>): boolean =>
-      row.schedule_id === schedule_id &&
-      (status === undefined || row.status === status) &&
-      (since === undefined || (row.scheduled_for ?? 0) >= toMs(since)) &&
-      (until === undefined || (row.scheduled_for ?? 0) < toMs(until)) &&
-      (after === undefined || comesAfter(after, row))
-    const cold = this.#known.coldRows(scheduleTicks)
-    const recent = [...cold.recent()].filter((row) => row.schedule_id === schedule_id)
-    const conditions = [
-      `schedule_id = ${quoteText(schedule_id)}`,
-      since !== undefined && `scheduled_for >= ${quoteText(since)}::timestamptz`,
-      until !== undefined && `scheduled_for < ${quoteText(until)}::timestamptz`,
-      after !== undefined && `scheduled_for <= ${quoteText(toIso(after.at))}::timestamptz`,
-    ].filter((one) => one !== false)
-    // A row that changed since it was published is looked at again, and may drop out: so many more are asked for.
-    const most = limit + 1 + recent.length
-    const rest = `where ${conditions.join(' and ')} ${status === undefined ? '' : `and status = ${quoteText(status)}`} order by scheduled_for desc, tick_id desc limit ${most}`
-    const published = await publishedRows(this.#known.sql, scheduleTicks, rest, ['tick_id'])
-    const ids = new Set([...recent, ...published].map((row) => row.tick_id))
-    const found = (await cold.lookup([...ids].map((tickId) => [tickId]))).filter((row) => row !== undefined)
-    const sorted = found.filter(isAsked).sort((a, b) => (isBefore(a, b) ? -1 : 1))
-    const page = sorted.slice(0, limit)
-    const last = page.at(-1)
-    return {
-      ticks: page.map((row) => wireRow(scheduleTicks, row)),
-      next_cursor: last === undefined || sorted.length <= limit ? null : cursorOf(last),
-    }
+    const { status, ...page } = query
+    const { rows, next_cursor } = await newestPage(
+      this.#known,
+      {
+        table: scheduleTicks,
+        at: 'scheduled_for',
+        id: 'tick_id',
+        placeOf: (row) => ({ at: row.scheduled_for, id: row.tick_id }),
+        keyOf: (id) => [id],
+        owns: (row) => row.schedule_id === schedule_id,
+        has: (row) => status === undefined || row.status === status,
+        where: [`schedule_id = ${quoteText(schedule_id)}`, ...(status === undefined ? [] : [`status = ${quoteText(status)}`])],
+      },
+      page,
+    )
+    return { ticks: rows.map((row) => wireRow(scheduleTicks, row)), next_cursor }
   }
 
   async automation(): Promise<AutomationStatus> {
@@ -132,31 +118,7 @@ export class ScheduleReader {
       changed_by: row?.status_changed_by ?? null,
       changed_at: row?.status_changed_at == null ? null : toIso(row.status_changed_at),
       reason: row?.status_reason ?? null,
+      is_on: this.#isOn,
     }
   }
-}
-
-interface TickPlace {
-  readonly at: number
-  readonly id: string
-}
-
-const placeOf = (row: Readonly<TickRow>): TickPlace => ({ at: row.scheduled_for ?? 0, id: row.tick_id })
-const isBefore = (a: Readonly<TickRow>, b: Readonly<TickRow>): boolean => comesAfter(placeOf(a), b)
-/** True if a row comes later in a list that has the newest first. */
-const comesAfter = (place: TickPlace, row: Readonly<TickRow>): boolean => {
-  const other = placeOf(row)
-  return other.at < place.at || (other.at === place.at && other.id < place.id)
-}
-const cursorOf = (row: Readonly<TickRow>): string => Buffer.from(JSON.stringify(placeOf(row))).toString('base64url')
-
-function tickPlace(cursor: string): TickPlace {
-  try {
-    const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (typeof place === 'object' && place !== null && 'at' in place && 'id' in place) {
-      const { at, id } = place
-      if (typeof at === 'number' && Number.isSafeInteger(at) && typeof id === 'string') return { at, id }
-    }
-  } catch {}
-  throw badCursor()
 }

@@ -1,4 +1,5 @@
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
+import type { Deliveries } from '../../contract/delivery.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
@@ -6,16 +7,36 @@ import { Assets } from './assets.ts'
 import type { Knowledge } from './knowledge.ts'
 import { Runs, type RunsOptions } from './runs.ts'
 import { Schedules } from './schedules.ts'
+import { missingSecrets, type Senders } from './senders.ts'
+import { Sensors } from './sensors.ts'
 import type { StatusSource } from './status/current-staleness.ts'
 import { Statuses } from './status/statuses.ts'
+import { Whys } from './why/whys.ts'
 
-export function workspaceApi(known: Knowledge, options: RunsOptions): WorkspaceApi {
-  return {
-    runs: new Runs(known, options),
-    assets: new Assets(known),
-    statuses: new Statuses(statusSource(known)),
-    schedules: new Schedules(known, options),
-  }
+export interface WorkspaceOptions extends RunsOptions {
+  /** Evaluates sensors. Absent where none is evaluated: in a command, or with automation off. */
+  readonly deliveries?: Deliveries | undefined
+  /** Knows the senders of sensors. Absent where none is let in: in a command. */
+  readonly senders?: Senders | undefined
+  /** Whether this server lets schedules tick and evaluates sensors; absent in a command. */
+  readonly automation?: boolean | undefined
+}
+
+export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
+  const runs = new Runs(known, options)
+  const statuses = new Statuses(statusSource(known))
+  const schedules = new Schedules(known, options)
+  const sensors = new Sensors(known, { ...options, isServer: options.live !== undefined })
+  const whys = new Whys(known, {
+    statuses,
+    schedule: (name) => schedules.find(name),
+    sensor: (name) => sensors.find(name),
+    polledAt: (sensorId) => options.deliveries?.polledAt?.(sensorId),
+    missingSecrets: (sensor) => (options.senders === undefined ? [] : missingSecrets(sensor, options.senders)),
+    run: (id) => runs.get(id),
+    isOn: options.automation,
+  })
+  return { runs, assets: new Assets(known), statuses, schedules, sensors, whys }
 }
 
 function statusSource(known: Knowledge): StatusSource {

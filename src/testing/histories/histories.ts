@@ -7,6 +7,7 @@ import { runLife, SimulatedRun } from './runs.ts'
 import { scheduleLife } from './schedules.ts'
 import { sensorLife } from './sensors.ts'
 import { stray } from './strays.ts'
+import { watcherLife } from './watchers.ts'
 import { type Actor, World } from './world.ts'
 
 /** How many histories a property is tried on. The seed of a failure is printed; `SERVO_RUNS=5000` looks harder. */
@@ -29,6 +30,7 @@ function expand(plan: HistoryPlan): History {
   for (const [index, request] of plan.runs.entries()) world.spawn(requester(world, index, request))
   for (const [index, schedule] of plan.schedules.entries()) world.spawn(scheduleLife(world, index, schedule))
   for (const [index, sensor] of plan.sensors.entries()) world.spawn(sensorLife(world, index, sensor))
+  for (const [index, watcher] of plan.watchers.entries()) world.spawn(watcherLife(world, index, watcher))
   for (const [index, backfill] of plan.backfills.entries()) world.spawn(backfillLife(world, index, backfill))
   for (const [index, one] of plan.strays.entries()) world.spawn(stray(world, index, one))
   world.play(plan.steps ?? undefined)
@@ -53,15 +55,15 @@ function* requester(world: World, index: number, { by, run: plan }: RequestPlan)
 }
 
 /** A history as it reached the fold: in another legal order, with some events more than once, or under a second id. */
-export interface Delivery {
+export interface DeliveredHistory {
   readonly history: History
   readonly events: readonly Envelope[]
 }
 
-export const deliveries = (): fc.Arbitrary<Delivery> =>
+export const deliveries = (): fc.Arbitrary<DeliveredHistory> =>
   fc.tuple(histories(), moves, moves).map(([history, moved, copied]) => deliver(history, moved, copied))
 
-function deliver(history: History, moved: Moves, copied: Moves): Delivery {
+function deliver(history: History, moved: Moves, copied: Moves): DeliveredHistory {
   const events = withCopies(
     legalPermutation(history.events, moved),
     copied,

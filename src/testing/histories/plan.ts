@@ -6,6 +6,7 @@ export interface HistoryPlan {
   readonly runs: readonly RequestPlan[]
   readonly schedules: readonly SchedulePlan[]
   readonly sensors: readonly SensorPlan[]
+  readonly watchers: readonly WatcherPlan[]
   readonly backfills: readonly BackfillPlan[]
   readonly strays: readonly StrayPlan[]
   /** After how many segments one stops looking; null when everything is over. */
@@ -106,6 +107,26 @@ const sensorSteps = [
 
 export interface SensorPlan {
   readonly steps: readonly { readonly kind: (typeof sensorSteps)[number]; readonly runs: readonly RunPlan[] }[]
+}
+
+const watches = ['watch assets', 'watch all assets', 'watch checks', 'watch runs', 'watch runs of'] as const
+const watcherSteps = [
+  'hear',
+  'hear twice',
+  'fail',
+  'bury',
+  'replay',
+  'pause',
+  'resume',
+  'disable',
+  'remove',
+  'declare again',
+  ...watches,
+] as const
+
+export interface WatcherPlan {
+  readonly first: (typeof watches)[number]
+  readonly steps: readonly { readonly kind: (typeof watcherSteps)[number]; readonly runs: readonly RunPlan[] }[]
 }
 
 export interface BackfillPlan {
@@ -251,6 +272,20 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
             runs: fc.array(small, { maxLength: 2 }),
           }),
           { maxLength: 5 },
+        ),
+      }),
+      { maxLength: 2 },
+    ),
+    watchers: fc.array(
+      fc.record({
+        first: fc.constantFrom(...watches),
+        steps: fc.array(
+          fc.record({
+            // Most of the time things happen to it, not to what it watches.
+            kind: fc.oneof(fc.constantFrom(...watcherSteps), fc.constantFrom('hear', 'hear', 'bury', 'replay')),
+            runs: fc.array(small, { maxLength: 1 }),
+          }),
+          { maxLength: 6 },
         ),
       }),
       { maxLength: 2 },

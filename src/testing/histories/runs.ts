@@ -74,6 +74,11 @@ export class SimulatedRun {
     return requestFingerprint({ asset_selection: this.assets })
   }
 
+  /** The sensor that asked for it, if one did. */
+  get asker(): string | undefined {
+    return this.source.type === 'sensor' ? this.source.sensor_id : undefined
+  }
+
   get state(): RunState {
     const states = [...this.tasks.values()].map((task) => task.state)
     if (this.flawed) return 'FAILED'
@@ -213,9 +218,12 @@ function planParts(run: SimulatedRun): Record<string, unknown>[] {
 /** The partitions of a range; of one dimension, so that they have no values of their own. */
 function neighbours({ partition, plan }: SimulatedTask): object {
   if (plan.range === 0 || partition === null) return {}
-  const keys = Array.from({ length: plan.range + 1 }, (_, i) => `2025-01-${Number(partition.slice(-2)) + i}`)
-  return { partition_values: null, partition_keys: keys }
+  return { partition_values: null, partition_keys: partitionsOf({ partition, plan }) }
 }
+
+/** Every partition that a task makes. */
+export const partitionsOf = ({ partition, plan }: Pick<SimulatedTask, 'partition' | 'plan'>): string[] =>
+  partition === null ? [] : Array.from({ length: plan.range + 1 }, (_, i) => `2025-01-${Number(partition.slice(-2)) + i}`)
 
 const flaws: Record<RunPlan['flaw'], readonly Record<string, unknown>[]> = {
   none: [],

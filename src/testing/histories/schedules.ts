@@ -34,6 +34,7 @@ export function* scheduleLife(world: World, index: number, plan: SchedulePlan): 
         cron_expressions: ['0 * * * *'],
         asset_selection: assets,
         catch_up_on_resume: step % 2 === 0,
+        has_condition: step % 3 === 1,
         definition_hash: hash,
         request_id: by.request_id,
       })

@@ -1,3 +1,4 @@
+import { requestFingerprint } from '../../domain/runs/run-ids.ts'
 import { type EvaluationSource, evalIdOf, runKeyOfEvaluation } from '../../domain/sensors/evaluation-ids.ts'
 import { SensorCursorReset } from '../../domain/sensors/sensor-cursor-reset.event.ts'
 import { SensorDefined } from '../../domain/sensors/sensor-defined.event.ts'
@@ -181,7 +182,7 @@ interface Evaluated {
 }
 
 /** One segment: the evaluation and the runs it asks for. Those of an evaluation that does not count must come to nothing. */
-function evaluation(
+export function evaluation(
   world: World,
   { id, source, evalId, outcome, counts }: Evaluated,
   plans: readonly RunPlan[],
@@ -206,6 +207,7 @@ function evaluation(
   const before = world.runs.find((run) => run.source.type === 'sensor' && run.source.sensor_id === id && !runs.includes(run))
   const assets = outcome === 'ok' && plans.length > 0 ? [before?.assets, ['asset8']][world.roll(3)] : undefined
   const again = before !== undefined && assets !== undefined ? [before.runKey] : []
+  const ofAgain = again.length > 0 ? [requestFingerprint({ asset_selection: assets ?? [] })] : []
   const run_keys = outcome === 'ok' ? [...runs.map((run) => run.runKey), ...again] : []
   const status = outcome === 'error' ? 'error' : run_keys.length > 0 ? 'triggered' : 'no_new_data'
   const evaluated = writer.write(SensorEvaluated, {
@@ -213,6 +215,7 @@ function evaluation(
     trigger_source: source,
     status,
     run_keys,
+    run_fingerprints: outcome === 'ok' ? [...runs.map((run) => run.fingerprint), ...ofAgain] : [],
     ...(outcome === 'error' && { error: 'no route to host' }),
     ...facts,
   })

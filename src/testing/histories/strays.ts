@@ -23,6 +23,7 @@ import { toIso } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { StrayPlan } from './plan.ts'
 import { SimulatedRun, type SimulatedTask } from './runs.ts'
+import { tellWatchers } from './watchers.ts'
 import { type Actor, pause, type World } from './world.ts'
 
 /** Larger than any number of attempts allowed. */
@@ -49,6 +50,8 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
       return world.write(TaskFinished, { run_id: run?.runId ?? nobody, task_key: 't0', attempt: -1 })
     case 'materialization': {
       const moment = toIso(world.now + (variant - 3) * 1_000)
+      const news = { id: `materialized:report:report-${index}`, type: 'asset', what: 'materialized' } as const
+      tellWatchers(world.watchers, { ...news, assets: [`asset${target % 4}`] })
       return world.write(MaterializationReported, {
         report_id: `report-${index}`,
         asset_key: `asset${target % 4}`,

@@ -8,7 +8,8 @@ import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../../domain/timers/timer-requested.event.ts'
 import { toIso } from '../../lib/time.ts'
 import type { AttemptPlan } from './plan.ts'
-import type { SimulatedRun, SimulatedTask } from './runs.ts'
+import { partitionsOf, type SimulatedRun, type SimulatedTask } from './runs.ts'
+import { tellWatchers } from './watchers.ts'
 import { type Actor, keysFound, pause } from './world.ts'
 
 const uneventful: AttemptPlan = {
@@ -93,11 +94,18 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
   const failed = plan.outcome === 'retryable' || plan.outcome === 'fatal'
   const outcome = failed ? 'FAILED' : plan.outcome === 'cancelled' ? 'CANCELLED' : 'SUCCEEDED'
   const fact = run.attemptFact(task)
+  // A check that fails with an error fails the attempt; one that warns does not.
+  const [ok, severity] = [run.world.roll(3) === 0, failed ? 'error' : 'warn']
+  const output = { rows: 3, checks: [{ name: 'fresh', ok, severity }] }
   if (plan.outcome === 'retryable' && task.attempt < task.plan.maxAttempts) {
     if (run.cancelled) run.ended(task, 'CANCELLED')
     else task.state = 'RETRY_WAIT'
   } else {
     run.ended(task, outcome)
+  }
+  if (task.state !== 'RETRY_WAIT') {
+    if (outcome === 'SUCCEEDED') tellOf(run, task, 'materialized')
+    if (outcome !== 'CANCELLED' && !ok) tellOf(run, task, 'check_failed')
   }
   return run.world.write(TaskFinished, {
     ...fact,
@@ -108,9 +116,20 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
     ...(plan.started > 0 && plan.zombie === 'none' && { worker_id: workerOf(plan, 0), started_at: startedAt }),
     ...(plan.alarms === 1 && { retry_not_before: toIso(run.world.now + 30_000) }),
     ...(failed && { error_category: plan.zombie === 'none' ? 'user' : 'heartbeat_timeout', error_message: 'it did not work' }),
-    ...(outcome === 'SUCCEEDED' && { materialization_id: `m-${fact.attempt_id}`, code_version: 'v1', output: { rows: 3 } }),
+    ...(outcome === 'SUCCEEDED' && { materialization_id: `m-${fact.attempt_id}`, code_version: 'v1' }),
+    output,
     ...keysFound(run.world),
   })
+}
+
+/** Tells watchers what became of each partition of the task. */
+function tellOf(run: SimulatedRun, task: SimulatedTask, what: 'materialized' | 'check_failed'): void {
+  if (task.asset === null) return
+  const id = `${what}:${run.runId}:${task.key}:${task.attempt}`
+  const partitions = partitionsOf(task)
+  const news = { type: 'asset', what, assets: [task.asset], asker: run.asker } as const
+  for (const one of partitions.length > 1 ? partitions.map((partition) => `${id}:${partition}`) : [id])
+    tellWatchers(run.world.watchers, { id: one, ...news })
 }
 
 /** A worker that was given up comes back and reports another end of the attempt. */

@@ -5,6 +5,7 @@ import type { EventDefinition } from '../../model/event.ts'
 import type { ExpectedBackfill } from './backfills.ts'
 import type { SimulatedRun } from './runs.ts'
 import type { ExpectedSensor } from './sensors.ts'
+import { type ExpectedWatcher, tellWatchers } from './watchers.ts'
 import { SimulatedWriter } from './writers.ts'
 
 /** A participant that does one thing after another: each step is a segment to append, or nothing while it waits. */
@@ -23,12 +24,14 @@ export class World {
   readonly events: Envelope[] = []
   readonly runs: SimulatedRun[] = []
   readonly sensors: ExpectedSensor[] = []
+  readonly watchers: ExpectedWatcher[] = []
   readonly backfills: ExpectedBackfill[] = []
   /** Run keys whose requests must not have made a run. */
   readonly refused = new Set<string>()
   readonly #choices: readonly number[]
   readonly #writers: readonly SimulatedWriter[]
   readonly #actors: Actor[] = []
+  readonly #ended = new Set<SimulatedRun>()
   #rolls = 0
   #now = START_MS
 
@@ -62,6 +65,16 @@ export class World {
     this.#actors.push(actor)
   }
 
+  /** Tells watchers which runs have ended in the last step. */
+  #tellEnds(): void {
+    for (const run of this.runs) {
+      if (this.#ended.has(run) || !run.isOver) continue
+      this.#ended.add(run)
+      const { runId, state, assets, asker } = run
+      tellWatchers(this.watchers, { id: `run:${runId}:${state}`, type: 'run', what: state, assets, asker })
+    }
+  }
+
   /** Lets the actors act until none has anything left to do, all wait for something that will not come, or it is late. */
   play(steps = Number.POSITIVE_INFINITY): void {
     let idleRounds = 0
@@ -76,6 +89,7 @@ export class World {
         else if (step.value !== undefined) this.events.push(...step.value)
         acted = Boolean(step.done) || step.value !== undefined
         if (step.value) this.#now += STEP_MS
+        this.#tellEnds()
       }
       idleRounds = acted ? 0 : idleRounds + 1
     }

@@ -1,5 +1,4 @@
-import type { AttemptResult } from '../../contract/dispatch.ts'
-import { failedResult } from '../attempt-results.ts'
+import type { WorkEnd } from './work.ts'
 
 /** How a worker process ended, and its last output. */
 export interface Ending {
@@ -13,9 +12,10 @@ export interface Ending {
   readonly spawnError?: Error
 }
 
-/** The result of an attempt whose process ended before it could report one. */
-export function resultOfEnding(ending: Ending): AttemptResult {
-  return failedResult('crashed', explainEnding(ending), ending.stderr.trim() || undefined)
+/** The end of work whose process ended before it could report one. */
+export function endOfWork(ending: Ending): WorkEnd {
+  const stack = ending.stderr.trim()
+  return { kind: 'failed', category: 'crashed', message: explainEnding(ending), ...(stack !== '' && { stack }) }
 }
 
 /** Why a process ended, for a person who did not see it. */
@@ -32,7 +32,7 @@ export function explainEnding({ code, signal, stderr, spawnError }: Ending): str
     return `The worker process was killed from outside (${signal ?? 'exit code 137'}), most likely by the system because memory ran out.`
   if (signal !== null)
     return `The worker process was ended by ${signal}${nativeCrash.has(signal) ? ': native code crashed' : ''}.`
-  return `The worker process ended with exit code ${code} before the attempt was complete.`
+  return `The worker process ended with exit code ${code} before its work was complete.`
 }
 
 /** Why there is no process, and what to do about it. */

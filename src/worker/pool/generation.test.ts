@@ -38,7 +38,7 @@ test('code that is dismissed stays so, whatever its processes report afterwards'
 test('code that could not be loaded is good again when a later process can load it', () => {
   const { generation, worker } = started()
   generation.loadFailed(worker, FAILED)
-  expect(generation.failure).toMatchObject({ error: { message: 'The project cannot be loaded: a.ts: no' } })
+  expect(generation.failure).toMatchObject({ message: 'The project cannot be loaded: a.ts: no' })
   generation.loaded(worker, LOADED)
   expect(generation.failure).toBeUndefined()
 })

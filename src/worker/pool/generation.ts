@@ -1,14 +1,13 @@
-import type { AttemptResult } from '../../contract/dispatch.ts'
 import type { FromWorker } from '../../contract/pipe.ts'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
-import { failedResult } from '../attempt-results.ts'
 import { type Ending, explainEnding, explainFailedStart } from './ending.ts'
 import { FailedStarts } from './failed-starts.ts'
 import type { Job } from './job.ts'
 import { LocalWorker, type WorkerCommand, type WorkerEvents } from './local-worker.ts'
 import { mayJoin } from './short-queue.ts'
+import type { WorkEnd } from './work.ts'
 
 export type Loaded = Extract<FromWorker, { type: 'loaded' }>
 export type LoadFailed = Extract<FromWorker, { type: 'load_failed' }>
@@ -55,7 +54,7 @@ export class Generation {
   #state: GenerationState = { kind: 'unknown' }
   /** How many processes in a row were killed from outside while they loaded. */
   #killed = 0
-  /** The process that was given an attempt last. */
+  /** The process that was given work last. */
   #woken: LocalWorker | undefined
   #shrinkTimer: NodeJS.Timeout | undefined
 
@@ -90,17 +89,18 @@ export class Generation {
   }
 
   /**
-   * The result of attempts that wait in vain. Undefined while a process is left that may take them, or while another may well
+   * The end of work that waits in vain. Undefined while a process is left that may take them, or while another may well
    * be started soon.
    */
-  get failure(): AttemptResult | undefined {
+  get failure(): WorkEnd | undefined {
     if (this.#workers.size > 0 || this.#state.kind !== 'broken') return undefined
     const [first] = this.#state.problem.problems
     if (this.#failedStarts.areMany && first?.code === NO_WORKER)
-      return failedResult('infrastructure', `${first.message}. ${first.hint}`)
+      return { kind: 'failed', category: 'infrastructure', message: `${first.message}. ${first.hint}` }
     if (this.#failedStarts.isAny) return undefined
     const where = first?.file ? `${first.file}${first.line ? `:${first.line}` : ''}: ` : ''
-    return failedResult('user', `The project cannot be loaded: ${where}${first?.message ?? 'no reason was given'}`)
+    const message = `The project cannot be loaded: ${where}${first?.message ?? 'no reason was given'}`
+    return { kind: 'failed', category: 'user', message }
   }
 
   /** Starts a process, unless one could not be started a moment ago: then `tryAgain` is called after a pause. */
@@ -152,10 +152,10 @@ export class Generation {
     this.#idle.push({ worker, since: performance.now() })
   }
 
-  /** A process that takes an attempt of this length at once: a process that is being woken anyway, or an idle one. */
+  /** A process that takes work of this length at once: a process that is being woken anyway, or an idle one. */
   take(expectedMs: number): LocalWorker | undefined {
     if (this.#woken !== undefined && mayJoin(this.#woken, expectedMs)) return this.#woken
-    // Code that an attempt left behind may have had its idle process killed.
+    // Code that was left behind may have had its idle process killed.
     for (let next = this.#idle.pop(); next !== undefined; next = this.#idle.pop()) if (next.worker.takesWork) return next.worker
     return undefined
   }

@@ -1,10 +1,10 @@
 import type { LocalWorker } from './local-worker.ts'
 
-/** An attempt that takes longer than this must not hold up others: the attempts behind it are taken back. */
+/** Work that takes longer than this must not hold up other work: what waits behind it is taken back. */
 const HELD_UP_MS = 50
 
-/** Takes back the attempts that wait in a process behind a long one. */
-export class HeldUpAttempts {
+/** Takes back the work that waits in a process behind long work. */
+export class HeldUpWork {
   readonly #workers: () => Iterable<LocalWorker>
   #timer: NodeJS.Timeout | undefined
 
@@ -12,7 +12,7 @@ export class HeldUpAttempts {
     this.#workers = workers
   }
 
-  /** Looks for them in a while, and then again for as long as attempts wait behind others. */
+  /** Looks for them in a while, and then again for as long as work waits behind other work. */
   lookLater(): void {
     // After a turn of the event loop: when it was we who were busy, the results are here by then.
     this.#timer ??= setTimeout(() => setImmediate(() => this.#look()), HELD_UP_MS).unref()

@@ -1,17 +1,18 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { AttemptResult } from '../../contract/dispatch.ts'
-import { cancelledResult } from '../attempt-results.ts'
 import { Job, type JobOptions } from './job.ts'
+import { CANCELLED, type Work, type WorkEnd } from './work.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-const DONE: AttemptResult = { outcome: 'SUCCEEDED' }
+const DONE: WorkEnd = { kind: 'reported', result: { outcome: 'SUCCEEDED' } }
 
 /** A job, and what it asked of the processes that had it. */
 function jobWith(options: JobOptions = {}, graceMs = 5_000) {
   const envelope = { task_id: 'd_1', task_key: 'a', run_id: 'run_1', attempt: 1, attempt_id: 'att_1', asset_key: 'a' }
-  const job = new Job({ ...envelope, payload: { inputs: {}, labels: {} } }, options, { now: () => 0, graceMs })
+  const message = { type: 'run', envelope: { ...envelope, payload: { inputs: {}, labels: {} } } } as const
+  const work: Work = { id: 'att_1', name: 'a', message }
+  const job = new Job(work, options, { now: () => 0, graceMs })
   const asked: string[] = []
   const process = { askToStop: (_: string, reason: string) => void asked.push(reason), kill: () => void asked.push('killed') }
   return { job, asked, queue: () => job.queue(process, 1) }
@@ -26,7 +27,7 @@ test('a job that takes too long is asked to stop, and its process is killed afte
   vi.advanceTimersByTime(5_000)
   expect(asked.at(-1)).toBe('killed')
   job.finish(DONE, false)
-  expect(await job.result).toMatchObject({ error: { category: 'timeout', message: expect.stringContaining('was killed') } })
+  expect(await job.end).toMatchObject({ category: 'timeout', message: expect.stringContaining('was killed') })
 })
 
 test('a job that ended kills nobody later', () => {
@@ -50,7 +51,7 @@ test('being asked again to stop gives less time, never more, and the first reaso
   vi.advanceTimersByTime(10)
   expect(asked).toEqual(['its timeout has passed', 'sooner', 'killed'])
   job.finish(DONE, false)
-  expect(await job.result).toMatchObject({ error: { category: 'timeout' } })
+  expect(await job.end).toMatchObject({ category: 'timeout' })
 })
 
 test('the grace of a job that is cancelled in a queue starts when the job begins', () => {
@@ -87,7 +88,7 @@ test('a job that is taken back has all its time again', async () => {
   vi.advanceTimersByTime(900)
   expect(asked).toEqual(['its timeout has passed'])
   job.finish(DONE, true)
-  expect(await job.result).toEqual(DONE)
+  expect(await job.end).toEqual(DONE)
 })
 
 test('a job moves a few times, and as often as it likes while it has not begun', () => {
@@ -111,7 +112,7 @@ test('a job is run by one process at a time, and ends once', () => {
   queue()
   expect(queue).toThrow('a job that is queued does not become queued')
   job.begin()
-  job.finish(cancelledResult(), true)
+  job.finish(CANCELLED, true)
   expect(() => job.finish(DONE, true)).toThrow('a job that is ended does not become ended')
   expect(queue).toThrow('a job that is ended does not become queued')
 })

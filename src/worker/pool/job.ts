@@ -1,22 +1,22 @@
-import type { AttemptResult, DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
 import { assert } from '../../lib/assert.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import { MAX_TIMER_MS } from '../../ports/clock.ts'
-import { cancelledResult, failedResult, TIMED_OUT } from '../attempt-results.ts'
+import { TIMED_OUT } from '../attempt-results.ts'
 import { PrintedOutput } from '../printed-text.ts'
+import { CANCELLED, type Work, type WorkEnd } from './work.ts'
 
 export interface JobOptions {
-  /** An attempt that takes longer than this is asked to stop, then killed. */
+  /** Work that takes longer than this is asked to stop, then killed. */
   readonly timeoutMs?: number
-  /** Called when the attempt begins: a process has it, and nothing runs there before it. */
+  /** Called when the work begins: a process has it, and nothing runs there before it. */
   readonly onStart?: () => void
   readonly onLog?: (entries: readonly LogEntry[]) => void
 }
 
 /** The process that runs a job, as the job sees it. */
 export interface JobProcess {
-  askToStop(attemptId: string, reason: string): void
+  askToStop(id: string, reason: string): void
   kill(): void
 }
 
@@ -44,28 +44,28 @@ const transitions: Transitions<JobState['kind']> = {
   ended: [],
 }
 
-/** An attempt that finds its process leaving goes to the next. More than a few in a row are not a coincidence. */
+/** Work that finds its process leaving goes to the next. More than a few in a row are not a coincidence. */
 const MAX_MOVES = 5
 
 /**
- * An attempt on its way through the pool.
+ * A piece of work on its way through the pool.
  *
  * Its states:
  * - `waiting`: no process has it.
- * - `queued`: a process has it, and runs another attempt first.
+ * - `queued`: a process has it, and does other work first.
  * - `unwanted`: the same, and it was cancelled. Its grace starts when it begins: a queued job must not kill the one ahead.
  * - `running`: it has begun, and its timeout is counted.
  * - `stopping`: it was asked to stop, and its process is killed when the grace is over.
- * - `ended`: it has its result.
+ * - `ended`: how it ended is known.
  *
  * A process that leaves before it comes to a job, or takes none of it, gives it back: then the job is `waiting` again.
  */
 export class Job {
-  readonly envelope: DispatchEnvelope
+  readonly work: Work
   readonly #options: JobOptions
   readonly #now: () => number
   readonly #graceMs: number
-  readonly #ended = Promise.withResolvers<AttemptResult>()
+  readonly #ended = Promise.withResolvers<WorkEnd>()
   #state: JobState = { kind: 'waiting' }
   /** Ends the timeout of a running job, or the grace of a stopping one. */
   #timer: NodeJS.Timeout | undefined
@@ -73,22 +73,18 @@ export class Job {
   #moves = 0
   #printed: PrintedOutput | undefined
 
-  constructor(
-    envelope: DispatchEnvelope,
-    options: JobOptions,
-    given: { readonly now: () => number; readonly graceMs: number },
-  ) {
-    this.envelope = envelope
+  constructor(work: Work, options: JobOptions, given: { readonly now: () => number; readonly graceMs: number }) {
+    this.work = work
     this.#options = options
     this.#now = given.now
     this.#graceMs = given.graceMs
   }
 
   get id(): string {
-    return this.envelope.attempt_id
+    return this.work.id
   }
 
-  get result(): Promise<AttemptResult> {
+  get end(): Promise<WorkEnd> {
     return this.#ended.promise
   }
 
@@ -155,11 +151,11 @@ export class Job {
     this.#enter({ kind: 'waiting' })
   }
 
-  /** Ends it with what its worker reported, or with what is known about the end of its process. */
-  finish(result: AttemptResult, reported: boolean): void {
+  /** Ends it by itself, with what its worker reported or in the queue; or with what is known about the end of its process. */
+  finish(end: WorkEnd, byItself: boolean): void {
     clearTimeout(this.#timer)
     this.#printed?.end()
-    const final = this.#finalResult(result, reported)
+    const final = this.#finalEnd(end, byItself)
     this.#enter({ kind: 'ended' })
     this.#ended.resolve(final)
   }
@@ -169,16 +165,14 @@ export class Job {
     this.#state = next
   }
 
-  #finalResult(result: AttemptResult, reported: boolean): AttemptResult {
-    if (this.#state.kind !== 'stopping') return result
+  #finalEnd(end: WorkEnd, byItself: boolean): WorkEnd {
+    if (this.#state.kind !== 'stopping') return end
     if (this.#state.why === 'timeout') {
       const limit = `The attempt took longer than its timeout of ${(this.#options.timeoutMs ?? 0) / 1_000} s`
-      return failedResult(
-        'timeout',
-        `${limit}${reported ? '.' : ' and did not stop when asked to, so its process was killed.'}`,
-      )
+      const how = byItself ? '.' : ' and did not stop when asked to, so its process was killed.'
+      return { kind: 'failed', category: 'timeout', message: `${limit}${how}` }
     }
-    return reported ? result : cancelledResult()
+    return byItself ? end : CANCELLED
   }
 
   /** The first reason stays. Being asked again never gives more time, only less. */

@@ -34,6 +34,9 @@ export interface WorkerEvents {
 /** V8's report of a full heap is some 4 kB, with the sentence that matters in the middle. */
 const STDERR_TAIL = 8 * 1024
 
+/** Several times the manifest of the largest project. A string cannot hold much more, and a server must not try. */
+const MAX_MESSAGE_BYTES = 256 * 2 ** 20
+
 /** A killed grandchild may hold our pipes open for longer; the pool does not wait for that. */
 const DRAIN_MS = 200
 
@@ -103,12 +106,15 @@ export class LocalWorker {
     })
     pipe?.on(
       'data',
-      lineReader((line) => this.#receive(line)),
+      lineReader((line) => this.#receive(line), {
+        bytes: MAX_MESSAGE_BYTES,
+        exceeded: () => this.#distrust(`more than ${MAX_MESSAGE_BYTES / 2 ** 20} MB without an end of line`),
+      }),
     )
     this.#awaitEnd(sockets)
   }
 
-  /** Attempts that it has and has not ended, in order: it runs the first, the others wait in it. */
+  /** Work that it has and has not ended, in order: it runs the first, the others wait in it. */
   get jobs(): readonly Job[] {
     return this.#jobs
   }
@@ -117,7 +123,7 @@ export class LocalWorker {
     return this.#jobs[0]
   }
 
-  /** Attempts that it has begun. */
+  /** How much work it has begun. */
   get served(): number {
     return this.#served
   }
@@ -135,7 +141,7 @@ export class LocalWorker {
     assert(this.takesWork, `a worker that is ${this.#state} takes no work`)
     job.queue(this, expectedMs)
     this.#jobs.push(job)
-    this.#send({ type: 'run', envelope: job.envelope })
+    this.#send(job.work.message)
     if (this.#jobs.length === 1) this.#begin(job)
   }
 
@@ -154,9 +160,9 @@ export class LocalWorker {
   }
 
   /** Removes the jobs that it gave back. The first is none of them: it has begun. */
-  returned(attemptIds: ReadonlySet<string>): readonly Job[] {
+  returned(ids: ReadonlySet<string>): readonly Job[] {
     this.#askedBack = false
-    const returned = this.#jobs.slice(1).filter(({ id }) => attemptIds.has(id))
+    const returned = this.#jobs.slice(1).filter(({ id }) => ids.has(id))
     this.#jobs = this.#jobs.filter((job) => !returned.includes(job))
     return returned
   }
@@ -169,8 +175,8 @@ export class LocalWorker {
     return jobs
   }
 
-  askToStop(attemptId: string, reason: string): void {
-    this.#send({ type: 'cancel', attempt_id: attemptId, reason })
+  askToStop(id: string, reason: string): void {
+    this.#send({ type: 'cancel', id, reason })
   }
 
   /** Gives it no more work: it ends after what it has, or now. */
@@ -217,17 +223,22 @@ export class LocalWorker {
     try {
       message = readMessage(line)
     } catch (error) {
-      // User code can reach the pipe too. A process that writes nonsense there gets no more work, and its results are not trusted.
-      this.#enter('distrusted')
-      this.#stderr += `\nfile descriptor 3 belongs to Servo, but something else was written to it: ${messageOf(error)}`
-      this.kill()
+      this.#distrust(messageOf(error))
       return
     }
     this.#events.received(this, message)
   }
 
+  /** User code can reach the pipe too. A process that writes nonsense there gets no more work, and its results are not trusted. */
+  #distrust(why: string): void {
+    if (this.#state === 'gone' || this.#state === 'distrusted') return
+    this.#enter('distrusted')
+    this.#stderr += `\nfile descriptor 3 belongs to Servo, but something else was written to it: ${why}`
+    this.kill()
+  }
+
   #send(message: ToWorker): void {
-    // Messages of one turn share one write: to wake a process costs more than a small attempt.
+    // Messages of one turn share one write: to wake a process costs more than a small piece of work.
     if (this.#unsent === '') {
       process.nextTick(() => {
         this.#pipe?.write(this.#unsent)

@@ -17,11 +17,11 @@ function isMessage(message: unknown): message is FromWorker {
     case 'load_failed':
       return isListOf(message['problems'], isObject)
     case 'log':
-      return isText(message['attempt_id']) && isListOf(message['entries'], (entry) => isObject(entry) && isText(entry['text']))
+      return isText(message['id']) && isListOf(message['entries'], (entry) => isObject(entry) && isText(entry['text']))
     case 'completed':
-      return isText(message['attempt_id']) && typeof message['took_ms'] === 'number'
+      return isText(message['id']) && typeof message['took_ms'] === 'number'
     case 'returned':
-      return isListOf(message['attempt_ids'], isText)
+      return isListOf(message['ids'], isText)
     default:
       return false
   }

@@ -14,8 +14,9 @@ import type { AnyPartitions } from '../../sdk/partitions/partitions.ts'
 import type { Project } from '../../sdk/project/project.ts'
 import { failedResult } from '../attempt-results.ts'
 import { attemptValues, type ValueStorage } from '../values/attempt-values.ts'
-import type { AttemptContext, LoadedProject } from './child.ts'
+import { evaluateCode } from './evaluation.ts'
 import type { PipesContext } from './pipes.ts'
+import type { AttemptContext, LoadedProject } from './received-work.ts'
 
 export interface ExecutionOptions extends ValueStorage {
   readonly now: () => number
@@ -94,7 +95,11 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
     }
   }
 
-  return { manifest: project.manifest, execute }
+  return {
+    manifest: project.manifest,
+    execute,
+    evaluate: (request, context) => evaluateCode(project, request, context, options),
+  }
 }
 
 function logOf(writeLog: (entry: Omit<LogEntry, 'at'>) => void): Log {

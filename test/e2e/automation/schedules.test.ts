@@ -22,7 +22,7 @@ interface Tick {
 test('[I12] every second has its tick and every tick its run, through kill -9 and a restart; a pause is on record', async () => {
   const project = projectOf({ 'assets/a.ts': OFTEN })
   const dev = await project.dev()
-  expect(dev.shown).toMatch(/often ticks at /)
+  await dev.says(/often ticks at /)
   await dev.says(/often {2}triggered {2}tick of/)
   await until(() => made(project).length >= 3, 'three runs')
   dev.kill('SIGKILL')
@@ -30,11 +30,14 @@ test('[I12] every second has its tick and every tick its run, through kill -9 an
   await new Promise((resolve) => setTimeout(resolve, 4_000))
 
   const next = await project.dev()
+  await next.says(/often {2}skipped {2}\d+ ticks from .* to /)
+  await next.says(/often {2}triggered {2}tick of .*, caught up/)
   const before = made(project).length
   await until(() => made(project).length >= before + 4, 'runs after the restart')
   const paused = await project.json('schedules', 'pause', 'often', '--reason', 'enough')
   expect(paused).toMatchObject([{ schedule_name: 'often', message: 'schedule paused' }])
-  await next.says(/often {2}skipped {2}tick of .*paused by .*: enough/)
+  await next.says(/often {2}paused by .*: enough/)
+  await next.says(/often {2}skipped {2}.*paused by .*: enough/)
 
   const { ticks } = (await project.json('schedules', 'ticks', 'often', '--limit', '1000')) as { ticks: Tick[] }
   const triggered = ticks.filter(({ status }) => status === 'triggered')
@@ -57,6 +60,8 @@ test('[I12] every second has its tick and every tick its run, through kill -9 an
 test('commands about schedules work without a server, and say that nothing ticks', async () => {
   const project = projectOf({ 'assets/a.ts': OFTEN })
   const dev = await project.dev('--no-automation')
+  await dev.says(/automation is off: no schedule ticks/)
+  expect((await project.servo('automation', 'status')).stdout).toMatch(/^automation is off: .*\n$/)
   expect(await project.json('schedules', 'list')).toEqual({ schedules: [], next_cursor: null })
   dev.kill('SIGINT')
   await dev.ended
@@ -68,6 +73,15 @@ test('commands about schedules work without a server, and say that nothing ticks
   const listed = await project.servo('schedules', 'list')
   expect(listed).toMatchObject({ code: 0, stderr: expect.stringContaining('schedules tick while one does') })
   expect(listed.stdout).toMatch(/nightly +active +20\d\d-/)
+  expect(listed.stdout).toContain(`next tick (${Intl.DateTimeFormat().resolvedOptions().timeZone})`)
+  expect(await project.servo('schedules', 'update', 'nightly')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('nothing is to be changed of nightly'),
+  })
+  expect(await project.servo('schedules', 'create', 'x', '--cron', '@daily', '--select', 'nope')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('there is no asset "nope"'),
+  })
   expect(await project.servo('schedule', 'show', 'nightli')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('Did you mean nightly?'),
@@ -84,6 +98,7 @@ test('commands about schedules work without a server, and say that nothing ticks
   expect((await project.servo('schedules', 'delete', 'x')).stdout).toBe('x: schedule deleted\n')
   await project.json('automation', 'pause', '--reason', 'maintenance')
   expect((await project.servo('automation', 'status')).stdout).toMatch(/^paused by \S+ at .*: maintenance\n$/)
+  expect((await project.servo('schedules', 'list')).stdout).toMatch(/nightly +paused +all automation .*maintenance/)
 })
 
 const made = (project: { file(name: string): string }): string[] => {

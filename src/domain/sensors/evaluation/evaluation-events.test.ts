@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { AskedRun } from '../../../contract/evaluation.ts'
 import type { NewEvent } from '../../../model/event.ts'
 import { SensorBench } from '../../../testing/sensor-bench.ts'
 import { dynamicPartitions } from '../../partitions/dynamic-partitions.table.ts'
@@ -7,7 +8,7 @@ import { requestFingerprint } from '../../runs/run-ids.ts'
 import { runs } from '../../runs/runs.table.ts'
 import { evalIdOf } from '../evaluation-ids.ts'
 import { sensorEvals } from '../sensor-evals.table.ts'
-import { type AskedRun, type EvaluationResult, isEmptyPoll } from './evaluation-events.ts'
+import { type EvaluationResult, isEmptyPoll } from './evaluation-events.ts'
 import { fixedResult } from './fixed-result.ts'
 
 const orders: AskedRun = { asset_selection: ['orders'] }

@@ -1,3 +1,4 @@
+import type { AskedRun } from '../../../contract/evaluation.ts'
 import type { ReportedKeys } from '../../../contract/partition-keys.ts'
 import { isServoError } from '../../../lib/error.ts'
 import { type NewEvent, newEvent } from '../../../model/event.ts'
@@ -16,19 +17,9 @@ import { SensorEvaluated } from '../sensor-evaluated.event.ts'
 const MAX_BYTES = 900_000
 const MAX_ERROR = 16_384
 
-/** A run as the code of a sensor asks for it. */
-export interface AskedRun {
-  readonly asset_selection: readonly string[]
-  readonly partition_selection?: readonly string[] | null
-  /** Of several requests with the same key only the first makes a run. */
-  readonly key?: string | null
-  readonly labels?: Readonly<Record<string, string>>
-  readonly priority?: number
-}
-
 /** What the code of a sensor returned, or how it ended without returning. */
 export type EvaluationResult =
-  | ({ readonly runs: readonly AskedRun[]; readonly cursor?: string | null } & ReportedKeys)
+  | ({ readonly runs: readonly AskedRun[]; readonly cursor?: string | null | undefined } & ReportedKeys)
   | { readonly error: string }
   | { readonly timedOut: true }
 
@@ -88,12 +79,19 @@ export function evaluationEvents(evaluation: EvaluationToRecord): NewEvent[] {
   const wrong = tooMuch(result) ?? wrongRun(evaluation, runs)
   if (wrong !== undefined) return failed(wrong)
   const requests = runs.map((run, index) => ({ ...requestOf(evaluation, run, index), ...context }))
+  const asked = new Map(
+    requests.map((request) => {
+      const request_fingerprint = requestFingerprint(request)
+      return [`${request.run_key}\n${request_fingerprint}`, { run_key: request.run_key, request_fingerprint }]
+    }),
+  )
   const evaluated = {
     ...facts,
     ...keys,
     cursor_after: source.source === 'poll' ? cursor : null,
     status: requests.length > 0 ? ('triggered' as const) : ('no_new_data' as const),
-    run_keys: [...new Set(requests.map(({ run_key }) => run_key))],
+    run_keys: [...asked.values()].map(({ run_key }) => run_key),
+    run_fingerprints: [...asked.values()].map(({ request_fingerprint }) => request_fingerprint),
   }
   const bytes = Buffer.byteLength(JSON.stringify(evaluated))
   if (bytes > MAX_BYTES)

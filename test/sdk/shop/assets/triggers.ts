@@ -15,6 +15,7 @@ export const corrections = sensor.push('corrections', {
   source: webhook({
     path: 'corrections',
     verify: 'standard',
+    secret: 'SHOP_WEBHOOK_SECRET',
     schema: z.object({ day: day.key, region: Region }),
   }),
   on: (e) => run(orders, { partition: { day: e.day, region: e.region }, key: e.id }),

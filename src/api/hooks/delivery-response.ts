@@ -1,0 +1,62 @@
+import type { DeliveryAnswer } from '../../contract/delivery.ts'
+import { ServoError } from '../../lib/error.ts'
+import { problemResponse } from '../problem.ts'
+import { RETRY_AFTER_SEC } from './refusals.ts'
+
+type Answer<K extends DeliveryAnswer['kind']> = Extract<DeliveryAnswer, { kind: K }>
+
+/** What a sender is told who sends to an address of no sensor. It is the same whatever part of the address is wrong. */
+export const noSuchHook = (): ServoError =>
+  new ServoError('not_found', 'no_such_hook', 'no sensor listens at this address', {
+    hint: 'Compare the address with the one that `servo sensors show` prints.',
+  })
+
+/**
+ * The response to a message for one sensor, or for several that share a path. 2xx tells the sender to stop, so one that did not
+ * take the message decides: the sender tries again, and those that have accepted it recognize it.
+ */
+export function deliveryResponse(answers: readonly DeliveryAnswer[]): Response {
+  const failed = answers.find((answer) => answer.kind === 'failed')
+  if (failed !== undefined) return problemResponse(sensorFailed(failed))
+  const [standstill] = answers.filter((answer) => answer.kind === 'standstill').toSorted(removedLast)
+  const accepted = answers.filter((answer) => answer.kind === 'accepted')
+  if (standstill !== undefined && (standstill.code !== 'removed' || answers.every(({ kind }) => kind === 'standstill')))
+    return problemResponse(standstill.code === 'removed' ? noSuchHook() : standing(standstill.code))
+  const [first] = accepted
+  if (first !== undefined) {
+    return Response.json({
+      message_id: first.message_id,
+      eval_id: first.eval_id,
+      run_ids: accepted.flatMap(({ run_ids }) => run_ids),
+      runs: accepted.flatMap(({ runs }) => runs),
+      repeated: accepted.every(({ repeated }) => repeated),
+      ...(accepted.some(({ conflict }) => conflict) && { conflict: true }),
+    })
+  }
+  const dead = answers.find((answer) => answer.kind === 'dead')
+  return Response.json({ message_id: dead?.message_id ?? null, dead: true })
+}
+
+const removedLast = (a: Answer<'standstill'>, b: Answer<'standstill'>): number =>
+  Number(a.code === 'removed') - Number(b.code === 'removed')
+
+/** The error itself is for the owner of the sensor, not for whoever may send to it. */
+function sensorFailed({ message_id, try: attempt, max_tries }: Answer<'failed'>): ServoError {
+  return new ServoError('unavailable', 'sensor_failed', `the sensor failed at try ${attempt} of ${max_tries}`, {
+    hint: 'Send the message again under the same id: in the header Idempotency-Key, if your messages have none of their own. `servo sensors evals` has the error.',
+    facts: { message_id, try: attempt, max_tries },
+  })
+}
+
+const reasons = {
+  disabled: 'this sensor is disabled',
+  paused: 'this sensor is paused',
+  automation_paused: 'all automation is paused',
+  automation_off: 'automation is off in this server',
+} as const
+
+export const standing = (code: keyof typeof reasons): ServoError =>
+  new ServoError('unavailable', code, reasons[code], {
+    hint: 'Nothing was recorded. Send the message again later.',
+    facts: { retry_after_sec: RETRY_AFTER_SEC },
+  })

@@ -1,0 +1,23 @@
+import type { Happening } from '../../../contract/evaluation.ts'
+import { col } from '../../../model/column.ts'
+import { defineTable, type Row } from '../../../model/table.ts'
+
+type WithoutMoment<T> = T extends unknown ? Omit<T, 'at'> : never
+/** What happened. The moment is a column of its own: a fold reads and writes no dates. */
+export type HappeningFacts = WithoutMoment<Happening>
+
+export const sensorHappenings = defineTable({
+  name: 'sensor_happenings',
+  doc: 'What happened that asset and run sensors watch, until it is evaluated. Each is a message to one sensor.',
+  key: ['sensor_id', 'message_id'],
+  storage: { kind: 'hot' },
+  columns: {
+    sensor_id: col.string('The sensor that watches.'),
+    message_id: col.string('The same for the same happening, however often it is reported.'),
+    happening: col.json<HappeningFacts>('What happened; the code of the sensor gets it with the moment.'),
+    happened_at: col.timestamp('When it happened. A sensor gets the oldest first.'),
+    dead: col.boolean('Whether it failed too often. Then it waits until a user replays it.'),
+  },
+})
+
+export type SensorHappeningRow = Row<typeof sensorHappenings>

@@ -1,0 +1,58 @@
+import type { Cause } from '../partitions/staleness.ts'
+import { saying, somePartitions, type WordsOf } from './say.ts'
+
+type AssetCode =
+  | 'made_by_run'
+  | 'last_run'
+  | 'made_outside'
+  | 'wiped'
+  | 'attempt_failed'
+  | 'in_run'
+  | 'in_requested_run'
+  | 'stale_because'
+  | 'fresh'
+  | 'partition_counts'
+  | 'run_by_schedule'
+  | 'last_tick'
+  | 'run_by_sensor'
+  | 'more_automation'
+  | 'nothing_automates'
+
+const were = (count: number): string => (count > 1 ? 'were' : 'was')
+
+const staleWords: Readonly<Record<Cause, (whose: string, count: number, of: string, many: number) => string>> = {
+  never_materialized: (whose, count) => `${whose} ${were(count)} never made`,
+  code_changed: (whose) => `the code of ${whose} is another now`,
+  freshness: (whose, count) => `${whose} ${count > 1 ? 'are not as new as they' : 'is not as new as it'} should be`,
+  upstream_missing: (_whose, _count, of, many) => `${of} ${were(many)} never made, or ${many > 1 ? 'do' : 'does'} not exist`,
+  upstream_changed: (_whose, _count, of, many) => `${of} ${were(many)} made again`,
+}
+
+export const assetWords: WordsOf<AssetCode> = {
+  made_by_run: ({ run_id, at }, when) => `last made at ${when(at)} by ${run_id}`,
+  last_run: ({ run_id, at }, when) => `its last run is ${run_id}, at ${when(at)}`,
+  made_outside: ({ at }, when) => `last made at ${when(at)} outside Servo, as somebody reported`,
+  wiped: ({ at }, when) => `what was made before was wiped at ${when(at)}`,
+  attempt_failed: ({ run_id, at, error }, when) => `the last attempt failed at ${when(at)} in ${run_id}${saying(error)}`,
+  in_run: ({ run_id, task_key, state }) => `${run_id} is to make it: ${task_key} is ${state.toLowerCase().replace('_', ' ')}`,
+  in_requested_run: ({ run_id }) => `${run_id} may make it and is not planned yet`,
+  stale_because: ({ cause, asset_key, partition_keys, count, upstream, since, path }, when) => {
+    const whose = somePartitions(asset_key, partition_keys, count)
+    const of =
+      upstream === null ? 'what it is made from' : somePartitions(upstream.asset_key, upstream.partition_keys, upstream.count)
+    const text = staleWords[cause](whose, count, of, upstream?.count ?? 1)
+    return `${text}${since === null ? '' : `, since ${when(since)}`}${path.length > 1 ? ` (${path.join(' → ')})` : ''}`
+  },
+  fresh: () => 'nothing it is made from has changed since, and neither has its code',
+  partition_counts: ({ partitions, made, stale, failed, missing }) =>
+    `of ${partitions.toLocaleString('en')} partitions ${made.toLocaleString('en')} are made, ${stale.toLocaleString('en')} stale, ${failed.toLocaleString('en')} failed last, ${missing.toLocaleString('en')} never made`,
+  run_by_schedule: ({ schedule, status, next }, when) => {
+    const ticks = next === null ? 'has no next tick' : `ticks next at ${when(next)}`
+    return `the schedule ${schedule} runs it${status === 'active' ? ` and ${ticks}` : ', but does not tick'}`
+  },
+  last_tick: ({ at, verdict }, when) => `${verdict === 'ran' ? 'it ran' : 'it did not run'} at ${when(at)}`,
+  run_by_sensor: ({ sensor, status }) =>
+    `the sensor ${sensor} may run it${status === 'active' ? '' : ', but is not evaluated'}`,
+  more_automation: ({ count }) => `${count.toLocaleString('en')} more schedules and sensors may run it`,
+  nothing_automates: () => 'no schedule and no sensor runs it',
+}

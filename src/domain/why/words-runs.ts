@@ -1,0 +1,88 @@
+import { saying, type WordsOf } from './say.ts'
+
+type OriginCode =
+  | 'asked_by_schedule'
+  | 'asked_by_sensor'
+  | 'asked_by_user'
+  | 'asked_by_rerun'
+  | 'asked_by_backfill'
+  | 'asked_by_automation'
+  | 'asked_long_ago'
+
+const rerunOf = { from_failure: 'what did not succeed', subset: 'a part', all: 'all' } as const
+
+export const originWords: WordsOf<OriginCode> = {
+  asked_by_schedule: ({ schedule, scheduled_for, cause, by, at }, when) => {
+    if (cause === 'manual') return `${by ?? 'somebody'} triggered the schedule ${schedule} at ${when(at)}`
+    const tick = scheduled_for === null ? 'ticked' : `ticked for ${when(scheduled_for)}`
+    if (cause !== 'catch_up') return `the schedule ${schedule} ${tick}`
+    return `the schedule ${schedule} ${tick}, which was caught up at ${when(at)}${by === null ? '' : ` because ${by} asked`}`
+  },
+  asked_by_sensor: ({ sensor, message_id, by, at }, when) => {
+    const why = message_id === null ? 'poll' : `message ${message_id}`
+    return `${sensor} asked at ${when(at)} (${why}${by === null ? '' : ` from ${by}`})`
+  },
+  asked_by_user: ({ user, at }, when) => `${user} asked at ${when(at)}`,
+  asked_by_rerun: ({ run_id, mode, at }, when) => `${rerunOf[mode]} of ${run_id} was asked for again at ${when(at)}`,
+  asked_by_backfill: ({ backfill_id, chunk_index, at }, when) =>
+    `it is chunk ${chunk_index + 1} of backfill ${backfill_id}, which asked at ${when(at)}`,
+  asked_by_automation: ({ asset_key, at }, when) => `the automation of ${asset_key} asked at ${when(at)}`,
+  asked_long_ago: ({ run_id }) => `who asked for ${run_id} is not on record any more`,
+}
+
+type RunCode =
+  | 'selects'
+  | 'after_runs'
+  | 'not_planned'
+  | 'task_running'
+  | 'task_with_queue'
+  | 'pool_full'
+  | 'no_worker_free'
+  | 'upstream_unfinished'
+  | 'retry_later'
+  | 'more_tasks'
+  | 'cancel_asked'
+  | 'unplannable'
+  | 'task_failed'
+  | 'more_failed'
+  | 'tasks_skipped'
+  | 'all_succeeded'
+
+/** The first few of a list, and how many more there are. */
+function some(names: readonly string[], most = 5): string {
+  const more = names.length - most
+  return more > 0 ? `${names.slice(0, most).join(', ')} and ${more} more` : names.join(', ')
+}
+
+export const runWords: WordsOf<RunCode> = {
+  selects: ({ assets, partitions }) =>
+    `it makes ${some(assets)}${partitions === null || partitions.length === 0 ? '' : `, partitions ${some(partitions)}`}`,
+  after_runs: ({ run_ids }) => `it begins when ${some(run_ids)} ${run_ids.length === 1 ? 'has' : 'have'} ended`,
+  not_planned: ({ at }, when) => `it was asked for at ${when(at)} and is planned by the next server (servo dev)`,
+  task_running: ({ task_key, attempt, since, worker_id }, when) =>
+    `${task_key} runs since ${when(since)}${attempt > 1 ? `, attempt ${attempt}` : ''}${worker_id === null ? '' : `, on ${worker_id}`}`,
+  task_with_queue: ({ task_key, queue, since }, when) =>
+    `${task_key} waits since ${when(since)} for a worker of the queue ${queue} to take it`,
+  pool_full: ({ task_key, pool, slots, busy }) => `${task_key} waits for the pool ${pool}: ${busy} of ${slots} are in use`,
+  no_worker_free: ({ task_key, queue, since, busy }, when) =>
+    `${task_key} is ready since ${when(since)} and waits for a free worker of the queue ${queue}, where ${busy} ${busy === 1 ? 'task is' : 'tasks are'} ahead`,
+  upstream_unfinished: ({ task_key, upstream, count }) => {
+    const named = upstream.map(({ task_key: above, state }) => `${above} (${state.toLowerCase().replace('_', ' ')})`)
+    const more = count - upstream.length
+    return `${task_key} waits for ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  },
+  retry_later: ({ task_key, attempt, at, error }, when) =>
+    `${task_key} failed at attempt ${attempt} and is tried again ${at === null ? 'soon' : `at ${when(at)}`}${saying(error)}`,
+  more_tasks: ({ count }) => `${count.toLocaleString('en')} more ${count === 1 ? 'task waits' : 'tasks wait'}`,
+  cancel_asked: ({ by, at, reason }, when) => `${by ?? 'somebody'} cancelled it at ${when(at)}${saying(reason)}`,
+  unplannable: ({ error }) => `it could not be planned${saying(error)}`,
+  task_failed: ({ task_key, attempts, error, at }, when) =>
+    `${task_key} failed at ${when(at)}${attempts > 1 ? `, attempt ${attempts}` : ''}${saying(error)}`,
+  more_failed: ({ count }) => `${count.toLocaleString('en')} more ${count === 1 ? 'task' : 'tasks'} failed`,
+  tasks_skipped: ({ count, cause_task_key }) =>
+    `${count.toLocaleString('en')} ${count === 1 ? 'task was' : 'tasks were'} skipped because of ${cause_task_key ?? 'that'}`,
+  all_succeeded: ({ count, at }, when) =>
+    count === 1
+      ? `its task succeeded at ${when(at)}`
+      : `all ${count.toLocaleString('en')} tasks succeeded, the last at ${when(at)}`,
+}

@@ -1,0 +1,74 @@
+import type { Reason, ReasonCode, WhyAnswer, WhyVerdict } from './reasons.ts'
+import { momentsIn, type Say, type WordsOf } from './say.ts'
+import { assetWords } from './words-assets.ts'
+import { scheduleWords, sensorWords } from './words-automation.ts'
+import { originWords, runWords } from './words-runs.ts'
+
+const words: WordsOf<ReasonCode> = { ...scheduleWords, ...sensorWords, ...originWords, ...runWords, ...assetWords }
+
+const sentence = <C extends ReasonCode>({ code, facts }: Reason<C>, when: Say): string => words[code](facts, when)
+
+const phrases: Readonly<Record<WhyVerdict, string>> = {
+  ran: 'ran',
+  did_not_run: 'did not run',
+  is_due: 'is due',
+  will_not_run: 'will not run',
+  waits: 'waits',
+  runs: 'is running',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  cancelled: 'was cancelled',
+  fresh: 'is fresh',
+  stale: 'is stale',
+  never_made: 'was never made',
+}
+
+export interface WhyLine {
+  /** How deep it is among the reasons. */
+  readonly depth: number
+  readonly text: string
+}
+
+/** The answer in words: what became of it and the first reason, then the others, each with those behind it. */
+export function whyInWords(answer: WhyAnswer, timezone: string): WhyLine[] {
+  const zone = answer.timezone ?? timezone
+  const when = momentsIn(zone, answer.at)
+  // What comes next is no reason for what became of it.
+  const others = [...answer.because]
+  const first = others[0]?.code === 'next_tick' ? undefined : others.shift()
+  const lines: WhyLine[] = []
+  const add = (depth: number, text: string): void => {
+    // A name may have a line break, and must not look like a line of ours.
+    lines.push({ depth, text: text.replaceAll('\n', '\\n') })
+  }
+  const walk = (reasons: readonly Reason[], depth: number): void => {
+    for (const each of reasons) {
+      add(depth, `${isOrigin(each) ? 'because ' : ''}${sentence(each, when)}`)
+      walk(each.because, depth + 1)
+    }
+  }
+  const why = first === undefined ? '' : `${isOrigin(first) ? ' because ' : ': '}${sentence(first, when)}`
+  add(0, `${whatHappened(answer, zone)}${why}`)
+  if (first !== undefined) walk(first.because, 1)
+  walk(others, 1)
+  // The head names the zone with its moment, if it has one.
+  if (answer.at === null && answer.timezone !== null) add(1, `times are those of ${zone}`)
+  return lines
+}
+
+/** One reason in words, without those behind it. */
+export const wordsOfReason = (one: Reason, timezone: string): string => sentence(one, momentsIn(timezone, null))
+
+/** True for reasons that say who asked. */
+const isOrigin = ({ code }: Reason): boolean => code.startsWith('asked_by_')
+
+/** `nightly did not run at 2025-01-15 05:00 (Europe/Paris)`. */
+function whatHappened({ subject, verdict, at, timezone, because }: WhyAnswer, zone: string): string {
+  const { name, partition, message_id } = subject
+  const what = `${partition === null ? name : `${name}[${partition}]`} ${phrases[verdict]}`
+  if (message_id !== null) return `${what} for message ${message_id}`
+  if (at === null) return what
+  const [first] = because
+  const isLate = first?.code === 'triggered' && first.facts.cause === 'catch_up'
+  return `${what} ${isLate ? 'late for' : 'at'} ${momentsIn(zone, null)(at)}${timezone === null ? '' : ` (${timezone})`}`
+}

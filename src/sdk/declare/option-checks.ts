@@ -1,0 +1,35 @@
+import { declarationOf } from '../declaration.ts'
+import { invalid, show } from '../invalid.ts'
+
+/** Refuses an option that nobody would read: a misspelled one would do nothing. `owner` is `schedule nightly` and the like. */
+export function checkOptionNames(owner: string, options: object, known: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name))
+  if (unknown === undefined) return
+  throw invalid('unknown_option', `${owner}: unknown option ${unknown}`, `There are: ${known.join(', ')}.`)
+}
+
+export function checkWholeNumber(
+  code: string,
+  option: string,
+  value: unknown,
+  { least, most, hint }: { readonly least: number; readonly most: number; readonly hint: string },
+): void {
+  if (value === undefined) return
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return
+  throw invalid(code, `${option} is ${show(value)}; it must be a whole number from ${least} to ${most}`, hint)
+}
+
+/** Labels of runs: texts by name. */
+export function checkLabels(code: string, option: string, labels: unknown): void {
+  if (labels === undefined) return
+  const texts = typeof labels === 'object' && labels !== null && !Array.isArray(labels) ? Object.entries(labels) : [['', 0]]
+  if (texts.every(([name, text]) => name !== '' && typeof text === 'string')) return
+  throw invalid(code, `${option} is ${show(labels)}`, "Write texts by name: { team: 'shop' }.")
+}
+
+export function checkResources(owner: string, resources: unknown): void {
+  for (const [name, resource] of Object.entries(resources ?? {})) {
+    if (declarationOf(resource)?.kind !== 'resource')
+      throw invalid('bad_resource', `resource ${name} of ${owner} is ${show(resource)}`, 'Write a value made by resource().')
+  }
+}

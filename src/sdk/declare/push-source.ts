@@ -1,0 +1,118 @@
+import type { z } from 'zod'
+import { type SensorSource, type sensorSource, webhookVerifications } from '../../contract/sensor.ts'
+import { invalid, show } from '../invalid.ts'
+import { isSchema, type StandardSchemaV1 } from '../standard-schema.ts'
+import { checkOptionNames } from './option-checks.ts'
+
+/** Only in types: what an event of it is. */
+declare const sends: unique symbol
+
+type SourceData = Extract<z.input<typeof sensorSource>, { type: 'webhook' | 'pubsub' }>
+
+/** Where pushed events come from. */
+export interface PushSource<Event> {
+  readonly data: SourceData
+  readonly schema: StandardSchemaV1<unknown, Event>
+  readonly [sends]?: Event
+}
+
+type Verification = Extract<SensorSource, { type: 'webhook' }>['verify']
+
+export type WebhookOptions<Event> = {
+  /** The last part of its address. */
+  path: string
+  schema: StandardSchemaV1<unknown, Event>
+} & (
+  | {
+      /** How senders show who they are: by the Standard Webhooks rules, as GitHub does, or with a token. */
+      verify: Exclude<Verification, 'none'>
+      /**
+       * The environment variable of the server that has the secret. While a secret is replaced, name both variables, the newer
+       * one first: either counts.
+       */
+      secret: string | readonly string[]
+    }
+  | {
+      /** Anyone who knows the address may send. */
+      verify: 'none'
+      secret?: never
+    }
+)
+
+/** As many as a sensor may name; more than two are of no use for long. */
+const MAX_SECRETS = 10
+
+export function webhook<Event>(options: WebhookOptions<Event>): PushSource<Event> {
+  const { path, verify, secret, schema } = options ?? {}
+  if (typeof path !== 'string' || !/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$/.test(path))
+    throw invalid(
+      'bad_webhook',
+      `path of a webhook is ${show(path)}`,
+      'Write one word of letters, digits, "_", "." and "-": path: \'orders\'.',
+    )
+  const owner = `webhook ${path}`
+  checkOptionNames(owner, options, ['path', 'verify', 'secret', 'schema'])
+  if (!webhookVerifications.includes(verify))
+    throw invalid('bad_webhook', `verify of ${owner} is ${show(verify)}`, "Write 'standard', 'github', 'token' or 'none'.")
+  const secrets = secretsOf(owner, verify, secret)
+  return { data: { type: 'webhook', path, verify, secrets }, schema: checkedSchema(schema, owner) }
+}
+
+function secretsOf(owner: string, verify: Verification, secret: unknown): string[] {
+  const names: readonly unknown[] = secret === undefined ? [] : Array.isArray(secret) ? secret : [secret]
+  if (verify === 'none') {
+    if (names.length === 0) return []
+    throw invalid(
+      'bad_secret',
+      `${owner} has a secret and verifies nothing`,
+      "Write verify: 'standard', 'github' or 'token', or leave secret out.",
+    )
+  }
+  const hint = "Name the environment variable that has it: secret: 'SHOP_WEBHOOK_SECRET'. Do not write the secret itself."
+  if (names.length === 0)
+    throw invalid('bad_secret', `${owner} has no secret, and verify is '${verify}'`, `${hint} With no check: verify: 'none'.`)
+  if (names.length > MAX_SECRETS)
+    throw invalid('bad_secret', `${owner} has ${names.length} secrets`, `Name at most ${MAX_SECRETS}.`)
+  return names.map((name) => {
+    if (typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]{0,254}$/.test(name)) return name
+    // What is there may be the secret itself, so it is not shown.
+    throw invalid('bad_secret', `secret of ${owner} is not the name of an environment variable`, hint)
+  })
+}
+
+export interface PubsubOptions<Event> {
+  topic: string
+  /** What the token of a push must be meant for; the address of the sensor unless told. */
+  audience?: string
+  /** Who may push; whoever Google vouches for with that audience unless told. */
+  serviceAccount?: string
+  schema: StandardSchemaV1<unknown, Event>
+}
+
+export function pubsub<Event>(options: PubsubOptions<Event>): PushSource<Event> {
+  const { topic, audience, serviceAccount, schema } = options ?? {}
+  if (!isText(topic)) throw invalid('bad_pubsub', `the topic is ${show(topic)}`, "Write topic: 'projects/shop/topics/orders'.")
+  const owner = `pubsub ${topic}`
+  checkOptionNames(owner, options, ['topic', 'audience', 'serviceAccount', 'schema'])
+  for (const [name, value, example] of [
+    ['audience', audience, 'https://servo.example.com'],
+    ['serviceAccount', serviceAccount, 'push@shop.iam.gserviceaccount.com'],
+  ] as const) {
+    if (value !== undefined && !isText(value))
+      throw invalid('bad_pubsub', `${name} of ${owner} is ${show(value)}`, `Write ${name}: '${example}'.`)
+  }
+  const data: SourceData = {
+    type: 'pubsub',
+    topic,
+    ...(audience !== undefined && { audience }),
+    ...(serviceAccount !== undefined && { service_account: serviceAccount }),
+  }
+  return { data, schema: checkedSchema(schema, owner) }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1_000
+
+export function checkedSchema<S>(schema: S, owner: string): S {
+  if (isSchema(schema)) return schema
+  throw invalid('bad_schema', `${owner} has no schema`, 'Write schema: z.object({ … }).')
+}

@@ -1,0 +1,57 @@
+import { scheduleTicks } from '../../../domain/schedules/schedule-ticks.table.ts'
+import type { AskedMoment } from '../../../domain/why/moment-asked.ts'
+import type { TickRow } from '../../../domain/why/why-schedule.ts'
+import { quoteText } from '../../../lib/sql/sql-text.ts'
+import { toIso } from '../../../lib/time.ts'
+import type { Knowledge } from '../knowledge.ts'
+import { newestRows } from './newest-rows.ts'
+
+/** More records of one minute than these are those of ticks every second, and the first answer as well as the others. */
+const MAX_RECORDS = 100
+
+/** The record of a moment that says most: what ran before what did not, a moment of its own before a span, the latest decision first. */
+export async function tickAt(known: Knowledge, scheduleId: string, { from, to }: AskedMoment): Promise<TickRow | undefined> {
+  const moment = (ms: number): string => `${quoteText(toIso(ms))}::timestamptz`
+  const [best] = await newestRows(known, scheduleTicks, {
+    where: [
+      `schedule_id = ${quoteText(scheduleId)}`,
+      `scheduled_for <= ${moment(to)}`,
+      `coalesce(scheduled_until, scheduled_for) >= ${moment(from)}`,
+    ],
+    orderBy: `status desc, scheduled_for desc`,
+    limit: MAX_RECORDS,
+    keyColumns: ['tick_id'],
+    keyOf: ({ tick_id }) => [tick_id],
+    isAsked: ({ schedule_id, scheduled_for, scheduled_until }) =>
+      schedule_id === scheduleId && scheduled_for !== null && scheduled_for <= to && (scheduled_until ?? scheduled_for) >= from,
+    comesFirst: saysMore,
+  })
+  return best
+}
+
+/** The last tick that somebody asked for after a moment. */
+export async function manualTickAfter(known: Knowledge, scheduleId: string, after: number): Promise<TickRow | undefined> {
+  const [last] = await newestRows(known, scheduleTicks, {
+    where: [
+      `schedule_id = ${quoteText(scheduleId)}`,
+      `cause = 'manual'`,
+      `scheduled_for > ${quoteText(toIso(after))}::timestamptz`,
+    ],
+    orderBy: 'scheduled_for desc',
+    limit: 1,
+    keyColumns: ['tick_id'],
+    keyOf: ({ tick_id }) => [tick_id],
+    isAsked: ({ schedule_id, cause, scheduled_for }) =>
+      schedule_id === scheduleId && cause === 'manual' && (scheduled_for ?? 0) > after,
+    comesFirst: (a, b) => (a.scheduled_for ?? 0) > (b.scheduled_for ?? 0),
+  })
+  return last
+}
+
+function saysMore(a: TickRow, b: TickRow): boolean {
+  const ran = (tick: TickRow): boolean => tick.status === 'triggered'
+  if (ran(a) !== ran(b)) return ran(a)
+  const single = (tick: TickRow): boolean => (tick.tick_count ?? 1) === 1
+  if (single(a) !== single(b)) return single(a)
+  return (a.tick_event_id ?? '') > (b.tick_event_id ?? '')
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import { type EvaluationReport, type EvaluationRequest, type Evaluator, evaluationReport } from '../../contract/evaluation.ts'
+import type { ProjectManifest, ProjectProblem } from '../../contract/project-manifest.ts'
+import type { ServoError } from '../../lib/error.ts'
+import { Lanes } from './lanes.ts'
+import { ProcessPool, type WorkerCommand } from './process-pool.ts'
+import type { WorkEnd } from './work.ts'
+
+export interface EvaluationPoolOptions {
+  readonly now: () => number
+  readonly onTrouble?: (error: ServoError) => void
+  /** Called with the end of what code printed that did not fail; `by` is such as `sensor files`. */
+  readonly onPrinted?: ((by: string, text: string) => void) | undefined
+  /** How long code that is asked to stop may take before its process is killed. */
+  readonly graceMs?: number
+}
+
+/** Enough for a poll that takes long while a user asks for another. */
+const AT_A_TIME = 2
+
+/** A process holds some 60 MB. Sixteen sensors may hang before another has to wait for the timeout of one of them. */
+const MAX_PROCESSES = 32
+
+/** The server closes within a second, and a sender waits for the answer. */
+const GRACE_MS = 500
+
+/** The end of what a process that crashed wrote to standard error. */
+const MAX_STDERR = 2_000
+
+type Processes = ProcessPool<EvaluationReport>
+
+/**
+ * Evaluates sensors, and conditions of schedules, in processes of their own: they do not wait behind attempts, and two
+ * evaluations at a time of each leave room for all others when one hangs.
+ */
+export class EvaluationPool implements Evaluator {
+  readonly #options: EvaluationPoolOptions
+  readonly #lanes = new Lanes(AT_A_TIME)
+  /** Resolves when the project was loaded for the first time, or could not be. */
+  readonly #known = Promise.withResolvers<void>()
+  /** Resolves when the newest code is loaded: evaluations wait for it, because a new sensor is in no other. */
+  #loading: Promise<unknown> = this.#known.promise
+  /** None while the project has no code to evaluate. */
+  #processes: Processes | undefined
+  /** Why there are none. */
+  #reason = 'The project has no code to evaluate.'
+  /** Processes of code that is gone, until they have ended. */
+  #leaving: Promise<void> = Promise.resolve()
+  #isClosed = false
+
+  constructor(options: EvaluationPoolOptions) {
+    this.#options = options
+  }
+
+  /** The project was loaded. Evaluations that run finish with the code that they began with. */
+  loaded({ sensors, schedules }: Pick<ProjectManifest, 'sensors' | 'schedules'>, command: WorkerCommand): void {
+    if (this.#isClosed) return
+    const evaluated =
+      sensors.filter(({ has_code }) => has_code).length + schedules.filter(({ has_condition }) => has_condition).length
+    const size = Math.min(Math.max(AT_A_TIME * evaluated, AT_A_TIME), MAX_PROCESSES)
+    if (evaluated === 0) this.#leave()
+    else if (this.#processes === undefined) this.#processes = this.#start(command, size)
+    else {
+      this.#processes.resize(size)
+      this.#loading = this.#processes.replace(command)
+    }
+    this.#known.resolve()
+  }
+
+  /** The project could not be loaded. If it could be before, that code stays. */
+  notLoaded([problem]: readonly ProjectProblem[]): void {
+    const where = problem?.file ? `${problem.file}${problem.line ? `:${problem.line}` : ''}: ` : ''
+    this.#reason = `The project cannot be loaded: ${where}${problem?.message ?? 'no reason was given'}`
+    this.#known.resolve()
+  }
+
+  async evaluate(request: EvaluationRequest): Promise<EvaluationReport> {
+    const name = request.of === 'condition' ? `schedule ${request.schedule}` : `sensor ${request.sensor}`
+    return this.#lanes.run(name, async () => {
+      await this.#loading
+      if (this.#isClosed) return { outcome: 'cancelled' }
+      if (this.#processes === undefined) return { outcome: 'error', error: this.#reason }
+      const work = { id: request.evaluation_id, name, message: { type: 'evaluate', request } } as const
+      const report = this.#withoutPrinted(name, await this.#processes.do(work, { timeoutMs: request.timeout_ms }))
+      return this.#isClosed && report.outcome === 'error' ? { outcome: 'cancelled' } : answered(request, report)
+    })
+  }
+
+  /** Output is told here and goes no further: what is recorded is what the code returned. */
+  #withoutPrinted(name: string, report: EvaluationReport): EvaluationReport {
+    if (!('printed' in report)) return report
+    const { printed, ...rest } = report
+    if (printed !== undefined) this.#options.onPrinted?.(name, printed)
+    return rest
+  }
+
+  /** Ends all evaluations and their processes. None is left when it resolves. */
+  async close(options: { readonly graceMs?: number } = {}): Promise<void> {
+    this.#isClosed = true
+    this.#known.resolve()
+    await Promise.all([this.#processes?.close(options), this.#leaving])
+  }
+
+  #start(command: WorkerCommand, size: number): Processes {
+    const { now, onTrouble, graceMs = GRACE_MS } = this.#options
+    const options = { command, size, warm: 1, sharing: false, graceMs, now, ...(onTrouble !== undefined && { onTrouble }) }
+    return new ProcessPool(options, reportOf)
+  }
+
+  #leave(): void {
+    const left = this.#processes
+    this.#processes = undefined
+    this.#reason = 'The project has no code to evaluate.'
+    if (left !== undefined) this.#leaving = Promise.all([this.#leaving, left.close()]).then(() => undefined)
+  }
+}
+
+/** Checks what a process reported: user code can write there too. */
+function reportOf(end: WorkEnd): EvaluationReport {
+  if (end.kind === 'cancelled') return { outcome: 'cancelled' }
+  if (end.kind === 'reported') {
+    const { data, error } = evaluationReport.safeParse(end.result)
+    return data ?? { outcome: 'error', error: `What the code reported is not valid: ${z.prettifyError(error)}` }
+  }
+  if (end.category === 'timeout') return { outcome: 'timed_out' }
+  const words = end.stack?.slice(-MAX_STDERR)
+  return { outcome: 'error', error: words === undefined ? end.message : `${end.message}\n${words}` }
+}
+
+/** Only code that writes to the pipe itself answers something else. */
+function answered(request: EvaluationRequest, report: EvaluationReport): EvaluationReport {
+  const other = request.of === 'condition' ? 'requests' : 'condition'
+  if (report.outcome !== other) return report
+  return { outcome: 'error', error: `What the code reported is not valid: ${other} are not what was asked for.` }
+}

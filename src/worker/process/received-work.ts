@@ -1,0 +1,79 @@
+import type { AttemptResultInput, DispatchEnvelope, ErrorCategory } from '../../contract/dispatch.ts'
+import type { EvaluationReport, EvaluationRequest } from '../../contract/evaluation.ts'
+import type { FromWorker, LogEntry } from '../../contract/pipe.ts'
+import type { ProjectManifestInput } from '../../contract/project-manifest.ts'
+import { cancelledResult, failedResult } from '../attempt-results.ts'
+import { AttemptLog } from './attempt-log.ts'
+import { LastLines } from './last-lines.ts'
+
+/** The services that a worker process offers an attempt or an evaluation. */
+export interface AttemptContext {
+  readonly signal: AbortSignal
+  log(entry: LogEntry): void
+  /** Passes on the output of a program that the attempt runs. */
+  print(stream: 'stdout' | 'stderr', chunk: Uint8Array): void
+}
+
+export interface LoadedProject {
+  readonly manifest: ProjectManifestInput
+  execute(envelope: DispatchEnvelope, context: AttemptContext): Promise<AttemptResultInput>
+  evaluate(request: EvaluationRequest, context: AttemptContext): Promise<EvaluationReport>
+}
+
+type WorkResult = Extract<FromWorker, { type: 'completed' }>['result']
+
+/** Something that this process was sent: how it is done, what becomes of its output, and how it is reported if it fails. */
+export interface ReceivedWork {
+  readonly id: string
+  run(context: AttemptContext): Promise<WorkResult>
+  print(stream: 'stdout' | 'stderr', chunk: string | Uint8Array, level?: LogEntry['level']): void
+  log(entry: LogEntry): void
+  /** No output counts any more. */
+  end(): void
+  failed(category: ErrorCategory, message: string, stack?: string): WorkResult
+  cancelled(): WorkResult
+}
+
+/** Sends its log as it is printed. */
+export function attemptWork(
+  { execute }: LoadedProject,
+  envelope: DispatchEnvelope,
+  { now, send }: { readonly now: () => number; readonly send: (message: FromWorker) => void },
+): ReceivedWork {
+  const id = envelope.attempt_id
+  const log = new AttemptLog(now, (entries) => send({ type: 'log', id, entries }))
+  return {
+    id,
+    run: (context) => execute(envelope, context),
+    print: (stream, chunk, level) => log.print(stream, chunk, level),
+    log: (entry) => log.add(entry),
+    end: () => log.end(),
+    failed: failedResult,
+    cancelled: cancelledResult,
+  }
+}
+
+/** Keeps the end of its output, for an error, or for whoever watches. */
+export function evaluationWork({ evaluate }: LoadedProject, request: EvaluationRequest): ReceivedWork {
+  const printed = new LastLines()
+  const withOutput = (error: string): EvaluationReport => {
+    const output = String(printed)
+    return { outcome: 'error', error: output === '' ? error : `${error}\nIt printed:\n${output}` }
+  }
+  return {
+    id: request.evaluation_id,
+    async run(context) {
+      const report = await evaluate(request, context)
+      if (report.outcome === 'error') return withOutput(report.error)
+      const output = String(printed)
+      return output === '' || (report.outcome !== 'requests' && report.outcome !== 'condition')
+        ? report
+        : { ...report, printed: output }
+    },
+    print: (_, chunk) => printed.print(chunk),
+    log: ({ text }) => printed.print(`${text}\n`),
+    end: () => undefined,
+    failed: (_, message) => withOutput(message),
+    cancelled: () => ({ outcome: 'cancelled' }),
+  }
+}
