@@ -291,6 +291,15 @@ describe('a tick of a schedule', () => {
     if (overlap === 'skip') expect(simulation.ticks()[1]?.reason).toContain(runs[0]?.run_id)
   })
 
+  test('[A13] a thousand runs of a schedule may queue; further ticks are skipped and say so', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, cron_expressions: ['* * * * * *'], overlap: 'queue' })
+    simulation.run(1_003_000)
+    const statuses = simulation.ticks().map((tick) => tick.status)
+    expect([statuses.indexOf('skipped'), statuses.lastIndexOf('triggered')]).toEqual([1_000, 999])
+    expect(simulation.ticks().at(-1)?.reason).toBe('1000 runs of earlier ticks had not ended')
+  })
+
   test('[A14] a schedule whose runs failed so many times in a row pauses itself and says why; resumed, it counts anew', () => {
     const simulation = new ScheduleSimulation(START)
     simulation.define({ ...hourly, pause_after: 2 })

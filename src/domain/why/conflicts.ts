@@ -3,19 +3,10 @@ import { keyInRunKey } from '../sensors/evaluation-ids.ts'
 import type { Reason } from './reasons.ts'
 
 /** One of two requests under one run key. */
-export interface ConflictingRequest {
+export interface ConflictingRequest extends Omit<RequestSummary, 'source' | 'requested_at'> {
   /** Who asked. */
   readonly origin: Reason
   readonly requested_at: string
-  /** The first of the selected assets and partitions, and how many there are; null partitions for none. */
-  readonly assets: readonly string[]
-  readonly asset_count: number
-  readonly partitions: readonly string[] | null
-  readonly partition_count: number
-  /** The first of the labels, and how many there are. */
-  readonly labels: Readonly<Record<string, string>>
-  readonly label_count: number
-  readonly priority: number
 }
 
 const comparedParts = ['assets', 'partitions', 'labels', 'priority'] as const

@@ -230,6 +230,20 @@ describe('a sensor', () => {
     expect(await sensing.answered('m2')).toMatchObject({ kind: 'accepted' })
   })
 
+  test('[A42] lets bodies of 16 MiB wait, whatever the sensor, and refuses more as unavailable', async () => {
+    const sensing = await slow()
+    const delivery = (id: string, body_size: number) => ({
+      ...{ sensor_id: sensing.idOf(), body_hash: id, body_size },
+      message: { id, data: {}, attributes: {}, published_at: null },
+    })
+    const waiting = Array.from({ length: 16 }, (_, n) => sensing.hub.deliver(delivery(`m${n}`, 2 ** 20)))
+    const refused = { kind: 'unavailable', code: 'too_many_deliveries' }
+    await expect(sensing.hub.deliver(delivery('late', 1))).rejects.toMatchObject(refused)
+    const answers = await sensing.soon(Promise.all(waiting))
+    expect(new Set(answers.map(({ kind }) => kind))).toEqual(new Set(['accepted']))
+    expect(await sensing.soon(sensing.hub.deliver(delivery('late', 1)))).toMatchObject({ kind: 'accepted' })
+  })
+
   test('[A43] can be tried without a record: the report says which runs it would ask for, or why they could not be', async () => {
     const sensing = await slow()
     const before = await sensing.segments()
