@@ -26,6 +26,7 @@ import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
 import { evaluatedConditions } from './leader/evaluated-conditions.ts'
 import { Feed } from './leader/feed.ts'
 import { coldRowsOf, knownRows } from './leader/known-rows.ts'
+import { maskedEvaluator } from './leader/masked-evaluator.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
 import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
 import { SensorHub } from './leader/sensors/sensor-hub.ts'
@@ -131,7 +132,9 @@ export class Server {
   }
 
   static async open(options: ServerOptions): Promise<Server> {
-    const { components, post, secrets, onHandOver, automation = false, evaluator, ...given } = options
+    const { components, post, secrets, onHandOver, automation = false, environment = {}, ...given } = options
+    const rows = () => orchestrator.readable.state
+    const evaluator = options.evaluator && maskedEvaluator(options.evaluator, { rows, environment })
     const workers = new HeldWorkers(options.workers, () => leads(options.lease))
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,

@@ -1,16 +1,20 @@
 import { expect, test } from 'vitest'
-import type { EvaluationRequest } from '../../../src/contract/evaluation.ts'
+import type { EvaluationReport, EvaluationRequest } from '../../../src/contract/evaluation.ts'
 import type { SensorDefinitionInput, SensorSource } from '../../../src/contract/sensor.ts'
 import { sensorDefinitions } from '../../../src/domain/sensors/sensor-definitions.table.ts'
+import { sensorState } from '../../../src/domain/sensors/sensor-state.table.ts'
 import { Led } from '../led.ts'
 
 /** A server with a webhook, which notes what its sensor is asked. */
-async function open(environment: Record<string, string> = { SHOP_TOKEN: 'right' }) {
+async function open(
+  environment: Record<string, string> = { SHOP_TOKEN: 'right' },
+  answer: EvaluationReport = { outcome: 'requests', runs: [] },
+) {
   const troubles: unknown[] = []
   const asked: EvaluationRequest[] = []
   const evaluate = async (request: EvaluationRequest) => {
     asked.push(request)
-    return { outcome: 'requests', runs: [] } as const
+    return answer
   }
   const config: SensorSource = { type: 'webhook', path: 'orders', verify: 'token', secrets: ['SHOP_TOKEN'] }
   const led = await Led.open(
@@ -83,4 +87,16 @@ test('[A52] a server says which audience the token of a push must be for, and na
   expect(first?.address).toMatch(/^\/pubsub\/\S+\/late%20orders$/)
   expect(first?.senders).toMatchObject({ audience: `http://127.0.0.1:4400${first?.address}` })
   expect(second?.senders).toMatchObject({ audience: 'shop' })
+})
+
+test('[A52] an error that quotes a secret of a webhook is recorded without it', async () => {
+  const secret = 'whsec_c2VjcmV0'
+  const env = JSON.stringify({ SHOP_TOKEN: secret })
+  const { led, send, sensor_id } = await open(
+    { SHOP_TOKEN: secret },
+    { outcome: 'error', error: `it failed with ${secret} in ${env}` },
+  )
+  expect(await send(secret)).toBe(500)
+  const { last_error } = led.server.orchestrator.readable.state.hot(sensorState).get(sensor_id) ?? {}
+  expect(last_error).toBe('it failed with [SHOP_TOKEN] in {"SHOP_TOKEN":"[SHOP_TOKEN]"}')
 })
