@@ -47,13 +47,12 @@ interface Opened {
   readonly store: ReturnType<typeof meteredStore>
   /** The last tick of each schedule that is durable, and when it came to be. */
   readonly seen: Map<string, Seen>
+  onSeen: (seen: Seen) => void
 }
 
 interface Seen {
   readonly tick: number
   readonly at: number
-  /** The processor time of this process until then. */
-  readonly computed: number
 }
 
 async function open(folder: string): Promise<Opened> {
@@ -62,7 +61,7 @@ async function open(folder: string): Promise<Opened> {
   const components = { ...local, clock, store, ulid: ulidSource(clock.now, local.random) }
   const lease = await memoryLease({ clock: systemClock }).claim({ name: 'bench', term: 'standing' })
   if (!lease.held) throw new Error('somebody else leads')
-  const seen: Opened['seen'] = new Map()
+  const opened: Pick<Opened, 'seen' | 'onSeen'> = { seen: new Map(), onSeen: () => undefined }
   const orchestrator = await Orchestrator.open({
     components,
     lease,
@@ -76,14 +75,16 @@ async function open(folder: string): Promise<Opened> {
         react: (row) => {
           const { schedule_id, last_scheduled_for } = row as ScheduleStateRow
           // A row is shown again when its run is planned, which is no news of its tick.
-          if (last_scheduled_for === null || seen.get(schedule_id)?.tick === last_scheduled_for) return
-          seen.set(schedule_id, { tick: last_scheduled_for, at: clock.now(), computed: processorTime() })
+          if (last_scheduled_for === null || opened.seen.get(schedule_id)?.tick === last_scheduled_for) return
+          const seen = { tick: last_scheduled_for, at: clock.now() }
+          opened.seen.set(schedule_id, seen)
+          opened.onSeen(seen)
         },
       },
     ],
     onTrouble: (error) => console.error(error),
   })
-  return { orchestrator, store, seen }
+  return Object.assign(opened, { orchestrator, store })
 }
 
 async function declare({ orchestrator }: Opened, count: number, more: object): Promise<void> {
@@ -96,14 +97,17 @@ async function declare({ orchestrator }: Opened, count: number, more: object): P
   await orchestrator.submit([newEvent(AssetsDefined, { graph_version: 'g1', assets }), ...schedules])
 }
 
-/** Waits until this tick of so many schedules is durable; returns the last of them to be. */
-async function durable({ seen }: Opened, tick: number, schedules: number): Promise<Seen> {
-  for (const since = performance.now(); performance.now() - since < 120_000; await systemClock.sleep(5)) {
-    const ticked = [...seen.values()].filter((each) => each.tick === tick)
-    const last = ticked.at(-1)
-    if (last !== undefined && ticked.length === schedules) return last
+/** Resolves when this tick of so many schedules is durable: when that was, and the processor time of this process until then. */
+async function durable(opened: Opened, tick: number, schedules: number): Promise<{ at: number; computed: number }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ at: number; computed: number }>()
+  const tooLong = setTimeout(() => reject(new Error('the ticks did not come to an end')), 120_000)
+  let missing = schedules
+  opened.onSeen = (seen) => {
+    if (seen.tick === tick && --missing === 0) resolve({ at: seen.at, computed: processorTime() })
   }
-  throw new Error('the ticks did not come to an end')
+  const last = await promise
+  clearTimeout(tooLong)
+  return last
 }
 
 const segmentsOf = (usage: ReturnType<Opened['store']['take']>) => usage.written.filter(({ path }) => path.startsWith(ledger))
