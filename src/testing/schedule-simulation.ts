@@ -3,7 +3,7 @@ import type { ScheduleDefinitionInput } from '../contract/schedule.ts'
 import { parseCron } from '../cron/parse-cron.ts'
 import { ticksFrom } from '../cron/ticks.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
-import type { AutomationRequest } from '../domain/automation/request-run.ts'
+import type { AutomationRequest, RequestedRun } from '../domain/automation/request-run.ts'
 import { requestFingerprint, runIdFromRunKey } from '../domain/runs/run-ids.ts'
 import { RunRequested } from '../domain/runs/run-requested.event.ts'
 import { type RunRow, runs } from '../domain/runs/runs.table.ts'
@@ -21,7 +21,7 @@ import { assert } from '../lib/assert.ts'
 import { sha256 } from '../lib/hash.ts'
 import { canonicalJson } from '../lib/json.ts'
 import type { Controller } from '../model/controller.ts'
-import { type EventDefinition, type NewEvent, newEvent } from '../model/event.ts'
+import { type EventDefinition, newEvent } from '../model/event.ts'
 import type { RowOf } from '../model/table.ts'
 import { Bench } from './histories/fold.ts'
 import { SimulatedWriter, TENANT, WORKSPACE } from './histories/writers.ts'
@@ -30,14 +30,15 @@ const SECRET = { id: 'secret-1', value: 'correct horse battery staple' }
 const SCHEDULE = '01JHMPFN80SCHED00000000000'
 
 /** One request of automation, as the server would make it. */
-export function simulatedRequest(request: AutomationRequest): { run_id: string; event: NewEvent } {
+export function simulatedRequest(request: AutomationRequest): RequestedRun {
   const { run_key, asset_selection, partition_selection, labels, priority, source, after_run_ids, ...context } = request
   const run_id = runIdFromRunKey(TENANT, WORKSPACE, run_key, SECRET)
+  const request_fingerprint = requestFingerprint(request)
   const payload = {
     run_key,
     run_id,
     secret_id: SECRET.id,
-    request_fingerprint: requestFingerprint(request),
+    request_fingerprint,
     asset_selection: [...asset_selection],
     partition_selection: partition_selection && [...partition_selection],
     trigger_source_ref: source,
@@ -45,7 +46,7 @@ export function simulatedRequest(request: AutomationRequest): { run_id: string; 
     priority,
     after_run_ids: after_run_ids ? [...after_run_ids] : null,
   }
-  return { run_id, event: newEvent(RunRequested, payload, context) }
+  return { run_id, request_fingerprint, event: newEvent(RunRequested, payload, context) }
 }
 
 /** One schedule, its controller and a clock of their own: months of ticks in milliseconds. */

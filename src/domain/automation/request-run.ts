@@ -14,5 +14,11 @@ export interface AutomationRequest {
   readonly causation_id?: string
 }
 
-/** Makes the request, with the id that the run will have. */
-export type RequestRun = (request: AutomationRequest) => { readonly run_id: string; readonly event: NewEvent }
+export interface RequestedRun {
+  /** The id that the run will have. */
+  readonly run_id: string
+  readonly request_fingerprint: string
+  readonly event: NewEvent
+}
+
+export type RequestRun = (request: AutomationRequest) => RequestedRun

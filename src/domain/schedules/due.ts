@@ -21,10 +21,10 @@ const ON_TIME_MS = MINUTE_MS
 
 interface Bounds {
   readonly now: number
-  /** How many missed ticks the schedule catches up on at most. */
-  readonly most: number
-  /** How many of them later stretches leave to this one. */
-  readonly left: number
+  /** How many missed ticks the schedule catches up on at most. Asked only if ticks were missed. */
+  readonly most: () => number
+  /** How many of them later stretches have chosen. */
+  readonly chosenLater: number
   /** Whether no later stretch that goes on from this one has a tick. */
   readonly isNewest: boolean
 }
@@ -34,7 +34,7 @@ interface Bounds {
  * run: those inside the window, at most so many. The rest is skipped, with the reason. A tick that lies beyond the present is not due: the clock
  * that ended the stretch was ahead.
  */
-export function dueIn(regime: Regime, { now, most, left, isNewest }: Bounds): Due[] {
+export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest }: Bounds): Due[] {
   const { from, pause, catchesUp, definition } = regime
   const until = Math.min(regime.until, now)
   const cadence = cadenceIfAny(definition)
@@ -42,11 +42,14 @@ export function dueIn(regime: Regime, { now, most, left, isNewest }: Bounds): Du
   const newest = cadence.until(until)
   if (newest === undefined || newest <= from) return []
   const isOnTime = isNewest && pause === null && now - newest < ON_TIME_MS
+  // Mostly nothing was missed.
+  if (isOnTime && (cadence.until(newest - 1) ?? from) <= from) return [{ kind: 'run', tick: newest, cause: 'cron' }]
   const missedUntil = isOnTime ? newest - 1 : until
   const windowMs = definition.catchup_window_minutes * MINUTE_MS
   const mayCatchUp = catchesUp && windowMs > 0
+  const most = mostOf()
   const windowStart = now - windowMs
-  const chosen = mayCatchUp ? cadence.newest(left, Math.max(from, windowStart - 1), missedUntil) : []
+  const chosen = mayCatchUp ? cadence.newest(Math.max(0, most - chosenLater), Math.max(from, windowStart - 1), missedUntil) : []
   const skippedUntil = (chosen[0] ?? missedUntil + 1) - 1
 
   const due: Due[] = []

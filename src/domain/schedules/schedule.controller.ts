@@ -175,9 +175,9 @@ function dueInStretches(regimes: readonly Regime[], now: number, partitionsAt: (
   for (const regime of regimes.toReversed()) {
     const { definition, goesOn } = regime
     if (!goesOn) later = []
-    const most = definition.max_catchup_ticks ?? (selectsPartitions(definition, partitionsAt(now)) ? 3 : 1)
-    const chosen = later.filter((due) => due.kind === 'run' && due.cause === 'catch_up').length
-    const due = dueIn(regime, { now, most, left: Math.max(0, most - chosen), isNewest: later.length === 0 })
+    const most = () => definition.max_catchup_ticks ?? (selectsPartitions(definition, partitionsAt(now)) ? 3 : 1)
+    const chosenLater = later.filter((due) => due.kind === 'run' && due.cause === 'catch_up').length
+    const due = dueIn(regime, { now, most, chosenLater, isNewest: later.length === 0 })
     later.push(...due)
     dueOf.set(regime, due)
   }

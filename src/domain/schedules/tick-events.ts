@@ -2,7 +2,6 @@ import { toIso } from '../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { RequestRun } from '../automation/request-run.ts'
 import { RunCancelRequested } from '../runs/run-cancel-requested.event.ts'
-import { requestFingerprint } from '../runs/run-ids.ts'
 import type { ConditionAnswer } from './conditions.ts'
 import type { ScheduleRow } from './schedule-definitions.table.ts'
 import { ScheduleTicked } from './schedule-ticked.event.ts'
@@ -72,7 +71,7 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
   const run_key = runKeyOfTick(tick_id)
   const work = { ...asksFor.work, labels }
   const waitsFor = overlap === 'queue' || overlap === 'replace' ? inTheWay.slice(-MAX_AWAITED) : []
-  const { run_id, event } = requestRun({
+  const { run_id, request_fingerprint, event } = requestRun({
     ...work,
     run_key,
     priority,
@@ -97,7 +96,7 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
         partition_selection: work.partition_selection && [...work.partition_selection],
         status: 'triggered',
         run_key,
-        request_fingerprint: requestFingerprint(work),
+        request_fingerprint,
       },
       context,
     ),

@@ -130,7 +130,7 @@ function badPayload(definition: EventDefinition, path: readonly PropertyKey[], w
  */
 function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefined {
   if (!isObject(input) || !isObject(checked)) return undefined
-  for (const key of Array.isArray(input) ? input.keys() : Object.keys(input)) {
+  for (const key of Object.keys(input)) {
     const value = input[key]
     if (value === undefined) continue
     const known = checked[key]

@@ -33,11 +33,10 @@ export class Controllers {
   }
 
   /** The decisions of the controllers. A controller that acts on an absence is asked only if everything was read. */
-  *decide(observed: Observed, isCaughtUp: () => boolean): Iterable<NewEvent> {
-    for (const controller of this.#controllers) {
-      if (mustWait(controller, observed.now) && !isCaughtUp()) continue
-      yield* controller.decide(observed)
-    }
+  decide(observed: Observed, isCaughtUp: () => boolean): NewEvent[] {
+    return this.#controllers.flatMap((controller) =>
+      mustWait(controller, observed.now) && !isCaughtUp() ? [] : controller.decide(observed),
+    )
   }
 
   /** When to ask again although nothing happened. Infinity if no controller waits for anything. */

@@ -1,8 +1,9 @@
+import type { RequestedRun } from '../../domain/automation/request-run.ts'
 import { type RequestedWork, requestFingerprint, runIdFromRunKey, type TenantSecret } from '../../domain/runs/run-ids.ts'
 import { RunRequested } from '../../domain/runs/run-requested.event.ts'
 import type { SourceRef } from '../../domain/runs/trigger.ts'
 import type { Scope } from '../../engine/paths.ts'
-import { type NewEvent, newEvent } from '../../model/event.ts'
+import { newEvent } from '../../model/event.ts'
 
 export interface NewRun extends RequestedWork {
   readonly run_key: string
@@ -16,7 +17,8 @@ export interface NewRun extends RequestedWork {
 }
 
 /** The fact that a run was requested, and the id the run will have. */
-export function runRequested(scope: Scope, secret: TenantSecret, request: NewRun): { run_id: string; event: NewEvent } {
+export function runRequested(scope: Scope, secret: TenantSecret, request: NewRun): RequestedRun {
+  const request_fingerprint = requestFingerprint(request)
   const run_id = runIdFromRunKey(scope.tenant_id, scope.workspace_id, request.run_key, secret)
   const event = newEvent(
     RunRequested,
@@ -24,7 +26,7 @@ export function runRequested(scope: Scope, secret: TenantSecret, request: NewRun
       run_key: request.run_key,
       run_id,
       secret_id: secret.id,
-      request_fingerprint: requestFingerprint(request),
+      request_fingerprint,
       asset_selection: [...request.asset_selection],
       partition_selection: request.partition_selection ? [...request.partition_selection] : null,
       trigger_source_ref: request.source,
@@ -39,5 +41,5 @@ export function runRequested(scope: Scope, secret: TenantSecret, request: NewRun
       ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
     },
   )
-  return { run_id, event }
+  return { run_id, request_fingerprint, event }
 }
