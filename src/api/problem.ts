@@ -63,6 +63,7 @@ const statusOfCode: Readonly<Record<string, number>> = {
   body_too_large: 413,
   unsupported_media_type: 415,
   sensor_failed: 500,
+  unfit_message: 422,
 }
 
 const OUR_FAULT = 'Something is wrong with Servo'
@@ -76,6 +77,7 @@ const titles: Readonly<Record<number, string>> = {
   409: 'Conflict',
   413: 'The request is too large',
   415: 'Unsupported content type',
+  422: 'The message does not fit',
   500: OUR_FAULT,
   503: 'Something that Servo needs cannot be reached',
 }

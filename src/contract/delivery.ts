@@ -42,6 +42,8 @@ export type DeliveryAnswer =
       readonly kind: 'failed'
       readonly message_id: string
       readonly error: string
+      /** The field by which the message does not fit the sensor, empty for the message as a whole. Absent if the sensor itself failed. */
+      readonly unfit_field?: string
       readonly try: number
       readonly max_tries: number
     }

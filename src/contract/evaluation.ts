@@ -67,6 +67,9 @@ const askedRun = z.object({
 /** The end of what the code printed; for whoever watches, and not kept. */
 const printed = { printed: z.string().max(10_000).optional() }
 
+/** Enough to find a field by. */
+export const MAX_FIELD = 200
+
 /** What a worker reports of an evaluation. */
 export const evaluationReport = z.discriminatedUnion('outcome', [
   z.object({
@@ -78,7 +81,7 @@ export const evaluationReport = z.discriminatedUnion('outcome', [
     ...printed,
   }),
   z.object({ outcome: z.literal('condition'), holds: z.boolean(), reason: z.string().max(1_000).nullish(), ...printed }),
-  z.object({ outcome: z.literal('error'), error: z.string() }),
+  z.object({ outcome: z.literal('error'), error: z.string(), unfit_field: z.string().max(MAX_FIELD).optional() }),
 ])
 
 /** A run as the code of a sensor asks for it. */
@@ -104,7 +107,12 @@ export type EvaluationReport =
       readonly reason?: string | null | undefined
       readonly printed?: string | undefined
     }
-  | { readonly outcome: 'error'; readonly error: string }
+  | {
+      readonly outcome: 'error'
+      readonly error: string
+      /** The field of the message that does not fit the schema, with dots; empty for the message as a whole. Absent if anything else failed. */
+      readonly unfit_field?: string | undefined
+    }
   | { readonly outcome: 'timed_out' }
   /** The server closes: nothing is known of it, and nothing is recorded. */
   | { readonly outcome: 'cancelled' }

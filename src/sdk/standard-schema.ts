@@ -27,9 +27,13 @@ export function isSchema(value: unknown): value is StandardSchemaV1 {
 /** `amount: expected number, received string; at: required` */
 export function issuesText(issues: readonly SchemaIssue[]): string {
   return issues
-    .map(({ path, message }) => {
-      const where = (path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)).join('.')
-      return where === '' ? message : `${where}: ${message}`
+    .map((issue) => {
+      const where = fieldOf(issue)
+      return where === '' ? issue.message : `${where}: ${issue.message}`
     })
     .join('; ')
 }
+
+/** `order.id`; empty if the issue is about the value as a whole. */
+export const fieldOf = ({ path }: SchemaIssue): string =>
+  (path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)).join('.')

@@ -47,6 +47,7 @@ test('[A36] a message that does not fit is an error that says why', async () => 
   const report = await evaluations.evaluate(message('orders', { order: 1 }))
   expect(report).toMatchObject({
     error: expect.stringMatching(/message msg_1 does not fit the schema of sensor orders: order: /),
+    unfit_field: 'order',
   })
 })
 

@@ -16,12 +16,16 @@ export const noSuchHook = (): ServoError =>
  * take the message decides: the sender tries again, and those that have accepted it recognize it.
  */
 export function deliveryResponse(answers: readonly DeliveryAnswer[]): Response {
-  const failed = answers.find((answer) => answer.kind === 'failed')
+  const failures = answers.filter((answer) => answer.kind === 'failed')
+  const failed = failures.find(({ unfit_field }) => unfit_field === undefined)
   if (failed !== undefined) return problemResponse(sensorFailed(failed))
   const [standstill] = answers.filter((answer) => answer.kind === 'standstill').toSorted(removedLast)
   const accepted = answers.filter((answer) => answer.kind === 'accepted')
   if (standstill !== undefined && (standstill.code !== 'removed' || answers.every(({ kind }) => kind === 'standstill')))
     return problemResponse(standstill.code === 'removed' ? noSuchHook() : standing(standstill.code))
+  // 4xx makes many senders give up, so it is told only if no other sensor wants the message again.
+  const [unfit] = failures
+  if (unfit !== undefined) return problemResponse(doesNotFit(unfit))
   const [first] = accepted
   if (first !== undefined) {
     return Response.json({
@@ -45,6 +49,15 @@ function sensorFailed({ message_id, try: attempt, max_tries }: Answer<'failed'>)
   return new ServoError('unavailable', 'sensor_failed', `the sensor failed at try ${attempt} of ${max_tries}`, {
     hint: 'Send the message again under the same id: in the header Idempotency-Key, if your messages have none of their own. `servo sensors evals` has the error.',
     facts: { message_id, try: attempt, max_tries },
+  })
+}
+
+/** The field alone: what else is wrong with it may quote the message. */
+function doesNotFit({ message_id, unfit_field: field = '', try: attempt, max_tries }: Answer<'failed'>): ServoError {
+  const where = field === '' ? '' : ` at ${JSON.stringify(field)}`
+  return new ServoError('invalid', 'unfit_message', `the message does not fit what the sensor takes${where}`, {
+    hint: 'Correct the message: sent again as it is, it fits only if the sensor changes. `servo sensors evals` says what does not fit.',
+    facts: { message_id, try: attempt, max_tries, ...(field !== '' && { field }) },
   })
 }
 

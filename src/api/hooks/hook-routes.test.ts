@@ -203,6 +203,15 @@ describe('[A51] the answer to a sender', () => {
     expect(JSON.stringify(answer)).not.toContain('secret text')
   })
 
+  test('is 422 with the field if the message does not fit, without what else is wrong with it', async () => {
+    const unfit = { kind: 'failed', message_id: 'm', error: 'secret text', try: 1, max_tries: 5 } as const
+    const { status, answer } = await answered({ ...unfit, unfit_field: 'order.id' })
+    expect([status, answer]).toMatchObject([422, { code: 'unfit_message', field: 'order.id', message_id: 'm', try: 1 }])
+    expect(JSON.stringify(answer)).not.toContain('secret text')
+    const whole = await answered({ ...unfit, unfit_field: '' })
+    expect(whole).toMatchObject({ status: 422, answer: expect.not.objectContaining({ field: expect.anything() }) })
+  })
+
   test.each(['disabled', 'paused', 'automation_paused', 'automation_off'] as const)(
     'is 503 while it stands still: %s',
     async (code) => {
@@ -310,6 +319,17 @@ describe('sensors that share a path', () => {
     bench.answer = async (delivery) =>
       delivery.sensor_id === 'b' ? { kind: 'failed', message_id: 'm', error: '', try: 1, max_tries: 5 } : await accept(delivery)
     expect((await bench.send(token, '{}')).status).toBe(500)
+  })
+
+  test('make the sender give up a message that fits one of them and not the other, unless one wants it again', async () => {
+    const bench = both()
+    const accept = bench.answer
+    const unfit = { kind: 'failed', message_id: 'm', error: '', unfit_field: 'order', try: 1, max_tries: 5 } as const
+    bench.answer = async (delivery) => (delivery.sensor_id === 'b' ? unfit : await accept(delivery))
+    expect((await bench.send(token, '{}')).status).toBe(422)
+    bench.answer = async ({ sensor_id }) =>
+      sensor_id === 'b' ? unfit : { kind: 'standstill', code: 'paused', by: null, reason: null }
+    expect((await bench.send(token, '{}')).status).toBe(503)
   })
 })
 

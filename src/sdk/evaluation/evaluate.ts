@@ -1,5 +1,5 @@
-import type { EvaluationReport, EvaluationRequest, Happening } from '../../contract/evaluation.ts'
-import { messageOf } from '../../lib/error.ts'
+import { type EvaluationReport, type EvaluationRequest, type Happening, MAX_FIELD } from '../../contract/evaluation.ts'
+import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
 import { isObject } from '../../lib/is-object.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { type AnyAsset, isAsset } from '../any-asset.ts'
@@ -11,7 +11,7 @@ import type { Schedule, ScheduleOptions } from '../declare/trigger.ts'
 import { invalid } from '../invalid.ts'
 import { valuesOfDimensions } from '../partitions/partition-key.ts'
 import type { AnyPartitions } from '../partitions/partitions.ts'
-import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
+import { fieldOf, issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
 import { requestsOf, shown } from './requests.ts'
 
 /** The code of a project that is evaluated, by name. */
@@ -64,10 +64,29 @@ async function evaluateSensor(sensor: Sensor, request: OfSensor, common: object)
   }
   const { id, data, attributes, published_at } = request.message
   const { source, on } = optionsOf<Pick<PushOptions<unknown, unknown>, 'source'> & { on: Handler }>(sensor)
-  const parsed = await checked(`message ${id} does not fit the schema of ${owner}`, source.schema, data)
+  const parsed = await checkedMessage(`message ${id} does not fit the schema of ${owner}`, source.schema, data)
   const publishedAt = published_at === null ? undefined : new Date(published_at)
   const returned = await on(withId(parsed, id), { id, attributes, publishedAt, ...common })
   return requestsOf(owner, returned, ['runs', 'add', 'remove'])
+}
+
+const UNFIT_MESSAGE = 'unfit_message'
+
+/** As `checked`, with the field in the error: whoever sent the message is told. */
+async function checkedMessage(problem: string, schema: StandardSchemaV1, data: unknown): Promise<unknown> {
+  const result = await schema['~standard'].validate(data)
+  if (result.issues === undefined) return result.value
+  const [first] = result.issues
+  throw new ServoError('invalid', UNFIT_MESSAGE, `${problem}: ${issuesText(result.issues)}`, {
+    hint: FIT_HINT,
+    facts: { field: first === undefined ? '' : fieldOf(first).slice(0, MAX_FIELD) },
+  })
+}
+
+/** The field by which a message did not fit, empty for the message as a whole; undefined if the error is another. */
+export function unfitField(error: unknown): string | undefined {
+  const field = isServoError(error) && error.code === UNFIT_MESSAGE ? error.facts['field'] : undefined
+  return typeof field === 'string' ? field : undefined
 }
 
 const happeningKind = ({ type }: Happening): string => (type === 'run' ? 'run_sensor' : 'asset_sensor')
@@ -147,12 +166,9 @@ async function writtenCursor(owner: string, schema: StandardSchemaV1, cursor: un
   return text
 }
 
-async function checked(
-  problem: string,
-  schema: StandardSchemaV1,
-  value: unknown,
-  hint = 'Change the value, or the schema if the value is right.',
-): Promise<unknown> {
+const FIT_HINT = 'Change the value, or the schema if the value is right.'
+
+async function checked(problem: string, schema: StandardSchemaV1, value: unknown, hint = FIT_HINT): Promise<unknown> {
   const result = await schema['~standard'].validate(value)
   if (result.issues === undefined) return result.value
   throw invalid('does_not_fit', `${problem}: ${issuesText(result.issues)}`, hint)

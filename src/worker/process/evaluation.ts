@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { EvaluationReport, EvaluationRequest } from '../../contract/evaluation.ts'
 import { messageWithHint } from '../../sdk/attempt/failure-report.ts'
 import { placesIn } from '../../sdk/caller.ts'
-import { type EvaluatedProject, evaluate } from '../../sdk/evaluation/evaluate.ts'
+import { type EvaluatedProject, evaluate, unfitField } from '../../sdk/evaluation/evaluate.ts'
 import { relativePath } from '../../sdk/project/describe.ts'
 import { isInside } from '../../sdk/project/modules.ts'
 import type { AttemptContext } from './received-work.ts'
@@ -31,7 +31,7 @@ export async function evaluateCode(
     const size = JSON.stringify(report).length
     return size <= MAX_REPORT_CHARACTERS ? report : { outcome: 'error', error: tooLarge(size) }
   } catch (error) {
-    return { outcome: 'error', error: explainError(error, path.resolve(projectDir)) }
+    return { outcome: 'error', error: explainError(error, path.resolve(projectDir)), unfit_field: unfitField(error) }
   }
 }
 

@@ -56,15 +56,15 @@ export function attemptWork(
 /** Keeps the end of its output, for an error, or for whoever watches. */
 export function evaluationWork({ evaluate }: LoadedProject, request: EvaluationRequest): ReceivedWork {
   const printed = new LastLines()
-  const withOutput = (error: string): EvaluationReport => {
+  const withOutput = (error: string, unfit_field?: string): EvaluationReport => {
     const output = String(printed)
-    return { outcome: 'error', error: output === '' ? error : `${error}\nIt printed:\n${output}` }
+    return { outcome: 'error', error: output === '' ? error : `${error}\nIt printed:\n${output}`, unfit_field }
   }
   return {
     id: request.evaluation_id,
     async run(context) {
       const report = await evaluate(request, context)
-      if (report.outcome === 'error') return withOutput(report.error)
+      if (report.outcome === 'error') return withOutput(report.error, report.unfit_field)
       const output = String(printed)
       return output === '' || (report.outcome !== 'requests' && report.outcome !== 'condition')
         ? report

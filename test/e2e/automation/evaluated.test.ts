@@ -53,7 +53,7 @@ function signed(id: string, body: string, secret: string): Record<string, string
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
 }
 
-async function post(dev: Servo, path: string, order: number, headers: (body: string) => Record<string, string>) {
+async function post(dev: Servo, path: string, order: unknown, headers: (body: string) => Record<string, string>) {
   const body = JSON.stringify({ order })
   return await fetch(`${dev.url}/hooks/default/default/${path}`, {
     method: 'POST',
@@ -113,6 +113,10 @@ test('[A22][A36][A44][A60][A66] polls, happenings, conditions and dead letters w
     status: 'error',
     error: expect.stringContaining('longer than its timeout'),
   })
+
+  const unfit = await post(dev, 'shop', 'seven', (body) => signed('s2', body, SECRETS.NEW_SECRET))
+  expect([unfit.status, await unfit.json()]).toMatchObject([422, { code: 'unfit_message', field: 'order', try: 1 }])
+  expect((await project.servo('why', 'sensor', 'shop', '--message', 's2')).stdout).toMatch(/does not fit.* order: /)
 
   const flaky = async () => (await post(dev, 'flaky', 1, () => ({ 'x-message-id': 'f1' }))).status
   expect([await flaky(), await flaky(), await flaky()]).toEqual([500, 200, 200])

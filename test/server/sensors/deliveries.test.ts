@@ -98,6 +98,22 @@ describe('a message', () => {
     ])
   })
 
+  test('[A27][A51] that does not fit is a failed try on record that names the field, and dead after so many', async () => {
+    const sensing = await Sensing.open([{ ...inbox, max_tries: 2 }])
+    const report = { outcome: 'error', error: 'order: expected a number', unfit_field: 'order' } as const
+    sensing.evaluator.script = () => ({ ms: 100, report })
+    const [one, joined] = await sensing.soon(Promise.all([sensing.deliver('m1'), sensing.deliver('m1')]))
+    expect(one).toEqual({
+      ...{ kind: 'failed', message_id: 'm1', try: 1, max_tries: 2 },
+      error: report.error,
+      unfit_field: 'order',
+    })
+    expect(joined).toEqual(one)
+    expect(sensing.state()).toMatchObject({ last_error: report.error, status: 'ERROR' })
+    expect(await sensing.answered('m1'), 'Pub/Sub delivers until it gets 2xx').toMatchObject({ kind: 'dead' })
+    expect(sensing.evals().map(({ status }) => status)).toEqual(['error', 'error'])
+  })
+
   test('[A28] with the id of an accepted one and another body is a conflict on record, once', async () => {
     const sensing = await slow()
     const [first, other] = await sensing.soon(Promise.all([sensing.deliver('m1', { n: 1 }), sensing.deliver('m1', { n: 2 })]))
@@ -169,7 +185,8 @@ describe('a message', () => {
     const sensing = await Sensing.open([{ name: 'inbox', config, has_code: false, asset_selection: ['orders'] }])
     const first = await sensing.answered('m1', { order: 7 })
     expect(await sensing.answered('m2', { order: 7 })).toMatchObject({ run_ids: Reflect.get(first, 'run_ids') })
-    expect(await sensing.answered('m3', {})).toMatchObject({ kind: 'failed', error: expect.stringContaining('/order') })
+    const missing = { kind: 'failed', error: expect.stringContaining('/order'), unfit_field: 'order' }
+    expect(await sensing.answered('m3', {})).toMatchObject(missing)
     expect(sensing.evaluator.asked).toEqual([])
     expect(sensing.runs()).toHaveLength(1)
   })

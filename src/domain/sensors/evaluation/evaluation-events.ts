@@ -20,7 +20,8 @@ const MAX_ERROR = 16_384
 /** What the code of a sensor returned, or how it ended without returning. */
 export type EvaluationResult =
   | ({ readonly runs: readonly AskedRun[]; readonly cursor?: string | null | undefined } & ReportedKeys)
-  | { readonly error: string }
+  /** `unfit_field`: the message does not fit, so that sending it again as it is helps only if the sensor changes. */
+  | { readonly error: string; readonly unfit_field?: string | undefined }
   | { readonly timedOut: true }
 
 /** A message at its nth try, or a poll with the cursor that it began from. */

@@ -1,3 +1,4 @@
+import { MAX_FIELD } from '../../../contract/evaluation.ts'
 import type { SensorRow } from '../sensor-definitions.table.ts'
 import type { EvaluationResult } from './evaluation-events.ts'
 
@@ -13,6 +14,7 @@ export function fixedResult({ config, asset_selection }: Readonly<SensorRow>, me
       const found = value === undefined ? 'nothing' : value === null ? 'null' : `a value of type ${typeof value}`
       return {
         error: `the ${part} of the run is at ${pointer || 'the root'} of the message, where there is ${found}. Send a text or a number there.`,
+        unfit_field: fieldAt(pointer),
       }
     }
     named[part] = String(value)
@@ -21,11 +23,19 @@ export function fixedResult({ config, asset_selection }: Readonly<SensorRow>, me
   return { runs: [{ asset_selection, partition_selection: partition === undefined ? null : [partition], key }] }
 }
 
+/** `order.id` for /order/id, as fields of schemas are named. */
+const fieldAt = (pointer: string): string => stepsOf(pointer).join('.').slice(0, MAX_FIELD)
+
+const stepsOf = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+
 /** The value that a JSON pointer (RFC 6901) names, undefined if there is none. */
 function valueAt(value: unknown, pointer: string): unknown {
   let current = value
-  for (const escaped of pointer.split('/').slice(1)) {
-    const name = escaped.replaceAll('~1', '/').replaceAll('~0', '~')
+  for (const name of stepsOf(pointer)) {
     if (typeof current !== 'object' || current === null || !Object.hasOwn(current, name)) return undefined
     current = Object.getOwnPropertyDescriptor(current, name)?.value
   }

@@ -154,7 +154,7 @@ function resultOf(report: EvaluationReport): EvaluationResult | undefined {
       return requests
     }
     case 'error':
-      return { error: report.error }
+      return { error: report.error, unfit_field: report.unfit_field }
     case 'timed_out':
       return { timedOut: true }
     case 'condition':

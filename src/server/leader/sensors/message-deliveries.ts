@@ -101,7 +101,9 @@ export class MessageDeliveries {
       const evaluated = await this.#evaluated(definition, message, begun)
       const source = { source: 'push', message_id: message.id, try: decision.try, body_hash, body_size } as const
       const { evaluation } = await evaluations.record({ definition, begun, source, requested_by, ...evaluated })
-      return await this.#answer(definition, delivery, await this.#messageOf(delivery), evaluation.eval_id)
+      const answer = await this.#answer(definition, delivery, await this.#messageOf(delivery), evaluation.eval_id)
+      const { unfit_field } = 'error' in evaluated.result ? evaluated.result : {}
+      return answer.kind === 'failed' && unfit_field !== undefined ? { ...answer, unfit_field } : answer
     }
     if (decision.kind === 'conflict') await this.#recordConflict(delivery)
     // Memory is ahead of the ledger.
