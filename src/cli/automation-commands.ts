@@ -40,8 +40,26 @@ export function automationCommands(program: Command): void {
   }
 
   projectCommand(schedules, 'trigger <schedule>', 'run what a schedule runs, now, even if it is paused or disabled')
+    .option('--partition <key>', 'run this partition or range instead of its own; may be repeated', several)
+    .option('--at <moment>', 'run what it would have run then, such as 05:00 or 2025-01-15T05:00 in its zone')
     .option('--key <key>', 'name of the request: the same key asked for again is the same run')
-    .action(async (name: string, flags) => (await import('./commands/schedules.ts')).triggerSchedule(name, flags))
+    .addHelpText('after', examples('servo schedules trigger nightly', 'servo schedules trigger nightly --at 2025-01-15T05:00'))
+    .action(async (name: string, flags) => (await import('./commands/asked-ticks.ts')).triggerSchedule(name, flags))
+
+  projectCommand(schedules, 'catchup <schedule> [moments...]', 'run ticks that were missed or skipped')
+    .option('--from <moment>', 'all ticks from here, in the zone of the schedule')
+    .option('--to <moment>', 'to here; a day is meant as a whole (default: now)')
+    .option('--dry-run', 'show which ticks would run and which are refused, and request nothing')
+    .addHelpText(
+      'after',
+      examples(
+        'servo schedules catchup nightly 2025-01-15T05:00',
+        'servo schedules catchup nightly --from 2025-01-10 --to 2025-01-15 --dry-run',
+      ),
+    )
+    .action(async (name: string, moments: string[], flags) =>
+      (await import('./commands/asked-ticks.ts')).catchUpSchedule(name, moments, flags),
+    )
 
   /** What a schedule that is not declared in code is made of. */
   const scheduleOptions = (command: Command): Command =>

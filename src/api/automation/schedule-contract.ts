@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { scheduleChanges, scheduleDefinition } from '../../contract/schedule.ts'
+import type { RunState } from '../../domain/runs/runs.table.ts'
 import type { scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
 import type { scheduleState } from '../../domain/schedules/schedule-state.table.ts'
-import { type scheduleTicks, tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
+import { type scheduleTicks, type tickCauses, tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import type { WireRow } from '../wire-row.ts'
 import { expectedVersion } from './expected-version.ts'
@@ -28,8 +29,21 @@ export type RequestBody = z.infer<typeof requestBody>
 /** A removal has no body. */
 export const removalQuery = requestBody.extend(expectedVersion.shape)
 
+export const triggerBody = z
+  .object({
+    /** The partitions to run, as in a request for a run, instead of those of the schedule. */
+    partitions: z.array(id).min(1).max(100_000).optional(),
+    /** The moment of the tick, not later than now: of an asset with windows of time, the window that had just closed then. */
+    scheduled_for: timestamp.optional(),
+    ...request,
+  })
+  .strict()
+export type TriggerBody = z.infer<typeof triggerBody>
+
 export const catchupBody = z
   .object({
+    /** Shows which ticks would be requested, and records nothing. */
+    dry_run: z.boolean().optional(),
     ticks: z
       .array(z.object({ schedule_id: id, scheduled_for: timestamp }))
       .min(1)
@@ -67,6 +81,21 @@ export interface ScheduleDetail {
   readonly status_reason: string | null
   /** The next ticks, while it ticks. */
   readonly next_ticks: readonly string[]
+  /** Its last run, whether its cron or a user asked for it; null if it has none. */
+  readonly last_run: LastRun | null
+}
+
+export interface LastRun {
+  readonly run_id: string
+  readonly state: RunState
+  readonly requested_at: string
+  /** Null, as is what follows, if the tick is not on record any more. */
+  readonly cause: (typeof tickCauses)[number] | null
+  /** Who asked, if its cron did not. */
+  readonly requested_by: string | null
+  /** The moment of its tick. */
+  readonly scheduled_for: string | null
+  readonly partitions: readonly string[] | null
 }
 
 export interface SchedulePage {
@@ -96,11 +125,24 @@ export interface AcceptedTrigger extends AcceptedSchedule {
   readonly run_id: string
   /** False when the same request had been made before. */
   readonly created: boolean
+  /** The moment of the tick, and the partitions that it runs; null for assets without. */
+  readonly scheduled_for: string
+  readonly partitions: readonly string[] | null
+}
+
+interface AskedTick {
+  readonly schedule_id: string
+  readonly scheduled_for: string
 }
 
 export interface AcceptedCatchup {
-  readonly accepted: readonly { readonly schedule_id: string; readonly scheduled_for: string; readonly run_id: string }[]
-  readonly refused: readonly { readonly schedule_id: string; readonly scheduled_for: string; readonly reason: string }[]
+  readonly dry_run: boolean
+  /** `run_id` is null in a dry run, `partitions` for assets without. */
+  readonly accepted: readonly (AskedTick & {
+    readonly run_id: string | null
+    readonly partitions: readonly string[] | null
+  })[]
+  readonly refused: readonly (AskedTick & { readonly code: string; readonly reason: string })[]
 }
 
 export interface AcceptedSwitch {
@@ -132,7 +174,7 @@ export interface SchedulesApi {
   remove(idOrName: string, body: RequestBody, user: string, expected?: number): Promise<AcceptedSchedule>
   pause(idOrName: string, body: SwitchBody, user: string, expected?: number): Promise<AcceptedSchedule>
   resume(idOrName: string, body: SwitchBody, user: string, expected?: number): Promise<AcceptedSchedule>
-  trigger(idOrName: string, body: RequestBody, user: string, expected?: number): Promise<AcceptedTrigger>
+  trigger(idOrName: string, body: TriggerBody, user: string, expected?: number): Promise<AcceptedTrigger>
   catchUp(body: CatchupBody, user: string): Promise<AcceptedCatchup>
   automation(): Promise<AutomationStatus>
   switchAutomation(status: 'active' | 'paused', body: SwitchBody, user: string): Promise<AcceptedSwitch>

@@ -8,12 +8,12 @@ import {
   catchupBody,
   newScheduleBody,
   removalQuery,
-  requestBody,
   type SchedulesApi,
   scheduleChangesBody,
   scheduleListQuery,
   switchBody,
   tickQuery,
+  triggerBody,
 } from './schedule-contract.ts'
 
 /** Routes for schedules. A schedule is named by its id or its name. */
@@ -34,7 +34,7 @@ export function scheduleRoutes(service: SchedulesApi, userOf: (request: Request)
 
   app.post(`${schedules}/catchup`, async (c) => {
     const body = await readBody(c.req.raw, catchupBody)
-    return c.json(await service.catchUp(body, userOf(c.req.raw)), 202)
+    return c.json(await service.catchUp(body, userOf(c.req.raw)), body.dry_run ? 200 : 202)
   })
 
   app.get(`${schedules}/:schedule_id`, async (c) => c.json(await service.get(c.req.param('schedule_id'))))
@@ -65,7 +65,7 @@ export function scheduleRoutes(service: SchedulesApi, userOf: (request: Request)
 
   app.post(`${schedules}/:schedule_id/trigger`, async (c) => {
     const expected = expectedBy(c.req.query())
-    const body = await readBody(c.req.raw, requestBody)
+    const body = await readBody(c.req.raw, triggerBody)
     return c.json(await service.trigger(c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
   })
 

@@ -1,5 +1,6 @@
 import {
   type AcceptedSchedule,
+  type LastRun,
   newScheduleBody,
   type ScheduleChangesBody,
   type ScheduleDetail,
@@ -14,7 +15,7 @@ import { alignRows, type Cell } from '../columns.ts'
 import { labelsFlag, momentFlag, oneOf, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
-import { AUTOMATION_OFF, localTime, localZone, shortId } from '../show-run.ts'
+import { AUTOMATION_OFF, localTime, localZone, shortId, stateCell } from '../show-run.ts'
 
 /** Without a server or its automation no schedule ticks, and its next tick does not show that. */
 async function sayNothingTicks(found: readonly ScheduleDetail[], api: SchedulesApi, leader: Leadership): Promise<void> {
@@ -43,11 +44,11 @@ export async function listSchedules(flags: ProjectFlags & { limit: string; curso
 /** Times are those of this machine, and crons those of their schedules: heads of columns say which. */
 const listHead = (): string[] => {
   const here = ` (${localZone()})`
-  return ['schedule', 'status', `next tick${here}`, `last tick${here}`, 'cron', 'selection']
+  return ['schedule', 'status', `next tick${here}`, `last tick${here}`, `last run${here}`, 'cron', 'selection']
 }
 const head = (names: readonly string[]): Cell[] => names.map((text) => ({ text, paint: colours.dim }))
 
-function listed({ definition, state, status, status_reason, next_ticks }: ScheduleDetail): Cell[] {
+function listed({ definition, state, status, status_reason, next_ticks, last_run }: ScheduleDetail): Cell[] {
   const [next] = next_ticks
   const cron = `${definition.cron_expressions.join(' | ')} ${definition.timezone}`
   return [
@@ -56,9 +57,21 @@ function listed({ definition, state, status, status_reason, next_ticks }: Schedu
     // The reason stands where the next tick would be.
     { text: next === undefined ? printable(status_reason ?? '') : localTime(next) },
     { text: state?.last_scheduled_for == null ? '' : `${localTime(state.last_scheduled_for)} ${state.last_tick_status ?? ''}` },
+    {
+      text:
+        last_run === null
+          ? ''
+          : printable(`${localTime(last_run.requested_at)} ${stateCell(last_run.state).text}${askedBy(last_run)}`),
+    },
     { text: printable(cron) },
     { text: printable(definition.asset_selection.join(' ')), paint: colours.dim },
   ]
+}
+
+/** Says so if a user asked for a run, or if it was caught up. */
+function askedBy({ cause, requested_by }: LastRun): string {
+  const by = requested_by === null ? '' : ` by ${requested_by}`
+  return cause === 'manual' ? `, triggered${by}` : cause === 'catch_up' ? `, caught up${by}` : ''
 }
 
 const statusCell = (status: ScheduleDetail['status']): Cell => ({
@@ -76,7 +89,7 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
     printJson(detail)
     return
   }
-  const { definition, state, status, status_reason, next_ticks } = detail
+  const { definition, state, status, status_reason, next_ticks, last_run } = detail
   const statusShown = statusCell(status)
   print(`${colours.bold(printable(definition.schedule_name))}  ${statusShown.paint?.(status) ?? status}`)
   if (definition.description) for (const line of definition.description.split('\n')) print(`  ${printable(line)}`)
@@ -107,6 +120,11 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
     ['declared', place ?? `over the API`],
     ['next ticks', next_ticks.map(localTime).join(', ')],
     ['last tick', state?.last_scheduled_for && `${localTime(state.last_scheduled_for)} ${state.last_tick_status ?? ''}`],
+    [
+      'last run',
+      last_run !== null &&
+        `${shortId(last_run.run_id)} ${localTime(last_run.requested_at)} ${stateCell(last_run.state).text}${askedBy(last_run)}`,
+    ],
     ['running', state?.open_runs.map(shortId).join(' ')],
     ['times', `of ${localZone()}`],
   ]
@@ -149,7 +167,8 @@ export async function listTicks(name: string, flags: TickFlags): Promise<void> {
 function shownTick(tick: WireTick): Cell[] {
   const until =
     tick.scheduled_until === null || tick.tick_count === 1 ? '' : ` to ${localTime(tick.scheduled_until)} (${tick.tick_count})`
-  const why = tick.cause === 'manual' ? `asked for by ${tick.requested_by}` : tick.cause === 'catch_up' ? 'caught up' : ''
+  const by = tick.requested_by === null ? '' : ` by ${tick.requested_by}`
+  const why = tick.cause === 'manual' ? `triggered${by}` : tick.cause === 'catch_up' ? `caught up${by}` : ''
   const paint = tick.status === 'triggered' ? colours.green : tick.status === 'failed' ? colours.red : colours.yellow
   return [
     { text: `${localTime(tick.scheduled_for ?? '')}${until}` },
@@ -179,17 +198,6 @@ export async function switchSchedules(to: 'pause' | 'resume', names: string[], f
   })
   if (flags.json) printJson(done)
   else for (const { schedule_name, message } of done) print(`${printable(schedule_name)}: ${message}`)
-}
-
-export async function triggerSchedule(name: string, flags: ChangeFlags): Promise<void> {
-  const { accepted, isLive } = await tell(flags, async ({ schedules }, isLive) => ({
-    accepted: await schedules.trigger(name, flags.key === undefined ? {} : { request_id: flags.key }, currentUser()),
-    isLive,
-  }))
-  const again = accepted.created ? '' : ' (the same request was made before)'
-  const later = isLive ? '' : '; it starts when a server does (servo dev)'
-  if (flags.json) printJson(accepted)
-  else print(`${printable(accepted.schedule_name)} triggered: ${accepted.run_id}${again}${later}`)
 }
 
 export interface DefinitionFlags extends ChangeFlags {

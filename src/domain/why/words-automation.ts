@@ -40,7 +40,7 @@ type ScheduleCode =
 export const scheduleWords: WordsOf<ScheduleCode> = {
   triggered: ({ run_id, state, cause, by, decided_at, lateness_ms }, when) => {
     const run = `as ${run_id ?? 'a run that is not on record any more'}${inState(state)}`
-    if (cause === 'manual') return `${by ?? 'somebody'} triggered it, ${run}`
+    if (cause === 'manual') return `${by ?? 'somebody'} triggered it at ${when(decided_at)}, ${run}`
     if (cause === 'catch_up') return `caught up at ${when(decided_at)}${by === null ? '' : ` because ${by} asked`}, ${run}`
     const late = lateness_ms === null || lateness_ms <= SECOND_MS ? 'on time' : `${Math.round(lateness_ms / SECOND_MS)} s late`
     return `${late}, ${run}`

@@ -69,6 +69,6 @@ function whatHappened({ subject, verdict, at, timezone, because }: WhyAnswer, zo
   if (message_id !== null) return `${what} for message ${message_id}`
   if (at === null) return what
   const [first] = because
-  const isLate = first?.code === 'triggered' && first.facts.cause === 'catch_up'
+  const isLate = first?.code === 'triggered' && first.facts.cause !== 'cron' && (first.facts.decided_at ?? at) > at
   return `${what} ${isLate ? 'late for' : 'at'} ${momentsIn(zone, null)(at)}${timezone === null ? '' : ` (${timezone})`}`
 }

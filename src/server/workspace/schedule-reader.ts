@@ -1,5 +1,6 @@
 import type {
   AutomationStatus,
+  LastRun,
   ScheduleDetail,
   ScheduleListQuery,
   SchedulePage,
@@ -13,6 +14,7 @@ import { cadenceIfAny, pauseOf } from '../../domain/schedules/regime.ts'
 import { type ScheduleRow, scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
 import { scheduleState } from '../../domain/schedules/schedule-state.table.ts'
 import { scheduleTicks } from '../../domain/schedules/schedule-ticks.table.ts'
+import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { quoteText } from '../../lib/sql/sql-text.ts'
@@ -20,6 +22,7 @@ import { toIso } from '../../lib/time.ts'
 import type { Knowledge } from './knowledge.ts'
 import { newestPage } from './newest-page.ts'
 import { pageOf } from './page.ts'
+import { lastRunsOf } from './runs-of-schedules.ts'
 
 /** How many of its next ticks a schedule shows. */
 const SHOWN_TICKS = 5
@@ -38,15 +41,15 @@ export class ScheduleReader {
     const rows = [...this.#known.rows().hot(scheduleDefinitions).all()].filter((row) => row.removed_at === null)
     const byName = new Map(rows.map((row) => [`${row.schedule_name}\n${row.schedule_id}`, row]))
     const { names, next_cursor } = pageOf([...byName.keys()].sort(), query)
-    const schedules = names.flatMap((name) => {
-      const row = byName.get(name)
-      return row === undefined ? [] : [this.detailOf(row)]
-    })
-    return { schedules, next_cursor }
+    const page = names.flatMap((name) => byName.get(name) ?? [])
+    return { schedules: await this.#detailsOf(page), next_cursor }
   }
 
   async get(idOrName: string): Promise<ScheduleDetail> {
-    return this.detailOf(this.find(idOrName))
+    const row = this.find(idOrName)
+    const [detail] = await this.#detailsOf([row])
+    assert(detail !== undefined, 'each schedule has its detail')
+    return detail
   }
 
   /** The schedule of this id or name, which must exist. Of several that had the name, the one that has it counts. */
@@ -66,7 +69,14 @@ export class ScheduleReader {
     })
   }
 
-  detailOf(definition: Readonly<ScheduleRow>): ScheduleDetail {
+  async #detailsOf(definitions: readonly Readonly<ScheduleRow>[]): Promise<ScheduleDetail[]> {
+    const states = this.#known.rows().hot(scheduleState)
+    const known = definitions.flatMap(({ schedule_id }) => states.get(schedule_id) ?? [])
+    const lastRuns = await lastRunsOf(this.#known, known)
+    return definitions.map((definition) => this.#detailOf(definition, lastRuns.get(definition.schedule_id) ?? null))
+  }
+
+  #detailOf(definition: Readonly<ScheduleRow>, last_run: LastRun | null): ScheduleDetail {
     const rows = this.#known.rows()
     const state = rows.hot(scheduleState).get(definition.schedule_id)
     const pause = pauseOf(rows, state)
@@ -79,6 +89,7 @@ export class ScheduleReader {
       status,
       status_reason: status === 'paused' && pause !== null ? pausedText(pause) : null,
       next_ticks: status === 'active' ? this.#nextTicks(definition) : [],
+      last_run,
     }
   }
 

@@ -9,35 +9,26 @@ import type {
   ScheduleChangesBody,
   SchedulesApi,
   SwitchBody,
+  TriggerBody,
 } from '../../api/automation/schedule-contract.ts'
 import { scheduleDefinition } from '../../contract/schedule.ts'
-import { GraphPartitions } from '../../domain/assets/graph-partitions.ts'
 import { AutomationPaused } from '../../domain/automation/automation-paused.event.ts'
 import { AutomationResumed } from '../../domain/automation/automation-resumed.event.ts'
-import { dynamicKeysOf } from '../../domain/partitions/dynamic-keys.ts'
-import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'
 import { scheduleDefined } from '../../domain/schedules/declared-schedules.ts'
-import { cadenceIfAny } from '../../domain/schedules/regime.ts'
 import { type ScheduleRow, scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
 import { SchedulePaused } from '../../domain/schedules/schedule-paused.event.ts'
 import { ScheduleRemoved } from '../../domain/schedules/schedule-removed.event.ts'
 import { ScheduleResumed } from '../../domain/schedules/schedule-resumed.event.ts'
 import { scheduleState } from '../../domain/schedules/schedule-state.table.ts'
-import { ScheduleTicked } from '../../domain/schedules/schedule-ticked.event.ts'
-import { scheduleTicks } from '../../domain/schedules/schedule-ticks.table.ts'
-import { tickEvents } from '../../domain/schedules/tick-events.ts'
-import { manualTickId, runKeyOfTick, tickId } from '../../domain/schedules/tick-ids.ts'
-import type { GraphAtTick } from '../../domain/schedules/work-of-tick.ts'
-import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { Mutex } from '../../lib/mutex.ts'
-import { toIso, toMs } from '../../lib/time.ts'
+import { toIso } from '../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
+import { AskedTicks, reused } from './asked-ticks.ts'
 import { checkSelection } from './check-selection.ts'
-import { type Knowledge, lookup, record } from './knowledge.ts'
+import { type Knowledge, record } from './knowledge.ts'
 import { recordedBefore } from './recorded-change.ts'
-import { runRequested } from './requests.ts'
 import type { RunsOptions } from './runs.ts'
 import { ScheduleReader } from './schedule-reader.ts'
 import { checkStateVersion } from './state-version.ts'
@@ -53,14 +44,14 @@ interface Change {
 /** Everything that can be asked of schedules, as routes and commands ask it. */
 export class Schedules extends ScheduleReader implements SchedulesApi {
   readonly #known: Knowledge
-  readonly #runIds: RunsOptions['runIds']
+  readonly #ticks: AskedTicks
   /** Of two changes at the same time, the second is checked against what the first has made. */
   readonly #turns = new Mutex()
 
   constructor(known: Knowledge, { runIds, automation }: Pick<RunsOptions, 'runIds'> & { automation?: boolean | undefined }) {
     super(known, automation ?? false)
     this.#known = known
-    this.#runIds = runIds
+    this.#ticks = new AskedTicks(known, runIds)
   }
 
   create({ request_id, ...body }: NewScheduleBody, user: string): Promise<AcceptedSchedule> {
@@ -163,46 +154,15 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
     })
   }
 
-  async trigger(idOrName: string, { request_id }: RequestBody, user: string, expected?: number): Promise<AcceptedTrigger> {
+  async trigger(idOrName: string, body: TriggerBody, user: string, expected?: number): Promise<AcceptedTrigger> {
     const row = this.#present(idOrName)
-    const request = request_id ?? this.#known.mintId()
-    const tick_id = manualTickId(row.schedule_id, request)
-    const ask = async (): Promise<AcceptedTrigger> => {
-      const isRepeated = expected !== undefined && (await lookup(this.#known, scheduleTicks, tick_id)) !== undefined
-      if (!isRepeated) this.#checkVersion(row, expected)
-      const tick = this.#known.now()
-      const { run_id, created, accepted } = await this.#ask(row, { tick, cause: 'manual', tick_id, user, request })
-      return { ...accepted, tick_id, run_id, created }
-    }
+    const ask = () => this.#ticks.trigger(row, body, user, () => this.#checkVersion(row, expected))
     // Only what depends on a version has to wait for other changes.
     return await (expected === undefined ? ask() : this.#turns.run(ask))
   }
 
-  async catchUp({ ticks }: CatchupBody, user: string): Promise<AcceptedCatchup> {
-    const accepted: AcceptedCatchup['accepted'][number][] = []
-    const refused: AcceptedCatchup['refused'][number][] = []
-    for (const asked of ticks) {
-      try {
-        accepted.push({ ...asked, run_id: await this.#catchUpOne(asked.schedule_id, toMs(asked.scheduled_for), user) })
-      } catch (error) {
-        if (!(error instanceof ServoError) || error.kind === 'unavailable' || error.kind === 'bug') throw error
-        refused.push({ ...asked, reason: error.message })
-      }
-    }
-    return { accepted, refused }
-  }
-
-  async #catchUpOne(idOrName: string, tick: number, user: string): Promise<string> {
-    const row = this.#present(idOrName)
-    const refuse = (code: string, why: string): ServoError => new ServoError('invalid', code, why)
-    if (tick > this.#known.now()) throw refuse('in_the_future', `${toIso(tick)} has not come yet`)
-    if (cadenceIfAny(row)?.has(tick) !== true)
-      throw refuse('not_a_tick', `${row.schedule_name} does not tick at ${toIso(tick)}`)
-    const tick_id = tickId(row.schedule_id, tick)
-    const known = await lookup(this.#known, scheduleTicks, tick_id)
-    if (known?.status === 'triggered') throw refuse('already_triggered', `${toIso(tick)} was triggered already`)
-    const request = this.#known.mintId()
-    return (await this.#ask(row, { tick, cause: 'catch_up', tick_id, user, request })).run_id
+  async catchUp(body: CatchupBody, user: string): Promise<AcceptedCatchup> {
+    return await this.#ticks.catchUp(body, user, (idOrName) => this.#present(idOrName))
   }
 
   async switchAutomation(status: 'active' | 'paused', body: SwitchBody, user: string): Promise<AcceptedSwitch> {
@@ -213,49 +173,6 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
     const event = newEvent(status === 'paused' ? AutomationPaused : AutomationResumed, change, { actor: user })
     const { event_id } = await record(this.#known, [event])
     return { status, message: `automation ${status === 'paused' ? 'paused' : 'resumed'}`, accepted_event_id: event_id }
-  }
-
-  /** Triggers a tick that the clock did not bring. If it can ask for nothing, the caller is told, and nothing is recorded. */
-  async #ask(
-    definition: Readonly<ScheduleRow>,
-    asked: { tick: number; cause: 'manual' | 'catch_up'; tick_id: string; user: string; request: string },
-  ): Promise<{ run_id: string; created: boolean; accepted: AcceptedSchedule }> {
-    const { tick, cause, tick_id, user, request } = asked
-    const { schedule_id } = definition
-    const open = new Set(this.#known.rows().hot(scheduleState).get(schedule_id)?.open_runs ?? [])
-    const requestRun = (wanted: Parameters<typeof runRequested>[2]) => runRequested(this.#known.scope, this.#runIds(), wanted)
-    const events = tickEvents({
-      ...{ definition, tick, cause, open, requestRun, at: this.#graphAt(tick) },
-      asked: { tick_id, requested_by: user },
-    })
-    assert(events !== undefined, 'a tick that a user asks for depends on no condition')
-    const ticked = events.find((event) => event.definition === ScheduleTicked)
-    const payload = ticked === undefined ? undefined : ScheduleTicked.parse(ticked.payload)
-    assert(payload?.success === true, 'a tick is decided')
-    if (payload.data.status !== 'triggered')
-      throw new ServoError(
-        'invalid',
-        payload.data.reason_code ?? 'not_triggered',
-        payload.data.reason ?? 'the tick asks for nothing',
-      )
-    const { event_id } = await record(this.#known, events)
-    const accepted = {
-      schedule_id,
-      schedule_name: definition.schedule_name,
-      message: 'schedule triggered',
-      accepted_event_id: event_id,
-      accepted_at: toIso(this.#known.now()),
-      correlation_id: request,
-    }
-    const made = await lookup(this.#known, runKeyIndex, runKeyOfTick(tick_id))
-    assert(made !== undefined, 'a tick that was triggered has a run')
-    return { run_id: made.run_id, created: event_id !== null, accepted }
-  }
-
-  #graphAt(tick: number): GraphAtTick {
-    const { graph, mappings } = this.#known.graph.get()
-    const dynamicKeys = dynamicKeysOf(this.#known.rows())
-    return { graph, partitions: new GraphPartitions(mappings, { nowMs: tick, dynamicKeys }) }
   }
 
   /** Records a change once. Of a request that has an id and is repeated, the first answer counts, whatever happened since. */
@@ -317,11 +234,6 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
 
 /** The same for the same request, so that a create that is repeated makes no second schedule. */
 const idOfRequest = (requestId: string): string => `schedule_${sha256(`schedule made by request ${requestId}`).slice(0, 26)}`
-
-const reused = (): ServoError =>
-  new ServoError('conflict', 'request_reused', 'the id of this request was used for another one', {
-    hint: 'Use a new id, or repeat the first request exactly.',
-  })
 
 /** The definition of a schedule as it was declared. */
 function definitionOf(row: Readonly<ScheduleRow>): object {

@@ -68,11 +68,28 @@ test('commands about schedules work without a server, and say that nothing ticks
   expect(made(project)).toEqual([])
 
   const again = await project.dev()
+  const triggered = await project.servo('schedules', 'trigger', 'nightly', '--at', '2025-01-15T05:00')
+  expect(triggered.stdout).toMatch(/^nightly triggered: run_\w+\n$/)
+  const caughtUp = await project.servo('schedules', 'catchup', 'nightly', '2025-01-15T05:00', '2025-01-15T04:30')
+  expect(caughtUp.code).toBe(1)
+  expect(caughtUp.stdout).toMatch(/2025-01-15 04:30 +refused +nightly does not tick at .* \(Europe\/Paris\), but at /)
+  expect(caughtUp.stdout).toMatch(/2025-01-15 05:00 +triggered +run_\w+\n/)
+  expect((await project.servo('schedules', 'trigger', 'nightly')).code).toBe(0)
   again.kill('SIGINT')
   await again.ended
   const listed = await project.servo('schedules', 'list')
   expect(listed).toMatchObject({ code: 0, stderr: expect.stringContaining('schedules tick while one does') })
-  expect(listed.stdout).toMatch(/nightly +active +20\d\d-/)
+  expect(listed.stdout).toMatch(/nightly +active +20\d\d-.* triggered by \w+/)
+  expect((await project.servo('schedules', 'show', 'nightly')).stdout).toMatch(/last run +run_\w+ 20\S+ \S+ \w+, triggered by/)
+  const span = ['schedules', 'catchup', 'nightly', '--from', '2025-01-14', '--to', '2025-01-15', '--dry-run']
+  expect(await project.json(...span)).toMatchObject({
+    accepted: [{ scheduled_for: '2025-01-14T04:00:00.000Z', run_id: null }],
+    refused: [{ scheduled_for: '2025-01-15T04:00:00.000Z', code: 'already_triggered' }],
+  })
+  expect(await project.servo('schedules', 'catchup', 'nightly')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('no tick is named'),
+  })
   expect(listed.stdout).toContain(`next tick (${Intl.DateTimeFormat().resolvedOptions().timeZone})`)
   expect(await project.servo('schedules', 'update', 'nightly')).toMatchObject({
     code: 2,

@@ -29,21 +29,21 @@ export async function tickAt(known: Knowledge, scheduleId: string, { from, to }:
   return best
 }
 
-/** The last tick that somebody asked for after a moment. */
+/** The last tick that somebody asked for after a moment, whichever moment it is for. */
 export async function manualTickAfter(known: Knowledge, scheduleId: string, after: number): Promise<TickRow | undefined> {
   const [last] = await newestRows(known, scheduleTicks, {
     where: [
       `schedule_id = ${quoteText(scheduleId)}`,
       `cause = 'manual'`,
-      `scheduled_for > ${quoteText(toIso(after))}::timestamptz`,
+      `evaluated_at > ${quoteText(toIso(after))}::timestamptz`,
     ],
-    orderBy: 'scheduled_for desc',
+    orderBy: 'evaluated_at desc',
     limit: 1,
     keyColumns: ['tick_id'],
     keyOf: ({ tick_id }) => [tick_id],
-    isAsked: ({ schedule_id, cause, scheduled_for }) =>
-      schedule_id === scheduleId && cause === 'manual' && (scheduled_for ?? 0) > after,
-    comesFirst: (a, b) => (a.scheduled_for ?? 0) > (b.scheduled_for ?? 0),
+    isAsked: ({ schedule_id, cause, evaluated_at }) =>
+      schedule_id === scheduleId && cause === 'manual' && (evaluated_at ?? 0) > after,
+    comesFirst: (a, b) => (a.evaluated_at ?? 0) > (b.evaluated_at ?? 0),
   })
   return last
 }
@@ -51,6 +51,9 @@ export async function manualTickAfter(known: Knowledge, scheduleId: string, afte
 function saysMore(a: TickRow, b: TickRow): boolean {
   const ran = (tick: TickRow): boolean => tick.status === 'triggered'
   if (ran(a) !== ran(b)) return ran(a)
+  // That somebody asked for the moment again says less than what became of its own tick.
+  const own = (tick: TickRow): boolean => tick.cause !== 'manual'
+  if (own(a) !== own(b)) return own(a)
   const single = (tick: TickRow): boolean => (tick.tick_count ?? 1) === 1
   if (single(a) !== single(b)) return single(a)
   return (a.tick_event_id ?? '') > (b.tick_event_id ?? '')

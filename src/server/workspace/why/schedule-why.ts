@@ -46,9 +46,9 @@ async function momentOf(known: Knowledge, schedule: KnownSchedule, asked: string
 
 async function manualAfter(known: Knowledge, scheduleId: string, after: number): Promise<ManualTick | undefined> {
   const tick = await manualTickAfter(known, scheduleId, after)
-  if (tick?.scheduled_for == null) return undefined
+  if (tick?.evaluated_at == null) return undefined
   const run = tick.run_id === null ? undefined : await runOfTick(known, tick.run_id)
-  return { at: tick.scheduled_for, by: tick.requested_by, run }
+  return { at: tick.evaluated_at, by: tick.requested_by, run }
 }
 
 async function runOfTick(known: Knowledge, run_id: string): Promise<RunOfTick> {

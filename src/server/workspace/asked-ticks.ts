@@ -1,0 +1,230 @@
+import type {
+  AcceptedCatchup,
+  AcceptedSchedule,
+  AcceptedTrigger,
+  CatchupBody,
+  TriggerBody,
+} from '../../api/automation/schedule-contract.ts'
+import { GraphPartitions } from '../../domain/assets/graph-partitions.ts'
+import { dynamicKeysOf } from '../../domain/partitions/dynamic-keys.ts'
+import type { TenantSecret } from '../../domain/runs/run-ids.ts'
+import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'
+import { cadenceIfAny } from '../../domain/schedules/regime.ts'
+import type { ScheduleRow } from '../../domain/schedules/schedule-definitions.table.ts'
+import { scheduleState } from '../../domain/schedules/schedule-state.table.ts'
+import { ScheduleTicked } from '../../domain/schedules/schedule-ticked.event.ts'
+import { scheduleTicks } from '../../domain/schedules/schedule-ticks.table.ts'
+import { tickEvents } from '../../domain/schedules/tick-events.ts'
+import { manualTickId, runKeyOfTick, tickId } from '../../domain/schedules/tick-ids.ts'
+import type { GraphAtTick } from '../../domain/schedules/work-of-tick.ts'
+import { momentsIn } from '../../domain/why/say.ts'
+import type { TickRow } from '../../domain/why/why-schedule.ts'
+import { assert } from '../../lib/assert.ts'
+import { ServoError } from '../../lib/error.ts'
+import { toIso, toMs } from '../../lib/time.ts'
+import type { NewEvent } from '../../model/event.ts'
+import { type Knowledge, lookup, record } from './knowledge.ts'
+import { runRequested } from './requests.ts'
+import type { RunsOptions } from './runs.ts'
+
+/** A tick that the clock did not bring. */
+interface AskedTick {
+  readonly tick: number
+  readonly cause: 'manual' | 'catch_up'
+  readonly tick_id: string
+  readonly user: string
+  /** Partitions that are named instead of those of the schedule. */
+  readonly partitions?: readonly string[] | undefined
+}
+
+/** Run ids are made with a secret that only a leader has. Those of a dry run are shown to nobody. */
+const DRY_RUN: TenantSecret = { id: 'dry_run', value: 'dry_run' }
+
+const refuse = (code: string, message: string, hint?: string): ServoError =>
+  new ServoError('invalid', code, message, hint === undefined ? {} : { hint })
+
+/** Ticks that a user asks for: now, or for a moment that has passed. None of them moves the cadence of its schedule. */
+export class AskedTicks {
+  readonly #known: Knowledge
+  readonly #runIds: RunsOptions['runIds']
+
+  constructor(known: Knowledge, runIds: RunsOptions['runIds']) {
+    this.#known = known
+    this.#runIds = runIds
+  }
+
+  /** `check` refuses a trigger that is new; one that is repeated gets its first answer. */
+  async trigger(row: Readonly<ScheduleRow>, body: TriggerBody, user: string, check: () => void): Promise<AcceptedTrigger> {
+    const { request_id, partitions, scheduled_for } = body
+    if (partitions !== undefined && scheduled_for !== undefined)
+      throw refuse(
+        'bad_trigger',
+        'partitions and scheduled_for exclude each other',
+        'Name the partitions, or the moment whose window is meant.',
+      )
+    const request = request_id ?? this.#known.mintId()
+    const tick_id = manualTickId(row.schedule_id, request)
+    const before = request_id === undefined ? undefined : await this.#recorded(tick_id)
+    if (before === undefined) check()
+    const now = this.#known.now()
+    const tick = scheduled_for === undefined ? now : toMs(scheduled_for)
+    if (tick > now) throw notYet(row, tick)
+    const event_id =
+      before === undefined
+        ? (await record(this.#known, this.#decided(row, { tick, cause: 'manual', tick_id, user, partitions }).events)).event_id
+        : null
+    const made = before ?? (await this.#recorded(tick_id))
+    assert(made !== undefined, 'a tick that was triggered is on record')
+    if (differs(made, body)) throw reused()
+    return {
+      ...acceptedTick(row, { event_id, at: now, request }),
+      tick_id,
+      run_id: await this.#runOf(tick_id),
+      created: event_id !== null,
+      scheduled_for: toIso(made.scheduled_for ?? tick),
+      partitions: made.partition_selection,
+    }
+  }
+
+  async catchUp(
+    { ticks, dry_run = false }: CatchupBody,
+    user: string,
+    present: (idOrName: string) => Readonly<ScheduleRow>,
+  ): Promise<AcceptedCatchup> {
+    const accepted: AcceptedCatchup['accepted'][number][] = []
+    const refused: AcceptedCatchup['refused'][number][] = []
+    const dry = dry_run ? new DryTicks() : undefined
+    for (const asked of ticks) {
+      try {
+        accepted.push({
+          ...asked,
+          ...(await this.#catchUpOne(present(asked.schedule_id), toMs(asked.scheduled_for), user, dry)),
+        })
+      } catch (error) {
+        if (!(error instanceof ServoError) || error.kind === 'unavailable' || error.kind === 'bug') throw error
+        refused.push({ ...asked, code: error.code, reason: error.message })
+      }
+    }
+    return { dry_run, accepted, refused }
+  }
+
+  async #catchUpOne(
+    row: Readonly<ScheduleRow>,
+    tick: number,
+    user: string,
+    dry: DryTicks | undefined,
+  ): Promise<{ run_id: string | null; partitions: readonly string[] | null }> {
+    if (tick > this.#known.now()) throw notYet(row, tick)
+    if (cadenceIfAny(row)?.has(tick) !== true) throw notATick(row, tick)
+    const tick_id = tickId(row.schedule_id, tick)
+    const known = await lookup(this.#known, scheduleTicks, tick_id)
+    if (known?.status === 'triggered' || dry?.has(tick_id))
+      throw refuse('already_triggered', `${row.schedule_name} was triggered for ${inZone(row, tick)} already`)
+    const { events, partitions } = this.#decided(row, { tick, cause: 'catch_up', tick_id, user }, dry)
+    if (dry !== undefined) {
+      dry.add(tick_id)
+      return { run_id: null, partitions }
+    }
+    await record(this.#known, events)
+    return { run_id: await this.#runOf(tick_id), partitions }
+  }
+
+  /** The events of a tick that is triggered. If it can ask for nothing, the caller is told, and nothing is recorded. */
+  #decided(
+    row: Readonly<ScheduleRow>,
+    { tick, cause, tick_id, user, partitions }: AskedTick,
+    dry?: DryTicks,
+  ): { events: readonly NewEvent[]; partitions: readonly string[] | null } {
+    const unfinished = this.#known.rows().hot(scheduleState).get(row.schedule_id)?.open_runs ?? []
+    const open = dry === undefined ? new Set(unfinished) : dry.open(row.schedule_id, unfinished)
+    const secret = dry === undefined ? this.#runIds() : DRY_RUN
+    const events = tickEvents({
+      definition: partitions === undefined ? row : { ...row, partition_selection: [...partitions] },
+      ...{ tick, cause, open, at: this.#graphAt(tick) },
+      requestRun: (wanted) => runRequested(this.#known.scope, secret, wanted),
+      asked: { tick_id, requested_by: user },
+    })
+    assert(events !== undefined, 'a tick that a user asks for depends on no condition')
+    const ticked = events.find((event) => event.definition === ScheduleTicked)
+    const payload = ticked === undefined ? undefined : ScheduleTicked.parse(ticked.payload)
+    if (payload?.success === false) throw refuse('bad_trigger', payload.error.issues[0]?.message ?? 'the tick cannot be kept')
+    assert(payload !== undefined, 'a tick is decided')
+    const { status, reason_code, reason, partition_selection } = payload.data
+    if (status !== 'triggered') throw refuse(reason_code ?? 'not_triggered', reason ?? 'the tick asks for nothing')
+    return { events, partitions: partition_selection ?? null }
+  }
+
+  async #recorded(tickIdAsked: string): Promise<TickRow | undefined> {
+    const found = await lookup(this.#known, scheduleTicks, tickIdAsked)
+    // Its run may have been heard of first.
+    return found?.tick_event_id == null ? undefined : found
+  }
+
+  async #runOf(tick: string): Promise<string> {
+    const made = await lookup(this.#known, runKeyIndex, runKeyOfTick(tick))
+    assert(made !== undefined, 'a tick that was triggered has a run')
+    return made.run_id
+  }
+
+  #graphAt(tick: number): GraphAtTick {
+    const { graph, mappings } = this.#known.graph.get()
+    const dynamicKeys = dynamicKeysOf(this.#known.rows())
+    return { graph, partitions: new GraphPartitions(mappings, { nowMs: tick, dynamicKeys }) }
+  }
+}
+
+/** What a dry run would have triggered so far: its runs would be in the way of those that follow. */
+class DryTicks {
+  readonly #ticks = new Set<string>()
+  readonly #open = new Map<string, Set<string>>()
+
+  has(tick: string): boolean {
+    return this.#ticks.has(tick)
+  }
+
+  add(tick: string): void {
+    this.#ticks.add(tick)
+  }
+
+  open(scheduleId: string, unfinished: readonly string[]): Set<string> {
+    const open = this.#open.get(scheduleId) ?? new Set(unfinished)
+    this.#open.set(scheduleId, open)
+    return open
+  }
+}
+
+/** True if a request under the id of another asks for something else. What it leaves out is as it was. */
+function differs(made: TickRow, { partitions, scheduled_for }: TriggerBody): boolean {
+  if (scheduled_for !== undefined && toMs(scheduled_for) !== made.scheduled_for) return true
+  if (partitions === undefined) return false
+  return JSON.stringify([...partitions].sort()) !== JSON.stringify([...(made.partition_selection ?? [])].sort())
+}
+
+const acceptedTick = (
+  { schedule_id, schedule_name }: Readonly<ScheduleRow>,
+  { event_id, at, request }: { event_id: string | null; at: number; request: string },
+): AcceptedSchedule => ({
+  schedule_id,
+  schedule_name,
+  message: 'schedule triggered',
+  accepted_event_id: event_id,
+  accepted_at: toIso(at),
+  correlation_id: request,
+})
+
+const inZone = ({ timezone }: Readonly<ScheduleRow>, tick: number): string => momentsIn(timezone, null)(toIso(tick))
+
+const notYet = (row: Readonly<ScheduleRow>, tick: number): ServoError =>
+  refuse('in_the_future', `${inZone(row, tick)} (${row.timezone}) has not come yet`, 'Name a moment that has passed.')
+
+function notATick(row: Readonly<ScheduleRow>, tick: number): ServoError {
+  const cadence = cadenceIfAny(row)
+  const around = [cadence?.until(tick), cadence?.after(tick)].flatMap((near) => (near === undefined ? [] : [inZone(row, near)]))
+  const near = around.length === 0 ? '' : `, but at ${around.join(' and ')}`
+  return refuse('not_a_tick', `${row.schedule_name} does not tick at ${inZone(row, tick)} (${row.timezone})${near}`)
+}
+
+export const reused = (): ServoError =>
+  new ServoError('conflict', 'request_reused', 'the id of this request was used for another one', {
+    hint: 'Use a new id, or repeat the first request exactly.',
+  })
