@@ -142,6 +142,8 @@ export interface FactsByCode {
   run_by_schedule: { schedule: string; status: 'active' | 'standing'; next: Moment | null }
   last_tick: { at: Moment; verdict: WhyVerdict }
   run_by_sensor: { sensor: string; status: 'active' | 'standing' }
+  /** Sensors that may ask for any asset: the first of them, and how many there are. */
+  run_by_any_sensor: { sensors: readonly string[]; count: number }
   more_automation: { count: number }
   nothing_automates: Record<string, never>
 }

@@ -96,7 +96,7 @@ describe('why a schedule ran or did not', () => {
     const history = hourly({ overlap: 'skip' })
     history.run(5 * HOUR_MS + MINUTE_MS)
     expect(say(history)).toEqual([
-      'nightly did not run at 2025-01-15 05:00 (UTC): run_… of 01:00 was unfinished (overlap: skip); it is pending now',
+      'nightly did not run at 2025-01-15 05:00 (UTC): run_… of 01:00 was unfinished (overlap: skip); it is still pending',
       '  next tick: 06:00',
     ])
   })
@@ -108,12 +108,12 @@ describe('why a schedule ran or did not', () => {
     history.run(MINUTE_MS)
     expect(history.now).toBe(at(1, 2, 17))
     expect(say(history, '2025-01-15T20:00')).toEqual([
-      'nightly did not run at 2025-01-15 20:00 (UTC): nothing ran then, and at 2025-01-17 01:01 it was older than the catch-up window of 24 h',
+      'nightly did not run at 2025-01-15 20:00 (UTC): no server ticked then, and at 2025-01-17 01:01 it was older than the catch-up window of 24 h',
       '  it is one of 24 ticks in a row, from 02:00 to 2025-01-16 01:00',
       '  next tick: 2025-01-17 02:00',
     ])
     expect(say(history, '2025-01-16T20:00')[0]).toBe(
-      'nightly did not run at 2025-01-16 20:00 (UTC): nothing ran then, and at 2025-01-17 01:01 it was too late: of the ticks missed, only the newest one may run',
+      'nightly did not run at 2025-01-16 20:00 (UTC): no server ticked then, and at 2025-01-17 01:01 it was too late: of the ticks missed, only the newest one may run',
     )
     expect(say(history)[0]).toBe('nightly ran late for 2025-01-17 01:00 (UTC): caught up at 01:01, as run_… (pending)')
   })
@@ -123,11 +123,11 @@ describe('why a schedule ran or did not', () => {
     expect(say(history)[0]).toBe('nightly did not run: it has not been due since it was declared at 2025-01-15 00:00')
     history.wait(5 * DAY_MS)
     const said = (asked: string): string | undefined => say(history, asked)[0]?.split(': ').slice(1).join(': ')
-    expect(said('2025-01-14T05:00')).toBe('it did not exist: it was declared at 2025-01-15 00:00')
+    expect(said('2025-01-14T05:00')).toBe('it was not declared until 2025-01-15 00:00')
     expect(said('2025-01-15T05:00')).toBe('it does not tick before its start, 2025-01-16 05:00')
     expect(said('2025-01-19T05:00')).toBe('it does not tick after its end, 2025-01-18 05:00')
-    expect(said('2025-01-17T06:00')).toBe('it does not tick then; nearest are 05:00 and 2025-01-18 05:00')
-    expect(said('2025-01-17T05:00')).toMatch(/^no server has decided about it/)
+    expect(said('2025-01-17T06:00')).toBe('it does not tick then, but at 05:00 and 2025-01-18 05:00')
+    expect(said('2025-01-17T05:00')).toMatch(/^no server has decided this tick yet: .*\. Start one: servo dev$/)
     expect(say(history).at(-1)).toBe('  there is no next tick: it ended at 05:00')
   })
 
@@ -140,11 +140,11 @@ describe('why a schedule ran or did not', () => {
   test('[A61] it was disabled, changed or removed', () => {
     const disabled = daily({ enabled: false })
     disabled.wait(DAY_MS)
-    expect(say(disabled)[0]).toBe('nightly did not run at 2025-01-15 05:00 (UTC): it is disabled, since 00:00')
+    expect(say(disabled)[0]).toBe('nightly did not run at 2025-01-15 05:00 (UTC): it has been disabled since 00:00')
     const changed = daily()
     changed.wait(6 * HOUR_MS)
     changed.define({ cron_expressions: ['0 4 * * *'] })
-    expect(say(changed, '04:00')[0]).toMatch(/it was declared anew at 06:00/)
+    expect(say(changed, '04:00')[0]).toMatch(/it was changed at 06:00/)
     const removed = daily()
     removed.run(6 * HOUR_MS)
     removed.tell(ScheduleRemoved, { schedule_id: SCHEDULE, request_id: 'r', removed_by: 'ana' })

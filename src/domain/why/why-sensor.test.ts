@@ -74,10 +74,10 @@ const who = { sensor_id: 'inbox', request_id: 'r', changed_by: 'ana', reason: 'm
 
 describe('why a sensor asked for a run or did not', () => {
   test('[A62] nothing has come, or it was never polled', () => {
-    expect(new History(hook).say()).toEqual(['inbox did not run: no message was evaluated since it was declared at T'])
+    expect(new History(hook).say()).toEqual(['inbox did not run: no message has been evaluated since it was declared at T'])
     const said = new History(poll).say()
-    expect(said[0]).toMatch(/^inbox did not run: it was never polled since it was declared at T/)
-    expect(said[1]).toMatch(/^its next poll is due since T/)
+    expect(said[0]).toMatch(/^inbox did not run: it has not been polled since it was declared at T/)
+    expect(said[1]).toMatch(/^its next poll has been due since T/)
     const quiet = new History(poll)
     quiet.polledAt = quiet.now
     expect(quiet.say(), 'a poll that found nothing is not on record yet').toEqual([
@@ -129,10 +129,10 @@ describe('why a sensor asked for a run or did not', () => {
     const partition_keys_removed = [{ set_name: 'shops', keys: ['a', 'b'] }]
     history.evaluate(polled(0), { runs: [], cursor: '"1"', partition_keys_added, partition_keys_removed })
     expect(history.say()[0]).toBe(
-      'inbox did not run: at T a poll asked for no run, added 1 key to customers, removed 2 keys from shops, moved its cursor',
+      'inbox did not run: at T a poll asked for no run, but added 1 key to customers, removed 2 keys from shops and moved its cursor',
     )
     history.evaluate({ source: 'poll', state_version: 1, cursor: '"1"' }, { runs: [], cursor: '"2"' })
-    expect(history.say()[0]).toBe('inbox did not run: at T a poll asked for no run, moved its cursor')
+    expect(history.say()[0]).toBe('inbox did not run: at T a poll asked for no run, but moved its cursor')
     const pushed = new History(hook)
     pushed.evaluate(message('m_1'), { ...asks, partition_keys_added })
     expect(pushed.say('m_1')).toEqual([
@@ -182,7 +182,7 @@ describe('why a sensor asked for a run or did not', () => {
   })
 
   test('[A62] it is disabled', () => {
-    expect(new History({ ...hook, enabled: false }).say()[0]).toBe('inbox did not run: it is disabled, since T')
+    expect(new History({ ...hook, enabled: false }).say()[0]).toBe('inbox did not run: it has been disabled since T')
   })
 
   test('[A62] a user reset its cursor', () => {
@@ -204,18 +204,18 @@ describe('what became of a message', () => {
   test('[A62] it failed, was a dead letter, was replayed, and was accepted', () => {
     const history = new History(hook)
     history.evaluate(message('m_1'), failed)
-    expect(history.say('m_1')[0]).toBe(
-      'inbox did not run for message m_1: it failed; after 1 try it is tried again when it is delivered again: no such column',
-    )
+    expect(history.say('m_1')).toEqual([
+      'inbox did not run for message m_1: its first try failed, and it is tried again when it is delivered again: no such column',
+    ])
     history.evaluate(message('m_1', 2), failed)
     expect(history.say('m_1')[0]).toBe(
-      'inbox did not run for message m_1: it is a dead letter since T, after 2 tries: no such column. Replay it: servo sensors replay inbox m_1',
+      'inbox did not run for message m_1: it has been a dead letter since T, after 2 tries: no such column. Replay it: servo sensors replay inbox m_1',
     )
     expect(history.say()).toContain('1 message is a dead letter: servo sensors dead-letters inbox')
     history.write([
       newEvent(SensorMessageReplayed, { sensor_id: 'inbox', message_id: 'm_1', request_id: 'r', requested_by: 'ana' }),
     ])
-    expect(history.say('m_1')[0]).toContain('it failed and was replayed by ana at T; after 2 tries')
+    expect(history.say('m_1')[0]).toContain('when it is delivered again (ana replayed it at T): no such column')
     history.evaluate(message('m_1', 3), asks)
     expect(history.say('m_1')).toEqual([
       'inbox ran for message m_1: it was accepted at T at try 3 and asked for run_…',

@@ -137,7 +137,9 @@ export interface KnownMessage {
 export function whyMessage(known: KnownSensor, { message_id, row, conflicts }: KnownMessage): WhyAnswer {
   const standing = standstillOf(known)
   const accepted = known.evaluations.find(({ eval_id }) => eval_id === row?.accepted_eval_id)
-  const others = known.evaluations.filter((each) => each !== accepted).map((each) => reasonOfEvaluation(each, known))
+  // Why the last try of a message failed is said of the message.
+  const told = row === undefined || row.status === 'accepted' ? accepted : known.evaluations[0]
+  const others = known.evaluations.filter((each) => each !== told).map((each) => reasonOfEvaluation(each, known))
   const because = [
     becameOf(known, message_id, row, accepted),
     ...(conflicts > 0 ? [reason('message_conflicts', { count: conflicts })] : []),

@@ -1,5 +1,5 @@
 import type { Cause } from '../partitions/staleness.ts'
-import { saying, somePartitions, type WordsOf } from './say.ts'
+import { inSeries, saying, somePartitions, type WordsOf } from './say.ts'
 
 type AssetCode =
   | 'made_by_run'
@@ -15,15 +15,17 @@ type AssetCode =
   | 'run_by_schedule'
   | 'last_tick'
   | 'run_by_sensor'
+  | 'run_by_any_sensor'
   | 'more_automation'
   | 'nothing_automates'
 
+const numeral = (count: number): string => count.toLocaleString('en')
 const were = (count: number): string => (count > 1 ? 'were' : 'was')
 
 const staleWords: Readonly<Record<Cause, (whose: string, count: number, of: string, many: number) => string>> = {
   never_materialized: (whose, count) => `${whose} ${were(count)} never made`,
-  code_changed: (whose) => `the code of ${whose} is another now`,
-  freshness: (whose, count) => `${whose} ${count > 1 ? 'are not as new as they' : 'is not as new as it'} should be`,
+  code_changed: (whose) => `the code of ${whose} has changed`,
+  freshness: (whose, count) => `${whose} ${count > 1 ? 'are not as fresh as they' : 'is not as fresh as it'} should be`,
   upstream_missing: (_whose, _count, of, many) => `${of} ${were(many)} never made, or ${many > 1 ? 'do' : 'does'} not exist`,
   upstream_changed: (_whose, _count, of, many) => `${of} ${were(many)} made again`,
 }
@@ -34,8 +36,8 @@ export const assetWords: WordsOf<AssetCode> = {
   made_outside: ({ at }, when) => `last made at ${when(at)} outside Servo, as somebody reported`,
   wiped: ({ at }, when) => `what was made before was wiped at ${when(at)}`,
   attempt_failed: ({ run_id, at, error }, when) => `the last attempt failed at ${when(at)} in ${run_id}${saying(error)}`,
-  in_run: ({ run_id, task_key, state }) => `${run_id} is to make it: ${task_key} is ${state.toLowerCase().replace('_', ' ')}`,
-  in_requested_run: ({ run_id }) => `${run_id} may make it and is not planned yet`,
+  in_run: ({ run_id, task_key, state }) => `${run_id} will make it: ${task_key} is ${state.toLowerCase().replace('_', ' ')}`,
+  in_requested_run: ({ run_id }) => `${run_id}, which is not planned yet, may make it`,
   stale_because: ({ cause, asset_key, partition_keys, count, upstream, since, path }, when) => {
     const whose = somePartitions(asset_key, partition_keys, count)
     const of =
@@ -44,8 +46,16 @@ export const assetWords: WordsOf<AssetCode> = {
     return `${text}${since === null ? '' : `, since ${when(since)}`}${path.length > 1 ? ` (${path.join(' → ')})` : ''}`
   },
   fresh: () => 'nothing it is made from has changed since, and neither has its code',
-  partition_counts: ({ partitions, made, stale, failed, missing }) =>
-    `of ${partitions.toLocaleString('en')} partitions ${made.toLocaleString('en')} are made, ${stale.toLocaleString('en')} stale, ${failed.toLocaleString('en')} failed last, ${missing.toLocaleString('en')} never made`,
+  partition_counts: ({ partitions, made, stale, failed, missing }) => {
+    if (made === partitions) return `all ${numeral(partitions)} partitions are up to date`
+    if (missing === partitions) return `it has ${numeral(partitions)} ${partitions === 1 ? 'partition' : 'partitions'}`
+    const others = [
+      ...(stale === 0 ? [] : [`${numeral(stale)} ${stale === 1 ? 'is' : 'are'} stale`]),
+      ...(failed === 0 ? [] : [`the last attempt at ${numeral(failed)} failed`]),
+      ...(missing === 0 ? [] : [`${numeral(missing)} ${were(missing)} never made`]),
+    ]
+    return `${numeral(made)} of ${numeral(partitions)} partitions ${made === 1 ? 'is' : 'are'} up to date, ${inSeries(others)}`
+  },
   run_by_schedule: ({ schedule, status, next }, when) => {
     const ticks = next === null ? 'has no next tick' : `ticks next at ${when(next)}`
     return `the schedule ${schedule} runs it${status === 'active' ? ` and ${ticks}` : ', but does not tick'}`
@@ -53,6 +63,11 @@ export const assetWords: WordsOf<AssetCode> = {
   last_tick: ({ at, verdict }, when) => `${verdict === 'ran' ? 'it ran' : 'it did not run'} at ${when(at)}`,
   run_by_sensor: ({ sensor, status }) =>
     `the sensor ${sensor} may run it${status === 'active' ? '' : ', but is not evaluated'}`,
-  more_automation: ({ count }) => `${count.toLocaleString('en')} more schedules and sensors may run it`,
+  run_by_any_sensor: ({ sensors, count }) => {
+    const names = [...sensors, ...(count > sensors.length ? [`${numeral(count - sensors.length)} more`] : [])]
+    return `the ${count === 1 ? 'sensor' : 'sensors'} ${inSeries(names)} may run any asset`
+  },
+  more_automation: ({ count }) =>
+    count === 1 ? '1 more schedule or sensor may run it' : `${numeral(count)} more schedules and sensors may run it`,
   nothing_automates: () => 'no schedule and no sensor runs it',
 }

@@ -1,15 +1,25 @@
 import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import { SECOND_MS } from '../../lib/time.ts'
+import type { RunState } from '../runs/runs.table.ts'
 import { minutesInWords } from '../schedules/due.ts'
 import { type BesidesRuns, wordsBesidesRuns } from '../sensors/evaluation/besides-runs.ts'
 import { whyNoNewRun } from '../sensors/evaluation/runs-of-evaluation.ts'
-import { headLine, type Say, saying, type WordsOf } from './say.ts'
+import { headLine, inSeries, type Say, saying, type WordsOf } from './say.ts'
 
 const inState = (state: string | null): string => (state === null ? '' : ` (${state.toLowerCase()})`)
 
 /** What is on record may begin with these words itself. */
 const sayingOnce = (words: string, text: string): string =>
   text.startsWith(words) ? headLine(text) : `${words}${saying(text)}`
+
+/** What became of a run that was in the way. */
+const SINCE: Readonly<Record<RunState, string>> = {
+  PENDING: 'it is still pending',
+  RUNNING: 'it is still running',
+  SUCCEEDED: 'it has succeeded since',
+  FAILED: 'it has failed since',
+  CANCELLED: 'it has been cancelled since',
+}
 
 type ScheduleCode =
   | 'triggered'
@@ -41,7 +51,7 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   triggered: ({ run_id, state, cause, by, decided_at, lateness_ms }, when) => {
     const run = `as ${run_id ?? 'a run that is not on record any more'}${inState(state)}`
     if (cause === 'manual') return `${by ?? 'somebody'} triggered it at ${when(decided_at)}, ${run}`
-    if (cause === 'catch_up') return `caught up at ${when(decided_at)}${by === null ? '' : ` because ${by} asked`}, ${run}`
+    if (cause === 'catch_up') return `caught up${by === null ? '' : ` by ${by}`} at ${when(decided_at)}, ${run}`
     const late = lateness_ms === null || lateness_ms <= SECOND_MS ? 'on time' : `${Math.round(lateness_ms / SECOND_MS)} s late`
     return `${late}, ${run}`
   },
@@ -52,7 +62,7 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   skipped_together: ({ first, last, count }, when) =>
     `it is one of ${count.toLocaleString('en')} ticks in a row, from ${when(first)} to ${when(last)}`,
   catchup_window: ({ window_minutes, decided_at }, when) =>
-    `nothing ran then, and at ${when(decided_at)} it was older than the catch-up window${window_minutes === null ? '' : ` of ${minutesInWords(window_minutes)}`}`,
+    `no server ticked then, and at ${when(decided_at)} it was older than the catch-up window${window_minutes === null ? '' : ` of ${minutesInWords(window_minutes)}`}`,
   catchup_limit: ({ most, decided_at }, when) => {
     const rule =
       most === 0
@@ -60,11 +70,11 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
         : most === null
           ? 'newer ticks were caught up instead'
           : `of the ticks missed, only the newest ${most === 1 ? 'one' : most} may run`
-    return `nothing ran then, and at ${when(decided_at)} it was too late: ${rule}`
+    return `no server ticked then, and at ${when(decided_at)} it was too late: ${rule}`
   },
   overlap: ({ run_id, scheduled_for, state }, when) => {
     const of = scheduled_for === null ? 'of an earlier tick' : `of ${when(scheduled_for)}`
-    const now = state === null ? '' : `; it is ${state.toLowerCase()} now`
+    const now = state === null ? '' : `; ${SINCE[state]}`
     return `${run_id ?? 'a run'} ${of} was unfinished (overlap: skip)${now}`
   },
   no_window: ({ text }) => headLine(text),
@@ -74,24 +84,22 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   other_reason: ({ text }) => headLine(text),
   not_due: ({ before, after }, when) => {
     const nearest = [before, after].filter((moment) => moment !== null).map(when)
-    return nearest.length === 0
-      ? 'it never ticks'
-      : `it does not tick then; nearest ${nearest.length === 1 ? 'is' : 'are'} ${nearest.join(' and ')}`
+    return nearest.length === 0 ? 'it never ticks' : `it does not tick then, but at ${nearest.join(' and ')}`
   },
   before_start: ({ start_at }, when) => `it does not tick before its start, ${when(start_at)}`,
   after_end: ({ end_at }, when) => `it does not tick after its end, ${when(end_at)}`,
-  not_declared_yet: ({ created_at }, when) => `it did not exist: it was declared at ${when(created_at)}`,
+  not_declared_yet: ({ created_at }, when) => `it was not declared until ${when(created_at)}`,
   changed_since: ({ defined_at }, when) =>
-    `it was declared anew at ${when(defined_at)}, and what it did before is on record only if it ticked then`,
+    `it was changed at ${when(defined_at)}, and before that only ticks are on record, not why there was none`,
   undecided: ({ decided_until }, when) =>
-    `no server has decided about it${decided_until === null ? '' : `: the last one ticked until ${when(decided_until)}`}. Ticks are decided while one runs (servo dev)`,
+    `no server has decided this tick yet${decided_until === null ? '' : `: the last one ticked until ${when(decided_until)}`}. Start one: servo dev`,
   never_due: ({ since }, when) => `it has not been due since it was declared at ${when(since)}`,
   next_tick: ({ at }, when) => `next tick: ${when(at)}`,
   no_next_tick: ({ end_at }, when) =>
     end_at === null ? 'there is no next tick' : `there is no next tick: it ended at ${when(end_at)}`,
   paused: ({ by, at, reason, is_everything }, when) =>
     `${is_everything ? 'all automation was ' : ''}paused${by === null ? '' : ` by ${by}`}${at === null ? '' : ` at ${when(at)}`}${saying(reason)}`,
-  disabled: ({ since }, when) => `it is disabled, since ${when(since)}`,
+  disabled: ({ since }, when) => `it has been disabled since ${when(since)}`,
   removed: ({ at }, when) => `it was removed at ${when(at)}`,
 }
 
@@ -122,10 +130,14 @@ function runsAsked(runs: readonly RunOfEvaluation[], count: number, when: Say): 
   if (made.length === 0) return `made no new run: ${others.join('; ')}${more}`
   return `asked for ${made.join(', ')}${more}${others.length === 0 ? '' : `; no new run where ${others.join('; ')}`}`
 }
-const besidesText = (facts: BesidesRuns): string =>
-  wordsBesidesRuns(facts)
-    .map((text) => `, ${text}`)
-    .join('')
+/** `, added 1 key to customers and moved its cursor`. */
+function besidesText(facts: BesidesRuns): string {
+  const words = wordsBesidesRuns(facts)
+  return words.length === 0 ? '' : `, ${inSeries(words)}`
+}
+/** The same of an evaluation without runs. */
+const onlyBesides = (facts: BesidesRuns): string => `asked for no run, but ${inSeries(wordsBesidesRuns(facts))}`
+const didMore = (facts: BesidesRuns): boolean => wordsBesidesRuns(facts).length > 0
 const tries = (count: number): string => `${count} ${count === 1 ? 'try' : 'tries'}`
 const ofMessage = (id: string | null): string => (id === null ? 'a poll' : `message ${id}`)
 
@@ -137,8 +149,7 @@ export const sensorWords: WordsOf<SensorCode> = {
   evaluation_triggered: ({ at, message_id, by, runs, count, ...besides }, when) =>
     `at ${when(at)} ${ofMessage(message_id)}${by === null ? '' : ` from ${by}`} ${runsAsked(runs, count, when)}${besidesText(besides)}`,
   evaluation_no_new_data: ({ at, until, count, message_id, ...besides }, when) => {
-    const did = besidesText(besides)
-    if (did !== '') return `at ${when(at)} ${ofMessage(message_id)} asked for no run${did}`
+    if (didMore(besides)) return `at ${when(at)} ${ofMessage(message_id)} ${onlyBesides(besides)}`
     if (message_id !== null) return `at ${when(at)} message ${message_id} asked for nothing`
     if (until === null || count === 1) return `at ${when(at)} it was polled and found nothing new`
     return `from ${when(at)} to ${when(until)} it was polled ${count.toLocaleString('en')} times and found nothing new`
@@ -151,26 +162,25 @@ export const sensorWords: WordsOf<SensorCode> = {
     `at ${when(at)} ${ofMessage(message_id)} counted for nothing: it had been accepted before`,
   never_evaluated: ({ is_poll, since }, when) =>
     is_poll
-      ? `it was never polled since it was declared at ${when(since)}; sensors are polled while a server runs (servo dev)`
-      : `no message was evaluated since it was declared at ${when(since)}`,
+      ? `it has not been polled since it was declared at ${when(since)}; sensors are polled while a server runs (servo dev)`
+      : `no message has been evaluated since it was declared at ${when(since)}`,
   backing_off: ({ errors, error, until }, when) =>
     `${errors === 1 ? 'its last evaluation' : `its last ${errors} evaluations`} failed${until === null ? '' : ` and it is not polled before ${when(until)}`}${saying(error)}`,
   secret_missing: ({ variables }) => secretNotSet(variables),
   dead_letters: ({ sensor, count }) =>
     `${count === 1 ? '1 message is a dead letter' : `${count} messages are dead letters`}: servo sensors dead-letters ${sensor}`,
   cursor_reset: ({ at, by, reason }, when) => `${by ?? 'somebody'} reset its cursor at ${when(at)}${saying(reason)}`,
-  next_poll: ({ at, is_due }, when) => (is_due ? `its next poll is due since ${when(at)}` : `next poll: ${when(at)}`),
+  next_poll: ({ at, is_due }, when) => (is_due ? `its next poll has been due since ${when(at)}` : `next poll: ${when(at)}`),
   message_accepted: ({ at, tries: count, runs, ...besides }, when) => {
     const accepted = `it was accepted at ${when(at)}${count > 1 ? ` at try ${count}` : ''}`
     if (runs === null) return `${accepted}; what it asked for is not on record any more`
-    const did = besidesText(besides)
-    if (runs.length === 0) return `${accepted} and asked for ${did === '' ? 'nothing' : `no run${did}`}`
-    return `${accepted} and ${runsAsked(runs, runs.length, when)}${did}`
+    if (runs.length === 0) return `${accepted} and ${didMore(besides) ? onlyBesides(besides) : 'asked for nothing'}`
+    return `${accepted} and ${runsAsked(runs, runs.length, when)}${besidesText(besides)}`
   },
   message_failing: ({ tries: count, error, replayed_at, replayed_by }, when) =>
-    `it failed${replayed_at === null ? '' : ` and was replayed by ${replayed_by ?? 'somebody'} at ${when(replayed_at)}`}; after ${tries(count)} it is tried again when it is delivered again${saying(error)}`,
+    `${count === 1 ? 'its first try' : `each of its ${count} tries`} failed, and it is tried again when it is delivered again${replayed_at === null ? '' : ` (${replayed_by ?? 'somebody'} replayed it at ${when(replayed_at)})`}${saying(error)}`,
   message_dead: ({ sensor, message_id, since, tries: count, error }, when) =>
-    `it is a dead letter since ${when(since)}, after ${tries(count)}${saying(error)}. Replay it: servo sensors replay ${sensor} ${message_id}`,
+    `it has been a dead letter since ${when(since)}, after ${tries(count)}${saying(error)}. Replay it: servo sensors replay ${sensor} ${message_id}`,
   message_unknown: ({ sensor }) =>
     `no evaluation of it is on record: it was not delivered, was refused, or came while ${sensor} was paused`,
   message_conflicts: ({ count }) =>

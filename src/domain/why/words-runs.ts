@@ -14,9 +14,10 @@ const rerunOf = { from_failure: 'what did not succeed', subset: 'a part', all: '
 export const originWords: WordsOf<OriginCode> = {
   asked_by_schedule: ({ schedule, scheduled_for, cause, by, at }, when) => {
     if (cause === 'manual') return `${by ?? 'somebody'} triggered the schedule ${schedule} at ${when(at)}`
-    const tick = scheduled_for === null ? 'ticked' : `ticked for ${when(scheduled_for)}`
-    if (cause !== 'catch_up') return `the schedule ${schedule} ${tick}`
-    return `the schedule ${schedule} ${tick}, which was caught up at ${when(at)}${by === null ? '' : ` because ${by} asked`}`
+    if (cause !== 'catch_up')
+      return `the schedule ${schedule} ticked${scheduled_for === null ? '' : ` at ${when(scheduled_for)}`}`
+    const tick = scheduled_for === null ? 'a tick' : `its tick of ${when(scheduled_for)}`
+    return `the schedule ${schedule} was caught up${by === null ? '' : ` by ${by}`} at ${when(at)}, for ${tick}`
   },
   asked_by_sensor: ({ sensor, message_id, by, at }, when) => {
     const why = message_id === null ? 'poll' : `message ${message_id}`
@@ -58,14 +59,15 @@ export const runWords: WordsOf<RunCode> = {
   selects: ({ assets, partitions }) =>
     `it makes ${some(assets)}${partitions === null || partitions.length === 0 ? '' : `, partitions ${some(partitions)}`}`,
   after_runs: ({ run_ids }) => `it begins when ${some(run_ids)} ${run_ids.length === 1 ? 'has' : 'have'} ended`,
-  not_planned: ({ at }, when) => `it was asked for at ${when(at)} and is planned by the next server (servo dev)`,
+  not_planned: ({ at }, when) => `it was asked for at ${when(at)} and waits for a server to plan it (servo dev)`,
   task_running: ({ task_key, attempt, since, worker_id }, when) =>
-    `${task_key} runs since ${when(since)}${attempt > 1 ? `, attempt ${attempt}` : ''}${worker_id === null ? '' : `, on ${worker_id}`}`,
+    `${task_key} has been running since ${when(since)}${attempt > 1 ? `, attempt ${attempt}` : ''}${worker_id === null ? '' : `, on ${worker_id}`}`,
   task_with_queue: ({ task_key, queue, since }, when) =>
-    `${task_key} waits since ${when(since)} for a worker of the queue ${queue} to take it`,
-  pool_full: ({ task_key, pool, slots, busy }) => `${task_key} waits for the pool ${pool}: ${busy} of ${slots} are in use`,
+    `${task_key} has been waiting since ${when(since)} for a worker of the queue ${queue} to take it`,
+  pool_full: ({ task_key, pool, slots }) =>
+    `${task_key} waits for the pool ${pool}: ${slots === 1 ? 'its only slot is' : `all ${slots} slots are`} in use`,
   no_worker_free: ({ task_key, queue, since, busy }, when) =>
-    `${task_key} is ready since ${when(since)} and waits for a free worker of the queue ${queue}, where ${busy} ${busy === 1 ? 'task is' : 'tasks are'} ahead`,
+    `${task_key} has been ready since ${when(since)} and waits for a free worker of the queue ${queue}${busy === 0 ? '' : `, where ${busy} ${busy === 1 ? 'task is' : 'tasks are'} ahead`}`,
   upstream_unfinished: ({ task_key, upstream, count }) => {
     const named = upstream.map(({ task_key: above, state }) => `${above} (${state.toLowerCase().replace('_', ' ')})`)
     const more = count - upstream.length

@@ -43,8 +43,11 @@ export function whyInWords(answer: WhyAnswer, timezone: string): WhyLine[] {
   }
   const walk = (reasons: readonly Reason[], depth: number): void => {
     for (const each of reasons) {
-      add(depth, `${isOrigin(each) ? 'because ' : ''}${sentence(each, when)}`)
-      walk(each.because, depth + 1)
+      // What came of a tick is told in its own line.
+      const [own, ...behind] = each.because
+      const outcome = each.code === 'last_tick' && own !== undefined ? `: ${sentence(own, when)}` : ''
+      add(depth, `${isOrigin(each) ? 'because ' : ''}${sentence(each, when)}${outcome}`)
+      walk(outcome === '' ? each.because : [...(own?.because ?? []), ...behind], depth + 1)
     }
   }
   const why = first === undefined ? '' : `${isOrigin(first) ? ' because ' : ': '}${sentence(first, when)}`

@@ -34,8 +34,12 @@ export async function automationOf(known: Knowledge, assetKey: string, ask: AskA
     .sort((a, b) => (a.sensor_name < b.sensor_name ? -1 : 1))
   const found: Reason[] = []
   for (const schedule of schedules.slice(0, TOLD)) found.push(await bySchedule(known, schedule, ask))
-  for (const sensor of sensors.slice(0, TOLD)) found.push(await bySensor(rows, sensor, ask))
-  const more = Math.max(0, schedules.length - TOLD) + Math.max(0, sensors.length - TOLD)
+  // A sensor that names no assets may ask for any: what it did last says nothing of this one.
+  const own = sensors.filter(({ asset_selection }) => asset_selection.length > 0)
+  const any = sensors.filter(({ asset_selection }) => asset_selection.length === 0).map(({ sensor_name }) => sensor_name)
+  for (const sensor of own.slice(0, TOLD)) found.push(await bySensor(rows, sensor, ask))
+  if (any.length > 0) found.push(reason('run_by_any_sensor', { sensors: any.slice(0, TOLD), count: any.length }))
+  const more = Math.max(0, schedules.length - TOLD) + Math.max(0, own.length - TOLD)
   if (more > 0) found.push(reason('more_automation', { count: more }))
   return found.length === 0 ? [reason('nothing_automates', {})] : found
 }
