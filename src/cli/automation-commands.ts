@@ -179,26 +179,37 @@ function sensorCommands(program: Command): void {
     .addHelpText('after', examples(`servo sensors send orders-in --data '{"order": {"id": 7}}' --dry-run`))
     .action(async (name: string, flags) => (await commands()).sendMessage(name, flags))
 
-  keyed(projectCommand(sensors, 'create <sensor>', 'make a sensor without code'))
-    .option('--webhook <path>', 'receive messages by HTTP at this path')
-    .option('--verify <way>', 'how senders show who they are: standard, github, token or none')
-    .option('--secret <name>', 'environment variable of the server with their secret; may be repeated', several)
-    .option('--topic <topic>', 'receive messages pushed by Pub/Sub')
-    .option('--audience <audience>', 'what the token of a push must be meant for')
-    .option('--service-account <email>', 'who may push')
-    .option('--watch <selection>', 'watch these assets; may be repeated', several)
-    .option('--on <happening>', 'materialized or check_failed; may be repeated', several)
-    .option('--run-state <state>', 'watch runs that end as succeeded, failed or cancelled; may be repeated', several)
-    .option('--select <selection>', 'what it runs; may be repeated', several)
-    .option('--partition-at <pointer>', 'where in the message the partition is, such as /order/date')
-    .option('--key-at <pointer>', 'where the key of the run is: each key has one run')
-    .option('--max-tries <number>', 'after so many failed tries a message is a dead letter')
-    .option('--description <text>', 'what it is for')
+  /** What a sensor that is not declared in code is made of. */
+  const sensorOptions = (command: Command): Command =>
+    keyed(command)
+      .option('--webhook <path>', 'receive messages by HTTP at this path')
+      .option('--verify <way>', 'how senders show who they are: standard, github, token or none')
+      .option('--secret <name>', 'environment variable of the server with their secret; may be repeated', several)
+      .option('--topic <topic>', 'receive messages pushed by Pub/Sub')
+      .option('--audience <audience>', 'what the token of a push must be meant for')
+      .option('--service-account <email>', 'who may push')
+      .option('--watch <selection>', 'watch these assets; may be repeated', several)
+      .option('--on <happening>', 'materialized or check_failed; may be repeated', several)
+      .option('--run-state <state>', 'watch runs that end as succeeded, failed or cancelled; may be repeated', several)
+      .option('--select <selection>', 'what it runs; may be repeated', several)
+      .option('--partition-at <pointer>', 'where in the message the partition is, such as /order/date')
+      .option('--key-at <pointer>', 'where the key of the run is: each key has one run')
+      .option('--max-tries <number>', 'after so many failed tries a message is a dead letter')
+      .option('--description <text>', 'what it is for')
+
+  sensorOptions(projectCommand(sensors, 'create <sensor>', 'make a sensor without code'))
     .addHelpText(
       'after',
       examples('servo sensors create orders-in --webhook orders --verify github --secret SHOP_SECRET --select orders'),
     )
     .action(async (name: string, flags) => (await commands()).createSensor(name, flags))
+
+  sensorOptions(projectCommand(sensors, 'update <sensor>', 'change a sensor that was made without code'))
+    .option('--name <name>', 'another name; its history stays with it')
+    .addOption(new Option('--enable', 'evaluate it'))
+    .addOption(new Option('--no-enable', 'turn it off'))
+    .addHelpText('after', examples('servo sensors update orders-in --secret SHOP_SECRET_2 --secret SHOP_SECRET'))
+    .action(async (name: string, flags) => (await commands()).updateSensor(name, flags))
 
   keyed(projectCommand(sensors, 'delete <sensor>', 'delete a sensor that was made without code; its history stays')).action(
     async (name: string, flags) => (await commands()).deleteSensor(name, flags),

@@ -300,9 +300,11 @@ cronCommand('next <expression...>', 'the next ticks, each instant once when ther
     (await import('./commands/cron.ts')).nextTicks(expressions, flags, new Date()),
   )
 
-cronCommand('explain <expression>', 'an expression in words, how often it ticks, and what changes of clocks do to it')
+cronCommand('explain <expression...>', 'an expression in words, how often it ticks, and what changes of clocks do to it')
   .addHelpText('after', examples('servo cron explain "30 2 * * L5" --timezone America/New_York'))
-  .action(async (expression: string, flags) => (await import('./commands/cron.ts')).explainCron(expression, flags, new Date()))
+  .action(async (expressions: string[], flags) =>
+    (await import('./commands/cron.ts')).explainCron(expressions, flags, new Date()),
+  )
 
 /** A mistake in the arguments, as other mistakes are told to programs. */
 function wrongUse({ code, message }: CommanderError): ServoError {

@@ -55,11 +55,14 @@ export function parseCron(text: string): Cron {
   const [second, minute, hour, day = '', month, weekday = ''] = words.length === 6 ? words : ['0', ...words]
   const list = (word = '', field: Field) =>
     [...new Set(itemsOf(word).flatMap((item) => valuesOf(item, field, text)))].sort(ascending)
+  // From left to right, so that of several mistakes the first is named.
+  const seconds = list(second, fields.second)
+  const minutes = list(minute, fields.minute)
   const hours = list(hour, fields.hour)
   const cron: Cron = {
     text: trimmed,
-    seconds: list(second, fields.second),
-    minutes: list(minute, fields.minute),
+    seconds,
+    minutes,
     hours,
     everyHour: hours.length === fields.hour.size,
     months: new Set(list(month, fields.month)),

@@ -1,10 +1,10 @@
 import { Cadence } from '../../cron/cadence.ts'
 import { type ClockChange, changeInWords, clockChanges, clockNote, effectInWords } from '../../cron/clock-changes.ts'
 import { cronInWords } from '../../cron/cron-in-words.ts'
-import { passedOver, weekdayName } from '../../cron/days-in-words.ts'
+import { weekdayName } from '../../cron/days-in-words.ts'
 import { howOften, howOftenInWords } from '../../cron/how-often.ts'
-import { namedDays } from '../../cron/named-days.ts'
 import { type Cron, parseCron } from '../../cron/parse-cron.ts'
+import { clockTrap, trapsOf } from '../../cron/traps.ts'
 import { type Zone, zoneNamed } from '../../cron/zone-clocks.ts'
 import { weekdayOf } from '../../lib/calendar.ts'
 import { ServoError } from '../../lib/error.ts'
@@ -138,18 +138,22 @@ function distance(ms: number): string {
 const CHANGES_AHEAD_MS = 400 * DAY_MS
 
 /** Says an expression in words, how often it ticks, and what it does when clocks are changed. */
-export function explainCron(expression: string, flags: CronFlags, now: Date): void {
-  const cron = parseCron(expression)
+export function explainCron(expressions: readonly string[], flags: CronFlags, now: Date): void {
+  const [cron, ...others] = parsedAll(expressions)
+  if (cron === undefined || others.length > 0)
+    throw new ServoError('invalid', 'bad_flag', `${expressions.length} expressions were given`, {
+      hint: 'Put the expression in quotes, such as "0 6 * * MON-FRI", and ask for one at a time.',
+    })
   const zone = zoneNamed(flags.timezone ?? 'UTC')
   const nowMs = now.getTime()
   const changes = clockChanges(zone, nowMs, nowMs + CHANGES_AHEAD_MS).slice(0, 2)
-  const note = passedOver(namedDays(cron))
+  const notes = [...trapsOf(cron), ...(flags.timezone === undefined ? [clockTrap(cron) ?? []].flat() : [])]
   if (flags.json) {
     const { perDay, perWeek, perYear } = howOften(cron)
     printJson({
       cron: cron.text,
       words: cronInWords(cron),
-      note: note ?? null,
+      notes,
       ticks_per_day: perDay,
       ticks_per_week: perWeek ?? null,
       ticks_per_year: perYear,
@@ -163,7 +167,7 @@ export function explainCron(expression: string, flags: CronFlags, now: Date): vo
     })
     return
   }
-  const lines = [howOftenInWords(howOften(cron)), ...(note === undefined ? [] : [note])]
+  const lines = [howOftenInWords(howOften(cron)), ...notes]
   if (flags.timezone !== undefined) lines.push(...changesInWords(changes, cron, zone))
   print([colours.bold(cronInWords(cron)), ...lines.map((text) => `  ${text}`)].join('\n'))
 }

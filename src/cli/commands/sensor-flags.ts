@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
+import type { SensorDetail } from '../../api/automation/sensor-contract.ts'
 import { ServoError } from '../../lib/error.ts'
 import { labelsFlag, wholeNumber } from '../flags.ts'
 
@@ -50,37 +51,122 @@ export interface SourceFlags {
   description?: string
 }
 
+type Config = SensorDetail['definition']['config']
+type Kind = Exclude<Config['type'], 'poll'>
+
 /** A sensor without code, as flags describe it. What is wrong with a value is found where the sensor is made. */
 export function sourceFlags(name: string, flags: SourceFlags): object {
-  const { webhook, topic, watch, runState, select, partitionAt, keyAt, maxTries, description } = flags
-  const sources = { '--webhook': webhook, '--topic': topic, '--run-state': runState, '--watch': watch }
-  const [first, second] = Object.entries(sources).flatMap(([flag, value]) => (value === undefined ? [] : [flag]))
+  const { select, partitionAt, keyAt } = flags
   const example = `servo sensors create ${name} --webhook orders --verify github --secret SHOP_SECRET --select mart/orders --key-at /id`
-  if (first === undefined) throw badFlag('one of --webhook, --topic, --watch and --run-state is missing', example)
-  // With --run-state, --watch names the assets whose runs count.
-  if (second !== undefined && !(first === '--run-state' && second === '--watch'))
-    throw badFlag(`${first} and ${second} exclude each other`, 'Make a sensor for each.')
+  const kind = kindOf(flags)
+  if (kind === undefined) throw badFlag('one of --webhook, --topic, --watch and --run-state is missing', example)
   if (select === undefined) throw badFlag('--select is missing', example)
   const fixed = { partition: partitionAt ?? null, key: keyAt ?? null }
+  return { config: { ...newConfig(kind, flags), fixed }, ...changesOf(flags) }
+}
+
+/** What flags change of a sensor. Its source is changed as a whole, so what they do not name is taken from what it is. */
+export function changedFlags(
+  name: string,
+  config: Config,
+  flags: SourceFlags & { name?: string; enable?: boolean },
+): Record<string, unknown> {
   return {
-    config: { ...configOf(flags), fixed },
-    asset_selection: select,
-    ...(maxTries !== undefined && { max_tries: wholeNumber('--max-tries', maxTries, { min: 1, max: 100 }) }),
-    ...(description !== undefined && { description }),
+    ...(flags.name !== undefined && { name: flags.name }),
+    ...(flags.enable !== undefined && { enabled: flags.enable }),
+    ...changedConfig(name, config, flags),
+    ...changesOf(flags),
   }
 }
 
-function configOf({ webhook, verify, secret = [], topic, audience, serviceAccount, watch, on, runState }: SourceFlags): object {
-  if (webhook !== undefined) {
-    if (verify === undefined)
-      throw badFlag(
-        '--verify is missing',
-        'How do senders show who they are? standard, github, token, or none if anybody may send.',
-      )
-    return { type: 'webhook', path: webhook, verify, secrets: secret }
-  }
-  if (topic !== undefined) return { type: 'pubsub', topic, audience: audience ?? null, service_account: serviceAccount ?? null }
-  if (runState !== undefined)
-    return { type: 'run', states: runState.map((state) => state.toUpperCase()), assets: watch ?? null }
-  return { type: 'asset', assets: watch, ...(on !== undefined && { happenings: on }) }
+const changesOf = ({ select, maxTries, description }: SourceFlags): object => ({
+  ...(select !== undefined && { asset_selection: select }),
+  ...(maxTries !== undefined && { max_tries: wholeNumber('--max-tries', maxTries, { min: 1, max: 100 }) }),
+  ...(description !== undefined && { description }),
+})
+
+/** What kind of source flags name, if any. With --run-state, --watch names the assets whose runs count. */
+function kindOf({ webhook, topic, runState, watch }: SourceFlags): Kind | undefined {
+  const kinds: readonly [string, Kind, unknown][] = [
+    ['--webhook', 'webhook', webhook],
+    ['--topic', 'pubsub', topic],
+    ['--run-state', 'run', runState],
+    ['--watch', 'asset', watch],
+  ]
+  const [first, second] = kinds.filter(([, , value]) => value !== undefined)
+  if (second !== undefined && !(first?.[1] === 'run' && second[1] === 'asset'))
+    throw badFlag(`${first?.[0]} and ${second[0]} exclude each other`, 'Make a sensor for each.')
+  return first?.[1]
 }
+
+function newConfig(kind: Kind, { webhook, verify, secret = [], topic, watch, on, runState, ...flags }: SourceFlags): object {
+  switch (kind) {
+    case 'webhook':
+      if (verify === undefined)
+        throw badFlag(
+          '--verify is missing',
+          'How do senders show who they are? standard, github, token, or none if anybody may send.',
+        )
+      return { type: kind, path: webhook, verify, secrets: secret }
+    case 'pubsub':
+      return { type: kind, topic, audience: flags.audience ?? null, service_account: flags.serviceAccount ?? null }
+    case 'run':
+      return { type: kind, states: statesOf(runState), assets: watch ?? null }
+    case 'asset':
+      return { type: kind, assets: watch, ...(on !== undefined && { happenings: on }) }
+  }
+}
+
+const statesOf = (states: readonly string[] | undefined) => states?.map((state) => state.toUpperCase())
+
+function changedConfig(name: string, config: Config, flags: SourceFlags): { config?: object } {
+  const { webhook, verify, secret, topic, audience, serviceAccount, watch, on, runState, partitionAt, keyAt } = flags
+  // --watch alone of a sensor that watches runs means their assets.
+  const kind = kindOf(flags) === 'asset' && config.type === 'run' ? 'run' : (kindOf(flags) ?? config.type)
+  const ofKind: Record<string, [string, unknown][]> = {
+    webhook: [
+      ['--verify', verify],
+      ['--secret', secret],
+    ],
+    pubsub: [
+      ['--audience', audience],
+      ['--service-account', serviceAccount],
+    ],
+    asset: [['--on', on]],
+  }
+  for (const [other, named] of Object.entries(ofKind)) {
+    const [flag] = named.find(([, value]) => value !== undefined) ?? []
+    if (other !== kind && flag !== undefined)
+      throw badFlag(`${flag} is for a sensor of the type ${other}, and ${name} is of the type ${kind}`, 'Leave it out.')
+  }
+  const known = 'fixed' in config ? config.fixed : null
+  const fixed = { partition: partitionAt ?? known?.partition ?? null, key: keyAt ?? known?.key ?? null }
+  if (kind !== config.type && kind !== 'poll') return { config: { ...newConfig(kind, flags), fixed } }
+  const given = {
+    ...{ path: webhook, verify, secrets: secret, topic, audience, service_account: serviceAccount },
+    ...{ assets: watch, happenings: on, states: statesOf(runState) },
+  }
+  const changed = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  const isChanged = Object.keys(changed).length > 0 || partitionAt !== undefined || keyAt !== undefined
+  return isChanged ? { config: { ...config, ...changed, fixed } } : {}
+}
+
+const FLAGS: Readonly<Record<string, string>> = {
+  'config.path': '--webhook',
+  'config.verify': '--verify',
+  'config.secrets': '--secret',
+  'config.topic': '--topic',
+  'config.audience': '--audience',
+  'config.service_account': '--service-account',
+  'config.assets': '--watch',
+  'config.happenings': '--on',
+  'config.states': '--run-state',
+  'config.fixed.partition': '--partition-at',
+  'config.fixed.key': '--key-at',
+  asset_selection: '--select',
+  description: '--description',
+}
+
+/** The flag that a field of a sensor comes from; the field itself if it comes from none. */
+export const flagOf = (field: string): string =>
+  Object.entries(FLAGS).find(([path]) => field === path || field.startsWith(`${path}.`))?.[1] ?? field

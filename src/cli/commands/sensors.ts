@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import {
   type AcceptedEvaluation,
   type AcceptedSensor,
@@ -5,6 +6,7 @@ import {
   type EvaluateBody,
   newSensorBody,
   type SensorDetail,
+  sensorChangesBody,
   type WireDeadLetter,
   type WireEval,
 } from '../../api/automation/sensor-contract.ts'
@@ -20,7 +22,7 @@ import { momentFlag, oneOf, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, shortId } from '../show-run.ts'
-import { dataFlag, type SourceFlags, sourceFlags } from './sensor-flags.ts'
+import { changedFlags, dataFlag, flagOf, type SourceFlags, sourceFlags } from './sensor-flags.ts'
 import { showDetail, statusCell } from './show-sensor.ts'
 
 type Listed = Omit<SensorDetail, 'last_eval'>
@@ -199,12 +201,31 @@ export async function resetCursor(name: string, flags: ChangeFlags & { to?: stri
 }
 
 export async function createSensor(name: string, flags: ChangeFlags & SourceFlags): Promise<void> {
-  const body = newSensorBody.safeParse({ name, ...sourceFlags(name, flags), ...keyed(flags) })
-  if (!body.success) {
-    const [issue] = body.error.issues
-    throw new ServoError('invalid', 'bad_sensor', `${issue?.path.join('.')}: ${issue?.message}`)
-  }
-  const accepted = await tell(flags, ({ sensors }) => sensors.create(body.data, currentUser()))
+  const body = parsed(newSensorBody, { name, ...sourceFlags(name, flags), ...keyed(flags) })
+  const accepted = await tell(flags, ({ sensors }) => sensors.create(body, currentUser()))
+  tellChange(flags, accepted, accepted)
+}
+
+function parsed<T>(schema: z.ZodType<T>, given: object): T {
+  const { data, error } = schema.safeParse(given)
+  if (error === undefined) return data
+  const [issue] = error.issues
+  throw new ServoError('invalid', 'bad_sensor', `${flagOf(issue?.path.join('.') ?? '')}: ${issue?.message}`)
+}
+
+export async function updateSensor(
+  name: string,
+  flags: ChangeFlags & SourceFlags & { name?: string; enable?: boolean },
+): Promise<void> {
+  const accepted = await tell(flags, async ({ sensors }) => {
+    const { definition } = await sensors.get(name)
+    const changes = changedFlags(name, definition.config, flags)
+    if (Object.keys(changes).length === 0)
+      throw new ServoError('invalid', 'no_changes', `nothing is to be changed of ${name}`, {
+        hint: `Say what: servo sensors update ${name} --secret SHOP_SECRET_2; servo sensors update --help lists the options.`,
+      })
+    return await sensors.update(name, parsed(sensorChangesBody, { ...changes, ...keyed(flags) }), currentUser())
+  })
   tellChange(flags, accepted, accepted)
 }
 

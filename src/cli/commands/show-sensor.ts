@@ -57,7 +57,8 @@ export function aboutSensor(detail: SensorDetail): [string, string][] {
     ['cursor', state?.cursor],
     [
       'set by',
-      state?.cursor_reset_by && `${state.cursor_reset_by}${at(state.cursor_reset_at)}: ${state.cursor_reset_reason ?? ''}`,
+      state?.cursor_reset_by &&
+        `${state.cursor_reset_by}${at(state.cursor_reset_at)}${state.cursor_reset_reason ? `: ${state.cursor_reset_reason}` : ''}`,
     ],
     ['version', state && String(state.state_version)],
     ['evaluated', state?.last_evaluation_at && `${localTime(state.last_evaluation_at)} ${last_eval?.status ?? ''}`],

@@ -205,7 +205,7 @@ function messageFor(row: Readonly<SensorRow>, body: EvaluateBody, newId: string)
   if (type === 'poll') {
     if (data === undefined && message_id === undefined && attributes === undefined) return undefined
     throw new ServoError('invalid', 'takes_no_message', `${row.sensor_name} polls, and takes no message`, {
-      hint: 'Leave out data, message_id and attributes: it is polled now.',
+      hint: `Leave out data, message_id and attributes, and it is polled now: servo sensors evaluate ${row.sensor_name}`,
     })
   }
   // Null is content too, but nobody means it who says nothing: the schema of the sensor would refuse it, as a failed try on record.

@@ -91,6 +91,16 @@ describe('servo cron explain', () => {
     )
   })
 
+  test('says so where an expression does something else than it seems to say', async () => {
+    const { stdout } = await cron('explain', '*/90 2 13 * FRI')
+    expect(stdout.split('\n').slice(2)).toEqual([
+      '  */90 is minute 0 alone: minutes end at 59',
+      expect.stringContaining('a day counts if either day field names it'),
+      expect.stringContaining('--timezone says what happens then'),
+      '',
+    ])
+  })
+
   test.each([
     ['*/5 * * * *', /it names every hour, so it follows time/, /02:00 to 02:55 have no tick/, /02:00 to 02:55 run twice/],
     ['30 2 * * *', /it follows the clock/, /02:30 runs at 03:00/, /02:30 runs once, the second time/],
@@ -112,7 +122,7 @@ describe('servo cron explain', () => {
     expect(JSON.parse(stdout)).toEqual({
       cron: '30 2 * * 5#5',
       words: 'at 02:30 on the fifth Friday of the month',
-      note: 'months without a fifth Friday are passed over',
+      notes: ['months without a fifth Friday are passed over'],
       ticks_per_day: 1,
       ticks_per_week: null,
       ticks_per_year: expect.closeTo(4.3, 0),

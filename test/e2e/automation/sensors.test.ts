@@ -17,6 +17,21 @@ test('commands about sensors work without a server, and say that none is evaluat
   })
   const first = await project.json(...create, '--verify', 'github', '--secret', 'SHOP_SECRET', '--key', 'once')
   expect(await project.json(...create, '--verify', 'github', '--secret', 'SHOP_SECRET', '--key', 'once')).toEqual(first)
+  expect(await project.servo('sensors', 'update', 'inbox')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('nothing is to be changed of inbox'),
+  })
+  expect(await project.servo('sensors', 'update', 'inbox', '--audience', 'shop')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--audience is for a sensor of the type pubsub, and inbox is of the type webhook'),
+  })
+  const update = ['sensors', 'update', 'inbox', '--secret', 'SHOP_SECRET_2', '--secret', 'SHOP_SECRET', '--max-tries', '3']
+  expect((await project.servo(...update)).stdout).toBe('inbox: sensor changed\n')
+  expect((await project.json('sensors', 'show', 'inbox')).definition).toMatchObject({
+    config: { path: 'shop', verify: 'github', secrets: ['SHOP_SECRET_2', 'SHOP_SECRET'], fixed: { key: '/id' } },
+    max_tries: 3,
+    asset_selection: ['orders'],
+  })
   const listed = await project.servo('sensors', 'list')
   expect(listed).toMatchObject({ code: 0, stderr: '' })
   expect(listed.stdout).toMatch(/inbox +webhook +active/)
