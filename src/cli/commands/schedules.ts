@@ -8,6 +8,7 @@ import {
   type WireTick,
 } from '../../api/automation/schedule-contract.ts'
 import { overlapPolicies } from '../../contract/schedule.ts'
+import { minutesInWords } from '../../domain/schedules/due.ts'
 import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
@@ -106,7 +107,7 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
     ['offset', definition.partition_offset > 0 && String(definition.partition_offset)],
     [
       'catch-up',
-      `${definition.catchup_window_minutes} min, at most ${definition.max_catchup_ticks ?? '1, or 3 with partitions'}`,
+      `${minutesInWords(definition.catchup_window_minutes)}, at most ${definition.max_catchup_ticks ?? '1, or 3 with partitions'}`,
     ],
     ['overlap', definition.overlap],
     ['condition', definition.has_condition && 'in code, asked before each tick'],
@@ -167,7 +168,9 @@ export async function listTicks(name: string, flags: TickFlags): Promise<void> {
 function shownTick(tick: WireTick): Cell[] {
   const until =
     tick.scheduled_until === null || tick.tick_count === 1 ? '' : ` to ${localTime(tick.scheduled_until)} (${tick.tick_count})`
-  const by = tick.requested_by === null ? '' : ` by ${tick.requested_by}`
+  // A tick that a user asked for may be for a moment that had passed.
+  const isLater = tick.evaluated_at !== null && localTime(tick.evaluated_at) !== localTime(tick.scheduled_for)
+  const by = tick.requested_by === null ? '' : ` by ${tick.requested_by}${isLater ? ` at ${localTime(tick.evaluated_at)}` : ''}`
   const why = tick.cause === 'manual' ? `triggered${by}` : tick.cause === 'catch_up' ? `caught up${by}` : ''
   const paint = tick.status === 'triggered' ? colours.green : tick.status === 'failed' ? colours.red : colours.yellow
   return [

@@ -16,7 +16,7 @@ import { ScheduleTicked } from '../../domain/schedules/schedule-ticked.event.ts'
 import { scheduleTicks } from '../../domain/schedules/schedule-ticks.table.ts'
 import { tickEvents } from '../../domain/schedules/tick-events.ts'
 import { manualTickId, runKeyOfTick, tickId } from '../../domain/schedules/tick-ids.ts'
-import type { GraphAtTick } from '../../domain/schedules/work-of-tick.ts'
+import { type GraphAtTick, selectsPartitions } from '../../domain/schedules/work-of-tick.ts'
 import { momentsIn } from '../../domain/why/say.ts'
 import type { TickRow } from '../../domain/why/why-schedule.ts'
 import { assert } from '../../lib/assert.ts'
@@ -135,12 +135,15 @@ export class AskedTicks {
     { tick, cause, tick_id, user, partitions }: AskedTick,
     dry?: DryTicks,
   ): { events: readonly NewEvent[]; partitions: readonly string[] | null } {
+    const at = this.#graphAt(tick)
+    if (partitions !== undefined && !selectsPartitions(row, at))
+      throw refuse('no_partitions', `nothing that ${row.schedule_name} selects has partitions`, 'Leave the partitions out.')
     const unfinished = this.#known.rows().hot(scheduleState).get(row.schedule_id)?.open_runs ?? []
     const open = dry === undefined ? new Set(unfinished) : dry.open(row.schedule_id, unfinished)
     const secret = dry === undefined ? this.#runIds() : DRY_RUN
     const events = tickEvents({
       definition: partitions === undefined ? row : { ...row, partition_selection: [...partitions] },
-      ...{ tick, cause, open, at: this.#graphAt(tick) },
+      ...{ tick, cause, open, at },
       requestRun: (wanted) => runRequested(this.#known.scope, secret, wanted),
       asked: { tick_id, requested_by: user },
     })

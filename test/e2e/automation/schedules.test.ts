@@ -81,6 +81,8 @@ test('commands about schedules work without a server, and say that nothing ticks
   expect(listed).toMatchObject({ code: 0, stderr: expect.stringContaining('schedules tick while one does') })
   expect(listed.stdout).toMatch(/nightly +active +20\d\d-.* triggered by \w+/)
   expect((await project.servo('schedules', 'show', 'nightly')).stdout).toMatch(/last run +run_\w+ 20\S+ \S+ \w+, triggered by/)
+  const ticks = (await project.servo('schedules', 'ticks', 'nightly')).stdout
+  expect(ticks).toMatch(/2025-01-15 04:00:00 +triggered +run_\w+ +triggered by \w+ at 20/)
   const span = ['schedules', 'catchup', 'nightly', '--from', '2025-01-14', '--to', '2025-01-15', '--dry-run']
   expect(await project.json(...span)).toMatchObject({
     accepted: [{ scheduled_for: '2025-01-14T04:00:00.000Z', run_id: null }],

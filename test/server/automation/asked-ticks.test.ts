@@ -39,7 +39,8 @@ test('[A11] a trigger runs the partitions that it names, or the window that had 
   expect(await next()).toEqual(before)
   const { last_scheduled_for, decided_until } = state
   expect((await led.get('/schedules/nightly')).body.state).toMatchObject({ last_scheduled_for, decided_until })
-  expect((await led.post('/schedules/nightly/trigger', { partitions: ['2024-02-31'] })).status).toBe(400)
+  expect((await led.post('/schedules/nightly/trigger', { partitions: ['2024-02-31'] })).body.code).toBe('bad_selection')
+  expect((await led.post('/schedules/hourly/trigger', { partitions: ['2024-02-01'] })).body.code).toBe('no_partitions')
 })
 
 test('[A67] a trigger that is repeated gets its first answer; under the id of another it is refused', async () => {
