@@ -44,7 +44,7 @@ export function automationCommands(program: Command): void {
     .option('--at <moment>', 'run what it would have run then, such as 05:00 or 2025-01-15T05:00 in its zone')
     .option('--key <key>', 'name of the request: the same key asked for again is the same run')
     .addHelpText('after', examples('servo schedules trigger nightly', 'servo schedules trigger nightly --at 2025-01-15T05:00'))
-    .action(async (name: string, flags) => (await import('./commands/asked-ticks.ts')).triggerSchedule(name, flags))
+    .action(async (name: string, flags) => (await import('./commands/asked-ticks.ts')).triggerSchedule(name, flags, new Date()))
 
   projectCommand(schedules, 'catchup <schedule> [moments...]', 'run ticks that were missed or skipped')
     .option('--from <moment>', 'all ticks from here, in the zone of the schedule')
@@ -58,7 +58,7 @@ export function automationCommands(program: Command): void {
       ),
     )
     .action(async (name: string, moments: string[], flags) =>
-      (await import('./commands/asked-ticks.ts')).catchUpSchedule(name, moments, flags),
+      (await import('./commands/asked-ticks.ts')).catchUpSchedule(name, moments, flags, new Date()),
     )
 
   /** What a schedule that is not declared in code is made of. */

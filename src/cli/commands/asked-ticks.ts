@@ -18,14 +18,14 @@ export interface TriggerFlags extends ProjectFlags {
   key?: string
 }
 
-export async function triggerSchedule(name: string, flags: TriggerFlags): Promise<void> {
+export async function triggerSchedule(name: string, flags: TriggerFlags, now: Date): Promise<void> {
   const { partition: partitions, at, key } = flags
   if (partitions !== undefined && at !== undefined)
     throw badFlag('--partition and --at exclude each other', 'Name the partitions, or the moment whose window is meant.')
   const { accepted, isLive } = await tell(flags, async ({ schedules }, isLive) => {
     const body = {
       ...(partitions !== undefined && { partitions }),
-      ...(at !== undefined && { scheduled_for: momentOf((await schedules.get(name)).definition, at) }),
+      ...(at !== undefined && { scheduled_for: momentOf((await schedules.get(name)).definition, at, now) }),
       ...(key !== undefined && { request_id: key }),
     }
     return { accepted: await schedules.trigger(name, body, currentUser()), isLive }
@@ -47,7 +47,7 @@ export interface CatchupFlags extends ProjectFlags {
 }
 
 /** Runs ticks that were missed or skipped: those that are named, or all of a span. */
-export async function catchUpSchedule(name: string, moments: readonly string[], flags: CatchupFlags): Promise<void> {
+export async function catchUpSchedule(name: string, moments: readonly string[], flags: CatchupFlags, now: Date): Promise<void> {
   const { from, to, dryRun = false } = flags
   if (moments.length > 0 && (from !== undefined || to !== undefined))
     throw badFlag('moments and --from exclude each other', 'Name the moments, or a span with --from and --to.')
@@ -60,7 +60,10 @@ export async function catchUpSchedule(name: string, moments: readonly string[], 
   const { answer, definition } = await give(flags, async ({ schedules }) => {
     const { definition } = await schedules.get(name)
     const { schedule_id } = definition
-    const times = from === undefined ? moments.map((text) => momentOf(definition, text)) : ticksBetween(definition, from, to)
+    const times =
+      from === undefined
+        ? moments.map((text) => momentOf(definition, text, now))
+        : ticksBetween(definition, { from, to }, now.getTime())
     const ticks = times.map((scheduled_for) => ({ schedule_id, scheduled_for }))
     const none: AcceptedCatchup = { dry_run: dryRun, accepted: [], refused: [] }
     const answer = ticks.length === 0 ? none : await schedules.catchUp({ ticks, dry_run: dryRun }, currentUser())
@@ -117,15 +120,14 @@ const cadenceOf = ({ cron_expressions, timezone, start_at, end_at }: Definition)
   })
 
 /** The moment that a user means, in the zone of the schedule: its tick in that minute, if there is one. */
-function momentOf(definition: Definition, text: string): string {
-  const { from, to } = momentAsked(text, definition.timezone, Date.now())
+function momentOf(definition: Definition, text: string, now: Date): string {
+  const { from, to } = momentAsked(text, definition.timezone, now.getTime())
   const tick = cadenceOf(definition).after(from - 1)
   return toIso(tick !== undefined && tick <= to ? tick : from)
 }
 
 /** Every tick from one moment to another, both included. A day as the end is the whole day; without one, it is now. */
-function ticksBetween(definition: Definition, from: string, to: string | undefined): string[] {
-  const now = Date.now()
+function ticksBetween(definition: Definition, { from, to }: { from: string; to: string | undefined }, now: number): string[] {
   const { timezone } = definition
   const first = momentAsked(from, timezone, now).from
   const last = to === undefined ? now : momentAsked(/^[\d-]{10}$/.test(to) ? `${to}T23:59` : to, timezone, now).to

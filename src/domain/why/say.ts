@@ -21,10 +21,6 @@ export function momentsIn(timezone: string, day: string | null): Say {
   }
 }
 
-/** `a`, `a and b`, `a, b and c`. */
-export const inSeries = (texts: readonly string[]): string =>
-  texts.length < 2 ? texts.join('') : `${texts.slice(0, -1).join(', ')} and ${texts.at(-1)}`
-
 export const headLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
 /** `: why`, if anybody said why. */

@@ -1,5 +1,6 @@
+import { inSeries } from '../../cron/word-lists.ts'
 import type { Cause } from '../partitions/staleness.ts'
-import { inSeries, saying, somePartitions, type WordsOf } from './say.ts'
+import { saying, somePartitions, type WordsOf } from './say.ts'
 
 type AssetCode =
   | 'made_by_run'

@@ -1,10 +1,11 @@
 import type { RunOfEvaluation } from '../../contract/delivery.ts'
+import { inSeries } from '../../cron/word-lists.ts'
 import { SECOND_MS } from '../../lib/time.ts'
 import type { RunState } from '../runs/runs.table.ts'
 import { minutesInWords } from '../schedules/due.ts'
 import { type BesidesRuns, wordsBesidesRuns } from '../sensors/evaluation/besides-runs.ts'
 import { whyNoNewRun } from '../sensors/evaluation/runs-of-evaluation.ts'
-import { headLine, inSeries, type Say, saying, type WordsOf } from './say.ts'
+import { headLine, type Say, saying, type WordsOf } from './say.ts'
 
 const inState = (state: string | null): string => (state === null ? '' : ` (${state.toLowerCase()})`)
 

@@ -6,7 +6,7 @@ import { partitionStatus } from '../../domain/partitions/partition-status.table.
 import { Assets } from './assets.ts'
 import type { Knowledge } from './knowledge.ts'
 import { Runs, type RunsOptions } from './runs.ts'
-import { Schedules } from './schedules.ts'
+import { Schedules } from './schedules/schedules.ts'
 import { missingSecrets, type Senders } from './senders.ts'
 import { Sensors } from './sensors.ts'
 import type { StatusSource } from './status/current-staleness.ts'

@@ -1,13 +1,13 @@
-import type { LastRun } from '../../api/automation/schedule-contract.ts'
-import { type RunState, runs } from '../../domain/runs/runs.table.ts'
-import type { SourceRef } from '../../domain/runs/trigger.ts'
-import type { ScheduleStateRow } from '../../domain/schedules/schedule-state.table.ts'
-import { scheduleTicks } from '../../domain/schedules/schedule-ticks.table.ts'
-import { isoOrNull } from '../../domain/why/iso.ts'
-import { quoteText } from '../../lib/sql/sql-text.ts'
-import { toIso } from '../../lib/time.ts'
-import type { Knowledge } from './knowledge.ts'
-import { publishedRows } from './published-rows.ts'
+import type { LastRun } from '../../../api/automation/schedule-contract.ts'
+import { type RunState, runs } from '../../../domain/runs/runs.table.ts'
+import type { SourceRef } from '../../../domain/runs/trigger.ts'
+import type { ScheduleStateRow } from '../../../domain/schedules/schedule-state.table.ts'
+import { scheduleTicks } from '../../../domain/schedules/schedule-ticks.table.ts'
+import { isoOrNull } from '../../../domain/why/iso.ts'
+import { quoteText } from '../../../lib/sql/sql-text.ts'
+import { toIso } from '../../../lib/time.ts'
+import type { Knowledge } from '../knowledge.ts'
+import { publishedRows } from '../published-rows.ts'
 
 interface Ran {
   readonly run_id: string
