@@ -14,7 +14,7 @@ export function automationCommands(program: Command): void {
     .description('when assets run by themselves: look, pause, trigger')
     .helpCommand(false)
 
-  projectCommand(schedules, 'list', 'all schedules, when each ticks next, what came of its last tick, and its last run')
+  projectCommand(schedules, 'list', 'all schedules: their next tick, last tick and last run')
     .option('--limit <number>', 'how many', '50')
     .option('--cursor <cursor>', 'go on where a page ended')
     .action(async (flags) => (await import('./commands/schedules.ts')).listSchedules(flags))

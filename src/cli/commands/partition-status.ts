@@ -99,7 +99,7 @@ function sentence({ cause, asset_key, partition_keys, count, upstream, since }: 
   const when = since === null ? '' : `, since ${localTime(since)}`
   const whose = nameOfPartitions(asset_key, partition_keys, count)
   const were = (many: number): string => (many > 1 ? 'were' : 'was')
-  if (cause === 'code_changed') return `the code of ${whose} is another now${when}`
+  if (cause === 'code_changed') return `the code of ${whose} has changed${when}`
   if (cause === 'never_materialized') return `${whose} ${were(count)} never made`
   if (cause === 'freshness') return `${whose} ${count > 1 ? 'are not as new as they' : 'is not as new as it'} should be${when}`
   const of =
