@@ -12,6 +12,7 @@ import type { Change, RecordedTick, Switch } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'
 import type { Changed } from '../server/server.ts'
 import { colours, print, printable } from './output.ts'
+import { failureLines } from './show-failure.ts'
 import { printProblems } from './show-problems.ts'
 import { localTime, runEndLine, shortId, taskLine, tasksText } from './show-run.ts'
 
@@ -88,8 +89,10 @@ export const screen: DevVoice = {
     }
     if (change.type === 'task') {
       const { task, attempt } = change
-      const text = taskLine(wireRow(tasks, task), attempt && wireRow(taskAttempts, attempt))
+      const now = { task: wireRow(tasks, task), attempt: attempt && wireRow(taskAttempts, attempt) }
+      const text = taskLine(now.task, now.attempt)
       if (text !== undefined) print(`${clock()} ${colours.dim(shortId(task.run_id))}  ${text}`)
+      for (const line of failureLines(now)) print(`         ${line}`)
       return
     }
     if (change.type === 'evaluation') {

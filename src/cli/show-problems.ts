@@ -1,3 +1,4 @@
+import { errorLines } from '../contract/error-detail.ts'
 import type { ProjectProblem } from '../contract/project-manifest.ts'
 import { errorColours, printable, speaksJson } from './output.ts'
 
@@ -8,11 +9,14 @@ export function printProblems(problems: readonly ProjectProblem[]): void {
     process.stderr.write(`${JSON.stringify({ error })}\n`)
     return
   }
-  for (const { file, line, column, message, hint } of problems) {
+  for (const { file, line, column, message, hint, detail } of problems) {
     const place = [file, line, column].filter((part) => part !== undefined && part !== null).join(':')
     process.stderr.write(
       `${errorColours.red('error:')} ${place ? `${errorColours.bold(printable(place))}  ` : ''}${printable(message)}\n`,
     )
+    // The first line is the message, which stands above.
+    for (const each of detail ? errorLines(message, detail).slice(message.split('\n').length) : [])
+      process.stderr.write(`  ${errorColours.dim(printable(each))}\n`)
     if (hint) process.stderr.write(`${errorColours.cyan('hint:')} ${printable(indentHint(hint))}\n`)
   }
 }

@@ -1,4 +1,5 @@
 import type { RunEvent, WireAttempt, WireRun, WireTask } from '../api/run-contract.ts'
+import { messageWithCause } from '../contract/error-detail.ts'
 import { type Cell, line } from './columns.ts'
 import { colours, print, printable } from './output.ts'
 
@@ -54,13 +55,17 @@ const isNews = (state: string): boolean => !['PLANNED', 'BLOCKED', 'READY', 'DIS
 export function taskLine(task: WireTask, attempt: WireAttempt | undefined): string | undefined {
   if (!isNews(task.state)) return undefined
   const time = timeCell(attempt?.started_at, attempt?.finished_at)
-  return line([stateCell(task.state), time, { text: printable(task.task_key) }, notesCell(task)], TASK_WIDTHS)
+  return line([stateCell(task.state), time, { text: printable(task.task_key) }, notesCell(task, attempt)], TASK_WIDTHS)
 }
 
+/** It stands in a line with others; all of it is shown at the end. */
+const MAX_WHY = 300
+
 /** The attempt, and the reason for its state. */
-export function notesCell(task: WireTask): Cell {
+export function notesCell(task: WireTask, last: WireAttempt | undefined): Cell {
   const attempt = task.attempt > 1 ? `attempt ${task.attempt}` : ''
-  const why = task.error_message && task.state !== 'SUCCEEDED' ? firstLine(task.error_message) : ''
+  const error = task.state === 'SUCCEEDED' ? null : task.error_message
+  const why = error ? messageWithCause(error, last?.error_detail).slice(0, MAX_WHY) : ''
   const cause = task.cause_task_key ? `because of ${task.cause_task_key}` : ''
   return { text: printable([attempt, why, cause].filter(Boolean).join('  ')), paint: colours.dim }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DAY_MS } from '../lib/time.ts'
+import { errorDetail } from './error-detail.ts'
 import { isOutputPath } from './output-path.ts'
 import { reportedKeys } from './partition-keys.ts'
 
@@ -106,7 +107,7 @@ export const attemptResult = z.object({
     .object({
       category: z.enum(errorCategories),
       message: z.string(),
-      stack: z.string().nullish(),
+      ...errorDetail.shape,
       retryable: z.boolean(),
       /** From `throw new RetryAfter('30s')`. */
       retry_after_ms: z.number().int().min(0).max(LONGEST_WAIT_MS).nullish(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { errorDetail } from './error-detail.ts'
 import { scheduleDefinition } from './schedule.ts'
 import { sensorDefinition } from './sensor.ts'
 
@@ -105,5 +106,7 @@ export const projectProblem = z.object({
   file: z.string().nullish(),
   line: z.number().int().nullish(),
   column: z.number().int().nullish(),
+  /** If code threw: what it threw, besides the message. */
+  detail: errorDetail.nullish(),
 })
 export type ProjectProblem = z.infer<typeof projectProblem>

@@ -24,19 +24,30 @@ export function callerOf(ours: (...args: never[]) => unknown): SourcePlace {
   for (const place of placesIn(stack)) {
     // What called the module is Node; above that, in CommonJS, stand the modules that required this one.
     if (place.file.startsWith('node:')) break
-    if (!place.file.includes('/node_modules/')) found = place
+    if (!place.file.includes('/node_modules/')) found = { file: place.file, line: place.line }
   }
   return found
 }
 
+export interface Frame {
+  /** Of the function; empty at the top of a module. */
+  readonly name: string
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
+
 /** The places that a stack names, innermost first. */
-export function placesIn(stack: string): { file: string; line: number }[] {
+export function placesIn(stack: string): Frame[] {
   return stack.split('\n').flatMap((text) => {
     const frame = /^\s+at (?:async )?(.*)$/.exec(text)?.[1]
     if (frame === undefined) return []
-    const inBrackets = frame.endsWith(')') ? frame.slice(frame.lastIndexOf(' (') + 2, -1) : frame
-    const [, where, line] = /^(.+):(\d+):\d+$/.exec(inBrackets) ?? []
-    return where === undefined ? [] : [{ file: pathOf(where), line: Number(line) }]
+    const bracket = frame.endsWith(')') ? frame.lastIndexOf(' (') : -1
+    const inBrackets = bracket === -1 ? frame : frame.slice(bracket + 2, -1)
+    const [, where, line, column] = /^(.+):(\d+):(\d+)$/.exec(inBrackets) ?? []
+    if (where === undefined) return []
+    const name = bracket === -1 ? '' : frame.slice(0, bracket)
+    return [{ name, file: pathOf(where), line: Number(line), column: Number(column) }]
   })
 }
 

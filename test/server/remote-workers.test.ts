@@ -193,7 +193,14 @@ describe('a result', () => {
   })
 
   test('of a run that is history is compared with what history says', async () => {
-    const nothingElse = { error_category: null, error_message: null, code_version: null, output: null, metrics: null }
+    const nothingElse = {
+      error_category: null,
+      error_message: null,
+      error_detail: null,
+      code_version: null,
+      output: null,
+      metrics: null,
+    }
     const history = { ...nothingElse, outcome: 'SUCCEEDED' as const, materialization_id: 'm1' }
     const { world, remote } = await openWorld({
       options: { remote: { history: async () => history }, compaction: { limits: { max_age_ms: 1_000 } } },

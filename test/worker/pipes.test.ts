@@ -52,6 +52,7 @@ function running(script: string, context: PipesContext, more: Partial<CommandRun
     pipes: true,
     context,
     signal: new AbortController().signal,
+    describing: { root: import.meta.dirname },
     retryOn: () => true,
     print: () => undefined,
     log: ({ level, text }) => void logs.push(`${level}: ${text}`),

@@ -54,7 +54,7 @@ test('[A36] a message that does not fit is an error that says why', async () => 
 test('[A37] an error says where in the code it was thrown, and what was printed before', async () => {
   expect(await evaluations.evaluate(message('broken', null))).toEqual({
     outcome: 'error',
-    error: 'no such table\nat assets/sensors.ts:18\nIt printed:\nlooking for the table',
+    error: 'TypeError: no such table\n    at on (assets/sensors.ts:18:11)\nIt printed:\nlooking for the table',
   })
 })
 

@@ -8,6 +8,7 @@ import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
 import { followWithLogs, type LogsShown } from '../follow-with-logs.ts'
 import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject, type ProjectFlags } from '../project.ts'
+import { failuresOf, printFailures, type TaskNow } from '../show-failure.ts'
 import { printProblems } from '../show-problems.ts'
 import { RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
 
@@ -218,6 +219,7 @@ class ShownRun {
   readonly #flags: WatchFlags
   readonly #printer = new RunPrinter()
   readonly #shownLogs: LogsShown = new Map()
+  readonly #tasks = new Map<string, TaskNow>()
   #isReported = false
 
   constructor(runId: string, flags: WatchFlags) {
@@ -239,7 +241,10 @@ class ShownRun {
   async read(components: LocalComponents): Promise<void> {
     const { readWorkspace } = await import('../../server/workspace/reader.ts')
     const { runs } = await readWorkspace(components)
-    this.last = (await runs.get(this.runId)).run
+    const { run, tasks, attempts } = await runs.get(this.runId)
+    this.last = run
+    const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
+    for (const task of tasks) this.#tasks.set(task.task_key, { task, attempt: last.get(task.task_key) })
   }
 
   /** Prints the outcome once, and sets the exit code. */
@@ -253,8 +258,12 @@ class ShownRun {
     }
     this.#isReported = true
     const { json } = this.#flags
-    if (json) printJson(run)
-    else print(summary(run))
+    const tasks = [...this.#tasks.values()]
+    if (json) printJson({ ...run, failures: failuresOf(tasks) })
+    else {
+      print(summary(run))
+      printFailures(tasks, shortId(this.runId))
+    }
     if (run.state === 'SUCCEEDED') return
     process.exitCode = 1
     if (json) return
@@ -265,6 +274,7 @@ class ShownRun {
 
   #show(event: RunEvent): void {
     const { json, quiet } = this.#flags
+    if (event.type === 'task') this.#tasks.set(event.task.task_key, event)
     if (event.type !== 'run') {
       if (!json && (event.type === 'task' || !quiet)) this.#printer.show(event)
       return

@@ -6,6 +6,7 @@ import { stateFlag, wholeNumber } from '../flags.ts'
 import { followWithLogs } from '../follow-with-logs.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
+import { printFailures } from '../show-failure.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
 import { requestRun } from './run.ts'
 
@@ -66,13 +67,17 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
   for (const text of alignRows(about)) print(colours.dim(`  ${text}`))
   const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
   for (const text of alignRows(tasks.map((task) => shownTask(task, last.get(task.task_key))))) print(`  ${text}`)
+  printFailures(
+    tasks.map((task) => ({ task, attempt: last.get(task.task_key) })),
+    shortId(run.run_id),
+  )
 }
 
 const shownTask = (task: WireTask, attempt: WireAttempt | undefined): Cell[] => [
   stateCell(task.state),
   timeCell(attempt?.started_at, attempt?.finished_at),
   { text: printable(task.task_key) },
-  notesCell(task),
+  notesCell(task, attempt),
 ]
 
 export async function cancelRun(runId: string, flags: ProjectFlags & { reason?: string }): Promise<void> {

@@ -55,6 +55,7 @@ export const DispatchRequested = defineEvent({
       outcome: null,
       error_category: null,
       error_message: null,
+      error_detail: null,
       retryable: null,
       materialization_id: null,
       output: null,

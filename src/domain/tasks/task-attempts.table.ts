@@ -1,3 +1,4 @@
+import type { ErrorDetail } from '../../contract/error-detail.ts'
 import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
 
@@ -23,6 +24,7 @@ export const taskAttempts = defineTable({
     outcome: col.optional(col.oneOf(outcomes, 'The first outcome reported.')),
     error_category: col.optional(col.string('What kind of failure.')),
     error_message: col.optional(col.string('What went wrong.')),
+    error_detail: col.optional(col.json<ErrorDetail>('Type, code, stack and causes of the error.')),
     retryable: col.optional(col.boolean('Whether the failure may be tried again.')),
     materialization_id: col.optional(col.string('What it produced.')),
     output: col.optional(col.json('Where the output is and what is known of it.')),

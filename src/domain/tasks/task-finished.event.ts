@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { errorDetail } from '../../contract/error-detail.ts'
 import { reportedKeys } from '../../contract/partition-keys.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
@@ -29,6 +30,8 @@ const payload = z.object({
   completed_at: timestamp,
   error_category: id.nullish(),
   error_message: z.string().max(65_536).nullish(),
+  /** Type, code, stack and causes of the error. */
+  error_detail: errorDetail.nullish(),
   retryable: z.boolean().default(true),
   retry_not_before: timestamp.nullish(),
   materialization_id: id.nullish(),
@@ -111,6 +114,7 @@ function closeAttempt(rows: Rows, finish: Finish, at: number, eventId: string): 
     attempt.finished_at = at
     attempt.error_category = finish.error_category ?? null
     attempt.error_message = finish.error_message ?? null
+    attempt.error_detail = finish.error_detail ?? null
     attempt.retryable = finish.outcome === 'FAILED' ? finish.retryable : null
     attempt.materialization_id = finish.materialization_id ?? null
     attempt.output = finish.output ?? null

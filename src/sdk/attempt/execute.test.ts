@@ -22,6 +22,7 @@ const execute = (value: AnyAsset, more: Partial<Attempt> = {}) =>
     signal: new AbortController().signal,
     log,
     attempt: 2,
+    describing: { root: import.meta.dirname },
     runId: 'run_1',
     store: new MemoryValues(),
     ...more,
@@ -38,7 +39,11 @@ const schema = z.object({ id: z.string() })
 describe('what a body throws', () => {
   test.each([
     ['anything', new Error('x'), { category: 'user', message: 'x', retryable: true }],
-    ['no error at all', 'just text', { category: 'user', message: 'just text', retryable: true }],
+    [
+      'no error at all',
+      'just text',
+      { category: 'user', message: expect.stringContaining('"just text" was thrown, which is not an Error'), retryable: true },
+    ],
     ['Fatal', new Fatal('x'), { category: 'fatal', retryable: false }],
     ['RetryAfter', new RetryAfter('30s'), { category: 'user', retryable: true, retry_after_ms: 30_000 }],
     ['storage that is away', new ServoError('unavailable', 'x', 'x'), { category: 'infrastructure', retryable: true }],

@@ -6,11 +6,12 @@ import type { Checks } from '../declare/check.ts'
 import type { Context, Log } from '../declare/context.ts'
 import { type AnyResource, OpenResources } from '../declare/resource.ts'
 import type { ValueStore } from '../declare/values.ts'
+import type { DescribingErrors } from '../described-error.ts'
 import { invalid, show } from '../invalid.ts'
 import { KeyChanges } from '../partitions/key-changes.ts'
 import { openPartition, type PartitionText } from '../partitions/partition-key.ts'
 import type { AnyPartitions, DynamicPartitions } from '../partitions/partitions.ts'
-import { failureOf } from './failure-report.ts'
+import { type Failing, failureOf } from './failure-report.ts'
 import { checkedMetadata, jsonOf, type ReportedCheck, runChecks } from './findings.ts'
 import { loadInputs } from './inputs.ts'
 import { makeTable, makeValue } from './make.ts'
@@ -29,6 +30,8 @@ export interface Attempt {
   readonly attempt: number
   readonly runId: string
   readonly store: ValueStore
+  /** How its error is described. */
+  readonly describing: Omit<DescribingErrors, 'declared'>
 }
 
 export interface ExecutedAttempt {
@@ -51,6 +54,11 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
   const facts: Record<string, unknown> = {}
   const checks: ReportedCheck[] = []
   const keys = new KeyChanges()
+  const failing: Failing = {
+    signal: attempt.signal,
+    retryOn: retryOf(options),
+    describing: { ...attempt.describing, declared: declaration },
+  }
   const resources = new OpenResources({
     given: attempt.resources,
     environment: attempt.environment,
@@ -71,9 +79,9 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
     const output: AttemptOutput = { path, bytes, rows, data_version: dataVersion, metadata, checks }
     if (failed.length === 0) return { result: { outcome: 'SUCCEEDED', output, ...keys.reported() }, value: made.value }
     const error = invalid('check_failed', `${asset.key} does not pass: ${failed.join(', ')}`, 'Look at what the checks found.')
-    return { ...failureOf(error, attempt.signal, retryOf(options), output), value: made.value }
+    return { ...failureOf(error, output, failing), value: made.value }
   } catch (error) {
-    return failureOf(error, attempt.signal, retryOf(options), { metadata: jsonOf(facts), checks })
+    return failureOf(error, { metadata: jsonOf(facts), checks }, failing)
   } finally {
     await resources.close()
   }

@@ -1,19 +1,25 @@
 import type { AttemptResultInput, ErrorCategory } from '../../contract/dispatch.ts'
-import { isServoError, messageOf } from '../../lib/error.ts'
+import { isServoError } from '../../lib/error.ts'
 import { isFatal, retryAfterMs } from '../declare/failure.ts'
+import { type DescribingErrors, describeError } from '../described-error.ts'
 
 /** Invalid data may be better next time; any other kind of invalid is a mistake in code or configuration, and stays one. */
 const mayPass = ['row_does_not_fit', 'metadata_does_not_fit', 'check_failed']
 
+export interface Failing {
+  readonly signal: AbortSignal
+  readonly retryOn: (error: unknown) => boolean
+  readonly describing: DescribingErrors
+}
+
 /** The outcome of an attempt that threw: the report, and the thrown error. */
 export function failureOf(
   error: unknown,
-  signal: AbortSignal,
-  retryOn: (error: unknown) => boolean,
   output: AttemptResultInput['output'],
+  { signal, retryOn, describing }: Failing,
 ): { result: AttemptResultInput; error: unknown } {
   const timedOut = signal.aborted && signal.reason instanceof Error && signal.reason.name === 'TimeoutError'
-  const thrown = { message: messageWithHint(error), stack: error instanceof Error ? error.stack : undefined }
+  const thrown = describeError(error, describing)
   if (signal.aborted && !timedOut)
     return { result: { outcome: 'CANCELLED', output, error: { category: 'user', ...thrown, retryable: false } }, error }
   const category = timedOut ? 'timeout' : categoryOf(error)
@@ -43,6 +49,3 @@ function isRetryable(error: unknown, category: ErrorCategory, retryOn: (error: u
     return true
   }
 }
-
-export const messageWithHint = (error: unknown): string =>
-  isServoError(error) && error.hint !== undefined ? `${error.message}. ${error.hint}` : messageOf(error)

@@ -66,6 +66,7 @@ export async function materialize<A extends AnyAsset>(
     attempt: 1,
     runId: 'test',
     store,
+    describing: { root: process.cwd() },
   })
   const { output, partition_keys_added: added, partition_keys_removed: removed } = outcome.result
   const checks = (output?.checks ?? []).map(({ name, ok, severity, metadata }) => [

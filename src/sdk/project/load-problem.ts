@@ -3,7 +3,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { hasErrorCode, isServoError, messageOf } from '../../lib/error.ts'
-import { pathOf, placesIn } from '../caller.ts'
+import { type Frame, pathOf, placesIn } from '../caller.ts'
+import { describeError } from '../described-error.ts'
 import { relativePath } from './describe.ts'
 import { isInside, type Modules } from './modules.ts'
 
@@ -120,16 +121,19 @@ function thrownProblem(error: unknown, file: string, root: string): ProjectProbl
   const where = at(root, place?.file ?? file, place?.line)
   if (isServoError(error, 'invalid'))
     return { code: 'invalid_definition', message: error.message, ...(error.hint && { hint: error.hint }), ...where }
+  const { message, ...detail } = describeError(error, { root })
   return {
     code: 'load_failed',
-    message: `${relativePath(root, file)} threw while it was loaded: ${messageOf(error)}`,
+    message: `${relativePath(root, file)} threw while it was loaded: ${message}`,
     hint: 'Modules are loaded to see what they declare. Do work in the bodies of assets, and open connections in resources.',
     ...where,
+    ...(place !== undefined && { column: place.column }),
+    detail,
   }
 }
 
 /** The innermost place in the project's own code. */
-function placeIn(error: unknown, root: string): { file: string; line: number } | undefined {
+function placeIn(error: unknown, root: string): Frame | undefined {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
   return placesIn(stack).find(({ file }) => isInside(root, file) && !file.includes('node_modules'))
 }

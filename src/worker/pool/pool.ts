@@ -21,5 +21,5 @@ export class WorkerPool extends ProcessPool<AttemptResult> {
 
 function resultOf(end: WorkEnd): AttemptResult {
   if (end.kind === 'reported') return reportedResult(end.result)
-  return end.kind === 'failed' ? failedResult(end.category, end.message, end.stack) : cancelledResult()
+  return end.kind === 'failed' ? failedResult(end.category, end.message, { stack: end.stack }) : cancelledResult()
 }

@@ -32,9 +32,11 @@ export class AttemptLog {
     if (!this.#ended && this.#printed().admits(entry)) this.#push(entry)
   }
 
-  end(): void {
+  /** The last entry has room even if the attempt printed all that it may. */
+  end(last?: LogEntry): void {
     if (this.#ended) return
     this.#output?.end()
+    if (last !== undefined) this.#push(last)
     this.#ended = true
     this.#flush()
   }

@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
+import type { ErrorDetail } from '../../contract/error-detail.ts'
 import type { FromWorker, ToWorker } from '../../contract/pipe.ts'
 import { messageOf } from '../../lib/error.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
+import { describeError } from '../../sdk/described-error.ts'
 import type { BrokenProject } from '../../sdk/project/project.ts'
 import { LEFT_IDLE, TIMED_OUT } from '../attempt-results.ts'
 import { lineReader } from '../lines.ts'
@@ -15,6 +17,9 @@ import { type AttemptContext, attemptWork, evaluationWork, type LoadedProject, t
 import { endWithParent, startWatchdog } from './watchdog.ts'
 
 const PIPE_FD = 3
+
+/** Deeper than the 10 frames of V8, which calls within packages may fill: the author's own come behind them. */
+const STACK_FRAMES = 50
 
 /** Higher than a normal process has: when memory runs out, the system ends user code and not the orchestrator. */
 const OOM_SCORE = '500'
@@ -58,6 +63,7 @@ export async function serveWork(load: () => Promise<LoadedProject | BrokenProjec
   let turn: NodeJS.Immediate | undefined
 
   yieldMemoryFirst()
+  Error.stackTraceLimit = STACK_FRAMES
   capturePrinting((stream, chunk, level) => {
     const running = owner.getStore() ?? current
     running?.work.print(stream, chunk, level)
@@ -74,7 +80,7 @@ export async function serveWork(load: () => Promise<LoadedProject | BrokenProjec
   process.on('uncaughtException', (error) => surprise(error))
   process.on('unhandledRejection', (error) => surprise(error))
   process.on('exit', (code) => {
-    if (current !== undefined) fail(current, `The code called process.exit(${code}).`, new Error().stack)
+    if (current !== undefined) fail(current, `The code called process.exit(${code}).`, placeOf(new Error('exit')))
     // Work that was sent to us since then has not begun.
     process.exitCode = LEFT_IDLE
   })
@@ -133,7 +139,8 @@ export async function serveWork(load: () => Promise<LoadedProject | BrokenProjec
     try {
       complete(running, await owner.run(running, () => work.run(context)))
     } catch (error) {
-      fail(running, messageOf(error), error instanceof Error ? error.stack : undefined)
+      const { message, ...detail } = describeError(error, loaded.describing)
+      fail(running, message, detail)
     }
     // Processes that user code left behind end with this one: its parent ends them.
     if (state === 'spoiled' || hasForks()) process.exit()
@@ -141,15 +148,15 @@ export async function serveWork(load: () => Promise<LoadedProject | BrokenProjec
     if (waiting.length > 0) turn = setImmediate(begin)
   }
 
-  function fail(running: RunningWork, message: string, stack: string | undefined): void {
-    complete(running, running.work.failed('crashed', message, stack))
+  function fail(running: RunningWork, message: string, detail: ErrorDetail): void {
+    complete(running, running.work.failed('crashed', message, detail))
   }
 
   function complete(running: RunningWork, result: Completed['result']): void {
     if (current !== running) return
     current = undefined
     const { work } = running
-    work.end()
+    work.end(result)
     const ended = { type: 'completed', id: work.id, took_ms: performance.now() - running.begunAt } as const
     try {
       send({ ...ended, result })
@@ -164,9 +171,14 @@ export async function serveWork(load: () => Promise<LoadedProject | BrokenProjec
     const running = owner.getStore() ?? current
     // An error of work that has ended does not fail what is running.
     if (running !== undefined && running !== current && current !== undefined) return
-    const stack = error instanceof Error ? error.stack : undefined
-    if (current !== undefined) fail(current, `An error was not caught: ${messageOf(error)}`, stack)
+    const { message, ...detail } = describeError(error, loaded.describing)
+    if (current !== undefined) fail(current, `An error was not caught: ${message}`, detail)
     process.exit()
+  }
+
+  /** Where the code was. */
+  function placeOf(error: Error): ErrorDetail {
+    return { stack: describeError(error, loaded.describing).stack }
   }
 }
 

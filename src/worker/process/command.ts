@@ -3,19 +3,18 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { AttemptResultInput } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
-import { failureOf } from '../../sdk/attempt/failure-report.ts'
+import { type Failing, failureOf } from '../../sdk/attempt/failure-report.ts'
 import { invalid } from '../../sdk/invalid.ts'
 import { lineReader } from '../lines.ts'
 import { followFile } from './growing-file.ts'
 import { type PipesContext, PipesReport, pipesEnvironment } from './pipes.ts'
 import { type Program, runProgram } from './program.ts'
 
-export interface CommandRun extends Program {
+export interface CommandRun extends Program, Failing {
   readonly assetKey: string
   /** True: the program uses Dagster Pipes. Undefined: it may. False: it gets no Pipes environment. */
   readonly pipes: boolean | undefined
   readonly context: PipesContext
-  readonly retryOn: (error: unknown) => boolean
   log(entry: Omit<LogEntry, 'at'>): void
 }
 
@@ -30,7 +29,7 @@ export async function executeCommand(run: CommandRun): Promise<AttemptResultInpu
       throw invalid('check_failed', `${run.assetKey} does not pass: ${failed.join(', ')}`, 'Look at what the checks found.')
     return { outcome: 'SUCCEEDED', output: outputOf(report) }
   } catch (error) {
-    return failureOf(error, run.signal, run.retryOn, outputOf(report)).result
+    return failureOf(error, outputOf(report), run).result
   }
 }
 

@@ -1,10 +1,7 @@
-import path from 'node:path'
+import { cutMiddle, errorLines } from '../../contract/error-detail.ts'
 import type { EvaluationReport, EvaluationRequest } from '../../contract/evaluation.ts'
-import { messageWithHint } from '../../sdk/attempt/failure-report.ts'
-import { placesIn } from '../../sdk/caller.ts'
+import { type DescribingErrors, describeError } from '../../sdk/described-error.ts'
 import { type EvaluatedProject, evaluate, unfitField } from '../../sdk/evaluation/evaluate.ts'
-import { relativePath } from '../../sdk/project/describe.ts'
-import { isInside } from '../../sdk/project/modules.ts'
 import type { AttemptContext } from './received-work.ts'
 
 /** More than an event can keep: what is larger must not fill the pipe and the memory of the server. */
@@ -14,7 +11,7 @@ const MAX_REPORT_CHARACTERS = 4 * 2 ** 20
 const MAX_ERROR_CHARACTERS = 4_000
 
 export interface EvaluatingOptions {
-  readonly projectDir: string
+  readonly describing: DescribingErrors
   readonly now: () => number
 }
 
@@ -23,7 +20,7 @@ export async function evaluateCode(
   project: EvaluatedProject,
   request: EvaluationRequest,
   { signal, log }: AttemptContext,
-  { projectDir, now }: EvaluatingOptions,
+  { describing, now }: EvaluatingOptions,
 ): Promise<EvaluationReport> {
   const warn = (text: string): void => log({ at: now(), stream: 'log', level: 'warn', text })
   try {
@@ -31,17 +28,15 @@ export async function evaluateCode(
     const size = JSON.stringify(report).length
     return size <= MAX_REPORT_CHARACTERS ? report : { outcome: 'error', error: tooLarge(size) }
   } catch (error) {
-    return { outcome: 'error', error: explainError(error, path.resolve(projectDir)), unfit_field: unfitField(error) }
+    return { outcome: 'error', error: explainError(error, describing), unfit_field: unfitField(error) }
   }
 }
 
 const tooLarge = (size: number): string =>
   `The result has ${size} characters as JSON, and ${MAX_REPORT_CHARACTERS} are possible. Ask for fewer runs at a time, and keep only a position in the cursor.`
 
-/** With the place in the author's own code, if the error knows one. */
-function explainError(error: unknown, root: string): string {
-  const message = messageWithHint(error).slice(0, MAX_ERROR_CHARACTERS)
-  const stack = error instanceof Error && typeof error.stack === 'string' ? error.stack : ''
-  const place = placesIn(stack).find(({ file }) => isInside(root, file) && !file.includes('/node_modules/'))
-  return place === undefined ? message : `${message}\nat ${relativePath(root, place.file)}:${place.line}`
+/** With the place in the author's own code, and what led to it. */
+function explainError(error: unknown, describing: DescribingErrors): string {
+  const { message, ...detail } = describeError(error, describing)
+  return cutMiddle(errorLines(message, detail).join('\n'), MAX_ERROR_CHARACTERS)
 }

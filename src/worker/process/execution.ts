@@ -25,6 +25,7 @@ export interface ExecutionOptions extends ValueStorage {
 
 /** How a worker executes an envelope: it finds the asset, and runs its body or its program. */
 export function projectExecution(project: Project, options: ExecutionOptions): LoadedProject {
+  const describing = { root: path.resolve(options.projectDir) }
   const versions = new Map(project.manifest.assets.map(({ asset_key, code_version }) => [asset_key, code_version]))
 
   async function execute(envelope: DispatchEnvelope, context: AttemptContext): Promise<AttemptResultInput> {
@@ -62,6 +63,7 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
       attempt: envelope.attempt,
       runId: envelope.run_id,
       store,
+      describing,
     })
     return result
   }
@@ -87,18 +89,20 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
         context: pipesContext(envelope, partition, versions.get(asset.key) ?? null),
         signal,
         retryOn,
+        describing: { ...describing, declared: declarationOf(asset) },
         print,
         log,
       })
     } catch (error) {
-      return failureOf(error, signal, retryOn, undefined).result
+      return failureOf(error, undefined, { signal, retryOn, describing }).result
     }
   }
 
   return {
     manifest: project.manifest,
+    describing,
     execute,
-    evaluate: (request, context) => evaluateCode(project, request, context, options),
+    evaluate: (request, context) => evaluateCode(project, request, context, { describing, now: options.now }),
   }
 }
 

@@ -1,7 +1,9 @@
 import type { AttemptResultInput, DispatchEnvelope, ErrorCategory } from '../../contract/dispatch.ts'
+import { type ErrorDetail, errorLines } from '../../contract/error-detail.ts'
 import type { EvaluationReport, EvaluationRequest } from '../../contract/evaluation.ts'
 import type { FromWorker, LogEntry } from '../../contract/pipe.ts'
 import type { ProjectManifestInput } from '../../contract/project-manifest.ts'
+import type { DescribingErrors } from '../../sdk/described-error.ts'
 import { cancelledResult, failedResult } from '../attempt-results.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { LastLines } from './last-lines.ts'
@@ -16,6 +18,8 @@ export interface AttemptContext {
 
 export interface LoadedProject {
   readonly manifest: ProjectManifestInput
+  /** How errors of its code are described. */
+  readonly describing: DescribingErrors
   execute(envelope: DispatchEnvelope, context: AttemptContext): Promise<AttemptResultInput>
   evaluate(request: EvaluationRequest, context: AttemptContext): Promise<EvaluationReport>
 }
@@ -28,9 +32,9 @@ export interface ReceivedWork {
   run(context: AttemptContext): Promise<WorkResult>
   print(stream: 'stdout' | 'stderr', chunk: string | Uint8Array, level?: LogEntry['level']): void
   log(entry: LogEntry): void
-  /** No output counts any more. */
-  end(): void
-  failed(category: ErrorCategory, message: string, stack?: string): WorkResult
+  /** It ended so. No output counts any more. */
+  end(result: WorkResult): void
+  failed(category: ErrorCategory, message: string, detail?: ErrorDetail): WorkResult
   cancelled(): WorkResult
 }
 
@@ -47,10 +51,17 @@ export function attemptWork(
     run: (context) => execute(envelope, context),
     print: (stream, chunk, level) => log.print(stream, chunk, level),
     log: (entry) => log.add(entry),
-    end: () => log.end(),
+    end: (result) => log.end(lastWords(result, now)),
     failed: failedResult,
     cancelled: cancelledResult,
   }
+}
+
+/** The log of an attempt that failed says why. Whoever cancelled it knows. */
+function lastWords(result: WorkResult, now: () => number): LogEntry | undefined {
+  if (result.outcome !== 'FAILED' || !result.error) return undefined
+  const { message, ...detail } = result.error
+  return { at: now(), stream: 'stderr', level: 'error', text: errorLines(message, detail).join('\n') }
 }
 
 /** Keeps the end of its output, for an error, or for whoever watches. */

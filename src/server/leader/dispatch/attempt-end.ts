@@ -1,4 +1,5 @@
 import type { AttemptResultInput } from '../../../contract/dispatch.ts'
+import { boundedDetail, cutMiddle, MAX_MESSAGE } from '../../../contract/error-detail.ts'
 import { isOutputPath, isOwnPath, outputFolder } from '../../../contract/output-path.ts'
 import type { ReportedKeys } from '../../../contract/partition-keys.ts'
 import type { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
@@ -22,8 +23,6 @@ export interface AttemptEnd {
   readonly context: EventContext
 }
 
-const MAX_MESSAGE = 16_384
-
 /** The event for the end of an attempt, from its worker's report. Refuses a path that the attempt cannot have written. */
 export function taskFinished(
   ref: AttemptRef,
@@ -45,7 +44,8 @@ export function taskFinished(
       started_at: startedAt === null ? null : toIso(startedAt),
       completed_at: toIso(now),
       error_category: error?.category ?? null,
-      error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
+      error_message: error ? cutMiddle(error.message, MAX_MESSAGE) : null,
+      error_detail: error ? boundedDetail(error) : null,
       retryable: error?.retryable ?? true,
       retry_not_before: error?.retry_after_ms == null ? null : toIso(now + error.retry_after_ms),
       materialization_id: result.materialization_id ?? null,
@@ -101,6 +101,7 @@ const REPORTED = [
   'outcome',
   'error_category',
   'error_message',
+  'error_detail',
   'materialization_id',
   'code_version',
   'output',
@@ -116,7 +117,8 @@ export function isSameResult(recorded: RecordedEnd, result: AttemptResultInput):
   const said: RecordedEnd = {
     outcome: result.outcome,
     error_category: error?.category ?? null,
-    error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
+    error_message: error ? cutMiddle(error.message, MAX_MESSAGE) : null,
+    error_detail: error ? boundedDetail(error) : null,
     materialization_id: result.materialization_id ?? null,
     code_version: result.code_version ?? null,
     output: result.output ?? null,

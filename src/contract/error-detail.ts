@@ -1,0 +1,97 @@
+import { z } from 'zod'
+
+/** What is known of an error besides its message. */
+const shown = {
+  /** The name of its class, such as `TypeError`. */
+  type: z.string().nullish(),
+  /** Such as `ECONNREFUSED`. */
+  code: z.string().nullish(),
+  /** The frames that help, those of the author's own files first; or what a program printed of its own stack. */
+  stack: z.string().nullish(),
+}
+
+/** An error that led to another. `depth` counts from 1; an error with a larger depth led to the last one with a smaller. */
+const errorBehind = z.object({
+  depth: z.number().int().min(1),
+  /** `cause`, or one of the `errors` of an AggregateError. */
+  as: z.enum(['cause', 'error']),
+  message: z.string(),
+  ...shown,
+})
+export type ErrorBehind = z.infer<typeof errorBehind>
+
+/** What an attempt reports of its error, and what is recorded of it, besides its message. */
+export const errorDetail = z.object({ ...shown, causes: z.array(errorBehind).nullish() })
+export type ErrorDetail = z.infer<typeof errorDetail>
+
+/** As long as a message that is recorded may be. */
+export const MAX_MESSAGE = 16_384
+const MAX_NAME = 200
+/** A stack of our own workers is shorter; that of another program may be anything. */
+const MAX_STACK = 8_192
+const MAX_CAUSE_MESSAGE = 4_096
+/** Behind the first few nobody looks; a loop over a thousand requests may throw a thousand errors at once. */
+const MAX_CAUSES = 16
+/** All of it together, so that a run of many failed tasks stays small in memory and in events. */
+const MAX_DETAIL = 32_768
+
+/** What is recorded of an error; nothing if nothing is known of it but its message. */
+export function boundedDetail({ type, code, stack, causes }: ErrorDetail): ErrorDetail | null {
+  const own = { ...names({ type, code }), ...(stack && { stack: cutMiddle(stack, MAX_STACK) }) }
+  const behind: ErrorBehind[] = []
+  let left = MAX_DETAIL - sizeOf(own)
+  for (const { depth, as, message, ...cause } of (causes ?? []).slice(0, MAX_CAUSES)) {
+    const text = cause.stack ? { stack: cutMiddle(cause.stack, MAX_STACK) } : {}
+    const kept = { depth, as, message: cutMiddle(message, MAX_CAUSE_MESSAGE), ...names(cause), ...text }
+    left -= sizeOf(kept)
+    if (left < 0) break
+    behind.push(kept)
+  }
+  const detail = { ...own, ...(behind.length > 0 && { causes: behind }) }
+  return Object.keys(detail).length === 0 ? null : detail
+}
+
+const names = ({ type, code }: Pick<ErrorDetail, 'type' | 'code'>): Pick<ErrorDetail, 'type' | 'code'> => ({
+  ...(type && { type: cutMiddle(type, MAX_NAME) }),
+  ...(code && { code: cutMiddle(code, MAX_NAME) }),
+})
+
+const sizeOf = (value: object): number => JSON.stringify(value).length
+
+/** The beginning and the end, which say the most; also of text that was cut inside a pair of surrogates. */
+export function cutMiddle(text: string, most: number): string {
+  if (text.length <= most) return text.toWellFormed()
+  const half = Math.floor((most - 3) / 2)
+  return `${text.slice(0, half)}\n…\n${text.slice(-half)}`.toWellFormed()
+}
+
+/** An error as people read it, a line each: what it is, where it was thrown, and what led to it. */
+export function errorLines(message: string, detail: ErrorDetail | null | undefined): string[] {
+  const { causes, ...own } = detail ?? {}
+  const lines = linesOf(message, own)
+  for (const { depth, as, message: its, ...cause } of causes ?? []) {
+    const indent = '  '.repeat(as === 'cause' ? depth - 1 : depth)
+    const [first = '', ...rest] = linesOf(its, cause)
+    lines.push(`${indent}${as === 'cause' ? 'caused by' : 'one of them:'} ${first}`, ...rest.map((line) => `${indent}${line}`))
+  }
+  return lines
+}
+
+function linesOf(message: string, { type, code, stack }: Omit<ErrorDetail, 'causes'>): string[] {
+  const begin = type && !isCommon(type) && !message.startsWith(type) ? `${type}: ` : ''
+  const end = code && type !== 'ServoError' && !message.includes(code) ? ` (${code})` : ''
+  const [first = '', ...rest] = message.split('\n')
+  const frames = stack ? stack.split('\n') : []
+  return [`${begin}${first}${end}`, ...rest, ...frames]
+}
+
+/** Says nothing that the message does not. */
+const isCommon = (type: string): boolean => type === 'Error' || type === 'ServoError'
+
+/** The message with the last cause, which often says more than the message: `fetch failed: connect ECONNREFUSED`. */
+export function messageWithCause(message: string, detail: ErrorDetail | null | undefined): string {
+  const [first = ''] = message.split('\n', 1)
+  const last = detail?.causes?.findLast(({ as }) => as === 'cause')
+  const [why = ''] = (last?.message ?? '').split('\n', 1)
+  return why === '' || first.includes(why) ? first : `${first}: ${why}`
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest'
+import { errorLines, messageWithCause } from '../contract/error-detail.ts'
+import { describeError } from './described-error.ts'
+import { invalid } from './invalid.ts'
+
+const root = import.meta.dirname
+const described = (thrown: unknown) => describeError(thrown, { root })
+
+function withStack(error: Error, ...frames: string[]): Error {
+  error.stack = `${error.name}: ${error.message}\n${frames.map((frame) => `    at ${frame}`).join('\n')}`
+  return error
+}
+
+describe('an error that code threw', () => {
+  test('is reported with the class, also of classes that do not set their name, and the code', () => {
+    class HttpError extends Error {
+      readonly code = 503
+    }
+    expect(described(new HttpError('busy'))).toMatchObject({ type: 'HttpError', code: '503', message: 'busy' })
+    expect(described(new DOMException('too late', 'TimeoutError'))).toMatchObject({ type: 'TimeoutError' })
+    expect(described({ name: 'Odd', message: 'made like one' })).toMatchObject({ type: 'Odd', message: 'made like one' })
+    expect(described(Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })).message).toBe(
+      'AggregateError (ECONNREFUSED) without a message',
+    )
+  })
+
+  test('keeps the frames of its author first, then some of packages, none of Node or Servo', () => {
+    const packaged = Array.from({ length: 9 }, (_, i) => `pg${i} (/app/node_modules/pg/lib/a.js:${i + 1}:2)`)
+    const error = withStack(
+      new Error('no'),
+      ...packaged,
+      `async load (file:///app/assets/a%20b.ts:3:4)`,
+      'node:internal/process/task_queues:105:5',
+      `executeAsset (${root}/attempt/execute.ts:10:3)`,
+      'new Promise (<anonymous>)',
+      '/app/shared/c.ts:7:8',
+    )
+    expect(describeError(error, { root: '/app/assets' }).stack?.split('\n')).toEqual([
+      '    at load (a b.ts:3:4)',
+      '    at ../shared/c.ts:7:8',
+      '    at pg0 (../node_modules/pg/lib/a.js:1:2)',
+      '    at pg1 (../node_modules/pg/lib/a.js:2:2)',
+      '    at pg2 (../node_modules/pg/lib/a.js:3:2)',
+      '    at pg3 (../node_modules/pg/lib/a.js:4:2)',
+    ])
+  })
+
+  test('takes no frame from its message, and keeps the stack of another language as it is', () => {
+    const message = 'it said:\n    at fake (/app/fake.ts:1:1)'
+    expect(describeError(withStack(new Error(message), 'real (/app/real.ts:2:2)'), { root: '/app' }).stack).toBe(
+      '    at real (real.ts:2:2)',
+    )
+    const python = new Error('ValueError: no')
+    python.stack = 'Traceback (most recent call last):\n  File "s.py", line 4\nValueError: no'
+    expect(described(python).stack).toBe(python.stack)
+  })
+
+  test('without a frame of its author names where the asset is declared', () => {
+    const declared = { file: `${root}/assets/a.ts`, line: 3 }
+    expect(describeError('text', { root, declared }).stack).toBe('    declared at assets/a.ts:3')
+    expect(describeError(invalid('bad', 'no', 'Do it.'), { root, declared })).toMatchObject({
+      message: 'no. Do it.',
+      stack: '    declared at assets/a.ts:3',
+    })
+  })
+
+  test('comes with its causes and the errors of an AggregateError, each once, however they are tangled', () => {
+    const inner = new TypeError('inner')
+    const outer = new AggregateError([inner, new Error('second', { cause: 'text' })], 'all', { cause: inner })
+    inner.cause = outer
+    const { causes } = described(outer)
+    expect(causes?.map(({ depth, as, type, message }) => [depth, as, type, message.slice(0, 20)])).toEqual([
+      [1, 'cause', 'TypeError', 'inner'],
+      [1, 'error', 'Error', 'second'],
+      [2, 'cause', undefined, '"text" was thrown, w'],
+    ])
+  })
+
+  test('is cut to size, whatever it is', () => {
+    let chain = new Error('the first')
+    for (let i = 0; i < 100; i++) chain = new Error('long '.repeat(10_000), { cause: chain })
+    const crowd = new AggregateError(Array.from({ length: 5_000 }, () => new Error('one')))
+    for (const error of [chain, crowd, new Error('x'.repeat(10_000_000)), 'y'.repeat(10_000_000)])
+      expect(JSON.stringify(described(error)).length).toBeLessThan(60_000)
+  })
+
+  test.each([
+    [undefined, 'undefined was thrown'],
+    [null, 'null was thrown'],
+    ['', '"" was thrown'],
+    [404, '404 was thrown'],
+    [{ status: 500 }, '{"status":500} was thrown'],
+    [Symbol('odd'), 'Symbol(odd) was thrown'],
+    [10n, 'a value of type bigint was thrown'],
+  ])('%o is no Error, and the text says so', (thrown, text) => {
+    expect(described(thrown).message).toMatch(new RegExp(`^${text.replace(/[()[\]{}]/g, '\\$&')}, which is not an Error`))
+  })
+
+  test('may throw again when it is looked at', () => {
+    const hostile = new Proxy(
+      {},
+      {
+        get() {
+          throw new Error('do not look')
+        },
+      },
+    )
+    expect(described(hostile).message).toContain('was thrown, which is not an Error')
+    const error = new Error('mine')
+    for (const name of ['cause', 'code', 'name', 'stack'])
+      Object.defineProperty(error, name, {
+        get: () => {
+          throw new Error('do not look')
+        },
+      })
+    expect(described(error)).toEqual({ message: 'mine', type: 'Error' })
+  })
+})
+
+test('people read the last cause in the line of a task, and all of them below', () => {
+  const error = new TypeError('fetch failed', { cause: Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }) })
+  const { message, ...detail } = describeError(error, { root: '/' })
+  const bare = { ...detail, stack: '    at a.ts:1:2', causes: detail.causes?.map(({ stack, ...cause }) => cause) }
+  expect(messageWithCause(message, bare)).toBe('fetch failed: connect')
+  expect(errorLines(message, bare)).toEqual(['TypeError: fetch failed', '    at a.ts:1:2', 'caused by connect (ECONNREFUSED)'])
+})

@@ -1,0 +1,166 @@
+import path from 'node:path'
+import { boundedDetail, cutMiddle, type ErrorBehind, type ErrorDetail, MAX_MESSAGE } from '../contract/error-detail.ts'
+import { isServoError } from '../lib/error.ts'
+import { type Frame, placesIn, type SourcePlace } from './caller.ts'
+import { show } from './invalid.ts'
+
+/** An error as it is reported. */
+export interface DescribedError extends ErrorDetail {
+  readonly message: string
+}
+
+export interface DescribingErrors {
+  /** The project folder: paths are relative to it. */
+  readonly root: string
+  /** Takes secrets out of text. It comes first, because half a secret is not recognised any more. */
+  redact?(text: string): string
+  /** Where the asset was declared: of use when no frame is in a file of its author. */
+  readonly declared?: SourcePlace | undefined
+}
+
+/** Deep enough for an error of a library in an error of a library in an error of the author. */
+const MAX_DEPTH = 8
+/** As many as fit on a screen, with what led to them. */
+const MAX_CAUSES = 16
+const MAX_OWN_FRAMES = 10
+const MAX_OTHER_FRAMES = 4
+
+/** The folder of the sources, or of what is published: frames in it are ours and help nobody. */
+const OURS = path.resolve(import.meta.dirname, '..') + path.sep
+
+/** What was thrown, with everything that helps its author, however strange it is. */
+export function describeError(thrown: unknown, describing: DescribingErrors): DescribedError {
+  const { hasOwnFrames, message, ...own } = describeOne(thrown, describing)
+  const stack = [own.stack, hasOwnFrames ? undefined : declaredAt(describing)].filter((text) => text !== undefined).join('\n')
+  const causes = causesOf(thrown, describing)
+  return { message, ...boundedDetail({ ...own, stack, causes }) }
+}
+
+function declaredAt({ declared, root }: DescribingErrors): string | undefined {
+  if (declared?.file === undefined) return undefined
+  return `    declared at ${relative(root, declared.file)}${declared.line === undefined ? '' : `:${declared.line}`}`
+}
+
+/** Depth first. An error that is its own cause, at whatever distance, comes once. */
+function causesOf(thrown: unknown, describing: DescribingErrors): ErrorBehind[] {
+  const found: ErrorBehind[] = []
+  const seen = new Set<unknown>([thrown])
+  const visit = (error: unknown, depth: number): void => {
+    if (depth > MAX_DEPTH) return
+    const cause = member(error, 'cause')
+    const errors = member(error, 'errors')
+    if (cause !== undefined && cause !== null && !isRepeated(error, cause)) add(cause, 'cause', depth)
+    if (isErrorLike(error) && Array.isArray(errors)) for (const each of errors) add(each, 'error', depth)
+  }
+  const add = (error: unknown, as: ErrorBehind['as'], depth: number): void => {
+    if (found.length >= MAX_CAUSES || (typeof error === 'object' && seen.has(error))) return
+    seen.add(error)
+    const { hasOwnFrames, ...described } = describeOne(error, describing)
+    found.push({ depth, as, ...described })
+    visit(error, depth + 1)
+  }
+  visit(thrown, 1)
+  return found
+}
+
+/** An error of Servo that explains another has its message already. */
+const isRepeated = (error: unknown, cause: unknown): boolean =>
+  isServoError(error) && messageText(cause).includes(error.message)
+
+interface OneError {
+  readonly type?: string
+  readonly code?: string
+  readonly message: string
+  readonly stack?: string
+  readonly hasOwnFrames: boolean
+}
+
+function describeOne(thrown: unknown, { root, redact = (text) => text }: DescribingErrors): OneError {
+  if (!isErrorLike(thrown)) return { message: cutMiddle(redact(notAnError(thrown)), MAX_MESSAGE), hasOwnFrames: false }
+  const type = redact(typeOf(thrown))
+  const given = member(thrown, 'code')
+  const code = typeof given === 'string' || typeof given === 'number' ? redact(String(given)) : undefined
+  const message = redact(messageWithHint(thrown))
+  const nameless = `${type}${code === undefined ? '' : ` (${code})`} without a message`
+  const stack = member(thrown, 'stack')
+  return {
+    type,
+    ...(code !== undefined && { code }),
+    message: cutMiddle(message.trim() === '' ? nameless : message, MAX_MESSAGE),
+    ...(typeof stack === 'string' ? usefulStack(redact(stack), redact(messageText(thrown)), root) : { hasOwnFrames: false }),
+  }
+}
+
+/** Errors of other realms, and objects that are made like errors, are errors to their author too. */
+const isErrorLike = (thrown: unknown): thrown is object =>
+  typeof thrown === 'object' && thrown !== null && typeof member(thrown, 'message') === 'string'
+
+/** A member of something that may throw when it is looked at. */
+function member(value: unknown, name: string): unknown {
+  try {
+    return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function typeOf(error: object): string {
+  const name = member(error, 'name')
+  if (typeof name === 'string' && name !== '' && name !== 'Error') return name
+  // Many classes of errors do not set their name.
+  const its: unknown = member(error, 'constructor')
+  return typeof its === 'function' && its.name !== '' && its.name !== 'Object' ? its.name : 'Error'
+}
+
+const SHOWN_VALUE = 500
+
+function notAnError(thrown: unknown): string {
+  const what = thrown === undefined ? 'undefined' : shownValue(thrown)
+  const hint = typeof thrown === 'string' ? 'throw new Error(text)' : 'throw new Error("what went wrong")'
+  return `${what} was thrown, which is not an Error. Write ${hint}, so that it shows where.`
+}
+
+function shownValue(thrown: unknown): string {
+  try {
+    return cutMiddle(show(thrown), SHOWN_VALUE)
+  } catch {
+    return `a value of type ${typeof thrown}`
+  }
+}
+
+const messageText = (thrown: unknown): string => (isErrorLike(thrown) ? String(member(thrown, 'message')) : notAnError(thrown))
+
+/** The message, and what an error of Servo says to do about it: on a line of its own below a message of several. */
+export function messageWithHint(error: unknown): string {
+  const message = messageText(error)
+  if (!isServoError(error) || error.hint === undefined) return message
+  return message.includes('\n') ? `${message}\n${error.hint}` : `${message}. ${error.hint}`
+}
+
+/**
+ * The frames that help: those in files of the author, then those in packages. Those of Node and of Servo are left out. A
+ * stack that names no place, such as that of a Python program, stays as it is.
+ */
+function usefulStack(stack: string, message: string, root: string): { stack?: string; hasOwnFrames: boolean } {
+  const from = message === '' ? -1 : stack.indexOf(message)
+  const frames = placesIn(from === -1 ? stack : stack.slice(from + message.length))
+  if (frames.length === 0) {
+    // Without frames it is the name and the message, which are reported anyway.
+    const isHeader = stack.trim().split('\n').length <= message.trim().split('\n').length
+    return isHeader ? { hasOwnFrames: false } : { stack, hasOwnFrames: true }
+  }
+  const useful = frames.filter(({ file }) => !file.startsWith('node:') && !file.startsWith(OURS))
+  const isPackaged = ({ file }: Frame): boolean => file.includes(`${path.sep}node_modules${path.sep}`)
+  const own = useful.filter((frame) => !isPackaged(frame)).slice(0, MAX_OWN_FRAMES)
+  const chosen = [...own, ...useful.filter(isPackaged).slice(0, MAX_OTHER_FRAMES)]
+  const text = chosen.map((frame) => `    at ${frameText(frame, root)}`).join('\n')
+  return { ...(text !== '' && { stack: text }), hasOwnFrames: own.length > 0 }
+}
+
+function frameText({ name, file, line, column }: Frame, root: string): string {
+  const place = `${relative(root, file)}:${line}:${column}`
+  return name === '' ? place : `${name} (${place})`
+}
+
+const relative = (root: string, file: string): string =>
+  path.isAbsolute(file) ? path.relative(root, file).split(path.sep).join('/') : file

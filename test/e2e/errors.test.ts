@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest'
+import { projectOf } from './support/project.ts'
+
+const ASSETS = `import { asset, sql, table } from 'servo-flow'
+import { z } from 'zod'
+import { fetchAll } from '../lib/fetch-all.ts'
+
+const group = 'sick'
+export const fetched = asset('fetched', { group, run: () => fetchAll('http://127.0.0.1:3/orders') })
+export const several = asset('several', {
+  group,
+  run: () => Promise.any([Promise.reject(new RangeError('the first')), Promise.reject(new Error('the second'))]),
+})
+export const text = asset('text', { group, run: () => { throw 'just text' } })
+export const nothing = asset('nothing', { group, run: () => Promise.reject() })
+export const none = asset('none', { group, run: () => { throw null } })
+export const loop = asset('loop', {
+  group,
+  run() {
+    const error = new Error('round \\u001b[31mand\\u0007 round')
+    error.cause = error
+    throw error
+  },
+})
+export const huge = asset('huge', {
+  group,
+  run() {
+    let error = new Error('at the bottom')
+    for (let i = 0; i < 1_000; i++) error = new Error('x'.repeat(100_000), { cause: error })
+    throw error
+  },
+})
+const rows = table('rows', { group, schema: z.object({ id: z.number() }), run: () => [{ id: 1 }] })
+export const queried = table('queried', {
+  group,
+  inputs: { rows },
+  schema: z.object({ id: z.number() }),
+  sql: () => sql\`select id,
+    idd + 1
+  from rows\`,
+})
+export { rows }
+`
+const FETCH_ALL = `export class NotFetched extends Error {
+  code = 'E_NOT_FETCHED'
+}
+export async function fetchAll(url: string): Promise<string> {
+  try {
+    return await (await fetch(url)).text()
+  } catch (cause) {
+    throw new NotFetched('no orders', { cause })
+  }
+}
+`
+
+test('[R5] a task that throws shows type, code, own frames and causes: as it happens, in the log, at the end, in show, as JSON', async () => {
+  const project = projectOf({ 'assets/sick.ts': ASSETS, 'lib/fetch-all.ts': FETCH_ALL })
+  const ran = await project.servo('run', 'group:sick')
+  expect(ran.code, ran.stderr).toBe(1)
+  const [, id] = /failed {2}(run_\w{8})/.exec(ran.stdout) as RegExpExecArray
+  const { stdout: logs } = await project.servo('runs', 'logs', id as string)
+  const { stdout: shown } = await project.servo('runs', 'show', id as string)
+  const { attempts } = JSON.parse((await project.servo('runs', 'show', id as string, '--json')).stdout)
+
+  const [live, recap] = ran.stdout.split(/^failed {2}run_/m)
+  expect(live).toMatch(/failed +[\d.]+ m?s {2}fetched {2}no orders: connect ECONNREFUSED 127\.0\.0\.1:3/)
+  for (const text of [live, recap, logs, shown]) {
+    expect(text).toMatch(/NotFetched: no orders \(E_NOT_FETCHED\)/)
+    expect(text).toMatch(/ at (async )?fetchAll \(lib\/fetch-all\.ts:8:11\)/)
+    expect(text).toMatch(/caused by TypeError: fetch failed/)
+    expect(text).toMatch(/ {2}caused by connect ECONNREFUSED 127\.0\.0\.1:3/)
+    expect(text).toMatch(/AggregateError: All promises were rejected/)
+    expect(text).toMatch(/one of them: RangeError: the first/)
+    expect(text).toMatch(/one of them: the second/)
+    expect(text).toContain(
+      '"just text" was thrown, which is not an Error. Write throw new Error(text), so that it shows where.',
+    )
+    expect(text).toContain('undefined was thrown, which is not an Error.')
+    expect(text).toContain('null was thrown, which is not an Error.')
+    expect(text).toContain('round \\u001b[31mand\\u0007 round')
+    // DuckDB's error with the line of SQL and a caret below the column, and where the query is.
+    expect(text).toMatch(/LINE 2: {5}idd \+ 1\n.* {10,}\^/)
+    expect(text).toMatch(/declared at assets\/sick\.ts:\d+/)
+    // Neither frames of Node nor of Servo.
+    expect(text).not.toMatch(/ at .*(node:internal|src\/(sdk|worker)\/)/)
+  }
+  const of = (key: string) => attempts.find((attempt: { task_key: string }) => attempt.task_key === key)
+  expect(of('fetched')).toMatchObject({
+    error_message: 'no orders',
+    error_detail: {
+      type: 'NotFetched',
+      code: 'E_NOT_FETCHED',
+      stack: expect.stringMatching(/^ {4}at fetchAll \(lib\/fetch-all\.ts:8:11\)/),
+      causes: [
+        { depth: 1, as: 'cause', type: 'TypeError', message: 'fetch failed' },
+        { depth: 2, as: 'cause', code: 'ECONNREFUSED' },
+      ],
+    },
+  })
+  expect(of('loop').error_detail.causes).toBeUndefined()
+  // A chain of 100 MB is cut to what a person reads.
+  expect(JSON.stringify(of('huge')).length).toBeLessThan(60_000)
+  expect(Math.max(...live!.split('\n').map(({ length }) => length))).toBeLessThan(10_000)
+
+  const quiet = await project.servo('run', 'fetched', '--quiet')
+  expect(quiet.stdout).toMatch(/ at (async )?fetchAll \(lib\/fetch-all\.ts:8:11\)/)
+  const json = await project.servo('run', 'fetched', '--json')
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    state: 'FAILED',
+    failures: [{ task_key: 'fetched', attempt: 1, error_message: 'no orders', error_detail: { code: 'E_NOT_FETCHED' } }],
+  })
+})
+
+test('a module that throws while it is loaded shows the place, the stack and the causes, in servo run and servo dev', async () => {
+  const project = projectOf({
+    'assets/bad.ts': `import { connect } from '../lib/connect.ts'\nexport const it = connect()\n`,
+    'lib/connect.ts': `export function connect() {\n  throw new TypeError('no connection', { cause: new Error('the port is closed') })\n}\n`,
+  })
+  const ran = await project.servo('run', '*')
+  const expected = [
+    /error: lib\/connect\.ts:2:9 {2}assets\/bad\.ts threw while it was loaded: no connection\n/,
+    /\n {6}at connect \(lib\/connect\.ts:2:9\)\n {6}at assets\/bad\.ts:2:19\n {2}caused by the port is closed\n/,
+  ]
+  for (const each of expected) expect(ran.stderr).toMatch(each)
+  expect(ran.code).toBe(2)
+  const dev = await project.dev()
+  for (const each of expected) expect(dev.shown).toMatch(each)
+})
