@@ -30,8 +30,13 @@ export class ServoError extends Error {
 }
 
 export function isServoError(error: unknown, kind?: ErrorKind): error is ServoError {
-  if (!(error instanceof Error) || error.name !== 'ServoError') return false
-  return kind === undefined || ('kind' in error && error.kind === kind)
+  try {
+    if (!(error instanceof Error) || error.name !== 'ServoError') return false
+    return kind === undefined || ('kind' in error && error.kind === kind)
+  } catch {
+    // An error of user code may throw when it is looked at.
+    return false
+  }
 }
 
 /** True for an error of Node or of the system with this code, such as `ENOENT`. */

@@ -58,7 +58,8 @@ describe('an error that code threw', () => {
   test('without a frame of its author names where the asset is declared', () => {
     const declared = { file: `${root}/assets/a.ts`, line: 3 }
     expect(describeError('text', { root, declared }).stack).toBe('    declared at assets/a.ts:3')
-    expect(describeError(invalid('bad', 'no', 'Do it.'), { root, declared })).toMatchObject({
+    const ours = withStack(invalid('bad', 'no', 'Do it.'), `executeAsset (${root}/attempt/execute.ts:10:3)`)
+    expect(describeError(ours, { root, declared })).toMatchObject({
       message: 'no. Do it.',
       stack: '    declared at assets/a.ts:3',
     })
