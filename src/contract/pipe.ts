@@ -19,7 +19,12 @@ export type ToWorker =
   | { readonly type: 'cancel'; readonly id: string; readonly reason: string }
 
 export type FromWorker =
-  | { readonly type: 'loaded'; readonly manifest: ProjectManifestInput }
+  | {
+      readonly type: 'loaded'
+      readonly manifest: ProjectManifestInput
+      /** Names of environment variables whose values no output may show. */
+      readonly secret_variables?: readonly string[]
+    }
   | { readonly type: 'load_failed'; readonly problems: readonly ProjectProblem[] }
   /** Of an attempt. What an evaluation prints stays in its process; the end of it is part of an error. */
   | { readonly type: 'log'; readonly id: string; readonly entries: readonly LogEntry[] }

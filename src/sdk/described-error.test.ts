@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { errorLines, messageWithCause } from '../contract/error-detail.ts'
-import { describeError } from './described-error.ts'
+import { describeError, errorOfProgram } from './described-error.ts'
 import { invalid } from './invalid.ts'
 
 const root = import.meta.dirname
@@ -50,9 +50,8 @@ describe('an error that code threw', () => {
     expect(describeError(withStack(new Error(message), 'real (/app/real.ts:2:2)'), { root: '/app' }).stack).toBe(
       '    at real (real.ts:2:2)',
     )
-    const python = new Error('ValueError: no')
-    python.stack = 'Traceback (most recent call last):\n  File "s.py", line 4\nValueError: no'
-    expect(described(python).stack).toBe(python.stack)
+    const traceback = 'Traceback (most recent call last):\n  File "s.py", line 4\nValueError: no'
+    expect(described(errorOfProgram('ValueError: no', traceback)).stack).toBe(traceback)
   })
 
   test('without a frame of its author names where the asset is declared', () => {

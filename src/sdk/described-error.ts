@@ -82,13 +82,28 @@ function describeOne(thrown: unknown, { root, redact = (text) => text }: Describ
   const code = typeof given === 'string' || typeof given === 'number' ? redact(String(given)) : undefined
   const message = redact(messageWithHint(thrown))
   const nameless = `${type}${code === undefined ? '' : ` (${code})`} without a message`
+  const foreign = ofPrograms.get(thrown)
   const stack = member(thrown, 'stack')
   return {
     type,
     ...(code !== undefined && { code }),
     message: cutMiddle(message.trim() === '' ? nameless : message, MAX_MESSAGE),
-    ...(typeof stack === 'string' ? usefulStack(redact(stack), redact(messageText(thrown)), root) : { hasOwnFrames: false }),
+    ...(foreign !== undefined
+      ? { stack: redact(foreign), hasOwnFrames: false }
+      : typeof stack === 'string'
+        ? usefulStack(redact(stack), redact(messageText(thrown)), root)
+        : { hasOwnFrames: false }),
   }
+}
+
+/** What programs in other languages printed of their stacks. */
+const ofPrograms = new WeakMap<object, string>()
+
+/** An error of another program: what that printed shows where it failed, and the frames of this process do not. */
+export function errorOfProgram(message: string, printed: string): Error {
+  const error = new Error(message)
+  if (printed !== '') ofPrograms.set(error, printed)
+  return error
 }
 
 /** Errors of other realms, and objects that are made like errors, are errors to their author too. */
@@ -138,17 +153,11 @@ export function messageWithHint(error: unknown): string {
 }
 
 /**
- * The frames that help: those in files of the author, then those in packages. Those of Node and of Servo are left out. A
- * stack that names no place, such as that of a Python program, stays as it is.
+ * The frames that help: those in files of the author, then those in packages. Those of Node and of Servo are left out.
  */
 function usefulStack(stack: string, message: string, root: string): { stack?: string; hasOwnFrames: boolean } {
   const from = message === '' ? -1 : stack.indexOf(message)
   const frames = placesIn(from === -1 ? stack : stack.slice(from + message.length))
-  if (frames.length === 0) {
-    // Without frames it is the name and the message, which are reported anyway.
-    const isHeader = stack.trim().split('\n').length <= message.trim().split('\n').length
-    return isHeader ? { hasOwnFrames: false } : { stack, hasOwnFrames: true }
-  }
   const useful = frames.filter(({ file }) => !file.startsWith('node:') && !file.startsWith(OURS))
   const isPackaged = ({ file }: Frame): boolean => file.includes(`${path.sep}node_modules${path.sep}`)
   const own = useful.filter((frame) => !isPackaged(frame)).slice(0, MAX_OWN_FRAMES)

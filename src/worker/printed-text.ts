@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import type { LogEntry } from '../contract/pipe.ts'
+import { LONGEST_SECRET } from '../lib/redactor.ts'
 
 /** The output that is kept of one attempt. More is of no use to a reader, and would have to be sent, stored and shown. */
 const MAX_PRINTED_BYTES = 16 * 2 ** 20
@@ -8,6 +9,7 @@ const MAX_PRINTED_BYTES = 16 * 2 ** 20
 const MAX_ENTRY_CHARACTERS = 64 * 1024
 
 type Printed = Omit<LogEntry, 'at'>
+type Redact = (text: string) => string
 
 /** Counts what an attempt prints, so that there is one limit for all its streams. */
 class PrintLimit {
@@ -42,35 +44,46 @@ class PrintedText {
   readonly #stream: 'stdout' | 'stderr'
   readonly #limit: PrintLimit
   readonly #add: (entry: Printed) => void
+  readonly #redact: Redact
   #decoder: StringDecoder | undefined
   #begun = ''
 
-  constructor(stream: 'stdout' | 'stderr', limit: PrintLimit, add: (entry: Printed) => void) {
+  constructor(stream: 'stdout' | 'stderr', limit: PrintLimit, add: (entry: Printed) => void, redact: Redact) {
     this.#stream = stream
     this.#limit = limit
     this.#add = add
+    this.#redact = redact
   }
 
   write(chunk: string | Uint8Array, level?: LogEntry['level']): void {
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.byteLength
     const kept = this.#limit.take(bytes)
     if (kept === 0) return
-    const text = this.#decoded(kept === bytes ? chunk : chunk.slice(0, kept))
+    if (kept < bytes) {
+      // Half a secret is not recognised, so nothing is cut before secrets are taken out.
+      const all = this.#redact(this.#begun + this.#decoded(chunk))
+      this.#entries(all.slice(0, Math.max(0, this.#begun.length + kept - LONGEST_SECRET)), level)
+      this.#begun = ''
+      return
+    }
+    const text = this.#decoded(chunk)
     const end = text.lastIndexOf('\n')
     if (end === -1 && this.#begun.length + text.length < MAX_ENTRY_CHARACTERS) {
       this.#begun += text
       return
     }
-    const whole = this.#begun + (end === -1 ? text : text.slice(0, end))
-    this.#begun = end === -1 ? '' : text.slice(end + 1)
-    this.#entries(whole, level)
+    const whole = this.#redact(this.#begun + (end === -1 ? text : text.slice(0, end)))
+    // A line without an end: the secret that may have begun in it is not torn.
+    const cut = end === -1 ? Math.max(0, whole.length - LONGEST_SECRET) : whole.length
+    this.#begun = end === -1 ? whole.slice(cut) : text.slice(end + 1)
+    this.#entries(whole.slice(0, cut), level)
   }
 
   /** Adds what is left of a line that was never ended. */
   end(): void {
     const rest = this.#begun + (this.#decoder?.end() ?? '')
     this.#begun = ''
-    if (rest !== '') this.#entries(rest, undefined)
+    if (rest !== '') this.#entries(this.#redact(rest), undefined)
   }
 
   #decoded(chunk: string | Uint8Array): string {
@@ -99,10 +112,10 @@ export class PrintedOutput {
   readonly #stdout: PrintedText
   readonly #stderr: PrintedText
 
-  constructor(add: (entry: Printed) => void) {
+  constructor(add: (entry: Printed) => void, redact: Redact) {
     this.#add = add
-    this.#stdout = new PrintedText('stdout', this.#limit, add)
-    this.#stderr = new PrintedText('stderr', this.#limit, add)
+    this.#stdout = new PrintedText('stdout', this.#limit, add, redact)
+    this.#stderr = new PrintedText('stderr', this.#limit, add, redact)
   }
 
   write(stream: 'stdout' | 'stderr', chunk: string | Uint8Array, level?: LogEntry['level']): void {

@@ -199,5 +199,5 @@ await serveWork(async () => {
   if (process.argv[2] === 'with a helper') spawn('sleep', ['1000'], { stdio: 'ignore' })
   if (process.argv[2] === 'broken') return { problems: [{ code: 'syntax_error', message: 'no', file: 'a.ts', line: 3 }] }
   const describing = { root: import.meta.dirname }
-  return { manifest: { project: process.argv[2] ?? 'fake', assets: [] }, describing, execute, evaluate }
+  return { manifest: { project: process.argv[2] ?? 'fake', assets: [] }, secretVariables: [], describing, execute, evaluate }
 }, Date.now)

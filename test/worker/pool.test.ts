@@ -9,7 +9,7 @@ import { fakePool, isAlive, returned, until } from './fake-pool.ts'
 
 describe('loading', () => {
   test('the first process tells what the project declares', async () => {
-    expect(await fakePool().ready()).toEqual({ type: 'loaded', manifest: { project: 'one', assets: [] } })
+    expect(await fakePool().ready()).toEqual({ type: 'loaded', secret_variables: [], manifest: { project: 'one', assets: [] } })
   })
 
   test('a project that cannot be loaded fails its attempts with the place of the mistake', async () => {

@@ -130,7 +130,7 @@ import { openSync } from 'node:fs'
 import { runProgram } from './src/worker/process/program.ts'
 try { for (;;) openSync('/dev/null') } catch {}
 const { signal } = new AbortController()
-const error = await runProgram({ words: ['true'], cwd: '/', env: {}, signal, print() {} }).catch((error) => error)
+const error = await runProgram({ words: ['true'], cwd: '/', env: {}, signal, print() {}, describing: { root: '/' } }).catch((error) => error)
 process.stdout.write(String(error.code))
 process.exit()
 `

@@ -1,8 +1,9 @@
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { callerOf } from '../caller.ts'
-import { declarationOf, withDeclaration } from '../declaration.ts'
-import { checkedName, invalid } from '../invalid.ts'
+import { declarationOf, optionsOf, withDeclaration } from '../declaration.ts'
+import { checkedName, invalid, show } from '../invalid.ts'
 import { isSchema, issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
+import { checkOptionNames } from './option-checks.ts'
 import type { MaybePromise } from './values.ts'
 
 /** Exists only in types: the opened resource. */
@@ -21,6 +22,11 @@ export type Opened<Resources> = { [Name in keyof Resources]: Resources[Name] ext
 export interface ResourceOptions<Config, T> {
   /** Each field `apiToken` of resource `shop-api` is read from the variable SERVO_SHOP_API_API_TOKEN. */
   config?: StandardSchemaV1<unknown, Config>
+  /**
+   * Fields whose values appear in no error, log, check or metadata. Variables whose names have TOKEN, KEY, SECRET or PASSWORD
+   * in them are secret anyway.
+   */
+  secrets?: readonly (keyof NoInfer<Config> & string)[]
   open(config: Config): MaybePromise<T>
   close?(opened: T): MaybePromise<void>
 }
@@ -29,6 +35,14 @@ export function resource<T, Config = undefined>(name: string, options: ResourceO
   checkedName(name, 'resource')
   if (typeof options?.open !== 'function')
     throw invalid('bad_resource', `resource ${name} cannot be opened`, `Write resource('${name}', { open: () => … }).`)
+  checkOptionNames(`resource ${name}`, options, ['config', 'secrets', 'open', 'close'])
+  const { secrets = [] } = options
+  if (!Array.isArray(secrets) || secrets.some((field) => typeof field !== 'string' || field === ''))
+    throw invalid(
+      'bad_secrets',
+      `secrets of resource ${name} is ${show(secrets)}`,
+      "Write fields of its config: secrets: ['dsn'].",
+    )
   if (options.config !== undefined && !isSchema(options.config))
     throw invalid('bad_schema', `config of resource ${name} is not a schema`, 'Write config: z.object({ url: z.url() }).')
   return withDeclaration<Resource<T>>({ name }, { kind: 'resource', name, options, ...callerOf(resource) })
@@ -88,6 +102,12 @@ export class OpenResources {
   async close(): Promise<void> {
     for (const close of this.#closing.reverse()) await close()
   }
+}
+
+/** The variables of the fields that a resource declares as secret. */
+export const secretVariablesOf = (resource: AnyResource): string[] => {
+  const { secrets = [] } = optionsOf<{ secrets?: readonly string[] }>(resource)
+  return secrets.map((field) => variableOf(resource.name, field))
 }
 
 /** `shop-api`, `apiToken` → `SERVO_SHOP_API_API_TOKEN` */

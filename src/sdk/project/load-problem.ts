@@ -4,17 +4,18 @@ import path from 'node:path'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { hasErrorCode, isServoError, messageOf } from '../../lib/error.ts'
 import { type Frame, pathOf, placesIn } from '../caller.ts'
-import { describeError } from '../described-error.ts'
+import { type DescribingErrors, describeError } from '../described-error.ts'
 import { relativePath } from './describe.ts'
 import { isInside, type Modules } from './modules.ts'
 
 /** Describes why a module could not be loaded, with the place that its author has to repair. */
-export function loadProblem(error: unknown, file: string, root: string, modules: Modules): ProjectProblem {
+export function loadProblem(error: unknown, file: string, describing: DescribingErrors, modules: Modules): ProjectProblem {
+  const { root } = describing
   return (
     importProblem(error, root, modules) ??
     syntaxProblem(error, file, root, modules) ??
     importCycleProblem(error, file, root, modules) ??
-    thrownProblem(error, file, root)
+    thrownProblem(error, file, describing)
   )
 }
 
@@ -116,12 +117,13 @@ function importCycleProblem(error: unknown, file: string, root: string, modules:
   }
 }
 
-function thrownProblem(error: unknown, file: string, root: string): ProjectProblem {
+function thrownProblem(error: unknown, file: string, describing: DescribingErrors): ProjectProblem {
+  const { root } = describing
   const place = placeIn(error, root)
   const where = at(root, place?.file ?? file, place?.line)
   if (isServoError(error, 'invalid'))
     return { code: 'invalid_definition', message: error.message, ...(error.hint && { hint: error.hint }), ...where }
-  const { message, ...detail } = describeError(error, { root })
+  const { message, ...detail } = describeError(error, describing)
   return {
     code: 'load_failed',
     message: `${relativePath(root, file)} threw while it was loaded: ${message}`,

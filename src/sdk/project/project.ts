@@ -1,12 +1,14 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type ProjectManifestInput, type ProjectProblem, projectManifest } from '../../contract/project-manifest.ts'
+import type { SensorDefinitionInput } from '../../contract/sensor.ts'
 import { type AnyAsset, isAsset } from '../any-asset.ts'
 import { type Declaration, declarationOf, knownDeclaration, optionsOf } from '../declaration.ts'
 import { type Config, checkedConfig } from '../declare/config.ts'
-import type { AnyResource } from '../declare/resource.ts'
+import { type AnyResource, secretVariablesOf } from '../declare/resource.ts'
 import { isSensor, type Sensor } from '../declare/sensor.ts'
 import type { Schedule } from '../declare/trigger.ts'
+import type { DescribingErrors } from '../described-error.ts'
 import { issuesText } from '../standard-schema.ts'
 import { describeProject, relativePath } from './describe.ts'
 import { graphProblems, poolProblems } from './graph-problems.ts'
@@ -24,6 +26,8 @@ export interface Project {
   readonly schedules: ReadonlyMap<string, Schedule>
   readonly sensors: ReadonlyMap<string, Sensor>
   readonly config: Config
+  /** Environment variables with secrets: of resources that declare them, and of webhooks. */
+  readonly secretVariables: readonly string[]
 }
 
 export interface BrokenProject {
@@ -34,9 +38,13 @@ export interface BrokenProject {
  * Loads a project by running its modules. Call it once in a process, which then belongs to the project: to load it anew, start
  * another one.
  */
-export async function loadProject(dir: string): Promise<Project | BrokenProject> {
+export async function loadProject(
+  dir: string,
+  /** Takes secrets out of what modules throw. */
+  redact?: (text: string) => string,
+): Promise<Project | BrokenProject> {
   const root = path.resolve(dir)
-  const loading = new ProjectLoader(root)
+  const loading = new ProjectLoader({ root, ...(redact && { redact }) })
   const config = await loading.config()
   if (config === undefined) return loading.broken()
   await loading.modules(config.dirs)
@@ -52,6 +60,7 @@ export default defineConfig({
 
 class ProjectLoader {
   readonly #root: string
+  readonly #describing: DescribingErrors
   readonly #modules: Modules
   readonly #problems: ProjectProblem[] = []
   /** Every importer of a broken module fails with the same error. */
@@ -59,9 +68,10 @@ class ProjectLoader {
   /** Every declaration, with the module that exported it first. */
   readonly #found = new Map<object, string>()
 
-  constructor(root: string) {
-    this.#root = root
-    this.#modules = new Modules(root)
+  constructor(describing: DescribingErrors) {
+    this.#describing = describing
+    this.#root = describing.root
+    this.#modules = new Modules(this.#root)
   }
 
   async config(): Promise<Config | undefined> {
@@ -89,7 +99,7 @@ class ProjectLoader {
     try {
       return checkedConfig(exported['default'] as Config)
     } catch (error) {
-      this.#report({ ...loadProblem(error, file, this.#root, this.#modules), code: 'bad_config' })
+      this.#report({ ...loadProblem(error, file, this.#describing, this.#modules), code: 'bad_config' })
       return undefined
     }
   }
@@ -126,13 +136,18 @@ class ProjectLoader {
     if (!checked.success)
       this.#report({ code: 'invalid_definition', message: issuesText(checked.error.issues), hint: 'Change that definition.' })
     if (this.#problems.length > 0) return this.broken()
+    const resources: ReadonlyMap<string, AnyResource> = byName(ofKind(values, 'resource'))
     return {
       manifest,
       assets: byName(values.filter(isAsset)),
-      resources: byName(ofKind(values, 'resource')),
+      resources,
       schedules: byName(ofKind(values, 'schedule')),
       sensors: byName(values.filter(isSensor)),
       config,
+      secretVariables: [
+        ...[...resources.values()].flatMap(secretVariablesOf),
+        ...(manifest.sensors ?? []).flatMap(secretsOfSensor),
+      ],
     }
   }
 
@@ -147,7 +162,7 @@ class ProjectLoader {
     } catch (error) {
       if (this.#reported.has(error)) return undefined
       this.#reported.add(error)
-      this.#report(loadProblem(error, file, this.#root, this.#modules))
+      this.#report(loadProblem(error, file, this.#describing, this.#modules))
       return undefined
     }
   }
@@ -218,6 +233,9 @@ function emptyProject(dirs: readonly string[]): ProjectProblem {
     hint: `Create ${path.posix.join(dirs[0] ?? 'assets', 'hello.ts')}:\n\nimport { asset } from 'servo-flow'\n\nexport const hello = asset('hello', { run: () => ({ greeting: 'hello' }) })\n`,
   }
 }
+
+const secretsOfSensor = ({ config }: SensorDefinitionInput): readonly string[] =>
+  config.type === 'webhook' ? (config.secrets ?? []) : []
 
 const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -1,32 +1,27 @@
-import type { Evaluator } from '../../contract/evaluation.ts'
+import type { EvaluationReport, Evaluator } from '../../contract/evaluation.ts'
 import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
+import { Redactor, secretsOf } from '../../lib/redactor.ts'
 import type { Rows } from '../../model/rows.ts'
-
-/** Shorter values would mask words that have nothing to do with them. */
-const MIN_SECRET = 4
 
 interface Options {
   readonly rows: () => Rows
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-/** Code that fails may quote its environment. Errors are kept for ever, so the secrets of webhooks are taken out of them. */
-export const maskedEvaluator = (evaluator: Evaluator, options: Options): Evaluator => ({
-  async evaluate(request) {
-    const report = await evaluator.evaluate(request)
-    return report.outcome === 'error' ? { ...report, error: withoutSecrets(report.error, options) } : report
-  },
-})
-
-function withoutSecrets(text: string, { rows, environment }: Options): string {
-  let masked = text
-  for (const { config } of rows().hot(sensorDefinitions).all()) {
-    for (const name of config.type === 'webhook' ? config.secrets : []) {
-      const value = environment[name] ?? ''
-      // As it is, and as JSON has it.
-      const forms = [value, JSON.stringify(value).slice(1, -1)].filter((form) => form.length >= MIN_SECRET)
-      for (const form of forms) masked = masked.replaceAll(form, () => `[${name}]`)
-    }
+/**
+ * A worker takes out the secrets that its project declares before it reports. The secrets of webhooks that were made over the
+ * API are known to the leader alone, so it looks again.
+ */
+export function maskedEvaluator(evaluator: Evaluator, { rows, environment }: Options): Evaluator {
+  const redactor = new Redactor()
+  const masked = (report: EvaluationReport): EvaluationReport => {
+    if (report.outcome !== 'error' && report.outcome !== 'condition') return report
+    const webhooks = [...rows().hot(sensorDefinitions).all()]
+    const names = webhooks.flatMap(({ config }) => (config.type === 'webhook' ? config.secrets : []))
+    redactor.learn(secretsOf(environment, names))
+    return report.outcome === 'error'
+      ? { ...report, error: redactor.text(report.error) }
+      : { ...report, reason: report.reason && redactor.text(report.reason) }
   }
-  return masked
+  return { evaluate: async (request) => masked(await evaluator.evaluate(request)) }
 }

@@ -21,8 +21,8 @@ delete process.env['NODE_COMPILE_CACHE']
 
 const store = fsStore(dataDir, nodeDisk, writerThread())
 
-await serveWork(async () => {
-  const project = await loadProject(projectDir)
+await serveWork(async (secrets) => {
+  const project = await loadProject(projectDir, secrets.newest)
   if ('problems' in project) return project
   // Node saves the cache when a process exits by itself, which a worker never does.
   setTimeout(flushCompileCache, CACHE_FLUSH_MS).unref()
@@ -30,6 +30,7 @@ await serveWork(async () => {
     store,
     fileOf: (name) => path.join(store.dir, name),
     projectDir,
+    redact: secrets.newest,
     now: Date.now,
     newId: ulidSource(Date.now, randomBytes),
   })

@@ -139,8 +139,8 @@ export class Job {
   }
 
   /** What its process wrote past `console`: native code, and programs it started. */
-  print(stream: 'stdout' | 'stderr', chunk: Uint8Array): void {
-    this.#printed ??= new PrintedOutput((entry) => this.log([{ at: this.#now(), ...entry }]))
+  print(stream: 'stdout' | 'stderr', chunk: Uint8Array, redact: (text: string) => string): void {
+    this.#printed ??= new PrintedOutput((entry) => this.log([{ at: this.#now(), ...entry }]), redact)
     this.#printed.write(stream, chunk)
   }
 

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { FromWorker, ToWorker } from '../../contract/pipe.ts'
 import { assert } from '../../lib/assert.ts'
 import { messageOf } from '../../lib/error.ts'
+import { LONGEST_SECRET, Redactor, redactedEnd, secretsOf } from '../../lib/redactor.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import { signalGroup } from '../group.ts'
 import { lineReader } from '../lines.ts'
@@ -68,6 +69,10 @@ export class LocalWorker {
   /** Undefined when the process could not be started; `gone` has the reason. */
   readonly pid: number | undefined
   readonly #events: WorkerEvents
+  /** Its output does not pass its own redaction if it does not pass `console`, or if the process crashes. */
+  readonly #redactor = new Redactor()
+  readonly #environment: NodeJS.ProcessEnv
+  #secretVariables: readonly string[] = []
   /** Marks this process and everything it starts. */
   readonly #marker: string | undefined
   readonly #child: ChildProcess
@@ -85,9 +90,10 @@ export class LocalWorker {
     this.#events = events
     // It ends with a colon, or the marker of the first worker would be a prefix of that of the tenth.
     this.#marker = command.marker && `${command.marker}:${++workers}:`
+    this.#environment = { ...process.env, ...command.env, ...(this.#marker !== undefined && { [MARKER]: this.#marker }) }
     this.#child = start(command, sparing, {
       ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
-      env: { ...process.env, ...command.env, ...(this.#marker !== undefined && { [MARKER]: this.#marker }) },
+      env: this.#environment,
       // A group of its own: what user code starts dies with it, and Ctrl-C in a terminal reaches only us.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
@@ -99,10 +105,10 @@ export class LocalWorker {
     this.#pipe = pipe
     // A process that ends while it is written to or read from makes its pipes fail. Its exit has everything that matters.
     for (const socket of sockets) socket.on('error', () => undefined)
-    stdout?.on('data', (chunk: Buffer) => this.job?.print('stdout', chunk))
+    stdout?.on('data', (chunk: Buffer) => this.job?.print('stdout', chunk, this.#redact))
     stderr?.on('data', (chunk: Buffer) => {
-      this.#stderr = (this.#stderr + chunk.toString('utf8')).slice(-STDERR_TAIL)
-      this.job?.print('stderr', chunk)
+      this.#stderr = (this.#stderr + chunk.toString('utf8')).slice(-(STDERR_TAIL + LONGEST_SECRET))
+      this.job?.print('stderr', chunk, this.#redact)
     })
     pipe?.on(
       'data',
@@ -193,6 +199,12 @@ export class LocalWorker {
     if (!signalGroup(this.pid, 'SIGKILL')) this.#child.kill('SIGKILL')
   }
 
+  /** Looked for when something is printed: most processes print only by `console`. */
+  readonly #redact = (text: string): string => {
+    this.#redactor.learn(secretsOf(this.#environment, this.#secretVariables))
+    return this.#redactor.text(text)
+  }
+
   /** Memory it holds, in bytes; zero where the system has no /proc. */
   residentBytes(): number {
     try {
@@ -226,6 +238,7 @@ export class LocalWorker {
       this.#distrust(messageOf(error))
       return
     }
+    if (message.type === 'loaded') this.#secretVariables = message.secret_variables ?? []
     this.#events.received(this, message)
   }
 
@@ -254,7 +267,8 @@ export class LocalWorker {
       const killed = this.#isKilled
       this.#enter('gone')
       for (const socket of sockets) socket.destroy()
-      this.#events.gone(this, { code, signal, killed, stderr: this.#stderr, ...(spawnError !== undefined && { spawnError }) })
+      const stderr = redactedEnd(this.#stderr, STDERR_TAIL, this.#redact)
+      this.#events.gone(this, { code, signal, killed, stderr, ...(spawnError !== undefined && { spawnError }) })
     }
     this.#child.on('error', (error) => {
       if (this.pid === undefined) finish(null, null, error)

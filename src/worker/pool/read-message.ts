@@ -13,7 +13,10 @@ function isMessage(message: unknown): message is FromWorker {
   if (!isObject(message)) return false
   switch (message['type']) {
     case 'loaded':
-      return isObject(message['manifest'])
+      return (
+        isObject(message['manifest']) &&
+        (message['secret_variables'] === undefined || isListOf(message['secret_variables'], isText))
+      )
     case 'load_failed':
       return isListOf(message['problems'], isObject)
     case 'log':

@@ -1,5 +1,6 @@
 import type { LogEntry } from '../../contract/pipe.ts'
 import { PrintedOutput } from '../printed-text.ts'
+import type { ProcessSecrets } from './process-secrets.ts'
 
 /** As much as the socket takes at once on most systems. */
 const BATCH_CHARACTERS = 64 * 1024
@@ -10,6 +11,7 @@ const BATCH_MS = 50
 export class AttemptLog {
   readonly #now: () => number
   readonly #send: (entries: readonly LogEntry[]) => void
+  readonly #secrets: ProcessSecrets
   /** Made when something is printed: many attempts print nothing. */
   #output: PrintedOutput | undefined
   #batch: LogEntry[] = []
@@ -17,9 +19,10 @@ export class AttemptLog {
   #timer: NodeJS.Timeout | undefined
   #ended = false
 
-  constructor(now: () => number, send: (entries: readonly LogEntry[]) => void) {
+  constructor(now: () => number, send: (entries: readonly LogEntry[]) => void, secrets: ProcessSecrets) {
     this.#now = now
     this.#send = send
+    this.#secrets = secrets
   }
 
   /** Adds output of user code. Output after the end of the attempt is dropped. */
@@ -42,7 +45,7 @@ export class AttemptLog {
   }
 
   #printed(): PrintedOutput {
-    this.#output ??= new PrintedOutput((entry) => this.#push({ at: this.#now(), ...entry }))
+    this.#output ??= new PrintedOutput((entry) => this.#push({ at: this.#now(), ...entry }), this.#secrets.text)
     return this.#output
   }
 
@@ -61,6 +64,6 @@ export class AttemptLog {
     const entries = this.#batch
     this.#batch = []
     this.#characters = 0
-    this.#send(entries)
+    this.#send(this.#secrets.entries(entries))
   }
 }

@@ -13,6 +13,7 @@ import { MARKER } from '../marked.ts'
 import { capturePrinting } from './capture.ts'
 import { forkWatch } from './forks.ts'
 import { pipeWriter } from './pipe-writer.ts'
+import { ProcessSecrets } from './process-secrets.ts'
 import { type AttemptContext, attemptWork, evaluationWork, type LoadedProject, type ReceivedWork } from './received-work.ts'
 import { endWithParent, startWatchdog } from './watchdog.ts'
 
@@ -49,7 +50,11 @@ const transitions: Transitions<ServingState> = {
  * - `serving`: work is done, and output belongs to it.
  * - `spoiled`: an error went uncaught, so the state of this process is unknown. It exits after the work that runs.
  */
-export async function serveWork(load: () => Promise<LoadedProject | BrokenProject>, now: () => number): Promise<void> {
+export async function serveWork(
+  load: (secrets: ProcessSecrets) => Promise<LoadedProject | BrokenProject>,
+  now: () => number,
+): Promise<void> {
+  const secrets = new ProcessSecrets()
   const send = pipeWriter(PIPE_FD)
   // Read before user code can change it.
   const marker = process.env[MARKER]
@@ -71,9 +76,9 @@ export async function serveWork(load: () => Promise<LoadedProject | BrokenProjec
     return state !== 'loading'
   })
 
-  const project = await load()
+  const project = await load(secrets)
   if ('problems' in project) {
-    send({ type: 'load_failed', problems: project.problems })
+    send({ type: 'load_failed', problems: secrets.problems(project.problems) })
     process.exit(LEFT_IDLE)
   }
   const hasForks = forkWatch(marker)
@@ -85,7 +90,9 @@ export async function serveWork(load: () => Promise<LoadedProject | BrokenProjec
     process.exitCode = LEFT_IDLE
   })
   enter('serving')
-  send({ type: 'loaded', manifest: project.manifest })
+  const { manifest, secretVariables } = project
+  secrets.declare(secretVariables)
+  send({ type: 'loaded', manifest, secret_variables: secretVariables })
   const loaded = project
   const end = (): void => endWithParent(marker)
   new Socket({ fd: PIPE_FD }).on('data', lineReader(receive)).on('error', end).on('close', end)
@@ -97,8 +104,8 @@ export async function serveWork(load: () => Promise<LoadedProject | BrokenProjec
 
   function receive(line: string): void {
     const message = JSON.parse(line) as ToWorker
-    if (message.type === 'run') take(attemptWork(loaded, message.envelope, { now, send }))
-    else if (message.type === 'evaluate') take(evaluationWork(loaded, message.request))
+    if (message.type === 'run') take(attemptWork(loaded, message.envelope, { now, send, secrets }))
+    else if (message.type === 'evaluate') take(evaluationWork(loaded, message.request, secrets))
     else if (message.type === 'take_back') giveBack()
     else if (message.id === current?.work.id) {
       const name = message.reason === TIMED_OUT ? 'TimeoutError' : 'AbortError'
@@ -152,16 +159,17 @@ export async function serveWork(load: () => Promise<LoadedProject | BrokenProjec
     complete(running, running.work.failed('crashed', message, detail))
   }
 
-  function complete(running: RunningWork, result: Completed['result']): void {
+  function complete(running: RunningWork, reported: Completed['result']): void {
     if (current !== running) return
     current = undefined
     const { work } = running
+    const result = secrets.result(reported)
     work.end(result)
     const ended = { type: 'completed', id: work.id, took_ms: performance.now() - running.begunAt } as const
     try {
       send({ ...ended, result })
     } catch (error) {
-      send({ ...ended, result: work.failed('invalid', `The result cannot be sent: ${messageOf(error)}`) })
+      send({ ...ended, result: work.failed('invalid', secrets.newest(`The result cannot be sent: ${messageOf(error)}`)) })
     }
   }
 

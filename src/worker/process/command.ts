@@ -4,6 +4,7 @@ import path from 'node:path'
 import type { AttemptResultInput } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
 import { type Failing, failureOf } from '../../sdk/attempt/failure-report.ts'
+import { errorOfProgram } from '../../sdk/described-error.ts'
 import { invalid } from '../../sdk/invalid.ts'
 import { lineReader } from '../lines.ts'
 import { followFile } from './growing-file.ts'
@@ -45,12 +46,12 @@ async function runWithPipes(run: CommandRun, report: PipesReport): Promise<void>
   } catch (error) {
     messages.end()
     // The program's own report of its end is better than its exit code.
-    throw report.exception === undefined ? error : exceptionError(report.exception)
+    throw report.exception === undefined ? error : exceptionOf(report.exception)
   } finally {
     messages.end()
     rmSync(folder, { recursive: true, force: true })
   }
-  if (report.exception !== undefined) throw exceptionError(report.exception)
+  if (report.exception !== undefined) throw exceptionOf(report.exception)
   if (run.pipes === true) remark(report, run.log)
 }
 
@@ -64,11 +65,7 @@ function remark({ session }: PipesReport, log: CommandRun['log']): void {
   log({ stream: 'log', level: 'warn', text })
 }
 
-function exceptionError({ message, traceback }: NonNullable<PipesReport['exception']>): Error {
-  const error = new Error(message)
-  error.stack = traceback
-  return error
-}
+const exceptionOf = ({ message, traceback }: NonNullable<PipesReport['exception']>): Error => errorOfProgram(message, traceback)
 
 function outputOf({ metadata, checks, dataVersion }: PipesReport): NonNullable<AttemptResultInput['output']> {
   const rows = metadata['dagster/row_count']

@@ -19,13 +19,15 @@ import type { PipesContext } from './pipes.ts'
 import type { AttemptContext, LoadedProject } from './received-work.ts'
 
 export interface ExecutionOptions extends ValueStorage {
+  /** Takes secrets out of text. */
+  readonly redact?: (text: string) => string
   readonly now: () => number
   readonly newId: UlidSource
 }
 
 /** How a worker executes an envelope: it finds the asset, and runs its body or its program. */
 export function projectExecution(project: Project, options: ExecutionOptions): LoadedProject {
-  const describing = { root: path.resolve(options.projectDir) }
+  const describing = { root: path.resolve(options.projectDir), ...(options.redact && { redact: options.redact }) }
   const versions = new Map(project.manifest.assets.map(({ asset_key, code_version }) => [asset_key, code_version]))
 
   async function execute(envelope: DispatchEnvelope, context: AttemptContext): Promise<AttemptResultInput> {
@@ -100,6 +102,7 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
 
   return {
     manifest: project.manifest,
+    secretVariables: project.secretVariables,
     describing,
     execute,
     evaluate: (request, context) => evaluateCode(project, request, context, { describing, now: options.now }),

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { hasErrorCode } from '../../lib/error.ts'
+import { LONGEST_SECRET, redactedEnd } from '../../lib/redactor.ts'
+import { type DescribingErrors, errorOfProgram } from '../../sdk/described-error.ts'
 import { invalid } from '../../sdk/invalid.ts'
 import { groupMembers } from '../group.ts'
 
@@ -11,6 +13,7 @@ export interface Program {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly signal: AbortSignal
   print(stream: 'stdout' | 'stderr', chunk: Uint8Array): void
+  readonly describing: DescribingErrors
 }
 
 /** From SIGTERM to SIGKILL. Shorter than the pool waits by default before it kills the whole worker. */
@@ -19,11 +22,11 @@ const GRACE_MS = 3_000
 /** A daemon that the program left behind may hold its output open for ever. What the program itself wrote has arrived by then. */
 const DRAIN_MS = 500
 
-/** How much of standard error an error quotes. */
-const TAIL = 4 * 1024
+/** How much of standard error an error quotes: the log has all of it. */
+const TAIL = 2 * 1024
 
 /** Runs a program to its end, and throws if it failed. When it is stopped, the processes that it started are stopped too. */
-export async function runProgram({ words, cwd, env, signal, print }: Program): Promise<void> {
+export async function runProgram({ words, cwd, env, signal, print, describing }: Program): Promise<void> {
   signal.throwIfAborted()
   const [file = '', ...args] = words
   // In the group of this worker, which has one attempt at a time: ending the worker ends the program too.
@@ -32,7 +35,7 @@ export async function runProgram({ words, cwd, env, signal, print }: Program): P
   // A program that could not be started has no streams. Its error event follows.
   child.stdout?.on('data', (chunk: Buffer) => print('stdout', chunk))
   child.stderr?.on('data', (chunk: Buffer) => {
-    stderr = (stderr + chunk.toString('utf8')).slice(-TAIL)
+    stderr = (stderr + chunk.toString('utf8')).slice(-(TAIL + LONGEST_SECRET))
     print('stderr', chunk)
   })
   let killing: NodeJS.Timeout | undefined
@@ -47,7 +50,7 @@ export async function runProgram({ words, cwd, env, signal, print }: Program): P
       child.once('close', (...how) => resolve(how))
       child.once('exit', (...how) => setTimeout(() => resolve(how), DRAIN_MS).unref())
     })
-    if (code !== 0) throw badEnd(file, code, ended, stderr)
+    if (code !== 0) throw badEnd(file, code, ended, redactedEnd(stderr, TAIL, describing.redact ?? String))
   } catch (error) {
     throw hasErrorCode(error, 'ENOENT') ? missing(file, cwd) : error
   } finally {
@@ -73,10 +76,7 @@ function signalProgram(pid: number | undefined, signal: NodeJS.Signals): void {
 function badEnd(file: string, code: number | null, signal: NodeJS.Signals | null, stderr: string): Error {
   const killed = signal === 'SIGKILL' || code === 137
   const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
-  const error = new Error(`${file} ${how}${killed ? ', most likely because memory ran out' : ''}`)
-  // The program's own output shows where it failed; our stack does not.
-  error.stack = `${error.message}\n${stderr.trim()}`
-  return error
+  return errorOfProgram(`${file} ${how}${killed ? ', most likely because memory ran out' : ''}`, stderr.trim())
 }
 
 function missing(file: string, cwd: string): Error {

@@ -7,6 +7,7 @@ import type { DescribingErrors } from '../../sdk/described-error.ts'
 import { cancelledResult, failedResult } from '../attempt-results.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { LastLines } from './last-lines.ts'
+import type { ProcessSecrets } from './process-secrets.ts'
 
 /** The services that a worker process offers an attempt or an evaluation. */
 export interface AttemptContext {
@@ -18,6 +19,8 @@ export interface AttemptContext {
 
 export interface LoadedProject {
   readonly manifest: ProjectManifestInput
+  /** Names of environment variables that it declares as secret. */
+  readonly secretVariables: readonly string[]
   /** How errors of its code are described. */
   readonly describing: DescribingErrors
   execute(envelope: DispatchEnvelope, context: AttemptContext): Promise<AttemptResultInput>
@@ -38,14 +41,20 @@ export interface ReceivedWork {
   cancelled(): WorkResult
 }
 
+interface AttemptReports {
+  readonly secrets: ProcessSecrets
+  now(): number
+  send(message: FromWorker): void
+}
+
 /** Sends its log as it is printed. */
 export function attemptWork(
   { execute }: LoadedProject,
   envelope: DispatchEnvelope,
-  { now, send }: { readonly now: () => number; readonly send: (message: FromWorker) => void },
+  { now, send, secrets }: AttemptReports,
 ): ReceivedWork {
   const id = envelope.attempt_id
-  const log = new AttemptLog(now, (entries) => send({ type: 'log', id, entries }))
+  const log = new AttemptLog(now, (entries) => send({ type: 'log', id, entries }), secrets)
   return {
     id,
     run: (context) => execute(envelope, context),
@@ -65,8 +74,8 @@ function lastWords(result: WorkResult, now: () => number): LogEntry | undefined 
 }
 
 /** Keeps the end of its output, for an error, or for whoever watches. */
-export function evaluationWork({ evaluate }: LoadedProject, request: EvaluationRequest): ReceivedWork {
-  const printed = new LastLines()
+export function evaluationWork({ evaluate }: LoadedProject, request: EvaluationRequest, secrets: ProcessSecrets): ReceivedWork {
+  const printed = new LastLines(secrets.newest)
   const withOutput = (error: string, unfit_field?: string): EvaluationReport => {
     const output = String(printed)
     return { outcome: 'error', error: output === '' ? error : `${error}\nIt printed:\n${output}`, unfit_field }

@@ -98,5 +98,5 @@ test('[A52] an error that quotes a secret of a webhook is recorded without it', 
   )
   expect(await send(secret)).toBe(500)
   const { last_error } = led.server.orchestrator.readable.state.hot(sensorState).get(sensor_id) ?? {}
-  expect(last_error).toBe('it failed with [SHOP_TOKEN] in {"SHOP_TOKEN":"[SHOP_TOKEN]"}')
+  expect(last_error).toBe('it failed with [redacted SHOP_TOKEN] in {"SHOP_TOKEN":"[redacted SHOP_TOKEN]"}')
 })
