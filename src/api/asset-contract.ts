@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { CheckResult } from '../contract/check-result.ts'
 import { dynamicKey } from '../contract/partition-keys.ts'
 import type { AssetDefinition } from '../contract/project-manifest.ts'
 import type { partitionStatus } from '../domain/partitions/partition-status.table.ts'
@@ -76,6 +77,13 @@ export interface AssetLink {
 
 export type WireStatus = WireRow<typeof partitionStatus>
 
+export interface LastChecks {
+  readonly run_id: string
+  readonly partition_key: string | null
+  readonly at: string
+  readonly checks: readonly CheckResult[]
+}
+
 export interface AssetDetail {
   readonly asset: AssetSummary
   readonly definition: AssetDefinition
@@ -91,6 +99,8 @@ export interface AssetDetail {
   readonly wiped: boolean
   /** The last run on record that made it or tried to. */
   readonly last_run: { readonly run_id: string; readonly at: string; readonly state: string } | null
+  /** What its checks found when they ran last. */
+  readonly last_checks: LastChecks | null
 }
 
 export interface GraphView {

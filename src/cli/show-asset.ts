@@ -1,6 +1,7 @@
 import type { AssetDetail, AssetSummary, WireStatus } from '../api/asset-contract.ts'
 import { alignRows, type Cell } from './columns.ts'
 import { colours, printable } from './output.ts'
+import { checkLine } from './show-checks.ts'
 import { localTime, shortId, stateCell } from './show-run.ts'
 
 /** `daily from 2025-01-01, 684`; nothing for an asset that is made as a whole. */
@@ -21,6 +22,14 @@ export function shownAsset(detail: AssetDetail): string[] {
     { text: printable(value) },
   ])
   lines.push(...alignRows(about).map((line) => `  ${line}`))
+  if (detail.last_checks !== null) {
+    const { run_id, partition_key, at, checks } = detail.last_checks
+    const of = partition_key === null ? '' : ` of ${printable(partition_key)}`
+    lines.push(
+      colours.dim(`checks${of}, ${localTime(at)} by ${shortId(run_id)}`),
+      ...checks.map((check) => `  ${checkLine(check)}`),
+    )
+  }
   if (upstream.length > 0) {
     lines.push(colours.dim('made from'))
     const rows = upstream.map(({ asset_key, input, words }): Cell[] => [

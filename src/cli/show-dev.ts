@@ -12,6 +12,7 @@ import type { Change, RecordedTick, Switch } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'
 import type { Changed } from '../server/server.ts'
 import { colours, print, printable } from './output.ts'
+import { findingLines, warningsOf } from './show-checks.ts'
 import { failureLines } from './show-failure.ts'
 import { printProblems } from './show-problems.ts'
 import { localTime, runEndLine, shortId, taskLine, tasksText } from './show-run.ts'
@@ -57,6 +58,9 @@ export interface DevVoice {
 
 const clock = (): string => colours.dim(new Date().toTimeString().slice(0, 8))
 
+/** How many checks warned in each run that is under way. */
+const warnings = new Map<string, number>()
+
 /** For people: a line for everything that happens, the fixed parts first. */
 export const screen: DevVoice = {
   ready(url, loaded, ms, { ticks, polls, isOn }) {
@@ -92,7 +96,8 @@ export const screen: DevVoice = {
       const now = { task: wireRow(tasks, task), attempt: attempt && wireRow(taskAttempts, attempt) }
       const text = taskLine(now.task, now.attempt)
       if (text !== undefined) print(`${clock()} ${colours.dim(shortId(task.run_id))}  ${text}`)
-      for (const line of failureLines(now)) print(`         ${line}`)
+      for (const line of [...failureLines(now), ...findingLines(now.attempt)]) print(`         ${line}`)
+      if (task.finished_at !== null) warnings.set(task.run_id, (warnings.get(task.run_id) ?? 0) + warningsOf([now]))
       return
     }
     if (change.type === 'evaluation') {
@@ -102,7 +107,9 @@ export const screen: DevVoice = {
     const { run, isNew } = change
     if (isNew)
       print(`${clock()} ${shortId(run.run_id)}  ${tasksText(run.tasks_total)}: ${printable(run.asset_selection.join(' '))}`)
-    if (run.finished_at !== null) print(`${clock()} ${shortId(run.run_id)}  ${runEndLine(wireRow(runs, run))}`)
+    if (run.finished_at === null) return
+    print(`${clock()} ${shortId(run.run_id)}  ${runEndLine(wireRow(runs, run), warnings.get(run.run_id) ?? 0)}`)
+    warnings.delete(run.run_id)
   },
   printed(by, text) {
     for (const line of text.trimEnd().split('\n').slice(-SHOWN_LINES))

@@ -2,6 +2,7 @@ import type { RunEvent, WireAttempt, WireRun, WireTask } from '../api/run-contra
 import { messageWithCause } from '../contract/error-detail.ts'
 import { type Cell, line } from './columns.ts'
 import { colours, print, printable } from './output.ts'
+import { findingLines } from './show-checks.ts'
 
 const paint: Readonly<Record<string, (text: string) => string>> = {
   SUCCEEDED: colours.green,
@@ -87,6 +88,7 @@ export class RunPrinter {
     this.#seen.set(task.task_key, now)
     const text = taskLine(task, attempt)
     if (text !== undefined) print(`  ${text}`)
+    for (const finding of findingLines(attempt)) print(`    ${finding}`)
   }
 
   #say(taskKey: string, text: string): void {
@@ -96,20 +98,24 @@ export class RunPrinter {
 }
 
 /** The end of a run, as one more line below those of its tasks. */
-export function runEndLine(run: WireRun): string {
-  const why = { text: printable(firstLine(run.error ?? '')) }
+export function runEndLine(run: WireRun, warnings: number): string {
+  const why = { text: [warningsText(warnings), printable(firstLine(run.error ?? ''))].filter(Boolean).join('  ') }
   return line([stateCell(run.state), runTimeCell(run), { text: counts(run), paint: colours.bold }, why], TASK_WIDTHS)
 }
 
 export const runTimeCell = (run: WireRun): Cell => timeCell(run.started_at ?? run.requested_at, run.finished_at)
 
 /** How far a run is, or how it ended, in one line. */
-export function summary(run: WireRun): string {
+export function summary(run: WireRun, warnings: number): string {
   const { text, paint: colour } = stateCell(run.state)
+  const warned = warnings === 0 ? '' : ` ${colours.yellow(warningsText(warnings))}`
   const { text: time } = runTimeCell(run)
   const error = run.error ? `\n  ${printable(run.error)}` : ''
-  return `${colour?.(text)}  ${shortId(run.run_id)}  ${counts(run)}${time ? colours.dim(` in ${time}`) : ''}${error}`
+  return `${colour?.(text)}${warned}  ${shortId(run.run_id)}  ${counts(run)}${time ? colours.dim(` in ${time}`) : ''}${error}`
 }
+
+/** Warnings do not change how a run ends, but whoever reads its end should know of them. */
+const warningsText = (count: number): string => (count === 0 ? '' : `with ${count} ${count === 1 ? 'warning' : 'warnings'}`)
 
 function counts(run: WireRun): string {
   const total = run.tasks_total

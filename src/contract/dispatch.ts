@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DAY_MS } from '../lib/time.ts'
+import { checkResult } from './check-result.ts'
 import { errorDetail } from './error-detail.ts'
 import { isOutputPath } from './output-path.ts'
 import { reportedKeys } from './partition-keys.ts'
@@ -91,16 +92,7 @@ export const attemptResult = z.object({
       rows: count.nullish(),
       data_version: z.string().nullish(),
       metadata: z.record(z.string(), z.unknown()).default({}),
-      checks: z
-        .array(
-          z.object({
-            name: z.string(),
-            ok: z.boolean(),
-            severity: z.enum(['error', 'warn']),
-            metadata: z.record(z.string(), z.unknown()).nullish(),
-          }),
-        )
-        .default([]),
+      checks: z.array(checkResult).default([]),
     })
     .nullish(),
   error: z

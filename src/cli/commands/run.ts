@@ -8,6 +8,7 @@ import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
 import { followWithLogs, type LogsShown } from '../follow-with-logs.ts'
 import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject, type ProjectFlags } from '../project.ts'
+import { checksOf, printChecks, warningsOf } from '../show-checks.ts'
 import { failuresOf, printFailures, type TaskNow } from '../show-failure.ts'
 import { printProblems } from '../show-problems.ts'
 import { RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
@@ -259,10 +260,11 @@ class ShownRun {
     this.#isReported = true
     const { json } = this.#flags
     const tasks = [...this.#tasks.values()]
-    if (json) printJson({ ...run, failures: failuresOf(tasks) })
+    if (json) printJson({ ...run, failures: failuresOf(tasks), checks: checksOf(tasks), warnings: warningsOf(tasks) })
     else {
-      print(summary(run))
+      print(summary(run, warningsOf(tasks)))
       printFailures(tasks, shortId(this.runId))
+      printChecks(tasks)
     }
     if (run.state === 'SUCCEEDED') return
     process.exitCode = 1

@@ -6,6 +6,7 @@ import { stateFlag, wholeNumber } from '../flags.ts'
 import { followWithLogs } from '../follow-with-logs.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
+import { printChecks, warningsOf } from '../show-checks.ts'
 import { printFailures } from '../show-failure.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
 import { requestRun } from './run.ts'
@@ -56,7 +57,9 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
     return
   }
   const { run, tasks, attempts } = detail
-  print(summary(run))
+  const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
+  const all = tasks.map((task) => ({ task, attempt: last.get(task.task_key) }))
+  print(summary(run, warningsOf(all)))
   const about: Cell[][] = [
     [{ text: 'id' }, { text: run.run_id }],
     [{ text: 'selection' }, { text: printable(run.asset_selection.join(' ')) }],
@@ -65,12 +68,9 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
   const labels = Object.entries(run.labels).map(([name, value]) => `${name}=${value}`)
   if (labels.length > 0) about.push([{ text: 'labels' }, { text: printable(labels.join(' ')) }])
   for (const text of alignRows(about)) print(colours.dim(`  ${text}`))
-  const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
   for (const text of alignRows(tasks.map((task) => shownTask(task, last.get(task.task_key))))) print(`  ${text}`)
-  printFailures(
-    tasks.map((task) => ({ task, attempt: last.get(task.task_key) })),
-    shortId(run.run_id),
-  )
+  printFailures(all, shortId(run.run_id))
+  printChecks(all)
 }
 
 const shownTask = (task: WireTask, attempt: WireAttempt | undefined): Cell[] => [

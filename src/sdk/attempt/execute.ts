@@ -12,7 +12,7 @@ import { KeyChanges } from '../partitions/key-changes.ts'
 import { openPartition, type PartitionText } from '../partitions/partition-key.ts'
 import type { AnyPartitions, DynamicPartitions } from '../partitions/partitions.ts'
 import { type Failing, failureOf } from './failure-report.ts'
-import { checkedMetadata, jsonOf, type ReportedCheck, runChecks } from './findings.ts'
+import { checkedMetadata, checkFailure, jsonOf, type ReportedCheck, runChecks } from './findings.ts'
 import { loadInputs } from './inputs.ts'
 import { makeTable, makeValue } from './make.ts'
 
@@ -74,11 +74,10 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
     const made = declaration.kind === 'table' ? await makeTable(asset, given, attempt) : await makeValue(asset, given, attempt)
     const metadata = await checkedMetadata(asset.key, options.metadata, facts)
     await runChecks(options.checks ?? {}, made.value, attempt.signal, checks)
-    const failed = checks.filter(({ ok, severity }) => !ok && severity === 'error').map(({ name }) => name)
+    const error = checkFailure(asset.key, checks)
     const { path, bytes, rows, dataVersion } = made.written ?? {}
     const output: AttemptOutput = { path, bytes, rows, data_version: dataVersion, metadata, checks }
-    if (failed.length === 0) return { result: { outcome: 'SUCCEEDED', output, ...keys.reported() }, value: made.value }
-    const error = invalid('check_failed', `${asset.key} does not pass: ${failed.join(', ')}`, 'Look at what the checks found.')
+    if (error === undefined) return { result: { outcome: 'SUCCEEDED', output, ...keys.reported() }, value: made.value }
     return { ...failureOf(error, output, failing), value: made.value }
   } catch (error) {
     return failureOf(error, { metadata: jsonOf(facts), checks }, failing)

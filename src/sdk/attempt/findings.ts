@@ -1,5 +1,6 @@
+import { checkOutcome, namedFinding } from '../../contract/check-result.ts'
 import type { AttemptOutput } from '../../contract/dispatch.ts'
-import { messageOf } from '../../lib/error.ts'
+import { messageOf, type ServoError } from '../../lib/error.ts'
 import { asCheck, type Checks } from '../declare/check.ts'
 import { invalid } from '../invalid.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
@@ -34,6 +35,17 @@ function plainValue(value: unknown): unknown {
   } catch {
     return String(value)
   }
+}
+
+/** The error of an attempt whose value did not pass; none if no check of severity `error` failed. */
+export function checkFailure(key: string, checks: readonly ReportedCheck[]): ServoError | undefined {
+  const failed = checks.filter((check) => checkOutcome(check) === 'failed')
+  if (failed.length === 0) return undefined
+  return invalid(
+    'check_failed',
+    `${key} does not pass: ${failed.map(namedFinding).join(', ')}`,
+    'Repair the data, or the check.',
+  )
 }
 
 export async function runChecks(

@@ -1,7 +1,10 @@
 import { invalid, show } from '../invalid.ts'
 import type { DataTable, MaybePromise } from './values.ts'
 
-/** A check returns whether the value is right, alone or with facts to show: `{ ok: false, missing: 3 }`. */
+/**
+ * A check returns whether the value is right, alone or with facts to show: `{ ok: false, missing: 3 }`. A `message` says in words
+ * what was found.
+ */
 export type CheckResult = boolean | { readonly ok: boolean; readonly [fact: string]: unknown }
 
 /** Consumes a value, so a check of few columns fits every table that has them. */
@@ -26,6 +29,15 @@ const quoteColumn = (name: string): string => `"${name.replaceAll('"', '""')}"`
 /** A query that has names of columns in its text, where a parameter cannot stand. */
 const asTemplate = (text: string): TemplateStringsArray => Object.assign([text], { raw: [text] })
 
+/** Enough to see what they have in common. */
+const EXAMPLES = 5
+
+/** `7`, or `(7, eu)` for several columns. */
+function keyText(values: readonly unknown[]): string {
+  const texts = values.map((value) => (value instanceof Date ? value.toISOString() : String(value)))
+  return texts.length === 1 ? (texts[0] ?? '') : `(${texts.join(', ')})`
+}
+
 function checkColumnNames(columns: readonly string[], check: string): void {
   if (columns.length > 0 && columns.every((column) => typeof column === 'string' && column !== '')) return
   throw invalid(
@@ -43,7 +55,9 @@ export const check = {
     return error(async (table) => {
       const [answer] = await table.sql<{ rows: number }>`select count(*) as rows from this`
       const rows = answer?.rows ?? 0
-      return { ok: rows >= min && rows <= max, rows }
+      const bound = rows < min ? `at least ${min}` : `at most ${max}`
+      const ok = rows >= min && rows <= max
+      return { ok, rows, ...(!ok && { message: `${rows === 1 ? '1 row' : `${rows} rows`}, ${bound} expected` }) }
     })
   },
 
@@ -52,9 +66,19 @@ export const check = {
     checkColumnNames(columns, 'unique')
     const list = columns.map(quoteColumn).join(', ')
     const query = asTemplate(`select count(*) as repeated from (select 1 from this group by ${list} having count(*) > 1)`)
+    const groups = asTemplate(
+      `select ${list} from this group by ${list} having count(*) > 1 order by ${list} limit ${EXAMPLES}`,
+    )
     return error(async (table) => {
       const [answer] = await table.sql<{ repeated: number }>(query)
-      return { ok: answer?.repeated === 0, repeated: answer?.repeated }
+      const repeated = answer?.repeated ?? 0
+      if (repeated === 0) return { ok: true, repeated }
+      const examples = (await table.sql<Record<string, unknown>>(groups)).map((row) =>
+        keyText(columns.map((name) => row[name])),
+      )
+      const more = repeated > examples.length ? ', …' : ''
+      const what = `${repeated} duplicate ${repeated === 1 ? 'value' : 'values'} of ${columns.join(', ')}`
+      return { ok: false, repeated, examples, message: `${what}: ${examples.join(', ')}${more}` }
     })
   },
 
@@ -65,7 +89,9 @@ export const check = {
     const query = asTemplate(`select count(*) as missing from this where ${missing}`)
     return error(async (table) => {
       const [answer] = await table.sql<{ missing: number }>(query)
-      return { ok: answer?.missing === 0, missing: answer?.missing }
+      const count = answer?.missing ?? 0
+      const rows = count === 1 ? '1 row' : `${count} rows`
+      return { ok: count === 0, missing: count, ...(count > 0 && { message: `${rows} without ${columns.join(' or ')}` }) }
     })
   },
 

@@ -27,6 +27,7 @@ import type { PartitionSet } from '../../partitions/partition-set.ts'
 import { joinedStatus } from '../leader/joined-status.ts'
 import { recordReport, recordWipe } from './asset-facts.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
+import { lastChecksOf } from './last-checks.ts'
 import { lastRunOf } from './last-run.ts'
 import { pageOf } from './page.ts'
 import { changePartitionKeys, partitionKeysPage } from './partition-keys.ts'
@@ -67,6 +68,8 @@ export class Assets implements AssetsApi {
     const recorded = this.#known.rows().hot(assetDefinitions).get(assetKey)
     assert(recorded !== undefined, `${assetKey} is in the graph and not in its table`)
     const status = definition.partitions ? undefined : await this.#statusOf(assetKey)
+    const last_run = await lastRunOf(this.#known, assetKey, status)
+    const wire = status === undefined ? null : wireRow(partitionStatus, status)
     return {
       asset: this.#summaries()(assetKey),
       definition,
@@ -75,9 +78,10 @@ export class Assets implements AssetsApi {
       graph_version: recorded.graph_version,
       upstream: this.#links(definition),
       downstream: graph.downstream(assetKey),
-      status: status === undefined ? null : wireRow(partitionStatus, status),
+      status: wire,
       wiped: status !== undefined && isWiped(status),
-      last_run: await lastRunOf(this.#known, assetKey, status),
+      last_run,
+      last_checks: definition.kind !== 'command' && definition.checks.length === 0 ? null : await lastChecksOf(this.#known, assetKey, last_run?.run_id, wire),
     }
   }
 

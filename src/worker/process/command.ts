@@ -4,8 +4,8 @@ import path from 'node:path'
 import type { AttemptResultInput } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
 import { type Failing, failureOf } from '../../sdk/attempt/failure-report.ts'
+import { checkFailure } from '../../sdk/attempt/findings.ts'
 import { errorOfProgram } from '../../sdk/described-error.ts'
-import { invalid } from '../../sdk/invalid.ts'
 import { lineReader } from '../lines.ts'
 import { followFile } from './growing-file.ts'
 import { type PipesContext, PipesReport, pipesEnvironment } from './pipes.ts'
@@ -25,9 +25,8 @@ export async function executeCommand(run: CommandRun): Promise<AttemptResultInpu
   try {
     if (run.pipes === false) await runProgram(run)
     else await runWithPipes(run, report)
-    const failed = report.checks.filter(({ ok, severity }) => !ok && severity === 'error').map(({ name }) => name)
-    if (failed.length > 0)
-      throw invalid('check_failed', `${run.assetKey} does not pass: ${failed.join(', ')}`, 'Look at what the checks found.')
+    const failure = checkFailure(run.assetKey, report.checks)
+    if (failure !== undefined) throw failure
     return { outcome: 'SUCCEEDED', output: outputOf(report) }
   } catch (error) {
     return failureOf(error, outputOf(report), run).result

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import { projectOf } from './support/project.ts'
+
+const ASSETS = `import { asset, check, command, table } from 'servo-flow'
+import { z } from 'zod'
+
+const schema = z.object({ id: z.number(), region: z.string().nullable() })
+const rows = [7, 7, 9, 9, 12, 12, 13].map((id) => ({ id, region: id === 13 ? null : 'eu' }))
+export const orders = table('orders', {
+  schema,
+  run: () => rows,
+  checks: {
+    'one row per id': check.unique('id'),
+    'has rows': check.rowCount({ min: 1 }),
+    'has a region': check.warn(check.notNull('region')),
+  },
+})
+export const warned = asset('warned', {
+  run({ log }) {
+    log.info('read', { rows: 300, from: 'the shop', parts: [1, 2], none: undefined })
+    return 3
+  },
+  checks: {
+    'is even': check.warn((n) => ({ ok: n % 2 === 0, found: n })),
+    'is small': (n) => n < 10,
+    'is odd': (n) => n % 2 === 1,
+  },
+})
+`
+
+test('[R6] each check that does not pass shows what was found: as it happens, at the end, in runs show, assets show and as JSON', async () => {
+  const project = projectOf({ 'assets/all.ts': ASSETS })
+  const failed = await project.servo('run', 'orders')
+  expect(failed.code, failed.stderr).toBe(1)
+  const [, id = ''] = /failed with 1 warning {2}(run_\w{8})/.exec(failed.stdout) ?? []
+  const { stdout: shown } = await project.servo('runs', 'show', id)
+  const [live, recap] = failed.stdout.split(/^failed with 1 warning {2}run_/m)
+  for (const text of [live, recap, shown]) {
+    expect(text).toMatch(/check one row per id failed: 3 duplicate values of id: 7, 9, 12\n/)
+    expect(text).toMatch(/check has a region warned: 1 row without region\n/)
+    expect(text).toContain('orders does not pass: one row per id (3 duplicate values of id: 7, 9, 12)')
+  }
+  for (const text of [recap, shown]) expect(text).toMatch(/\n {2}checks: 1 passed, 1 warned, 1 failed\n/)
+
+  const warned = await project.servo('run', 'warned')
+  expect(warned.stdout).toMatch(/succeeded +[\d.]+ m?s {2}warned\n {4}check is even warned: found=3\n/)
+  expect(warned.stdout).toMatch(/^succeeded with 1 warning {2}run_\w{8} {2}1 task in /m)
+  expect(warned.stdout).toMatch(/ {2}checks: 2 passed, 1 warned\n {4}warned {2}check is even warned: found=3\n/)
+  expect(warned.code).toBe(0)
+
+  const json = JSON.parse((await project.servo('run', 'orders', '--json')).stdout)
+  expect(json).toMatchObject({
+    state: 'FAILED',
+    warnings: 1,
+    checks: [
+      { task_key: 'orders', name: 'one row per id', outcome: 'failed', metadata: { repeated: 3, examples: ['7', '9', '12'] } },
+      { name: 'has rows', outcome: 'passed', metadata: { rows: 7 } },
+      { name: 'has a region', outcome: 'warned', severity: 'warn', metadata: { missing: 1 } },
+    ],
+  })
+  const asset = await project.servo('assets', 'show', 'orders')
+  expect(asset.stdout).toMatch(
+    /\nchecks, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d by run_\w{8}\n {2}check one row per id failed: .*\n {2}check has rows passed: rows=7\n {2}check has a region warned: /,
+  )
+  expect(await project.json('assets', 'show', 'warned')).toMatchObject({
+    last_checks: { partition_key: null, checks: [{ name: 'is even', ok: false }, { ok: true }, { ok: true }] },
+  })
+
+  // A body that fails leaves the last results as they were.
+  project.write('assets/all.ts', ASSETS.replace('return 3', "throw new Error('no')"))
+  await project.servo('run', 'warned')
+  expect((await project.servo('assets', 'show', 'warned')).stdout).toMatch(/\n {2}check is even warned: found=3\n/)
+})
