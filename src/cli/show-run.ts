@@ -1,5 +1,6 @@
 import type { RunEvent, WireAttempt, WireRun, WireTask } from '../api/run-contract.ts'
 import { messageWithCause } from '../contract/error-detail.ts'
+import { logText } from '../contract/log-text.ts'
 import { type Cell, line } from './columns.ts'
 import { colours, print, printable } from './output.ts'
 import { findingLines } from './show-checks.ts'
@@ -79,7 +80,7 @@ export class RunPrinter {
 
   show(event: Exclude<RunEvent, { type: 'run' }>): void {
     if (event.type === 'task') this.#showTask(event.task, event.attempt)
-    else for (const { text } of event.entries) this.#say(event.task_key, text)
+    else for (const entry of event.entries) this.#say(event.task_key, logText(entry))
   }
 
   #showTask(task: WireTask, attempt: WireAttempt | undefined): void {

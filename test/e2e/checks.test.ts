@@ -48,6 +48,14 @@ test('[R6] each check that does not pass shows what was found: as it happens, at
   expect(warned.stdout).toMatch(/ {2}checks: 2 passed, 1 warned\n {4}warned {2}check is even warned: found=3\n/)
   expect(warned.code).toBe(0)
 
+  // Fields of the log stand behind its text, and are JSON in JSON.
+  const fields = /warned │ read {2}rows=300 from="the shop" parts=\[1,2\] none=null\n/
+  expect(warned.stdout).toMatch(fields)
+  const [, warnedId = ''] = /(run_\w{8})/.exec(warned.stdout) ?? []
+  expect((await project.servo('runs', 'logs', warnedId)).stdout).toMatch(fields)
+  const [entry] = (await project.servo('runs', 'logs', warnedId, '--json')).stdout.split('\n')
+  expect(JSON.parse(entry ?? '')).toMatchObject({ text: 'read', fields: { rows: 300, from: 'the shop', parts: [1, 2] } })
+
   const json = JSON.parse((await project.servo('run', 'orders', '--json')).stdout)
   expect(json).toMatchObject({
     state: 'FAILED',

@@ -1,4 +1,5 @@
 import type { LogQuery, RunLogEntry, RunsApi, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
+import { logText } from '../../contract/log-text.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
@@ -151,6 +152,6 @@ function printEntry(entry: RunLogEntry, flags: LogFlags): void {
   }
   const time = colours.dim(new Date(entry.at).toTimeString().slice(0, 8))
   const level = entry.level && entry.level !== 'info' ? `${entry.level.toUpperCase()} ` : ''
-  for (const line of entry.text.replace(/\n$/, '').split('\n'))
+  for (const line of logText(entry).replace(/\n$/, '').split('\n'))
     print(`${time} ${colours.dim(`${printable(entry.task_key)} │`)} ${level}${printable(line)}`)
 }

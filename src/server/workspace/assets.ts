@@ -81,7 +81,10 @@ export class Assets implements AssetsApi {
       status: wire,
       wiped: status !== undefined && isWiped(status),
       last_run,
-      last_checks: definition.kind !== 'command' && definition.checks.length === 0 ? null : await lastChecksOf(this.#known, assetKey, last_run?.run_id, wire),
+      last_checks:
+        definition.kind !== 'command' && definition.checks.length === 0
+          ? null
+          : await lastChecksOf(this.#known, assetKey, last_run?.run_id, wire),
     }
   }
 

@@ -1,6 +1,7 @@
 import type { AttemptResultInput, DispatchEnvelope, ErrorCategory } from '../../contract/dispatch.ts'
 import { type ErrorDetail, errorLines } from '../../contract/error-detail.ts'
 import type { EvaluationReport, EvaluationRequest } from '../../contract/evaluation.ts'
+import { logText } from '../../contract/log-text.ts'
 import type { FromWorker, LogEntry } from '../../contract/pipe.ts'
 import type { ProjectManifestInput } from '../../contract/project-manifest.ts'
 import type { DescribingErrors } from '../../sdk/described-error.ts'
@@ -91,7 +92,7 @@ export function evaluationWork({ evaluate }: LoadedProject, request: EvaluationR
         : { ...report, printed: output }
     },
     print: (_, chunk) => printed.print(chunk),
-    log: ({ text }) => printed.print(`${text}\n`),
+    log: (entry) => printed.print(`${logText(entry)}\n`),
     end: () => undefined,
     failed: (_, message) => withOutput(message),
     cancelled: () => ({ outcome: 'cancelled' }),
