@@ -14,6 +14,7 @@ export const several = asset('several', {
 export const text = asset('text', { group, run: () => { throw 'just text' } })
 export const nothing = asset('nothing', { group, run: () => Promise.reject() })
 export const none = asset('none', { group, run: () => { throw null } })
+export const dated = asset('dated', { group, run: () => ({ rows: [{}, { at: new Date() }] }) })
 export const loop = asset('loop', {
   group,
   run() {
@@ -78,6 +79,9 @@ test('[R5] a task that throws shows type, code, own frames and causes: as it hap
     expect(text).toContain('undefined was thrown, which is not an Error.')
     expect(text).toContain('null was thrown, which is not an Error.')
     expect(text).toContain('round \\u001b[31mand\\u0007 round')
+    expect(text).toContain(
+      'what dated returned cannot be kept as JSON: value.rows[1].at is a Date. Return value.rows[1].at.toISOString(), or give the asset an io.',
+    )
     // DuckDB's error with the line of SQL and a caret below the column, and where the query is.
     expect(text).toMatch(/LINE 2: {5}idd \+ 1\n.* {10,}\^/)
     expect(text).toMatch(/declared at assets\/sick\.ts:\d+/)

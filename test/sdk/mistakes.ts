@@ -2,6 +2,7 @@
 import { asset, check, command, daily, io, keys, monthly, multi, previous, ranges, resource, run, sql, table } from 'servo-flow'
 import { materialize } from 'servo-flow/test'
 import { z } from 'zod'
+import type { NotJson } from '../../src/sdk/declare/json-value.ts'
 import { orders } from './shop/assets/orders.ts'
 import { forecast, headline, revenue } from './shop/assets/revenue.ts'
 
@@ -143,3 +144,51 @@ asset('cube', { partitions: multi({ day, city }), run: () => 1 }).offset(-1, 'co
 
 // @ts-expect-error 36 what is made in ranges keeps its own data
 asset('in-ranges', { partitions: ranges(day), run: () => 1 })
+
+// @ts-expect-error 37 JSON cannot hold a Date
+asset('dated', { run: () => ({ rows: [{ at: new Date() }] }) })
+
+// @ts-expect-error 38 nor a Map
+asset('mapped', { run: async () => new Map([['a', 1]]) })
+
+// @ts-expect-error 39 nor a Set in an object
+asset('set', { run: () => ({ seen: new Set<string>() }) })
+
+// @ts-expect-error 40 nor a big integer
+asset('big', { run: () => [1n] })
+
+// @ts-expect-error 41 nor what is undefined, unless the member is optional
+asset('undefined', { run: (): { total: number | undefined } => ({ total: undefined }) })
+
+class Money {
+  readonly cents = 1
+  toString(): string {
+    return `${this.cents}`
+  }
+}
+// @ts-expect-error 42 nor an object that a class made, with its methods
+asset('instance', { run: () => ({ price: new Money() }) })
+
+// @ts-expect-error 43 nor bytes
+asset('bytes', { run: () => new Uint8Array(3) })
+
+interface Tree {
+  name: string
+  parent?: string
+  children: readonly Tree[]
+  size: [number, number] | null
+  kind: 'leaf' | 'branch'
+}
+/** The last words of the compiler in mistake 37. */
+export const because: NotJson<{ rows: { at: Date }[] }> = 'value.rows[].at is a Date: return text, such as its toISOString()'
+
+declare const tree: Tree
+declare const anything: unknown
+export const kept = [
+  asset('tree', { run: async (): Promise<Tree> => tree }),
+  asset('anything', { run: () => anything }),
+  asset('record', { run: (): Record<string, { n: number }[]> => ({}) }),
+  asset('nothing', { run: async () => {} }),
+  asset('sometimes', { run: () => (Math.random() > 2 ? undefined : { n: 1 }) }),
+  asset('by-io', { run: () => new Date(), io: io('date', { write: (at: Date) => at.toISOString(), read: () => new Date() }) }),
+]

@@ -11,6 +11,7 @@ import { invalid, show } from '../invalid.ts'
 import type { PartitionText } from '../partitions/partition-key.ts'
 import { isRanges } from '../partitions/ranges.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
+import { findMisfit } from './not-json.ts'
 
 interface MakeOptions {
   readonly partition?: PartitionText | null | undefined
@@ -48,11 +49,10 @@ function jsonText(key: string, value: unknown): string {
   try {
     return canonicalJson(value)
   } catch (error) {
-    throw invalid(
-      'not_json',
-      `what ${key} returned cannot be kept as JSON: ${messageOf(error)}`,
-      'Return null, booleans, finite numbers, text, lists and plain objects, or give the asset an io.',
-    )
+    const found = findMisfit(value)
+    const why = found === undefined ? messageOf(error) : `${found.path} is ${found.what}`
+    const instead = found?.instead ?? 'Return null, booleans, finite numbers, text, lists and plain objects'
+    throw invalid('not_json', `what ${key} returned cannot be kept as JSON: ${why}`, `${instead}, or give the asset an io.`)
   }
 }
 

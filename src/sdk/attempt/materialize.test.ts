@@ -103,7 +103,7 @@ describe('materialize', () => {
     const perRegion = asset('per-region', { partitions: keys(['eu', 'us']), run: () => 1 })
     const mixed = asset('mixed', {
       inputs: { one: perRegion.at('eu'), list: perRegion.at(['eu']), newest: perRegion.last() },
-      run: ({ one, list, newest }) => [one, list.get('eu'), newest],
+      run: ({ one, list, newest }) => [one, list.get('eu') ?? null, newest],
     })
     expect((await materialize(mixed, { inputs: { one: 1, list: { eu: 2 }, newest: 3 } })).value).toEqual([1, 2, 3])
   })

@@ -7,6 +7,7 @@ import type { KeyOf } from '../partitions/partitions.ts'
 import { checkedOptions } from './asset-check.ts'
 import type { AssetOptions, CommandOptions, Nothing, Returnable, SourceOptions, TableOptions } from './asset-options.ts'
 import type { DimensionOf } from './input-value.ts'
+import type { Keepable } from './json-value.ts'
 import type { DataTable } from './values.ts'
 
 /**
@@ -44,7 +45,10 @@ export function asset<
   P = undefined,
   Resources = Nothing,
   Metadata = undefined,
->(key: Key, options: AssetOptions<Value, Inputs, P, Resources, Metadata>): Asset<Key, Kept<Value>, P, Metadata> {
+>(
+  key: Key,
+  options: AssetOptions<Value, Inputs, P, Resources, Metadata> & Keepable<NoInfer<Value>>,
+): Asset<Key, Kept<Value>, P, Metadata> {
   return define('asset', key, options, asset)
 }
 
