@@ -149,6 +149,49 @@ export default defineConfig({ project: 'shop', dirs: ['assets'], environments: {
     expect(code).toBe(2)
   })
 
+  test('[T14] what can be declared and does not work yet is refused, with the option and the file', async () => {
+    const config = `import { cloudTasks, defineConfig, gcs, inProcess, local, postgres, s3 } from 'servo-flow'
+const cloud = { storage: gcs('gs://shop'), queue: cloudTasks({ project: 'p', location: 'l', queue: 'q', serviceUrl: 'https://x' }) }
+export default defineConfig({
+  project: 'shop',
+  dirs: ['assets'],
+  environments: {
+    dev: { storage: local('.servo'), queue: inProcess() },
+    prod: { storage: s3('s3://shop'), queue: postgres('') },
+    cloud,
+  },
+  alerts: [{ on: ['run.failed'], to: 'slack://#data' }],
+})
+`
+    const assets = `import { asset, source, when } from 'servo-flow'
+import { z } from 'zod'
+const run = () => 1
+export const a = asset('a', { run, automation: when.eager() })
+export const b = asset('b', { run, overlap: 'skip' })
+export const c = asset('c', { run, backfill: { chunk: 10 } })
+export const d = asset('d', { run, freshness: { within: '1d', warn: '2h' } })
+export const far = source('far', { schema: z.object({}), uri: 's3://crm/*.parquet' })
+export const e = asset('e', { run, inputs: { far } })
+export const f = asset('f', { run, inputs: { far }, queue: 'elsewhere' })
+export const g = asset('g', { run, deps: [far], freshness: { within: '1d' } })
+`
+    const own = projectOf({ 'servo.config.ts': config, 'assets/all.ts': assets })
+    const { code, stderr } = await own.servo('run', '*', '--json')
+    const problems: { code: string; message: string; file: string; line?: number }[] = JSON.parse(stderr).error.problems
+    expect(new Set(problems.map((problem) => problem.code))).toEqual(new Set(['not_available_yet']))
+    expect(problems.map(({ file, line, message }) => [file, line, message.replace(' is not available yet', '')])).toEqual([
+      ['assets/all.ts', 4, 'automation of a'],
+      ['assets/all.ts', 5, 'overlap of b'],
+      ['assets/all.ts', 6, 'backfill.chunk of c'],
+      ['assets/all.ts', 7, 'freshness.warn of d'],
+      ['assets/all.ts', 9, 'far as input far of e: a source at s3://'],
+      ['servo.config.ts', undefined, 'environment prod (s3(), postgres())'],
+      ['servo.config.ts', undefined, 'environment cloud (gcs(), cloudTasks())'],
+      ['servo.config.ts', undefined, 'alerts'],
+    ])
+    expect(code).toBe(2)
+  })
+
   test('a project that cannot be loaded: servo run shows what is wrong, with its place', async () => {
     const broken = projectOf({ 'assets/one.ts': ONE, 'assets/x.ts': 'export const x = [\n  1 2\n]\n' })
     const { code, stderr } = await broken.servo('run', 'a')

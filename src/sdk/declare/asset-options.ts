@@ -44,6 +44,7 @@ export interface Settings<P> {
   kinds?: readonly string[]
   partitions?: P
   deps?: readonly Dependency[]
+  /** Not available yet: a project that declares it is refused. */
   automation?: Condition
   freshness?: Freshness
   retry?: Retry
@@ -56,8 +57,9 @@ export interface Settings<P> {
   queue?: string
   /** A higher number goes first; from -1000 to 1000, 0 by default. */
   priority?: number
-  /** What a new run does while another run of the same partition is under way. */
+  /** What a new run does while another run of the same partition is under way. Not available yet: it is refused. */
   overlap?: 'queue' | 'skip' | 'replace'
+  /** Not available yet: it is refused. */
   backfill?: { chunk: number }
   /** The version of its code, instead of a hash of its file and what that imports. */
   version?: string

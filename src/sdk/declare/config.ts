@@ -54,13 +54,14 @@ export interface Config {
   project: string
   /** Folders whose modules are loaded; every exported definition counts. */
   dirs: readonly string[]
-  /** By name. Without any, the project lives in a folder beside its config. */
+  /** By name. Only `dev` is available yet: this machine. Without it, the project lives in a folder beside its config. */
   environments?: Readonly<Record<string, Environment>>
   /** Named limits: how many attempts of a pool run at once. */
   pools?: Readonly<Record<string, number>>
   /** Queues of workers, by name: their push address and limit. `default` is the queue of the local workers. */
   queues?: Readonly<Record<string, WorkerQueue>>
   timing?: Timing
+  /** Not available yet: a project that declares some is refused. */
   alerts?: readonly Alert[]
 }
 

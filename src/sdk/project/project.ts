@@ -17,6 +17,7 @@ import { isInside, Modules } from './modules.ts'
 import { partitionProblems } from './partition-problems.ts'
 import { configFile, modulesUnder } from './project-files.ts'
 import { scheduleProblems } from './schedule-problems.ts'
+import { unavailableProblems } from './unavailable.ts'
 
 /** A project with everything it declares, ready to run. */
 export interface Project {
@@ -63,6 +64,7 @@ class ProjectLoader {
   readonly #describing: DescribingErrors
   readonly #modules: Modules
   readonly #problems: ProjectProblem[] = []
+  #configName = 'servo.config.ts'
   /** Every importer of a broken module fails with the same error. */
   readonly #reported = new Set<unknown>()
   /** Every declaration, with the module that exported it first. */
@@ -84,6 +86,7 @@ class ProjectLoader {
       })
       return undefined
     }
+    this.#configName = relativePath(this.#root, file)
     const exported = await this.#import(file)
     if (exported === undefined) return undefined
     if (exported['default'] === undefined) {
@@ -128,7 +131,7 @@ class ProjectLoader {
     const values = [...unique.values()]
     const about = { config, root: this.#root, codeVersionOf: (value: object) => this.#codeVersion(value) }
     const manifest = describeProject(values, about)
-    this.#problems.push(...poolProblems(manifest))
+    this.#problems.push(...poolProblems(manifest), ...unavailableProblems(manifest, config, this.#configName))
     // Do not report what a broken module would have exported: the module itself is reported.
     if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest), ...scheduleProblems(manifest))
     if (loaded && manifest.assets.length === 0) this.#report(emptyProject(config.dirs))

@@ -1,4 +1,4 @@
-import { asset, command, sql, table, when } from 'servo-flow'
+import { asset, command, sql, table } from 'servo-flow'
 import { z } from 'zod'
 import { orders } from './orders.ts'
 import { day, Region } from './vocabulary.ts'
@@ -8,7 +8,6 @@ export const revenue = table('mart/revenue', {
   partitions: day,
   schema: z.object({ region: Region, revenue: z.number(), orders: z.number() }),
   inputs: { orders: orders.all('region') },
-  automation: when.eager().or(when.codeChanged()),
   freshness: { by: '07:30', timezone: 'Europe/Paris' },
   checks: {
     'never negative': async (t) => (await t.sql`select 1 from this where revenue < 0`).length === 0,

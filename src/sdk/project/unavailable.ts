@@ -1,0 +1,70 @@
+import type { AssetDefinitionInput, ProjectManifestInput, ProjectProblem } from '../../contract/project-manifest.ts'
+import { isObject } from '../../lib/is-object.ts'
+import type { Config, Environment } from '../declare/config.ts'
+
+/** Declarations that have a form and nobody who acts on them yet. What is declared works, or it is refused here. */
+export function unavailableProblems(manifest: ProjectManifestInput, config: Config, configFile: string): ProjectProblem[] {
+  return [...ofConfig(config, configFile), ...manifest.assets.flatMap((asset) => ofAsset(asset, manifest))]
+}
+
+const problem = (message: string, hint: string, place: Pick<ProjectProblem, 'file' | 'line'>): ProjectProblem => ({
+  code: 'not_available_yet',
+  message: `${message} is not available yet`,
+  hint,
+  ...place,
+})
+
+function ofConfig({ environments = {}, alerts = [] }: Config, file: string): ProjectProblem[] {
+  const others = Object.entries(environments).filter(([name]) => name !== 'dev')
+  return [
+    ...others.map(([name, environment]) =>
+      problem(
+        `environment ${name} (${wordsOf(environment)})`,
+        'Leave it out: a project runs on this machine, as servo dev and servo run start it.',
+        { file },
+      ),
+    ),
+    ...(alerts.length > 0
+      ? [problem('alerts', "Leave it out, and write a sensor: sensor.run('failed', { states: ['FAILED'], … }).", { file })]
+      : []),
+  ]
+}
+
+const functions: Readonly<Record<string, string>> = { in_process: 'inProcess', cloud_tasks: 'cloudTasks' }
+
+const wordsOf = ({ storage, queue }: Environment): string =>
+  [storage.type, queue.type].map((type) => `${functions[type] ?? type}()`).join(', ')
+
+/** The options, and what to do until they work. */
+const policies: Readonly<Record<string, string>> = {
+  automation:
+    "Leave it out, and write a schedule: schedule('nightly', { cron: '0 5 * * *', … }), or a sensor of what it is made from.",
+  overlap: "Leave it out. A pool of one keeps two attempts from running at once: pools: { one: 1 } and pool: 'one'.",
+  backfill:
+    'Leave it out. To make many partitions, run a range of them: servo run mart/revenue --partition 2025-01-01..2025-01-31.',
+}
+
+function ofAsset(asset: AssetDefinitionInput, { assets }: ProjectManifestInput): ProjectProblem[] {
+  const { asset_key, policies: said = {}, file, line } = asset
+  const place = { file, line }
+  const found = Object.entries(policies)
+    .filter(([name]) => said[name] !== undefined)
+    .map(([name, hint]) => problem(`${name === 'backfill' ? 'backfill.chunk' : name} of ${asset_key}`, hint, place))
+  if (isObject(said['freshness']) && said['freshness']['warn_ms'] !== undefined)
+    found.push(problem(`freshness.warn of ${asset_key}`, 'Leave it out: { within } alone says when it is stale.', place))
+  // Workers elsewhere load what they like; those of this machine read files.
+  if (asset.queue !== undefined && asset.queue !== null && asset.queue !== 'default') return found
+  for (const [input, { asset_key: from }] of Object.entries(asset.inputs ?? {})) {
+    const { uri } = assets.find((one) => one.asset_key === from) ?? {}
+    const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(uri ?? '')?.[1]
+    if (scheme === undefined || scheme === 'file') continue
+    found.push(
+      problem(
+        `${from} as input ${input} of ${asset_key}: a source at ${scheme}://`,
+        `Mount or copy it, and write a path relative to the project. Or list it in deps, and read ${scheme}:// in the body.`,
+        place,
+      ),
+    )
+  }
+  return found
+}
