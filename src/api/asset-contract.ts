@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { CheckResult } from '../contract/check-result.ts'
 import { dynamicKey } from '../contract/partition-keys.ts'
 import type { AssetDefinition } from '../contract/project-manifest.ts'
+import type { ReportedCheck } from '../contract/reported-check.ts'
 import type { partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { id, timestamp } from '../model/envelope.ts'
 import type { WireRow } from './wire-row.ts'
@@ -81,7 +81,7 @@ export interface LastChecks {
   readonly run_id: string
   readonly partition_key: string | null
   readonly at: string
-  readonly checks: readonly CheckResult[]
+  readonly checks: readonly ReportedCheck[]
 }
 
 export interface AssetDetail {

@@ -1,7 +1,7 @@
 import type { AssetDetail, AssetSummary, WireStatus } from '../api/asset-contract.ts'
 import { alignRows, type Cell } from './columns.ts'
 import { colours, printable } from './output.ts'
-import { checkLine } from './show-checks.ts'
+import { checkLine } from './results/checks.ts'
 import { localTime, shortId, stateCell } from './show-run.ts'
 
 /** `daily from 2025-01-01, 684`; nothing for an asset that is made as a whole. */

@@ -3,7 +3,7 @@ import { messageWithCause } from '../contract/error-detail.ts'
 import { logText } from '../contract/log-text.ts'
 import { type Cell, line } from './columns.ts'
 import { colours, print, printable } from './output.ts'
-import { findingLines } from './show-checks.ts'
+import { findingLines } from './results/checks.ts'
 
 const paint: Readonly<Record<string, (text: string) => string>> = {
   SUCCEEDED: colours.green,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { DAY_MS } from '../lib/time.ts'
-import { checkResult } from './check-result.ts'
 import { errorDetail } from './error-detail.ts'
 import { isOutputPath } from './output-path.ts'
 import { reportedKeys } from './partition-keys.ts'
+import { reportedCheck } from './reported-check.ts'
 
 /** Where one materialization of an upstream asset is stored. */
 const storedValue = z.object({
@@ -92,7 +92,7 @@ export const attemptResult = z.object({
       rows: count.nullish(),
       data_version: z.string().nullish(),
       metadata: z.record(z.string(), z.unknown()).default({}),
-      checks: z.array(checkResult).default([]),
+      checks: z.array(reportedCheck).default([]),
     })
     .nullish(),
   error: z

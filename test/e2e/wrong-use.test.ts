@@ -184,7 +184,7 @@ export const g = asset('g', { run, deps: [far], freshness: { within: '1d' } })
       ['assets/all.ts', 5, 'overlap of b'],
       ['assets/all.ts', 6, 'backfill.chunk of c'],
       ['assets/all.ts', 7, 'freshness.warn of d'],
-      ['assets/all.ts', 9, 'far as input far of e: a source at s3://'],
+      ['assets/all.ts', 9, 'input far of e: the source far at s3://'],
       ['servo.config.ts', undefined, 'environment prod (s3(), postgres())'],
       ['servo.config.ts', undefined, 'environment cloud (gcs(), cloudTasks())'],
       ['servo.config.ts', undefined, 'alerts'],

@@ -180,7 +180,7 @@ interface Tree {
   kind: 'leaf' | 'branch'
 }
 /** The last words of the compiler in mistake 37. */
-export const because: NotJson<{ rows: { at: Date }[] }> = 'value.rows[].at is a Date: return text, such as its toISOString()'
+export const because: NotJson<{ rows: { at: Date }[] }> = 'value.rows[].at is a Date: return its toISOString()'
 
 declare const tree: Tree
 declare const anything: unknown

@@ -193,14 +193,8 @@ describe('a result', () => {
   })
 
   test('of a run that is history is compared with what history says', async () => {
-    const nothingElse = {
-      error_category: null,
-      error_message: null,
-      error_detail: null,
-      code_version: null,
-      output: null,
-      metrics: null,
-    }
+    const noError = { error_category: null, error_message: null, error_detail: null }
+    const nothingElse = { ...noError, code_version: null, output: null, metrics: null }
     const history = { ...nothingElse, outcome: 'SUCCEEDED' as const, materialization_id: 'm1' }
     const { world, remote } = await openWorld({
       options: { remote: { history: async () => history }, compaction: { limits: { max_age_ms: 1_000 } } },

@@ -1,11 +1,8 @@
-import { checkOutcome, namedFinding } from '../../contract/check-result.ts'
-import type { AttemptOutput } from '../../contract/dispatch.ts'
+import { checkState, namedFinding, type ReportedCheck } from '../../contract/reported-check.ts'
 import { messageOf, type ServoError } from '../../lib/error.ts'
 import { asCheck, type Checks } from '../declare/check.ts'
 import { invalid } from '../invalid.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
-
-export type ReportedCheck = NonNullable<AttemptOutput['checks']>[number]
 
 export async function checkedMetadata(
   key: string,
@@ -39,7 +36,7 @@ function plainValue(value: unknown): unknown {
 
 /** The error of an attempt whose value did not pass; none if no check of severity `error` failed. */
 export function checkFailure(key: string, checks: readonly ReportedCheck[]): ServoError | undefined {
-  const failed = checks.filter((check) => checkOutcome(check) === 'failed')
+  const failed = checks.filter((check) => checkState(check) === 'failed')
   if (failed.length === 0) return undefined
   return invalid(
     'check_failed',

@@ -53,11 +53,11 @@ function madeByClass(value: object, path: string): Misfit {
   if (value instanceof Map) return { path, what: 'a Map', instead: `Return Object.fromEntries(${path})` }
   if (value instanceof Set) return { path, what: 'a Set', instead: `Return [...${path}]` }
   if (value instanceof ArrayBuffer || ArrayBuffer.isView(value))
-    return { path, what: 'bytes', instead: 'Return text, such as base64' }
+    return { path, what: 'bytes', instead: 'Return text: base64, for example' }
   const name = value.constructor?.name
   return {
     path,
     what: name ? `an instance of ${name}` : 'an object of a class',
-    instead: `Return a plain object, such as { ...${path} }`,
+    instead: `Return a plain object: { ...${path} }`,
   }
 }

@@ -21,7 +21,7 @@ export type NotJson<T, Path extends string = 'value', Depth extends readonly 0[]
             ? never
             : `${Path} may be undefined: write null, or make it optional`
           : T extends Date
-            ? `${Path} is a Date: return text, such as its toISOString()`
+            ? `${Path} is a Date: return its toISOString()`
             : T extends bigint
               ? `${Path} is a bigint: return String() of it, or Number()`
               : T extends ReadonlyMap<unknown, unknown>

@@ -60,7 +60,7 @@ function ofAsset(asset: AssetDefinitionInput, { assets }: ProjectManifestInput):
     if (scheme === undefined || scheme === 'file') continue
     found.push(
       problem(
-        `${from} as input ${input} of ${asset_key}: a source at ${scheme}://`,
+        `input ${input} of ${asset_key}: the source ${from} at ${scheme}://`,
         `Mount or copy it, and write a path relative to the project. Or list it in deps, and read ${scheme}:// in the body.`,
         place,
       ),

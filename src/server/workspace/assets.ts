@@ -27,10 +27,10 @@ import type { PartitionSet } from '../../partitions/partition-set.ts'
 import { joinedStatus } from '../leader/joined-status.ts'
 import { recordReport, recordWipe } from './asset-facts.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
-import { lastChecksOf } from './last-checks.ts'
 import { lastRunOf } from './last-run.ts'
 import { pageOf } from './page.ts'
 import { changePartitionKeys, partitionKeysPage } from './partition-keys.ts'
+import { lastChecksOf } from './status/last-checks.ts'
 
 /** Answers questions about assets, and records the reports of users and other systems about them. */
 export class Assets implements AssetsApi {

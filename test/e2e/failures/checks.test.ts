@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { projectOf } from './support/project.ts'
+import { projectOf } from '../support/project.ts'
 
 const ASSETS = `import { asset, check, command, table } from 'servo-flow'
 import { z } from 'zod'

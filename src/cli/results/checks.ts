@@ -1,16 +1,16 @@
-import type { WireAttempt } from '../api/run-contract.ts'
-import { type CheckOutcome, type CheckResult, checkOutcome, checksIn, findingText } from '../contract/check-result.ts'
-import { colours, print, printable } from './output.ts'
-import type { TaskNow } from './show-failure.ts'
+import type { WireAttempt } from '../../api/run-contract.ts'
+import { type CheckState, checkState, checksIn, findingText, type ReportedCheck } from '../../contract/reported-check.ts'
+import { colours, print, printable } from '../output.ts'
+import type { TaskNow } from './failures.ts'
 
 /** What became of one check, in a line: `check one row per id failed: 3 duplicate values of id: 7, 9, 12`. */
-export function checkLine(check: CheckResult): string {
-  const outcome = checkOutcome(check)
+export function checkLine(check: ReportedCheck): string {
+  const outcome = checkState(check)
   const found = findingText(check)
   return `check ${printable(check.name)} ${paint[outcome](outcome)}${found === '' ? '' : `: ${printable(found)}`}`
 }
 
-const paint: Record<CheckOutcome, (text: string) => string> = {
+const paint: Record<CheckState, (text: string) => string> = {
   passed: colours.green,
   warned: colours.yellow,
   failed: colours.red,
@@ -23,7 +23,7 @@ export const findingLines = (attempt: Pick<WireAttempt, 'output'> | undefined): 
     .map(checkLine)
 
 export const warningsOf = (all: readonly TaskNow[]): number =>
-  all.flatMap(({ attempt }) => checksIn(attempt?.output)).filter((check) => checkOutcome(check) === 'warned').length
+  all.flatMap(({ attempt }) => checksIn(attempt?.output)).filter((check) => checkState(check) === 'warned').length
 
 /** As many as one reads; `--json` has them all. */
 const SHOWN = 20
@@ -33,7 +33,7 @@ export function printChecks(all: readonly TaskNow[]): void {
   const checks = all.flatMap(({ task, attempt }) => checksIn(attempt?.output).map((check) => ({ task, check })))
   if (checks.length === 0) return
   const counts = (['passed', 'warned', 'failed'] as const)
-    .map((outcome) => [outcome, checks.filter(({ check }) => checkOutcome(check) === outcome).length] as const)
+    .map((outcome) => [outcome, checks.filter(({ check }) => checkState(check) === outcome).length] as const)
     .filter(([, count]) => count > 0)
     .map(([outcome, count]) => `${count} ${paint[outcome](outcome)}`)
   print(`  checks: ${counts.join(', ')}`)
@@ -45,5 +45,5 @@ export function printChecks(all: readonly TaskNow[]): void {
 /** The same for programs. */
 export const checksOf = (all: readonly TaskNow[]): object[] =>
   all.flatMap(({ task, attempt }) =>
-    checksIn(attempt?.output).map((check) => ({ task_key: task.task_key, ...check, outcome: checkOutcome(check) })),
+    checksIn(attempt?.output).map((check) => ({ task_key: task.task_key, ...check, outcome: checkState(check) })),
   )

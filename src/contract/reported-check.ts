@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** What became of a check. */
-export const checkResult = z.object({
+export const reportedCheck = z.object({
   name: z.string(),
   ok: z.boolean(),
   /** `error` fails the attempt, `warn` does not. */
@@ -9,25 +9,25 @@ export const checkResult = z.object({
   /** What was found: `message` in words, and further facts. */
   metadata: z.record(z.string(), z.unknown()).nullish(),
 })
-export type CheckResult = z.infer<typeof checkResult>
+export type ReportedCheck = z.infer<typeof reportedCheck>
 
-export type CheckOutcome = 'passed' | 'warned' | 'failed'
+export type CheckState = 'passed' | 'warned' | 'failed'
 
-export const checkOutcome = ({ ok, severity }: Pick<CheckResult, 'ok' | 'severity'>): CheckOutcome =>
+export const checkState = ({ ok, severity }: Pick<ReportedCheck, 'ok' | 'severity'>): CheckState =>
   ok ? 'passed' : severity === 'warn' ? 'warned' : 'failed'
 
 /** The checks in the output of an attempt, which is stored as any worker reported it. */
-export function checksIn(output: unknown): CheckResult[] {
+export function checksIn(output: unknown): ReportedCheck[] {
   const reported = typeof output === 'object' && output !== null && 'checks' in output ? output.checks : undefined
   if (!Array.isArray(reported)) return []
-  return reported.flatMap((each) => checkResult.safeParse(each).data ?? [])
+  return reported.flatMap((each) => reportedCheck.safeParse(each).data ?? [])
 }
 
 /** As much as stands in a line. */
 const MAX_FINDING = 300
 
 /** What a check found, in one line; empty if it says nothing. */
-export function findingText({ metadata }: Pick<CheckResult, 'metadata'>): string {
+export function findingText({ metadata }: Pick<ReportedCheck, 'metadata'>): string {
   const { message, ...facts } = metadata ?? {}
   const { error, ...others } = facts
   const text =
@@ -43,7 +43,7 @@ export function findingText({ metadata }: Pick<CheckResult, 'metadata'>): string
 }
 
 /** `one row per id (3 duplicate values of id: 7, 9, 12)` */
-export function namedFinding(check: Pick<CheckResult, 'name' | 'metadata'>): string {
+export function namedFinding(check: Pick<ReportedCheck, 'name' | 'metadata'>): string {
   const found = findingText(check)
   return found === '' ? check.name : `${check.name} (${found})`
 }

@@ -1,13 +1,13 @@
-import type { LastChecks, WireStatus } from '../../api/asset-contract.ts'
-import type { WireAttempt, WireTask } from '../../api/run-contract.ts'
-import { wireRow } from '../../api/wire-row.ts'
-import { checksIn } from '../../contract/check-result.ts'
-import { runs } from '../../domain/runs/runs.table.ts'
-import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
-import { tasks } from '../../domain/tasks/tasks.table.ts'
-import { quoteText } from '../../lib/sql/sql-text.ts'
-import type { Knowledge } from './knowledge.ts'
-import { publishedRows } from './published-rows.ts'
+import type { LastChecks, WireStatus } from '../../../api/asset-contract.ts'
+import type { WireAttempt, WireTask } from '../../../api/run-contract.ts'
+import { wireRow } from '../../../api/wire-row.ts'
+import { checksIn } from '../../../contract/reported-check.ts'
+import { runs } from '../../../domain/runs/runs.table.ts'
+import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
+import { tasks } from '../../../domain/tasks/tasks.table.ts'
+import { quoteText } from '../../../lib/sql/sql-text.ts'
+import type { Knowledge } from '../knowledge.ts'
+import { publishedRows } from '../published-rows.ts'
 
 type Attempt = Pick<WireAttempt, 'task_key' | 'finished_at' | 'output'>
 type Task = Pick<WireTask, 'task_key' | 'partition_key'>

@@ -1,6 +1,6 @@
-import type { WireAttempt, WireTask } from '../api/run-contract.ts'
-import { errorLines } from '../contract/error-detail.ts'
-import { colours, print, printable } from './output.ts'
+import type { WireAttempt, WireTask } from '../../api/run-contract.ts'
+import { errorLines } from '../../contract/error-detail.ts'
+import { colours, print, printable } from '../output.ts'
 
 /** A task as it is now, with its newest attempt. */
 export interface TaskNow {

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { projectOf, type TestProject } from './support/project.ts'
+import { projectOf, type TestProject } from '../support/project.ts'
 
 const TOKEN = 'canary-token/4f9a+7'
 const DSN = 'canary-dsn-51c0'
