@@ -146,7 +146,7 @@ function shownValue(thrown: unknown): string {
 const messageText = (thrown: unknown): string => (isErrorLike(thrown) ? String(member(thrown, 'message')) : notAnError(thrown))
 
 /** The message, and what an error of Servo says to do about it: on a line of its own below a message of several. */
-export function messageWithHint(error: unknown): string {
+function messageWithHint(error: unknown): string {
   const message = messageText(error)
   if (!isServoError(error) || error.hint === undefined) return message
   return message.includes('\n') ? `${message}\n${error.hint}` : `${message}. ${error.hint}`
