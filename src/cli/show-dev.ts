@@ -135,7 +135,10 @@ export const jsonLines: DevVoice = {
 
 function changeLine(change: Change): object {
   if (change.type === 'run') return { type: 'run', run: wireRow(runs, change.run) }
-  if (change.type === 'task') return { type: 'task', task: wireRow(tasks, change.task) }
+  if (change.type === 'task') {
+    const { task, attempt } = change
+    return { type: 'task', task: wireRow(tasks, task), ...(attempt && { attempt: wireRow(taskAttempts, attempt) }) }
+  }
   if (change.type === 'evaluation') return { type: 'evaluation', evaluation: evaluationLine(change) }
   if (change.type === 'switch') {
     const { type, ...what } = change

@@ -59,9 +59,12 @@ describe('servo dev', () => {
     expect(stdout).toMatch(/\n {2}failed +\d+ ms {2}bad {2}no such column: price\n/)
     expect(stdout).toMatch(/\n {2}skipped +below {2}because of bad\n/)
     expect(stdout).toMatch(
-      /\nfailed {2}run_\w{8} {2}1 failed, 1 skipped in .*\n.*servo runs logs run_\w{8}\n.*servo runs rerun run_\w{8}\n$/,
+      /\nfailed {2}run_\w{8} {2}1 failed, 1 skipped in .*\n {2}bad\n {4}no such column: price\n {8}at run \(assets\/small\.ts:10:49\)\n.*servo runs logs run_\w{8}\n.*servo runs rerun run_\w{8}\n$/,
     )
     expect(code).toBe(1)
+    await dev.says(
+      /failed +\d+ ms {2}bad {2}no such column: price\n +no such column: price\n +at run \(assets\/small\.ts:10:49\)\n/,
+    )
   })
 
   test('an asset that nobody declares is refused before anything runs', async () => {
