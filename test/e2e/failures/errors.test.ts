@@ -128,5 +128,5 @@ test('a module that throws while it is loaded shows the place, the stack and the
   for (const each of expected) expect(ran.stderr).toMatch(each)
   expect(ran.code).toBe(2)
   const dev = await project.dev()
-  for (const each of expected) expect(dev.shown).toMatch(each)
+  for (const each of expected) await dev.says(each)
 })
