@@ -19,6 +19,9 @@ export function mustWait(controller: Controller, now: number): boolean {
   return controller.actsOnAbsence === true && (controller.wakeAt?.() ?? Number.POSITIVE_INFINITY) <= now
 }
 
+/** An event, or several that belong together: all of them are in one segment, or none is. Together they must fit into one. */
+export type Decision = NewEvent | readonly NewEvent[]
+
 /**
  * Decides what follows from the state: facts and intents, as data. It does no IO, and everything it remembers can be learnt
  * again by observing every row once, which is how it starts, and how a sweep repairs what was overlooked.
@@ -34,8 +37,8 @@ export interface Controller {
   readonly actsOnAbsence?: true
   /** A row has changed, or is shown again by a sweep. */
   observe(table: Table, row: Readonly<AnyRow>): void
-  /** The events to write now. It is asked again after they were folded, until it returns none. */
-  decide(observed: Observed): readonly NewEvent[]
+  /** What to write now. It is asked again after that was folded, until it returns nothing. */
+  decide(observed: Observed): readonly Decision[]
   /** When it wants to be asked again although nothing happened; undefined when it waits for nothing. */
   wakeAt?(): number | undefined
 }

@@ -149,7 +149,7 @@ export class ScheduleSimulation {
       for (const table of controller.watches) {
         for (const row of this.bench.state.hotTable(table).all()) controller.observe(table, row)
       }
-      const events = controller.decide({ rows: this.bench.state, now: this.now, lagMs: 0 })
+      const events = controller.decide({ rows: this.bench.state, now: this.now, lagMs: 0 }).flat()
       if (events.length === 0) return
       for (const { definition, payload } of events) {
         const parsed = definition.parse(payload)

@@ -144,7 +144,7 @@ describe('what is on record keeps its name', () => {
     const asked = { run_id: run, state: 'PENDING', plan_parts: 0, asset_selection: ['nothing'], row_version: '' }
     const controller = planController()
     controller.observe(runs, { ...asked, partition_selection: null, priority: 0 })
-    const [plan] = controller.decide({ rows: new Story().bench.state, now: 0, lagMs: 0 })
+    const [plan] = controller.decide({ rows: new Story().bench.state, now: 0, lagMs: 0 }).flat()
     const { plan_id, error } = (plan?.payload ?? {}) as { plan_id?: string; error?: string }
     expect(error).toContain('nothing')
     expect(plan_id).toBe(`plan_${createHash('sha256').update(`${run}\n${error}`).digest('hex').slice(0, 26)}`)

@@ -83,7 +83,10 @@ const rowsOf = (bench: Bench, table: Table): Iterable<Readonly<AnyRow>> => bench
 
 function askAll(controllers: readonly Controller[], bench: Bench, now: number, order: Order = asItIs): Decision[] {
   return order(controllers).flatMap((controller) =>
-    controller.decide({ rows: bench.state, now, lagMs: 0 }).map((event) => decisionOf(controller.name, event)),
+    controller
+      .decide({ rows: bench.state, now, lagMs: 0 })
+      .flat()
+      .map((event) => decisionOf(controller.name, event)),
   )
 }
 

@@ -8,6 +8,9 @@ import { applied, defineEvent } from '../../model/event.ts'
 import { changeRegime, changesRegime, raiseStateVersion } from './regime.ts'
 import { scheduleDefinitions, scheduleOrigins } from './schedule-definitions.table.ts'
 
+/** An event may have 1 MiB. Each tick and its run request carry this much, and the runs that are in the way. */
+const MAX_REQUEST_BYTES = 900_000
+
 /** Says what cannot be read of an expression or a zone where the schedule is declared, and not at three in the morning. */
 const readable = (text: string, read: (text: string) => unknown): string | undefined => {
   try {
@@ -39,6 +42,16 @@ const payload = scheduleDefinition
     const { start_at, end_at } = schedule
     if (start_at != null && end_at != null && toMs(start_at) > toMs(end_at))
       context.addIssue({ code: 'custom', path: ['end_at'], message: 'a schedule cannot end before it starts' })
+    const { asset_selection, partition_selection, labels } = schedule
+    const bytes = Buffer.byteLength(JSON.stringify({ asset_selection, partition_selection, labels }))
+    if (bytes > MAX_REQUEST_BYTES) {
+      const most = `more than the ${MAX_REQUEST_BYTES} that a run request has room for`
+      context.addIssue({
+        code: 'custom',
+        path: ['asset_selection'],
+        message: `with partitions and labels it takes ${bytes} bytes, ${most}`,
+      })
+    }
     if (schedule.has_condition && schedule.origin === 'api')
       context.addIssue({ code: 'custom', path: ['has_condition'], message: 'a schedule without code has no condition' })
   })

@@ -1,6 +1,6 @@
 import { Heap } from '../../lib/collections/heap.ts'
 import { HOUR_MS, toIso } from '../../lib/time.ts'
-import type { Controller, Observed } from '../../model/controller.ts'
+import type { Controller, Decision, Observed } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { assetDefinitions } from '../assets/asset-definitions.table.ts'
@@ -24,6 +24,8 @@ import { type GraphAtTick, selectsPartitions } from './work-of-tick.ts'
 
 /** While paused, the ticks of a minute or a second are recorded together this often. */
 const PAUSED_TICKS_MS = HOUR_MS
+/** Ticks decided at once: some tenths of a second. After a long outage of many schedules, others have their turn in between. */
+const MAX_TICKS = 2_000
 
 /** What is remembered about a schedule between two looks at it. */
 interface Look {
@@ -103,7 +105,7 @@ export function scheduleController(options: ScheduleControllerOptions): Controll
       if (isRowOf(scheduleDefinitions, table, row) || isRowOf(scheduleState, table, row)) changed.add(row.schedule_id)
       else if (table === assetDefinitions) graph = undefined
     },
-    decide({ rows, now }: Observed): readonly NewEvent[] {
+    decide({ rows, now }: Observed): readonly Decision[] {
       if (!mayDecide()) return []
       for (let first = alarms.peek(); first !== undefined && first.at <= now; first = alarms.peek()) {
         alarms.pop()
@@ -111,29 +113,31 @@ export function scheduleController(options: ScheduleControllerOptions): Controll
       }
       for (const [id, question] of waiting) if (conditions.ask(question) !== undefined) changed.add(id)
       if (changed.size === 0) return []
-      const events: NewEvent[] = []
+      const decided: Decision[] = []
       const partitionsAt = graphAt(rows)
       const lookAgain: string[] = []
       for (const id of changed) {
+        if (decided.length >= MAX_TICKS) break
+        changed.delete(id)
         const definition = rows.hot(scheduleDefinitions).get(id)
         if (definition === undefined) continue
         const look = looks.get(id) ?? { handled: Number.NEGATIVE_INFINITY, wakeAt: undefined, steps: [] }
         looks.set(id, look)
         const schedule = { rows, now, definition, state: rows.hot(scheduleState).get(id), look }
         const selfPause = pauseAfterFailures(schedule)
-        if (selfPause !== undefined) events.push(selfPause)
+        if (selfPause !== undefined) decided.push(selfPause)
         else {
           // What was found due before is decided first; what has become due since is found once that is folded.
           if (look.steps.length > 0) lookAgain.push(id)
           else look.steps = stepsDue(schedule, partitionsAt)
-          events.push(...takeSteps(schedule, { partitionsAt, requestRun, ask }))
+          decided.push(...takeSteps(schedule, { partitionsAt, requestRun, ask, most: MAX_TICKS - decided.length }))
           if (look.steps.length === 0) noneWaits(id)
+          else if (!waiting.has(id)) lookAgain.push(id)
         }
         setAlarm(id, look, nextLook(schedule))
       }
-      changed.clear()
-      if (events.length > 0) for (const id of lookAgain) changed.add(id)
-      return events
+      if (decided.length > 0) for (const id of lookAgain) changed.add(id)
+      return decided
     },
     wakeAt: () => (mayDecide() ? alarms.peek()?.at : undefined),
   }
@@ -188,14 +192,16 @@ interface Means {
   readonly partitionsAt: (tick: number) => GraphAtTick
   readonly requestRun: RequestRun
   readonly ask: (question: TickInQuestion) => ConditionAnswer | undefined
+  /** How many steps are taken at most. */
+  readonly most: number
 }
 
-/** Decides what is due, up to the first tick whose condition is not answered. */
+/** Decides what is due, each step by itself, up to the first tick whose condition is not answered. */
 function takeSteps(
   { definition: { schedule_id }, state, look }: Schedule,
-  { partitionsAt, requestRun, ask }: Means,
-): NewEvent[] {
-  const events: NewEvent[] = []
+  { partitionsAt, requestRun, ask, most }: Means,
+): Decision[] {
+  const decided: Decision[] = []
   const open = new Set(state?.open_runs ?? [])
   const eventsOf = (step: Step): readonly NewEvent[] | undefined => {
     if (step.kind === 'caught up') return [newEvent(ScheduleCaughtUp, { schedule_id, until: toIso(step.until) })]
@@ -208,15 +214,15 @@ function takeSteps(
     return tickEvents({ definition, tick, cause, at: partitionsAt(tick), open, requestRun, condition })
   }
   for (const [index, step] of look.steps.entries()) {
-    const made = eventsOf(step)
+    const made = index < most ? eventsOf(step) : undefined
     if (made === undefined) {
       look.steps = look.steps.slice(index)
-      return events
+      return decided
     }
-    events.push(...made)
+    decided.push(made)
   }
   look.steps = []
-  return events
+  return decided
 }
 
 /** The ticks of the definition as it is that no process has decided about; undefined while the schedule is off. */

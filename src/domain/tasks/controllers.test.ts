@@ -18,11 +18,14 @@ function asked(story: Story, controller: Controller, more: { after?: number; lag
   const now = Date.parse(story.time()) + after
   // As the loop does it.
   if (lagMs > MAX_LAG_MS && mustWait(controller, now)) return []
-  return controller.decide({ rows: story.bench.state, now, lagMs }).map((event) => ({
-    type: event.definition.type,
-    key: event.definition.idempotencyKey(event.payload),
-    payload: event.payload,
-  }))
+  return controller
+    .decide({ rows: story.bench.state, now, lagMs })
+    .flat()
+    .map((event) => ({
+      type: event.definition.type,
+      key: event.definition.idempotencyKey(event.payload),
+      payload: event.payload,
+    }))
 }
 
 const room: Limits = { local: 10, ahead: 0, queues: {} }

@@ -39,7 +39,7 @@ class Watch {
     const now = this.now + after
     // As the loop does it.
     if (lagMs > MAX_LAG_MS && mustWait(controller, now)) return []
-    const decided = controller.decide({ rows: this.story.bench.state, now, lagMs })
+    const decided = controller.decide({ rows: this.story.bench.state, now, lagMs }).flat()
     return decided.map(({ definition, payload }) => ({ type: definition.type, ...(payload as object) }))
   }
 

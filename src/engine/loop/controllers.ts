@@ -32,10 +32,12 @@ export class Controllers {
     }
   }
 
-  /** The decisions of the controllers. A controller that acts on an absence is asked only if everything was read. */
-  decide(observed: Observed, isCaughtUp: () => boolean): NewEvent[] {
+  /** The events of each decision of the controllers. A controller that acts on an absence is asked only if everything was read. */
+  decide(observed: Observed, isCaughtUp: () => boolean): (readonly NewEvent[])[] {
     return this.#controllers.flatMap((controller) =>
-      mustWait(controller, observed.now) && !isCaughtUp() ? [] : controller.decide(observed),
+      mustWait(controller, observed.now) && !isCaughtUp()
+        ? []
+        : controller.decide(observed).map((decision) => ('definition' in decision ? [decision] : decision)),
     )
   }
 

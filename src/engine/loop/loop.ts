@@ -287,8 +287,8 @@ export class Loop {
   #decide(): readonly CheckedEvent[] {
     const observed = { rows: this.compactor.state, now: this.#options.clock.now(), lagMs: this.#feed.lagMs }
     const decided: CheckedEvent[] = []
-    for (const event of this.#controllers.decide(observed, () => this.#feed.isCaughtUp())) {
-      const minted = mintEvents(this.#options, sizeLimits, [event])
+    for (const together of this.#controllers.decide(observed, () => this.#feed.isCaughtUp())) {
+      const minted = mintEvents(this.#options, sizeLimits, together)
       if (this.#segments.isFull && decided.length === 0) this.#segments.close()
       this.#segments.append(minted)
       decided.push(...minted.checked)

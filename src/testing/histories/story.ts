@@ -101,13 +101,14 @@ export class RunStory {
     return { run_id: this.runId, task_key, attempt, attempt_id: attemptId(this.runId, task_key, attempt) }
   }
 
-  requested(assets: readonly string[] = ['orders']): Verdict {
+  requested(assets: readonly string[] = ['orders'], partitions: readonly string[] | null = null): Verdict {
     return this.#story.tell(RunRequested, {
       run_key: this.runKey,
       run_id: this.runId,
       secret_id: SECRET.id,
-      request_fingerprint: requestFingerprint({ asset_selection: assets }),
+      request_fingerprint: requestFingerprint({ asset_selection: assets, partition_selection: partitions }),
       asset_selection: [...assets],
+      partition_selection: partitions && [...partitions],
       trigger_source_ref: this.#source,
     })
   }

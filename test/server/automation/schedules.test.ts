@@ -55,6 +55,7 @@ describe('a server', () => {
     ['a long selection', { asset_selection: ['o'.repeat(600)] }],
     ['a partition', { partition_selection: ['2025-01-01\n'] }],
     ['the name of a label', { labels: { 'team\n': 'shop' } }],
+    ['labels', { labels: Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`l${i}`, 'x'.repeat(8_000)])) }],
   ])('[A9] refuses %s that no tick could carry', async (_, wrong) => {
     const led = await open()
     const { status } = await led.post('/schedules', { ...hourly, name: 'other', ...wrong })
