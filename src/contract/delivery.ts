@@ -57,6 +57,13 @@ export type DeliveryAnswer =
       readonly reason: string | null
     }
 
+/** Polls in a row that found nothing, in milliseconds. */
+export interface UnrecordedPolls {
+  readonly poll_count: number
+  readonly first: number
+  readonly last: number
+}
+
 /** Delivers messages to sensors: one evaluation at a time for each message, one that is accepted for ever. */
 export interface Deliveries {
   /** Throws `unavailable` when the result cannot be made durable now. */
@@ -67,4 +74,8 @@ export interface Deliveries {
   poll(sensorId: string, requestedBy: string): Promise<{ readonly eval_id: string | null; readonly status: string }>
   /** When this process last polled the sensor, in milliseconds: a poll that found nothing may not be on record yet. */
   polledAt?(sensorId: string): number | undefined
+  /** The polls that found nothing and are not on record yet. */
+  unrecordedPolls?(sensorId: string): UnrecordedPolls | undefined
+  /** Records them now, because they belong to a cursor that is about to be replaced. */
+  recordPolls?(sensorId: string): Promise<void>
 }

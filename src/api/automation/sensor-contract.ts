@@ -109,6 +109,8 @@ export interface SensorDetail {
   readonly status_reason: string | null
   /** When it is polled next; null if it is not to be polled. */
   readonly next_poll_at: string | null
+  /** Polls since the last record that found nothing: those of all sensors are recorded together, every two minutes. */
+  readonly unrecorded_polls: { readonly count: number; readonly first: string; readonly last: string } | null
   /** Where senders reach it on the server; null if it has no senders. */
   readonly address: string | null
   /** What the server knows of its senders; null if it has none, or no server answers. */

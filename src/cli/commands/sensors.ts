@@ -69,14 +69,14 @@ export async function listSensors(flags: PageFlags): Promise<void> {
   more(page.next_cursor)
 }
 
-function listed({ definition, state, status, next_poll_at, senders }: Listed): Cell[] {
+function listed({ definition, state, status, next_poll_at, unrecorded_polls, senders }: Listed): Cell[] {
   const missing = senders?.missing_secrets ?? []
   const [error = ''] = missing.length > 0 ? [secretNotSet(missing)] : (state?.last_error ?? '').split('\n')
   return [
     { text: printable(definition.sensor_name) },
     { text: definition.sensor_type },
     statusCell(status),
-    { text: localTime(state?.last_evaluation_at ?? null) },
+    { text: localTime(unrecorded_polls?.last ?? state?.last_evaluation_at ?? null) },
     { text: localTime(next_poll_at) },
     { text: state === null || state.dead_letters === 0 ? '' : String(state.dead_letters), paint: colours.red },
     { text: printable(error), paint: colours.red },

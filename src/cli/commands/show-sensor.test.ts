@@ -6,7 +6,11 @@ import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table
 import { SensorBench } from '../../testing/sensor-bench.ts'
 import { aboutSensor } from './show-sensor.ts'
 
-function shown(definition: Omit<SensorDefinitionInput, 'name'>, senders: SensorDetail['senders'] = null) {
+function shown(
+  definition: Omit<SensorDefinitionInput, 'name'>,
+  senders: SensorDetail['senders'] = null,
+  unrecorded_polls: SensorDetail['unrecorded_polls'] = null,
+) {
   const bench = new SensorBench()
   bench.define(definition)
   const about = aboutSensor({
@@ -15,6 +19,7 @@ function shown(definition: Omit<SensorDefinitionInput, 'name'>, senders: SensorD
     status: 'active',
     status_reason: null,
     next_poll_at: null,
+    unrecorded_polls,
     address: '/hooks/a/b/orders',
     senders,
     last_eval: null,
@@ -27,6 +32,14 @@ test('a sensor is shown in lines, with durations in words', () => {
   expect(shown({ config: days, timeout_ms: 90_000 })).toMatchObject({ type: 'poll', every: '3 days', timeout: '90 s' })
   expect(shown({ config: { type: 'poll', every_ms: 300_000 } })).toMatchObject({ every: '5 min', timeout: '30 s' })
   expect(shown({ config: { type: 'run', states: ['FAILED'] } })).toMatchObject({ watches: 'all runs', states: 'FAILED' })
+})
+
+test('a poll is shown with what it did since the last record', () => {
+  const polls = { count: 3, first: '2025-01-15T10:00:00.000Z', last: '2025-01-15T10:00:20.000Z' }
+  expect(shown({ config: { type: 'poll', every_ms: 10_000 } }, null, polls)).toMatchObject({
+    evaluated: expect.stringContaining('no_new_data'),
+    polls: expect.stringMatching(/^3 found nothing .*; those are recorded every two minutes$/),
+  })
 })
 
 test('a webhook is shown with its URL, what it refused, and the secret that is not set', () => {

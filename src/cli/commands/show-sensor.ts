@@ -32,10 +32,13 @@ type About = readonly [string, string | null | undefined | false]
 
 /** What is known of a sensor, each with its title. */
 export function aboutSensor(detail: SensorDetail): [string, string][] {
-  const { definition, state, status, status_reason, next_poll_at, address, senders, last_eval } = detail
+  const { definition, state, status, status_reason, next_poll_at, unrecorded_polls, address, senders, last_eval } = detail
   const { config } = definition
   const place = `${definition.file}${definition.line === null ? '' : `:${definition.line}`}`
   const missing = senders?.missing_secrets ?? []
+  const empty = (state?.empty_polls ?? 0) + (unrecorded_polls?.count ?? 0)
+  const evaluated = unrecorded_polls?.last ?? state?.last_evaluation_at
+  const outcome = unrecorded_polls === null ? last_eval?.status : 'no_new_data'
   const refused = Object.entries(senders?.refused ?? {})
   const about: About[] = [
     ['id', definition.sensor_id],
@@ -61,13 +64,12 @@ export function aboutSensor(detail: SensorDetail): [string, string][] {
         `${state.cursor_reset_by}${at(state.cursor_reset_at)}${state.cursor_reset_reason ? `: ${state.cursor_reset_reason}` : ''}`,
     ],
     ['version', state && String(state.state_version)],
-    ['evaluated', state?.last_evaluation_at && `${localTime(state.last_evaluation_at)} ${last_eval?.status ?? ''}`],
+    ['evaluated', evaluated && `${localTime(evaluated)} ${outcome ?? ''}`],
     ['runs', last_eval?.run_ids.map(shortId).join(' ')],
     [
       'polls',
-      state !== null &&
-        state.empty_polls > 0 &&
-        `${state.empty_polls} found nothing${at(state.empty_since)}; those are recorded once a minute`,
+      empty > 0 &&
+        `${empty} found nothing${at(state?.empty_since ?? unrecorded_polls?.first)}; those are recorded every two minutes`,
     ],
     [
       'rests until',

@@ -43,7 +43,7 @@ export function whySensor(known: KnownSensor): WhyAnswer {
   return { subject: subjectOf(known, null), verdict, at: null, timezone: null, because }
 }
 
-/** Polls that find nothing are recorded once a minute, so a sensor without a record may have been polled. */
+/** Polls that find nothing are recorded every two minutes, so a sensor without a record may have been polled. */
 const notOnRecord = ({ definition, polledAt }: KnownSensor, isPoll: boolean): Reason =>
   polledAt === undefined
     ? reason('never_evaluated', { is_poll: isPoll, since: toIso(definition.created_at) })

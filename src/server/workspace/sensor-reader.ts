@@ -115,6 +115,7 @@ export class SensorReader {
       state: state === undefined ? null : wireRow(sensorState, state),
       ...statusOf(standstill, state),
       next_poll_at: this.#nextPoll(watched),
+      unrecorded_polls: this.#unrecorded(definition.sensor_id),
       address: addressOf(this.#known.scope, definition),
       senders: (this.#senders && senderFacts(definition, this.#known.scope, this.#senders)) ?? null,
     }
@@ -125,6 +126,11 @@ export class SensorReader {
     const polledAt = this.#deliveries?.polledAt?.(watched.definition.sensor_id)
     const due = nextPollAt({ ...watched, startedAt: 0, polledAt, now })
     return due === undefined ? null : toIso(Math.max(due, now))
+  }
+
+  #unrecorded(sensorId: string): SensorDetail['unrecorded_polls'] {
+    const polls = this.#deliveries?.unrecordedPolls?.(sensorId)
+    return polls === undefined ? null : { count: polls.poll_count, first: toIso(polls.first), last: toIso(polls.last) }
   }
 
   async evals(idOrName: string, { status, ...query }: EvalQuery): Promise<EvalPage> {

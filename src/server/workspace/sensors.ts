@@ -47,18 +47,22 @@ interface Change {
   /** Refuses the change, or says that there is nothing to change. */
   readonly check: () => string | undefined
   readonly message: string
+  /** What has to be on record before the change. */
+  readonly before?: () => Promise<void> | undefined
 }
 
 /** Everything that can be asked of sensors, as routes and commands ask it. */
 export class Sensors extends SensorReader implements SensorsApi {
   readonly #known: Knowledge
   readonly #evaluations: AskedEvaluations
+  readonly #deliveries: Deliveries | undefined
   /** Of two changes at the same time, the second is checked against what the first has made. */
   readonly #turns = new Mutex()
 
   constructor(known: Knowledge, options: SensorsOptions) {
     super(known, options)
     this.#known = known
+    this.#deliveries = options.deliveries
     this.#evaluations = new AskedEvaluations(known, this, options)
   }
 
@@ -184,6 +188,7 @@ export class Sensors extends SensorReader implements SensorsApi {
         this.#checkVersion(this.present(row, 'reset'), expected)
         return undefined
       },
+      before: () => this.#deliveries?.recordPolls?.(sensor_id),
       message: 'cursor reset',
     })
   }
@@ -198,7 +203,7 @@ export class Sensors extends SensorReader implements SensorsApi {
 
   #change(
     named: Pick<SensorRow, 'sensor_id' | 'sensor_name'>,
-    { request_id, eventOf, check, message }: Change,
+    { request_id, eventOf, check, message, before: prepare }: Change,
   ): Promise<AcceptedSensor> {
     return this.#turns.run(async () => {
       const request = request_id ?? this.#known.mintId()
@@ -209,6 +214,7 @@ export class Sensors extends SensorReader implements SensorsApi {
         return acceptedSensor(named, request, message, before)
       }
       const already = check()
+      if (already === undefined) await prepare?.()
       return already === undefined
         ? acceptedSensor(named, request, message, await recordChange(this.#known, event))
         : acceptedSensor(named, request, already, { event_id: null, at: this.#known.now() })

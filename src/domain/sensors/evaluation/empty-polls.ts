@@ -2,8 +2,8 @@ import { MINUTE_MS, toIso } from '../../../lib/time.ts'
 import { type NewEvent, newEvent } from '../../../model/event.ts'
 import { MAX_POLLED, SensorsPolled } from '../sensors-polled.event.ts'
 
-/** How long a poll that found nothing may go without a record. */
-const RECORD_EVERY_MS = MINUTE_MS
+/** How long a poll that found nothing may go without a record. With the tables that are published for it, that is less than one write a minute. */
+const RECORD_EVERY_MS = 2 * MINUTE_MS
 
 interface Noted {
   readonly state_version: number
@@ -13,8 +13,8 @@ interface Noted {
 }
 
 /**
- * Polls that found nothing and are not on record yet, so that those of all sensors cost one write a minute. Losing them in a crash loses
- * nothing but their count.
+ * Polls that found nothing and are not on record yet, so that those of all sensors cost less than one write a minute. Losing them in a crash
+ * loses nothing but their count.
  */
 export class EmptyPollNotes {
   readonly #noted = new Map<string, Noted>()
@@ -30,12 +30,17 @@ export class EmptyPollNotes {
     } else this.#noted.set(sensorId, { state_version: stateVersion, poll_count: 1, first: at, last: at })
   }
 
+  /** What is noted of a sensor. */
+  of(sensorId: string): Readonly<Noted> | undefined {
+    return this.#noted.get(sensorId)
+  }
+
   /** When the notes are due to be recorded, undefined if there are none. */
   get dueAt(): number | undefined {
     return this.#since === undefined ? undefined : this.#since + RECORD_EVERY_MS
   }
 
-  /** Takes the notes of one sensor, to be written before a poll of it that found something, or of all. */
+  /** Takes the notes of one sensor, to be written before its version changes, or of all. */
   take(recordId: string, sensorId?: string): NewEvent[] {
     const taken = [...this.#noted].filter(([id]) => sensorId === undefined || id === sensorId)
     for (const [id] of taken) this.#noted.delete(id)

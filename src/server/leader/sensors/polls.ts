@@ -1,3 +1,4 @@
+import type { UnrecordedPolls } from '../../../contract/delivery.ts'
 import { EmptyPollNotes } from '../../../domain/sensors/evaluation/empty-polls.ts'
 import { isEmptyPoll } from '../../../domain/sensors/evaluation/evaluation-events.ts'
 import { nextPollAt } from '../../../domain/sensors/evaluation/poll-due.ts'
@@ -72,9 +73,14 @@ export class Polls {
     return this.#polledAt.get(sensorId)
   }
 
-  /** What polls found nothing and is not on record yet. */
-  takeNotes(): NewEvent[] {
-    return this.#notes.take(this.#options.mintId())
+  /** The polls of a sensor that found nothing and are not on record yet. */
+  unrecorded(sensorId: string): UnrecordedPolls | undefined {
+    return this.#notes.of(sensorId)
+  }
+
+  /** Takes the polls that found nothing and are not on record yet, of one sensor or of all. */
+  takeNotes(sensorId?: string): NewEvent[] {
+    return this.#notes.take(this.#options.mintId(), sensorId)
   }
 
   /** Something on record of this sensor changed. */
@@ -130,7 +136,7 @@ export class Polls {
     const { evaluation } = await evaluations.record({
       ...{ definition, begun, result, duration_ms, requested_by: requestedBy },
       source: { source: 'poll', state_version, cursor },
-      before: this.#notes.take(mintId(), sensorId),
+      before: this.takeNotes(sensorId),
     })
     return { eval_id: evaluation.eval_id, status: evaluation.status }
   }

@@ -1,4 +1,4 @@
-import type { Deliveries, Delivery, DeliveryAnswer } from '../../../contract/delivery.ts'
+import type { Deliveries, Delivery, DeliveryAnswer, UnrecordedPolls } from '../../../contract/delivery.ts'
 import type { EvaluationReport, SensorMessage } from '../../../contract/evaluation.ts'
 import { automationState } from '../../../domain/automation/automation-state.table.ts'
 import { standstillOf, type WatchedSensor } from '../../../domain/sensors/evaluation/standstill.ts'
@@ -112,6 +112,15 @@ export class SensorHub implements Deliveries {
 
   polledAt(sensorId: string): number | undefined {
     return this.#polls.polledAt(sensorId)
+  }
+
+  unrecordedPolls(sensorId: string): UnrecordedPolls | undefined {
+    return this.#polls.unrecorded(sensorId)
+  }
+
+  async recordPolls(sensorId: string): Promise<void> {
+    const notes = this.#polls.takeNotes(sensorId)
+    if (notes.length > 0) await this.#options.submit(notes)
   }
 
   /** Begins nothing more. What is being evaluated counts for nothing, and comes again. */
