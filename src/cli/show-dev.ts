@@ -166,9 +166,9 @@ function changeLine(change: Change): object {
 
 function tickText(row: RecordedTick): string {
   const { scheduled_for, scheduled_until, tick_count, status, cause, reason, requested_by } = wireRow(scheduleTicks, row)
-  const isRange = scheduled_until !== null && (tick_count ?? 1) > 1
+  const isRange = scheduled_until !== null && scheduled_until !== scheduled_for
   const of = isRange
-    ? `${tick_count?.toLocaleString('en')} ticks from ${localTime(scheduled_for)} to ${localTime(scheduled_until)}`
+    ? `${tick_count?.toLocaleString('en')} ${tick_count === 1 ? 'tick' : 'ticks'} from ${localTime(scheduled_for)} to ${localTime(scheduled_until)}`
     : cause === 'manual'
       ? `asked for by ${printable(requested_by ?? 'somebody')}`
       : `tick of ${localTime(scheduled_for)}${cause === 'catch_up' ? ', caught up' : ''}`

@@ -166,8 +166,8 @@ export async function listTicks(name: string, flags: TickFlags): Promise<void> {
 }
 
 function shownTick(tick: WireTick): Cell[] {
-  const until =
-    tick.scheduled_until === null || tick.tick_count === 1 ? '' : ` to ${localTime(tick.scheduled_until)} (${tick.tick_count})`
+  const isOne = tick.scheduled_until === null || tick.scheduled_until === tick.scheduled_for
+  const until = isOne ? '' : ` to ${localTime(tick.scheduled_until)} (${tick.tick_count})`
   // A tick that a user asked for may be for a moment that had passed.
   const isLater = tick.evaluated_at !== null && localTime(tick.evaluated_at) !== localTime(tick.scheduled_for)
   const by = tick.requested_by === null ? '' : ` by ${tick.requested_by}${isLater ? ` at ${localTime(tick.evaluated_at)}` : ''}`

@@ -27,6 +27,8 @@ interface Bounds {
   readonly chosenLater: number
   /** Whether no later stretch that goes on from this one has a tick. */
   readonly isNewest: boolean
+  /** Ticks that somebody has triggered already. */
+  readonly asked: readonly number[]
 }
 
 /**
@@ -34,7 +36,7 @@ interface Bounds {
  * run: those inside the window, at most so many. The rest is skipped, with the reason. A tick that lies beyond the present is not due: the clock
  * that ended the stretch was ahead.
  */
-export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest }: Bounds): Due[] {
+export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest, asked }: Bounds): Due[] {
   const { from, pause, catchesUp, definition } = regime
   const until = Math.min(regime.until, now)
   const cadence = cadenceIfAny(definition)
@@ -43,13 +45,18 @@ export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest
   if (newest === undefined || newest <= from) return []
   const isOnTime = isNewest && pause === null && now - newest < ON_TIME_MS
   // Mostly nothing was missed.
-  if (isOnTime && (cadence.until(newest - 1) ?? from) <= from) return [{ kind: 'run', tick: newest, cause: 'cron' }]
+  if (isOnTime && asked.length === 0 && (cadence.until(newest - 1) ?? from) <= from)
+    return [{ kind: 'run', tick: newest, cause: 'cron' }]
   const missedUntil = isOnTime ? newest - 1 : until
   const windowMs = definition.catchup_window_minutes * MINUTE_MS
   const mayCatchUp = catchesUp && windowMs > 0
   const most = mostOf()
   const windowStart = now - windowMs
-  const chosen = mayCatchUp ? cadence.newest(Math.max(0, most - chosenLater), Math.max(from, windowStart - 1), missedUntil) : []
+  const left = Math.max(0, most - chosenLater)
+  const among = (after: number, to: number): number => asked.filter((tick) => after < tick && tick <= to).length
+  const newestMissed = mayCatchUp ? cadence.newest(left + asked.length, Math.max(from, windowStart - 1), missedUntil) : []
+  const missed = newestMissed.filter((tick) => !asked.includes(tick))
+  const chosen = left === 0 ? [] : missed.slice(-left)
   const skippedUntil = (chosen[0] ?? missedUntil + 1) - 1
 
   const due: Due[] = []
@@ -58,7 +65,8 @@ export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest
     const first = cadence.after(after)
     const last = cadence.until(to)
     if (first === undefined || last === undefined || first > last) return
-    due.push({ kind: 'skip', first, last, count: cadence.count(after, last), ...why })
+    const count = cadence.count(after, last) - among(after, last)
+    if (count > 0) due.push({ kind: 'skip', first, last, count, ...why })
   }
   if (pause !== null) skip(from, skippedUntil, { code: 'paused', reason: pausedText(pause), facts: pauseFacts(pause) })
   else {
@@ -70,7 +78,7 @@ export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest
     skip(Math.max(from, outside), skippedUntil, { code: 'catchup_limit', reason: limitText(limit), facts })
   }
   for (const tick of chosen) due.push({ kind: 'run', tick, cause: 'catch_up' })
-  if (isOnTime) due.push({ kind: 'run', tick: newest, cause: 'cron' })
+  if (isOnTime && !asked.includes(newest)) due.push({ kind: 'run', tick: newest, cause: 'cron' })
   return due
 }
 

@@ -41,6 +41,7 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     paused_since: null,
     decided_until: null,
     undecided: [],
+    asked_ahead: null,
     last_scheduled_for: null,
     last_tick_id: null,
     last_tick_event_id: null,
@@ -124,6 +125,7 @@ export function changeRegime(rows: Rows, { ids, at, eventId }: Change, change: (
     if (!isSwitched && definition?.row_version === now?.row_version) continue
     const goesOn = !isSwitched && ticksAlike(definition, now)
     endStretch(state, { definition, pause, goesOn, isResumed: pause !== null && !isPaused && isOn(now), at })
+    forgetAsked(state)
     if (!goesOn) state.paused_since = isPaused ? at : null
   }
 }
@@ -166,14 +168,32 @@ function endStretch(state: ScheduleStateRow, { definition, pause, goesOn, isResu
 export function noteDecided(rows: Rows, { scheduleId, tick, at, eventId }: RecordedTick): void {
   const known = rows.hot(scheduleState).get(scheduleId)
   const [oldest, ...later] = known === undefined ? [] : known.undecided
-  if (oldest !== undefined && tick <= oldest.until) {
-    if (tick > oldest.from) editScheduleState(rows, scheduleId, eventId).undecided = [{ ...oldest, from: tick }, ...later]
-  } else {
-    const decided = known?.decided_until ?? tick
-    // What was decided beyond the present was decided by a clock that was ahead: time goes on from where the clock is now.
-    editScheduleState(rows, scheduleId, eventId).decided_until = decided > at ? tick : Math.max(decided, tick)
-  }
+  if (oldest !== undefined && tick <= oldest.until && tick <= oldest.from) return
+  const decided = known?.decided_until ?? tick
+  const state = editScheduleState(rows, scheduleId, eventId)
+  if (oldest !== undefined && tick <= oldest.until) state.undecided = [{ ...oldest, from: tick }, ...later]
+  // What was decided beyond the present was decided by a clock that was ahead: time goes on from where the clock is now.
+  else state.decided_until = decided > at ? tick : Math.max(decided, tick)
+  forgetAsked(state)
 }
+
+/** Notes a tick that somebody has triggered, if it is still to be recorded: then it is neither skipped nor caught up. */
+export function noteAsked(rows: Rows, { scheduleId, tick, eventId }: Omit<RecordedTick, 'at'>): void {
+  const known = rows.hot(scheduleState).get(scheduleId)
+  if (known === undefined || !isUndecided(known, tick)) return
+  editScheduleState(rows, scheduleId, eventId).asked_ahead = [...(known.asked_ahead ?? []), tick].sort((a, b) => a - b)
+}
+
+/** Forgets ticks that were asked for and have been passed by what is on record. */
+export function forgetAsked(state: ScheduleStateRow): void {
+  if (state.asked_ahead === null) return
+  const left = state.asked_ahead.filter((tick) => isUndecided(state, tick))
+  state.asked_ahead = left.length === 0 ? null : left
+}
+
+/** True if the tick lies in a stretch of time that is still to be decided, or in the present. */
+const isUndecided = ({ decided_until, undecided }: Readonly<ScheduleStateRow>, tick: number): boolean =>
+  tick > (decided_until ?? tick) || undecided.some(({ from, until }) => from < tick && tick <= until)
 
 interface RecordedTick {
   readonly scheduleId: string

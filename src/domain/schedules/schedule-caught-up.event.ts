@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
-import { changesRegime, editScheduleState } from './regime.ts'
+import { changesRegime, editScheduleState, forgetAsked } from './regime.ts'
 import { scheduleState } from './schedule-state.table.ts'
 
 export const ScheduleCaughtUp = defineEvent({
@@ -17,7 +17,9 @@ export const ScheduleCaughtUp = defineEvent({
     const known = rows.hot(scheduleState).get(schedule_id)
     const left = known === undefined ? [] : known.undecided.filter((regime) => regime.until > toMs(until))
     if (known === undefined || left.length === known.undecided.length) return duplicate
-    editScheduleState(rows, schedule_id, event.event_id).undecided = left
+    const state = editScheduleState(rows, schedule_id, event.event_id)
+    state.undecided = left
+    forgetAsked(state)
     return applied
   },
 })

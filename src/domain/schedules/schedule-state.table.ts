@@ -58,6 +58,11 @@ export const scheduleState = defineTable({
     undecided: col.json<readonly Regime[]>(
       'Stretches of time before that whose ticks are still to be recorded, with the definition of then.',
     ),
+    asked_ahead: col.optional(
+      col.json<readonly number[]>(
+        'Ticks among those still to be recorded that somebody has triggered already, in milliseconds; null if there is none.',
+      ),
+    ),
     last_scheduled_for: col.optional(col.timestamp('The latest tick on record.')),
     last_tick_id: col.optional(col.string('That tick.')),
     last_tick_event_id: col.optional(col.string('The event that recorded it.')),

@@ -3,7 +3,7 @@ import { toMs } from '../../lib/time.ts'
 import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { tickSubject } from '../subjects.ts'
-import { changesRegime, editScheduleState, noteDecided } from './regime.ts'
+import { changesRegime, editScheduleState, noteAsked, noteDecided } from './regime.ts'
 import { reasonFacts, scheduleTicks, tickCauses, tickStatuses } from './schedule-ticks.table.ts'
 
 const payload = z
@@ -21,6 +21,8 @@ const payload = z
     reason_facts: reasonFacts.nullish(),
     /** Who asked for a tick that the clock did not bring. */
     requested_by: id.nullish(),
+    /** The row of several ticks that were skipped together, of which this was one. */
+    skipped_in: id.nullish(),
     run_key: runKey.nullish(),
     request_fingerprint: fingerprint.nullish(),
   })
@@ -41,7 +43,8 @@ export const ScheduleTicked = defineEvent({
   // A tick that was skipped may still be triggered: that is another fact about it.
   idempotencyKey: (tick) => `sched_tick:${tick.tick_id}:${tick.status}`,
   dedup: 'structure',
-  reads: (tick) => [{ table: scheduleTicks, key: [tick.tick_id] }],
+  reads: ({ tick_id, skipped_in }) =>
+    [tick_id, ...(skipped_in == null ? [] : [skipped_in])].map((id) => ({ table: scheduleTicks, key: [id] })),
   ordered: [changesRegime],
   fold({ event, at, payload: tick, rows, wake }) {
     const scheduledFor = toMs(tick.scheduled_for)
@@ -50,8 +53,12 @@ export const ScheduleTicked = defineEvent({
     const isRepeated = known?.tick_event_id != null && (known.status === 'triggered' || tick.status !== 'triggered')
     if (isRepeated) return duplicate
     // A tick that somebody asked for says nothing of those before it, which a pause may not have recorded yet.
-    if (tick.requested_by == null)
-      noteDecided(rows, { scheduleId: tick.schedule_id, tick: scheduledFor, at, eventId: event.event_id })
+    const place = { scheduleId: tick.schedule_id, tick: scheduledFor, eventId: event.event_id }
+    if (tick.requested_by == null) noteDecided(rows, { ...place, at })
+    else if (tick.cause === 'catch_up') noteAsked(rows, place)
+    const span = tick.skipped_in == null ? undefined : rows.cold(scheduleTicks).lookup(tick.skipped_in)
+    if (span?.status === 'skipped' && span.tick_count !== null)
+      rows.cold(scheduleTicks).merge({ tick_id: span.tick_id, tick_count: span.tick_count - 1, row_version: event.event_id })
     rows.cold(scheduleTicks).merge({
       tick_id: tick.tick_id,
       schedule_id: tick.schedule_id,

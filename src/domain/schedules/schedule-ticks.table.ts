@@ -34,6 +34,8 @@ export const scheduleTicks = defineTable({
     kind: 'cold',
     expiresBy: 'scheduled_for',
     merge: [
+      // Whatever is triggered later of ticks that were skipped together is taken out of their number.
+      { pick: 'smallest', by: ['tick_count'], columns: ['tick_count'] },
       {
         pick: 'largest',
         by: ['status', 'tick_event_id'],
@@ -43,7 +45,6 @@ export const scheduleTicks = defineTable({
           'schedule_id',
           'scheduled_for',
           'scheduled_until',
-          'tick_count',
           'evaluated_at',
           'definition_version',
           'asset_selection',
@@ -64,7 +65,11 @@ export const scheduleTicks = defineTable({
     schedule_id: col.optional(col.string('The schedule.')),
     scheduled_for: col.optional(col.timestamp('The moment of the cron expression; of several, the first.')),
     scheduled_until: col.optional(col.timestamp('The last of several ticks that were skipped together.')),
-    tick_count: col.optional(col.long('How many ticks the row stands for.')),
+    tick_count: col.optional(
+      col.long(
+        'How many ticks the row stands for: of several that were skipped together, those that were not triggered since.',
+      ),
+    ),
     evaluated_at: col.optional(col.timestamp('When the tick was recorded.')),
     definition_version: col.optional(col.string('The definition as it was then.')),
     asset_selection: col.optional(col.strings('What the definition selected then.')),

@@ -157,7 +157,7 @@ function stepsDue(schedule: Schedule, partitionsAt: (tick: number) => GraphAtTic
   const past = state === undefined ? [] : state.undecided
   const present = presentRegime(schedule)
   const isPresentDue = present !== undefined && (present.pause === null || recordsPauseNow(schedule))
-  const dueOf = dueInStretches(isPresentDue ? [...past, present] : past, now, partitionsAt)
+  const dueOf = dueInStretches(isPresentDue ? [...past, present] : past, schedule, partitionsAt)
   const stepsOf = (regime: Regime): Step[] =>
     (dueOf.get(regime) ?? []).map((due) => ({ kind: 'due', definition: regime.definition, due }))
   const steps = past.flatMap(stepsOf)
@@ -173,7 +173,8 @@ function stepsDue(schedule: Schedule, partitionsAt: (tick: number) => GraphAtTic
 }
 
 /** What is due in stretches that follow each other. The newest missed ticks run, so those of later stretches are chosen first. */
-function dueInStretches(regimes: readonly Regime[], now: number, partitionsAt: (tick: number) => GraphAtTick) {
+function dueInStretches(regimes: readonly Regime[], { now, state }: Schedule, partitionsAt: (tick: number) => GraphAtTick) {
+  const asked = state?.asked_ahead ?? []
   const dueOf = new Map<Regime, readonly Due[]>()
   let later: Due[] = []
   for (const regime of regimes.toReversed()) {
@@ -181,7 +182,7 @@ function dueInStretches(regimes: readonly Regime[], now: number, partitionsAt: (
     if (!goesOn) later = []
     const most = () => definition.max_catchup_ticks ?? (selectsPartitions(definition, partitionsAt(now)) ? 3 : 1)
     const chosenLater = later.filter((due) => due.kind === 'run' && due.cause === 'catch_up').length
-    const due = dueIn(regime, { now, most, chosenLater, isNewest: later.length === 0 })
+    const due = dueIn(regime, { now, most, chosenLater, isNewest: later.length === 0, asked })
     later.push(...due)
     dueOf.set(regime, due)
   }

@@ -23,7 +23,7 @@ export interface TickToDecide {
   /** What the code of the schedule says of the tick; undefined until it has. Absent if it is not asked. */
   readonly condition?: (() => ConditionAnswer | undefined) | undefined
   /** The id of a tick that the clock did not bring, and who asked for it. */
-  readonly asked?: { readonly tick_id: string; readonly requested_by: string }
+  readonly asked?: { readonly tick_id: string; readonly requested_by: string; readonly skipped_in?: string | null }
 }
 
 /**
@@ -43,6 +43,7 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
     partition_selection: definition.partition_selection && [...definition.partition_selection],
     cause,
     requested_by: asked?.requested_by ?? null,
+    skipped_in: asked?.skipped_in ?? null,
   }
   const context = { causation_id: row_version, ...(asked && { actor: asked.requested_by }) }
   const without = (

@@ -121,7 +121,7 @@ function nextTick({ definition, now }: Pick<KnownSchedule, 'definition' | 'now'>
 function recorded(tick: TickRow, run: RunOfTick | undefined): [WhyVerdict, Reason[]] {
   const count = tick.tick_count ?? 1
   const together =
-    count > 1 && tick.scheduled_for !== null && tick.scheduled_until !== null
+    tick.scheduled_for !== null && tick.scheduled_until !== null && tick.scheduled_for !== tick.scheduled_until
       ? [reason('skipped_together', { first: toIso(tick.scheduled_for), last: toIso(tick.scheduled_until), count })]
       : []
   if (tick.status === 'triggered') {

@@ -228,8 +228,40 @@ describe('the routes of schedules', () => {
     await led.post('/schedules/hourly/resume', {})
     await led.clock.advance(1)
     const { ticks } = (await led.get('/schedules/hourly/ticks?status=skipped')).body
-    const before = { scheduled_for: toIso(first + 10 * MINUTE_MS), scheduled_until: asked.scheduled_for, tick_count: 7 }
+    const before = { scheduled_for: toIso(first + 10 * MINUTE_MS), scheduled_until: asked.scheduled_for, tick_count: 6 }
     expect(ticks).toContainEqual(expect.objectContaining({ ...before, reason_code: 'paused' }))
+  })
+
+  test('[A77][I12] ticks that were skipped together and are caught up by hand are counted as triggered, and no more as skipped', async () => {
+    const led = await Led.open({ assets, schedules: [{ ...hourly, cron_expressions: ['*/5 * * * *'] }] }, { automation: true })
+    const [id = ''] = definitions(led).map(({ schedule_id }) => schedule_id)
+    const first = nextHour(led)
+    await led.clock.advance(first - led.clock.now() - 1)
+    await led.post('/schedules/hourly/pause', {})
+    await led.clock.advance(16 * MINUTE_MS)
+    await led.post('/schedules/hourly/resume', {})
+    await led.clock.advance(1)
+    const skipped = async () => {
+      const { ticks } = (await led.get('/schedules/hourly/ticks?limit=1000&status=skipped')).body
+      return ticks.map((tick: { tick_count: number }) => tick.tick_count)
+    }
+    expect(await skipped()).toEqual([3])
+    const catchUp = async (...minutes: number[]) => {
+      const ticks = minutes.map((minute) => ({ schedule_id: id, scheduled_for: toIso(first + minute * MINUTE_MS) }))
+      expect((await led.post('/schedules/catchup', { ticks })).body.accepted).toHaveLength(minutes.length)
+    }
+    await catchUp(10)
+    expect(await skipped()).toEqual([2])
+    await catchUp(15, 5)
+    expect(await skipped()).toEqual([])
+    const [span] = await led.server.orchestrator.readable
+      .coldRows(scheduleTicks)
+      .lookup([[`${id}:${(first + 5 * MINUTE_MS) / 1_000}..${(first + 15 * MINUTE_MS) / 1_000}`]])
+    expect(span).toMatchObject({ status: 'skipped', tick_count: 0 })
+    const again = { schedule_id: id, scheduled_for: toIso(first + 10 * MINUTE_MS) }
+    expect((await led.post('/schedules/catchup', { ticks: [again] })).body.refused).toHaveLength(1)
+    const why = (await led.get(`/why/schedule/hourly?at=${toIso(first + 5 * MINUTE_MS)}`)).body
+    expect(why.verdict).toBe('ran')
   })
 
   test('[A67] a request that is repeated gets its first answer, whatever happened since, and changes nothing', async () => {

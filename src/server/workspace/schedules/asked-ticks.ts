@@ -26,12 +26,15 @@ import type { NewEvent } from '../../../model/event.ts'
 import { type Knowledge, lookup, record } from '../knowledge.ts'
 import { runRequested } from '../requests.ts'
 import type { RunsOptions } from '../runs.ts'
+import { SkippedSpans } from './skipped-spans.ts'
 
 /** A tick that the clock did not bring. */
 interface AskedTick {
   readonly tick: number
   readonly cause: 'manual' | 'catch_up'
   readonly tick_id: string
+  /** The record of ticks that were skipped together, of which it was one. */
+  readonly skipped_in?: string | null
   readonly user: string
   /** Partitions that are named instead of those of the schedule. */
   readonly partitions?: readonly string[] | undefined
@@ -94,11 +97,12 @@ export class AskedTicks {
     const accepted: AcceptedCatchup['accepted'][number][] = []
     const refused: AcceptedCatchup['refused'][number][] = []
     const dry = dry_run ? new DryTicks() : undefined
+    const spans = new SkippedSpans(this.#known)
     for (const asked of ticks) {
       try {
         accepted.push({
           ...asked,
-          ...(await this.#catchUpOne(present(asked.schedule_id), toMs(asked.scheduled_for), user, dry)),
+          ...(await this.#catchUpOne(present(asked.schedule_id), toMs(asked.scheduled_for), { user, dry, spans })),
         })
       } catch (error) {
         if (!(error instanceof ServoError) || error.kind === 'unavailable' || error.kind === 'bug') throw error
@@ -111,8 +115,7 @@ export class AskedTicks {
   async #catchUpOne(
     row: Readonly<ScheduleRow>,
     tick: number,
-    user: string,
-    dry: DryTicks | undefined,
+    { user, dry, spans }: { user: string; dry: DryTicks | undefined; spans: SkippedSpans },
   ): Promise<{ run_id: string | null; partitions: readonly string[] | null }> {
     if (tick > this.#known.now()) throw notYet(row, tick)
     if (cadenceIfAny(row)?.has(tick) !== true) throw notATick(row, tick)
@@ -120,7 +123,8 @@ export class AskedTicks {
     const known = await lookup(this.#known, scheduleTicks, tick_id)
     if (known?.status === 'triggered' || dry?.has(tick_id))
       throw refuse('already_triggered', `${row.schedule_name} was triggered for ${inZone(row, tick)} already`)
-    const { events, partitions } = this.#decided(row, { tick, cause: 'catch_up', tick_id, user }, dry)
+    const skipped_in = known === undefined && dry === undefined ? await spans.idOf(row.schedule_id, tick) : null
+    const { events, partitions } = this.#decided(row, { tick, cause: 'catch_up', tick_id, skipped_in, user }, dry)
     if (dry !== undefined) {
       dry.add(tick_id)
       return { run_id: null, partitions }
@@ -132,7 +136,7 @@ export class AskedTicks {
   /** The events of a tick that is triggered. If it can ask for nothing, the caller is told, and nothing is recorded. */
   #decided(
     row: Readonly<ScheduleRow>,
-    { tick, cause, tick_id, user, partitions }: AskedTick,
+    { tick, cause, tick_id, skipped_in = null, user, partitions }: AskedTick,
     dry?: DryTicks,
   ): { events: readonly NewEvent[]; partitions: readonly string[] | null } {
     const at = this.#graphAt(tick)
@@ -145,7 +149,7 @@ export class AskedTicks {
       definition: partitions === undefined ? row : { ...row, partition_selection: [...partitions] },
       ...{ tick, cause, open, at },
       requestRun: (wanted) => runRequested(this.#known.scope, secret, wanted),
-      asked: { tick_id, requested_by: user },
+      asked: { tick_id, requested_by: user, skipped_in },
     })
     assert(events !== undefined, 'a tick that a user asks for depends on no condition')
     const ticked = events.find((event) => event.definition === ScheduleTicked)

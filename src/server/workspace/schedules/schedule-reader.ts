@@ -12,7 +12,7 @@ import { automationState, EVERYTHING } from '../../../domain/automation/automati
 import { pausedText } from '../../../domain/schedules/due.ts'
 import { cadenceIfAny, pauseOf } from '../../../domain/schedules/regime.ts'
 import { type ScheduleRow, scheduleDefinitions } from '../../../domain/schedules/schedule-definitions.table.ts'
-import { scheduleState } from '../../../domain/schedules/schedule-state.table.ts'
+import { type ScheduleStateRow, scheduleState } from '../../../domain/schedules/schedule-state.table.ts'
 import { scheduleTicks } from '../../../domain/schedules/schedule-ticks.table.ts'
 import { assert } from '../../../lib/assert.ts'
 import { ServoError } from '../../../lib/error.ts'
@@ -82,10 +82,9 @@ export class ScheduleReader {
     const pause = pauseOf(rows, state)
     const status =
       definition.removed_at !== null ? 'removed' : !definition.enabled ? 'disabled' : pause !== null ? 'paused' : 'active'
-    const { undecided: _, ...shown } = state === undefined ? { undecided: undefined } : wireRow(scheduleState, state)
     return {
       definition: wireRow(scheduleDefinitions, definition),
-      state: state === undefined ? null : (shown as ScheduleDetail['state']),
+      state: state === undefined ? null : wireState(state),
       status,
       status_reason: status === 'paused' && pause !== null ? pausedText(pause) : null,
       next_ticks: status === 'active' ? this.#nextTicks(definition) : [],
@@ -114,8 +113,13 @@ export class ScheduleReader {
         placeOf: (row) => ({ at: row.scheduled_for, id: row.tick_id }),
         keyOf: (id) => [id],
         owns: (row) => row.schedule_id === schedule_id,
-        has: (row) => status === undefined || row.status === status,
-        where: [`schedule_id = ${quoteText(schedule_id)}`, ...(status === undefined ? [] : [`status = ${quoteText(status)}`])],
+        // Of ticks that were skipped together, all may have been triggered since.
+        has: (row) => row.tick_count !== 0 && (status === undefined || row.status === status),
+        where: [
+          `schedule_id = ${quoteText(schedule_id)}`,
+          'tick_count is distinct from 0',
+          ...(status === undefined ? [] : [`status = ${quoteText(status)}`]),
+        ],
       },
       page,
     )
@@ -132,4 +136,10 @@ export class ScheduleReader {
       is_on: this.#isOn,
     }
   }
+}
+
+/** The state of a schedule without what only the schedule controller needs. */
+function wireState(state: Readonly<ScheduleStateRow>): ScheduleDetail['state'] {
+  const { undecided: _, asked_ahead: __, ...shown } = wireRow(scheduleState, state)
+  return shown
 }

@@ -48,13 +48,16 @@ export async function manualTickAfter(known: Knowledge, scheduleId: string, afte
   return last
 }
 
+/** True if the record is of one moment, and not of several. */
+export const isSingle = ({ scheduled_for, scheduled_until }: TickRow): boolean =>
+  scheduled_until === null || scheduled_until === scheduled_for
+
 function saysMore(a: TickRow, b: TickRow): boolean {
   const ran = (tick: TickRow): boolean => tick.status === 'triggered'
   if (ran(a) !== ran(b)) return ran(a)
   // That somebody asked for the moment again says less than what became of its own tick.
   const own = (tick: TickRow): boolean => tick.cause !== 'manual'
   if (own(a) !== own(b)) return own(a)
-  const single = (tick: TickRow): boolean => (tick.tick_count ?? 1) === 1
-  if (single(a) !== single(b)) return single(a)
+  if (isSingle(a) !== isSingle(b)) return isSingle(a)
   return (a.tick_event_id ?? '') > (b.tick_event_id ?? '')
 }

@@ -15,7 +15,7 @@ import {
   whySchedule,
 } from '../../../domain/why/why-schedule.ts'
 import { type Knowledge, lookup } from '../knowledge.ts'
-import { manualTickAfter, tickAt } from './find-ticks.ts'
+import { isSingle, manualTickAfter, tickAt } from './find-ticks.ts'
 import { requestOf, stateOfRun } from './origins.ts'
 
 /** Why a schedule ran or did not, at a moment or when it was last due. */
@@ -39,7 +39,7 @@ async function momentOf(known: Knowledge, schedule: KnownSchedule, asked: string
   const span = asked === undefined ? { from: due ?? now, to: due ?? now } : momentAsked(asked, timezone, now)
   const exact = tickWithin(definition, span)
   const tick = (await tickAt(known, schedule_id, { from: exact, to: exact })) ?? (await tickAt(known, schedule_id, span))
-  const own = (tick?.tick_count ?? 1) === 1 ? tick?.scheduled_for : undefined
+  const own = tick === undefined || isSingle(tick) ? tick?.scheduled_for : undefined
   const run = tick && runBehind(tick)
   return { at: own ?? exact, tick, run: run === undefined ? undefined : await runOfTick(known, run), manual }
 }
