@@ -59,6 +59,8 @@ export class ScheduleSimulation {
   /** Answers for the code of schedules with a condition. */
   conditions: Conditions | undefined
   #controller: Controller | undefined
+  /** The events that the controller decided, in that order: ids follow a clock that may be set back. */
+  readonly #written = new Map<string, number>()
   #requests = 0
 
   constructor(startMs: number) {
@@ -154,7 +156,9 @@ export class ScheduleSimulation {
       for (const { definition, payload } of events) {
         const parsed = definition.parse(payload)
         assert(parsed.success, `${definition.type} is not valid`)
-        const verdict = this.bench.foldOne(this.#writer.write(definition, payload as Record<string, unknown>))
+        const written = this.#writer.write(definition, payload as Record<string, unknown>)
+        this.#written.set(written.event_id, this.#written.size)
+        const verdict = this.bench.foldOne(written)
         assert(verdict.kind !== 'parked', `${definition.type} is parked`)
       }
     }
@@ -179,17 +183,20 @@ export class ScheduleSimulation {
     return this.ticks().flatMap((tick) => (tick.status === 'triggered' ? [tick.scheduled_for ?? 0] : []))
   }
 
-  /** Every tick that is recorded as skipped, spans written out by the definition they name. */
+  /** Every tick that is recorded as skipped, spans written out by the definition they name without what was triggered before. */
   skipped(): Set<number> {
     const all = new Set<number>()
-    for (const tick of this.ticks()) {
+    const recorded = this.ticks()
+    const writtenAt = (tick: (typeof recorded)[number]): number => this.#written.get(tick.tick_event_id ?? '') ?? 0
+    const triggered = new Map(recorded.flatMap((tick) => (tick.status === 'triggered' ? [[tick.scheduled_for, tick]] : [])))
+    for (const tick of recorded) {
       if (tick.status !== 'skipped') continue
       assert(tick.reason !== null, 'a skipped tick says why')
-      const ticks = this.#ticksOf(
-        tick.definition_version ?? '',
-        tick.scheduled_for ?? 0,
-        tick.scheduled_until ?? tick.scheduled_for ?? 0,
-      )
+      const first = tick.scheduled_for ?? 0
+      const ticks = this.#ticksOf(tick.definition_version ?? '', first, tick.scheduled_until ?? first).filter((one) => {
+        const run = triggered.get(one)
+        return run === undefined || writtenAt(run) > writtenAt(tick)
+      })
       assert(ticks.length === tick.tick_count, `a span of ${tick.tick_count} ticks has ${ticks.length}`)
       for (const one of ticks) all.add(one)
     }

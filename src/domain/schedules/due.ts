@@ -1,5 +1,5 @@
 import { MINUTE_MS, toIso } from '../../lib/time.ts'
-import { cadenceIfAny } from './regime.ts'
+import { cadenceIfAny } from './cadence-if-any.ts'
 import type { Pause, Regime } from './schedule-state.table.ts'
 import type { ReasonFacts, skipCodes } from './schedule-ticks.table.ts'
 
@@ -27,8 +27,8 @@ interface Bounds {
   readonly chosenLater: number
   /** Whether no later stretch that goes on from this one has a tick. */
   readonly isNewest: boolean
-  /** Ticks that somebody has triggered already. */
-  readonly asked: readonly number[]
+  /** Ticks of the stretch that are triggered already. */
+  readonly triggered: readonly number[]
 }
 
 /**
@@ -36,7 +36,7 @@ interface Bounds {
  * run: those inside the window, at most so many. The rest is skipped, with the reason. A tick that lies beyond the present is not due: the clock
  * that ended the stretch was ahead.
  */
-export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest, asked }: Bounds): Due[] {
+export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest, triggered }: Bounds): Due[] {
   const { from, pause, catchesUp, definition } = regime
   const until = Math.min(regime.until, now)
   const cadence = cadenceIfAny(definition)
@@ -45,7 +45,7 @@ export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest
   if (newest === undefined || newest <= from) return []
   const isOnTime = isNewest && pause === null && now - newest < ON_TIME_MS
   // Mostly nothing was missed.
-  if (isOnTime && asked.length === 0 && (cadence.until(newest - 1) ?? from) <= from)
+  if (isOnTime && triggered.length === 0 && (cadence.until(newest - 1) ?? from) <= from)
     return [{ kind: 'run', tick: newest, cause: 'cron' }]
   const missedUntil = isOnTime ? newest - 1 : until
   const windowMs = definition.catchup_window_minutes * MINUTE_MS
@@ -53,9 +53,10 @@ export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest
   const most = mostOf()
   const windowStart = now - windowMs
   const left = Math.max(0, most - chosenLater)
-  const among = (after: number, to: number): number => asked.filter((tick) => after < tick && tick <= to).length
-  const newestMissed = mayCatchUp ? cadence.newest(left + asked.length, Math.max(from, windowStart - 1), missedUntil) : []
-  const missed = newestMissed.filter((tick) => !asked.includes(tick))
+  const already = new Set(triggered)
+  const among = (after: number, to: number): number => triggered.filter((tick) => after < tick && tick <= to).length
+  const newestMissed = mayCatchUp ? cadence.newest(left + triggered.length, Math.max(from, windowStart - 1), missedUntil) : []
+  const missed = newestMissed.filter((tick) => !already.has(tick))
   const chosen = left === 0 ? [] : missed.slice(-left)
   const skippedUntil = (chosen[0] ?? missedUntil + 1) - 1
 
@@ -78,7 +79,7 @@ export function dueIn(regime: Regime, { now, most: mostOf, chosenLater, isNewest
     skip(Math.max(from, outside), skippedUntil, { code: 'catchup_limit', reason: limitText(limit), facts })
   }
   for (const tick of chosen) due.push({ kind: 'run', tick, cause: 'catch_up' })
-  if (isOnTime && !asked.includes(newest)) due.push({ kind: 'run', tick: newest, cause: 'cron' })
+  if (isOnTime && !already.has(newest)) due.push({ kind: 'run', tick: newest, cause: 'cron' })
   return due
 }
 

@@ -1,10 +1,10 @@
-import { type Cadence, cadenceOf } from '../../cron/cadence.ts'
 import type { Ordered } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { automationState, EVERYTHING } from '../automation/automation-state.table.ts'
 import { raiseVersion } from '../typed-rows.ts'
 import { type ScheduleRow, scheduleDefinitions } from './schedule-definitions.table.ts'
 import { type Pause, type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
+import { addTriggered, keepMoments, sameMoments } from './triggered-spans.ts'
 
 /** Why events that change when a schedule ticks follow the order in which they were recorded. */
 export const changesRegime: Ordered = {
@@ -42,6 +42,7 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     decided_until: null,
     undecided: [],
     asked_ahead: null,
+    triggered: null,
     last_scheduled_for: null,
     last_tick_id: null,
     last_tick_event_id: null,
@@ -78,28 +79,6 @@ export function pauseOf(rows: Rows, state: Readonly<ScheduleStateRow> | undefine
 export const isOn = (definition: Readonly<ScheduleRow> | undefined): definition is Readonly<ScheduleRow> =>
   definition?.enabled === true && definition.removed_at === null
 
-/** The cadences of rows, each as of a version of its row: a thousand schedules are asked at once when an hour is full. */
-const cadences = new WeakMap<Readonly<ScheduleRow>, { readonly version: string; readonly cadence: Cadence | undefined }>()
-
-/** The cadence of a definition, if it can be read: one of another version may name what this one does not know. */
-export function cadenceIfAny(definition: Readonly<ScheduleRow>): Cadence | undefined {
-  const version = definition.row_version
-  let known = cadences.get(definition)
-  if (known?.version !== version) {
-    known = { version, cadence: readCadence(definition) }
-    cadences.set(definition, known)
-  }
-  return known.cadence
-}
-
-function readCadence(definition: Readonly<ScheduleRow>): Cadence | undefined {
-  try {
-    return cadenceOf(definition)
-  } catch {
-    return undefined
-  }
-}
-
 interface Change {
   readonly ids: readonly string[]
   readonly at: number
@@ -125,6 +104,7 @@ export function changeRegime(rows: Rows, { ids, at, eventId }: Change, change: (
     if (!isSwitched && definition?.row_version === now?.row_version) continue
     const goesOn = !isSwitched && ticksAlike(definition, now)
     endStretch(state, { definition, pause, goesOn, isResumed: pause !== null && !isPaused && isOn(now), at })
+    if (definition !== undefined && !sameMoments(definition, now)) keepMoments(state, definition)
     forgetAsked(state)
     if (!goesOn) state.paused_since = isPaused ? at : null
   }
@@ -164,21 +144,28 @@ function endStretch(state: ScheduleStateRow, { definition, pause, goesOn, isResu
   state.undecided = [...state.undecided, { from: decided, until: at, pause, catchesUp, goesOn, definition }]
 }
 
-/** Notes that a tick is new on record, and with it every tick before: in the oldest stretch that is still to be decided, or in the present. */
-export function noteDecided(rows: Rows, { scheduleId, tick, at, eventId }: RecordedTick): void {
+/** Notes that a tick is new on record, and with it every tick before: in a stretch that is still to be decided, or in the present. */
+export function noteDecided(rows: Rows, { scheduleId, tick, isTriggered, at, eventId }: DecidedTick): void {
   const known = rows.hot(scheduleState).get(scheduleId)
-  const [oldest, ...later] = known === undefined ? [] : known.undecided
-  if (oldest !== undefined && tick <= oldest.until && tick <= oldest.from) return
+  const left = (known?.undecided ?? []).filter(({ until }) => tick <= until)
+  const [oldest, ...later] = left
+  if (oldest !== undefined && tick <= oldest.from) return
   const decided = known?.decided_until ?? tick
   const state = editScheduleState(rows, scheduleId, eventId)
-  if (oldest !== undefined && tick <= oldest.until) state.undecided = [{ ...oldest, from: tick }, ...later]
-  // What was decided beyond the present was decided by a clock that was ahead: time goes on from where the clock is now.
-  else state.decided_until = decided > at ? tick : Math.max(decided, tick)
+  if (oldest !== undefined) {
+    state.undecided = [{ ...oldest, from: tick }, ...later]
+    const isPast = !sameMoments(oldest.definition, rows.hot(scheduleDefinitions).get(scheduleId))
+    if (isTriggered) addTriggered(state, oldest.from, tick, isPast ? oldest.definition : undefined)
+  } else {
+    // What was decided beyond the present was decided by a clock that was ahead: time goes on from where the clock is now.
+    state.decided_until = decided > at ? tick : Math.max(decided, tick)
+    if (isTriggered) addTriggered(state, decided < tick ? decided : tick - 1, tick)
+  }
   forgetAsked(state)
 }
 
 /** Notes a tick that somebody has triggered, if it is still to be recorded: then it is neither skipped nor caught up. */
-export function noteAsked(rows: Rows, { scheduleId, tick, eventId }: Omit<RecordedTick, 'at'>): void {
+export function noteAsked(rows: Rows, { scheduleId, tick, eventId }: RecordedTick): void {
   const known = rows.hot(scheduleState).get(scheduleId)
   if (known === undefined || !isUndecided(known, tick)) return
   editScheduleState(rows, scheduleId, eventId).asked_ahead = [...(known.asked_ahead ?? []), tick].sort((a, b) => a - b)
@@ -199,6 +186,10 @@ interface RecordedTick {
   readonly scheduleId: string
   /** The tick, or the last of several. */
   readonly tick: number
-  readonly at: number
   readonly eventId: string
+}
+
+interface DecidedTick extends RecordedTick {
+  readonly isTriggered: boolean
+  readonly at: number
 }

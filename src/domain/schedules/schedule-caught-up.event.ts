@@ -8,17 +8,28 @@ import { scheduleState } from './schedule-state.table.ts'
 export const ScheduleCaughtUp = defineEvent({
   type: 'ScheduleCaughtUp',
   version: 1,
-  doc: 'Every tick that was due before a schedule was changed, paused or resumed is on record.',
-  payload: z.object({ schedule_id: id, until: timestamp }),
-  idempotencyKey: ({ schedule_id, until }) => `sched_caught_up:${schedule_id}:${until}`,
+  doc: 'Every tick that was due before a schedule was changed, paused or resumed is on record, or a clock that was ahead was set back.',
+  payload: z.object({
+    schedule_id: id,
+    until: timestamp,
+    /** How far a clock that was ahead has decided ticks, if it has: time goes on from `until` instead. */
+    instead_of: timestamp.nullish(),
+  }),
+  idempotencyKey: ({ schedule_id, until, instead_of }) =>
+    `sched_caught_up:${schedule_id}:${until}${instead_of == null ? '' : `:${instead_of}`}`,
   dedup: 'structure',
   ordered: [changesRegime],
-  fold({ event, payload: { schedule_id, until }, rows }) {
+  fold({ event, payload, rows }) {
+    const { schedule_id } = payload
+    const until = toMs(payload.until)
     const known = rows.hot(scheduleState).get(schedule_id)
-    const left = known === undefined ? [] : known.undecided.filter((regime) => regime.until > toMs(until))
-    if (known === undefined || left.length === known.undecided.length) return duplicate
+    const left = known === undefined ? [] : known.undecided.filter((regime) => regime.until > until)
+    // A repetition finds that it is so no more.
+    const isAhead = payload.instead_of != null && known?.decided_until === toMs(payload.instead_of)
+    if (known === undefined || (left.length === known.undecided.length && !isAhead)) return duplicate
     const state = editScheduleState(rows, schedule_id, event.event_id)
     state.undecided = left
+    if (isAhead) state.decided_until = until
     forgetAsked(state)
     return applied
   },

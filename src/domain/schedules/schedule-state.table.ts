@@ -30,6 +30,14 @@ export interface Pause {
   readonly everything: boolean
 }
 
+/** A stretch of time, after one moment and not after another, of which every tick was triggered. */
+export interface TriggeredSpan {
+  readonly after: number
+  readonly until: number
+  /** What said when the schedule ticks; absent if that is still so. */
+  readonly moments?: { readonly cron_expressions: readonly string[]; readonly timezone: string }
+}
+
 /** How a run of a schedule ended. */
 export interface EndedRun {
   readonly run_id: string
@@ -61,6 +69,11 @@ export const scheduleState = defineTable({
     asked_ahead: col.optional(
       col.json<readonly number[]>(
         'Ticks among those still to be recorded that somebody has triggered already, in milliseconds; null if there is none.',
+      ),
+    ),
+    triggered: col.optional(
+      col.json<readonly TriggeredSpan[]>(
+        'Stretches of time of which every tick was triggered, the latest of them: a clock that is set back repeats none.',
       ),
     ),
     last_scheduled_for: col.optional(col.timestamp('The latest tick on record.')),

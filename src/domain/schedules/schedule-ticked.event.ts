@@ -54,7 +54,7 @@ export const ScheduleTicked = defineEvent({
     if (isRepeated) return duplicate
     // A tick that somebody asked for says nothing of those before it, which a pause may not have recorded yet.
     const place = { scheduleId: tick.schedule_id, tick: scheduledFor, eventId: event.event_id }
-    if (tick.requested_by == null) noteDecided(rows, { ...place, at })
+    if (tick.requested_by == null) noteDecided(rows, { ...place, isTriggered: tick.status === 'triggered', at })
     else if (tick.cause === 'catch_up') noteAsked(rows, place)
     const span = tick.skipped_in == null ? undefined : rows.cold(scheduleTicks).lookup(tick.skipped_in)
     if (span?.status === 'skipped' && span.tick_count !== null)

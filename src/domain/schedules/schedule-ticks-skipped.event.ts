@@ -31,7 +31,7 @@ export const ScheduleTicksSkipped = defineEvent({
     const [first, last] = [toMs(skipped.first), toMs(skipped.last)]
     const tickId = skippedTicksId(skipped.schedule_id, first, last)
     if (rows.cold(scheduleTicks).lookup(tickId)?.tick_event_id != null) return duplicate
-    noteDecided(rows, { scheduleId: skipped.schedule_id, tick: last, at, eventId: event.event_id })
+    noteDecided(rows, { scheduleId: skipped.schedule_id, tick: last, isTriggered: false, at, eventId: event.event_id })
     rows.cold(scheduleTicks).merge({
       tick_id: tickId,
       schedule_id: skipped.schedule_id,

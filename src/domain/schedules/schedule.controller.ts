@@ -10,16 +10,18 @@ import { automationState } from '../automation/automation-state.table.ts'
 import type { RequestRun } from '../automation/request-run.ts'
 import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
 import { isRowOf } from '../typed-rows.ts'
+import { cadenceIfAny } from './cadence-if-any.ts'
 import { type ConditionAnswer, type Conditions, noConditions, type TickInQuestion } from './conditions.ts'
 import { type Due, dueIn } from './due.ts'
 import { failuresInARow } from './failures.ts'
-import { cadenceIfAny, isOn, pauseOf } from './regime.ts'
+import { isOn, pauseOf } from './regime.ts'
 import { ScheduleCaughtUp } from './schedule-caught-up.event.ts'
 import { type ScheduleRow, scheduleDefinitions } from './schedule-definitions.table.ts'
 import { SchedulePaused } from './schedule-paused.event.ts'
 import { type Regime, type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
 import { ScheduleTicksSkipped } from './schedule-ticks-skipped.event.ts'
 import { tickEvents } from './tick-events.ts'
+import { triggeredAlready } from './triggered-spans.ts'
 import { type GraphAtTick, selectsPartitions } from './work-of-tick.ts'
 
 /** While paused, the ticks of a minute or a second are recorded together this often. */
@@ -31,8 +33,6 @@ const MAX_TICKS = 2_000
 interface Look {
   /** Everything up to here was decided by this process. */
   handled: number
-  /** How far ticks were decided when that was later than the clock. */
-  decidedAhead?: number
   /** When it is looked at next; an entry of the heap with another time is out of date. */
   wakeAt: number | undefined
   /** When ticks of a pause were last recorded. */
@@ -44,7 +44,7 @@ interface Look {
 /** What is to be recorded next of a schedule. */
 type Step =
   | { readonly kind: 'due'; readonly definition: Readonly<ScheduleRow>; readonly due: Due }
-  | { readonly kind: 'caught up'; readonly until: number }
+  | { readonly kind: 'caught up'; readonly until: number; readonly insteadOf?: number }
 
 interface ScheduleControllerOptions {
   readonly requestRun: RequestRun
@@ -163,6 +163,9 @@ function stepsDue(schedule: Schedule, partitionsAt: (tick: number) => GraphAtTic
   const steps = past.flatMap(stepsOf)
   const last = past.at(-1)
   if (last !== undefined) steps.push({ kind: 'caught up', until: last.until })
+  // A clock that was ahead has decided more. That is on record before anything is decided anew, or the next process would not know.
+  const decided = state?.decided_until ?? now
+  if (isOn(schedule.definition) && decided > now) steps.push({ kind: 'caught up', until: now, insteadOf: decided })
   if (isPresentDue) {
     const due = stepsOf(present)
     if (present.pause !== null && due.length > 0) look.pauseRecordedAt = now
@@ -174,15 +177,15 @@ function stepsDue(schedule: Schedule, partitionsAt: (tick: number) => GraphAtTic
 
 /** What is due in stretches that follow each other. The newest missed ticks run, so those of later stretches are chosen first. */
 function dueInStretches(regimes: readonly Regime[], { now, state }: Schedule, partitionsAt: (tick: number) => GraphAtTick) {
-  const asked = state?.asked_ahead ?? []
   const dueOf = new Map<Regime, readonly Due[]>()
   let later: Due[] = []
   for (const regime of regimes.toReversed()) {
     const { definition, goesOn } = regime
     if (!goesOn) later = []
+    const triggered = state === undefined ? [] : triggeredAlready(state, regime, now)
     const most = () => definition.max_catchup_ticks ?? (selectsPartitions(definition, partitionsAt(now)) ? 3 : 1)
     const chosenLater = later.filter((due) => due.kind === 'run' && due.cause === 'catch_up').length
-    const due = dueIn(regime, { now, most, chosenLater, isNewest: later.length === 0, asked })
+    const due = dueIn(regime, { now, most, chosenLater, isNewest: later.length === 0, triggered })
     later.push(...due)
     dueOf.set(regime, due)
   }
@@ -205,7 +208,7 @@ function takeSteps(
   const decided: Decision[] = []
   const open = new Set(state?.open_runs ?? [])
   const eventsOf = (step: Step): readonly NewEvent[] | undefined => {
-    if (step.kind === 'caught up') return [newEvent(ScheduleCaughtUp, { schedule_id, until: toIso(step.until) })]
+    if (step.kind === 'caught up') return [caughtUp(schedule_id, step)]
     const { definition, due } = step
     if (due.kind === 'skip') return [skipped(definition, due)]
     const { tick, cause } = due
@@ -232,12 +235,7 @@ function presentRegime({ rows, now, definition, state, look }: Schedule): Regime
   const decided = state?.decided_until ?? definition.defined_at
   // A clock that was set back: time goes on from where it is now.
   if (look.handled > now) look.handled = now
-  if (decided > now) {
-    look.decidedAhead = decided
-    if (look.handled === Number.NEGATIVE_INFINITY) look.handled = now
-  }
-  // What a clock that was ahead has decided stays void when this one gets there.
-  const from = decided === look.decidedAhead ? look.handled : Math.max(decided, look.handled)
+  const from = Math.max(Math.min(decided, now), look.handled)
   const pause = pauseOf(rows, state)
   return { from, until: now, pause, catchesUp: pause === null, goesOn: false, definition }
 }
@@ -248,24 +246,25 @@ function presentRegime({ rows, now, definition, state, look }: Schedule): Regime
  */
 function recordsPauseNow(schedule: Schedule): boolean {
   const { look, now, definition } = schedule
-  // The ticks that a clock shows again after it was set back do not wait: when the pause ends, nobody would know of them.
-  if (isDecidedAhead(schedule)) return true
   if (definition.catch_up_on_resume) return false
   return look.pauseRecordedAt === undefined || now - look.pauseRecordedAt >= PAUSED_TICKS_MS || now < look.pauseRecordedAt
 }
-
-/** Whether how far ticks were decided goes back to a clock that was ahead. */
-const isDecidedAhead = ({ state, look }: Schedule): boolean =>
-  look.decidedAhead !== undefined && state?.decided_until === look.decidedAhead
 
 function nextLook(schedule: Schedule): number | undefined {
   const { rows, now, definition, state, look } = schedule
   if (!isOn(definition)) return undefined
   const next = cadenceIfAny(definition)?.after(now)
-  if (next === undefined || pauseOf(rows, state) === null || isDecidedAhead(schedule)) return next
+  if (next === undefined || pauseOf(rows, state) === null) return next
   const recordedAt = definition.catch_up_on_resume ? now : look.pauseRecordedAt
   return recordedAt === undefined ? next : Math.max(next, recordedAt + PAUSED_TICKS_MS)
 }
+
+const caughtUp = (schedule_id: string, { until, insteadOf }: Extract<Step, { kind: 'caught up' }>): NewEvent =>
+  newEvent(ScheduleCaughtUp, {
+    schedule_id,
+    until: toIso(until),
+    ...(insteadOf !== undefined && { instead_of: toIso(insteadOf) }),
+  })
 
 function skipped({ schedule_id, row_version }: Readonly<ScheduleRow>, due: Extract<Due, { kind: 'skip' }>): NewEvent {
   return newEvent(

@@ -9,8 +9,9 @@ import type {
 } from '../../../api/automation/schedule-contract.ts'
 import { wireRow } from '../../../api/wire-row.ts'
 import { automationState, EVERYTHING } from '../../../domain/automation/automation-state.table.ts'
+import { cadenceIfAny } from '../../../domain/schedules/cadence-if-any.ts'
 import { pausedText } from '../../../domain/schedules/due.ts'
-import { cadenceIfAny, pauseOf } from '../../../domain/schedules/regime.ts'
+import { pauseOf } from '../../../domain/schedules/regime.ts'
 import { type ScheduleRow, scheduleDefinitions } from '../../../domain/schedules/schedule-definitions.table.ts'
 import { type ScheduleStateRow, scheduleState } from '../../../domain/schedules/schedule-state.table.ts'
 import { scheduleTicks } from '../../../domain/schedules/schedule-ticks.table.ts'
@@ -140,6 +141,6 @@ export class ScheduleReader {
 
 /** The state of a schedule without what only the schedule controller needs. */
 function wireState(state: Readonly<ScheduleStateRow>): ScheduleDetail['state'] {
-  const { undecided: _, asked_ahead: __, ...shown } = wireRow(scheduleState, state)
+  const { undecided: _, asked_ahead: __, triggered: ___, ...shown } = wireRow(scheduleState, state)
   return shown
 }
