@@ -89,7 +89,7 @@ function fill(state: State): void {
   const happening = { type: 'materialized', asset_key: 'marts/x', partition_key: null, run_id: null } as const
   for (let n = 0; n < 10_000; n++) {
     const key = { sensor_id: 'sensor-0', message_id: `materialized:report:${n}` }
-    state.hot(sensorHappenings).insert({ ...key, happening, happened_at: n, dead: false, row_version: '0' })
+    state.hot(sensorHappenings).insert({ ...key, happening, happened_at: n, chain: null, dead: false, row_version: '0' })
   }
   const row = editSensorState(state, 'sensor-0', '0')
   row.happenings_waiting = 10_000

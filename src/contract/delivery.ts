@@ -7,6 +7,8 @@ export interface Delivery {
   /** SHA-256 of the body and its size in bytes; null where there is none. */
   readonly body_hash: string | null
   readonly body_size: number | null
+  /** How many runs in a row sensors have asked for, each because of the one before, until this happened. */
+  readonly chain?: number
   /** The user who sent it by hand. */
   readonly requested_by?: string
 }

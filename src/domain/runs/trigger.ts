@@ -3,7 +3,12 @@ import { id } from '../../model/envelope.ts'
 import { runKeysOfSensor } from '../sensors/evaluation-ids.ts'
 
 /** The evaluation of a sensor that asks for a run. */
-const evaluationRef = { sensor_id: id, eval_id: id }
+const evaluationRef = {
+  sensor_id: id,
+  eval_id: id,
+  /** How many runs in a row sensors have asked for, each because of the one before, this one among them; absent if it is the first. */
+  chain: z.number().int().min(2).optional(),
+}
 
 /** The source of a request for a run. */
 export const sourceRef = z.discriminatedUnion('type', [
@@ -23,13 +28,25 @@ export const sourceRef = z.discriminatedUnion('type', [
 ])
 export type SourceRef = z.infer<typeof sourceRef>
 
+export interface EvaluationRef {
+  readonly sensor_id: string
+  readonly eval_id: string
+  readonly chain?: number | undefined
+}
+
 /** The evaluation on which a request depends, if any: it counts only if the evaluation does. */
-export function evaluationOf(source: SourceRef): { readonly sensor_id: string; readonly eval_id: string } | undefined {
+export function evaluationOf(source: SourceRef): EvaluationRef | undefined {
   if (source.type === 'sensor') {
-    const { sensor_id, eval_id } = source
-    return { sensor_id, eval_id }
+    const { type: _, ...evaluation } = source
+    return evaluation
   }
   return source.type === 'rerun' ? (source.asked_by ?? undefined) : undefined
+}
+
+/** How many runs in a row sensors have asked for, this one among them; 0 if no sensor asked for it. */
+export function chainOf(source: SourceRef): number {
+  const asker = evaluationOf(source)
+  return asker === undefined ? 0 : (asker.chain ?? 1)
 }
 
 /**

@@ -9,7 +9,7 @@ import { requestFingerprint } from '../../runs/run-ids.ts'
 import type { GraphAtTick } from '../../schedules/work-of-tick.ts'
 import { selectedAssets } from '../../selection/selected-assets.ts'
 import { evalIdOf, runKeyOfEvaluation } from '../evaluation-ids.ts'
-import { MAX_CURSOR, MAX_RUNS } from '../limits.ts'
+import { MAX_CHAIN, MAX_CURSOR, MAX_RUNS } from '../limits.ts'
 import type { SensorRow } from '../sensor-definitions.table.ts'
 import { SensorEvaluated } from '../sensor-evaluated.event.ts'
 
@@ -46,6 +46,8 @@ export interface EvaluationToRecord {
   /** The run that a key has made, so that asking again for one that failed is a rerun of it. */
   readonly runOf?: (runKey: string) => RunOfKey | undefined
   readonly requested_by?: string | null
+  /** How many runs in a row sensors have asked for, each because of the one before, until what is evaluated happened. */
+  readonly chain?: number | undefined
   readonly duration_ms?: number
 }
 
@@ -77,7 +79,7 @@ export function evaluationEvents(evaluation: EvaluationToRecord): NewEvent[] {
   if ('timedOut' in result) return failed(timedOut(definition))
   if ('error' in result) return failed(result.error)
   const { runs, cursor = null, ...keys } = result
-  const wrong = tooMuch(result) ?? wrongRun(evaluation, runs)
+  const wrong = tooMuch(result) ?? endless(evaluation, runs) ?? wrongRun(evaluation, runs)
   if (wrong !== undefined) return failed(wrong)
   const requests = runs.map((run, index) => ({ ...requestOf(evaluation, run, index), ...context }))
   const asked = new Map(
@@ -109,7 +111,11 @@ export function isEmptyPoll(result: EvaluationResult, cursor: string | null): bo
   return result.runs.length === 0 && keys.length === 0 && (result.cursor ?? cursor) === cursor
 }
 
-function requestOf({ definition, source, begun, runOf }: EvaluationToRecord, run: AskedRun, index: number): AutomationRequest {
+function requestOf(
+  { definition, source, begun, runOf, chain = 0 }: EvaluationToRecord,
+  run: AskedRun,
+  index: number,
+): AutomationRequest {
   const { sensor_id } = definition
   const work = {
     asset_selection: run.asset_selection,
@@ -119,7 +125,10 @@ function requestOf({ definition, source, begun, runOf }: EvaluationToRecord, run
   const asked = {
     run_key: runKeyOfEvaluation(sensor_id, source, index, run.key),
     request_fingerprint: requestFingerprint(work),
-    source: { type: 'sensor', sensor_id, eval_id: evalIdOf(sensor_id, source, begun) } as const,
+    source: {
+      ...{ type: 'sensor' as const, sensor_id, eval_id: evalIdOf(sensor_id, source, begun) },
+      ...(chain > 0 && { chain: chain + 1 }),
+    },
   }
   const { run_key, source: asker } = run.key == null || runOf === undefined ? asked : requestByKey(asked, runOf)
   return { ...work, run_key, source: asker, priority: run.priority ?? 0 }
@@ -134,6 +143,12 @@ function tooMuch({ runs, cursor }: Extract<EvaluationResult, { runs: unknown }>)
   if ((cursor?.length ?? 0) > MAX_CURSOR)
     return `its cursor has ${cursor?.length} characters, more than the ${MAX_CURSOR} that are kept. Keep what was seen elsewhere, and here how far.`
   return undefined
+}
+
+/** Sensors that ask for what another of them watches never end, unless somebody stops them. */
+function endless({ definition, chain = 0 }: EvaluationToRecord, runs: readonly AskedRun[]): string | undefined {
+  if (chain < MAX_CHAIN || runs.length === 0) return undefined
+  return `it asked for a run after ${chain} runs in a row that sensors asked for, each because of the one before. Sensors that wait for each other would go on for ever: let ${definition.sensor_name} ask for nothing that leads back to it.`
 }
 
 /** What is wrong with the runs, before any of them is requested: a result counts whole or not at all. */

@@ -1,6 +1,6 @@
 import type { Rows } from '../../../model/rows.ts'
 import type { RunRow } from '../../runs/runs.table.ts'
-import { evaluationOf } from '../../runs/trigger.ts'
+import { chainOf, evaluationOf } from '../../runs/trigger.ts'
 import { type TaskRow, tasks } from '../../tasks/tasks.table.ts'
 import { editKnown, raiseVersion } from '../../typed-rows.ts'
 import { editSensorState } from '../edit-sensor-state.ts'
@@ -20,9 +20,14 @@ interface News {
   readonly eventId: string
   /** The sensor that asked for the run, if one did: it is not told, or it would react to itself for ever. */
   readonly asker?: string | undefined
+  /** How many runs in a row sensors have asked for. */
+  readonly chain?: number
 }
 
-const askerOf = (run: Readonly<RunRow>): string | undefined => evaluationOf(run.trigger_source_ref)?.sensor_id
+const causeOf = ({ trigger_source_ref: source }: Readonly<RunRow>): Pick<News, 'asker' | 'chain'> => ({
+  asker: evaluationOf(source)?.sensor_id,
+  chain: chainOf(source),
+})
 
 interface TaskEnd {
   readonly attempt: number
@@ -55,7 +60,7 @@ export function noteTaskEnd(rows: Rows, run: Readonly<RunRow>, task: Readonly<Ta
         happening,
         at,
         eventId,
-        asker: askerOf(run),
+        ...causeOf(run),
       })
     }
   }
@@ -87,11 +92,11 @@ export function noteRunEnd(rows: Rows, run: Readonly<RunRow>): void {
     happening: { type: 'run', run_id, state, asset_selection, labels },
     at,
     eventId: run.row_version,
-    asker: askerOf(run),
+    ...causeOf(run),
   })
 }
 
-function tell(rows: Rows, watchers: ReadonlySet<string>, { messageId, happening, at, eventId, asker }: News): void {
+function tell(rows: Rows, watchers: ReadonlySet<string>, { messageId, happening, at, eventId, asker, chain = 0 }: News): void {
   for (const sensor_id of watchers) {
     if (sensor_id === asker || rows.hot(sensorHappenings).get(sensor_id, messageId) !== undefined) continue
     const state = editSensorState(rows, sensor_id, eventId)
@@ -101,6 +106,7 @@ function tell(rows: Rows, watchers: ReadonlySet<string>, { messageId, happening,
       message_id: messageId,
       happening,
       happened_at: at,
+      chain: chain === 0 ? null : chain,
       dead: false,
       row_version: eventId,
     })

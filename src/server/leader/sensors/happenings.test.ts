@@ -282,7 +282,14 @@ describe('a sensor is given what happened', () => {
     leader.take()
     const again = { type: 'materialized', asset_key: 'orders', partition_key: null, run_id: null } as const
     for (const row_version of ['1', '2']) {
-      const row = { sensor_id: 's', message_id: 'materialized:report:a', happening: again, happened_at: 0, dead: false }
+      const row = {
+        sensor_id: 's',
+        message_id: 'materialized:report:a',
+        happening: again,
+        happened_at: 0,
+        chain: null,
+        dead: false,
+      }
       rows.insert({ ...row, row_version })
       leader.write(newEvent(SensorResumed, { sensor_id: 's', request_id: row_version, changed_by: 'ada' }))
       await leader.clock.advance(seconds(5))

@@ -228,7 +228,13 @@ const newLane = (sensorId: string): Lane => ({
 function deliveryOf(row: Readonly<SensorHappeningRow>): Delivery {
   const happening: Happening = { ...row.happening, at: toIso(row.happened_at) }
   const message = { id: row.message_id, data: happening, attributes: {}, published_at: happening.at }
-  return { sensor_id: row.sensor_id, message, body_hash: null, body_size: null }
+  return {
+    sensor_id: row.sensor_id,
+    message,
+    body_hash: null,
+    body_size: null,
+    ...(row.chain !== null && { chain: row.chain }),
+  }
 }
 
 /** On record as an evaluation that was skipped, because another counts. That ends the wait. */

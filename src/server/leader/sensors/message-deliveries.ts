@@ -93,14 +93,14 @@ export class MessageDeliveries {
 
   async #try(definition: Readonly<SensorRow>, delivery: Delivery): Promise<DeliveryAnswer> {
     const { evaluations, mintId } = this.#options
-    const { message, body_hash, body_size, requested_by } = delivery
+    const { message, body_hash, body_size, requested_by, chain } = delivery
     const known = await this.#messageOf(delivery)
     const decision = deliveryOf(known, body_hash)
     if (decision.kind === 'evaluate') {
       const begun = mintId()
       const evaluated = await this.#evaluated(definition, message, begun)
       const source = { source: 'push', message_id: message.id, try: decision.try, body_hash, body_size } as const
-      const { evaluation } = await evaluations.record({ definition, begun, source, requested_by, ...evaluated })
+      const { evaluation } = await evaluations.record({ definition, begun, source, requested_by, chain, ...evaluated })
       const answer = await this.#answer(definition, delivery, await this.#messageOf(delivery), evaluation.eval_id)
       const { unfit_field } = 'error' in evaluated.result ? evaluated.result : {}
       return answer.kind === 'failed' && unfit_field !== undefined ? { ...answer, unfit_field } : answer
