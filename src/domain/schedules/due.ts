@@ -1,5 +1,5 @@
 import { MINUTE_MS, toIso } from '../../lib/time.ts'
-import { cadenceIfAny } from './cadence-if-any.ts'
+import { cadenceIfAny } from './moments/cadence-if-any.ts'
 import type { Pause, Regime } from './schedule-state.table.ts'
 import type { ReasonFacts, skipCodes } from './schedule-ticks.table.ts'
 

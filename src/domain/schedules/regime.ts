@@ -2,9 +2,9 @@ import type { Ordered } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { automationState, EVERYTHING } from '../automation/automation-state.table.ts'
 import { raiseVersion } from '../typed-rows.ts'
+import { addTriggered, keepMoments, sameMoments } from './moments/triggered-spans.ts'
 import { type ScheduleRow, scheduleDefinitions } from './schedule-definitions.table.ts'
 import { type Pause, type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
-import { addTriggered, keepMoments, sameMoments } from './triggered-spans.ts'
 
 /** Why events that change when a schedule ticks follow the order in which they were recorded. */
 export const changesRegime: Ordered = {

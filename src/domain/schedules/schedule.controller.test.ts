@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, toIso } from '../../lib/time.ts'
-import { type Moments, ScheduleSimulation, simulatedRequest, ticksBetween } from '../../testing/schedule-simulation.ts'
-import { scheduleController } from './schedule.controller.ts'
+import { type Moments, ScheduleSimulation, ticksBetween } from '../../testing/schedule-simulation.ts'
 
 const START = Date.UTC(2025, 2, 28, 12)
 const crons = ['0 * * * *', '*/5 * * * *', '30 2 * * *', '0 0 * * MON', '*/20 * * * * *']
@@ -425,18 +424,4 @@ describe('a change of a schedule', () => {
       ['triggered', null, 1],
     ])
   })
-})
-
-test('[O1] after a long outage a schedule decides on 2,000 ticks at a time, oldest first, each together with its run request', () => {
-  const simulation = new ScheduleSimulation(START)
-  simulation.define({ cron_expressions: ['* * * * * *'], max_catchup_ticks: 4_500 })
-  simulation.wait(2 * HOUR_MS)
-  const controller = scheduleController({ requestRun: simulatedRequest })
-  const rows = simulation.bench.state
-  for (const table of controller.watches) for (const row of rows.hotTable(table).all()) controller.observe(table, row)
-  const rounds = Array.from({ length: 4 }, () => controller.decide({ rows, now: simulation.now, lagMs: 0 }))
-  expect(rounds.map((decided) => decided.length)).toEqual([2_000, 2_000, 502, 0])
-  const [skipped, ...ticks] = rounds.flat().map((decision) => [decision].flat().map(({ definition }) => definition.type))
-  expect(skipped).toEqual(['ScheduleTicksSkipped'])
-  expect(new Set(ticks.map(String))).toEqual(new Set(['ScheduleTicked,RunRequested']))
 })

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { scheduleController } from '../../../src/domain/schedules/schedule.controller.ts'
 import { HOUR_MS } from '../../../src/lib/time.ts'
+import { ScheduleSimulation, simulatedRequest } from '../../../src/testing/schedule-simulation.ts'
 import { Led } from '../led.ts'
 
 const assets = [{ asset_key: 'orders', kind: 'asset' as const }]
@@ -47,4 +49,18 @@ describe('more ticks at once than a segment can hold', () => {
     expect(parted).toEqual([])
     expect(ticked.flat().filter(({ payload }) => payload.status === 'triggered')).toHaveLength(TICKS)
   })
+})
+
+test('[O1] after a long outage a schedule decides on 2,000 ticks at a time, oldest first, each together with its run request', () => {
+  const simulation = new ScheduleSimulation(Date.UTC(2025, 2, 28, 12))
+  simulation.define({ cron_expressions: ['* * * * * *'], max_catchup_ticks: 4_500 })
+  simulation.wait(2 * HOUR_MS)
+  const controller = scheduleController({ requestRun: simulatedRequest })
+  const rows = simulation.bench.state
+  for (const table of controller.watches) for (const row of rows.hotTable(table).all()) controller.observe(table, row)
+  const rounds = Array.from({ length: 4 }, () => controller.decide({ rows, now: simulation.now, lagMs: 0 }))
+  expect(rounds.map((decided) => decided.length)).toEqual([2_000, 2_000, 502, 0])
+  const [skipped, ...ticks] = rounds.flat().map((decision) => [decision].flat().map(({ definition }) => definition.type))
+  expect(skipped).toEqual(['ScheduleTicksSkipped'])
+  expect(new Set(ticks.map(String))).toEqual(new Set(['ScheduleTicked,RunRequested']))
 })

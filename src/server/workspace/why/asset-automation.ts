@@ -1,7 +1,7 @@
 import type { AssetGraph } from '../../../domain/assets/graph.ts'
 import { automationState, EVERYTHING } from '../../../domain/automation/automation-state.table.ts'
 import { runs } from '../../../domain/runs/runs.table.ts'
-import { cadenceIfAny } from '../../../domain/schedules/cadence-if-any.ts'
+import { cadenceIfAny } from '../../../domain/schedules/moments/cadence-if-any.ts'
 import { pauseOf } from '../../../domain/schedules/regime.ts'
 import { type ScheduleRow, scheduleDefinitions } from '../../../domain/schedules/schedule-definitions.table.ts'
 import { scheduleState } from '../../../domain/schedules/schedule-state.table.ts'

@@ -1,5 +1,5 @@
-import { type Cadence, cadenceOf } from '../../cron/cadence.ts'
-import type { ScheduleRow } from './schedule-definitions.table.ts'
+import { type Cadence, cadenceOf } from '../../../cron/cadence.ts'
+import type { ScheduleRow } from '../schedule-definitions.table.ts'
 
 /** The cadences of rows, each as of a version of its row: a thousand schedules are asked at once when an hour is full. */
 const cadences = new WeakMap<Readonly<ScheduleRow>, { readonly version: string; readonly cadence: Cadence | undefined }>()

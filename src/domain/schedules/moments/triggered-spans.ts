@@ -1,6 +1,6 @@
+import type { ScheduleRow } from '../schedule-definitions.table.ts'
+import type { Regime, ScheduleStateRow, TriggeredSpan } from '../schedule-state.table.ts'
 import { cadenceIfAny } from './cadence-if-any.ts'
-import type { ScheduleRow } from './schedule-definitions.table.ts'
-import type { Regime, ScheduleStateRow, TriggeredSpan } from './schedule-state.table.ts'
 
 type Moments = Pick<ScheduleRow, 'cron_expressions' | 'timezone'>
 
