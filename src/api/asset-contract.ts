@@ -19,6 +19,8 @@ export const reportBody = z.object({
   materialized_at: timestamp.optional(),
   materialization_id: id.optional(),
   code_version: id.optional(),
+  /** Equal data has equal versions: what was made from it stays fresh if it is reported again with the same one. */
+  data_version: id.optional(),
   /** Names the request: the same id again is the same report. */
   report_id: requestId.optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),

@@ -218,6 +218,7 @@ projectCommand(partitions, 'report <asset>', 'tell that something outside Servo 
   .option('--at <moment>', 'when, such as 2025-01-15T10:00:00Z (default: now)')
   .option('--materialization <id>', 'name of what was made')
   .option('--code-version <version>', 'version of the code that made it')
+  .option('--data-version <version>', 'version of the data: equal data has equal versions')
   .option('--metadata <name=value>', 'fact to keep with it; may be repeated', several)
   .option('--key <key>', 'name of the request: the same key asked for again is the same report')
   .addHelpText(

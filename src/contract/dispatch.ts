@@ -90,7 +90,8 @@ export const attemptResult = z.object({
       path: z.string().refine(isOutputPath, 'must be a path below the output_folder of the dispatch').nullish(),
       bytes: count.nullish(),
       rows: count.nullish(),
-      data_version: z.string().nullish(),
+      /** Equal data has equal versions. A longer one would be a column full of data. */
+      data_version: z.string().min(1).max(512).nullish(),
       metadata: z.record(z.string(), z.unknown()).default({}),
       checks: z.array(reportedCheck).default([]),
     })

@@ -37,6 +37,7 @@ describe('partitions', () => {
           at: row['finished_at'],
           event: row['row_version'],
           row,
+          version: (row['output'] as { data_version?: string }).data_version,
         }))
         const outside = [...reports.values()]
           .filter(({ payload }) => payload['asset_key'] === asset && payload['partition_key'] === partition)
@@ -44,6 +45,7 @@ describe('partitions', () => {
             at: Date.parse(event.payload['materialized_at'] as string),
             event: event.event_id,
             row: undefined,
+            version: event.payload['data_version'],
           }))
         const success = latest([...attempts.filter(({ row }) => row['outcome'] === 'SUCCEEDED'), ...outside])
         const attempt = latest(attempts)
@@ -52,11 +54,20 @@ describe('partitions', () => {
           last_materialization_event_id: success?.event ?? null,
           last_materialization_run_id: success?.row?.['run_id'] ?? null,
           last_materialization_id: success?.row?.['materialization_id'] ?? null,
+          last_materialization_data_version: success?.version ?? null,
           last_materialization_inputs_at: success?.row?.['dispatched_at'] ?? success?.at ?? null,
           last_attempt_at: attempt?.at ?? null,
           last_attempt_event_id: attempt?.event ?? null,
           last_attempt_outcome: attempt?.row['outcome'] ?? null,
         })
+        const versions = (rows['data_versions'] ?? []).filter(
+          (row) => row['asset_key'] === asset && row['partition_key'] === partition,
+        )
+        const successes = [...attempts.filter(({ row }) => row['outcome'] === 'SUCCEEDED'), ...outside]
+        const byEvent = (a: unknown[], b: unknown[]): number => (String(a[0]) < String(b[0]) ? -1 : 1)
+        expect(versions.map((row) => [row['event_id'], row['materialized_at'], row['data_version']]).sort(byEvent)).toEqual(
+          successes.map(({ event, at, version }) => [event, at, version ?? null]).sort(byEvent),
+        )
       }
     })
     fc.assert(property, effort)

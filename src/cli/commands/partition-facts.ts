@@ -14,17 +14,19 @@ interface FactFlags extends ProjectFlags {
 export interface ReportFlags extends FactFlags {
   at?: string
   codeVersion?: string
+  dataVersion?: string
   materialization?: string
   metadata?: string[]
 }
 
 /** Reports that partitions were made outside Servo. */
 export async function reportPartitions(assetKey: string, flags: ReportFlags): Promise<void> {
-  const { partition, at, codeVersion, materialization, metadata, key } = flags
+  const { partition, at, codeVersion, dataVersion, materialization, metadata, key } = flags
   const body = {
     ...(partition !== undefined && { partitions: partition }),
     ...(at !== undefined && { materialized_at: momentFlag('--at', at) }),
     ...(codeVersion !== undefined && { code_version: codeVersion }),
+    ...(dataVersion !== undefined && { data_version: dataVersion }),
     ...(materialization !== undefined && { materialization_id: materialization }),
     ...(metadata !== undefined && { metadata: labelsFlag(metadata, '--metadata') }),
     ...(key !== undefined && { report_id: key }),

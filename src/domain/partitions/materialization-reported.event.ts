@@ -3,6 +3,7 @@ import { toMs } from '../../lib/time.ts'
 import { id, partitionKey, textMap, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
 import { noteReport } from '../sensors/happenings/happenings.ts'
+import { dataVersions } from './data-versions.table.ts'
 import { partitionStatus } from './partition-status.table.ts'
 
 export const MaterializationReported = defineEvent({
@@ -17,6 +18,8 @@ export const MaterializationReported = defineEvent({
     materialized_at: timestamp,
     materialization_id: id.nullish(),
     code_version: id.nullish(),
+    /** Equal data has equal versions. */
+    data_version: id.nullish(),
     reported_by: id,
     /** Further facts about it, kept with the event. */
     metadata: z.record(z.string(), z.unknown()).nullish(),
@@ -33,8 +36,17 @@ export const MaterializationReported = defineEvent({
       last_materialization_path: null,
       last_materialization_at: toMs(report.materialized_at),
       last_materialization_code_version: report.code_version ?? null,
+      last_materialization_data_version: report.data_version ?? null,
       last_materialization_inputs_at: toMs(report.materialized_at),
       last_materialization_event_id: event.event_id,
+      row_version: event.event_id,
+    })
+    rows.cold(dataVersions).merge({
+      asset_key: report.asset_key,
+      partition_key: report.partition_key,
+      event_id: event.event_id,
+      materialized_at: toMs(report.materialized_at),
+      data_version: report.data_version ?? null,
       row_version: event.event_id,
     })
     noteReport(rows, report, { at: toMs(report.materialized_at), eventId: event.event_id })

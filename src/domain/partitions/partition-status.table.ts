@@ -19,6 +19,7 @@ export const partitionStatus = defineTable({
           'last_materialization_id',
           'last_materialization_path',
           'last_materialization_code_version',
+          'last_materialization_data_version',
           'last_materialization_inputs_at',
         ],
       },
@@ -35,7 +36,13 @@ export const partitionStatus = defineTable({
     ],
   },
   // Rows of a block mostly agree in these columns, so that a million partitions are counted without reading one.
-  digest: ['last_materialization_at', 'last_materialization_code_version', 'last_attempt_outcome', 'wiped_at'],
+  digest: [
+    'last_materialization_at',
+    'last_materialization_code_version',
+    'last_materialization_data_version',
+    'last_attempt_outcome',
+    'wiped_at',
+  ],
   columns: {
     asset_key: col.string('The asset.'),
     partition_key: col.string('Canonical partition key; empty for an unpartitioned asset.'),
@@ -45,6 +52,9 @@ export const partitionStatus = defineTable({
     last_materialization_path: col.optional(col.string('Where its value lies; null for an asset that keeps its own data.')),
     last_materialization_at: col.optional(col.timestamp('When it was last materialized.')),
     last_materialization_code_version: col.optional(col.string('Version of the code that materialized it.')),
+    last_materialization_data_version: col.optional(
+      col.string('Version of its data, reported or a checksum; null if there is neither.'),
+    ),
     last_materialization_inputs_at: col.optional(
       col.timestamp('When it read its inputs: later changes to them are not in it.'),
     ),

@@ -1,7 +1,9 @@
+import { isObject } from '../../lib/is-object.ts'
 import type { Rows } from '../../model/rows.ts'
 import { readKey } from '../../partitions/key.ts'
 import { type TaskOutcome, taskAttempts } from '../tasks/task-attempts.table.ts'
 import type { TaskRow } from '../tasks/tasks.table.ts'
+import { dataVersions } from './data-versions.table.ts'
 import { partitionStatus } from './partition-status.table.ts'
 
 export interface RecordedAttempt {
@@ -20,6 +22,7 @@ export interface RecordedAttempt {
 export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: RecordedAttempt, at: number, eventId: string): void {
   if (task.asset_key === null) return
   const succeeded = ended.outcome === 'SUCCEEDED'
+  const dataVersion = textIn(ended.output, 'data_version')
   const noted = {
     asset_key: task.asset_key,
     last_attempt_run_id: task.run_id,
@@ -29,9 +32,10 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
     ...(succeeded && {
       last_materialization_run_id: task.run_id,
       last_materialization_id: ended.materialization_id ?? null,
-      last_materialization_path: pathOf(ended.output),
+      last_materialization_path: textIn(ended.output, 'path'),
       last_materialization_at: at,
       last_materialization_code_version: ended.code_version ?? null,
+      last_materialization_data_version: dataVersion,
       // Its inputs were looked up after the dispatch, so it may not have seen anything recorded later.
       last_materialization_inputs_at:
         rows.hot(taskAttempts).get(task.run_id, task.task_key, ended.attempt)?.dispatched_at ?? at,
@@ -39,18 +43,20 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
     }),
     row_version: eventId,
   }
-  const { partition_keys, partition_values } = task
-  if (!partition_keys) {
-    rows.cold(partitionStatus).merge({ ...noted, partition_key: task.partition_key ?? '', partition_values })
-    return
+  const { asset_key, partition_keys, partition_values } = task
+  const record = (key: string, values: TaskRow['partition_values']): void => {
+    rows.cold(partitionStatus).merge({ ...noted, partition_key: key, partition_values: values })
+    if (!succeeded) return
+    const made = { event_id: eventId, materialized_at: at, data_version: dataVersion, row_version: eventId }
+    rows.cold(dataVersions).merge({ asset_key, partition_key: key, ...made })
   }
   // With several dimensions, the values that a range has in common do not name one partition.
-  for (const key of partition_keys)
-    rows.cold(partitionStatus).merge({ ...noted, partition_key: key, partition_values: partition_values && readKey(key) })
+  if (partition_keys) for (const key of partition_keys) record(key, partition_values && readKey(key))
+  else record(task.partition_key ?? '', partition_values)
 }
 
-/** The worker reports the path of the value; nothing else in its output is read here. */
-function pathOf(output: unknown): string | null {
-  const path = typeof output === 'object' && output !== null && 'path' in output ? output.path : undefined
-  return typeof path === 'string' ? path : null
+/** The worker reports where the value is and which version it has; nothing else in its output is read here. */
+function textIn(output: unknown, name: 'path' | 'data_version'): string | null {
+  const text = isObject(output) && !Array.isArray(output) ? output[name] : undefined
+  return typeof text === 'string' && text !== '' ? text : null
 }

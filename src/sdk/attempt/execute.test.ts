@@ -252,6 +252,25 @@ describe('metadata', () => {
   })
 })
 
+describe('the version of the data', () => {
+  const versionOf = async (...versions: unknown[]) => {
+    const made = asset('a', {
+      run: ({ dataVersion }) => {
+        for (const version of versions) dataVersion(version as string)
+      },
+    })
+    const { output, error } = (await execute(made)).result
+    return error?.message ?? output?.data_version
+  }
+
+  test('[P16] is what the body calls it last, and there is none for data that it keeps itself', async () => {
+    expect(await versionOf()).toBeUndefined()
+    expect(await versionOf('etag-1', 'etag-2')).toBe('etag-2')
+    for (const wrong of ['', 7, undefined, 'x'.repeat(513)])
+      expect(await versionOf(wrong)).toMatch(/^a calls its data version .*a text of 1 to 512 characters/)
+  })
+})
+
 describe('checks', () => {
   test('that fail with severity error fail the attempt; those that only warn do not', async () => {
     const checks = { 'has rows': check.rowCount({ min: 1 }), 'has many': check.warn(check.rowCount({ min: 10 })) }

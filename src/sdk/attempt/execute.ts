@@ -54,6 +54,7 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
   const options = declaration?.options as BodyOptions
   const facts: Record<string, unknown> = {}
   const checks: ReportedCheck[] = []
+  const reported: { dataVersion?: string } = {}
   const keys = new KeyChanges()
   const failing: Failing = {
     signal: attempt.signal,
@@ -69,14 +70,14 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
     if (declaration?.kind !== 'asset' && declaration?.kind !== 'table')
       throw invalid('no_body', `${declaration?.name ?? show(asset)} has no body to run`, 'Run an asset or a table.')
     const inputs = await loadInputs(asset, options.inputs ?? {}, attempt)
-    const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, { facts, keys, resources })) }
+    const given = { ...inputs, ...(await contextOf(asset.key, options, attempt, { facts, keys, resources, reported })) }
     // An aborted signal does not fire again: a body that listens from now on would wait for ever.
     attempt.signal.throwIfAborted()
     const made = declaration.kind === 'table' ? await makeTable(asset, given, attempt) : await makeValue(asset, given, attempt)
     const metadata = await checkedMetadata(asset.key, options.metadata, facts)
     await runChecks(options.checks ?? {}, made.value, attempt.signal, checks)
     const error = checkFailure(asset.key, checks)
-    const { path, bytes, rows, dataVersion } = made.written ?? {}
+    const { path, bytes, rows, dataVersion } = { ...made.written, ...reported }
     const output: AttemptOutput = { path, bytes, rows, data_version: dataVersion, metadata, checks }
     if (error === undefined) return { result: { outcome: 'SUCCEEDED', output, ...keys.reported() }, value: made.value }
     return { ...failureOf(error, output, failing), value: made.value }
@@ -95,13 +96,26 @@ interface Left {
   readonly facts: Record<string, unknown>
   readonly keys: KeyChanges
   readonly resources: OpenResources
+  readonly reported: { dataVersion?: string }
+}
+
+/** As long as an id may be. */
+const MAX_VERSION = 512
+
+function checkedVersion(key: string, version: unknown): string {
+  if (typeof version === 'string' && version !== '' && version.length <= MAX_VERSION) return version
+  throw invalid(
+    'bad_data_version',
+    `${key} calls its data version ${show(version)}`,
+    `Give dataVersion() a text of 1 to ${MAX_VERSION} characters, such as a hash of the data.`,
+  )
 }
 
 async function contextOf(
   key: string,
   options: BodyOptions,
   attempt: Attempt,
-  { facts, keys, resources }: Left,
+  { facts, keys, resources, reported }: Left,
 ): Promise<Record<keyof Context<never, never, never>, unknown>> {
   const partitions = options.partitions as AnyPartitions | undefined
   if (partitions !== undefined && !attempt.partition)
@@ -114,6 +128,9 @@ async function contextOf(
     signal: attempt.signal,
     log: attempt.log,
     metadata: (more: object) => void Object.assign(facts, more),
+    dataVersion: (version: unknown) => {
+      reported.dataVersion = checkedVersion(key, version)
+    },
     partitions: (of: DynamicPartitions) => keys.of(of),
   }
 }

@@ -28,6 +28,7 @@ const settings = [
     'overlap',
     'backfill',
     'version',
+    'alwaysNew',
   ],
 ]
 const body = [...settings, 'inputs', 'resources', 'metadata', 'checks', 'run']
@@ -56,7 +57,8 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
   if (options['heartbeatTimeout'] !== undefined) checkHeartbeat(key, options)
   if (options['retry'] !== undefined) checkRetry(key, options['retry'])
   if (options['freshness'] !== undefined) checkFreshness(key, options['freshness'])
-  const { priority, overlap, backfill, automation, partitions } = options
+  const { priority, overlap, backfill, automation, partitions, alwaysNew } = options
+  if (alwaysNew !== undefined && typeof alwaysNew !== 'boolean') refuse('alwaysNew', 'Write true, or leave it out.')
   if (priority !== undefined && !isWhole(priority, -1_000, 1_000))
     refuse('priority', 'Write a whole number from -1000 to 1000.')
   if (overlap !== undefined && !(typeof overlap === 'string' && ['queue', 'skip', 'replace'].includes(overlap)))

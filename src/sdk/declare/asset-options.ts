@@ -63,6 +63,11 @@ export interface Settings<P> {
   backfill?: { chunk: number }
   /** The version of its code, instead of a hash of its file and what that imports. */
   version?: string
+  /**
+   * True: whatever is made from it is stale whenever it was made again. By default, not if its data has the version that was read
+   * before. Say so if that version does not cover all that others read, such as data that the body keeps elsewhere.
+   */
+  alwaysNew?: boolean
   /** Its former key, so that its history stays with it. */
   renamedFrom?: string
 }

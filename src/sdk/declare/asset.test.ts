@@ -76,6 +76,12 @@ describe('what is wrong is said with what to write instead', () => {
       /'5m'/,
     ],
     ['a duration without unit', () => loose(durationMs)(30, 'x'), /x is 30/, /'30s'/],
+    [
+      'an asset that is always new in words',
+      () => loose(asset)('a', { run: body, alwaysNew: 'yes' }),
+      /alwaysNew of a is "yes"/,
+      /Write true/,
+    ],
     ['no attempts', () => asset('a', { run: body, retry: 0 }), /retry of a is 0/, /1 to 1000/],
     ['a wrong backoff', () => loose(asset)('a', { run: body, retry: { attempts: 2, backoff: 'slow' } }), /"slow"/, /'fixed'/],
     [

@@ -34,9 +34,24 @@ export interface Context<Partitions, Resources, Metadata> {
   readonly log: Log
   /** Facts to keep with the materialization. Later calls add to earlier ones. */
   metadata(facts: [Metadata] extends [undefined] ? Readonly<Record<string, Json>> : Metadata): void
+  /**
+   * The version of the data, instead of a checksum of the value: any text, the same for the same data. What was made from this asset
+   * stays fresh if it is made again with the version that was read. An asset that keeps its own data has no version unless it says so.
+   */
+  dataVersion(version: string): void
   /** The keys of a dynamic set, for adding and removing some. That takes effect if the attempt succeeds. */
   partitions(set: DynamicPartitions): ChangeKeys
 }
 
 /** Inputs share one object with the context, so they cannot have these names. */
-export const contextNames = ['partition', 'resources', 'attempt', 'runId', 'signal', 'log', 'metadata', 'partitions'] as const
+export const contextNames = [
+  'partition',
+  'resources',
+  'attempt',
+  'runId',
+  'signal',
+  'log',
+  'metadata',
+  'dataVersion',
+  'partitions',
+] as const

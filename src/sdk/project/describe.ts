@@ -89,6 +89,7 @@ function describeAsset(asset: AnyAsset, declaration: Declaration, about: Describ
       automation: options.automation?.data,
       overlap: options.overlap,
       backfill: options.backfill,
+      always_new: options.alwaysNew,
     }),
     ...placeOf(declaration, about),
   })

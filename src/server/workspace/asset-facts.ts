@@ -15,7 +15,7 @@ export async function recordReport(known: Knowledge, assetKey: string, body: Rep
   if (body.partition !== undefined && body.partitions !== undefined) throw twice()
   const asked = body.partitions ?? (body.partition === undefined ? undefined : [body.partition])
   const keys = keysMeant(known, assetKey, asked)
-  const { code_version, metadata, materialization_id } = body
+  const { code_version, data_version, metadata, materialization_id } = body
   const request_id = body.report_id ?? known.mintId()
   const materialized_at = toIso(pastMoment(body.materialized_at, known.now()))
   const several = known.graph.partitions().of(assetKey).dimensions.length > 0
@@ -27,6 +27,7 @@ export async function recordReport(known: Knowledge, assetKey: string, body: Rep
       materialization_id: materialization_id ?? report_id,
       ...(several && { partition_values: { ...readKey(partition_key) } }),
       ...(code_version !== undefined && { code_version }),
+      ...(data_version !== undefined && { data_version }),
       ...(metadata !== undefined && { metadata }),
     }
     return newEvent(MaterializationReported, { ...fact, ...more }, { actor: user })

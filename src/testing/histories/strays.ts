@@ -58,6 +58,7 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
         partition_key,
         materialized_at: moment,
         reported_by: 'dbt',
+        ...(variant % 2 === 0 && { data_version: `d${variant % 3}` }),
       })
     }
     case 'wipe':

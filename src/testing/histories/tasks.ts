@@ -96,7 +96,9 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
   const fact = run.attemptFact(task)
   // A check that fails with an error fails the attempt; one that warns does not.
   const [ok, severity] = [run.world.roll(3) === 0, failed ? 'error' : 'warn']
-  const output = { rows: 3, checks: [{ name: 'fresh', ok, severity }] }
+  // Some have no version, some the same.
+  const version = run.world.roll(3)
+  const output = { rows: 3, checks: [{ name: 'fresh', ok, severity }], ...(version > 0 && { data_version: `d${version}` }) }
   if (plan.outcome === 'retryable' && task.attempt < task.plan.maxAttempts) {
     if (run.cancelled) run.ended(task, 'CANCELLED')
     else task.state = 'RETRY_WAIT'

@@ -1,6 +1,7 @@
 import { deflateSync } from 'node:zlib'
 import type { AttemptResultInput } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
+import { sha256 } from '../../lib/hash.ts'
 import { isObject } from '../../lib/is-object.ts'
 
 type Output = NonNullable<AttemptResultInput['output']>
@@ -40,6 +41,9 @@ export interface PipesException {
   readonly message: string
   readonly traceback: string
 }
+
+/** As long as an id may be. */
+const MAX_VERSION = 512
 
 /** Collects what a program reports, message by message. */
 export class PipesReport {
@@ -109,7 +113,10 @@ export class PipesReport {
   #materialized(params: PipesObject): void {
     if (!this.#isOurs(params)) return
     Object.assign(this.metadata, plainMetadata(params['metadata']))
-    if (typeof params['data_version'] === 'string') this.#dataVersion = params['data_version']
+    const { data_version: version } = params
+    // Equal texts stay equal, however long they are.
+    if (typeof version === 'string' && version !== '')
+      this.#dataVersion = version.length > MAX_VERSION ? sha256(version) : version
   }
 
   #checked(params: PipesObject): void {

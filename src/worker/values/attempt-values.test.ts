@@ -72,6 +72,23 @@ const rows: DataRow[] = [
 describe.each(stores)('in %s', (_, store, fileOf) => {
   const values = () => valuesIn(store, fileOf)
 
+  test('[P16] equal values have equal versions, whoever wrote them, and others have others', async () => {
+    const many = Array.from({ length: 2_000 }, (_, i) => ({ ...rows[i % 2], int: i }))
+    const versions = async (last: number) => {
+      const changed = [...many.slice(0, -1), { ...rows[0], int: last }]
+      const written = [
+        await values().writeRows(stream(changed), columns),
+        await values().writeRows(stream(changed), undefined),
+        await values().writeJson(JSON.stringify(last)),
+        await values().writeBytes(Uint8Array.of(last)),
+      ]
+      return written.map(({ dataVersion }) => dataVersion)
+    }
+    const [first, again, other] = [await versions(1), await versions(1), await versions(2)]
+    expect(again).toEqual(first)
+    expect(new Set([...first, ...other]).size).toBe(8)
+  })
+
   test('JSON comes back as it was', async () => {
     const written = await values().writeJson('{"a":[1,"\uFEFF"]}')
     expect(written).toMatchObject({ path: `data/raw/orders/day-2025-01-15-d7d73e1d/mat_${made}.json`, bytes: 15 })
