@@ -1,5 +1,6 @@
 import { assetDefinitions } from '../../src/domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../src/domain/assets/former-keys.ts'
+import { dataVersions } from '../../src/domain/partitions/data-versions.table.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { CurrentGraph } from '../../src/server/leader/current-graph.ts'
 import type { Readable } from '../../src/server/leader/durable-state.ts'
@@ -13,6 +14,7 @@ export function statusesOver(of: Readable): Statuses {
     graph: () => graph.get(),
     partitions: () => graph.partitions(),
     rows: () => coldRowsOf(of, partitionStatus),
+    versions: () => coldRowsOf(of, dataVersions),
     now: Date.now,
     keysOf: (key) => keysOfAsset(of.state, key),
     recorded: (key) => of.state.hot(assetDefinitions).get(key),

@@ -48,6 +48,8 @@ export interface PartitionStatus {
   readonly last_materialization_at: string | null
   readonly last_materialization_run_id: string | null
   readonly last_materialization_code_version: string | null
+  /** Reported, or a checksum; null if there is neither. */
+  readonly last_materialization_data_version: string | null
   readonly last_attempt_at: string | null
   readonly last_attempt_outcome: string | null
   readonly last_attempt_run_id: string | null

@@ -42,7 +42,9 @@ test('the examples of docs/sdk.md are a project that loads, and its test passes'
     'plan/target',
     'raw/customers',
     'raw/orders',
+    'raw/rates',
     'warehouse/orders',
+    'warehouse/rates',
   ])
 })
 

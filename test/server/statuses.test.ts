@@ -7,6 +7,7 @@ import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../../src/domain/assets/definitions.ts'
 import { keysOfAsset } from '../../src/domain/assets/former-keys.ts'
 import { orchestration } from '../../src/domain/index.ts'
+import { dataVersions } from '../../src/domain/partitions/data-versions.table.ts'
 import { MaterializationReported } from '../../src/domain/partitions/materialization-reported.event.ts'
 import { PartitionKeysAdded } from '../../src/domain/partitions/partition-keys-added.event.ts'
 import { PartitionKeysRemoved } from '../../src/domain/partitions/partition-keys-removed.event.ts'
@@ -21,6 +22,7 @@ import type { ColdRowsToRead } from '../../src/engine/sorted/cold-store.ts'
 import { toIso } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { type NewEvent, newEvent } from '../../src/model/event.ts'
+import type { Table } from '../../src/model/table.ts'
 import { partitionDefinition } from '../../src/partitions/definition.ts'
 import { partitionSet } from '../../src/partitions/partition-set.ts'
 import { CurrentGraph } from '../../src/server/leader/current-graph.ts'
@@ -39,7 +41,7 @@ async function workspace() {
   const ulid = ulidSource(clock.now, (length) => new Uint8Array(length).fill(number++ % 250))
   const compactor = await Compactor.open({ store, scope, registry: orchestration, clock, name: 'test' })
   const ledger = new Ledger({ store, scope, clock, ulid, source: 'test' })
-  const over = (state: () => State, rows: () => ColdRowsToRead): Statuses => {
+  const over = (state: () => State, coldRows: (table: Table) => ColdRowsToRead): Statuses => {
     const graph = new CurrentGraph(state, clock.now)
     return new Statuses({
       // As if a reactor had told it of every change.
@@ -48,7 +50,8 @@ async function workspace() {
         return graph.get()
       },
       partitions: () => graph.partitions(),
-      rows: () => coldRowsOf({ coldRows: rows }, partitionStatus),
+      rows: () => coldRowsOf({ coldRows }, partitionStatus),
+      versions: () => coldRowsOf({ coldRows }, dataVersions),
       now: clock.now,
       keysOf: (key) => keysOfAsset(state(), key),
       recorded: (key) => state().hot(assetDefinitions).get(key),
@@ -68,12 +71,12 @@ async function workspace() {
     /** What a server keeps. */
     kept: over(
       () => compactor.state,
-      () => compactor.coldRows(partitionStatus),
+      (table) => compactor.coldRows(table),
     ),
     cold: () =>
       over(
         () => compactor.state,
-        () => compactor.coldRows(partitionStatus),
+        (table) => compactor.coldRows(table),
       ),
     /** What a process of its own reads from the files. */
     async offline(): Promise<Statuses> {
@@ -81,7 +84,7 @@ async function workspace() {
       const { state } = await view.fresh({ maxTimeMs: 1e9 })
       return over(
         () => state,
-        () => view.coldRows(partitionStatus, state),
+        (table) => view.coldRows(table, state),
       )
     },
     async declare(assets: readonly AssetDefinitionInput[]): Promise<void> {
@@ -90,7 +93,7 @@ async function workspace() {
       const parts = assetsDefined({ manifest, known, knownPools: [], mintId: ulid })
       await tell(...parts.map((part) => newEvent(AssetsDefined, part)))
     },
-    report: (asset: string, partition = '', at = nowMs + 1_000) =>
+    report: (asset: string, partition = '', at = nowMs + 1_000, version?: string) =>
       tell(
         newEvent(MaterializationReported, {
           report_id: `r${number++}`,
@@ -98,6 +101,7 @@ async function workspace() {
           partition_key: partition,
           materialized_at: toIso(at),
           code_version: 'v1',
+          data_version: version ?? null,
           reported_by: 'test',
         }),
       ),
@@ -136,6 +140,11 @@ describe('the status of partitions', () => {
         asset: fc.constantFrom('raw', 'clean'),
         day: fc.integer({ min: 1, max: 19 }),
       }),
+      fc.record({
+        op: fc.constantFrom('same', 'other'),
+        asset: fc.constantFrom('raw', 'clean'),
+        day: fc.integer({ min: 1, max: 3 }),
+      }),
       fc.record({ op: fc.constantFrom('report', 'wipe'), asset: fc.constant('total'), day: fc.constant(0) }),
       fc.record({ op: fc.constantFrom('shop', 'add'), asset: fc.constantFrom('a', 'b', 'c'), day: fc.constant(0) }),
       fc.record({ op: fc.constantFrom('delta', 'base', 'ask', 'day'), asset: fc.constant(''), day: fc.constant(0) }),
@@ -147,6 +156,7 @@ describe('the status of partitions', () => {
         for (const { op, asset, day } of steps) {
           const key = day === 0 ? '' : `2025-01-${String(day).padStart(2, '0')}`
           if (op === 'report') await space.report(asset, key)
+          else if (op === 'same' || op === 'other') await space.report(asset, key, undefined, op)
           else if (op === 'wipe') await space.wipe(asset, key)
           else if (op === 'add') await space.add(asset)
           else if (op === 'shop') await space.report('shop', asset)
@@ -164,6 +174,52 @@ describe('the status of partitions', () => {
       { seed, numRuns: 40 },
     )
   })
+
+  test.each([
+    ['in memory', false],
+    ['in files', true],
+  ])(
+    '[P16] of what was made from data that is what it was again, %s, is fresh until it is something else',
+    async (_, published) => {
+      const space = await workspace()
+      await space.declare(assets)
+      const days = Array.from({ length: 19 }, (_, i) => `2025-01-${String(i + 1).padStart(2, '0')}`)
+      const report = async (asset: string, key: string, version?: string, at?: number): Promise<void> => {
+        await space.report(asset, key, at, version)
+        if (published) await space.compactor.publish({ kind: 'base' })
+      }
+      const causes = async (): Promise<unknown[]> => {
+        const answers: unknown[] = []
+        for (const each of [space.kept, space.cold(), await space.offline()]) {
+          const [page, why] = await Promise.all([each.stale({ limit: 10, select: 'total' }), each.why('total', undefined)])
+          const [summary] = await each.summaries('total')
+          expect(summary?.statuses.STALE).toBe(page.partitions.length)
+          expect(why.is_stale).toBe(page.partitions.length > 0)
+          answers.push(why.because.map(({ cause, upstream }) => `${cause} ${upstream?.partition_keys.join(' ')}`))
+        }
+        expect(answers[1]).toEqual(answers[0])
+        expect(answers[2]).toEqual(answers[0])
+        return answers[0] as unknown[]
+      }
+      for (const day of days) await space.report('raw', day, undefined, 'A')
+      for (const day of days) await space.report('clean', day, undefined, 'A')
+      await report('total', '')
+      expect(await causes()).toEqual([])
+      await report('clean', '2025-01-03', 'B')
+      expect(await causes()).toEqual(['upstream_changed 2025-01-03'])
+      await report('clean', '2025-01-03', 'A')
+      await report('clean', '2025-01-07', 'A')
+      expect(await causes()).toEqual([])
+      // Somebody tells late of something that was there before the total was made: it may have read that.
+      const row = await space.compactor.lookup(partitionStatus, 'total', '')
+      await report('clean', '2025-01-07', 'C', (row?.last_materialization_at ?? 0) - 1)
+      expect(await causes()).toEqual(['upstream_changed 2025-01-07'])
+      await report('clean', '2025-01-05')
+      expect(await causes()).toEqual(['upstream_changed 2025-01-05 2025-01-07'])
+      const [other] = (await space.kept.list({ ...all, select: 'clean', partition: '2025-01-03' })).partitions
+      expect(other?.last_materialization_data_version).toBe('A')
+    },
+  )
 
   test('is asked for page by page, newest or oldest first, by status, cause, asset and range', async () => {
     const space = await workspace()

@@ -2,7 +2,8 @@ import type { KeyList } from '../../partitions/key-list.ts'
 import type { RecordedGraph } from '../assets/definitions.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { taskKey } from '../assets/graph-partitions.ts'
-import { ancestry, CAUSES, type Cause, causeNames, type StaleAsset, type Staleness, type UpstreamLink } from './staleness.ts'
+import type { StaleAsset, UpstreamLink } from './stale-asset.ts'
+import { ancestry, CAUSES, type Cause, causeNames, type Staleness } from './staleness.ts'
 
 /** One reason why a partition is stale, and the path by which it gets there. */
 export interface Explanation {
@@ -131,7 +132,7 @@ function blame(
   positions: readonly number[],
   link: UpstreamLink,
   cause: Cause,
-  { partitions }: ExplainOptions,
+  { partitions, staleness }: ExplainOptions,
 ) {
   const upstream = link.above
   const keys: string[] = []
@@ -141,15 +142,16 @@ function blame(
   for (const position of positions) {
     const before = count
     const { spans } = link.needed(position)
-    const inputsAt = asset.columns.isMade(position) ? asset.columns.inputsAt(position) : Number.POSITIVE_INFINITY
     for (const { from, to } of spans) {
       for (let at = from; at <= to; at++) {
-        const isMade = upstream.columns.isMade(at)
-        const madeAt = upstream.columns.madeAt(at)
-        if (cause === 'upstream_missing' ? isMade || upstream.isSource : !isMade || madeAt <= inputsAt) continue
+        const isToBlame =
+          cause === 'upstream_missing'
+            ? !upstream.isSource && !upstream.columns.isMade(at)
+            : staleness.isChanged(asset, position, upstream, at)
+        if (!isToBlame) continue
         count++
         if (keys.length < SHOWN_KEYS) keys.push(upstream.set.at(at))
-        if (cause === 'upstream_changed') since = Math.min(since ?? madeAt, madeAt)
+        if (cause === 'upstream_changed') since = Math.min(since ?? Number.POSITIVE_INFINITY, staleness.dataSince(upstream, at))
       }
     }
     if (cause === 'upstream_missing' && link.needed(position).absent > 0) {

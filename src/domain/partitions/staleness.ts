@@ -1,11 +1,12 @@
-import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { assert } from '../../lib/assert.ts'
 import { Heap } from '../../lib/collections/heap.ts'
-import type { PartitionSet } from '../../partitions/partition-set.ts'
 import type { Span } from '../../partitions/spans.ts'
 import type { RecordedGraph } from '../assets/definitions.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
-import { type FreshnessRule, freshnessOf } from './freshness.ts'
+import { freshnessOf } from './freshness.ts'
+import { type LearnedFacts, ReadData, type WantedFacts } from './read-data.ts'
+import type { SameData } from './same-data.ts'
+import type { StaleAsset, UpstreamLink } from './stale-asset.ts'
 import { type StaleLink, staleLink } from './stale-links.ts'
 import type { StatusColumns } from './status-columns.ts'
 
@@ -40,30 +41,6 @@ export interface StalenessOptions {
   readonly nowMs: number
 }
 
-/** A dependency, and the asset that it leads to. */
-export interface UpstreamLink extends StaleLink {
-  readonly above: StaleAsset
-}
-
-/** An asset as staleness sees it. */
-export interface StaleAsset {
-  readonly key: string
-  /** Greater than that of everything it is made from. */
-  readonly order: number
-  readonly definition: AssetDefinition
-  readonly columns: StatusColumns
-  /** Its partitions at this moment; columns may follow more later. */
-  readonly set: PartitionSet
-  readonly links: readonly UpstreamLink[]
-  readonly freshness: FreshnessRule | undefined
-  /** True for a source: its data may exist although it was never reported. */
-  readonly isSource: boolean
-  /** The number of the code it has now; -1 when it has no version. */
-  readonly code: number
-  /** 0 not known yet, 1 fresh, 2 stale: by itself or because of what it is made from. */
-  readonly known: Uint8Array
-}
-
 /** The positions of an asset that have to be computed. */
 interface Need {
   readonly asset: StaleAsset
@@ -82,6 +59,7 @@ const STALE = 2
 export class Staleness {
   readonly #options: StalenessOptions
   readonly #assets = new Map<string, StaleAsset>()
+  readonly #data = new ReadData()
   /** Caches the last span of each link: a million partitions may be made from the same hundred thousand. */
   readonly #answers = new Map<StaleLink, { readonly spans: readonly Span[]; readonly isStale: boolean }>()
 
@@ -124,6 +102,7 @@ export class Staleness {
       links,
       freshness: freshnessOf(definition.policies['freshness'], set, nowMs),
       isSource: definition.kind === 'source',
+      isAlwaysNew: definition.policies['always_new'] === true,
       code: columns.codeOf(definition.code_version ?? null),
       known: new Uint8Array(set.count),
     }
@@ -146,9 +125,59 @@ export class Staleness {
     // By index: an iterator for each of a million partitions would be felt.
     for (let i = 0; i < links.length; i++) {
       const link = links[i]
-      if (link !== undefined) causes |= causesOf(link, link.above, position, inputsAt)
+      if (link !== undefined) causes |= this.#causesOf(asset, link, position, inputsAt)
     }
     return causes
+  }
+
+  #causesOf(asset: StaleAsset, link: UpstreamLink, position: number, inputsAt: number): number {
+    const { columns, isSource } = link.above
+    if (link.isSame) {
+      if (!columns.isMade(position)) return isSource ? 0 : CAUSES.upstream_missing
+      const isChanged = columns.madeAt(position) > inputsAt && this.#data.isOther(asset, position, link.above, position)
+      return isChanged ? CAUSES.upstream_changed : 0
+    }
+    const { spans, absent } = link.needed(position)
+    let causes = absent > 0 ? CAUSES.upstream_missing : 0
+    let isNewer = false
+    for (const { from, to } of spans) {
+      const { madeAt, missing } = columns.span(from, to)
+      if (missing > 0 && !isSource) causes |= CAUSES.upstream_missing
+      if (madeAt > inputsAt) isNewer = true
+    }
+    if (isNewer && this.#data.areOther(asset, position, link, spans)) causes |= CAUSES.upstream_changed
+    return causes
+  }
+
+  /** True if an upstream partition has other data than the one that was read to make this partition. */
+  isChanged(asset: StaleAsset, position: number, above: StaleAsset, at: number): boolean {
+    if (!asset.columns.isMade(position) || !above.columns.isMade(at)) return false
+    return above.columns.madeAt(at) > asset.columns.inputsAt(position) && this.#data.isOther(asset, position, above, at)
+  }
+
+  /** Since when a partition has the data that it has now. */
+  dataSince(asset: StaleAsset, position: number): number {
+    return this.#data.since(asset, position)
+  }
+
+  /**
+   * What has to be loaded to be sure about everything that was asked. Undefined when answers are certain; otherwise partitions may
+   * seem stale that are not.
+   */
+  get wanted(): WantedFacts | undefined {
+    return this.#data.wanted
+  }
+
+  get versions(): ReadonlyMap<string, SameData> {
+    return this.#data.versions
+  }
+
+  /** Answers are computed anew, with these facts. */
+  learn(facts: LearnedFacts): void {
+    this.#data.learn(facts)
+    this.#answers.clear()
+    // Not in place: somebody may still be going through the old ones, which are right as far as they were certain.
+    for (const asset of this.#assets.values()) asset.known = new Uint8Array(asset.set.count)
   }
 
   /** True if it is stale, by itself or because of anything upstream. */
@@ -241,7 +270,8 @@ export class Staleness {
       known.fill(FRESH, span.from, span.to + 1)
       if (!asset.isSource) columns.markOther(asset.code, span, known, STALE)
       for (const { above } of links) {
-        columns.markOlder(above.columns, span, known, STALE)
+        const isOther = above.columns.hasVersions ? (at: number) => this.#data.isOther(asset, at, above, at) : undefined
+        columns.markOlder(above.columns, span, known, STALE, isOther)
         for (const position of staleOf(above.known, span)) known[position] = STALE
       }
       return
@@ -274,21 +304,6 @@ function* staleOf(known: Uint8Array, { from, to }: Span): Iterable<number> {
   for (let at = span.indexOf(STALE); at >= 0; at = span.indexOf(STALE, at)) {
     for (; span[at] === STALE; at++) yield from + at
   }
-}
-
-function causesOf(link: StaleLink, { columns, isSource }: StaleAsset, position: number, inputsAt: number): number {
-  if (link.isSame) {
-    if (columns.isMade(position)) return columns.madeAt(position) > inputsAt ? CAUSES.upstream_changed : 0
-    return isSource ? 0 : CAUSES.upstream_missing
-  }
-  const { spans, absent } = link.needed(position)
-  let causes = absent > 0 ? CAUSES.upstream_missing : 0
-  for (const { from, to } of spans) {
-    const { madeAt, missing } = columns.span(from, to)
-    if (missing > 0 && !isSource) causes |= CAUSES.upstream_missing
-    if (madeAt > inputsAt) causes |= CAUSES.upstream_changed
-  }
-  return causes
 }
 
 /** Some assets and everything upstream of them, upstream first. */

@@ -100,17 +100,17 @@ describe('what is known of partitions', () => {
   test('neighbours are taken over at once where nothing was known of them, and not at all where something was', () => {
     const columns = new StatusColumns(set)
     columns.span(0, COUNT - 1)
-    expect(columns.madeWithSameCode(1_000, 3, columns.codeOf('v1'), moments([5, 6, 7], [4, 5, 6]))).toBe(true)
+    expect(columns.madeWithSameCode(1_000, 3, { code: columns.codeOf('v1') }, moments([5, 6, 7], [4, 5, 6]))).toBe(true)
     expect(columns.span(0, COUNT - 1)).toEqual({ madeAt: 7, missing: COUNT - 3 })
     expect(shown(columns, 1_001)).toMatchObject({ madeAt: 6, inputsAt: 5, code: 'v1' })
-    expect(columns.madeWithSameCode(998, 3, columns.codeOf('v2'), moments([9, 9, 9], [9, 9, 9]))).toBe(false)
+    expect(columns.madeWithSameCode(998, 3, { code: columns.codeOf('v2') }, moments([9, 9, 9], [9, 9, 9]))).toBe(false)
     expect(columns.isMade(998)).toBe(false)
     expect(shown(columns, 1_000)).toMatchObject({ madeAt: 5, inputsAt: 4, code: 'v1' })
   })
 
   test('neighbours of which one has no moment are not taken over, and leave nothing behind', () => {
     const columns = new StatusColumns(set)
-    expect(columns.madeWithSameCode(10, 2, columns.codeOf('v1'), moments([5, 6], [4, Number.NaN]))).toBe(false)
+    expect(columns.madeWithSameCode(10, 2, { code: columns.codeOf('v1') }, moments([5, 6], [4, Number.NaN]))).toBe(false)
     expect(shown(columns, 10)).toEqual({ made: false, madeAt: 0, inputsAt: 0, code: undefined, failed: false })
   })
 
@@ -121,7 +121,7 @@ describe('what is known of partitions', () => {
       (columns: StatusColumns) => columns.attempted(11, 7, true),
     ]) {
       const columns = new StatusColumns(set, { made: false, inputs: true })
-      expect(columns.madeWithSameCode(10, 3, columns.codeOf('v1'), moments([], [4, 5, 6]))).toBe(true)
+      expect(columns.madeWithSameCode(10, 3, { code: columns.codeOf('v1') }, moments([], [4, 5, 6]))).toBe(true)
       columns.made(20, 7, 6, columns.codeOf('v1'))
       expect(shown(columns, 12)).toEqual({ made: true, madeAt: 0, inputsAt: 6, code: 'v1', failed: false })
       expect(columns.wantsMade).toBe(false)

@@ -28,7 +28,7 @@ const CODES_FROM = 2
 const FEW_CODES = 256 - CODES_FROM
 
 /**
- * The status of every partition of an asset, by position: 1 to 37 bytes each, whatever the key. It takes facts in any order and any
+ * The status of every partition of an asset, by position: 1 to 38 bytes each, whatever the key. It takes facts in any order and any
  * number of times, by the rule of the table: the later materialization counts, and the later attempt.
  */
 export class StatusColumns {
@@ -53,6 +53,8 @@ export class StatusColumns {
   #attemptAt: Float64Array | undefined
   #wipedAt: Float64Array | undefined
   #failed: Uint8Array | undefined
+  /** 1 where the data has a version. */
+  #versioned: Uint8Array | undefined
   #blockMadeAt = new Float64Array(0)
   /** The number of missing partitions in each block; -1 when it has to be counted. */
   #blockMissing = new Int32Array(0)
@@ -75,13 +77,14 @@ export class StatusColumns {
     this.#attemptAt &&= grown(this.#attemptAt, new Float64Array(room))
     this.#wipedAt &&= grown(this.#wipedAt, new Float64Array(room))
     this.#failed &&= grown(this.#failed, new Uint8Array(room))
+    this.#versioned &&= grown(this.#versioned, new Uint8Array(room))
     this.#blockMadeAt = new Float64Array(Math.ceil(room / BLOCK))
     this.#blockMissing = new Int32Array(Math.ceil(room / BLOCK)).fill(-1)
   }
 
   /** In memory. */
   get bytes(): number {
-    const columns = [this.#madeAt, this.#code, this.#inputsAt, this.#attemptAt, this.#wipedAt, this.#failed]
+    const columns = [this.#madeAt, this.#code, this.#inputsAt, this.#attemptAt, this.#wipedAt, this.#failed, this.#versioned]
     return columns.reduce((sum, column) => sum + (column?.byteLength ?? 0), 0)
   }
 
@@ -97,20 +100,24 @@ export class StatusColumns {
     return code
   }
 
-  made(position: number, madeAt: number, inputsAt: number, code: number): void {
+  made(position: number, madeAt: number, inputsAt: number, code: number, isVersioned = false): void {
     if (this.#isUndated(position)) this.wantsMade = true
     this.#madeAt ??= new Float64Array(this.#room)
     const known = this.#madeAt[position] ?? 0
     if (madeAt < known) return
     if (this.times.inputs) this.#inputsAt ??= new Float64Array(this.#room)
     if (madeAt === known) {
-      const isSame = code === this.code(position) && (this.#inputsAt === undefined || inputsAt === this.#inputsAt[position])
+      const isSame =
+        code === this.code(position) &&
+        isVersioned === this.isVersioned(position) &&
+        (this.#inputsAt === undefined || inputsAt === this.#inputsAt[position])
       if (!isSame) this.ties.add(position)
       return
     }
     this.#madeAt[position] = madeAt
     if (this.#inputsAt !== undefined) this.#inputsAt[position] = inputsAt
     this.#code[position] = code + CODES_FROM
+    this.#setVersioned(position, position + 1, isVersioned)
     this.#blockMissing[(position / BLOCK) | 0] = -1
     this.version++
   }
@@ -122,7 +129,7 @@ export class StatusColumns {
   madeWithSameCode(
     from: number,
     count: number,
-    code: number,
+    { code, isVersioned = false }: { readonly code: number; readonly isVersioned?: boolean },
     read: (what: keyof Times, into: Float64Array) => boolean,
   ): boolean {
     const to = from + count
@@ -137,9 +144,15 @@ export class StatusColumns {
       return false
     }
     this.#code.fill(code + CODES_FROM, from, to)
+    this.#setVersioned(from, to, isVersioned)
     this.#blockMissing.fill(-1, (from / BLOCK) | 0, Math.ceil(to / BLOCK))
     this.version++
     return true
+  }
+
+  #setVersioned(from: number, to: number, isVersioned: boolean): void {
+    if (isVersioned) this.#versioned ??= new Uint8Array(this.#room)
+    this.#versioned?.fill(Number(isVersioned), from, to)
   }
 
   /** True if nothing is known yet about this span of partitions. */
@@ -154,9 +167,10 @@ export class StatusColumns {
   }
 
   /** Decides which of two materializations of the same millisecond counts. */
-  breakTie(position: number, inputsAt: number, code: number): void {
+  breakTie(position: number, inputsAt: number, code: number, isVersioned = false): void {
     if (this.#inputsAt !== undefined) this.#inputsAt[position] = inputsAt
     this.#code[position] = code + CODES_FROM
+    this.#setVersioned(position, position + 1, isVersioned)
     this.version++
   }
 
@@ -200,6 +214,16 @@ export class StatusColumns {
   /** Negative for none. */
   code(position: number): number {
     return (this.#code[position] ?? NOT_MADE) - CODES_FROM
+  }
+
+  /** True if the data of any partition has a version. */
+  get hasVersions(): boolean {
+    return this.#versioned !== undefined
+  }
+
+  /** True if the data of its last materialization has a version. */
+  isVersioned(position: number): boolean {
+    return this.#versioned?.[position] === 1
   }
 
   /** True if an attempt after the last materialization failed. */
@@ -259,12 +283,21 @@ export class StatusColumns {
     }
   }
 
-  /** Marks those of a span that were made before what is at the same place in `above`, which they are made from. */
-  markOlder(above: StatusColumns, { from, to }: Span, marks: Uint8Array, mark: number): void {
+  /**
+   * Marks those of a span that were made before what is at the same place in `above`, which they are made from. `isOther` can say of
+   * such a one that it has the same data again.
+   */
+  markOlder(
+    above: StatusColumns,
+    { from, to }: Span,
+    marks: Uint8Array,
+    mark: number,
+    isOther?: (position: number) => boolean,
+  ): void {
     const [theirs, own] = [above.#madeAt, this.#inputsAt]
     if (theirs === undefined || own === undefined) return
     for (let at = from; at <= to; at++) {
-      if ((theirs[at] ?? 0) > (own[at] ?? 0) && this.isMade(at) && above.isMade(at)) marks[at] = mark
+      if ((theirs[at] ?? 0) > (own[at] ?? 0) && this.isMade(at) && above.isMade(at) && (isOther?.(at) ?? true)) marks[at] = mark
     }
   }
 }

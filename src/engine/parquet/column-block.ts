@@ -58,6 +58,13 @@ export class ColumnBlock {
     return times
   }
 
+  /** For each row 1 if it has a value, else 0. */
+  present(name: string): Uint8Array {
+    const page = this.#page(name)
+    if (page === undefined) return new Uint8Array(this.rows)
+    return page.present ?? new Uint8Array(this.rows).fill(1)
+  }
+
   words(name: string): Words {
     const page = this.#page(name)
     const codes = new Int32Array(this.rows).fill(-1)

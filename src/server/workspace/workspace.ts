@@ -2,6 +2,7 @@ import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import type { Deliveries } from '../../contract/delivery.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../domain/assets/former-keys.ts'
+import { dataVersions } from '../../domain/partitions/data-versions.table.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { Assets } from './assets.ts'
 import type { Knowledge } from './knowledge.ts'
@@ -44,6 +45,7 @@ function statusSource(known: Knowledge): StatusSource {
     graph: () => known.graph.get(),
     partitions: () => known.graph.partitions(),
     rows: () => known.coldRows(partitionStatus),
+    versions: () => known.coldRows(dataVersions),
     now: known.now,
     keysOf: (key) => keysOfAsset(known.rows(), key),
     recorded: (key) => known.rows().hot(assetDefinitions).get(key),

@@ -12,6 +12,7 @@ const KEY = columnName('partition_key')
 const MADE_AT = columnName('last_materialization_at')
 const INPUTS_AT = columnName('last_materialization_inputs_at')
 const CODE = columnName('last_materialization_code_version')
+const VERSION = columnName('last_materialization_data_version')
 const OUTCOME = columnName('last_attempt_outcome')
 const ATTEMPT_AT = columnName('last_attempt_at')
 const WIPED_AT = columnName('wiped_at')
@@ -21,6 +22,8 @@ export interface AlikeRows {
   readonly first: number
   readonly count: number
   readonly code: string
+  /** True if the data of each has a version; otherwise that of none has. */
+  readonly isVersioned: boolean
 }
 
 /** The digest of a block, if it describes every row completely apart from timestamps. Most blocks of most assets are like that. */
@@ -28,13 +31,21 @@ export function alikeRows({ rows, columns }: Digest, ends: BlockPart['ends'], ke
   const [made, code, outcome, wiped] = [columns[MADE_AT], columns[CODE], columns[OUTCOME], columns[WIPED_AT]]
   if (made?.nulls !== 0 || wiped?.nulls !== rows || code?.nulls !== 0 || code.only === undefined) return undefined
   if (outcome?.nulls !== rows && !(outcome?.nulls === 0 && outcome.only === 'SUCCEEDED')) return undefined
+  // Files of earlier versions have no versions.
+  const unversioned = columns[VERSION]?.nulls ?? rows
+  if (unversioned !== 0 && unversioned !== rows) return undefined
   const whole = keys.ofWhole(rows, partitionEnds(ends))
-  return whole && { first: whole.first, count: rows, code: code.only }
+  return whole && { first: whole.first, count: rows, code: code.only, isVersioned: unversioned === 0 }
 }
 
 /** Applies the digest of a block, with the times that matter. Returns false when the rows have to be read. */
-export function applyAlike(columns: StatusColumns, { first, count, code }: AlikeRows, block?: ColumnBlock): boolean {
-  return columns.madeWithSameCode(first, count, columns.codeOf(code), (what, into) => {
+export function applyAlike(
+  columns: StatusColumns,
+  { first, count, code, isVersioned }: AlikeRows,
+  block?: ColumnBlock,
+): boolean {
+  const made = { code: columns.codeOf(code), isVersioned }
+  return columns.madeWithSameCode(first, count, made, (what, into) => {
     block?.times(what === 'made' ? MADE_AT : INPUTS_AT, into)
     // A loop, because a cold answer calls this for every partition: `every` took a tenth of it. NaN stands for a missing value, and every
     // comparison with it is false.
@@ -53,13 +64,14 @@ export function applyBlock(columns: StatusColumns, part: BlockPart, keys: KeyPos
   const wipedAt = block.times(WIPED_AT)
   const { codes, values } = block.words(CODE)
   const codeOf = values.map((version) => columns.codeOf(version))
+  const versioned = block.present(VERSION)
   for (let row = from; row < to; row++) {
     const position = positions[row - from] ?? -1
     if (position < 0) continue
     const made = madeAt[row] ?? Number.NaN
     if (made > 0) {
       // Rows that are older than this column: the materialization read its inputs no later than it was made.
-      columns.made(position, made, inputsAt[row] || made, codeOf[codes[row] ?? -1] ?? -1)
+      columns.made(position, made, inputsAt[row] || made, codeOf[codes[row] ?? -1] ?? -1, versioned[row] === 1)
     }
     const wiped = wipedAt[row] ?? Number.NaN
     if (wiped > 0) columns.wiped(position, wiped)
@@ -106,6 +118,7 @@ export function applyRow(columns: StatusColumns, row: StatusRow): void {
       made,
       row.last_materialization_inputs_at ?? made,
       columns.codeOf(row.last_materialization_code_version),
+      row.last_materialization_data_version !== null,
     )
   }
   if (row.wiped_at !== null) columns.wiped(position, row.wiped_at)
@@ -122,5 +135,6 @@ export function breakTie(columns: StatusColumns, row: StatusRow): void {
     position,
     row.last_materialization_inputs_at ?? row.last_materialization_at,
     columns.codeOf(row.last_materialization_code_version),
+    row.last_materialization_data_version !== null,
   )
 }

@@ -11,8 +11,9 @@ import {
 } from '../../../api/status-contract.ts'
 import { explain } from '../../../domain/partitions/explain.ts'
 import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
+import type { StaleAsset } from '../../../domain/partitions/stale-asset.ts'
 import { positionsOf } from '../../../domain/partitions/stale-links.ts'
-import { CAUSES, type StaleAsset } from '../../../domain/partitions/staleness.ts'
+import { CAUSES } from '../../../domain/partitions/staleness.ts'
 import { parsePartitions } from '../../../domain/planning/parse-partitions.ts'
 import { knownAsset, selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { assert } from '../../../lib/assert.ts'
@@ -25,7 +26,7 @@ import { positionIn } from '../../../partitions/partition-set.ts'
 import { spans } from '../../../partitions/spans.ts'
 import { joinedStatus } from '../../leader/joined-status.ts'
 import type { ColdRowsOf } from '../knowledge.ts'
-import { CurrentStaleness, inTurns, type StatusMoment, type StatusSource } from './current-staleness.ts'
+import { CurrentStaleness, type KeptMoment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
 
 /** The event loop gets a turn after this many partitions. */
@@ -51,7 +52,8 @@ export class Statuses implements StatusApi {
 
   async list(query: PartitionQuery): Promise<PartitionPage> {
     const keys = this.#assets(query.select)
-    const moment = await this.#current.of(keys)
+    const current = this.#current
+    const moment = await current.of(keys)
     return await this.#page(keys, query, moment, async function* (asset, after) {
       const { set } = asset
       const ranges = query.partition === undefined ? [allOf(set)] : parsePartitions(set, query.partition)
@@ -63,6 +65,7 @@ export class Statuses implements StatusApi {
       const first = isNewest ? upTo((after ?? set.count) - 1) - 1 : upTo(after ?? -1)
       for (let i = first; i >= 0 && i < wanted.count; i += step) {
         const at = wanted.at(i)
+        if (query.status !== undefined) await current.workOut(moment, asset, { from: at, to: at })
         if (query.status === undefined || moment.staleness.display(asset, at) === query.status) yield at
         if (i % PAUSE_AFTER === 0) await pause()
       }
@@ -71,11 +74,12 @@ export class Statuses implements StatusApi {
 
   async stale(query: StaleQuery): Promise<PartitionPage> {
     const keys = this.#assets(query.select)
-    const moment = await this.#current.of(keys)
+    const current = this.#current
+    const moment = await current.of(keys)
     const bits = query.cause === undefined ? -1 : CAUSES[query.cause]
     const { staleness } = moment
     return await this.#page(keys, query, moment, async function* (asset, after) {
-      for await (const span of inTurns(staleness, asset, after === undefined ? 0 : after + 1)) {
+      for await (const span of current.inTurns(moment, asset, after === undefined ? 0 : after + 1)) {
         for (const at of staleness.staleIn(asset, span)) if (bits < 0 || staleness.causes(asset, at) & bits) yield at
       }
     })
@@ -83,14 +87,15 @@ export class Statuses implements StatusApi {
 
   async summaries(select: string | undefined): Promise<readonly PartitionSummary[]> {
     const keys = this.#assets(select)
-    const { staleness, counts } = await this.#current.of(keys)
+    const moment = await this.#current.of(keys)
+    const { staleness, counts } = moment
     const found: PartitionSummary[] = []
     for (const key of keys) {
       const asset = staleness.asset(key)
       const { set } = asset
       let counted = counts.get(key)
       if (counted === undefined) {
-        if (asset.links.length > 0) for await (const _ of inTurns(staleness, asset, 0));
+        if (asset.links.length > 0) for await (const _ of this.#current.inTurns(moment, asset, 0));
         counted = staleness.count(asset)
         counts.set(key, counted)
       }
@@ -131,7 +136,7 @@ export class Statuses implements StatusApi {
   async #page(
     keys: readonly string[],
     { limit, cursor }: { limit: number; cursor?: string | undefined },
-    moment: StatusMoment,
+    moment: KeptMoment,
     walk: Walk,
   ): Promise<PartitionPage> {
     const after = cursor === undefined ? undefined : readCursor(cursor)
@@ -163,8 +168,10 @@ export class Statuses implements StatusApi {
     return keys.map((each) => joinedStatus([...found.take(each.length)]))
   }
 
-  async #shown({ staleness, rows }: StatusMoment, places: readonly AssetPosition[]): Promise<PartitionStatus[]> {
+  async #shown(moment: KeptMoment, places: readonly AssetPosition[]): Promise<PartitionStatus[]> {
+    const { staleness, rows } = moment
     const found = await this.#rowsOf(rows, places)
+    for (const { asset, position } of places) await this.#current.workOut(moment, asset, { from: position, to: position })
     return places.map(({ asset, position }, i) => {
       const row = found[i]
       const causes = staleness.causes(asset, position)
@@ -177,6 +184,7 @@ export class Statuses implements StatusApi {
         last_materialization_at: iso(row?.last_materialization_at),
         last_materialization_run_id: row?.last_materialization_run_id ?? null,
         last_materialization_code_version: row?.last_materialization_code_version ?? null,
+        last_materialization_data_version: row?.last_materialization_data_version ?? null,
         last_attempt_at: iso(row?.last_attempt_at),
         last_attempt_outcome: row?.last_attempt_outcome ?? null,
         last_attempt_run_id: row?.last_attempt_run_id ?? null,
