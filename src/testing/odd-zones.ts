@@ -17,6 +17,11 @@ export const oddZones: readonly { readonly zone: string; readonly days: readonly
   { zone: 'Antarctica/Troll', days: ['2024-03-31', '2024-10-27'] },
   // The last hour of Saturday is skipped.
   { zone: 'America/Nuuk', days: ['2024-03-30', '2024-03-31', '2024-10-26', '2024-10-27'] },
+  // Midnight is skipped.
+  { zone: 'America/Santiago', days: ['2024-09-08', '2024-04-07'] },
+  { zone: 'Africa/Cairo', days: ['2024-04-26', '2024-11-01'] },
+  { zone: 'Asia/Beirut', days: ['2024-03-31', '2024-10-27'] },
+  { zone: 'Atlantic/Azores', days: ['2024-03-31', '2024-10-27'] },
   // One minute past midnight.
   { zone: 'America/St_Johns', days: ['2010-03-14', '2010-11-07', '1988-04-03'] },
   // A summer of a week, by today's forecast.

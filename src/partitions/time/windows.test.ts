@@ -159,6 +159,35 @@ describe('a window', () => {
     expect(keys(apia, '2012-01-01T22:00:00Z')).toEqual(['2011-12-29', '2011-12-30', '2011-12-31', '2012-01-01'])
   })
 
+  test.each([
+    ['a week from 23:00 on', '0 23 * * 6', 'America/Nuuk', '%Y-%m-%d', '2024-03-30', '2024-03-31T01:00:00Z'],
+    ['a month from the 30th on', '0 23 30 * *', 'America/Nuuk', '%Y-%m-%dT%H:%M', '2024-03-30T23:00', '2024-03-31T01:00:00Z'],
+    ['a day', '0 0 * * *', 'America/Santiago', '%Y-%m-%dT%H:%M', '2024-09-08T00:00', '2024-09-08T04:00:00Z'],
+    ['a week', '0 0 * * 5', 'Africa/Cairo', '%Y-%m-%d %H', '2024-04-26 00', '2024-04-25T22:00:00Z'],
+    ['a day, half past', '30 0 * * *', 'Asia/Beirut', '%Y-%m-%dT%H:%M', '2024-03-31T00:30', '2024-03-30T22:00:00Z'],
+    [
+      'a day, where half an hour is left out',
+      '15 2 * * *',
+      'Australia/Lord_Howe',
+      '%H:%M %d.%m.%Y',
+      '02:15 06.10.2024',
+      '2024-10-05T15:30:00Z',
+    ],
+    ['a shift', '45 0,8,16 * * *', 'Atlantic/Azores', '%Y-%m-%dT%H:%M', '2024-03-31T00:45', '2024-03-31T01:00:00Z'],
+    ['the last of two times', '0,30 0 * * *', 'Asia/Beirut', '%Y-%m-%dT%H:%M', '2024-03-31T00:30', '2024-03-30T22:00:00Z'],
+  ])('[P17] over whose start clocks jump is named by the time its cron meant: %s', (_, cron, timezone, format, key, begin) => {
+    const windows = timeWindows({ cron, timezone, format, start: '2024-01-01T00:00:00Z' })
+    const position = windows.startingBefore(at(begin))
+    expect(windows.at(position)).toMatchObject({ key, startMs: at(begin) })
+    expect(windows.positionOf(key)).toBe(position)
+    // The same name where an end or an exclusion is written.
+    const before = timeWindows({ cron, timezone, format, start: '2024-01-01T00:00:00Z', end: key })
+    expect(existing(before, '2025-01-01').at(-1)).toMatchObject({ endMs: at(begin) })
+    const without = timeWindows({ cron, timezone, format, start: '2024-01-01T00:00:00Z', exclusions: [key] })
+    expect(without.positionOf(key)).toBeUndefined()
+    expect(keys(without, '2025-01-01')).toEqual(keys(windows, '2025-01-01').filter((each) => each !== key))
+  })
+
   test('of a day that did not happen is none', () => {
     const apia = daily({ timezone: 'Pacific/Apia', start: '2011-12-29' })
     expect(keys(apia, '2012-01-01T22:00:00Z')).toEqual(['2011-12-29', '2011-12-31', '2012-01-01'])

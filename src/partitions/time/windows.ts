@@ -129,7 +129,7 @@ class Windows implements TimeWindows {
     const startMs = before ?? starts.at(this.first + position)
     const endMs = startMs === undefined ? undefined : bounds.next(startMs + 1)
     if (startMs === undefined || endMs === undefined) return undefined
-    return { position, key: this.keyOf(startMs, endMs), startMs, endMs }
+    return { position, key: this.keyOf(startMs), startMs, endMs }
   }
 
   private remember(window: TimeWindow): void {
@@ -147,14 +147,12 @@ class Windows implements TimeWindows {
     return bound === undefined ? Number.NEGATIVE_INFINITY : this.checked.starts.rank(bound) - this.first
   }
 
-  private keyOf(startMs: number, endMs: number): string {
+  /** A window is named by the time at which it was meant to begin: where clocks jump over that time, it begins later. */
+  private keyOf(startMs: number): string {
     const { zone, format, bounds, everyHour } = this.checked
     const { fromMs, offsetMs, beforeMs } = zone.stretch(startMs)
-    const key = format.write(startMs + offsetMs, offsetMs)
-    // Clocks show this time for the second time.
-    if (everyHour && startMs + offsetMs < fromMs + beforeMs) return format.writesOffset ? key : key + writeOffset(offsetMs)
-    // Where clocks jump past midnight, a window that was to begin at 23:30 begins on the day of the next one.
-    if (startMs !== fromMs || key !== format.write(zone.wallAt(endMs), zone.stretch(endMs).offsetMs)) return key
-    return format.write(bounds.meantFor(startMs), offsetMs)
+    const key = format.write(bounds.meantFor(startMs), offsetMs)
+    const isShownTwice = everyHour && startMs + offsetMs < fromMs + beforeMs
+    return isShownTwice && !format.writesOffset ? key + writeOffset(offsetMs) : key
   }
 }
