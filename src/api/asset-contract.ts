@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { dynamicKey } from '../contract/partition-keys.ts'
+import { dynamicKey, newKey } from '../contract/partition-keys.ts'
 import type { AssetDefinition } from '../contract/project-manifest.ts'
 import type { ReportedCheck } from '../contract/reported-check.ts'
 import type { partitionStatus } from '../domain/partitions/partition-status.table.ts'
@@ -37,8 +37,12 @@ export const wipeBody = z.object({
 export type WipeBody = z.infer<typeof wipeBody>
 
 /** A body has at most a mebibyte, which limits long keys sooner than this. */
-const keys = z.array(dynamicKey).max(100_000)
-export const keysBody = z.object({ add: keys.optional(), remove: keys.optional(), request_id: requestId.optional() })
+const MAX_KEYS = 100_000
+export const keysBody = z.object({
+  add: z.array(newKey).max(MAX_KEYS).optional(),
+  remove: z.array(dynamicKey).max(MAX_KEYS).optional(),
+  request_id: requestId.optional(),
+})
 export type KeysBody = z.infer<typeof keysBody>
 
 /** The partitions of an asset, or the ones that a request named. */

@@ -1,6 +1,6 @@
 import { assert } from '../lib/assert.ts'
-import { ServoError } from '../lib/error.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../lib/time.ts'
+import { checkZoneName } from './zone-name.ts'
 
 /** Time during which the clocks of a zone are not changed. */
 export interface Stretch {
@@ -151,13 +151,6 @@ export function offsetsOf(name: string): (ms: number) => number {
 }
 
 function formatOf(name: string): Intl.DateTimeFormat {
-  try {
-    if (typeof name !== 'string' || name === '') throw new RangeError('a name is needed')
-    return new Intl.DateTimeFormat('en-US', { timeZone: name, hour: 'numeric', timeZoneName: 'longOffset' })
-  } catch (cause) {
-    throw new ServoError('invalid', 'bad_timezone', `${JSON.stringify(String(name).slice(0, 60))} is not a time zone`, {
-      hint: "Write an IANA name such as 'Europe/Paris', or 'UTC'.",
-      cause,
-    })
-  }
+  checkZoneName(name)
+  return new Intl.DateTimeFormat('en-US', { timeZone: name, hour: 'numeric', timeZoneName: 'longOffset' })
 }

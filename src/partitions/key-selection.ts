@@ -65,7 +65,7 @@ function spanOf(set: PartitionSet, from: string | undefined, to: string | undefi
   const first = from === undefined ? 0 : positionIn(set, from)
   const last = to === undefined ? set.count - 1 : positionIn(set, to)
   if (from !== undefined && to !== undefined && last < first)
-    throw badSelection(`${from} comes after ${to}`, `Write { from: '${to}', to: '${from}' }.`)
+    throw badSelection(`${from} comes after ${to}`, `Swap them: ${to}..${from}.`)
   return span(first, last)
 }
 

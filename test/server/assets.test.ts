@@ -249,13 +249,17 @@ describe('POST /partitions/sets/{set}/keys', () => {
     ['an empty key', path, { add: [''] }, 400, 'bad_body', ''],
     ['a key of two lines', path, { add: ['a\nb'] }, 400, 'bad_body', ''],
     ['a key that is too long', path, { add: ['x'.repeat(513)] }, 400, 'bad_body', ''],
+    ['a key after which no task can be named', path, { add: ['x'.repeat(256)] }, 400, 'bad_body', '', /at most 255 characters/],
+    ['a key that means all', path, { add: ['*'] }, 400, 'bad_body', '', /must not be \*, which stands for all partitions/],
+    ['a key that means a range', path, { add: ['a..b'] }, 400, 'bad_body', '', /must not contain \.\., which stands between/],
     ['both at once', path, { add: ['a'], remove: ['a'] }, 400, 'bad_body', 'Choose one'],
     ['a field that there is not', path, { ad: ['a'] }, 400, 'bad_body', ''],
-  ])('[P8] refuses %s, and nothing has changed', async (_, where, body, status, code, hint) => {
+  ])('[P6][P8] refuses %s, and nothing has changed', async (_, where, body, status, code, hint, why = /./) => {
     const { call, keys } = await opened()
     const answer = await call('POST', where, body)
     expect(answer).toMatchObject({ status, body: { code } })
     expect(answer.body['hint'] ?? '').toContain(hint)
+    expect(JSON.stringify(answer.body)).toMatch(why)
     expect(await keys()).toEqual([])
   })
 

@@ -168,7 +168,12 @@ describe('[P4][P5] what cannot be planned says what to do', () => {
       /orders: There is no partition 2024-12-31: there are 2025-01-01 to/,
     ],
     ['a key of another kind', [orders], ['eu'], /orders: eu is the key of no daily window/],
-    ['a range the wrong way round', [orders], ['2025-01-03..2025-01-01'], /2025-01-03 comes after 2025-01-01/],
+    [
+      'a range the wrong way round',
+      [orders],
+      ['2025-01-03..2025-01-01'],
+      /2025-01-03 comes after 2025-01-01\nSwap them: 2025-01-01\.\.2025-01-03/,
+    ],
     [
       'an asset that has nothing to do with the partitions asked for',
       [orders, define('markets', region)],

@@ -152,6 +152,7 @@ describe('a schedule', () => {
     [{ cron_expressions: ['0 0 30 2 *'] }, 'cron_expressions'],
     [{ cron_expressions: ['@never'] }, 'cron_expressions'],
     [{ timezone: 'Mars/Base' }, 'timezone'],
+    [{ timezone: '-08:00' }, 'timezone'],
   ])('[A9] with %j is refused', (more, path) => {
     const parsed = ScheduleDefined.parse(definition(['orders'], more))
     expect(parsed.success ? [] : parsed.error.issues.map((issue) => issue.path[0])).toEqual([path])

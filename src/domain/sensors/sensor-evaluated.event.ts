@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { reportedKeys } from '../../contract/partition-keys.ts'
+import { recordedKeys } from '../../contract/partition-keys.ts'
 import { count, fingerprint, id, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, type FoldContext, type Verdict, waitFor } from '../../model/event.ts'
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
@@ -47,7 +47,7 @@ const payload = z
     run_fingerprints: z.array(fingerprint).max(MAX_RUNS).nullish(),
     error: z.string().min(1).max(65_536).nullish(),
     duration_ms: count.nullish(),
-    ...reportedKeys,
+    ...recordedKeys,
   })
   .superRefine((evaluation, context) => {
     const wrong = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })

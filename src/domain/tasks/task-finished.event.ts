@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { errorDetail } from '../../contract/error-detail.ts'
-import { reportedKeys } from '../../contract/partition-keys.ts'
+import { recordedKeys } from '../../contract/partition-keys.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, isVerdict } from '../../model/event.ts'
@@ -38,7 +38,7 @@ const payload = z.object({
   code_version: id.nullish(),
   output: z.unknown().nullish(),
   metrics: z.unknown().nullish(),
-  ...reportedKeys,
+  ...recordedKeys,
 })
 type Finish = z.infer<typeof payload>
 

@@ -1,3 +1,4 @@
+import { checkZoneName } from '../../cron/zone-name.ts'
 import { type AssetKind, isAsset } from '../any-asset.ts'
 import { declarationOf } from '../declaration.ts'
 import { durationMs, durationWithin, heartbeatBounds } from '../duration.ts'
@@ -6,7 +7,6 @@ import { checkOwn, isMapped, isOwn } from '../partitions/mapped.ts'
 import { isPartitions } from '../partitions/partitions.ts'
 import { isRanges } from '../partitions/ranges.ts'
 import { isSchema } from '../standard-schema.ts'
-import { isTimeZoneName } from '../time-zone-name.ts'
 import { contextNames } from './context.ts'
 import { isIo } from './io.ts'
 import { checkOptionNames, checkResources } from './option-checks.ts'
@@ -213,10 +213,11 @@ function checkFreshness(key: string, freshness: unknown): void {
     return
   }
   const { by, timezone = 'UTC' } = said
-  if (typeof by !== 'string' || !/^([01]\d|2[0-3]):[0-5]\d$/.test(by) || !isTimeZoneName(timezone))
+  if (typeof by !== 'string' || !/^([01]\d|2[0-3]):[0-5]\d$/.test(by))
     throw invalid(
       'bad_freshness',
       `freshness of ${key} is ${show(freshness)}`,
       "Write { within: '24h' } or { by: '07:30', timezone: 'Europe/Paris' }.",
     )
+  checkZoneName(timezone)
 }

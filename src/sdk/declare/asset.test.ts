@@ -82,6 +82,12 @@ describe('what is wrong is said with what to write instead', () => {
       /alwaysNew of a is "yes"/,
       /Write true/,
     ],
+    [
+      'a deadline in an offset',
+      () => asset('a', { run: body, freshness: { by: '07:30', timezone: '+01:00' } }),
+      /"\+01:00" is an offset/,
+      /Europe\/Paris/,
+    ],
     ['no attempts', () => asset('a', { run: body, retry: 0 }), /retry of a is 0/, /1 to 1000/],
     ['a wrong backoff', () => loose(asset)('a', { run: body, retry: { attempts: 2, backoff: 'slow' } }), /"slow"/, /'fixed'/],
     [

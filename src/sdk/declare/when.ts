@@ -1,7 +1,7 @@
 import { parseCron } from '../../cron/parse-cron.ts'
+import { checkZoneName } from '../../cron/zone-name.ts'
 import { isServoError } from '../../lib/error.ts'
 import { invalid, show } from '../invalid.ts'
-import { isTimeZoneName } from '../time-zone-name.ts'
 
 /** A condition as it is recorded. */
 export type ConditionData =
@@ -57,12 +57,7 @@ export function checkedCron(cron: unknown, timezone: unknown, caller: string): {
       `${caller} got ${show(cron)}, which is not a cron expression`,
       "Write '0 5 * * *' for five o'clock each day.",
     )
-  if (!isTimeZoneName(timezone))
-    throw invalid(
-      'bad_timezone',
-      `${show(timezone)} is not a time zone`,
-      "Write an IANA name such as 'Europe/Paris', or 'UTC'.",
-    )
+  checkZoneName(timezone)
   try {
     return { cron: parseCron(cron).text, timezone }
   } catch (error) {

@@ -1,4 +1,4 @@
-import { dynamicKey, type KeysOfSets, type ReportedKeys } from '../../contract/partition-keys.ts'
+import { dynamicKey, type KeysOfSets, newKey, type ReportedKeys } from '../../contract/partition-keys.ts'
 import { invalid, show } from '../invalid.ts'
 import { issuesText } from '../standard-schema.ts'
 import { type DynamicPartitions, isPartitions } from './partitions.ts'
@@ -44,7 +44,7 @@ export class KeyChanges {
   }
 
   #take(name: string, keys: readonly string[], change: 'added' | 'removed'): void {
-    const checked = checkedKeys(name, keys)
+    const checked = checkedKeys(name, keys, change === 'added' ? newKey : dynamicKey)
     let known = this.#sets.get(name)
     if (known === undefined) {
       known = new Map()
@@ -86,18 +86,22 @@ function nameOf(partitions: unknown): string {
   )
 }
 
-function checkedKeys(name: string, keys: unknown): readonly string[] {
+function checkedKeys(name: string, keys: unknown, schema: typeof dynamicKey): readonly string[] {
   if (!Array.isArray(keys))
     throw invalid('bad_keys', `${show(keys)} is not a list of keys of ${name}`, `Write partitions(${name}).add(['acme']).`)
   const checked: string[] = []
   for (const key of keys) {
-    const { data, error } = dynamicKey.safeParse(key)
+    const { data, error } = schema.safeParse(key)
     if (error === undefined) {
       checked.push(data)
       continue
     }
     const shown = show(key).slice(0, 60)
-    throw invalid('bad_key', `${shown} is not a key of ${name}: ${issuesText(error.issues)}`, 'Give text of one line.')
+    throw invalid(
+      'bad_key',
+      `${shown} is not a key of ${name}: ${issuesText(error.issues)}`,
+      'Give text of one line that a request can name.',
+    )
   }
   return checked
 }

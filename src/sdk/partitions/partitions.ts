@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { newKey } from '../../contract/partition-keys.ts'
+import { checkZoneName } from '../../cron/zone-name.ts'
 import { isServoError } from '../../lib/error.ts'
 import {
   type DimensionDefinition,
@@ -9,7 +11,7 @@ import {
 import type { TimeUnit, UnitOptions } from '../../partitions/time/units.ts'
 import { type TimeWindows, timeWindows } from '../../partitions/time/windows.ts'
 import { invalid, show } from '../invalid.ts'
-import { isTimeZoneName } from '../time-zone-name.ts'
+import { issuesText } from '../standard-schema.ts'
 
 export type DayKey = `${number}-${number}-${number}`
 export type HourKey = `${DayKey}T${number}`
@@ -154,6 +156,15 @@ export function keys<const Keys extends readonly string[]>(list: Keys): Partitio
   const wrong = !Array.isArray(list) || list.length === 0 || list.some((key) => typeof key !== 'string' || key === '')
   if (wrong || new Set(list).size !== list.length)
     throw invalid('bad_keys', `keys(${show(list)}) needs a list of texts, each once`, "Write keys(['eu', 'us']).")
+  for (const key of list) {
+    const { error } = newKey.safeParse(key)
+    if (error !== undefined)
+      throw invalid(
+        'bad_keys',
+        `keys() has ${show(key).slice(0, 60)}, which ${issuesText(error.issues)}`,
+        'Choose another key.',
+      )
+  }
   return { data: { type: 'keys', keys: [...list] }, key: keySchema(z.enum(list)) }
 }
 
@@ -223,12 +234,7 @@ function timePartitions(type: TimeUnit, options: TimeOptions<string> & UnitOptio
     if ((typeof key === 'string' && key !== '') || (which === 'end' && key === undefined)) continue
     throw invalid('bad_window', `${which} of ${name}() is ${show(key)}`, `Write ${which}: '${example}'.`)
   }
-  if (!isTimeZoneName(timezone))
-    throw invalid(
-      'bad_timezone',
-      `${show(timezone)} is not a time zone`,
-      "Write an IANA name such as 'Europe/Paris', or 'UTC'.",
-    )
+  checkZoneName(timezone)
   const told = { end, end_offset: endOffset, format, exclusions, ...Object.fromEntries(places.map((at) => [at, options[at]])) }
   const known = Object.entries(told).filter(([, value]) => value !== undefined)
   const data = { type, start, timezone, ...Object.fromEntries(known) } as TimePartitions

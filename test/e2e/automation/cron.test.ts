@@ -166,7 +166,11 @@ describe('wrong use of servo cron ends with 2, and says what to do', () => {
       ['next', '@daily', '--timezone', 'Mars/Base'],
       /"Mars\/Base" is not a time zone\nhint: Write an IANA name/,
     ],
-    ['the zone of an explanation', ['explain', '@daily', '--timezone', 'CEST2'], /"CEST2" is not a time zone\nhint: /],
+    [
+      'an offset as the zone of an explanation',
+      ['explain', '@daily', '--timezone', '+05:30'],
+      /"\+05:30" is an offset, not a time zone\nhint: Write the IANA name of the zone, such as 'Asia\/Kolkata'/,
+    ],
     ['no ticks', ['next', '@daily', '--count', '0'], /--count 0 is not a whole number from 1 to 1000/],
     ['too many ticks', ['next', '@daily', '--count', '1001'], /--count 1001 is not a whole number from 1 to 1000/],
     ['a moment that is none', ['next', '@daily', '--from', 'now'], /--from now is no moment\nhint: Write 2025-01-15T10:00:00Z/],
