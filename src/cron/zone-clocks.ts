@@ -69,6 +69,14 @@ export class Zone {
     return ms + this.stretch(ms).offsetMs
   }
 
+  /** What clocks show, and how far they are from UTC: `2024-03-10T00:00:00-05:00`. Offsets had seconds until 1972. */
+  textAt(ms: number): string {
+    const { offsetMs } = this.stretch(ms)
+    const size = new Date(Math.abs(offsetMs)).toISOString()
+    const offset = size.slice(11, size.endsWith(':00.000Z') ? 16 : 19)
+    return `${new Date(ms + offsetMs).toISOString().slice(0, 19)}${offsetMs < 0 ? '-' : '+'}${offset}`
+  }
+
   /** The first or last instant at which clocks show this time; when they jump over it, the instant of the jump. */
   instantOf(wallMs: number, which: 'first' | 'last' = 'first'): number {
     let stretch = this.stretch(wallMs - QUIET_MS)

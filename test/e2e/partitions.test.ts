@@ -81,8 +81,8 @@ export const words = asset('words', {
 const LOAD = `import fs from 'node:fs'
 import zlib from 'node:zlib'
 const { data } = JSON.parse(zlib.inflateSync(Buffer.from(process.env.DAGSTER_PIPES_CONTEXT, 'base64')))
-const { partition_key, partition_key_range: range } = data
-fs.appendFileSync('loaded.txt', [process.argv[2], partition_key, range.start, range.end].join(' ') + '\\n')
+const { partition_key, partition_key_range: range, partition_time_window: time } = data
+fs.appendFileSync('loaded.txt', [process.argv[2], partition_key, range.start, range.end, time.end].join(' ') + '\\n')
 `
 
 describe('partitions', () => {
@@ -225,8 +225,8 @@ describe('partitions', () => {
     expect(ran).toMatchObject({ code: 0 })
     expect(fs.readFileSync(project.file('loaded.txt'), 'utf8').split('\n').sort()).toEqual([
       '',
-      '2025-01-01..2025-01-20 20 2025-01-21T00:00:00.000Z  2025-01-01 2025-01-20',
-      '2025-01-21..2025-01-31 11 2025-02-01T00:00:00.000Z  2025-01-21 2025-01-31',
+      '2025-01-01..2025-01-20 20 2025-01-21T00:00:00.000Z  2025-01-01 2025-01-20 2025-01-21T00:00:00+00:00',
+      '2025-01-21..2025-01-31 11 2025-02-01T00:00:00.000Z  2025-01-21 2025-01-31 2025-02-01T00:00:00+00:00',
     ])
     const rows = await rowsOf(
       "SELECT DISTINCT last_materialization_id FROM partition_status WHERE asset_key = 'loaded' AND last_attempt_outcome = 'SUCCEEDED'",

@@ -4,8 +4,12 @@ import os from 'node:os'
 import path from 'node:path'
 import { inflateSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
+import { dispatchEnvelope } from '../../src/contract/dispatch.ts'
+import { openPartition, windowText } from '../../src/sdk/partitions/partition-key.ts'
+import { type AnyPartitions, daily, hourly, keys, multi } from '../../src/sdk/partitions/partitions.ts'
+import { ranges } from '../../src/sdk/partitions/ranges.ts'
 import { type CommandRun, executeCommand } from '../../src/worker/process/command.ts'
-import { encodeParameter, type PipesContext } from '../../src/worker/process/pipes.ts'
+import { encodeParameter, type PipesContext, pipesContext } from '../../src/worker/process/pipes.ts'
 
 interface Transcript {
   readonly name: string
@@ -74,6 +78,111 @@ const given: PipesContext = {
   extras: { limit: 5 },
 }
 
+/** What Dagster 1.13 tells programs of partitioned assets, from its own runs. */
+const told: readonly {
+  readonly what: string
+  readonly partitions?: AnyPartitions
+  readonly key?: string
+  readonly keys?: readonly string[]
+  readonly dagster: Pick<PipesContext, 'partition_key' | 'partition_key_range' | 'partition_time_window'>
+}[] = [
+  {
+    what: 'no partitions',
+    dagster: { partition_key: null, partition_key_range: null, partition_time_window: null },
+  },
+  {
+    what: 'a day on which clocks go forward',
+    partitions: daily({ start: '2024-01-01', timezone: 'America/New_York' }),
+    key: '2024-03-10',
+    dagster: {
+      partition_key: '2024-03-10',
+      partition_key_range: { start: '2024-03-10', end: '2024-03-10' },
+      partition_time_window: { start: '2024-03-10T00:00:00-05:00', end: '2024-03-11T00:00:00-04:00' },
+    },
+  },
+  {
+    what: 'an hour before clocks go forward',
+    partitions: hourly({ start: '2024-03-10-00:00', timezone: 'Europe/Berlin', format: '%Y-%m-%d-%H:%M' }),
+    key: '2024-03-31-01:00',
+    dagster: {
+      partition_key: '2024-03-31-01:00',
+      partition_key_range: { start: '2024-03-31-01:00', end: '2024-03-31-01:00' },
+      partition_time_window: { start: '2024-03-31T01:00:00+01:00', end: '2024-03-31T03:00:00+02:00' },
+    },
+  },
+  {
+    what: 'a day of UTC',
+    partitions: daily({ start: '2024-01-01' }),
+    key: '2024-01-15',
+    dagster: {
+      partition_key: '2024-01-15',
+      partition_key_range: { start: '2024-01-15', end: '2024-01-15' },
+      partition_time_window: { start: '2024-01-15T00:00:00+00:00', end: '2024-01-16T00:00:00+00:00' },
+    },
+  },
+  {
+    what: 'a key of a list',
+    partitions: keys(['eu', 'us']),
+    key: 'eu',
+    dagster: { partition_key: 'eu', partition_key_range: { start: 'eu', end: 'eu' }, partition_time_window: null },
+  },
+  {
+    // Dagster calls it 2024-03-10|eu.
+    what: 'a day and a region',
+    partitions: multi({ date: daily({ start: '2024-01-01', timezone: 'America/New_York' }), region: keys(['eu', 'us']) }),
+    key: 'date=2024-03-10,region=eu',
+    dagster: {
+      partition_key: 'date=2024-03-10,region=eu',
+      partition_key_range: { start: 'date=2024-03-10,region=eu', end: 'date=2024-03-10,region=eu' },
+      partition_time_window: { start: '2024-03-10T00:00:00-05:00', end: '2024-03-11T00:00:00-04:00' },
+    },
+  },
+  {
+    // Dagster takes no more than two dimensions, and of two that are time it tells no window.
+    what: 'two dimensions of time',
+    partitions: multi({ day: daily({ start: '2024-01-01' }), hour: hourly({ start: '2024-01-01T00' }) }),
+    key: 'day=2024-01-02,hour=2024-01-01T05',
+    dagster: {
+      partition_key: 'day=2024-01-02,hour=2024-01-01T05',
+      partition_key_range: { start: 'day=2024-01-02,hour=2024-01-01T05', end: 'day=2024-01-02,hour=2024-01-01T05' },
+      partition_time_window: null,
+    },
+  },
+  {
+    // Dagster tells nothing of a range: neither key, range nor window.
+    what: 'a range',
+    partitions: ranges(daily({ start: '2024-01-01', timezone: 'America/New_York' })),
+    key: '2024-03-09..2024-03-11',
+    keys: ['2024-03-09', '2024-03-10', '2024-03-11'],
+    dagster: {
+      partition_key: null,
+      partition_key_range: { start: '2024-03-09', end: '2024-03-11' },
+      partition_time_window: { start: '2024-03-09T00:00:00-05:00', end: '2024-03-12T00:00:00-04:00' },
+    },
+  },
+]
+
+test.each(told)('a program is told of $what what Dagster tells', ({ partitions, key, keys: all, dagster }) => {
+  const partition = key === undefined ? null : { key, ...(all && { keys: [...all] }) }
+  const envelope = dispatchEnvelope.parse({
+    ...{ task_id: 'd_1', task_key: 'a', run_id: 'run_1', attempt: 2, attempt_id: 'x', asset_key: 'a', partition, payload: {} },
+  })
+  const open = partitions && partition ? openPartition(partitions, partition) : undefined
+  const context = pipesContext(envelope, '7', partitions && open && windowText(partitions, open))
+  expect(context).toEqual({
+    ...dagster,
+    asset_keys: ['a'],
+    code_version_by_asset_key: { a: '7' },
+    // Of an asset that was made before, Dagster also tells code and input versions of the last time; null means unknown.
+    provenance_by_asset_key: { a: null },
+    run_id: 'run_1',
+    // The name of a job, which there is none of.
+    job_name: null,
+    retry_number: 1,
+    extras: {},
+  })
+})
+
 /** A script in which Pipes is open as `c`. */
 const opened = (...lines: string[]): string =>
   [
@@ -109,6 +218,38 @@ describe.skipIf(python === undefined)('a script that uses the dagster-pipes pack
       },
     })
     expect(logs).toEqual(['info: hello'])
+  })
+
+  test('numbers that JSON does not have, long integers and halves of characters are kept, and so is the failed check that has them', async () => {
+    // Dagster keeps these messages: NaN and Infinity as floats, integers with all their digits.
+    const odd = '{"ratio": float("nan"), "low": float("-inf"), "big": 2**63, "half": "a\\ud800b"}'
+    const script = opened(
+      `c.report_asset_materialization(metadata=${odd}, data_version="v1")`,
+      `c.report_asset_check("full", False, metadata=${odd})`,
+      `c.report_custom_message(${odd})`,
+    )
+    const { result, logs } = running(script, given)
+    const kept = { ratio: 'NaN', low: '-Infinity', big: '9223372036854775808', half: 'a\ufffdb' }
+    expect(await result).toMatchObject({
+      outcome: 'FAILED',
+      error: { message: expect.stringContaining('does not pass: full') },
+      output: {
+        metadata: { ...kept, custom_messages: [kept] },
+        checks: [{ name: 'full', ok: false, metadata: kept }],
+        data_version: 'v1',
+      },
+    })
+    expect(logs).toEqual([])
+  })
+
+  test('lines that are no messages are left out, and harm nothing', async () => {
+    const script = `import base64, json, os, zlib
+where = json.loads(zlib.decompress(base64.b64decode(os.environ["DAGSTER_PIPES_MESSAGES"])))["path"]
+with open(where, "a") as f:
+    f.write('null\\n3\\n"text"\\n[]\\n{"method": "log", "params": 7}\\n{nonsense\\n')`
+    const { result, logs } = running(script, given, { pipes: undefined })
+    expect((await result).outcome).toBe('SUCCEEDED')
+    expect(logs.filter((line) => line.includes('is not a Pipes message'))).toHaveLength(5)
   })
 
   test('one that never closes has done its work, and is told how to tell it better', async () => {

@@ -223,13 +223,17 @@ describe('metadata', () => {
   test('is gathered over all calls, and never fails an attempt for being odd', async () => {
     const circle: Record<string, unknown> = {}
     circle['self'] = circle
-    const { result } = await execute(facts({ big: 1n, when: new Date(0), circle, none: undefined }))
+    const { result } = await execute(
+      facts({ big: 1n, when: new Date(0), circle, none: undefined, ratio: [Number.NaN], half: 'a\ud800' }),
+    )
     expect(result.output?.metadata).toEqual({
       first: 1,
       big: '1',
       when: '1970-01-01T00:00:00.000Z',
       circle: '[object Object]',
       none: null,
+      ratio: ['NaN'],
+      half: 'a\ufffd',
     })
   })
 

@@ -1,5 +1,6 @@
 import { checkState, namedFinding, type ReportedCheck } from '../../contract/reported-check.ts'
 import { messageOf, type ServoError } from '../../lib/error.ts'
+import { wellFormed } from '../../lib/well-formed.ts'
 import { asCheck, type Checks } from '../declare/check.ts'
 import { invalid } from '../invalid.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
@@ -22,15 +23,18 @@ export async function checkedMetadata(
 /** Facts are for people and must not fail an attempt: values that JSON cannot hold become text. */
 export function jsonOf(facts: unknown): Record<string, unknown> {
   if (typeof facts !== 'object' || facts === null) return {}
-  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, plainValue(value)]))
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name.toWellFormed(), plainValue(value)]))
 }
+
+const isNoJsonNumber = (value: unknown): boolean =>
+  typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))
 
 function plainValue(value: unknown): unknown {
   try {
-    const text = JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member))
-    return text === undefined ? null : JSON.parse(text)
+    const text = JSON.stringify(value, (_, member: unknown) => (isNoJsonNumber(member) ? String(member) : member))
+    return text === undefined ? null : wellFormed(JSON.parse(text))
   } catch {
-    return String(value)
+    return String(value).toWellFormed()
   }
 }
 

@@ -1,3 +1,4 @@
+import { zoneNamed } from '../../cron/zone-clocks.ts'
 import { ServoError } from '../../lib/error.ts'
 import { type DimensionDefinition, isTime, timeDefinition } from '../../partitions/definition.ts'
 import { rangeKey, readKey, writeKey } from '../../partitions/key.ts'
@@ -91,4 +92,23 @@ function windowOf(definition: DimensionDefinition, key: string): Window | undefi
   if (position === undefined) return undefined
   const { startMs, endMs } = windows.at(position)
   return { start: new Date(startMs), end: new Date(endMs) }
+}
+
+/**
+ * The window of a partition as programs read it: ISO 8601 with the offset that the zone of the partition has then, so that its date is
+ * the date of the partition. Of several dimensions it is the window of the only one that is time.
+ */
+export function windowText({ data }: AnyPartitions, { window }: OpenPartition): { start: string; end: string } | undefined {
+  if (window === undefined) return undefined
+  if (data.type !== 'multi') return isTime(data) && isWindow(window) ? textOf(window, data.timezone) : undefined
+  const times = Object.entries(data.dimensions).filter(([, dimension]) => isTime(dimension))
+  const [[name, definition] = []] = times
+  if (times.length !== 1 || name === undefined || !isTime(definition) || isWindow(window)) return undefined
+  const own = window[name]
+  return own && textOf(own, definition.timezone)
+}
+
+function textOf({ start, end }: Window, timezone: string): { start: string; end: string } {
+  const zone = zoneNamed(timezone)
+  return { start: zone.textAt(start.getTime()), end: zone.textAt(end.getTime()) }
 }

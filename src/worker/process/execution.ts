@@ -9,13 +9,13 @@ import { jsonOf } from '../../sdk/attempt/findings.ts'
 import { declarationOf, optionsOf } from '../../sdk/declaration.ts'
 import type { CommandOptions } from '../../sdk/declare/asset-options.ts'
 import type { Log } from '../../sdk/declare/context.ts'
-import { type OpenPartition, openPartition } from '../../sdk/partitions/partition-key.ts'
+import { openPartition, windowText } from '../../sdk/partitions/partition-key.ts'
 import type { AnyPartitions } from '../../sdk/partitions/partitions.ts'
 import type { Project } from '../../sdk/project/project.ts'
 import { failedResult } from '../attempt-results.ts'
 import { attemptValues, type ValueStorage } from '../values/attempt-values.ts'
 import { evaluateCode } from './evaluation.ts'
-import type { PipesContext } from './pipes.ts'
+import { pipesContext } from './pipes.ts'
 import type { AttemptContext, LoadedProject } from './received-work.ts'
 
 export interface ExecutionOptions extends ValueStorage {
@@ -88,7 +88,11 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
         cwd: path.resolve(options.projectDir, cwd),
         env: { ...process.env, ...env },
         pipes,
-        context: pipesContext(envelope, partition, versions.get(asset.key) ?? null),
+        context: pipesContext(
+          envelope,
+          versions.get(asset.key) ?? null,
+          partitions && partition && windowText(partitions, partition),
+        ),
         signal,
         retryOn,
         describing: { ...describing, declared: declarationOf(asset) },
@@ -115,24 +119,4 @@ function logOf(writeLog: (entry: Omit<LogEntry, 'at'>) => void): Log {
     (text, fields) =>
       writeLog({ stream: 'log', level, text: String(text), ...(fields === undefined ? {} : { fields: jsonOf(fields) }) })
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-}
-
-function pipesContext(envelope: DispatchEnvelope, open: OpenPartition | undefined, codeVersion: string | null): PipesContext {
-  const { asset_key, partition, run_id, attempt } = envelope
-  const keys = partition ? (partition.keys ?? [partition.key]) : []
-  const [start, end] = [open?.window?.start, open?.window?.end]
-  const isWindow = start instanceof Date && end instanceof Date
-  return {
-    asset_keys: [asset_key],
-    code_version_by_asset_key: { [asset_key]: codeVersion },
-    provenance_by_asset_key: { [asset_key]: null },
-    // None for a range: a program that knows nothing of ranges must not take the name of the range for a partition.
-    partition_key: keys.length === 1 ? (keys[0] ?? null) : null,
-    partition_key_range: partition ? { start: keys[0] ?? '', end: keys.at(-1) ?? '' } : null,
-    partition_time_window: isWindow ? { start: start.toISOString(), end: end.toISOString() } : null,
-    run_id,
-    job_name: null,
-    retry_number: attempt - 1,
-    extras: { ...(partition?.values && { partition_values: partition.values }) },
-  }
 }

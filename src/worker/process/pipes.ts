@@ -1,8 +1,9 @@
 import { deflateSync } from 'node:zlib'
-import type { AttemptResultInput } from '../../contract/dispatch.ts'
+import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { isObject } from '../../lib/is-object.ts'
+import { parsePythonJson } from './python-json.ts'
 
 type Output = NonNullable<AttemptResultInput['output']>
 /** A JSON object of the Pipes protocol. */
@@ -21,6 +22,28 @@ export interface PipesContext {
   /** 0 for the first attempt. */
   readonly retry_number: number
   readonly extras: PipesObject
+}
+
+/** The context of an attempt. `window` is the time that its partition stands for, if any. */
+export function pipesContext(
+  { asset_key, partition, run_id, attempt }: DispatchEnvelope,
+  codeVersion: string | null,
+  window: PipesContext['partition_time_window'] | undefined,
+): PipesContext {
+  const keys = partition ? (partition.keys ?? [partition.key]) : []
+  return {
+    asset_keys: [asset_key],
+    code_version_by_asset_key: { [asset_key]: codeVersion },
+    provenance_by_asset_key: { [asset_key]: null },
+    // None for a range: a program that knows nothing of ranges must not take the name of the range for a partition.
+    partition_key: keys.length === 1 ? (keys[0] ?? null) : null,
+    partition_key_range: partition ? { start: keys[0] ?? '', end: keys.at(-1) ?? '' } : null,
+    partition_time_window: window ?? null,
+    run_id,
+    job_name: null,
+    retry_number: attempt - 1,
+    extras: { ...(partition?.values && { partition_values: partition.values }) },
+  }
 }
 
 /** How Pipes puts a parameter into the environment: JSON, compressed as zlib (RFC 1950), in base64. */
@@ -76,14 +99,9 @@ export class PipesReport {
 
   /** Reads one line of the messages file. */
   read(line: string): void {
-    let message: { method?: string; params?: PipesObject }
-    try {
-      message = JSON.parse(line)
-    } catch {
-      this.#warn(`a line that is not a Pipes message was left out: ${line.slice(0, 200)}`)
-      return
-    }
-    this.#apply(message.method ?? '', message.params ?? {})
+    const message = messageIn(line)
+    if (message === undefined) this.#warn(`a line that is not a Pipes message was left out: ${line.slice(0, 200)}`)
+    else this.#apply(message.method, message.params)
   }
 
   #apply(method: string, params: PipesObject): void {
@@ -137,6 +155,17 @@ export class PipesReport {
 
   #warn(text: string): void {
     this.#log({ stream: 'log', level: 'warn', text })
+  }
+}
+
+function messageIn(line: string): { readonly method: string; readonly params: PipesObject } | undefined {
+  try {
+    const message = parsePythonJson(line)
+    if (!isPipesObject(message)) return undefined
+    const { method, params } = message
+    return { method: String(method ?? ''), params: isPipesObject(params) ? params : {} }
+  } catch {
+    return undefined
   }
 }
 
