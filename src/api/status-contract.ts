@@ -73,6 +73,8 @@ export interface PartitionSummary {
   readonly causes: Readonly<Record<Cause, number>>
   /** The number of partitions that are stale only because something that they are made from is. */
   readonly stale_by_upstream: number
+  /** The number of partitions whose last attempt failed, made before or not. */
+  readonly last_attempt_failed: number
 }
 
 export interface WhyCause {

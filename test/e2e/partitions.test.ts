@@ -180,6 +180,14 @@ describe('partitions', () => {
     project.remove('broken')
     const [february] = (await project.json('partitions', 'list', 'revenue', '--partition', '2025-02')).partitions
     expect(february).toMatchObject({ status: 'NEVER_MATERIALIZED', causes: ['never_materialized', 'upstream_missing'] })
+    // Two regions, two products: half of each day failed, and counts as failed although it was never made.
+    const { stdout: counts } = await project.servo('partitions', 'status', 'sales')
+    const [, all, made, stale, failures, never] = /^sales +([\d,]+) +(\d+) +(\d+) +(\d+) +([\d,]+)/m.exec(counts) ?? []
+    const number = (text: string | undefined): number => Number(text?.replaceAll(',', ''))
+    expect([made, stale, failures]).toEqual(['178', '0', '58'])
+    expect(number(never)).toBe(number(all) - 178 - 58)
+    const page = await project.servo('partitions', 'list', 'sales', '--partition', 'date=2025-02-01,product=pen')
+    expect(page.stdout).toMatch(/region=us +never made, last attempt failed/)
     const { because } = await project.json('partitions', 'why', 'revenue', '2025-02')
     // 28 days × 2 products of the region that is closed.
     const missing = because.find(({ cause }: Record<string, string>) => cause === 'upstream_missing')

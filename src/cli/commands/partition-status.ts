@@ -1,4 +1,11 @@
-import { causes, type PartitionPage, type PartitionStatus, type StatusApi, type WhyCause } from '../../api/status-contract.ts'
+import {
+  causes,
+  type PartitionPage,
+  type PartitionStatus,
+  type PartitionSummary,
+  type StatusApi,
+  type WhyCause,
+} from '../../api/status-contract.ts'
 import { type DisplayStatus, displayStatuses } from '../../domain/partitions/staleness.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask } from '../ask-and-tell.ts'
@@ -49,15 +56,16 @@ export async function showSummaries(select: string | undefined, flags: ProjectFl
     return
   }
   if (found.length === 0) print('no assets; load a project with: servo dev')
-  const rows = found.map(({ asset_key, partitions, first, last, statuses, causes: ownCauses, stale_by_upstream }) => {
+  const rows = found.map((summary) => {
+    const { asset_key, partitions, first, last, statuses, causes: ownCauses, stale_by_upstream, last_attempt_failed } = summary
     const because = Object.entries({ ...ownCauses, upstream_stale: stale_by_upstream }).filter(([, count]) => count > 0)
     return [
       { text: printable(asset_key) },
       number(partitions),
       number(statuses.MATERIALIZED, colours.green),
       number(statuses.STALE, colours.yellow),
-      number(statuses.MATERIALIZED_BUT_LAST_ATTEMPT_FAILED, colours.red),
-      number(statuses.NEVER_MATERIALIZED),
+      number(last_attempt_failed, colours.red),
+      number(neverTried(summary)),
       { text: partitions > 1 ? printable(`${first} … ${last}`) : printable(first ?? 'none yet') },
       { text: because.map(([cause, count]) => `${words(cause)} ${count}`).join(', '), paint: colours.dim },
     ]
@@ -66,6 +74,10 @@ export async function showSummaries(select: string | undefined, flags: ProjectFl
   const title = head.map((text, i) => ({ text, paint: colours.dim, right: i > 0 && i < 6 }))
   if (found.length > 0) for (const text of alignRows([title, ...rows])) print(text)
 }
+
+/** Those that were never made, without those that somebody tried to make. */
+const neverTried = ({ statuses, last_attempt_failed }: PartitionSummary): number =>
+  statuses.NEVER_MATERIALIZED - (last_attempt_failed - statuses.MATERIALIZED_BUT_LAST_ATTEMPT_FAILED)
 
 const number = (count: number, paint?: (text: string) => string): Cell => ({
   text: count.toLocaleString('en'),
@@ -133,11 +145,17 @@ function row(each: PartitionStatus): Cell[] {
   return [
     { text: printable(each.asset_key) },
     { text: printable(each.partition_key) },
-    { text: statusWords[each.status], paint: statusColour[each.status] },
+    isFailedFirst(each)
+      ? { text: 'never made, last attempt failed', paint: colours.red }
+      : { text: statusWords[each.status], paint: statusColour[each.status] },
     { text: each.status === 'NEVER_MATERIALIZED' ? wipedAt(each) : localTime(each.last_materialization_at) },
     { text: because, paint: colours.dim },
   ]
 }
+
+/** True if nothing was made yet, or nothing that counts, and the last attempt failed. Whoever wiped it since has done with that attempt. */
+const isFailedFirst = ({ status, last_attempt_outcome, last_attempt_at, wiped_at }: PartitionStatus): boolean =>
+  status === 'NEVER_MATERIALIZED' && last_attempt_outcome === 'FAILED' && (wiped_at ?? '') < (last_attempt_at ?? '')
 
 const wipedAt = ({ wiped_at }: PartitionStatus): string => (wiped_at === null ? '' : `wiped ${localTime(wiped_at)}`)
 

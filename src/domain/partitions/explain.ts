@@ -1,4 +1,4 @@
-import type { KeyList } from '../../partitions/key-list.ts'
+import { type KeyList, keysOf } from '../../partitions/key-list.ts'
 import type { RecordedGraph } from '../assets/definitions.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { taskKey } from '../assets/graph-partitions.ts'
@@ -136,11 +136,13 @@ function blame(
 ) {
   const upstream = link.above
   const keys: string[] = []
-  let count = 0
+  // Many partitions may be made from the same one, which is to blame once.
+  const blamed = new Set<number>()
+  const absent: KeyList[] = []
   let having = 0
   let since: number | null = null
   for (const position of positions) {
-    const before = count
+    let isHaving = false
     const { spans } = link.needed(position)
     for (const { from, to } of spans) {
       for (let at = from; at <= to; at++) {
@@ -149,19 +151,28 @@ function blame(
             ? !upstream.isSource && !upstream.columns.isMade(at)
             : staleness.isChanged(asset, position, upstream, at)
         if (!isToBlame) continue
-        count++
+        isHaving = true
+        if (blamed.has(at)) continue
+        blamed.add(at)
         if (keys.length < SHOWN_KEYS) keys.push(upstream.set.at(at))
         if (cause === 'upstream_changed') since = Math.min(since ?? Number.POSITIVE_INFINITY, staleness.dataSince(upstream, at))
       }
     }
     if (cause === 'upstream_missing' && link.needed(position).absent > 0) {
       const { missing }: { missing: KeyList } = partitions.upstreamAt(asset.key, link.link, position)
-      count += missing.count
-      for (let at = 0; at < missing.count && keys.length < SHOWN_KEYS; at++) keys.push(missing.at(at))
+      isHaving = true
+      absent.push(missing)
+      for (const key of keysOf(missing, 0, SHOWN_KEYS)) if (keys.length < SHOWN_KEYS && !keys.includes(key)) keys.push(key)
     }
-    if (count > before) having++
+    if (isHaving) having++
   }
-  return { keys, count, since, having }
+  return { keys, count: blamed.size + countOnce(absent), since, having }
+}
+
+/** How many keys are in these lists, each counted once. One list, which may be very long, has each once. */
+function countOnce(lists: readonly KeyList[]): number {
+  if (lists.length < 2) return lists[0]?.count ?? 0
+  return new Set(lists.flatMap((list) => [...keysOf(list)])).size
 }
 
 function pathFrom(key: string, position: number, reached: ReadonlyMap<string, Reached>, staleness: Staleness): string[] {

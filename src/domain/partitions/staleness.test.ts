@@ -150,6 +150,56 @@ describe('a partition', () => {
     expect(shop.causes('clean', '2025-01-05')).toEqual(['upstream_changed'])
   })
 
+  test('[P10] that was never made and whose attempt failed is counted among the failed', () => {
+    const shop = chain()
+    shop.made('raw', '2025-01-01', 1_000)
+    shop.made('raw', '2025-01-04', 1_000)
+    const raw = shop.columnsOf('raw')
+    for (const position of [0, 1, 2]) raw.attempted(position, 2_000, true)
+    raw.attempted(3, 2_000, true)
+    raw.attempted(4, 2_000, false)
+    // The first was made before and the second never; the third and fourth were wiped since.
+    raw.wiped(2, 3_000)
+    raw.wiped(3, 3_000)
+    const now = shop.staleness()
+    const { count } = now.asset('raw').set
+    expect(now.count(now.asset('raw'))).toMatchObject({
+      statuses: { MATERIALIZED_BUT_LAST_ATTEMPT_FAILED: 1, NEVER_MATERIALIZED: count - 1, MATERIALIZED: 0 },
+      lastAttemptFailed: 2,
+    })
+  })
+
+  test('[P11] that many others are made from is to blame once', () => {
+    const shop = world([
+      { asset_key: 'rates' },
+      { asset_key: 'clean', partitions: days, deps: [{ asset_key: 'rates' }] },
+      { asset_key: 'late', partitions: { ...days, start: '2025-01-03' } },
+      { asset_key: 'hour', partitions: { ...days, type: 'hourly', start: '2025-01-01T00' }, deps: [{ asset_key: 'late' }] },
+      {
+        asset_key: 'total',
+        deps: [
+          { asset_key: 'clean', mapping: { type: 'all' } },
+          { asset_key: 'hour', mapping: { type: 'all' } },
+        ],
+      },
+    ])
+    shop.allMade()
+    shop.made('rates', '', 9_000)
+    const because = shop.why('total')
+    const { count } = shop.partitions.of('clean')
+    expect(because.find(({ asset_key }) => asset_key === 'clean')).toMatchObject({
+      cause: 'upstream_changed',
+      count,
+      upstream: { asset_key: 'rates', partition_keys: [''], count: 1 },
+    })
+    // 48 hours of two days before the first, and 12 of today, which does not exist yet.
+    expect(because.find(({ asset_key }) => asset_key === 'hour')).toMatchObject({
+      cause: 'upstream_missing',
+      count: 60,
+      upstream: { asset_key: 'late', partition_keys: ['2025-01-01', '2025-01-02', '2025-03-15'], count: 3 },
+    })
+  })
+
   test('[P9] that was wiped was never made, and is missing below', () => {
     const shop = chain()
     shop.allMade()

@@ -31,6 +31,8 @@ export interface StatusCounts {
   readonly causes: Readonly<Record<Cause, number>>
   /** The number of partitions that are stale only because something that they are made from is. */
   readonly staleByUpstream: number
+  /** The number of partitions whose last attempt failed, made before or not. */
+  readonly lastAttemptFailed: number
 }
 
 export interface StalenessOptions {
@@ -219,7 +221,7 @@ export class Staleness {
       freshness: having(CAUSES.freshness),
     }
     const never = asset.isSource ? columns.span(0, count - 1).missing : causes.never_materialized
-    const failed = columns.failures(count)
+    const { all: lastAttemptFailed, made: failed } = columns.failures(count)
     return {
       statuses: {
         NEVER_MATERIALIZED: never,
@@ -229,6 +231,7 @@ export class Staleness {
       },
       causes,
       staleByUpstream: byCauses[0] ?? 0,
+      lastAttemptFailed,
     }
   }
 

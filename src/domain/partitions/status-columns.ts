@@ -265,11 +265,18 @@ export class StatusColumns {
     this.#blockMissing[block] = missing
   }
 
-  /** The number of partitions, up to this position, that are made and whose last attempt failed. */
-  failures(count: number): number {
-    let failures = 0
-    for (let at = 0; this.#failed !== undefined && at < count; at++) if (this.isMade(at) && this.isFailed(at)) failures++
-    return failures
+  /** The number of partitions, up to this position, whose last attempt failed, and how many of them are made all the same. */
+  failures(count: number): { readonly all: number; readonly made: number } {
+    let [all, made] = [0, 0]
+    for (let at = 0; this.#failed !== undefined && at < count; at++) {
+      if (!this.isFailed(at)) continue
+      const isMade = this.isMade(at)
+      // Whoever wiped it since has done with that attempt.
+      if (!isMade && (this.#wipedAt?.[at] ?? 0) >= (this.#attemptAt?.[at] ?? 0)) continue
+      all++
+      if (isMade) made++
+    }
+    return { all, made }
   }
 
   /** Marks those of a span that are not made, or with other code than this. */

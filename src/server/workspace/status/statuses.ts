@@ -107,6 +107,7 @@ export class Statuses implements StatusApi {
         statuses: counted.statuses,
         causes: counted.causes,
         stale_by_upstream: counted.staleByUpstream,
+        last_attempt_failed: counted.lastAttemptFailed,
       })
     }
     return found

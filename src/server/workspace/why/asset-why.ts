@@ -35,12 +35,14 @@ export async function whyOfAsset(
   if (partitions != null && partition === undefined) {
     const [counted] = await statuses.summaries(asset_key)
     const last_run = await lastRunOf(known, asset_key, undefined)
+    const failed = counted?.last_attempt_failed ?? 0
+    const failedFirst = failed - (counted?.statuses.MATERIALIZED_BUT_LAST_ATTEMPT_FAILED ?? 0)
     const counts = {
       partitions: counted?.partitions ?? 0,
       made: counted?.statuses.MATERIALIZED ?? 0,
       stale: counted?.statuses.STALE ?? 0,
-      failed: counted?.statuses.MATERIALIZED_BUT_LAST_ATTEMPT_FAILED ?? 0,
-      missing: counted?.statuses.NEVER_MATERIALIZED ?? 0,
+      failed,
+      missing: (counted?.statuses.NEVER_MATERIALIZED ?? 0) - failedFirst,
       last_run,
     }
     return whyAssetOfPartitions(asset(null, await originsOf(known, [last_run?.run_id]), null), counts)
