@@ -92,6 +92,8 @@ export const projectManifest = z.object({
   timing: timing.default({}),
   schedules: z.array(scheduleDefinition).max(100_000).default([]),
   sensors: z.array(sensorDefinition).max(100_000).default([]),
+  /** Files besides modules that belong to its code: paths, folders and globs, relative to the project folder. */
+  code_files: z.array(z.string()).nullish(),
 })
 export type ProjectManifest = z.infer<typeof projectManifest>
 export type ProjectManifestInput = z.input<typeof projectManifest>

@@ -89,6 +89,25 @@ describe('servo dev', () => {
     expect((await project.servo('run', 'fresh', '--wait')).code).toBe(0)
   })
 
+  test('a script that a command runs is code: when it is saved, what it made is stale', async () => {
+    let before = dev.shown.length
+    project.write('scripts/count.sh', 'echo 1')
+    project.write('scripts/data.txt', '1')
+    project.write(
+      'assets/command.ts',
+      "import { command } from 'servo-flow'\nexport const it = command('counted', { run: ['sh', 'scripts/count.sh'] })\n",
+    )
+    await dev.says(/loaded {2}1 asset changed in \d+ ms/, before)
+    expect((await project.servo('run', 'counted', '--wait')).code).toBe(0)
+    const why = async () => (await project.json('partitions', 'why', 'counted')).causes
+    expect(await why()).toEqual([])
+    before = dev.shown.length
+    project.write('scripts/data.txt', '2')
+    project.write('scripts/count.sh', 'echo 2')
+    await dev.says(/loaded {2}1 asset changed in \d+ ms/, before)
+    expect(await why()).toEqual(['code_changed'])
+  })
+
   const mistakes: [string, Record<string, string | null>, RegExp][] = [
     ['a syntax error', { 'assets/x.ts': 'export const x = [\n  1 2\n]\n' }, /error: assets\/x\.ts:2/],
     [

@@ -21,6 +21,9 @@ test('the examples of docs/sdk.md are a project that loads, and its test passes'
     fs.mkdirSync(path.dirname(path.join(folder, file)), { recursive: true })
     fs.writeFileSync(path.join(folder, file), text)
   }
+  // The page shows no SQL, but a command lists it.
+  fs.mkdirSync(path.join(folder, 'ml'))
+  fs.writeFileSync(path.join(folder, 'ml/features.sql'), 'select 1')
   const script = `
     const { loadProject } = await import(${JSON.stringify(path.join(root, 'src/sdk/project/project.ts'))})
     const project = await loadProject(process.argv[1])

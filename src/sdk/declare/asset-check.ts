@@ -9,7 +9,7 @@ import { isRanges } from '../partitions/ranges.ts'
 import { isSchema } from '../standard-schema.ts'
 import { contextNames } from './context.ts'
 import { isIo } from './io.ts'
-import { checkOptionNames, checkResources } from './option-checks.ts'
+import { checkOptionNames, checkResources, isOutside } from './option-checks.ts'
 import { isCondition } from './when.ts'
 
 /** The options of each kind of asset. Without this check a misspelled option would do nothing. */
@@ -35,7 +35,7 @@ const body = [...settings, 'inputs', 'resources', 'metadata', 'checks', 'run']
 const known: Record<AssetKind, readonly string[]> = {
   asset: [...body, 'io'],
   table: [...body, 'schema', 'sql'],
-  command: [...settings, 'run', 'cwd', 'env', 'pipes'],
+  command: [...settings, 'run', 'cwd', 'env', 'files', 'pipes'],
   source: [...described, 'schema', 'uri'],
 }
 
@@ -53,6 +53,7 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
   checkBody(kind, key, options)
   checkReferences(key, options)
   checkTexts(key, options, refuse)
+  checkFiles(key, options)
   if (options['timeout'] !== undefined) durationMs(options['timeout'], `timeout of ${key}`)
   if (options['heartbeatTimeout'] !== undefined) checkHeartbeat(key, options)
   if (options['retry'] !== undefined) checkRetry(key, options['retry'])
@@ -160,6 +161,24 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
   if (renamedFrom !== undefined) checkedAssetKey(renamedFrom, `the former key of ${key}`)
 }
 
+/** A version that is set replaces the hash of the code, so that files could not count. */
+function checkFiles(key: string, { files, version }: GivenOptions): void {
+  if (files === undefined) return
+  if (version !== undefined)
+    throw invalid(
+      'bad_files',
+      `command ${key} has files and a version, which is used instead of them`,
+      'Leave one of them out.',
+    )
+  const outside = listOf(files).find((pattern) => typeof pattern === 'string' && isOutside(pattern))
+  if (outside !== undefined)
+    throw invalid(
+      'bad_files',
+      `files of ${key} names ${show(outside)}, which is not in the project folder`,
+      "Write paths or globs relative to the project folder: files: ['ml/**/*.py'].",
+    )
+}
+
 function checkTexts(key: string, options: GivenOptions, refuse: (name: string, hint: string) => never): void {
   for (const name of ['description', 'version', 'group', 'pool', 'cwd']) {
     const value = options[name]
@@ -167,7 +186,7 @@ function checkTexts(key: string, options: GivenOptions, refuse: (name: string, h
   }
   if (options['pool'] !== undefined) checkedName(options['pool'], 'pool')
   if (options['queue'] !== undefined) checkedName(options['queue'], 'queue')
-  for (const name of ['owners', 'kinds']) {
+  for (const name of ['owners', 'kinds', 'files']) {
     const value = options[name]
     if (value === undefined) continue
     if (!Array.isArray(value) || value.some((item) => typeof item !== 'string' || item === ''))

@@ -145,6 +145,11 @@ export interface CommandOptions<P> extends Settings<P> {
   /** Relative to the project folder. */
   cwd?: string
   env?: Readonly<Record<string, string>>
+  /**
+   * Further files that belong to its code: paths, folders or globs, relative to the project folder. Files of the project that `run` names
+   * belong to it anyway.
+   */
+  files?: readonly string[]
   /** True if the program uses Dagster Pipes. */
   pipes?: boolean
 }

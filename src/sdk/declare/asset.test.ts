@@ -88,6 +88,19 @@ describe('what is wrong is said with what to write instead', () => {
       /"\+01:00" is an offset/,
       /Europe\/Paris/,
     ],
+    [
+      'files outside of the project',
+      () => command('a', { run: ['x'], files: ['lib', '../x.py'] }),
+      /files of a names "\.\.\/x\.py", which is not in the project/,
+      /ml\/\*\*/,
+    ],
+    [
+      'files and a version',
+      () => command('a', { run: ['x'], files: ['lib'], version: '2' }),
+      /files and a version/,
+      /Leave one/,
+    ],
+    ['files that are no list', () => loose(command)('a', { run: ['x'], files: 'lib' }), /files of a is "lib"/, /list of texts/],
     ['no attempts', () => asset('a', { run: body, retry: 0 }), /retry of a is 0/, /1 to 1000/],
     ['a wrong backoff', () => loose(asset)('a', { run: body, retry: { attempts: 2, backoff: 'slow' } }), /"slow"/, /'fixed'/],
     [

@@ -33,3 +33,7 @@ export function checkResources(owner: string, resources: unknown): void {
       throw invalid('bad_resource', `resource ${name} of ${owner} is ${show(resource)}`, 'Write a value made by resource().')
   }
 }
+
+/** True for a path or glob that leads out of the project folder, where nobody notices changes. */
+export const isOutside = (pattern: string): boolean =>
+  /^(?:[\\/]|[A-Za-z]:)/.test(pattern) || pattern.split(/[\\/]/).includes('..')

@@ -91,6 +91,14 @@ export class Modules {
     return version
   }
 
+  /** The version of code that is a module and other files. */
+  codeVersionWith(file: string, others: readonly string[]): string {
+    const version = this.codeVersion(file)
+    if (others.length === 0) return version
+    const contents = others.map((each) => `${path.relative(this.#root, each)} ${sha256(bytesOf(each))}`)
+    return sha256([version, ...contents].join('\n')).slice(0, 16)
+  }
+
   #record(parentUrl: string | undefined, url: string): void {
     const [importer, imported] = [fileOf(parentUrl), fileOf(url)]
     if (importer === undefined || imported === undefined) return
@@ -131,6 +139,15 @@ function textOf(file: string): string {
     return fs.readFileSync(file, 'utf8')
   } catch {
     return ''
+  }
+}
+
+/** A file that is gone by now is as good as empty. */
+function bytesOf(file: string): Uint8Array {
+  try {
+    return fs.readFileSync(file)
+  } catch {
+    return new Uint8Array()
   }
 }
 

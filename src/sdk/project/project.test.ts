@@ -159,6 +159,67 @@ describe('the version of an asset', () => {
   })
 })
 
+describe('the version of a command', () => {
+  const files = {
+    'servo.config.ts': config,
+    'assets/train.ts': `import { command } from 'servo-flow'
+export const train = command('train', { run: ['python', 'train.py', '--config=conf/train.yml', '--out', 'big.bin', '../train.py', '.env', (p) => 'other.py'], files: ['conf/*.sql', 'lib'] })
+export const nested = command('nested', { cwd: 'ml', run: ['sh', 'run.sh'], files: ['ml/**/*.r'] })
+`,
+    'train.py': 'print(1)',
+    'other.py': 'print(1)',
+    'conf/train.yml': 'a: 1',
+    'conf/a.sql': 'select 1',
+    'conf/note.txt': 'x',
+    'lib/deep/x.py': 'x = 1',
+    'lib/.cache/x': 'x',
+    'big.bin': 'x'.repeat(2 ** 20 + 1),
+    '.env': 'A=1',
+    'ml/run.sh': 'true',
+    'ml/sub/x.r': 'x',
+    'run.sh': 'false',
+  }
+
+  test('changes with the files that its command line names and those that it lists, and with nothing else', async () => {
+    const dir = write(files)
+    const versions = async (): Promise<Record<string, string | null | undefined>> => {
+      const { manifest, problems } = await load(dir)
+      expect(problems).toBeUndefined()
+      return Object.fromEntries((manifest?.assets ?? []).map(({ asset_key, code_version }) => [asset_key, code_version]))
+    }
+    const before = await versions()
+    const { manifest } = await load(dir)
+    expect(manifest?.code_files).toEqual(['conf/*.sql', 'conf/train.yml', 'lib', 'ml/**/*.r', 'ml/run.sh', 'train.py'])
+    const changedBy = async (name: string, text: string): Promise<string[]> => {
+      write({ [name]: text }, dir)
+      const after = await versions()
+      const known: Readonly<Record<string, string>> = files
+      if (known[name] === undefined) fs.rmSync(path.join(dir, name))
+      else write({ [name]: known[name] }, dir)
+      return Object.keys(after).filter((key) => after[key] !== before[key])
+    }
+    for (const name of ['train.py', 'conf/train.yml', 'conf/a.sql', 'conf/new.sql', 'lib/deep/x.py'])
+      expect(await changedBy(name, '2'), name).toEqual(['train'])
+    for (const name of ['ml/run.sh', 'ml/sub/x.r']) expect(await changedBy(name, '2'), name).toEqual(['nested'])
+    const others = ['other.py', 'conf/note.txt', 'lib/.cache/x', '.env', 'run.sh', 'big.bin']
+    write(Object.fromEntries(others.map((name) => [name, name === 'big.bin' ? 'y'.repeat(2 ** 20 + 1) : '2'])), dir)
+    expect(await versions()).toEqual(before)
+  })
+
+  test('is refused when it lists files that are not there', async () => {
+    const command = (files: string): string =>
+      `import { command } from 'servo-flow'\nexport const c = command('c', { run: ['true'], files: ['${files}'] })\n`
+    expect(await problemsOf({ 'a.ts': command('ml/*.py') })).toEqual([
+      expect.objectContaining({
+        code: 'missing_file',
+        message: 'files of c names ml/*.py, and there is no such file',
+        file: 'assets/a.ts',
+        line: 2,
+      }),
+    ])
+  })
+})
+
 describe('a project without a usable config', () => {
   test('is told what to create', async () => {
     const { problems } = await load(write({ 'assets/a.ts': one('a') }))

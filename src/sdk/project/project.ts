@@ -10,6 +10,7 @@ import { isSensor, type Sensor } from '../declare/sensor.ts'
 import type { Schedule } from '../declare/trigger.ts'
 import type { DescribingErrors } from '../described-error.ts'
 import { issuesText } from '../standard-schema.ts'
+import { type CommandCode, codePatterns, filesOf } from './command-files.ts'
 import { describeProject, relativePath } from './describe.ts'
 import { graphProblems, poolProblems } from './graph-problems.ts'
 import { loadProblem } from './load-problem.ts'
@@ -130,7 +131,9 @@ class ProjectLoader {
     const unique = this.#withoutDuplicates()
     const values = [...unique.values()]
     const about = { config, root: this.#root, codeVersionOf: (value: object) => this.#codeVersion(value) }
-    const manifest = describeProject(values, about)
+    this.#reportMissingFiles(values)
+    const watched = [...new Set(values.flatMap((value) => this.#patternsOf(value)))].sort()
+    const manifest = { ...describeProject(values, about), ...(watched.length > 0 && { code_files: watched }) }
     this.#problems.push(...poolProblems(manifest), ...unavailableProblems(manifest, config, this.#configName))
     // Do not report what a broken module would have exported: the module itself is reported.
     if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest), ...scheduleProblems(manifest))
@@ -210,7 +213,29 @@ class ProjectLoader {
   #codeVersion(value: object): string | undefined {
     const { file } = knownDeclaration(value)
     const from = file !== undefined && isInside(this.#root, file) ? file : this.#found.get(value)
-    return from === undefined ? undefined : this.#modules.codeVersion(from)
+    if (from === undefined) return undefined
+    const files = new Set(this.#patternsOf(value).flatMap((pattern) => filesOf(this.#root, pattern)))
+    return this.#modules.codeVersionWith(from, [...files].sort())
+  }
+
+  /** The files besides modules that belong to the code of a command. */
+  #patternsOf(value: object): readonly string[] {
+    return knownDeclaration(value).kind === 'command' ? codePatterns(this.#root, optionsOf<CommandCode>(value)) : []
+  }
+
+  #reportMissingFiles(values: readonly object[]): void {
+    for (const value of values) {
+      const { files = [] } = optionsOf<CommandCode>(value)
+      const { kind, name } = knownDeclaration(value)
+      const missing = kind === 'command' ? files.find((pattern) => filesOf(this.#root, pattern).length === 0) : undefined
+      if (missing === undefined) continue
+      this.#report({
+        code: 'missing_file',
+        message: `files of ${name} names ${missing}, and there is no such file`,
+        hint: 'Write paths or globs relative to the project folder, or leave it out.',
+        ...this.#place(knownDeclaration(value)),
+      })
+    }
   }
 
   #place({ file, line }: Declaration): { file?: string; line?: number } {

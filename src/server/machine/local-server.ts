@@ -8,6 +8,7 @@ import { assert } from '../../lib/assert.ts'
 import { Mutex } from '../../lib/mutex.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { HeldLease } from '../../ports/lease.ts'
+import { filesOf } from '../../sdk/project/command-files.ts'
 import { EvaluationPool } from '../../worker/pool/evaluation-pool.ts'
 import { type Loaded, type LoadFailed, type WorkerCommand, WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
@@ -268,6 +269,8 @@ export class LocalServer {
     const manifest = projectManifest.parse(loaded.manifest)
     // Before the definitions are on record: what they bring about is evaluated with the code that they come from.
     this.#evaluations?.loaded(manifest, this.#command())
+    const { projectDir } = this.#options
+    this.#watcher.alsoWatch(() => (manifest.code_files ?? []).flatMap((pattern) => filesOf(projectDir, pattern)))
     const hasNewSettings = this.#apply(manifest)
     const changed = await this.#server.define(manifest)
     return { ok: true, manifest, changed, hasNewSettings, ms: ms() }

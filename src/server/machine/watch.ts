@@ -11,6 +11,11 @@ const isIgnored = (name: string): boolean => name.startsWith('.') || name === 'n
 export class CodeWatcher {
   readonly #onChange: () => void
   readonly #watchers = new Map<string, FSWatcher>()
+  /** Files that have changed and are code only if the project says so. */
+  readonly #unsure = new Set<string>()
+  #others: () => readonly string[] = () => []
+  #known: ReadonlySet<string> = new Set()
+  #isChanged = false
   #quiet: NodeJS.Timeout | undefined
   #closed = false
 
@@ -33,6 +38,12 @@ export class CodeWatcher {
     }
   }
 
+  /** Other files to watch, asked for whenever something has changed that is no module: globs may match new ones by then. */
+  alsoWatch(files: () => readonly string[]): void {
+    this.#others = files
+    this.#known = new Set(files())
+  }
+
   close(): void {
     this.#closed = true
     clearTimeout(this.#quiet)
@@ -42,13 +53,28 @@ export class CodeWatcher {
 
   #noticed(folder: string, name: string): void {
     if (isIgnored(name)) return
-    // A name without an ending may be a folder that has just been made or removed.
-    if (!CODE.test(name)) {
+    if (CODE.test(name)) {
+      this.#isChanged = true
+      clearTimeout(this.#quiet)
+    } else {
+      // A name without an ending may be a folder that has just been made or removed.
       if (!name.includes('.')) void this.add(join(folder, name))
-      return
+      this.#unsure.add(join(folder, name))
+      // Programs may write files all the time, and must not put off what changed before.
+      if (this.#quiet !== undefined) return
     }
-    clearTimeout(this.#quiet)
-    this.#quiet = setTimeout(this.#onChange, QUIET_MS)
+    this.#quiet = setTimeout(() => this.#decide(), QUIET_MS)
+  }
+
+  #decide(): void {
+    this.#quiet = undefined
+    const before = this.#known
+    if (!this.#isChanged && this.#unsure.size > 0) this.#known = new Set(this.#others())
+    // A file that was removed matches no more, but did before.
+    const isChanged = this.#isChanged || [...this.#unsure].some((file) => before.has(file) || this.#known.has(file))
+    this.#unsure.clear()
+    this.#isChanged = false
+    if (isChanged) this.#onChange()
   }
 
   #remove(folder: string): void {
