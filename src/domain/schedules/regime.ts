@@ -131,17 +131,20 @@ function endStretch(state: ScheduleStateRow, { definition, pause, goesOn, isResu
   // A pause is decided by the definition at its end.
   if (goesOn && (pause !== null || at < decided)) return
   state.decided_until = at
-  if (at < decided) {
-    // The clock was ahead and was set back: the ticks beyond the change are decided anew when their time comes.
-    state.undecided = state.undecided.flatMap((regime) =>
-      regime.from < at ? [{ ...regime, until: Math.min(regime.until, at) }] : [],
-    )
+  if (isOn(definition) && decided < at) {
+    const catchesUp = pause === null || (isResumed && definition.catch_up_on_resume)
+    // Whether any tick lies in it is not asked here: that depends on what this machine knows of zones, and a fold must not.
+    state.undecided = [...state.undecided, { from: decided, until: at, pause, catchesUp, goesOn, definition }]
     return
   }
-  if (!isOn(definition) || decided === at) return
-  const catchesUp = pause === null || (isResumed && definition.catch_up_on_resume)
-  // Whether any tick lies in it is not asked here: that depends on what this machine knows of zones, and a fold must not.
-  state.undecided = [...state.undecided, { from: decided, until: at, pause, catchesUp, goesOn, definition }]
+  // The clock was ahead and was set back: the ticks beyond the change are decided anew when their time comes.
+  const before = state.undecided.flatMap((regime) =>
+    regime.from < at ? [{ ...regime, until: Math.min(regime.until, at) }] : [],
+  )
+  // Nothing lies between the last stretch and this change, so that the schedule does not go on from it as it was.
+  state.undecided = before.map((regime, index) =>
+    index === before.length - 1 ? { ...regime, goesOn: regime.goesOn && goesOn } : regime,
+  )
 }
 
 /** Notes that a tick is new on record, and with it every tick before: in a stretch that is still to be decided, or in the present. */

@@ -17,6 +17,9 @@ export const ScheduleTicksSkipped = defineEvent({
     last: timestamp,
     tick_count: z.number().int().min(1).max(Number.MAX_SAFE_INTEGER),
     definition_version: id,
+    /** Which cron they are ticks of: the schedule may get another. */
+    cron_expressions: z.array(id).min(1).max(1_000).nullish(),
+    timezone: id.nullish(),
     reason_code: z.enum(skipCodes),
     reason: z.string().min(1).max(4_096),
     reason_facts: reasonFacts.nullish(),
@@ -40,6 +43,8 @@ export const ScheduleTicksSkipped = defineEvent({
       tick_count: skipped.tick_count,
       evaluated_at: at,
       definition_version: skipped.definition_version,
+      cron_expressions: skipped.cron_expressions ?? null,
+      timezone: skipped.timezone ?? null,
       status: 'skipped',
       cause: 'cron',
       reason_code: skipped.reason_code,

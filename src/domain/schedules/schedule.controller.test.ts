@@ -412,6 +412,17 @@ describe('a change of a schedule', () => {
     expect(ascending(simulation.skipped())).toEqual(hours(1, 2))
   })
 
+  test('[I12] of the cron in the same moment as another leaves the ticks before both to be caught up on by themselves', () => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ ...hourly, max_catchup_ticks: 2 })
+    simulation.wait(3.5 * HOUR_MS + MINUTE_MS)
+    simulation.define({ ...hourly, max_catchup_ticks: 2, labels: { team: 'shop' } })
+    simulation.define({ ...hourly, max_catchup_ticks: 2, cron_expressions: ['30 * * * *'] })
+    simulation.wait(3 * HOUR_MS)
+    simulation.run(0)
+    expect(ascending(simulation.triggered())).toEqual(hours(2, 3, 5.5, 6.5))
+  })
+
   test('[A6] the ticks of a pause that is caught up are on record once, skipped or triggered', () => {
     const simulation = started({ ...catchingUp, max_catchup_ticks: 2 })
     simulation.setPaused(true)

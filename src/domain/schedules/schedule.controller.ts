@@ -266,7 +266,8 @@ const caughtUp = (schedule_id: string, { until, insteadOf }: Extract<Step, { kin
     ...(insteadOf !== undefined && { instead_of: toIso(insteadOf) }),
   })
 
-function skipped({ schedule_id, row_version }: Readonly<ScheduleRow>, due: Extract<Due, { kind: 'skip' }>): NewEvent {
+function skipped(definition: Readonly<ScheduleRow>, due: Extract<Due, { kind: 'skip' }>): NewEvent {
+  const { schedule_id, row_version, cron_expressions, timezone } = definition
   return newEvent(
     ScheduleTicksSkipped,
     {
@@ -275,6 +276,8 @@ function skipped({ schedule_id, row_version }: Readonly<ScheduleRow>, due: Extra
       last: toIso(due.last),
       tick_count: due.count,
       definition_version: row_version,
+      cron_expressions: [...cron_expressions],
+      timezone,
       reason_code: due.code,
       reason: due.reason,
       reason_facts: due.facts,

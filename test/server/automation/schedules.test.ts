@@ -265,6 +265,31 @@ describe('the routes of schedules', () => {
     expect(why.verdict).toBe('ran')
   })
 
+  test('[A77] a tick of another cron, or one that was asked for by hand before, is counted rightly when it is caught up', async () => {
+    const led = await Led.open({ assets, schedules: [] }, { automation: true })
+    await led.post('/schedules', { ...made, name: 'fives', cron_expressions: ['*/5 * * * *'] })
+    const first = nextHour(led)
+    await led.clock.advance(first - led.clock.now() - 1)
+    await led.post('/schedules/fives/pause', {})
+    await led.clock.advance(16 * MINUTE_MS)
+    await led.post('/schedules/fives/resume', {})
+    await led.clock.advance(1)
+    const skipped = async () => (await led.get('/schedules/fives/ticks?status=skipped')).body.ticks[0]?.tick_count
+    const catchUp = async (minute: number) => {
+      const ticks = [{ schedule_id: 'fives', scheduled_for: toIso(first + minute * MINUTE_MS) }]
+      expect((await led.post('/schedules/catchup', { ticks })).body.accepted).toHaveLength(1)
+    }
+    await led.post('/schedules/fives/trigger', { scheduled_for: toIso(first + 5 * MINUTE_MS) })
+    expect(await skipped()).toBe(3)
+    await catchUp(5)
+    expect(await skipped()).toBe(2)
+    await led.ask('PATCH', '/schedules/fives', { cron_expressions: ['* * * * *'] })
+    for (const minute of [6, 7, 8]) await catchUp(minute)
+    expect(await skipped()).toBe(2)
+    await catchUp(15)
+    expect(await skipped()).toBe(1)
+  })
+
   test('[A67] a request that is repeated gets its first answer, whatever happened since, and changes nothing', async () => {
     const led = await open()
     const asked = { ...made, request_id: 'once' }

@@ -1,4 +1,4 @@
-import { type Cadence, cadenceOf } from '../../../cron/cadence.ts'
+import { type Cadence, type CadenceDefinition, cadenceOf } from '../../../cron/cadence.ts'
 import type { ScheduleRow } from '../schedule-definitions.table.ts'
 
 /** The cadences of rows, each as of a version of its row: a thousand schedules are asked at once when an hour is full. */
@@ -9,13 +9,14 @@ export function cadenceIfAny(definition: Readonly<ScheduleRow>): Cadence | undef
   const version = definition.row_version
   let known = cadences.get(definition)
   if (known?.version !== version) {
-    known = { version, cadence: readCadence(definition) }
+    known = { version, cadence: readableCadence(definition) }
     cadences.set(definition, known)
   }
   return known.cadence
 }
 
-function readCadence(definition: Readonly<ScheduleRow>): Cadence | undefined {
+/** The same for a cron that is not that of a row. */
+export function readableCadence(definition: CadenceDefinition): Cadence | undefined {
   try {
     return cadenceOf(definition)
   } catch {

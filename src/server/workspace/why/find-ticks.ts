@@ -29,6 +29,31 @@ export async function tickAt(known: Knowledge, scheduleId: string, { from, to }:
   return best
 }
 
+/** Records of several ticks that were skipped together, from before a moment to after it, the latest decision first. */
+export async function skippedTogether(known: Knowledge, scheduleId: string, at: number): Promise<TickRow[]> {
+  const moment = `${quoteText(toIso(at))}::timestamptz`
+  return await newestRows(known, scheduleTicks, {
+    where: [
+      `schedule_id = ${quoteText(scheduleId)}`,
+      `status = 'skipped'`,
+      `scheduled_for <= ${moment}`,
+      `scheduled_until >= ${moment}`,
+      `scheduled_until > scheduled_for`,
+    ],
+    orderBy: 'tick_event_id desc',
+    limit: MAX_RECORDS,
+    keyColumns: ['tick_id'],
+    keyOf: ({ tick_id }) => [tick_id],
+    isAsked: (tick) =>
+      tick.schedule_id === scheduleId &&
+      tick.status === 'skipped' &&
+      !isSingle(tick) &&
+      (tick.scheduled_for ?? at) <= at &&
+      at <= (tick.scheduled_until ?? 0),
+    comesFirst: (a, b) => (a.tick_event_id ?? '') > (b.tick_event_id ?? ''),
+  })
+}
+
 /** The last tick that somebody asked for after a moment, whichever moment it is for. */
 export async function manualTickAfter(known: Knowledge, scheduleId: string, after: number): Promise<TickRow | undefined> {
   const [last] = await newestRows(known, scheduleTicks, {
