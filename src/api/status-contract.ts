@@ -1,18 +1,10 @@
 import { z } from 'zod'
-import { type Cause, type DisplayStatus, displayStatuses } from '../domain/partitions/staleness.ts'
+import { type Cause, causeNames, type DisplayStatus, displayStatuses } from '../domain/partitions/status-names.ts'
 
 const selection = z.string().min(1).max(4_096).optional()
 const limit = z.coerce.number().int().min(1).max(1_000).default(50)
 /** The `next_cursor` of the page before. */
 const cursor = z.string().max(2_048).optional()
-
-export const causes = [
-  'never_materialized',
-  'code_changed',
-  'upstream_missing',
-  'upstream_changed',
-  'freshness',
-] as const satisfies readonly Cause[]
 
 export const listQuery = z.object({
   /** Assets: a key or a selection expression; all of them when absent. */
@@ -29,7 +21,7 @@ export type PartitionQuery = z.infer<typeof listQuery>
 export const staleQuery = z.object({
   select: selection,
   /** Only partitions that have this cause themselves, not by their upstream. */
-  cause: z.enum(causes).optional(),
+  cause: z.enum(causeNames).optional(),
   limit,
   cursor,
 })

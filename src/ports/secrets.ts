@@ -1,20 +1,22 @@
-import { z } from 'zod'
+import { objectOf, type Shaped, textLike } from '../lib/shape.ts'
 
-const secret = z.object({
+const longText = textLike(/^.{16,}$/s)
+
+const isSecret = objectOf({
   /** Recorded with everything the secret made, to identify the secret. Part of a path in the store. */
-  id: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/),
-  value: z.string().min(16),
+  id: textLike(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/),
+  value: longText,
 })
 
-export const workspaceSecrets = z.object({
+export const isWorkspaceSecrets = objectOf({
   /** Makes run ids from run keys. */
-  run_ids: secret,
+  run_ids: isSecret,
   /** Lets programs of this machine call the server. */
-  api_token: z.string().min(16),
+  api_token: longText,
   /** Signs the tokens of attempts. */
-  task_tokens: secret,
+  task_tokens: isSecret,
 })
-export type WorkspaceSecrets = z.infer<typeof workspaceSecrets>
+export type WorkspaceSecrets = Shaped<typeof isWorkspaceSecrets>
 
 /**
  * Where the secrets of a workspace are kept, apart from its state: a program that may read the state need not know them.

@@ -9,7 +9,7 @@ import { writerThread } from '../adapters/fs/writer.ts'
 import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { systemClock } from '../adapters/system/clock.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
-import { type Encoder, encoderThread } from '../engine/publish/encoder.ts'
+import type { Encoder } from '../engine/publish/encoder.ts'
 import { ServoError } from '../lib/error.ts'
 import { HOUR_MS } from '../lib/time.ts'
 import { type UlidSource, ulidSource } from '../lib/ulid.ts'
@@ -19,7 +19,7 @@ import type { Notifier } from '../ports/notifier.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { Secrets } from '../ports/secrets.ts'
 import type { TaskQueue } from '../ports/task-queue.ts'
-import { type Sql, sqlOver } from './sql-rows.ts'
+import type { Sql } from './sql-rows.ts'
 
 /** Everything of the outside world that a server is made of. Its parts get the outside world from here and from nowhere else. */
 export interface Components {
@@ -88,14 +88,25 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
     }),
     // Rebuilt from the state at every start.
     queue: new MemoryTaskQueue(clock),
-    encoder: encoderThread(),
-    sql: sqlOver(dir, store, scope),
+    encoder: encoderOnDemand(),
+    sql: async (sql) => (await import('./sql-rows.ts')).rowsOfNewest(dir, store, scope, sql),
     servoDir: dir,
     dataDir,
     async sweepTemp() {
       for (const each of [dir, dataDir, leaseDir]) await fsStore(each).sweepTemp(TEMP_MS)
     },
     ...(SERVO_LOOK_MS !== undefined && { lookEveryMs: milliseconds('SERVO_LOOK_MS', SERVO_LOOK_MS) }),
+  }
+}
+
+/** Loads what encodes Parquet with the first publish: commands that ask a server publish nothing. */
+function encoderOnDemand(): Encoder {
+  let encoder: Promise<Encoder> | undefined
+  return {
+    async encode(copy) {
+      encoder ??= import('../engine/publish/encoder.ts').then(({ encoderThread }) => encoderThread())
+      return await (await encoder).encode(copy)
+    },
   }
 }
 

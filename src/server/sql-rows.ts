@@ -30,14 +30,12 @@ export async function queryNewest(dir: string, store: ObjectStore, scope: Scope,
 export type Sql = (sql: string) => Promise<Record<string, unknown>[]>
 
 /** Runs SQL over the newest published tables and collects all rows. */
-export function sqlOver(dir: string, store: ObjectStore, scope: Scope): Sql {
-  return async (sql) => {
-    const { columns, rows } = await queryNewest(dir, store, scope, sql)
-    const names = columns.map(({ name }) => name)
-    const found: Record<string, unknown>[] = []
-    for await (const batch of rows()) {
-      for (const row of batch) found.push(Object.fromEntries(names.map((name, i) => [name, row[i]])))
-    }
-    return found
+export async function rowsOfNewest(...asked: Parameters<typeof queryNewest>): ReturnType<Sql> {
+  const { columns, rows } = await queryNewest(...asked)
+  const names = columns.map(({ name }) => name)
+  const found: Record<string, unknown>[] = []
+  for await (const batch of rows()) {
+    for (const row of batch) found.push(Object.fromEntries(names.map((name, i) => [name, row[i]])))
   }
+  return found
 }

@@ -14,10 +14,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { resolve } from 'node:path'
-import { z } from 'zod'
 import { type ClaimPlace, FIRST_SIGN, type Sign, type Standing } from '../../lease/claim-place.ts'
 import { claimedLease, type LeaseOptions } from '../../lease/claimed-lease.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
+import { eitherText, isBoolean, isInteger, isText, objectOf, orNull, type Shape, type Shaped } from '../../lib/shape.ts'
 import type { Lease } from '../../ports/lease.ts'
 import { asRoot, errnoOf, isMissing, toReadAtOnce } from './disk.ts'
 import { type Attempted, explainFailure } from './failure.ts'
@@ -35,23 +35,23 @@ const MAX_NUMBER = 999_999_999_999
 const CLAIM = /^(\d{12})\.json$/
 const OF_CLAIM = /^(\d{12})\./
 
-const claimFile = z.object({
+const isClaimFile = objectOf({
   /** The number of the claim, under the name that the file has always had for it. */
-  epoch: z.int(),
-  name: z.string(),
-  term: z.enum(['standing', 'brief']),
-  pid: z.int(),
-  since: z.string().nullable(),
-  boot_id: z.string().nullable(),
-  pid_namespace: z.string().nullable(),
-  machine_id: z.string().nullable(),
-  host: z.string(),
+  epoch: isInteger,
+  name: isText,
+  term: eitherText('standing', 'brief'),
+  pid: isInteger,
+  since: orNull(isText),
+  boot_id: orNull(isText),
+  pid_namespace: orNull(isText),
+  machine_id: orNull(isText),
+  host: isText,
   /** The folder that the claim was made in. A copy of the file stands in another, and claims nothing. */
-  folder: z.object({ device: z.string(), inode: z.string() }),
+  folder: objectOf({ device: isText, inode: isText }),
 })
-type ClaimFile = z.infer<typeof claimFile>
+type ClaimFile = Shaped<typeof isClaimFile>
 
-const signFile = z.object({ renewals: z.int(), address: z.string().nullable(), released: z.boolean() })
+const isSignFile = objectOf({ renewals: isInteger, address: orNull(isText), released: isBoolean })
 
 /**
  * A lease in a folder of its own, for processes on one machine or on several that share the folder:
@@ -91,11 +91,12 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
     }
   }
 
-  function jsonOf<T>(file: string, schema: z.ZodType<T>): T | undefined {
+  function jsonOf<T>(file: string, shape: Shape<T>): T | undefined {
     const text = textOf(file)
     if (text === undefined) return undefined
     try {
-      return schema.parse(JSON.parse(text))
+      const value: unknown = JSON.parse(text)
+      return shape(value) ? value : undefined
     } catch {
       return undefined
     }
@@ -134,11 +135,11 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
     if (fd !== undefined) closeSync(fd)
   }
 
-  const readSign = (number: number): Sign | undefined => jsonOf(signOf(number), signFile)
+  const readSign = (number: number): Sign | undefined => jsonOf(signOf(number), isSignFile)
 
   function standing(number: number): Standing {
     const sign = readSign(number) ?? FIRST_SIGN
-    const claim = jsonOf(`${dir}/${padNumber(number)}.json`, claimFile)
+    const claim = jsonOf(`${dir}/${padNumber(number)}.json`, isClaimFile)
     const { address } = sign
     // A claim that cannot be read has a holder that we cannot name, which may live and answer.
     if (claim === undefined) {

@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, link, lstat, mkdir, open, rm } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { isServoError, ServoError } from '../../lib/error.ts'
-import { type Secrets, type WorkspaceSecrets, workspaceSecrets } from '../../ports/secrets.ts'
+import { isWorkspaceSecrets, type Secrets, type WorkspaceSecrets } from '../../ports/secrets.ts'
 import { errnoOf } from './disk.ts'
 import { explainFailure } from './failure.ts'
 
@@ -93,14 +93,20 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 function parseSecrets(text: string, file: string): WorkspaceSecrets {
+  const value = jsonIn(text)
+  if (isWorkspaceSecrets(value)) return value
+  throw new ServoError('corrupt', 'bad_secrets', `${file} does not hold the secrets of a workspace`, {
+    hint: 'Restore the file, or delete it: then new secrets are made, and tokens that workers hold are void.',
+    facts: { file },
+  })
+}
+
+function jsonIn(text: string): unknown {
   try {
-    return workspaceSecrets.parse(JSON.parse(text))
+    return JSON.parse(text)
   } catch {
-    // Without the cause, which would quote what is in the file.
-    throw new ServoError('corrupt', 'bad_secrets', `${file} does not hold the secrets of a workspace`, {
-      hint: 'Restore the file, or delete it: then new secrets are made, and tokens that workers hold are void.',
-      facts: { file },
-    })
+    // Without the error, which would quote what is in the file.
+    return undefined
   }
 }
 

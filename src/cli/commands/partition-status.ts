@@ -1,12 +1,5 @@
-import {
-  causes,
-  type PartitionPage,
-  type PartitionStatus,
-  type PartitionSummary,
-  type StatusApi,
-  type WhyCause,
-} from '../../api/status-contract.ts'
-import { type DisplayStatus, displayStatuses } from '../../domain/partitions/staleness.ts'
+import type { PartitionPage, PartitionStatus, PartitionSummary, StatusApi, WhyCause } from '../../api/status-contract.ts'
+import { causeNames, type DisplayStatus, displayStatuses } from '../../domain/partitions/status-names.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
@@ -43,7 +36,7 @@ export async function listPartitions(select: string | undefined, flags: ListFlag
 
 export async function listStale(select: string | undefined, flags: PageFlags & { cause?: string }): Promise<void> {
   const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
-  const cause = flags.cause === undefined ? undefined : oneOf('--cause', flags.cause.toLowerCase(), causes)
+  const cause = flags.cause === undefined ? undefined : oneOf('--cause', flags.cause.toLowerCase(), causeNames)
   const page = await askStatus(flags, (statuses) => statuses.stale({ select, cause, limit, cursor: flags.cursor }))
   if (flags.json) printJson(page)
   else printPage(page, 'everything is fresh', flags)

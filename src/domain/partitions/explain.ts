@@ -3,7 +3,8 @@ import type { RecordedGraph } from '../assets/definitions.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { taskKey } from '../assets/graph-partitions.ts'
 import type { StaleAsset, UpstreamLink } from './stale-asset.ts'
-import { ancestry, CAUSES, type Cause, causeNames, type Staleness } from './staleness.ts'
+import { ancestry, CAUSES, type Staleness } from './staleness.ts'
+import { type Cause, causeNames } from './status-names.ts'
 
 /** One reason why a partition is stale, and the path by which it gets there. */
 export interface Explanation {

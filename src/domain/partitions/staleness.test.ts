@@ -6,8 +6,9 @@ import { concat, keysOf } from '../../partitions/key-list.ts'
 import { graphOf } from '../assets/definitions.ts'
 import { GraphPartitions, taskKey } from '../assets/graph-partitions.ts'
 import { explain } from './explain.ts'
-import { CAUSES, type Cause, Staleness } from './staleness.ts'
+import { CAUSES, Staleness } from './staleness.ts'
 import { StatusColumns } from './status-columns.ts'
+import type { Cause } from './status-names.ts'
 
 const seed = Number(process.env['SEED'] ?? Date.now())
 const NOW = Date.UTC(2025, 2, 15, 12)

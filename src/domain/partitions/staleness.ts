@@ -9,9 +9,7 @@ import type { SameData } from './same-data.ts'
 import type { StaleAsset, UpstreamLink } from './stale-asset.ts'
 import { type StaleLink, staleLink } from './stale-links.ts'
 import type { StatusColumns } from './status-columns.ts'
-
-export const causeNames = ['never_materialized', 'code_changed', 'upstream_missing', 'upstream_changed', 'freshness'] as const
-export type Cause = (typeof causeNames)[number]
+import type { Cause, DisplayStatus } from './status-names.ts'
 
 /** The causes of staleness, as bits of a number. */
 export const CAUSES = {
@@ -21,9 +19,6 @@ export const CAUSES = {
   upstream_changed: 8,
   freshness: 16,
 } as const satisfies Record<Cause, number>
-
-export const displayStatuses = ['NEVER_MATERIALIZED', 'MATERIALIZED_BUT_LAST_ATTEMPT_FAILED', 'STALE', 'MATERIALIZED'] as const
-export type DisplayStatus = (typeof displayStatuses)[number]
 
 export interface StatusCounts {
   readonly statuses: Readonly<Record<DisplayStatus, number>>

@@ -1,5 +1,5 @@
 import type { RunOfEvaluation } from '../../contract/delivery.ts'
-import type { Cause } from '../partitions/staleness.ts'
+import type { Cause } from '../partitions/status-names.ts'
 import type { RunState } from '../runs/runs.table.ts'
 import type { BesidesRuns } from '../sensors/evaluation/besides-runs.ts'
 import type { TaskState } from '../tasks/tasks.table.ts'

@@ -1,4 +1,4 @@
-import type { Cause } from '../partitions/staleness.ts'
+import type { Cause } from '../partitions/status-names.ts'
 import { type Reason, reason, type WhyAnswer, type WhyVerdict } from './reasons.ts'
 
 /** The status of one partition, or of an asset that is made as a whole. */

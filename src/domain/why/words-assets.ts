@@ -1,5 +1,5 @@
 import { inSeries } from '../../cron/word-lists.ts'
-import type { Cause } from '../partitions/staleness.ts'
+import type { Cause } from '../partitions/status-names.ts'
 import { saying, somePartitions, type WordsOf } from './say.ts'
 
 type AssetCode =

@@ -1,19 +1,19 @@
 import { setImmediate as pause } from 'node:timers/promises'
-import {
-  causes as causeNames,
-  type PartitionPage,
-  type PartitionQuery,
-  type PartitionStatus,
-  type PartitionSummary,
-  type StaleQuery,
-  type StatusApi,
-  type Why,
+import type {
+  PartitionPage,
+  PartitionQuery,
+  PartitionStatus,
+  PartitionSummary,
+  StaleQuery,
+  StatusApi,
+  Why,
 } from '../../../api/status-contract.ts'
 import { explain } from '../../../domain/partitions/explain.ts'
 import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import type { StaleAsset } from '../../../domain/partitions/stale-asset.ts'
 import { positionsOf } from '../../../domain/partitions/stale-links.ts'
 import { CAUSES } from '../../../domain/partitions/staleness.ts'
+import { causeNames } from '../../../domain/partitions/status-names.ts'
 import { parsePartitions } from '../../../domain/planning/parse-partitions.ts'
 import { knownAsset, selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { assert } from '../../../lib/assert.ts'
