@@ -33,6 +33,7 @@ export default defineConfig({
           name: 'process',
           include: spawning,
           pool: 'forks',
+          globalSetup: 'test/built-package.ts',
           testTimeout: 240_000,
           hookTimeout: 240_000,
         },

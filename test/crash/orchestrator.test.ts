@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { verify } from '../../src/engine/check/verify.ts'
@@ -15,7 +15,7 @@ import { type CrashProject, crashProject, expectedCounts } from './support/run-p
 const KILLS = Number(process.env['SERVO_RUN_KILLS'] ?? 12)
 const project: CrashProject = KILLS >= 50 ? { tasks: 500, width: 10, taskMs: 400 } : { tasks: 60, width: 6, taskMs: 150 }
 
-const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
+const main = inject('servoMain')
 
 /** Starts the project, or goes on with it: the key makes it the same run. */
 function start(dir: string): ChildProcess {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { fsStore } from '../../src/adapters/fs/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { Ledger } from '../../src/engine/ledger/ledger.ts'
@@ -185,12 +185,7 @@ describe('servo query ends when it should', () => {
   test('Ctrl-C ends it, quietly', async () => {
     const child = spawn(
       process.execPath,
-      [
-        path.resolve(import.meta.dirname, '../../src/cli/main.ts'),
-        'query',
-        dir,
-        'select count(*) from range(100000000) a, range(100000) b',
-      ],
+      [inject('servoMain'), 'query', dir, 'select count(*) from range(100000000) a, range(100000) b'],
       {
         stdio: ['ignore', 'pipe', 'pipe'],
       },

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import path from 'node:path'
+import { inject } from 'vitest'
 import { until } from './until.ts'
 
-const main = path.resolve(import.meta.dirname, '../../../src/cli/main.ts')
+const main = inject('servoMain')
 
 export interface Ran {
   readonly code: number | null
