@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runIdFromRunKey } from '../../src/domain/runs/run-ids.ts'
 import type { WorkspaceSecrets } from '../../src/ports/secrets.ts'
 import { localComponents } from '../../src/server/components.ts'
+import { descendants } from './support/processes.ts'
 import { projectOf, TestProject } from './support/project.ts'
 import { until } from './support/until.ts'
 
@@ -346,6 +347,8 @@ describe('without a server', () => {
     const project = projectOf({ 'assets/all.ts': ASSETS })
     const run = project.begin(['run', 'listens'])
     await run.says(/listens │ listening\n/)
+    // One task needs one worker.
+    expect(descendants(run.pid)).toHaveLength(1)
     run.kill('SIGINT')
     const { stdout, stderr, code } = await run.ended
     expect(stderr).toMatch(/cancelling run_\w{8}; press Ctrl-C again to leave at once/)
