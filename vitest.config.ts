@@ -2,7 +2,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-/** Tests that start processes of their own, and kill them: these get a process each. */
+/** Tests that start processes of their own, and kill them: they run in processes, not in threads. */
 const spawning = ['test/e2e/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/worker/**/*.test.ts']
 
 export default defineConfig({
@@ -33,6 +33,8 @@ export default defineConfig({
           name: 'process',
           include: spawning,
           pool: 'forks',
+          // As above: a file that loads everything anew takes a second of processor time before its first test.
+          isolate: false,
           globalSetup: 'test/built-package.ts',
           testTimeout: 240_000,
           hookTimeout: 240_000,
