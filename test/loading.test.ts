@@ -34,6 +34,15 @@ test('a command that asks the server about runs, assets or partitions loads neit
   ).toEqual([])
 })
 
+test('a server loads what verifies pushes of Google with the first push, and DuckDB with the first query', () => {
+  const loaded = loadedWith('src/cli/commands/dev.ts')
+  expect(loaded).toContain('src/api/hooks/receive.ts')
+  expect(
+    [...loaded].filter((name) => ['jose', '@duckdb/node-api'].includes(name)),
+    HOW,
+  ).toEqual([])
+})
+
 test('a worker loads DuckDB and Parquet only when an attempt needs them', () => {
   const loaded = loadedWith('src/server/machine/worker-process.ts')
   expect(loaded).toContain('src/sdk/attempt/execute.ts')

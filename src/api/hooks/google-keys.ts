@@ -1,4 +1,4 @@
-import { type CryptoKey, importJWK } from 'jose'
+import type { CryptoKey } from 'jose'
 import { z } from 'zod'
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
@@ -109,6 +109,7 @@ export class GoogleKeys implements PushKeys {
 }
 
 async function importKeys(answer: unknown): Promise<Map<string, CryptoKey>> {
+  const { importJWK } = await import('jose')
   const keys = new Map<string, CryptoKey>()
   for (const each of keySet.parse(answer).keys) {
     const { data } = signingKey.safeParse(each)

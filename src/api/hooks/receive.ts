@@ -5,7 +5,6 @@ import { sha256 } from '../../lib/hash.ts'
 import { mediaTypeOf, readBytes } from '../read-body.ts'
 import type { HookedSensor, HooksApi } from './hook-contract.ts'
 import { pushedMessage } from './push-message.ts'
-import { verifyPushToken } from './push-token.ts'
 import { notReady, reasonOf, refused, secretMissing } from './refusals.ts'
 import { bearerOf, verifyWebhook } from './verify.ts'
 import { webhookMessage } from './webhook-message.ts'
@@ -35,6 +34,8 @@ export async function receivePush(hooks: HooksApi, sensor: HookedSensor<'pubsub'
   const token = bearerOf(headers)
   if (token === undefined)
     throw refused('bad_token', 'the push has no token', 'Let the subscription authenticate its pushes (OIDC).')
+  // Loaded by the first push: most servers get none.
+  const { verifyPushToken } = await import('./push-token.ts')
   await verifyPushToken(token, {
     keys: hooks.keys,
     now: hooks.now(),
