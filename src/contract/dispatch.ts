@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { DAY_MS } from '../lib/time.ts'
-import { errorDetail } from './error-detail.ts'
+import { errorDetail } from './error-schema.ts'
 import { isOutputPath } from './output-path.ts'
 import { reportedKeys } from './partition-keys.ts'
-import { reportedCheck } from './reported-check.ts'
+import type { ReportedCheck } from './reported-check.ts'
 
 /** Where one materialization of an upstream asset is stored. */
 const storedValue = z.object({
@@ -78,6 +78,13 @@ const count = z.number().int().min(0).max(MAX_COUNT)
 
 /** Longer than any caller waits, and a moment in time that can be written. */
 const LONGEST_WAIT_MS = 100 * 366 * DAY_MS
+
+const reportedCheck = z.object({
+  name: z.string(),
+  ok: z.boolean(),
+  severity: z.enum(['error', 'warn']),
+  metadata: z.record(z.string(), z.unknown()).nullish(),
+}) satisfies z.ZodType<ReportedCheck>
 
 /** How an attempt ended, as its worker reports it. */
 export const attemptResult = z.object({

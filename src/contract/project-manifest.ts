@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { errorDetail } from './error-detail.ts'
+import { errorDetail } from './error-schema.ts'
 import { scheduleDefinition } from './schedule.ts'
 import { sensorDefinition } from './sensor.ts'
 

@@ -1,15 +1,20 @@
-import { z } from 'zod'
+import { isObject } from '../lib/is-object.ts'
+import { eitherText, isBoolean, isText, objectOf } from '../lib/shape.ts'
 
 /** What became of a check. */
-export const reportedCheck = z.object({
-  name: z.string(),
-  ok: z.boolean(),
+export interface ReportedCheck {
+  readonly name: string
+  readonly ok: boolean
   /** `error` fails the attempt, `warn` does not. */
-  severity: z.enum(['error', 'warn']),
+  readonly severity: 'error' | 'warn'
   /** What was found: `message` in words, and further facts. */
-  metadata: z.record(z.string(), z.unknown()).nullish(),
-})
-export type ReportedCheck = z.infer<typeof reportedCheck>
+  readonly metadata?: Readonly<Record<string, unknown>> | null | undefined
+}
+
+const isFound = (value: unknown): value is ReportedCheck['metadata'] =>
+  value === undefined || value === null || (isObject(value) && !Array.isArray(value))
+
+const isReportedCheck = objectOf({ name: isText, ok: isBoolean, severity: eitherText('error', 'warn'), metadata: isFound })
 
 export type CheckState = 'passed' | 'warned' | 'failed'
 
@@ -20,7 +25,9 @@ export const checkState = ({ ok, severity }: Pick<ReportedCheck, 'ok' | 'severit
 export function checksIn(output: unknown): ReportedCheck[] {
   const reported = typeof output === 'object' && output !== null && 'checks' in output ? output.checks : undefined
   if (!Array.isArray(reported)) return []
-  return reported.flatMap((each) => reportedCheck.safeParse(each).data ?? [])
+  return reported.filter(isReportedCheck).map(({ name, ok, severity, metadata }) => {
+    return { name, ok, severity, ...(metadata !== undefined && { metadata }) }
+  })
 }
 
 /** As much as stands in a line. */

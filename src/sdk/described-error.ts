@@ -1,5 +1,6 @@
 import path from 'node:path'
-import { boundedDetail, cutMiddle, type ErrorBehind, type ErrorDetail, MAX_MESSAGE } from '../contract/error-detail.ts'
+import { boundedDetail, cutMiddle, MAX_MESSAGE } from '../contract/error-detail.ts'
+import type { ErrorBehind, ErrorDetail } from '../contract/error-schema.ts'
 import { isServoError } from '../lib/error.ts'
 import { type Frame, placesIn, type SourcePlace } from './caller.ts'
 import { show } from './invalid.ts'

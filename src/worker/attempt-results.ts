@@ -1,5 +1,5 @@
 import type { AttemptResult, ErrorCategory } from '../contract/dispatch.ts'
-import type { ErrorDetail } from '../contract/error-detail.ts'
+import type { ErrorDetail } from '../contract/error-schema.ts'
 
 /** A worker process that leaves without an attempt exits with this code: attempts that it was sent meanwhile have not begun. */
 export const LEFT_IDLE = 75

@@ -1,4 +1,4 @@
-import type { ErrorDetail } from '../../contract/error-detail.ts'
+import type { ErrorDetail } from '../../contract/error-schema.ts'
 import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { errorDetail } from '../../contract/error-detail.ts'
+import { errorDetail } from '../../contract/error-schema.ts'
 import { recordedKeys } from '../../contract/partition-keys.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
-import type { ErrorDetail } from '../../contract/error-detail.ts'
+import type { ErrorDetail } from '../../contract/error-schema.ts'
 import type { FromWorker, ToWorker } from '../../contract/pipe.ts'
 import { messageOf } from '../../lib/error.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'

@@ -1,5 +1,6 @@
 import type { AttemptResultInput, DispatchEnvelope, ErrorCategory } from '../../contract/dispatch.ts'
-import { type ErrorDetail, errorLines } from '../../contract/error-detail.ts'
+import { errorLines } from '../../contract/error-detail.ts'
+import type { ErrorDetail } from '../../contract/error-schema.ts'
 import type { EvaluationReport, EvaluationRequest } from '../../contract/evaluation.ts'
 import { logText } from '../../contract/log-text.ts'
 import type { FromWorker, LogEntry } from '../../contract/pipe.ts'
