@@ -72,6 +72,13 @@ export function noteError(state: SensorStateRow, error: string, at: number): voi
   if (state.status === 'ACTIVE') state.status = 'ERROR'
 }
 
+/** Its code worked, so that it need not rest: what comes next may well be accepted. */
+export function noteRefusal(state: SensorStateRow, error: string, at: number): void {
+  forgetErrors(state)
+  noteError(state, error, at)
+  state.backoff_until = null
+}
+
 export function forgetErrors(state: SensorStateRow): void {
   state.consecutive_errors = 0
   state.last_error = null

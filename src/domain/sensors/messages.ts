@@ -82,9 +82,9 @@ export function acceptMessage(
 export function failMessage(
   context: Context,
   message: Tried,
-  { known, state, error }: { known: Known; state: SensorStateRow; error: string },
+  { known, state, error, refused }: { known: Known; state: SensorStateRow; error: string; refused: boolean },
 ): void {
-  const isDead = known?.status === 'dead' || message.try - (known?.replayed_after ?? 0) >= message.max_tries
+  const isDead = refused || known?.status === 'dead' || message.try - (known?.replayed_after ?? 0) >= message.max_tries
   if (isDead && known?.status !== 'dead') state.dead_letters += 1
   context.rows.cold(sensorMessages).merge({
     ...changed(context, message, known),

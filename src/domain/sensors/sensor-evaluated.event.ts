@@ -4,7 +4,7 @@ import { count, fingerprint, id, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, type FoldContext, type Verdict, waitFor } from '../../model/event.ts'
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { evalSubject, sensorSubject } from '../subjects.ts'
-import { editSensorState, forgetErrors, nextVersion, noteError, noteEvaluated } from './edit-sensor-state.ts'
+import { editSensorState, forgetErrors, nextVersion, noteError, noteEvaluated, noteRefusal } from './edit-sensor-state.ts'
 import type { KeyCount } from './evaluation/besides-runs.ts'
 import { evalIdOf, runKeysOfSensor } from './evaluation-ids.ts'
 import { settleHappening } from './happenings/happenings.ts'
@@ -46,6 +46,8 @@ const payload = z
     /** What it asked for under each of its run keys. */
     run_fingerprints: z.array(fingerprint).max(MAX_RUNS).nullish(),
     error: z.string().min(1).max(65_536).nullish(),
+    /** Its code worked, but it may not have what it asked for, and trying again does not change that: its message is a dead letter at once. */
+    refused: z.literal(true).optional(),
     duration_ms: count.nullish(),
     ...recordedKeys,
   })
@@ -60,6 +62,7 @@ const payload = z
     if (evaluation.run_fingerprints != null && evaluation.run_fingerprints.length !== keys.length)
       wrong('run_fingerprints', 'there is one for each run key')
     if (status === 'error' && error == null) wrong('error', 'a failed evaluation says why')
+    if (status !== 'error' && evaluation.refused) wrong('refused', 'only a failed evaluation is refused')
     if (keys.some((key) => !key.startsWith(runKeysOfSensor(sensor_id)) && !key.startsWith('rerun:')))
       wrong('run_keys', `the run keys of ${sensor_id} start with ${runKeysOfSensor(sensor_id)}`)
   })
@@ -115,8 +118,10 @@ function foldPush(context: FoldContext<Evaluation>, source: Push): Verdict {
   const state = editSensorState(rows, sensor_id, event.event_id)
   noteEvaluated(state, evalId, { when: at, at })
   if (isError) {
-    noteError(state, evaluation.error ?? '', at)
-    failMessage(context, { sensor_id, ...source }, { known, state, error: evaluation.error ?? '' })
+    const { error, refused = false } = evaluation
+    if (refused) noteRefusal(state, error ?? '', at)
+    else noteError(state, error ?? '', at)
+    failMessage(context, { sensor_id, ...source }, { known, state, error: error ?? '', refused })
   } else {
     forgetErrors(state)
     acceptMessage(context, { sensor_id, ...source }, { known, state, evalId })

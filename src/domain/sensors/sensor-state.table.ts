@@ -26,7 +26,9 @@ export const sensorState = defineTable({
     last_eval_id: col.optional(col.string('That evaluation.')),
     empty_polls: col.long('Polls since the version changed that found nothing.'),
     empty_since: col.optional(col.timestamp('When the first of them was made.')),
-    consecutive_errors: col.int('Failed evaluations since the last good one, or since it was resumed.'),
+    consecutive_errors: col.int(
+      'Failed evaluations since the last good one, or since it was resumed. One that is refused begins the count anew.',
+    ),
     last_error: col.optional(col.string('Why the last evaluation failed; null if it did not.')),
     last_error_at: col.optional(col.timestamp('When it failed.')),
     backoff_until: col.optional(col.timestamp('No poll is made before, because the last ones failed.')),

@@ -68,10 +68,10 @@ export function evaluationEvents(evaluation: EvaluationToRecord): NewEvent[] {
     cursor_before: source.source === 'poll' ? source.cursor : null,
     duration_ms: evaluation.duration_ms ?? null,
   }
-  const failed = (error: string): NewEvent[] => [
+  const failed = (error: string, refused?: true): NewEvent[] => [
     newEvent(
       SensorEvaluated,
-      { ...facts, status: 'error', error: error.slice(0, MAX_ERROR) || 'no reason was given' },
+      { ...facts, status: 'error', error: error.slice(0, MAX_ERROR) || 'no reason was given', ...(refused && { refused }) },
       context,
     ),
   ]
@@ -79,7 +79,9 @@ export function evaluationEvents(evaluation: EvaluationToRecord): NewEvent[] {
   if ('timedOut' in result) return failed(timedOut(definition))
   if ('error' in result) return failed(result.error)
   const { runs, cursor = null, ...keys } = result
-  const wrong = tooMuch(result) ?? endless(evaluation, runs) ?? wrongRun(evaluation, runs)
+  const inARow = tooManyInARow(evaluation, runs)
+  if (inARow !== undefined) return failed(inARow, true)
+  const wrong = tooMuch(result) ?? wrongRun(evaluation, runs)
   if (wrong !== undefined) return failed(wrong)
   const requests = runs.map((run, index) => ({ ...requestOf(evaluation, run, index), ...context }))
   const asked = new Map(
@@ -145,10 +147,10 @@ function tooMuch({ runs, cursor }: Extract<EvaluationResult, { runs: unknown }>)
   return undefined
 }
 
-/** Sensors that ask for what another of them watches never end, unless somebody stops them. */
-function endless({ definition, chain = 0 }: EvaluationToRecord, runs: readonly AskedRun[]): string | undefined {
+/** Sensors that ask for what another of them watches may never end, unless somebody stops them. Trying again would not change the count. */
+function tooManyInARow({ definition, chain = 0 }: EvaluationToRecord, runs: readonly AskedRun[]): string | undefined {
   if (chain < MAX_CHAIN || runs.length === 0) return undefined
-  return `it asked for a run after ${chain} runs in a row that sensors asked for, each because of the one before. Sensors that wait for each other would go on for ever: let ${definition.sensor_name} ask for nothing that leads back to it.`
+  return `sensors asked for ${chain} runs in a row, each because of the one before, and may not ask for another. If they wait for each other, let ${definition.sensor_name} ask for nothing that leads back to it. To go on, replay the dead letter: the count begins anew`
 }
 
 /** What is wrong with the runs, before any of them is requested: a result counts whole or not at all. */

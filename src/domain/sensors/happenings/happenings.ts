@@ -134,7 +134,7 @@ export function settleHappening(rows: Rows, sensorId: string, messageId: string,
   editSensorState(rows, sensorId, eventId).happenings_waiting -= 1
 }
 
-/** It failed too often, or a user lets it be tried again. */
+/** It failed too often, or a user lets it be tried again: what a user asks for begins the count of runs in a row anew. */
 export function markHappening(
   rows: Rows,
   sensorId: string,
@@ -144,6 +144,7 @@ export function markHappening(
   if (rows.hot(sensorHappenings).get(sensorId, messageId) === undefined) return
   const row = editKnown(rows.hot(sensorHappenings), sensorId, messageId)
   row.dead = change.dead
+  if (!change.dead) row.chain = null
   raiseVersion(row, change.eventId)
 }
 

@@ -17,7 +17,9 @@ export const sensorHappenings = defineTable({
     happening: col.json<HappeningFacts>('What happened; the code of the sensor gets it with the moment.'),
     happened_at: col.timestamp('When it happened. A sensor gets the oldest first.'),
     chain: col.optional(
-      col.int('How many runs in a row sensors had asked for when it happened; null if no sensor asked for its run.'),
+      col.int(
+        'How many runs in a row sensors had asked for when it happened; null if no sensor asked for its run, or a user replayed it.',
+      ),
     ),
     dead: col.boolean('Whether it failed too often. Then it waits until a user replays it.'),
   },
