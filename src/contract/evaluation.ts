@@ -114,10 +114,14 @@ export type EvaluationReport =
       readonly unfit_field?: string | undefined
     }
   | { readonly outcome: 'timed_out' }
+  /** No process could begin it, such as when the project cannot be loaded any more. It was no try, and nothing is recorded. */
+  | { readonly outcome: 'unavailable'; readonly reason: string }
   /** The server closes: nothing is known of it, and nothing is recorded. */
   | { readonly outcome: 'cancelled' }
 
 /** Evaluates code of the project in a worker. Never rejects: whatever happens to the worker is a report. */
 export interface Evaluator {
   evaluate(request: EvaluationRequest): Promise<EvaluationReport>
+  /** Why nothing can be evaluated now; undefined while it can. */
+  outage?(): string | undefined
 }

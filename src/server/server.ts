@@ -166,7 +166,12 @@ export class Server {
       workers,
       carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
       ...(automation && { requestRun }),
-      conditions: evaluatedConditions({ evaluator, mintId: components.ulid, onAnswer: () => orchestrator.loop.nudge() }),
+      conditions: evaluatedConditions({
+        evaluator,
+        clock: components.clock,
+        mintId: components.ulid,
+        onAnswer: () => orchestrator.loop.nudge(),
+      }),
       reactors: [...feed.reactors, ...(sensors?.reactors ?? [])],
       onStopped: (error) => {
         sensors?.stop()

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { EvaluationReport, EvaluationRequest } from '../../src/contract/evaluation.ts'
 import { projectManifest } from '../../src/contract/project-manifest.ts'
@@ -5,6 +8,8 @@ import { EvaluationPool } from '../../src/worker/pool/evaluation-pool.ts'
 import type { WorkerCommand } from '../../src/worker/pool/pool.ts'
 import { fakeCommand } from './fake-envelope.ts'
 import { isAlive, until } from './fake-pool.ts'
+
+const NOT_LOADED = { outcome: 'unavailable', reason: 'The project cannot be loaded: a.ts:3: no' } as const
 
 let evaluations = 0
 
@@ -180,20 +185,52 @@ describe('[A39] evaluations follow the code', () => {
     expect(await early).toBe('one')
   })
 
-  test('while no code could be loaded they are errors with the reason, until it can', async () => {
+  test('[A79] while no code could be loaded they are no tries, and have the reason, until it can', async () => {
     const pool = new EvaluationPool({ now: Date.now })
     onTestFinished(() => pool.close({ graceMs: 0 }))
     pool.notLoaded([{ code: 'syntax_error', message: 'no', file: 'a.ts', line: 3 }])
-    expect(errorOf(await pool.evaluate(request('noop')))).toBe('The project cannot be loaded: a.ts:3: no')
+    expect(await pool.evaluate(request('noop'))).toEqual(NOT_LOADED)
+    expect(pool.outage()).toBe(NOT_LOADED.reason)
     pool.loaded(project(1), fakeCommand('one'))
+    expect(pool.outage()).toBeUndefined()
     expect(await returned(pool, 'version')).toBe('one')
     pool.notLoaded([{ code: 'syntax_error', message: 'no' }])
     expect(await returned(pool, 'version')).toBe('one')
+    expect(pool.outage()).toBeUndefined()
   })
 
-  test('code that can be loaded no more is an error with the reason', async () => {
-    const pool = fakeEvaluations(fakeCommand('broken'))
-    expect(errorOf(await pool.evaluate(request('noop')))).toBe('The project cannot be loaded: a.ts:3: no')
+  test('[A79] after the last process that had loaded the code, all that wait are told why, at once, until the code is mended', async () => {
+    const dir = mkdtempSync(path.join(tmpdir(), 'servo-broken-'))
+    onTestFinished(() => rmSync(dir, { recursive: true }))
+    const brokenBy = path.join(dir, 'broken')
+    const command = { ...fakeCommand(), env: { BROKEN_BY: brokenBy } }
+    const troubles: string[] = []
+    const pool = new EvaluationPool({ now: Date.now, graceMs: 100, onTrouble: ({ message }) => troubles.push(message) })
+    onTestFinished(() => pool.close({ graceMs: 0 }))
+    pool.loaded(project(4), command)
+    expect(await returned(pool, 'version')).toBe('one')
+    writeFileSync(brokenBy, '')
+    expect(errorOf(await pool.evaluate(request('exits', 60_000, '7')))).toBe('The code called process.exit(7).')
+    // Each of them has a process started, and none of these can load the code while another is starting.
+    const asked = ['noop', 'version', 'pid', 'sleeps a little'].map((sensor) => pool.evaluate(request(sensor)))
+    expect(await Promise.all(asked)).toEqual(Array(4).fill(NOT_LOADED))
+    expect(await pool.evaluate(request('noop'))).toEqual(NOT_LOADED)
+    expect(pool.outage()).toBe(NOT_LOADED.reason)
+    expect(troubles).toEqual([`sensors and conditions of schedules wait: ${NOT_LOADED.reason}`])
+    pool.notLoaded([{ code: 'syntax_error', message: 'still not' }])
+    expect(pool.outage()).toBe('The project cannot be loaded: still not')
+    rmSync(brokenBy)
+    pool.loaded(project(4), command)
+    expect(await returned(pool, 'version')).toBe('one')
+    expect(pool.outage()).toBeUndefined()
+  })
+
+  test('[A79] one that no process begins is given up after a while', async () => {
+    const pool = new EvaluationPool({ now: Date.now, graceMs: 100, maxWaitMs: 300 })
+    onTestFinished(() => pool.close({ graceMs: 0 }))
+    pool.loaded(project(1), fakeCommand('never loaded'))
+    const report = await pool.evaluate(request('noop'))
+    expect(report).toEqual({ outcome: 'unavailable', reason: 'No process could begin it within 0.3 s.' })
   })
 
   test('a project without such code has no process for it', async () => {

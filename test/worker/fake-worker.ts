@@ -195,9 +195,12 @@ const envelopeOf = (asset_key: string): DispatchEnvelope => ({
 })
 
 await serveWork(async () => {
+  if (process.argv[2] === 'never loaded') await new Promise((resolve) => setTimeout(resolve, 60_000))
   if (process.argv[2] === 'exits while loading') process.exit(3)
   if (process.argv[2] === 'with a helper') spawn('sleep', ['1000'], { stdio: 'ignore' })
-  if (process.argv[2] === 'broken') return { problems: [{ code: 'syntax_error', message: 'no', file: 'a.ts', line: 3 }] }
+  const brokenBy = process.env['BROKEN_BY']
+  if (process.argv[2] === 'broken' || (brokenBy !== undefined && fs.existsSync(brokenBy)))
+    return { problems: [{ code: 'syntax_error', message: 'no', file: 'a.ts', line: 3 }] }
   const describing = { root: import.meta.dirname }
   return { manifest: { project: process.argv[2] ?? 'fake', assets: [] }, secretVariables: [], describing, execute, evaluate }
 }, Date.now)

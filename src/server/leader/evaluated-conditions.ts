@@ -1,13 +1,18 @@
 import type { EvaluationReport, Evaluator } from '../../contract/evaluation.ts'
 import { type ConditionAnswer, type Conditions, noConditions, type TickInQuestion } from '../../domain/schedules/conditions.ts'
 import { toIso } from '../../lib/time.ts'
+import type { AlarmClock } from '../../ports/clock.ts'
 
 interface Options {
   readonly evaluator: Evaluator | undefined
+  readonly clock: Pick<AlarmClock, 'after'>
   readonly mintId: () => string
   /** Called when there is an answer. */
   readonly onAnswer: () => void
 }
+
+/** Soon after the code is mended. While it is not, nothing but this question is asked. */
+const ASK_AGAIN_MS = 2_000
 
 interface Asked {
   readonly question: TickInQuestion
@@ -18,7 +23,7 @@ interface Asked {
  * Has conditions of schedules evaluated by workers. A schedule decides its ticks one after the other, so each has one question at most;
  * what is not decided when this process ends is asked again by the next.
  */
-export function evaluatedConditions({ evaluator, mintId, onAnswer }: Options): Conditions {
+export function evaluatedConditions({ evaluator, clock, mintId, onAnswer }: Options): Conditions {
   if (evaluator === undefined) return noConditions
   const asked = new Map<string, Asked>()
 
@@ -35,6 +40,11 @@ export function evaluatedConditions({ evaluator, mintId, onAnswer }: Options): C
     if (asked.get(schedule_id) !== entry) return
     // The server closes.
     if (report.outcome === 'cancelled') return
+    // Nobody has been asked, so the tick waits; the schedule may have been removed from the code that will be.
+    if (report.outcome === 'unavailable') {
+      clock.after(ASK_AGAIN_MS, () => asked.get(schedule_id) === entry && void evaluate(entry))
+      return
+    }
     entry.answer = answerOf(report, timeout_ms)
     onAnswer()
   }
@@ -53,7 +63,10 @@ export function evaluatedConditions({ evaluator, mintId, onAnswer }: Options): C
   }
 }
 
-function answerOf(report: Exclude<EvaluationReport, { outcome: 'cancelled' }>, timeoutMs: number): ConditionAnswer {
+function answerOf(
+  report: Exclude<EvaluationReport, { outcome: 'cancelled' | 'unavailable' }>,
+  timeoutMs: number,
+): ConditionAnswer {
   if (report.outcome === 'condition') {
     if (report.holds) return { verdict: 'holds' }
     return { verdict: 'does not hold', reason: report.reason || 'its condition did not hold' }
@@ -61,7 +74,10 @@ function answerOf(report: Exclude<EvaluationReport, { outcome: 'cancelled' }>, t
   return { verdict: 'failed', reason: `its condition could not be evaluated: ${whatHappened(report, timeoutMs)}` }
 }
 
-function whatHappened(report: Exclude<EvaluationReport, { outcome: 'cancelled' | 'condition' }>, timeoutMs: number): string {
+function whatHappened(
+  report: Exclude<EvaluationReport, { outcome: 'cancelled' | 'unavailable' | 'condition' }>,
+  timeoutMs: number,
+): string {
   if (report.outcome === 'error') return report.error
   if (report.outcome === 'timed_out') return `it took longer than ${timeoutMs} ms`
   return 'the worker answered something else'

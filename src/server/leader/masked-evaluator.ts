@@ -15,13 +15,20 @@ interface Options {
 export function maskedEvaluator(evaluator: Evaluator, { rows, environment }: Options): Evaluator {
   const redactor = new Redactor()
   const masked = (report: EvaluationReport): EvaluationReport => {
-    if (report.outcome !== 'error' && report.outcome !== 'condition') return report
+    if (report.outcome !== 'error' && report.outcome !== 'condition' && report.outcome !== 'unavailable') return report
     const webhooks = [...rows().hot(sensorDefinitions).all()]
     const names = webhooks.flatMap(({ config }) => (config.type === 'webhook' ? config.secrets : []))
     redactor.learn(secretsOf(environment, names))
+    if (report.outcome === 'unavailable') return { ...report, reason: redactor.text(report.reason) }
     return report.outcome === 'error'
       ? { ...report, error: redactor.text(report.error) }
       : { ...report, reason: report.reason && redactor.text(report.reason) }
   }
-  return { evaluate: async (request) => masked(await evaluator.evaluate(request)) }
+  return {
+    evaluate: async (request) => masked(await evaluator.evaluate(request)),
+    outage: () => {
+      const reason = evaluator.outage?.()
+      return reason === undefined ? undefined : redactor.text(reason)
+    },
+  }
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type EvaluationReport, type EvaluationRequest, type Evaluator, evaluationReport } from '../../contract/evaluation.ts'
 import type { ProjectManifest, ProjectProblem } from '../../contract/project-manifest.ts'
-import type { ServoError } from '../../lib/error.ts'
+import { ServoError } from '../../lib/error.ts'
+import { whyNotLoaded } from './generation.ts'
 import { Lanes } from './lanes.ts'
 import { ProcessPool, type WorkerCommand } from './process-pool.ts'
 import type { WorkEnd } from './work.ts'
@@ -13,6 +14,8 @@ export interface EvaluationPoolOptions {
   readonly onPrinted?: ((by: string, text: string) => void) | undefined
   /** How long code that is asked to stop may take before its process is killed. */
   readonly graceMs?: number
+  /** How long an evaluation may wait for a process before it is given up. */
+  readonly maxWaitMs?: number
 }
 
 /** Enough for a poll that takes long while a user asks for another. */
@@ -23,6 +26,12 @@ const MAX_PROCESSES = 32
 
 /** The server closes within a second, and a sender waits for the answer. */
 const GRACE_MS = 500
+
+/** Longer than most evaluations that have to end first, shorter than most senders wait for an answer. */
+const MAX_WAIT_MS = 60_000
+
+/** Code is loaded again when it is saved. What else may be in its way, such as a database that it asks when it is loaded, is tried so often. */
+const TRY_AGAIN_MS = 10_000
 
 /** The end of what a process that crashed wrote to standard error. */
 const MAX_STDERR = 2_000
@@ -42,8 +51,9 @@ export class EvaluationPool implements Evaluator {
   #loading: Promise<unknown> = this.#known.promise
   /** None while the project has no code to evaluate. */
   #processes: Processes | undefined
-  /** Why there are none. */
-  #reason = 'The project has no code to evaluate.'
+  /** Why nothing can be evaluated, and until when that is not tried again. */
+  #outage: { readonly reason: string; readonly until: number } | undefined
+  #wasLoaded = false
   /** Processes of code that is gone, until they have ended. */
   #leaving: Promise<void> = Promise.resolve()
   #isClosed = false
@@ -55,6 +65,8 @@ export class EvaluationPool implements Evaluator {
   /** The project was loaded. Evaluations that run finish with the code that they began with. */
   loaded({ sensors, schedules }: Pick<ProjectManifest, 'sensors' | 'schedules'>, command: WorkerCommand): void {
     if (this.#isClosed) return
+    this.#outage = undefined
+    this.#wasLoaded = true
     const evaluated =
       sensors.filter(({ has_code }) => has_code).length + schedules.filter(({ has_condition }) => has_condition).length
     const size = Math.min(Math.max(AT_A_TIME * evaluated, AT_A_TIME), MAX_PROCESSES)
@@ -67,11 +79,16 @@ export class EvaluationPool implements Evaluator {
     this.#known.resolve()
   }
 
-  /** The project could not be loaded. If it could be before, that code stays. */
-  notLoaded([problem]: readonly ProjectProblem[]): void {
-    const where = problem?.file ? `${problem.file}${problem.line ? `:${problem.line}` : ''}: ` : ''
-    this.#reason = `The project cannot be loaded: ${where}${problem?.message ?? 'no reason was given'}`
+  /** The project could not be loaded. If it could be before, that code stays for as long as a process lives that has loaded it. */
+  notLoaded(problems: readonly ProjectProblem[]): void {
+    const reason = whyNotLoaded(problems)
+    if (!this.#wasLoaded) this.#outage = { reason, until: Number.POSITIVE_INFINITY }
+    else if (this.#outage !== undefined) this.#outage = { ...this.#outage, reason }
     this.#known.resolve()
+  }
+
+  outage(): string | undefined {
+    return this.#outage?.reason
   }
 
   async evaluate(request: EvaluationRequest): Promise<EvaluationReport> {
@@ -79,11 +96,39 @@ export class EvaluationPool implements Evaluator {
     return this.#lanes.run(name, async () => {
       await this.#loading
       if (this.#isClosed) return { outcome: 'cancelled' }
-      if (this.#processes === undefined) return { outcome: 'error', error: this.#reason }
-      const work = { id: request.evaluation_id, name, message: { type: 'evaluate', request } } as const
-      const report = this.#withoutPrinted(name, await this.#processes.do(work, { timeoutMs: request.timeout_ms }))
+      if (this.#outage !== undefined && performance.now() < this.#outage.until)
+        return { outcome: 'unavailable', reason: this.#outage.reason }
+      if (this.#processes === undefined) return { outcome: 'error', error: 'The project has no code to evaluate.' }
+      const report = this.#withoutPrinted(name, await this.#evaluateIn(this.#processes, name, request))
+      this.#note(report)
       return this.#isClosed && report.outcome === 'error' ? { outcome: 'cancelled' } : answered(request, report)
     })
+  }
+
+  async #evaluateIn(processes: Processes, name: string, request: EvaluationRequest): Promise<EvaluationReport> {
+    const { evaluation_id: id, timeout_ms: timeoutMs } = request
+    const { maxWaitMs = MAX_WAIT_MS } = this.#options
+    let isGivenUp = false
+    const waiting = setTimeout(() => {
+      isGivenUp = processes.cancel(id)
+    }, maxWaitMs)
+    const onStart = (): void => clearTimeout(waiting)
+    const report = await processes.do({ id, name, message: { type: 'evaluate', request } }, { timeoutMs, onStart })
+    clearTimeout(waiting)
+    if (!isGivenUp || this.#isClosed) return report
+    return { outcome: 'unavailable', reason: `No process could begin it within ${maxWaitMs / 1_000} s.` }
+  }
+
+  /** Remembers whether anything can be evaluated. */
+  #note(report: EvaluationReport): void {
+    if (report.outcome === 'cancelled' || this.#isClosed) return
+    const before = this.#outage
+    if (report.outcome !== 'unavailable') {
+      this.#outage = undefined
+      return
+    }
+    this.#outage = { reason: report.reason, until: performance.now() + TRY_AGAIN_MS }
+    if (before === undefined) this.#options.onTrouble?.(nothingEvaluated(report.reason))
   }
 
   /** Output is told here and goes no further: what is recorded is what the code returned. */
@@ -110,10 +155,14 @@ export class EvaluationPool implements Evaluator {
   #leave(): void {
     const left = this.#processes
     this.#processes = undefined
-    this.#reason = 'The project has no code to evaluate.'
     if (left !== undefined) this.#leaving = Promise.all([this.#leaving, left.close()]).then(() => undefined)
   }
 }
+
+const nothingEvaluated = (reason: string): ServoError =>
+  new ServoError('unavailable', 'nothing_evaluated', `sensors and conditions of schedules wait: ${reason}`, {
+    hint: 'Messages are refused until it is mended, and are no tries. Mend it and save.',
+  })
 
 /** Checks what a process reported: user code can write there too. */
 function reportOf(end: WorkEnd): EvaluationReport {
@@ -122,6 +171,7 @@ function reportOf(end: WorkEnd): EvaluationReport {
     const { data, error } = evaluationReport.safeParse(end.result)
     return data ?? { outcome: 'error', error: `What the code reported is not valid: ${z.prettifyError(error)}` }
   }
+  if (end.kind === 'not_begun') return { outcome: 'unavailable', reason: end.message }
   if (end.category === 'timeout') return { outcome: 'timed_out' }
   const words = end.stack?.slice(-MAX_STDERR)
   return { outcome: 'error', error: words === undefined ? end.message : `${end.message}\n${words}` }

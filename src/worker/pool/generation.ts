@@ -89,18 +89,17 @@ export class Generation {
   }
 
   /**
-   * The end of work that waits in vain. Undefined while a process is left that may take them, or while another may well
+   * The end of work that waits in vain. Undefined while a process is left that has loaded the code, or while another may well
    * be started soon.
    */
   get failure(): WorkEnd | undefined {
-    if (this.#workers.size > 0 || this.#state.kind !== 'broken') return undefined
+    // One that still loads reads the same files. It has its say about work that came after those that could not load them.
+    if (this.#workers.size > this.#starting.size || this.#state.kind !== 'broken') return undefined
     const [first] = this.#state.problem.problems
     if (this.#failedStarts.areMany && first?.code === NO_WORKER)
-      return { kind: 'failed', category: 'infrastructure', message: `${first.message}. ${first.hint}` }
+      return { kind: 'not_begun', category: 'infrastructure', message: `${first.message}. ${first.hint}` }
     if (this.#failedStarts.isAny) return undefined
-    const where = first?.file ? `${first.file}${first.line ? `:${first.line}` : ''}: ` : ''
-    const message = `The project cannot be loaded: ${where}${first?.message ?? 'no reason was given'}`
-    return { kind: 'failed', category: 'user', message }
+    return { kind: 'not_begun', category: 'user', message: whyNotLoaded(this.#state.problem.problems) }
   }
 
   /** Starts a process, unless one could not be started a moment ago: then `tryAgain` is called after a pause. */
@@ -209,6 +208,12 @@ export class Generation {
 const GIVEN_UP: ProjectProblem = { code: 'load_failed', message: 'Loading was given up before it was complete.' }
 
 const NO_WORKER = 'no_worker'
+
+/** The first problem of a project that cannot be loaded, in one sentence. */
+export function whyNotLoaded([first]: readonly ProjectProblem[]): string {
+  const where = first?.file ? `${first.file}${first.line ? `:${first.line}` : ''}: ` : ''
+  return `The project cannot be loaded: ${where}${first?.message ?? 'no reason was given'}`
+}
 
 function notStarted(error: Error): LoadFailed {
   return { type: 'load_failed', problems: [{ code: NO_WORKER, ...explainFailedStart(error) }] }

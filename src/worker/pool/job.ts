@@ -62,6 +62,8 @@ const MAX_MOVES = 5
  */
 export class Job {
   readonly work: Work
+  /** When it came, by the clock of the process. */
+  readonly since = performance.now()
   readonly #options: JobOptions
   readonly #now: () => number
   readonly #graceMs: number

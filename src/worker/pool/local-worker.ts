@@ -68,6 +68,8 @@ let workers = 0
 export class LocalWorker {
   /** Undefined when the process could not be started; `gone` has the reason. */
   readonly pid: number | undefined
+  /** By the clock of this process. */
+  readonly startedAt = performance.now()
   readonly #events: WorkerEvents
   /** Its output does not pass its own redaction if it does not pass `console`, or if the process crashes. */
   readonly #redactor = new Redactor()

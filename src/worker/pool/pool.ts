@@ -21,5 +21,6 @@ export class WorkerPool extends ProcessPool<AttemptResult> {
 
 function resultOf(end: WorkEnd): AttemptResult {
   if (end.kind === 'reported') return reportedResult(end.result)
-  return end.kind === 'failed' ? failedResult(end.category, end.message, { stack: end.stack }) : cancelledResult()
+  if (end.kind === 'cancelled') return cancelledResult()
+  return failedResult(end.category, end.message, { stack: end.kind === 'failed' ? end.stack : undefined })
 }

@@ -311,7 +311,9 @@ export class ProcessPool<Result> {
     if (ending.spawnError !== undefined && generation.hasJustFailed) this.#reportTrouble(ending.spawnError)
     if (again) this.#spawn(generation)
     const { failure, workers } = this.#generation
-    if (failure !== undefined) for (const job of this.#waiting.values()) this.#finish(job, failure)
+    // Work that came after this process had started may find the code mended.
+    if (failure !== undefined)
+      for (const job of this.#waiting.values()) if (job.since <= worker.startedAt) this.#finish(job, failure)
     // Only after a process that was of use: code that ends its process whenever it is loaded must not make us spawn for ever.
     if (generation === this.#generation && worker.served > 0 && workers.size < this.#options.warm) this.#spawn(generation)
     this.#handOut()

@@ -14,6 +14,8 @@ export type WorkEnd =
   /** Its process reported a result, which is not checked yet: user code can write to the pipe too. */
   | { readonly kind: 'reported'; readonly result: unknown }
   | { readonly kind: 'failed'; readonly category: ErrorCategory; readonly message: string; readonly stack?: string }
+  /** No process could begin it: none can load the project, or none can be started. */
+  | { readonly kind: 'not_begun'; readonly category: ErrorCategory; readonly message: string }
   | { readonly kind: 'cancelled' }
 
 export const CANCELLED: WorkEnd = { kind: 'cancelled' }

@@ -83,6 +83,7 @@ export class Evaluations {
     const { clock, evaluator } = this.#options
     const began = clock.monotonic()
     const report = await evaluator.evaluate(request)
+    if (report.outcome === 'unavailable') throw notEvaluated(report.reason)
     const result = resultOf(report)
     if (result === undefined || this.#isClosed) throw ended()
     return { result, duration_ms: Math.max(0, Math.round(clock.monotonic() - began)) }
@@ -147,7 +148,7 @@ export class Evaluations {
 }
 
 /** Undefined if the server closes. */
-function resultOf(report: EvaluationReport): EvaluationResult | undefined {
+function resultOf(report: Exclude<EvaluationReport, { outcome: 'unavailable' }>): EvaluationResult | undefined {
   switch (report.outcome) {
     case 'requests': {
       const { outcome: _, ...requests } = report
@@ -163,6 +164,16 @@ function resultOf(report: EvaluationReport): EvaluationResult | undefined {
       return undefined
   }
 }
+
+/** The reason is for the owner of the sensor, not for whoever may send to it. */
+const notEvaluated = (reason: string): ServoError =>
+  new ServoError('unavailable', 'project_not_loaded', 'no code of the project can be evaluated now', {
+    hint: 'Nothing was recorded. The server says what is wrong; deliver it again when that is mended.',
+    facts: { retry_after_sec: RETRY_AFTER_SEC, reason },
+  })
+
+/** How long a sender is asked to wait for a person to mend the code. */
+const RETRY_AFTER_SEC = 60
 
 const ended = (): ServoError =>
   new ServoError('unavailable', 'evaluation_ended', 'the evaluation was ended because the server closes', {

@@ -153,6 +153,7 @@ export class SensorHub implements Deliveries {
     if (this.#isProjectKnown) return
     throw new ServoError('unavailable', 'project_not_loaded', 'the project is not loaded, so that no sensor can be evaluated', {
       hint: 'The server says what is wrong with the project. Repair it and save, then try again.',
+      facts: { retry_after_sec: 60 },
     })
   }
 }
