@@ -123,5 +123,12 @@ export type EvaluationReport =
 export interface Evaluator {
   evaluate(request: EvaluationRequest): Promise<EvaluationReport>
   /** Why nothing can be evaluated now; undefined while it can. */
-  outage?(): string | undefined
+  outage?(): Outage | undefined
+}
+
+/** Why no code of the project can be evaluated. */
+export interface Outage {
+  readonly reason: string
+  /** True until it is of use to try again. */
+  readonly isResting: boolean
 }

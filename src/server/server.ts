@@ -168,7 +168,6 @@ export class Server {
       ...(automation && { requestRun }),
       conditions: evaluatedConditions({
         evaluator,
-        clock: components.clock,
         mintId: components.ulid,
         onAnswer: () => orchestrator.loop.nudge(),
       }),

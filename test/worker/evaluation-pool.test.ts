@@ -190,7 +190,7 @@ describe('[A39] evaluations follow the code', () => {
     onTestFinished(() => pool.close({ graceMs: 0 }))
     pool.notLoaded([{ code: 'syntax_error', message: 'no', file: 'a.ts', line: 3 }])
     expect(await pool.evaluate(request('noop'))).toEqual(NOT_LOADED)
-    expect(pool.outage()).toBe(NOT_LOADED.reason)
+    expect(pool.outage()).toEqual({ reason: NOT_LOADED.reason, isResting: true })
     pool.loaded(project(1), fakeCommand('one'))
     expect(pool.outage()).toBeUndefined()
     expect(await returned(pool, 'version')).toBe('one')
@@ -215,14 +215,24 @@ describe('[A39] evaluations follow the code', () => {
     const asked = ['noop', 'version', 'pid', 'sleeps a little'].map((sensor) => pool.evaluate(request(sensor)))
     expect(await Promise.all(asked)).toEqual(Array(4).fill(NOT_LOADED))
     expect(await pool.evaluate(request('noop'))).toEqual(NOT_LOADED)
-    expect(pool.outage()).toBe(NOT_LOADED.reason)
+    expect(pool.outage()).toEqual({ reason: NOT_LOADED.reason, isResting: true })
     expect(troubles).toEqual([`sensors and conditions of schedules wait: ${NOT_LOADED.reason}`])
     pool.notLoaded([{ code: 'syntax_error', message: 'still not' }])
-    expect(pool.outage()).toBe('The project cannot be loaded: still not')
+    expect(pool.outage()?.reason).toBe('The project cannot be loaded: still not')
     rmSync(brokenBy)
     pool.loaded(project(4), command)
     expect(await returned(pool, 'version')).toBe('one')
     expect(pool.outage()).toBeUndefined()
+  })
+
+  test('[A79] code that was removed is not asked, and is once it is there again', async () => {
+    const pool = fakeEvaluations(fakeCommand('one'), 2)
+    pool.loaded(project(1), fakeCommand('two'))
+    const reason = 'The sensor s1 was removed from the code.'
+    expect(await pool.evaluate(request('s1'))).toEqual({ outcome: 'unavailable', reason })
+    expect(pool.outage()).toBeUndefined()
+    pool.loaded(project(2), fakeCommand('three'))
+    expect(await pool.evaluate(request('s1'))).toMatchObject({ outcome: 'error' })
   })
 
   test('[A79] one that no process begins is given up after a while', async () => {

@@ -11,11 +11,16 @@ const holds: ConditionAnswer = { verdict: 'holds' }
 class ScriptedConditions implements Conditions {
   readonly asked: TickInQuestion[] = []
   #answer: ConditionAnswer | undefined
+  out = false
 
   ask(question: TickInQuestion): ConditionAnswer | undefined {
     const last = this.asked.at(-1)
     if (last?.tick !== question.tick || this.#answer === undefined) this.asked.push(question)
     return this.#answer
+  }
+
+  isOut(): boolean {
+    return this.out
   }
 
   forget(): void {
@@ -109,6 +114,47 @@ describe('a schedule with a condition', () => {
     simulation.setPaused(false)
     expect(simulation.triggered()).toEqual([START + HOUR_MS])
     expect([...simulation.skipped()]).toEqual([START + 1.5 * HOUR_MS])
+  })
+
+  test('[A79] while its code cannot be evaluated its ticks wait, and are on time, caught up or missed when it can', () => {
+    const { simulation, conditions } = simulated({ cron_expressions: ['* * * * *'], max_catchup_ticks: 1 })
+    conditions.out = true
+    simulation.run(4 * MINUTE_MS + 10 * SECOND_MS)
+    expect(simulation.ticks()).toEqual([])
+    conditions.out = false
+    simulation.run(5 * SECOND_MS)
+    conditions.answer(simulation, holds)
+    conditions.answer(simulation, holds)
+    expect(recorded(simulation).map(([status, cause]) => [status, cause])).toEqual([
+      ['skipped', 'cron'],
+      ['triggered', 'catch_up'],
+      ['triggered', 'cron'],
+    ])
+    expect(simulation.triggered()).toEqual([3, 4].map((minute) => START + minute * MINUTE_MS))
+  })
+
+  test('[A79] a question that could not be asked is asked again, and by then the tick may be missed', () => {
+    const { simulation, conditions } = simulated({})
+    simulation.run(HOUR_MS)
+    conditions.out = true
+    conditions.answer(simulation, { verdict: 'unavailable' })
+    expect(simulation.ticks()).toEqual([])
+    simulation.run(100 * SECOND_MS)
+    conditions.out = false
+    simulation.run(5 * SECOND_MS)
+    conditions.answer(simulation, holds)
+    expect(recorded(simulation)).toEqual([['triggered', 'catch_up', null, null]])
+  })
+
+  test('[A79] a tick that waits when the schedule is removed from the code is skipped, and the code is not asked', () => {
+    const { simulation, conditions } = simulated({})
+    conditions.out = true
+    simulation.run(HOUR_MS + 5 * SECOND_MS)
+    simulation.remove()
+    simulation.run(5 * SECOND_MS)
+    const reason = 'nightly was removed from the code before this tick was decided'
+    expect(recorded(simulation)).toEqual([['skipped', 'cron', 'code_removed', reason]])
+    expect(conditions.asked).toEqual([])
   })
 
   test('[A66] asks nothing where the tick runs nothing anyway', () => {

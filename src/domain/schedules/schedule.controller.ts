@@ -29,6 +29,9 @@ const PAUSED_TICKS_MS = HOUR_MS
 /** Ticks decided at once: some tenths of a second. After a long outage of many schedules, others have their turn in between. */
 const MAX_TICKS = 2_000
 
+/** Soon after the code can be evaluated again. Until then nothing is decided of schedules that need it. */
+const ASK_AGAIN_MS = 2_000
+
 /** What is remembered about a schedule between two looks at it. */
 interface Look {
   /** Everything up to here was decided by this process. */
@@ -81,7 +84,11 @@ export function scheduleController(options: ScheduleControllerOptions): Controll
     }
   }
 
-  const ask = (question: TickInQuestion): ConditionAnswer | undefined => {
+  const ask = (question: TickInQuestion, isRemoved: boolean): ConditionAnswer | undefined => {
+    const { schedule_id, schedule_name } = question
+    // A process that was asked before the removal may still answer. The code there is now knows nothing of the schedule.
+    if (isRemoved && waiting.get(schedule_id)?.tick !== question.tick)
+      return { verdict: 'removed', reason: `${schedule_name} was removed from the code before this tick was decided` }
     const answer = conditions.ask(question)
     if (answer === undefined) waiting.set(question.schedule_id, question)
     return answer
@@ -90,6 +97,14 @@ export function scheduleController(options: ScheduleControllerOptions): Controll
   const noneWaits = (id: string): void => {
     waiting.delete(id)
     conditions.forget(id)
+  }
+
+  /** Its code cannot be asked. What is due then is found anew, by the rules of that moment: ticks that waited too long are missed. */
+  const postpone = (id: string, look: Look, now: number): void => {
+    look.steps = []
+    look.handled = Number.NEGATIVE_INFINITY
+    noneWaits(id)
+    setAlarm(id, look, now + ASK_AGAIN_MS)
   }
 
   const setAlarm = (id: string, look: Look, at: number | undefined): void => {
@@ -124,13 +139,28 @@ export function scheduleController(options: ScheduleControllerOptions): Controll
         const look = looks.get(id) ?? { handled: Number.NEGATIVE_INFINITY, wakeAt: undefined, steps: [] }
         looks.set(id, look)
         const schedule = { rows, now, definition, state: rows.hot(scheduleState).get(id), look }
+        const isRemoved = definition.removed_at !== null
+        if (definition.has_condition && !isRemoved && !waiting.has(id) && conditions.isOut?.()) {
+          postpone(id, look, now)
+          continue
+        }
         const selfPause = pauseAfterFailures(schedule)
         if (selfPause !== undefined) decided.push(selfPause)
         else {
           // What was found due before is decided first; what has become due since is found once that is folded.
           if (look.steps.length > 0) lookAgain.push(id)
           else look.steps = stepsDue(schedule, partitionsAt)
-          decided.push(...takeSteps(schedule, { partitionsAt, requestRun, ask, most: MAX_TICKS - decided.length }))
+          let isUnavailable = false
+          const asking = (question: TickInQuestion): ConditionAnswer | undefined => {
+            const answer = ask(question, isRemoved)
+            isUnavailable = answer?.verdict === 'unavailable'
+            return answer
+          }
+          decided.push(...takeSteps(schedule, { partitionsAt, requestRun, ask: asking, most: MAX_TICKS - decided.length }))
+          if (isUnavailable) {
+            postpone(id, look, now)
+            continue
+          }
           if (look.steps.length === 0) noneWaits(id)
           else if (!waiting.has(id)) lookAgain.push(id)
         }

@@ -65,8 +65,9 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
   if ('noWindow' in asksFor) return without('skipped', 'no_window', asksFor.noWindow)
   if ('error' in asksFor) return without('failed', 'bad_selection', asksFor.error)
   const answer = condition === undefined ? ({ verdict: 'holds' } as const) : condition()
-  if (answer === undefined) return undefined
+  if (answer === undefined || answer.verdict === 'unavailable') return undefined
   if (answer.verdict === 'failed') return without('failed', 'condition_error', answer.reason)
+  if (answer.verdict === 'removed') return without('skipped', 'code_removed', answer.reason)
   if (answer.verdict === 'does not hold') return without('skipped', 'condition', answer.reason)
 
   const run_key = runKeyOfTick(tick_id)

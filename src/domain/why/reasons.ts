@@ -37,6 +37,7 @@ export interface FactsByCode {
   condition: { text: string }
   condition_error: { text: string }
   bad_selection: { text: string }
+  code_removed: { text: string }
   /** Recorded by another version of Servo. */
   other_reason: { code: string | null; text: string }
   not_due: { before: Moment | null; after: Moment | null }

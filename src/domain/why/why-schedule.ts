@@ -160,6 +160,7 @@ const reasonsOfTicks: ByCode = {
   condition: (tick) => reason('condition', text(tick)),
   condition_error: (tick) => reason('condition_error', text(tick)),
   bad_selection: (tick) => reason('bad_selection', text(tick)),
+  code_removed: (tick) => reason('code_removed', text(tick)),
 }
 
 const isTickReason = (code: string | null): code is TickReasonCode => code !== null && Object.hasOwn(reasonsOfTicks, code)

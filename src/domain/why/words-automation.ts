@@ -34,6 +34,7 @@ type ScheduleCode =
   | 'condition'
   | 'condition_error'
   | 'bad_selection'
+  | 'code_removed'
   | 'other_reason'
   | 'not_due'
   | 'before_start'
@@ -82,6 +83,7 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   condition: ({ text }) => sayingOnce('its condition did not hold', text),
   condition_error: ({ text }) => sayingOnce('its condition could not be evaluated', text),
   bad_selection: ({ text }) => `what it selects cannot run${saying(text)}`,
+  code_removed: ({ text }) => headLine(text),
   other_reason: ({ text }) => headLine(text),
   not_due: ({ before, after }, when) => {
     const nearest = [before, after].filter((moment) => moment !== null).map(when)

@@ -1,18 +1,13 @@
 import type { EvaluationReport, Evaluator } from '../../contract/evaluation.ts'
 import { type ConditionAnswer, type Conditions, noConditions, type TickInQuestion } from '../../domain/schedules/conditions.ts'
 import { toIso } from '../../lib/time.ts'
-import type { AlarmClock } from '../../ports/clock.ts'
 
 interface Options {
   readonly evaluator: Evaluator | undefined
-  readonly clock: Pick<AlarmClock, 'after'>
   readonly mintId: () => string
   /** Called when there is an answer. */
   readonly onAnswer: () => void
 }
-
-/** Soon after the code is mended. While it is not, nothing but this question is asked. */
-const ASK_AGAIN_MS = 2_000
 
 interface Asked {
   readonly question: TickInQuestion
@@ -23,7 +18,7 @@ interface Asked {
  * Has conditions of schedules evaluated by workers. A schedule decides its ticks one after the other, so each has one question at most;
  * what is not decided when this process ends is asked again by the next.
  */
-export function evaluatedConditions({ evaluator, clock, mintId, onAnswer }: Options): Conditions {
+export function evaluatedConditions({ evaluator, mintId, onAnswer }: Options): Conditions {
   if (evaluator === undefined) return noConditions
   const asked = new Map<string, Asked>()
 
@@ -40,11 +35,6 @@ export function evaluatedConditions({ evaluator, clock, mintId, onAnswer }: Opti
     if (asked.get(schedule_id) !== entry) return
     // The server closes.
     if (report.outcome === 'cancelled') return
-    // Nobody has been asked, so the tick waits; the schedule may have been removed from the code that will be.
-    if (report.outcome === 'unavailable') {
-      clock.after(ASK_AGAIN_MS, () => asked.get(schedule_id) === entry && void evaluate(entry))
-      return
-    }
     entry.answer = answerOf(report, timeout_ms)
     onAnswer()
   }
@@ -59,14 +49,13 @@ export function evaluatedConditions({ evaluator, clock, mintId, onAnswer }: Opti
       void evaluate(entry)
       return undefined
     },
+    isOut: () => evaluator.outage?.()?.isResting === true,
     forget: (scheduleId) => void asked.delete(scheduleId),
   }
 }
 
-function answerOf(
-  report: Exclude<EvaluationReport, { outcome: 'cancelled' | 'unavailable' }>,
-  timeoutMs: number,
-): ConditionAnswer {
+function answerOf(report: Exclude<EvaluationReport, { outcome: 'cancelled' }>, timeoutMs: number): ConditionAnswer {
+  if (report.outcome === 'unavailable') return { verdict: 'unavailable' }
   if (report.outcome === 'condition') {
     if (report.holds) return { verdict: 'holds' }
     return { verdict: 'does not hold', reason: report.reason || 'its condition did not hold' }

@@ -27,8 +27,8 @@ export function maskedEvaluator(evaluator: Evaluator, { rows, environment }: Opt
   return {
     evaluate: async (request) => masked(await evaluator.evaluate(request)),
     outage: () => {
-      const reason = evaluator.outage?.()
-      return reason === undefined ? undefined : redactor.text(reason)
+      const outage = evaluator.outage?.()
+      return outage && { ...outage, reason: redactor.text(outage.reason) }
     },
   }
 }

@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import { type EvaluationReport, type EvaluationRequest, type Evaluator, evaluationReport } from '../../contract/evaluation.ts'
+import {
+  type EvaluationReport,
+  type EvaluationRequest,
+  type Evaluator,
+  evaluationReport,
+  type Outage,
+} from '../../contract/evaluation.ts'
 import type { ProjectManifest, ProjectProblem } from '../../contract/project-manifest.ts'
 import { ServoError } from '../../lib/error.ts'
 import { whyNotLoaded } from './generation.ts'
@@ -53,7 +59,9 @@ export class EvaluationPool implements Evaluator {
   #processes: Processes | undefined
   /** Why nothing can be evaluated, and until when that is not tried again. */
   #outage: { readonly reason: string; readonly until: number } | undefined
-  #wasLoaded = false
+  /** The sensors and schedules of the code, and those that were in it before. */
+  #names: ReadonlySet<string> | undefined
+  readonly #removed = new Set<string>()
   /** Processes of code that is gone, until they have ended. */
   #leaving: Promise<void> = Promise.resolve()
   #isClosed = false
@@ -66,7 +74,6 @@ export class EvaluationPool implements Evaluator {
   loaded({ sensors, schedules }: Pick<ProjectManifest, 'sensors' | 'schedules'>, command: WorkerCommand): void {
     if (this.#isClosed) return
     this.#outage = undefined
-    this.#wasLoaded = true
     const evaluated =
       sensors.filter(({ has_code }) => has_code).length + schedules.filter(({ has_condition }) => has_condition).length
     const size = Math.min(Math.max(AT_A_TIME * evaluated, AT_A_TIME), MAX_PROCESSES)
@@ -76,28 +83,37 @@ export class EvaluationPool implements Evaluator {
       this.#processes.resize(size)
       this.#loading = this.#processes.replace(command)
     }
+    this.#know(new Set([...sensors.map((each) => sensorName(each.name)), ...schedules.map((each) => scheduleName(each.name))]))
     this.#known.resolve()
+  }
+
+  #know(names: ReadonlySet<string>): void {
+    for (const name of this.#names ?? []) this.#removed.add(name)
+    for (const name of names) this.#removed.delete(name)
+    this.#names = names
   }
 
   /** The project could not be loaded. If it could be before, that code stays for as long as a process lives that has loaded it. */
   notLoaded(problems: readonly ProjectProblem[]): void {
     const reason = whyNotLoaded(problems)
-    if (!this.#wasLoaded) this.#outage = { reason, until: Number.POSITIVE_INFINITY }
+    if (this.#names === undefined) this.#outage = { reason, until: Number.POSITIVE_INFINITY }
     else if (this.#outage !== undefined) this.#outage = { ...this.#outage, reason }
     this.#known.resolve()
   }
 
-  outage(): string | undefined {
-    return this.#outage?.reason
+  outage(): Outage | undefined {
+    return this.#outage && { reason: this.#outage.reason, isResting: performance.now() < this.#outage.until }
   }
 
   async evaluate(request: EvaluationRequest): Promise<EvaluationReport> {
-    const name = request.of === 'condition' ? `schedule ${request.schedule}` : `sensor ${request.sensor}`
+    const name = request.of === 'condition' ? scheduleName(request.schedule) : sensorName(request.sensor)
     return this.#lanes.run(name, async () => {
       await this.#loading
       if (this.#isClosed) return { outcome: 'cancelled' }
       if (this.#outage !== undefined && performance.now() < this.#outage.until)
         return { outcome: 'unavailable', reason: this.#outage.reason }
+      // That is on record in a moment. Until then the code, which knows nothing of it, is not asked.
+      if (this.#removed.has(name)) return { outcome: 'unavailable', reason: `The ${name} was removed from the code.` }
       if (this.#processes === undefined) return { outcome: 'error', error: 'The project has no code to evaluate.' }
       const report = this.#withoutPrinted(name, await this.#evaluateIn(this.#processes, name, request))
       this.#note(report)
@@ -158,6 +174,9 @@ export class EvaluationPool implements Evaluator {
     if (left !== undefined) this.#leaving = Promise.all([this.#leaving, left.close()]).then(() => undefined)
   }
 }
+
+const sensorName = (name: string): string => `sensor ${name}`
+const scheduleName = (name: string): string => `schedule ${name}`
 
 const nothingEvaluated = (reason: string): ServoError =>
   new ServoError('unavailable', 'nothing_evaluated', `sensors and conditions of schedules wait: ${reason}`, {
