@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
-import { ServoError } from '../lib/error.ts'
+import { isServoError, ServoError } from '../lib/error.ts'
 import type { LocalComponents } from '../server/components.ts'
 import { findLeader, unlessSilent, withLeader } from './find-leader.ts'
 import { note, warn } from './output.ts'
@@ -31,11 +31,39 @@ export async function ask<T>(
     note('the server does not answer; answering from disk')
     return undefined
   })
-  if (leader !== undefined) return await question(leader, 'answers')
+  if (leader !== undefined) return await unlessNotLoaded(flags, leader, 'answers', () => question(leader, 'answers'))
   refuseEmpty(projectDir)
   const { readWorkspace } = await import('../server/workspace/reader.ts')
   const workspace = await readWorkspace(components, ofCode ? await codeOf(projectDir, components) : undefined)
-  return await question(workspace, isSilent ? 'silent' : 'none')
+  const leadership = isSilent ? 'silent' : 'none'
+  if (ofCode) return await question(workspace, leadership)
+  return await unlessNotLoaded(flags, workspace, leadership, () => question(workspace, leadership))
+}
+
+/** What is not found may be declared in a project that cannot be loaded: then that is said too. */
+async function unlessNotLoaded<T>(
+  flags: ProjectFlags,
+  api: WorkspaceApi,
+  leader: Leadership,
+  act: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    if (isServoError(error, 'not_found')) await isNotLoaded(flags, api, leader)
+    throw error
+  }
+}
+
+/** Says so if the project cannot be loaded. Call when nothing is found: what the project declares is on record once it was loaded. */
+export async function isNotLoaded(flags: ProjectFlags, { schedules }: WorkspaceApi, leader: Leadership): Promise<boolean> {
+  if (leader !== 'answers') {
+    const projectDir = findProject(flags)
+    return (await codeOf(projectDir, await componentsOf(projectDir))) === undefined
+  }
+  const { outage } = await schedules.automation()
+  if (outage !== null) note(`${outage}. This is as of the last time it could be loaded.`)
+  return outage !== null
 }
 
 /** Gives a command to the leader of the project or, without one, leads for as long as the command takes. */

@@ -160,19 +160,23 @@ function changeLine(change: Change): object {
       requested_by: tick.requested_by,
       reason: tick.reason,
       run_key: tick.run_key,
+      run_id: tick.run_id,
     },
   }
 }
 
 function tickText(row: RecordedTick): string {
-  const { scheduled_for, scheduled_until, tick_count, status, cause, reason, requested_by } = wireRow(scheduleTicks, row)
+  const { scheduled_for, scheduled_until, tick_count, status, cause, reason, requested_by, run_id } = wireRow(
+    scheduleTicks,
+    row,
+  )
   const isRange = scheduled_until !== null && scheduled_until !== scheduled_for
   const of = isRange
     ? `${tick_count?.toLocaleString('en')} ${tick_count === 1 ? 'tick' : 'ticks'} from ${localTime(scheduled_for)} to ${localTime(scheduled_until)}`
     : cause === 'manual'
       ? `asked for by ${printable(requested_by ?? 'somebody')}`
       : `tick of ${localTime(scheduled_for)}${cause === 'catch_up' ? ', caught up' : ''}`
-  const why = reason === null ? '' : `: ${printable(reason)}`
+  const why = reason === null ? (run_id === null ? '' : `: ${shortId(run_id)}`) : `: ${printable(reason)}`
   const paint = status === 'triggered' ? colours.green : status === 'failed' ? colours.red : colours.yellow
   return `${paint(status ?? '')}  ${of}${why}`
 }

@@ -97,6 +97,7 @@ export class Server {
     feed: Feed
     workers: HeldWorkers
     sensors: SensorHub | undefined
+    evaluator: Evaluator | undefined
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -118,6 +119,7 @@ export class Server {
       senders: this.hooks,
       // A command that leads for a moment is no server, and lets nothing tick in any case.
       ...(onHandOver === undefined && { automation: this.#automation }),
+      outage: () => parts.evaluator?.outage?.()?.reason,
     })
     this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
     this.#app = localApp({
@@ -179,7 +181,7 @@ export class Server {
       onOpened: (rows) => feed.opened(rows),
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers, sensors })
+    return new Server({ options, orchestrator, feed, workers, sensors, evaluator })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */

@@ -158,6 +158,8 @@ export interface AutomationStatus {
   readonly reason: string | null
   /** False if nothing ticks and no sensor is evaluated whatever the status: the server was started without automation, or none runs. */
   readonly is_on: boolean
+  /** Why sensors and conditions of schedules wait: no code of the project can be evaluated, such as when it cannot be loaded. Null while it can. */
+  readonly outage: string | null
 }
 
 /**

@@ -42,7 +42,7 @@ export async function devCommand(flags: DevFlags): Promise<void> {
       ? { ticks: [], polls: [], isOn: false }
       : { ticks: await nextTicks(server), polls: polled(server), isOn: true }
   voice.ready(server.url, loaded, performance.now() - began, upcoming)
-  server.feed.listen(voice.changed)
+  server.feed.listen(voice.changed, { sinceOpened: true })
   if (loaded.ok && flags.run !== undefined) await server.api.runs.request({ selection: flags.run }, currentUser()).catch(fail)
 
   const signal = await Promise.race([signalled, stopped.promise])

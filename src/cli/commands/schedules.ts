@@ -11,33 +11,43 @@ import { overlapPolicies } from '../../contract/schedule.ts'
 import { minutesInWords } from '../../domain/schedules/due.ts'
 import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { ServoError } from '../../lib/error.ts'
-import { ask, type Leadership, tell } from '../ask-and-tell.ts'
+import { ask, isNotLoaded, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
 import { labelsFlag, momentFlag, oneOf, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
-import { AUTOMATION_OFF, localTime, localZone, shortId, stateCell } from '../show-run.ts'
+import { AUTOMATION_OFF, firstLine, localTime, localZone, shortId, stateCell } from '../show-run.ts'
+
+/** Says so if nothing ticks, or if all that needs code of the project waits. */
+export async function sayWhatStands(api: SchedulesApi): Promise<void> {
+  const { is_on, outage } = await api.automation()
+  if (!is_on) note(AUTOMATION_OFF)
+  else if (outage !== null) note(outageText(outage))
+}
+
+const outageText = (outage: string): string => `sensors and conditions of schedules wait: ${printable(firstLine(outage))}`
 
 /** Without a server or its automation no schedule ticks, and its next tick does not show that. */
 async function sayNothingTicks(found: readonly ScheduleDetail[], api: SchedulesApi, leader: Leadership): Promise<void> {
   if (!found.some(({ status }) => status === 'active')) return
   if (leader === 'none') note('no server is running: schedules tick while one does (servo dev)')
-  else if (leader === 'answers' && !(await api.automation()).is_on) note(AUTOMATION_OFF)
+  else if (leader === 'answers') await sayWhatStands(api)
 }
 
 export async function listSchedules(flags: ProjectFlags & { limit: string; cursor?: string }): Promise<void> {
   const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
   const { cursor } = flags
-  const page = await ask(flags, async ({ schedules }, leader) => {
-    const found = await schedules.list({ limit, cursor })
-    await sayNothingTicks(found.schedules, schedules, leader)
-    return found
+  const { isUnknown, ...page } = await ask(flags, async (api, leader) => {
+    const found = await api.schedules.list({ limit, cursor })
+    await sayNothingTicks(found.schedules, api.schedules, leader)
+    return { ...found, isUnknown: found.schedules.length === 0 && (await isNotLoaded(flags, api, leader)) }
   })
   if (flags.json) {
     printJson(page)
     return
   }
-  if (page.schedules.length === 0) print('no schedules; declare one with schedule() in the project')
+  if (isUnknown) print('no schedules are on record')
+  else if (page.schedules.length === 0) print('no schedules; declare one with schedule() in the project')
   else for (const line of alignRows([head(listHead()), ...page.schedules.map(listed)])) print(line)
   if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
 }
@@ -294,9 +304,14 @@ export async function showAutomation(flags: ProjectFlags): Promise<void> {
     return
   }
   if (isOff) print(AUTOMATION_OFF)
+  else if (shown.outage !== null) print(outageText(shown.outage))
   const by = shown.changed_by === null ? '' : ` by ${printable(shown.changed_by)}`
   const at = shown.changed_at === null ? '' : ` at ${localTime(shown.changed_at)}`
   const why = shown.reason === null ? '' : `: ${printable(shown.reason)}`
   if (shown.status === 'paused' || !isOff)
-    print(shown.status === 'active' ? 'active: schedules tick and sensors are evaluated' : `paused${by}${at}${why}`)
+    print(
+      shown.status === 'active'
+        ? `active: ${shown.outage === null ? 'schedules tick and sensors are evaluated' : 'schedules without a condition tick'}`
+        : `paused${by}${at}${why}`,
+    )
 }

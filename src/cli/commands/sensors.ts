@@ -16,12 +16,13 @@ import { whyNoNewRun } from '../../domain/sensors/evaluation/runs-of-evaluation.
 import { evalStatuses } from '../../domain/sensors/sensor-evals.table.ts'
 import { secretNotSet } from '../../domain/why/words-automation.ts'
 import { ServoError } from '../../lib/error.ts'
-import { ask, type Leadership, tell } from '../ask-and-tell.ts'
+import { ask, isNotLoaded, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell, cutLast } from '../columns.ts'
 import { momentFlag, oneOf, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, shortId } from '../show-run.ts'
+import { sayWhatStands } from './schedules.ts'
 import { changedFlags, dataFlag, flagOf, type SourceFlags, sourceFlags } from './sensor-flags.ts'
 import { showDetail, statusCell } from './show-sensor.ts'
 
@@ -55,16 +56,19 @@ const table = (names: readonly string[], rows: readonly Cell[][]): void => {
 
 export async function listSensors(flags: PageFlags): Promise<void> {
   const query = { limit: limitOf(flags), cursor: flags.cursor }
-  const page = await ask(flags, async ({ sensors }, leader) => {
-    const found = await sensors.list(query)
+  const { isUnknown, ...page } = await ask(flags, async (api, leader) => {
+    const found = await api.sensors.list(query)
     sayNothingHears(found.sensors, leader)
-    return found
+    if (leader === 'answers' && found.sensors.length > 0) await sayWhatStands(api.schedules)
+    return { ...found, isUnknown: found.sensors.length === 0 && (await isNotLoaded(flags, api, leader)) }
   })
   if (flags.json) {
     printJson(page)
     return
   }
-  if (page.sensors.length === 0) print('no sensors; declare one with sensor in the project, or make one: servo sensors create')
+  if (isUnknown) print('no sensors are on record')
+  else if (page.sensors.length === 0)
+    print('no sensors; declare one with sensor in the project, or make one: servo sensors create')
   else table(['sensor', 'type', 'status', 'last evaluation', 'next poll', 'dead', 'what is wrong'], page.sensors.map(listed))
   more(page.next_cursor)
 }

@@ -38,6 +38,8 @@ export interface FactsByCode {
   condition_error: { text: string }
   bad_selection: { text: string }
   code_removed: { text: string }
+  /** No code of the project can be evaluated now. */
+  code_unavailable: { text: string }
   /** Recorded by another version of Servo. */
   other_reason: { code: string | null; text: string }
   not_due: { before: Moment | null; after: Moment | null }

@@ -28,6 +28,8 @@ export interface KnownSchedule {
   readonly pause: Pause | null
   /** False if the server was started without automation. */
   readonly isOn?: boolean
+  /** Why no code of the project can be evaluated now. */
+  readonly outage?: string | undefined
   readonly now: number
 }
 
@@ -178,7 +180,7 @@ function ahead(known: KnownSchedule, at: number, standing: Reason | undefined): 
 
 /** Why a moment that has passed has no record. */
 function unrecorded(known: KnownSchedule, at: number): [WhyVerdict, Reason[]] {
-  const { definition, state, pause } = known
+  const { definition, state, pause, outage } = known
   const { created_at, defined_at, removed_at, enabled } = definition
   const why = (): Reason[] => {
     if (at < created_at) return [reason('not_declared_yet', { created_at: toIso(created_at) })]
@@ -191,6 +193,7 @@ function unrecorded(known: KnownSchedule, at: number): [WhyVerdict, Reason[]] {
     if (enabled && pause !== null && at > pause.since) return [paused(pause)]
     if (changed.length > 0) return changed
     if (!enabled) return [reason('disabled', { since: toIso(defined_at) })]
+    if (outage !== undefined) return [reason('code_unavailable', { text: outage })]
     return [reason('undecided', { decided_until: isoOrNull(state?.decided_until) })]
   }
   return ['did_not_run', why()]

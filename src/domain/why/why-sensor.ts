@@ -14,6 +14,8 @@ export interface KnownSensor extends WatchedSensor {
   readonly now: number
   /** When this process last polled it, which may not be on record yet. */
   readonly polledAt?: number | undefined
+  /** Why its code cannot be evaluated now. */
+  readonly outage?: string | undefined
   /** The environment variables of which it needs one to let senders in, if the server has none. */
   readonly missingSecrets?: readonly string[]
   /** The latest evaluations, the newest first. */
@@ -33,6 +35,7 @@ export function whySensor(known: KnownSensor): WhyAnswer {
   const facts = { errors, error: state?.last_error ?? '', until: isPoll ? isoOrNull(state?.backoff_until) : null }
   const because = [
     ...(standing === undefined ? [] : [reasonOfStandstill(standing)]),
+    ...unavailable(known),
     ...shutOut(known),
     ...(errors > 0 && standing === undefined ? [reason('backing_off', facts)] : []),
     ...history,
@@ -59,6 +62,10 @@ const subjectOf = ({ definition }: KnownSensor, message_id: string | null): WhyA
   partition: null,
   message_id,
 })
+
+/** Why its code is not evaluated. */
+const unavailable = ({ outage }: KnownSensor): Reason[] =>
+  outage === undefined ? [] : [reason('code_unavailable', { text: outage })]
 
 /** Why senders are not let in. */
 const shutOut = ({ missingSecrets = [] }: KnownSensor): Reason[] =>
@@ -145,6 +152,7 @@ export function whyMessage(known: KnownSensor, { message_id, row, conflicts }: K
     ...(conflicts > 0 ? [reason('message_conflicts', { count: conflicts })] : []),
     ...others,
     ...(row?.status !== 'accepted' && standing !== undefined ? [reasonOfStandstill(standing)] : []),
+    ...(row?.status === 'accepted' ? [] : unavailable(known)),
     ...(row === undefined ? shutOut(known) : []),
   ]
   const made = accepted === undefined || known.runsOf(accepted).some(({ created }) => created)

@@ -22,6 +22,9 @@ const SINCE: Readonly<Record<RunState, string>> = {
   CANCELLED: 'it has been cancelled since',
 }
 
+/** Of a sensor or schedule whose code cannot be evaluated. */
+export const waitingText = (outage: string): string => `it waits until its code can be evaluated: ${outage}`
+
 type ScheduleCode =
   | 'triggered'
   | 'triggered_by_hand'
@@ -35,6 +38,7 @@ type ScheduleCode =
   | 'condition_error'
   | 'bad_selection'
   | 'code_removed'
+  | 'code_unavailable'
   | 'other_reason'
   | 'not_due'
   | 'before_start'
@@ -84,6 +88,7 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   condition_error: ({ text }) => sayingOnce('its condition could not be evaluated', text),
   bad_selection: ({ text }) => `what it selects cannot run${saying(text)}`,
   code_removed: ({ text }) => headLine(text),
+  code_unavailable: ({ text }) => waitingText(headLine(text)),
   other_reason: ({ text }) => headLine(text),
   not_due: ({ before, after }, when) => {
     const nearest = [before, after].filter((moment) => moment !== null).map(when)

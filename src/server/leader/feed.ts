@@ -88,8 +88,10 @@ export class Feed {
     ]
   }
 
-  listen(listener: ChangeListener): () => void {
+  /** With `sinceOpened` it is told of the runs, too, that began while nobody listened. */
+  listen(listener: ChangeListener, { sinceOpened = false }: { readonly sinceOpened?: boolean } = {}): () => void {
     this.#listeners.add(listener)
+    if (sinceOpened) this.#tellBegun()
     // What was caught up while the server started is news too.
     this.#lookForTicks()
     return () => this.#listeners.delete(listener)
@@ -117,6 +119,16 @@ export class Feed {
   evaluated(evaluated: RecordedEvaluation): void {
     const { trigger_source, status, accepted } = evaluated.evaluation
     if (trigger_source === 'push' || status !== 'no_new_data' || accepted) this.#tell({ type: 'evaluation', ...evaluated })
+  }
+
+  #tellBegun(): void {
+    const rows = this.#source.rows()
+    for (const run of rows.hot(runs).all()) {
+      if (this.#reported.has(run)) continue
+      this.#runChanged(run)
+      // Those of a run that has ended are told with its end.
+      if (run.finished_at === null) for (const task of rows.hot(tasks).under(run.run_id)) this.#taskChanged(task)
+    }
   }
 
   #runChanged(run: Readonly<RunRow>): void {

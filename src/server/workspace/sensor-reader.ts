@@ -21,6 +21,7 @@ import { type SensorRow, sensorDefinitions } from '../../domain/sensors/sensor-d
 import { type SensorEvalRow, sensorEvals } from '../../domain/sensors/sensor-evals.table.ts'
 import { sensorMessages } from '../../domain/sensors/sensor-messages.table.ts'
 import { type SensorStateRow, sensorState } from '../../domain/sensors/sensor-state.table.ts'
+import { waitingText } from '../../domain/why/words-automation.ts'
 import { ServoError } from '../../lib/error.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { quoteText } from '../../lib/sql/sql-text.ts'
@@ -36,14 +37,20 @@ export class SensorReader {
   readonly #known: Knowledge
   readonly #deliveries: Deliveries | undefined
   readonly #senders: Senders | undefined
+  readonly #outage: () => string | undefined
 
   constructor(
     known: Knowledge,
-    { deliveries, senders }: { deliveries?: Deliveries | undefined; senders?: Senders | undefined },
+    {
+      deliveries,
+      senders,
+      outage = () => undefined,
+    }: { deliveries?: Deliveries | undefined; senders?: Senders | undefined; outage?: (() => string | undefined) | undefined },
   ) {
     this.#known = known
     this.#deliveries = deliveries
     this.#senders = senders
+    this.#outage = outage
   }
 
   async list(query: ScheduleListQuery): Promise<SensorPage> {
@@ -113,7 +120,7 @@ export class SensorReader {
     return {
       definition: wireRow(sensorDefinitions, definition),
       state: state === undefined ? null : wireRow(sensorState, state),
-      ...statusOf(standstill, state),
+      ...statusOf(standstill, state, definition.has_code ? this.#outage() : undefined),
       next_poll_at: this.#nextPoll(watched),
       unrecorded_polls: this.#unrecorded(definition.sensor_id),
       address: addressOf(this.#known.scope, definition),
@@ -191,9 +198,12 @@ export class SensorReader {
 function statusOf(
   standstill: Standstill | undefined,
   state: Readonly<SensorStateRow> | undefined,
+  outage: string | undefined,
 ): Pick<SensorDetail, 'status' | 'status_reason'> {
   if (standstill === undefined) {
-    if (state?.status !== 'ERROR') return { status: 'active', status_reason: null }
+    const waits = outage === undefined ? null : waitingText(outage)
+    if (state?.status !== 'ERROR') return { status: 'active', status_reason: waits }
+    if (waits !== null) return { status: 'error', status_reason: waits }
     const { consecutive_errors: errors } = state
     return {
       status: 'error',

@@ -33,6 +33,7 @@ import { SensorReader } from './sensor-reader.ts'
 import { checkStateVersion } from './state-version.ts'
 
 export interface SensorsOptions {
+  readonly outage?: (() => string | undefined) | undefined
   /** Absent where nothing is evaluated: in a command, or with automation off. */
   readonly deliveries?: Deliveries | undefined
   /** Absent where no sender is let in. */

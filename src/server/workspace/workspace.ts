@@ -21,6 +21,8 @@ export interface WorkspaceOptions extends RunsOptions {
   readonly senders?: Senders | undefined
   /** Whether this server lets schedules tick and evaluates sensors; absent in a command. */
   readonly automation?: boolean | undefined
+  /** Why no code of the project can be evaluated here; undefined while it can. */
+  readonly outage?: (() => string | undefined) | undefined
 }
 
 export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
@@ -36,6 +38,7 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     missingSecrets: (sensor) => (options.senders === undefined ? [] : missingSecrets(sensor, options.senders)),
     run: (id) => runs.get(id),
     isOn: options.automation,
+    outage: () => options.outage?.(),
   })
   return { runs, assets: new Assets(known), statuses, schedules, sensors, whys }
 }

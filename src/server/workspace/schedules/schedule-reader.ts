@@ -15,6 +15,7 @@ import { pauseOf } from '../../../domain/schedules/regime.ts'
 import { type ScheduleRow, scheduleDefinitions } from '../../../domain/schedules/schedule-definitions.table.ts'
 import { type ScheduleStateRow, scheduleState } from '../../../domain/schedules/schedule-state.table.ts'
 import { scheduleTicks } from '../../../domain/schedules/schedule-ticks.table.ts'
+import { waitingText } from '../../../domain/why/words-automation.ts'
 import { assert } from '../../../lib/assert.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { nearest } from '../../../lib/nearest.ts'
@@ -32,8 +33,10 @@ const SHOWN_TICKS = 5
 export class ScheduleReader {
   readonly #known: Knowledge
   readonly #isOn: boolean
+  readonly #outage: () => string | undefined
 
-  constructor(known: Knowledge, isOn: boolean) {
+  constructor(known: Knowledge, isOn: boolean, outage: () => string | undefined) {
+    this.#outage = outage
     this.#known = known
     this.#isOn = isOn
   }
@@ -87,10 +90,17 @@ export class ScheduleReader {
       definition: wireRow(scheduleDefinitions, definition),
       state: state === undefined ? null : wireState(state),
       status,
-      status_reason: status === 'paused' && pause !== null ? pausedText(pause) : null,
+      status_reason:
+        status === 'paused' && pause !== null ? pausedText(pause) : status === 'active' ? this.#waitsFor(definition) : null,
       next_ticks: status === 'active' ? this.#nextTicks(definition) : [],
       last_run,
     }
+  }
+
+  /** Why its ticks wait, if its condition cannot be evaluated. */
+  #waitsFor({ has_condition }: Readonly<ScheduleRow>): string | null {
+    const outage = has_condition ? this.#outage() : undefined
+    return outage === undefined ? null : waitingText(outage)
   }
 
   #nextTicks(definition: Readonly<ScheduleRow>): string[] {
@@ -135,6 +145,7 @@ export class ScheduleReader {
       changed_at: row?.status_changed_at == null ? null : toIso(row.status_changed_at),
       reason: row?.status_reason ?? null,
       is_on: this.#isOn,
+      outage: this.#outage() ?? null,
     }
   }
 }

@@ -48,8 +48,15 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
   /** Of two changes at the same time, the second is checked against what the first has made. */
   readonly #turns = new Mutex()
 
-  constructor(known: Knowledge, { runIds, automation }: Pick<RunsOptions, 'runIds'> & { automation?: boolean | undefined }) {
-    super(known, automation ?? false)
+  constructor(
+    known: Knowledge,
+    {
+      runIds,
+      automation,
+      outage = () => undefined,
+    }: Pick<RunsOptions, 'runIds'> & { automation?: boolean | undefined; outage?: (() => string | undefined) | undefined },
+  ) {
+    super(known, automation ?? false, outage)
     this.#known = known
     this.#ticks = new AskedTicks(known, runIds)
   }

@@ -22,11 +22,11 @@ import { requestOf, stateOfRun } from './origins.ts'
 export async function whyOfSchedule(
   known: Knowledge,
   definition: Readonly<ScheduleRow>,
-  { at, isOn = true }: { at?: string | undefined; isOn?: boolean | undefined },
+  { at, isOn = true, outage }: { at?: string | undefined; isOn?: boolean | undefined; outage: () => string | undefined },
 ): Promise<WhyAnswer> {
   const rows = known.rows()
   const state = rows.hot(scheduleState).get(definition.schedule_id)
-  const schedule = { definition, state, pause: pauseOf(rows, state), now: known.now(), isOn }
+  const schedule = { definition, state, pause: pauseOf(rows, state), now: known.now(), isOn, outage: outage() }
   return whySchedule(schedule, await momentOf(known, schedule, at))
 }
 

@@ -23,7 +23,11 @@ export async function whyOfSensor(
   known: Knowledge,
   definition: Readonly<SensorRow>,
   messageId: string | undefined,
-  here: { polledAt(sensorId: string): number | undefined; missingSecrets(sensor: Readonly<SensorRow>): readonly string[] },
+  here: {
+    polledAt(sensorId: string): number | undefined
+    missingSecrets(sensor: Readonly<SensorRow>): readonly string[]
+    outage(): string | undefined
+  },
 ): Promise<WhyAnswer> {
   const { sensor_id } = definition
   const rows = known.rows()
@@ -37,6 +41,7 @@ export async function whyOfSensor(
     everything: rows.hot(automationState).get(EVERYTHING),
     now: known.now(),
     polledAt: here.polledAt(sensor_id),
+    outage: definition.has_code ? here.outage() : undefined,
     missingSecrets: here.missingSecrets(definition),
     evaluations,
     runsOf: (row: Readonly<SensorEvalRow>) => runsOfEvaluation(row, (key) => byKey.get(key)),

@@ -28,6 +28,8 @@ export interface WhySources {
   readonly run: (idOrStart: string) => Promise<RunDetail>
   /** Whether this server lets schedules tick; undefined where no server answers. */
   readonly isOn?: boolean | undefined
+  /** Why no code of the project can be evaluated here. */
+  readonly outage: () => string | undefined
 }
 
 /** Answers why something ran, or did not. */
@@ -45,7 +47,7 @@ export class Whys implements WhyApi {
     const known = this.#known
     switch (kind) {
       case 'schedule':
-        return await whyOfSchedule(known, this.#sources.schedule(name), { at: query.at, isOn: this.#sources.isOn })
+        return await whyOfSchedule(known, this.#sources.schedule(name), { ...this.#sources, at: query.at })
       case 'sensor':
         return await whyOfSensor(known, this.#sources.sensor(name), query.message, this.#sources)
       case 'run':
