@@ -34,6 +34,25 @@ test('each tick is told once: of the clock, by hand, and those skipped while pau
   expect(told.slice(3)).toEqual(['hourly paused by local: moving', 'hourly cron skipped'])
 })
 
+test('runs that began or ended before anybody listened are told once, with their ticks', async () => {
+  const led = await Led.open(project, { automation: true })
+  await led.post('/schedules/hourly/trigger', { request_id: 'a' })
+  await led.clock.advance(HOUR_MS)
+  const told: string[] = []
+  const listen = (change: Change) => {
+    if (change.type === 'run') told.push(`run ${change.isNew ? 'began' : change.run.state}`)
+    if (change.type === 'tick') told.push(`tick ${change.tick.run_id?.slice(0, 4)}`)
+  }
+  led.server.feed.listen(listen, { sinceOpened: true })
+  await led.clock.advance(MINUTE_MS)
+  expect(told.filter((each) => each === 'run began')).toHaveLength(2)
+  expect(told.filter((each) => each === 'tick run_')).toHaveLength(2)
+  const before = told.length
+  led.server.feed.listen(() => undefined, { sinceOpened: true })
+  await led.clock.advance(MINUTE_MS)
+  expect(told).toHaveLength(before)
+})
+
 test('pauses and resumes are told, of a schedule and of all automation', async () => {
   const { led, told, settle } = await opened()
   await led.post('/schedules/hourly/pause', {})
