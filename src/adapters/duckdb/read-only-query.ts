@@ -97,7 +97,7 @@ function explainQueryError(error: unknown, source: TableSource): unknown {
     })
   }
   return new ServoError('invalid', 'bad_query', message, {
-    hint: 'See docs/reference/tables.md for the tables and their columns.',
+    hint: 'See docs/reference/tables.md of the package for the tables and their columns.',
     cause: error,
   })
 }

@@ -31,7 +31,10 @@ export function workOfTick(definition: Readonly<ScheduleRow>, { graph, partition
 }
 
 /** Whether what a schedule selects is made in partitions. */
-export function selectsPartitions({ asset_selection }: Readonly<ScheduleRow>, { graph, partitions }: GraphAtTick): boolean {
+export function selectsPartitions(
+  { asset_selection }: Pick<ScheduleRow, 'asset_selection'>,
+  { graph, partitions }: GraphAtTick,
+): boolean {
   try {
     return selectedAssets(graph, asset_selection).some((key) => partitions.of(key).definition !== undefined)
   } catch {

@@ -9,7 +9,7 @@ import { isRanges } from '../partitions/ranges.ts'
 import { isSchema } from '../standard-schema.ts'
 import { contextNames } from './context.ts'
 import { isIo } from './io.ts'
-import { checkOptionNames, checkResources, isOutside } from './option-checks.ts'
+import { checkNestedNames, checkOptionNames, checkResources, isOutside } from './option-checks.ts'
 import { isCondition } from './when.ts'
 
 /** The options of each kind of asset. Without this check a misspelled option would do nothing. */
@@ -64,6 +64,7 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
     refuse('priority', 'Write a whole number from -1000 to 1000.')
   if (overlap !== undefined && !(typeof overlap === 'string' && ['queue', 'skip', 'replace'].includes(overlap)))
     refuse('overlap', "Write 'queue', 'skip' or 'replace'.")
+  checkNestedNames(`backfill of ${key}`, backfill, ['chunk'])
   if (backfill !== undefined && !isWhole(membersOf(backfill)['chunk'], 1)) refuse('backfill', 'Write { chunk: 10 }.')
   if (automation !== undefined && !isCondition(automation)) refuse('automation', 'Write automation: when.eager().')
   if (partitions !== undefined && !isPartitions(partitions))
@@ -150,6 +151,7 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
   }
   checkResources(key, resources)
   for (const [name, check] of Object.entries(checks ?? {})) {
+    checkNestedNames(`check ${show(name)} of ${key}`, check, ['test', 'severity'])
     const test = typeof check === 'function' ? check : membersOf(check)['test']
     if (typeof test !== 'function' || name === '')
       throw invalid(
@@ -211,6 +213,7 @@ function checkHeartbeat(key: string, { heartbeatTimeout, queue }: GivenOptions):
 }
 
 function checkRetry(key: string, retry: unknown): void {
+  checkNestedNames(`retry of ${key}`, retry, ['attempts', 'backoff', 'initial', 'max', 'jitter', 'on'])
   const { attempts, initial, max, backoff } = typeof retry === 'number' ? membersOf({ attempts: retry }) : membersOf(retry)
   if (!isWhole(attempts, 1, 1_000))
     throw invalid(
@@ -227,10 +230,12 @@ function checkRetry(key: string, retry: unknown): void {
 function checkFreshness(key: string, freshness: unknown): void {
   const said = membersOf(freshness)
   if ('within' in said) {
+    checkOptionNames(`freshness of ${key}`, said, ['within', 'warn'])
     durationMs(said['within'], `freshness.within of ${key}`)
     if (said['warn'] !== undefined) durationMs(said['warn'], `freshness.warn of ${key}`)
     return
   }
+  checkOptionNames(`freshness of ${key}`, said, ['within', 'warn', 'by', 'timezone'])
   const { by, timezone = 'UTC' } = said
   if (typeof by !== 'string' || !/^([01]\d|2[0-3]):[0-5]\d$/.test(by))
     throw invalid(

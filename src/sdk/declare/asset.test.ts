@@ -75,6 +75,37 @@ describe('what is wrong is said with what to write instead', () => {
       /timeout of a is "5 minutes"/,
       /'5m'/,
     ],
+    [
+      'an unknown option of retries',
+      () => loose(asset)('a', { run: body, retry: { attempts: 2, jiter: true } }),
+      /retry of a: unknown option jiter/,
+      /Did you mean jitter\?/,
+    ],
+    [
+      'an unknown option of freshness',
+      () => loose(asset)('a', { run: body, freshness: { within: '1h', wran: '2h' } }),
+      /freshness of a: unknown option wran/,
+      /Did you mean warn\?/,
+    ],
+    [
+      'an unknown option of a backfill',
+      () => loose(asset)('a', { run: body, backfill: { chunk: 1, chunks: 2 } }),
+      /backfill of a: unknown option chunks/,
+      /Did you mean chunk\?/,
+    ],
+    [
+      'an unknown option of partitions',
+      () => loose(daily)({ start: '2025-01-01', timezon: 'UTC' }),
+      /daily\(\): unknown option timezon/,
+      /Did you mean timezone\?/,
+    ],
+    [
+      'an unknown option of an IO',
+      () => loose(io)('x', { write: body, read: body, reed: body }),
+      /IO x: unknown option reed/,
+      /Did you mean read\?/,
+    ],
+    ['an unknown bound of rows', () => loose(check.rowCount)({ mn: 1 }), /unknown option mn/, /Did you mean min\?/],
     ['a duration without unit', () => loose(durationMs)(30, 'x'), /x is 30/, /'30s'/],
     [
       'an asset that is always new in words',

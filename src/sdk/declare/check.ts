@@ -1,4 +1,5 @@
 import { invalid, show } from '../invalid.ts'
+import { checkOptionNames } from './option-checks.ts'
 import type { DataTable, MaybePromise } from './values.ts'
 
 /**
@@ -49,7 +50,9 @@ function checkColumnNames(columns: readonly string[], check: string): void {
 
 export const check = {
   /** The number of rows lies within these bounds, both allowed. */
-  rowCount({ min = 0, max = Number.POSITIVE_INFINITY }: { min?: number; max?: number }): Check<DataTable<unknown>> {
+  rowCount(bounds: { min?: number; max?: number }): Check<DataTable<unknown>> {
+    checkOptionNames('check.rowCount()', bounds, ['min', 'max'])
+    const { min = 0, max = Number.POSITIVE_INFINITY } = bounds
     if (!(min >= 0 && max >= min))
       throw invalid('bad_check', `no number of rows lies between ${min} and ${max}`, 'Write check.rowCount({ min: 1 }).')
     return error(async (table) => {

@@ -1,6 +1,7 @@
 import { callerOf } from '../caller.ts'
 import { declarationOf, withDeclaration } from '../declaration.ts'
 import { checkedName, invalid } from '../invalid.ts'
+import { checkOptionNames } from './option-checks.ts'
 import type { MaybePromise } from './values.ts'
 
 export interface IoOptions<Value> {
@@ -28,6 +29,7 @@ export function io<Value>(name: string, options: IoOptions<Value>): Io<Value> {
       `IO ${name} cannot write and read`,
       `Write io('${name}', { write: (value) => bytes, read: (bytes) => value }).`,
     )
+  checkOptionNames(`IO ${name}`, options, ['write', 'read'])
   const value: Io<Value> = { name, write: (it) => options.write(it), read: (bytes) => options.read(bytes) }
   return withDeclaration(value, { kind: 'io', name, options, ...callerOf(io) })
 }

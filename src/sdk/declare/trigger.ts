@@ -1,4 +1,5 @@
 import { overlapPolicies } from '../../contract/schedule.ts'
+import { isObject } from '../../lib/is-object.ts'
 import { type AnyAsset, isAsset, type PartitionsOf } from '../any-asset.ts'
 import { callerOf } from '../caller.ts'
 import { optionsOf, withDeclaration } from '../declaration.ts'
@@ -99,7 +100,7 @@ export interface ScheduleOptions {
   /** How many windows before the one that has just closed. */
   offset?: number
   /** Ticks missed while nothing ran: how far back they count, and how many run at most. */
-  catchup?: { window: Duration; max?: number; onResume?: boolean }
+  catchup?: { window?: Duration; max?: number; onResume?: boolean }
   /** What a tick does while a run of an earlier tick is unfinished. Unless told, the runs go on side by side. */
   overlap?: 'queue' | 'skip' | 'replace'
   /** Labels and priority of its runs. */
@@ -128,11 +129,13 @@ export function schedule(name: string, options: ScheduleOptions): Schedule {
   const expressions = Array.isArray(cron) ? cron : [cron]
   if (expressions.length === 0) checkedCron(undefined, timezone, `schedule ${name}`)
   for (const expression of expressions) checkedCron(expression, timezone, `schedule ${name}`)
+  if (select === undefined)
+    throw invalid('bad_selection', `schedule ${name} has no select`, 'Write what it runs: select: [orders, revenue].')
   if (selectedKeys(select, `schedule ${name}`).length === 0)
     throw invalid('bad_selection', `schedule ${name} selects nothing`, 'Write select: [orders, revenue].')
   const whole = (option: string, value: unknown, least: number, most: number, hint: string): void =>
     checkWholeNumber('bad_schedule', `${option} of ${name}`, value, { least, most, hint })
-  if (catchup !== undefined) durationMs(catchup.window, `catchup.window of ${name}`)
+  checkCatchup(name, catchup)
   whole('catchup.max', catchup?.max, 0, 10_000, 'Write how many missed ticks may run at most.')
   whole('offset', options.offset, 0, 100_000, 'Write how many windows before the one that has just closed.')
   whole('priority', options.priority, -1_000, 1_000, 'Write a number; runs with a larger one start first.')
@@ -144,6 +147,17 @@ export function schedule(name: string, options: ScheduleOptions): Schedule {
   checkLabels('bad_schedule', `labels of ${name}`, labels)
   checkCondition(name, options)
   return withDeclaration<Schedule>({ name }, { kind: 'schedule', name, options, ...callerOf(schedule) })
+}
+
+function checkCatchup(name: string, catchup: unknown): void {
+  if (catchup === undefined) return
+  if (!isObject(catchup))
+    throw invalid('bad_schedule', `catchup of ${name} is ${show(catchup)}`, "Write catchup: { window: '24h', max: 3 }.")
+  checkOptionNames(`catchup of schedule ${name}`, catchup, ['window', 'max', 'onResume'])
+  const { window, onResume } = catchup
+  if (window !== undefined) durationMs(window, `catchup.window of ${name}`)
+  if (onResume !== undefined && typeof onResume !== 'boolean')
+    throw invalid('bad_schedule', `catchup.onResume of ${name} is ${show(onResume)}`, 'Write true or false.')
 }
 
 function checkCondition(name: string, { when, timeout }: ScheduleOptions): void {

@@ -1,6 +1,7 @@
 import { isTime } from '../../partitions/definition.ts'
 import { type AnyAsset, type carries, isAsset } from '../any-asset.ts'
 import { optionsOf } from '../declaration.ts'
+import { checkOptionNames } from '../declare/option-checks.ts'
 import { invalid, show } from '../invalid.ts'
 import { partitionText } from './partition-key.ts'
 import type { AnyPartitions, PartitionData } from './partitions.ts'
@@ -64,6 +65,7 @@ export function wordsOf(asset: AnyAsset): Record<string, (...args: never[]) => M
     window(range: { from: number; to: number }, along?: string) {
       const time = alongTime(asset.key, partitions(), along)
       const { from, to } = range ?? {}
+      checkOptionNames(`${asset.key}.window()`, range ?? {}, ['from', 'to'])
       if (!Number.isSafeInteger(from) || !Number.isSafeInteger(to) || from > to)
         throw invalid(
           'bad_offset',

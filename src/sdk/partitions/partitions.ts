@@ -10,6 +10,7 @@ import {
 } from '../../partitions/definition.ts'
 import type { TimeUnit, UnitOptions } from '../../partitions/time/units.ts'
 import { type TimeWindows, timeWindows } from '../../partitions/time/windows.ts'
+import { checkOptionNames } from '../declare/option-checks.ts'
 import { invalid, show } from '../invalid.ts'
 import { issuesText } from '../standard-schema.ts'
 
@@ -226,10 +227,13 @@ const examples: Record<TimeUnit, string> = {
 
 const places = ['every', 'minute', 'hour', 'weekday', 'day', 'month', 'cron'] as const
 
+const timeOptions = ['start', 'end', 'timezone', 'endOffset', 'format', 'exclusions', ...places]
+
 function timePartitions(type: TimeUnit, options: TimeOptions<string> & UnitOptions): Time<string> {
   const { start, end, timezone = 'UTC', endOffset, format, exclusions } = options ?? {}
   const name = type === 'cron' ? 'cronWindows' : type
   const example = examples[type]
+  checkOptionNames(`${name}()`, options ?? {}, timeOptions)
   for (const [which, key] of Object.entries({ start, end })) {
     if ((typeof key === 'string' && key !== '') || (which === 'end' && key === undefined)) continue
     throw invalid('bad_window', `${which} of ${name}() is ${show(key)}`, `Write ${which}: '${example}'.`)
@@ -241,11 +245,28 @@ function timePartitions(type: TimeUnit, options: TimeOptions<string> & UnitOptio
   const windows = windowsOf(data, name)
   refuseInexact(windows, { start, end }, name, format === undefined ? example : undefined)
   const first = windows.at(0).key
-  const wrong = format === undefined ? `must be written as ${example}` : `must be written as ${format}`
-  return {
-    data,
-    key: keySchema(z.string().refine((key) => windows.positionOf(key) !== undefined, `${wrong}, of a window from ${first} on`)),
-  }
+  const wrong = ({ input }: { readonly input: unknown }): string => wrongKey(String(input), first, { format, example })
+  return { data, key: keySchema(z.string().refine((key) => windows.positionOf(key) !== undefined, { error: wrong })) }
+}
+
+/** Why a text is not the key of a window. */
+function wrongKey(
+  key: string,
+  first: string,
+  { format, example }: { readonly format: string | undefined; readonly example: string },
+): string {
+  if (format !== undefined) return `must be written as ${format}, of a window from ${first} on`
+  const isWritten = new RegExp(`^${example.replaceAll(/\d/g, '\\d')}$`).test(key)
+  if (!isWritten) return `must be written as ${example}`
+  if (!isDate(key)) return `${key} is not a date`
+  return key < first ? `${key} is before the first window, ${first}` : `${key} is the key of no window`
+}
+
+/** True if the calendar has the moment that a key of the usual form names: `2025-02-30` is none. */
+function isDate(key: string): boolean {
+  const whole = `${key}${'0000-01-01T00:00'.slice(key.length)}`
+  const at = new Date(`${whole}:00Z`)
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(whole)
 }
 
 /** Counting the windows finds the mistakes that the shape of a definition does not show. */

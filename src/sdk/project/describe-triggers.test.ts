@@ -154,6 +154,9 @@ test('a schedule of partitions that nothing it selects can have, or with an offs
   ] as const) {
     expect(problemsOf(select, { partitions }), String(partitions)).toEqual([])
   }
+  expect(problemsOf(orders, { partitions: ['2026-11-01'] })).toMatchObject([
+    { code: 'bad_partition', message: 'schedule s names partitions, but nothing that it selects has any' },
+  ])
   expect(problemsOf(orders, { offset: 1 })).toMatchObject([
     { code: 'bad_schedule', message: expect.stringContaining('offset') },
   ])

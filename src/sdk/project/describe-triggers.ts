@@ -32,7 +32,7 @@ export function describeSchedule({ name, options }: Declaration): ScheduleDefini
     asset_selection: selectedKeys(select, `schedule ${name}`),
     partition_selection: typeof partitions === 'string' ? [partitions] : partitions && [...partitions],
     partition_offset: schedule.offset,
-    catchup_window_minutes: catchup && Math.ceil(durationMs(catchup.window, 'catchup.window') / 60_000),
+    catchup_window_minutes: catchup?.window && Math.ceil(durationMs(catchup.window, 'catchup.window') / 60_000),
     max_catchup_ticks: catchup?.max,
     catch_up_on_resume: catchup?.onResume,
     overlap: schedule.overlap,

@@ -78,7 +78,25 @@ function syntaxProblem(error: unknown, imported: string, root: string, modules: 
       ...at(root, file, line),
     }
   }
+  if (IN_A_SCRIPT.test(error.message)) {
+    return { code: 'not_a_module', message: error.message, hint: moduleHint(file, root), ...at(root, file, line) }
+  }
   return { code: 'syntax_error', message: error.message, hint: excerpt, ...at(root, file, line) }
+}
+
+/** What Node says of a module that it reads as a script. */
+const IN_A_SCRIPT = /^(Cannot use import statement outside a module|Unexpected token 'export')/
+
+/** Names the package.json that makes Node read a file as a script. */
+function moduleHint(file: string, root: string): string {
+  const renamed = path.basename(file).replace(/\.[cm]?([jt]s)$/, '.m$1')
+  const rename = `or rename ${path.basename(file)} to ${renamed}`
+  for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
+    const description = path.join(folder, 'package.json')
+    if (fs.existsSync(description))
+      return `Node reads it as a script. Set "type": "module" in ${relativePath(root, description)}, ${rename}.`
+    if (folder === path.dirname(folder)) return `Node reads it as a script: ${rename.slice('or '.length)}.`
+  }
 }
 
 interface SyntaxPlace {

@@ -248,6 +248,16 @@ describe('a project without a usable config', () => {
 })
 
 describe('a module that cannot be loaded', () => {
+  test('is told which package.json makes Node read it as a script, and how to change that', async () => {
+    const folder = write({ 'servo.config.ts': `import 'node:fs'\n${config}`, 'package.json': '{ "type": "commonjs" }' })
+    expect((await load(folder)).problems).toMatchObject([
+      {
+        ...{ code: 'not_a_module', file: 'servo.config.ts', line: 1 },
+        hint: 'Node reads it as a script. Set "type": "module" in package.json, or rename servo.config.ts to servo.config.mts.',
+      },
+    ])
+  })
+
   test('is named with the line, whatever is wrong with it, and all of them at once', async () => {
     const problems = await problemsOf({
       'a.ts': 'const x: number = 1\nexport const y = = 2\n',

@@ -34,7 +34,10 @@ const hasWindows = (definition: PartitionDefinition): boolean =>
 function unknownPartitions(schedule: ScheduleDefinitionInput, definitions: readonly PartitionDefinition[]): ProjectProblem[] {
   // Keys of dynamic sets come later. Of several assets, one may have a partition and the others those related to it.
   const sets = definitions.map((definition) => partitionSet(definition, { nowMs: 0, dynamicKeys: () => [] }))
-  if (sets.length === 0) return []
+  if (sets.length === 0 && schedule.partition_selection) {
+    const message = `schedule ${schedule.name} names partitions, but nothing that it selects has any`
+    return [problemOf(schedule, 'bad_partition', message, 'Leave partitions out, or select an asset that has them.')]
+  }
   return (schedule.partition_selection ?? [])
     .filter((asked) => !sets.some((set) => mayHave(set, asked)))
     .map((asked) => {

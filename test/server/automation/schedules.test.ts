@@ -123,6 +123,7 @@ describe('the routes of schedules', () => {
     ['POST', '/schedules', { ...made, timezone: 'Mars/Base' }, 400, 'bad_schedule'],
     ['POST', '/schedules', { ...made, timezone: '+05:30' }, 400, 'bad_schedule'],
     ['POST', '/schedules', { ...made, colour: 'red' }, 400, 'bad_body'],
+    ['POST', '/schedules', { ...made, partition_selection: ['2025-01-01'] }, 400, 'no_partitions'],
     ['POST', '/schedules', { ...made, asset_selection: ['orders', 'nope'] }, 400, 'bad_selection'],
     ['POST', '/schedules', { ...made, start_at: '2025-02-01T00:00:00Z', end_at: '2025-01-01T00:00:00Z' }, 400, 'bad_schedule'],
     ['PATCH', '/schedules/hourly', { priority: 1 }, 409, 'declared_in_code'],

@@ -5,6 +5,7 @@ import type {
   CatchupBody,
   TriggerBody,
 } from '../../../api/automation/schedule-contract.ts'
+import type { ScheduleDefinition } from '../../../contract/schedule.ts'
 import { GraphPartitions } from '../../../domain/assets/graph-partitions.ts'
 import { dynamicKeysOf } from '../../../domain/partitions/dynamic-keys.ts'
 import type { TenantSecret } from '../../../domain/runs/run-ids.ts'
@@ -139,9 +140,8 @@ export class AskedTicks {
     { tick, cause, tick_id, skipped_in = null, user, partitions }: AskedTick,
     dry?: DryTicks,
   ): { events: readonly NewEvent[]; partitions: readonly string[] | null } {
-    const at = this.#graphAt(tick)
-    if (partitions !== undefined && !selectsPartitions(row, at))
-      throw refuse('no_partitions', `nothing that ${row.schedule_name} selects has partitions`, 'Leave the partitions out.')
+    const at = graphAt(this.#known, tick)
+    if (partitions !== undefined) refusePartitions(row.schedule_name, row, at)
     const unfinished = this.#known.rows().hot(scheduleState).get(row.schedule_id)?.open_runs ?? []
     const open = dry === undefined ? new Set(unfinished) : dry.open(row.schedule_id, unfinished)
     const secret = dry === undefined ? this.#runIds() : DRY_RUN
@@ -172,12 +172,23 @@ export class AskedTicks {
     assert(made !== undefined, 'a tick that was triggered has a run')
     return made.run_id
   }
+}
 
-  #graphAt(tick: number): GraphAtTick {
-    const { graph, mappings } = this.#known.graph.get()
-    const dynamicKeys = dynamicKeysOf(this.#known.rows())
-    return { graph, partitions: new GraphPartitions(mappings, { nowMs: tick, dynamicKeys }) }
-  }
+function graphAt(known: Knowledge, tick: number): GraphAtTick {
+  const { graph, mappings } = known.graph.get()
+  const dynamicKeys = dynamicKeysOf(known.rows())
+  return { graph, partitions: new GraphPartitions(mappings, { nowMs: tick, dynamicKeys }) }
+}
+
+function refusePartitions(name: string, selecting: Pick<ScheduleRow, 'asset_selection'>, at: GraphAtTick): void {
+  if (selectsPartitions(selecting, at)) return
+  throw refuse('no_partitions', `nothing that ${name} selects has partitions`, 'Leave the partitions out.')
+}
+
+/** Refuses a schedule that names partitions of assets that have none: it would run without them. */
+export function checkPartitions(known: Knowledge, { name, ...definition }: ScheduleDefinition): void {
+  if (definition.partition_selection == null) return
+  refusePartitions(name, definition, graphAt(known, known.now()))
 }
 
 /** What a dry run would have triggered so far: its runs would be in the way of those that follow. */

@@ -30,7 +30,7 @@ import { type Knowledge, record } from '../knowledge.ts'
 import { recordedBefore } from '../recorded-change.ts'
 import type { RunsOptions } from '../runs.ts'
 import { checkStateVersion } from '../state-version.ts'
-import { AskedTicks, reused } from './asked-ticks.ts'
+import { AskedTicks, checkPartitions, reused } from './asked-ticks.ts'
 import { ScheduleReader } from './schedule-reader.ts'
 
 interface Change {
@@ -74,6 +74,7 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
           if (this.#known.rows().hot(scheduleDefinitions).get(schedule_id) !== undefined) throw reused()
           this.#checkName(definition.name, schedule_id)
           checkSelection(this.#known.graph.get().graph, 'asset_selection', definition.asset_selection)
+          checkPartitions(this.#known, definition)
           return undefined
         },
         message: 'schedule made',
@@ -93,18 +94,18 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
         hint: 'Name what should change, such as cron_expressions or enabled.',
       })
     const name = changes.name ?? schedule_name
+    const changed = () => scheduleDefinition.parse({ ...definitionOf(this.find(schedule_id)), ...changes })
     return await this.#change(
       { schedule_id, schedule_name: name },
       {
         request_id,
-        eventOf: (request) => {
-          const definition = scheduleDefinition.parse({ ...definitionOf(this.find(schedule_id)), ...changes })
-          return checked(scheduleDefined(definition, schedule_id, 'api', request), user)
-        },
+        eventOf: (request) => checked(scheduleDefined(changed(), schedule_id, 'api', request), user),
         check: () => {
           this.#checkVersion(this.#present(schedule_id), expected)
           this.#checkName(name, schedule_id)
           checkSelection(this.#known.graph.get().graph, 'asset_selection', changes.asset_selection ?? [])
+          if (changes.asset_selection !== undefined || changes.partition_selection !== undefined)
+            checkPartitions(this.#known, changed())
           return undefined
         },
         message: 'schedule changed',
