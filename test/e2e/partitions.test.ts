@@ -286,7 +286,7 @@ describe('partitions', () => {
       ['run', 'numbers', '--partition', '2025-02-01..2025-01-01'],
       /2025-02-01 comes after 2025-01-01\n.*Swap them: 2025-01-01\.\.2025-02-01/,
     ],
-    ['in the future', ['run', 'numbers', '--partition', '2150-01-01'], /does not exist yet/],
+    ['in the future', ['run', 'numbers', '--partition', '2150-01-01'], /does not exist until/],
   ])('[P4] %s are refused before anything runs', async (_, args, says) => {
     const { code, stderr } = await project.servo(...args)
     expect(code).not.toBe(0)

@@ -245,7 +245,7 @@ describe('the status of partitions', () => {
     expect(missing.partitions.map(({ partition_key }) => partition_key)).toEqual([...january.slice(0, 9), ...january.slice(14)])
     await expect(space.kept.list({ ...all, cursor: 'nonsense' })).rejects.toThrow(/did not come from a page/)
     await expect(space.kept.list({ ...all, select: 'rwa' })).rejects.toThrow(/there is no asset "rwa"/)
-    await expect(space.kept.list({ ...all, select: 'raw', partition: '2025-02-01' })).rejects.toThrow(/does not exist yet/)
+    await expect(space.kept.list({ ...all, select: 'raw', partition: '2025-02-01' })).rejects.toThrow(/does not exist until/)
   })
 
   test('of thousands of partitions, with gaps, wipes and second versions, is that of each of them', async () => {

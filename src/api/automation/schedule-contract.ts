@@ -70,7 +70,7 @@ export type WireScheduleDefinition = WireRow<typeof scheduleDefinitions>
 export type WireScheduleState = Omit<WireRow<typeof scheduleState>, 'undecided' | 'asked_ahead' | 'triggered'>
 export type WireTick = WireRow<typeof scheduleTicks>
 
-export const scheduleStatuses = ['active', 'paused', 'disabled', 'removed'] as const
+export const scheduleStatuses = ['active', 'paused', 'disabled', 'ended', 'removed'] as const
 
 /** A schedule as it is now. */
 export interface ScheduleDetail {
@@ -81,6 +81,8 @@ export interface ScheduleDetail {
   readonly status_reason: string | null
   /** The next ticks, while it ticks. */
   readonly next_ticks: readonly string[]
+  /** How many missed ticks are caught up at most: what it says or, if it does not, 3 if what it selects has partitions and otherwise 1. */
+  readonly catchup_limit: number
   /** Its last run, whether its cron or a user asked for it; null if it has none. */
   readonly last_run: LastRun | null
 }

@@ -15,7 +15,7 @@ export const noSuchHook = (): ServoError =>
  * The response to a message for one sensor, or for several that share a path. 2xx tells the sender to stop, so one that did not
  * take the message decides: the sender tries again, and those that have accepted it recognize it.
  */
-export function deliveryResponse(answers: readonly DeliveryAnswer[]): Response {
+export function deliveryResponse(answers: readonly DeliveryAnswer[], isForm = false): Response {
   const failures = answers.filter((answer) => answer.kind === 'failed')
   const failed = failures.find(({ unfit_field }) => unfit_field === undefined)
   if (failed !== undefined) return problemResponse(sensorFailed(failed))
@@ -25,7 +25,7 @@ export function deliveryResponse(answers: readonly DeliveryAnswer[]): Response {
     return problemResponse(standstill.code === 'removed' ? noSuchHook() : standing(standstill.code))
   // 4xx makes many senders give up, so it is told only if no other sensor wants the message again.
   const [unfit] = failures
-  if (unfit !== undefined) return problemResponse(doesNotFit(unfit))
+  if (unfit !== undefined) return problemResponse(doesNotFit(unfit, isForm))
   const [first] = accepted
   if (first !== undefined) {
     return Response.json({
@@ -52,11 +52,19 @@ function sensorFailed({ message_id, try: attempt, max_tries }: Answer<'failed'>)
   })
 }
 
+const FORM_HINT =
+  'The body was read as a form. If it is JSON, send it with the header `Content-Type: application/json`; `curl -d` says that it is a form unless told otherwise.'
+
 /** The field alone: what else is wrong with it may quote the message. */
-function doesNotFit({ message_id, unfit_field: field = '', try: attempt, max_tries }: Answer<'failed'>): ServoError {
+function doesNotFit(
+  { message_id, unfit_field: field = '', try: attempt, max_tries }: Answer<'failed'>,
+  isForm: boolean,
+): ServoError {
   const where = field === '' ? '' : ` at ${JSON.stringify(field)}`
   return new ServoError('invalid', 'unfit_message', `the message does not fit what the sensor takes${where}`, {
-    hint: 'Correct the message: sent again as it is, it fits only if the sensor changes. `servo sensors evals` says what does not fit.',
+    hint: isForm
+      ? FORM_HINT
+      : 'Correct the message: sent again as it is, it fits only if the sensor changes. `servo sensors evals` says what does not fit.',
     facts: { message_id, try: attempt, max_tries, ...(field !== '' && { field }) },
   })
 }

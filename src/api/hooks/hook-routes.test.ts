@@ -208,14 +208,25 @@ describe('[A51] the answer to a sender', () => {
     const { status, answer } = await answered({ ...unfit, unfit_field: 'order.id' })
     expect([status, answer]).toMatchObject([422, { code: 'unfit_message', field: 'order.id', message_id: 'm', try: 1 }])
     expect(JSON.stringify(answer)).not.toContain('secret text')
+    expect(answer).toMatchObject({ hint: expect.stringMatching(/^Correct the message/) })
+    const bench = open()
+    bench.answer = async () => ({ ...unfit, unfit_field: 'order.id' })
+    const form = await bench.send({ 'content-type': 'application/x-www-form-urlencoded' }, '{"order":1}')
+    expect(form.answer).toMatchObject({
+      hint: expect.stringMatching(/was read as a form.*`Content-Type: application\/json`/),
+    })
     const whole = await answered({ ...unfit, unfit_field: '' })
     expect(whole).toMatchObject({ status: 422, answer: expect.not.objectContaining({ field: expect.anything() }) })
   })
 
   test.each(['disabled', 'paused', 'automation_paused', 'automation_off'] as const)(
-    'is 503 while it stands still: %s',
+    'is 503 while it stands still, and counted as refused: %s',
     async (code) => {
-      const { status, headers, answer } = await answered({ kind: 'standstill', code, by: 'ana', reason: 'private' })
+      const bench = open()
+      bench.answer = async () => ({ kind: 'standstill', code, by: 'ana', reason: 'private' })
+      const { status, headers, answer } = await bench.send(json, '{}')
+      await bench.send(json, '{}')
+      expect(bench.hooks.refusals('inbox')).toEqual({ [code]: 2 })
       expect([status, headers.get('retry-after')]).toEqual([503, '60'])
       expect(JSON.stringify(answer)).not.toMatch(/ana|private/)
     },
@@ -230,6 +241,7 @@ describe('[A51] the answer to a sender', () => {
     expect(JSON.stringify(full), 'strangers learn nothing of the machine').not.toContain('/data')
     bench.isEvaluating = false
     expect(await bench.send(json, '{}')).toMatchObject({ status: 503, answer: { code: 'automation_off' } })
+    expect(bench.hooks.refusals('inbox')).toEqual({ automation_off: 1 })
   })
 
   test('is 503 without the secret, and the owner is told the name of the variable once a minute', async () => {

@@ -5,6 +5,7 @@ import { problemResponse } from '../problem.ts'
 import { readBytes } from '../read-body.ts'
 import { deliveryResponse, noSuchHook, standing } from './delivery-response.ts'
 import type { HookedSensor, HooksApi } from './hook-contract.ts'
+import { isFormBody } from './read-content.ts'
 import { receivePush, receiveWebhook } from './receive.ts'
 import { reasonOf } from './refusals.ts'
 
@@ -29,7 +30,7 @@ export function hookRoutes(hooks: HooksApi): Hono {
     const received = sensors.map((sensor) =>
       counted(hooks, sensor, async () => receiveWebhook(hooks, sensor, { headers, body: await reading, newId: () => id })),
     )
-    return await deliver(hooks, await Promise.allSettled(received))
+    return await deliver(hooks, await Promise.allSettled(received), isFormBody(headers))
   })
 
   app.post(PUSH, async (c) => {
@@ -37,7 +38,7 @@ export function hookRoutes(hooks: HooksApi): Hono {
     const sensor = isHere(hooks, tenant, workspace) ? hooks.sensorNamed(name) : undefined
     if (sensor === undefined) throw noSuchHook()
     const received = counted(hooks, sensor, () => receivePush(hooks, sensor, c.req.raw))
-    return await deliver(hooks, await Promise.allSettled([received]))
+    return await deliver(hooks, await Promise.allSettled([received]), false)
   })
 
   app.all(HOOK, (c) => (c.req.method === 'OPTIONS' ? permission(hooks, c) : notAllowed(c.req.method, 'OPTIONS, POST')))
@@ -69,14 +70,30 @@ async function counted<T>(hooks: HooksApi, { sensor_id }: { sensor_id: string },
 }
 
 /** Delivers to the sensors that take the message. A sender that none of them knows is refused as the first one says. */
-async function deliver(hooks: HooksApi, received: readonly PromiseSettledResult<Delivery>[]): Promise<Response> {
+async function deliver(
+  hooks: HooksApi,
+  received: readonly PromiseSettledResult<Delivery>[],
+  isForm: boolean,
+): Promise<Response> {
   const deliveries = hooks.deliveries()
   const accepted = received.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
   if (accepted.length === 0) for (const each of received) if (each.status === 'rejected') throw each.reason
-  if (deliveries === undefined) throw standing('automation_off')
+  if (deliveries === undefined) {
+    for (const { sensor_id } of accepted) hooks.refused(sensor_id, 'automation_off')
+    throw standing('automation_off')
+  }
   const answers = await Promise.allSettled(accepted.map((delivery) => deliveries.deliver(delivery)))
+  for (const [index, each] of answers.entries()) {
+    const answer = each.status === 'fulfilled' ? each.value : undefined
+    const sensor = accepted[index]
+    if (answer?.kind === 'standstill' && answer.code !== 'removed' && sensor !== undefined)
+      hooks.refused(sensor.sensor_id, answer.code)
+  }
   for (const each of answers) if (each.status === 'rejected') throw forSender(each.reason)
-  return deliveryResponse(answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])))
+  return deliveryResponse(
+    answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
+    isForm,
+  )
 }
 
 /** What a sender may know of the reason why it must send again. Errors of the store name folders of this machine. */

@@ -30,6 +30,9 @@ function formNamed(type: string): Form | undefined {
   return /^text\/[^/]+$/.test(type) ? 'text' : undefined
 }
 
+/** True of a body that is read as fields of a form, which is what `curl -d` sends unless told otherwise. */
+export const isFormBody = (headers: Headers): boolean => formNamed(mediaTypeOf(headers).type) === 'form'
+
 const isUtf8 = ({ charset }: MediaType): boolean =>
   charset === undefined || ['utf-8', 'utf8', 'us-ascii', 'ascii'].includes(charset)
 

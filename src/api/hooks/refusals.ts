@@ -17,6 +17,10 @@ export const refusalReasons = [
   'secret_missing',
   'audience_unknown',
   'keys_unreachable',
+  'disabled',
+  'paused',
+  'automation_paused',
+  'automation_off',
 ] as const
 export type RefusalReason = (typeof refusalReasons)[number]
 

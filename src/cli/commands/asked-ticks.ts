@@ -75,9 +75,12 @@ export async function catchUpSchedule(name: string, moments: readonly string[], 
   else showCatchup(answer, definition)
 }
 
-function showCatchup({ accepted, refused, dry_run }: AcceptedCatchup, { schedule_name, timezone }: Definition): void {
+function showCatchup(
+  { accepted, refused, dry_run }: AcceptedCatchup,
+  { schedule_name, timezone, created_at }: Definition,
+): void {
   if (accepted.length + refused.length === 0) {
-    print(`${printable(schedule_name)} has no ticks there`)
+    print(`${printable(schedule_name)} has no ticks there; it was declared at ${momentsIn(timezone, null)(created_at)}`)
     return
   }
   const when = momentsIn(timezone, null)
@@ -129,10 +132,12 @@ function momentOf(definition: Definition, text: string, now: Date): string {
 /** Every tick from one moment to another, both included. A day as the end is the whole day; without one, it is now. */
 function ticksBetween(definition: Definition, { from, to }: { from: string; to: string | undefined }, now: number): string[] {
   const { timezone } = definition
-  const first = momentAsked(from, timezone, now).from
+  const asked = momentAsked(from, timezone, now).from
   const last = to === undefined ? now : momentAsked(/^[\d-]{10}$/.test(to) ? `${to}T23:59` : to, timezone, now).to
-  if (first > last)
+  if (asked > last)
     throw badFlag(`--from ${from} is after ${to === undefined ? 'now' : `--to ${to}`}`, 'Name a moment before that.')
+  // Before it was declared it had no ticks to miss.
+  const first = Math.max(asked, toMs(definition.created_at) + 1)
   const cadence = cadenceOf(definition)
   const count = cadence.count(first - 1, Math.min(last, now))
   if (count > MOST_TICKS)

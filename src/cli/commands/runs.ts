@@ -1,4 +1,4 @@
-import type { LogQuery, RunLogEntry, RunsApi, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
+import type { AskedRun, LogQuery, RunLogEntry, RunsApi, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
 import { logText } from '../../contract/log-text.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
@@ -22,20 +22,20 @@ export async function listRuns(flags: ProjectFlags & { limit: string; state?: st
 }
 
 /** Without a server no run makes progress, and the state of a run does not show that. */
-function sayWaiting(found: readonly WireRun[], leader: Leadership): readonly WireRun[] {
+function sayWaiting<Run extends WireRun>(found: readonly Run[], leader: Leadership): readonly Run[] {
   if (leader === 'none' && found.some(({ finished_at }) => finished_at === null))
     note('no server is running: what has not ended goes on when one is started (servo dev)')
   return found
 }
 
-const LIST_HEAD: readonly Cell[] = ['run', 'state', 'requested', 'tasks', 'took', 'selection'].map((text) => ({
+const LIST_HEAD: readonly Cell[] = ['run', 'state', 'requested', 'tasks', 'took', 'asked by', 'selection'].map((text) => ({
   text,
   paint: colours.dim,
   right: text === 'tasks' || text === 'took',
 }))
 const MAX_SELECTION = 60
 
-function runCells(run: WireRun): Cell[] {
+function runCells(run: AskedRun): Cell[] {
   const selection = run.asset_selection.join(' ')
   return [
     { text: shortId(run.run_id) },
@@ -43,6 +43,7 @@ function runCells(run: WireRun): Cell[] {
     { text: localTime(run.requested_at) },
     { text: `${run.tasks_succeeded}/${run.tasks_total}`, right: true },
     runTimeCell(run),
+    { text: printable(run.asked_by ?? run.trigger_type), paint: colours.dim },
     { text: printable(selection.length > MAX_SELECTION ? `${selection.slice(0, MAX_SELECTION)}…` : selection) },
   ]
 }
@@ -64,7 +65,7 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
   const about: Cell[][] = [
     [{ text: 'id' }, { text: run.run_id }],
     [{ text: 'selection' }, { text: printable(run.asset_selection.join(' ')) }],
-    [{ text: 'requested' }, { text: `${localTime(run.requested_at)} (${run.trigger_type})` }],
+    [{ text: 'requested' }, { text: `${localTime(run.requested_at)} (${printable(askerOf(run))})` }],
   ]
   const labels = Object.entries(run.labels).map(([name, value]) => `${name}=${value}`)
   if (labels.length > 0) about.push([{ text: 'labels' }, { text: printable(labels.join(' ')) }])
@@ -73,6 +74,10 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
   printFailures(all, shortId(run.run_id))
   printChecks(all)
 }
+
+/** `sensor files`, or `manual by ana`. */
+const askerOf = ({ asked_by, trigger_type }: AskedRun): string =>
+  asked_by === null ? trigger_type : trigger_type === 'manual' ? `manual by ${asked_by}` : asked_by
 
 const shownTask = (task: WireTask, attempt: WireAttempt | undefined): Cell[] => [
   stateCell(task.state),

@@ -10,7 +10,8 @@ import {
 import { overlapPolicies } from '../../contract/schedule.ts'
 import { minutesInWords } from '../../domain/schedules/due.ts'
 import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
-import { ServoError } from '../../lib/error.ts'
+import { headLine } from '../../domain/why/say.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
 import { ask, isNotLoaded, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
 import { labelsFlag, momentFlag, oneOf, wholeNumber } from '../flags.ts'
@@ -100,7 +101,7 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
     printJson(detail)
     return
   }
-  const { definition, state, status, status_reason, next_ticks, last_run } = detail
+  const { definition, state, status, status_reason, next_ticks, catchup_limit, last_run } = detail
   const statusShown = statusCell(status)
   print(`${colours.bold(printable(definition.schedule_name))}  ${statusShown.paint?.(status) ?? status}`)
   if (definition.description) for (const line of definition.description.split('\n')) print(`  ${printable(line)}`)
@@ -109,16 +110,18 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
   const since = state?.status_changed_at == null ? '' : ` (${localTime(state.status_changed_at)})`
   const about: [string, string | null | undefined | false][] = [
     ['why', status_reason && `${status_reason}${since}`],
+    [
+      'resume',
+      status === 'paused' &&
+        (state?.status === 'PAUSED' ? `servo schedules resume ${definition.schedule_name}` : 'servo automation resume'),
+    ],
     ['cron', `${definition.cron_expressions.join(' | ')} ${definition.timezone}`],
     ['from', definition.start_at && localTime(definition.start_at)],
     ['until', definition.end_at && localTime(definition.end_at)],
     ['selects', definition.asset_selection.join(' ')],
     ['partitions', definition.partition_selection?.join(' ')],
     ['offset', definition.partition_offset > 0 && String(definition.partition_offset)],
-    [
-      'catch-up',
-      `${minutesInWords(definition.catchup_window_minutes)}, at most ${definition.max_catchup_ticks ?? '1, or 3 with partitions'}`,
-    ],
+    ['catch-up', `${minutesInWords(definition.catchup_window_minutes)}, at most ${catchup_limit}`],
     ['overlap', definition.overlap],
     ['condition', definition.has_condition && 'in code, asked before each tick'],
     [
@@ -187,7 +190,7 @@ function shownTick(tick: WireTick): Cell[] {
     { text: `${localTime(tick.scheduled_for ?? '')}${until}` },
     { text: tick.status ?? '', paint },
     { text: tick.run_id === null ? '' : shortId(tick.run_id) },
-    { text: printable(tick.reason ?? why), paint: colours.dim },
+    { text: printable(headLine(tick.reason ?? why)), paint: colours.dim },
   ]
 }
 
@@ -210,7 +213,12 @@ export async function switchSchedules(to: 'pause' | 'resume', names: string[], f
     return accepted
   })
   if (flags.json) printJson(done)
-  else for (const { schedule_name, message } of done) print(`${printable(schedule_name)}: ${message}`)
+  else for (const one of done) sayDone(one)
+}
+
+/** What was done, with the name of the schedule unless it begins with that. */
+function sayDone({ schedule_name, message }: AcceptedSchedule): void {
+  print(printable(message.startsWith(`${schedule_name} `) ? message : `${schedule_name}: ${message}`))
 }
 
 export interface DefinitionFlags extends ChangeFlags {
@@ -276,13 +284,37 @@ export async function updateSchedule(name: string, flags: DefinitionFlags): Prom
 export const deleteSchedule = (name: string, flags: ChangeFlags): Promise<void> =>
   change(flags, (schedules, user) => schedules.remove(name, flags.key === undefined ? {} : { request_id: flags.key }, user))
 
+const FLAGS: Readonly<Record<string, string>> = {
+  cron_expressions: '--cron',
+  timezone: '--timezone',
+  asset_selection: '--select',
+  partition_selection: '--partition',
+  partition_offset: '--offset',
+  labels: '--label',
+  description: '--description',
+  name: '--name',
+}
+
+/** What is wrong with a field is said of the flag that it comes from. */
+async function inFlags<T>(command: () => Promise<T>): Promise<T> {
+  try {
+    return await command()
+  } catch (error) {
+    const [, field = '', rest = ''] = isServoError(error) ? (/^([a-z_]+)(?:\.\d+)?(: .*)$/s.exec(error.message) ?? []) : []
+    const flag = FLAGS[field]
+    if (!isServoError(error) || flag === undefined) throw error
+    const { hint, facts } = error
+    throw new ServoError(error.kind, error.code, `${flag}${rest}`, { facts, ...(hint !== undefined && { hint }) })
+  }
+}
+
 async function change(
   flags: ProjectFlags,
   command: (schedules: SchedulesApi, user: string) => Promise<AcceptedSchedule>,
 ): Promise<void> {
-  const accepted = await tell(flags, ({ schedules }) => command(schedules, currentUser()))
+  const accepted = await tell(flags, ({ schedules }) => inFlags(() => command(schedules, currentUser())))
   if (flags.json) printJson(accepted)
-  else print(`${printable(accepted.schedule_name)}: ${accepted.message}`)
+  else sayDone(accepted)
 }
 
 export async function switchAllAutomation(to: 'pause' | 'resume', flags: ChangeFlags): Promise<void> {

@@ -21,7 +21,7 @@ import { alignRows, type Cell, cutLast } from '../columns.ts'
 import { momentFlag, oneOf, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
-import { localTime, shortId } from '../show-run.ts'
+import { localTime, localZone, shortId } from '../show-run.ts'
 import { sayWhatStands } from './schedules.ts'
 import { changedFlags, dataFlag, flagOf, type SourceFlags, sourceFlags } from './sensor-flags.ts'
 import { showDetail, statusCell } from './show-sensor.ts'
@@ -69,13 +69,18 @@ export async function listSensors(flags: PageFlags): Promise<void> {
   if (isUnknown) print('no sensors are on record')
   else if (page.sensors.length === 0)
     print('no sensors; declare one with sensor in the project, or make one: servo sensors create')
-  else table(['sensor', 'type', 'status', 'last evaluation', 'next poll', 'dead', 'what is wrong'], page.sensors.map(listed))
+  else
+    table(
+      ['sensor', 'type', 'status', `last evaluation (${localZone()})`, `next poll (${localZone()})`, 'dead', 'why'],
+      page.sensors.map(listed),
+    )
   more(page.next_cursor)
 }
 
-function listed({ definition, state, status, next_poll_at, unrecorded_polls, senders }: Listed): Cell[] {
+function listed({ definition, state, status, status_reason, next_poll_at, unrecorded_polls, senders }: Listed): Cell[] {
   const missing = senders?.missing_secrets ?? []
   const [error = ''] = missing.length > 0 ? [secretNotSet(missing)] : (state?.last_error ?? '').split('\n')
+  const isPaused = status === 'paused' && missing.length === 0
   return [
     { text: printable(definition.sensor_name) },
     { text: definition.sensor_type },
@@ -83,7 +88,7 @@ function listed({ definition, state, status, next_poll_at, unrecorded_polls, sen
     { text: localTime(unrecorded_polls?.last ?? state?.last_evaluation_at ?? null) },
     { text: localTime(next_poll_at) },
     { text: state === null || state.dead_letters === 0 ? '' : String(state.dead_letters), paint: colours.red },
-    { text: printable(error), paint: colours.red },
+    isPaused ? { text: printable(status_reason ?? ''), paint: colours.dim } : { text: printable(error), paint: colours.red },
   ]
 }
 
@@ -109,7 +114,7 @@ export async function listEvals(name: string, flags: PageFlags): Promise<void> {
     return
   }
   if (page.evals.length === 0) print('no evaluations')
-  else table(['evaluated', 'status', 'of', 'runs', ''], page.evals.map(shownEval))
+  else table([`evaluated (${localZone()})`, 'status', 'of', 'runs', ''], page.evals.map(shownEval))
   more(page.next_cursor)
 }
 
@@ -179,9 +184,9 @@ const reasoned = ({ reason, ...flags }: ChangeFlags) => ({ ...(reason !== undefi
 const expectedOf = ({ expectVersion }: ChangeFlags): number | undefined =>
   expectVersion === undefined ? undefined : wholeNumber('--expect-version', expectVersion, { min: 0, max: 2_147_483_647 })
 
-function tellChange(flags: ProjectFlags, { sensor_name, message }: AcceptedSensor, all: unknown): void {
+function tellChange(flags: ProjectFlags, { sensor_name, message }: AcceptedSensor, all: unknown, isOfMessage = false): void {
   if (flags.json) printJson(all)
-  else print(`${printable(sensor_name)}: ${message}`)
+  else print(printable(isOfMessage ? message : `${sensor_name}: ${message}`))
 }
 
 export async function switchSensors(to: 'pause' | 'resume', names: string[], flags: ChangeFlags): Promise<void> {
@@ -263,7 +268,7 @@ export async function sendMessage(name: string, flags: MessageFlags): Promise<vo
 export async function replayDeadLetter(name: string, message: string, flags: MessageFlags): Promise<void> {
   const body = { ...(await dataFlag(flags)), ...keyed(flags) }
   const replayed = await tell(flags, ({ sensors }) => sensors.replay(name, message, body, currentUser()))
-  tellChange(flags, replayed, replayed)
+  tellChange(flags, replayed, replayed, replayed.message.startsWith(`${message} `))
   if (replayed.evaluation !== null) showResult(flags, replayed.evaluation)
 }
 

@@ -155,12 +155,7 @@ describe('[P4][P5] what cannot be planned says what to do', () => {
       null,
       /^orders is made in partitions \(2025-01-01 to 2025-03-01\), and the request names none\nName/,
     ],
-    [
-      'a window that has not closed',
-      [orders],
-      ['2025-03-02'],
-      /orders: .*2025-03-02 does not exist yet: it does from 2025-03-03/,
-    ],
+    ['a window that has not closed', [orders], ['2025-03-02'], /orders: .*2025-03-02 does not exist until 2025-03-03/],
     [
       'a window before the first',
       [orders],

@@ -97,8 +97,10 @@ const pauseFacts = ({ at, by, reason, everything }: Pause): ReasonFacts => ({
 
 const limitText = (most: number): string =>
   most === 0
-    ? 'missed, and the schedule catches up on nothing'
-    : `missed; of those, the schedule runs the newest ${most} at most`
+    ? 'missed while no server ran; the schedule catches up on nothing'
+    : most === 1
+      ? 'missed while no server ran; only the newest missed tick is caught up'
+      : `missed while no server ran; only the newest ${most} missed ticks are caught up`
 
 /** `24 h`, `3 d`, `90 min`. */
 export function minutesInWords(minutes: number): string {

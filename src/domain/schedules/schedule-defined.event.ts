@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { scheduleDefinition } from '../../contract/schedule.ts'
 import { parseCron } from '../../cron/parse-cron.ts'
 import { zoneNamed } from '../../cron/zone-clocks.ts'
+import { isServoError, messageOf } from '../../lib/error.ts'
 import { toMs } from '../../lib/time.ts'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
@@ -12,12 +13,16 @@ import { scheduleDefinitions, scheduleOrigins } from './schedule-definitions.tab
 const MAX_REQUEST_BYTES = 900_000
 
 /** Says what cannot be read of an expression or a zone where the schedule is declared, and not at three in the morning. */
-const readable = (text: string, read: (text: string) => unknown): string | undefined => {
+const unreadable = (
+  text: string,
+  read: (text: string) => unknown,
+): { message: string; params: { hint?: string } } | undefined => {
   try {
     read(text)
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    const hint = isServoError(error) ? error.hint : undefined
+    return { message: messageOf(error), params: hint === undefined ? {} : { hint } }
   }
 }
 
@@ -34,11 +39,11 @@ const payload = scheduleDefinition
   })
   .superRefine((schedule, context) => {
     for (const [index, expression] of schedule.cron_expressions.entries()) {
-      const message = readable(expression, parseCron)
-      if (message !== undefined) context.addIssue({ code: 'custom', path: ['cron_expressions', index], message })
+      const wrong = unreadable(expression, parseCron)
+      if (wrong !== undefined) context.addIssue({ code: 'custom', path: ['cron_expressions', index], ...wrong })
     }
-    const message = readable(schedule.timezone, zoneNamed)
-    if (message !== undefined) context.addIssue({ code: 'custom', path: ['timezone'], message })
+    const wrong = unreadable(schedule.timezone, zoneNamed)
+    if (wrong !== undefined) context.addIssue({ code: 'custom', path: ['timezone'], ...wrong })
     const { start_at, end_at } = schedule
     if (start_at != null && end_at != null && toMs(start_at) > toMs(end_at))
       context.addIssue({ code: 'custom', path: ['end_at'], message: 'a schedule cannot end before it starts' })

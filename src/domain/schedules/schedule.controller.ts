@@ -22,7 +22,7 @@ import { SchedulePaused } from './schedule-paused.event.ts'
 import { type Regime, type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
 import { ScheduleTicksSkipped } from './schedule-ticks-skipped.event.ts'
 import { tickEvents } from './tick-events.ts'
-import { type GraphAtTick, selectsPartitions } from './work-of-tick.ts'
+import { catchupLimit, type GraphAtTick } from './work-of-tick.ts'
 
 /** While paused, the ticks of a minute or a second are recorded together this often. */
 const PAUSED_TICKS_MS = HOUR_MS
@@ -213,7 +213,7 @@ function dueInStretches(regimes: readonly Regime[], { now, state }: Schedule, pa
     const { definition, goesOn } = regime
     if (!goesOn) later = []
     const triggered = state === undefined ? [] : triggeredAlready(state, regime, now)
-    const most = () => definition.max_catchup_ticks ?? (selectsPartitions(definition, partitionsAt(now)) ? 3 : 1)
+    const most = () => catchupLimit(definition, partitionsAt(now))
     const chosenLater = later.filter((due) => due.kind === 'run' && due.cause === 'catch_up').length
     const due = dueIn(regime, { now, most, chosenLater, isNewest: later.length === 0, triggered })
     later.push(...due)

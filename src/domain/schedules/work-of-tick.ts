@@ -42,6 +42,10 @@ export function selectsPartitions(
   }
 }
 
+/** How many missed ticks run at most. */
+export const catchupLimit = (definition: Readonly<ScheduleRow>, at: GraphAtTick): number =>
+  definition.max_catchup_ticks ?? (selectsPartitions(definition, at) ? 3 : 1)
+
 function closedWindow(
   { asset_selection, partition_offset }: Readonly<ScheduleRow>,
   { graph, partitions }: GraphAtTick,

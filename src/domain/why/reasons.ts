@@ -54,6 +54,8 @@ export interface FactsByCode {
 
   // Why nothing happens at all.
   paused: { by: string | null; at: Moment | null; reason: string | null; is_everything: boolean }
+  /** The command that ends the pause that lasts now. */
+  resume_with: { command: string }
   disabled: { since: Moment }
   /** The server was started without automation. */
   automation_off: Record<string, never>

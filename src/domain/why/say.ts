@@ -23,6 +23,12 @@ export function momentsIn(timezone: string, day: string | null): Say {
 
 export const headLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
+/** The first line of an error with the first place in the author's own code: `no such column (assets/jobs.ts:12)`. */
+export function withPlace(error: string): string {
+  const [, place] = /^\s*at (?:.*\()?([^()\s]+?:\d+)(?::\d+)?\)?$/m.exec(error) ?? []
+  return place === undefined ? headLine(error) : `${headLine(error)} (${place})`
+}
+
 /** `: why`, if anybody said why. */
 export const saying = (text: string | null): string => (text === null || text === '' ? '' : `: ${headLine(text)}`)
 

@@ -75,10 +75,10 @@ describe('why a schedule ran or did not', () => {
     history.wait(3 * HOUR_MS)
     const head = 'nightly did not run at 2025-01-15 05:00 (UTC): paused by ana at 02:10: the warehouse is down'
     expect(history.ticks()).toEqual([])
-    expect(say(history)).toEqual([head])
+    expect(say(history)).toEqual([head, '  resume it: servo schedules resume nightly'])
     history.run(HOUR_MS)
     expect(history.ticks()).toHaveLength(1)
-    expect(say(history)).toEqual([head])
+    expect(say(history)).toEqual([head, '  resume it: servo schedules resume nightly'])
     history.setPaused(false)
     history.run(MINUTE_MS)
     expect(say(history, '05:00')).toEqual([head, '  next tick: 2025-01-16 05:00'])
@@ -89,7 +89,10 @@ describe('why a schedule ran or did not', () => {
     history.run(HOUR_MS)
     history.tell(AutomationPaused, { request_id: 'a', changed_by: 'bo' })
     history.run(DAY_MS)
-    expect(say(history)).toEqual(['nightly did not run at 2025-01-15 05:00 (UTC): all automation was paused by bo at 01:00'])
+    expect(say(history)).toEqual([
+      'nightly did not run at 2025-01-15 05:00 (UTC): all automation was paused by bo at 01:00',
+      '  resume it: servo automation resume',
+    ])
   })
 
   test('[A61] an earlier run was unfinished', () => {
@@ -124,6 +127,10 @@ describe('why a schedule ran or did not', () => {
     history.wait(5 * DAY_MS)
     const said = (asked: string): string | undefined => say(history, asked)[0]?.split(': ').slice(1).join(': ')
     expect(said('2025-01-14T05:00')).toBe('it was not declared until 2025-01-15 00:00')
+    expect(say(history, '2025-01-14T06:00').slice(0, 2)).toEqual([
+      'nightly did not run at 2025-01-14 06:00 (UTC): it does not tick then, but at 2025-01-16 05:00',
+      '  it was not declared until 2025-01-15 00:00',
+    ])
     expect(said('2025-01-15T05:00')).toBe('it does not tick before its start, 2025-01-16 05:00')
     expect(said('2025-01-19T05:00')).toBe('it does not tick after its end, 2025-01-18 05:00')
     expect(said('2025-01-17T06:00')).toBe('it does not tick then, but at 05:00 and 2025-01-18 05:00')
@@ -215,9 +222,9 @@ describe('why a schedule ran or did not', () => {
     expect(said(skipped)[0]).toBe('its condition did not hold')
     expect(said({ ...skipped, reason: 'a holiday' })[0]).toBe('its condition did not hold: a holiday')
     const failed = { status: 'failed', reason_code: 'condition_error' } as const
-    expect(said({ ...failed, reason: 'its condition could not be evaluated: db is down' })[0]).toBe(
-      'its condition could not be evaluated: db is down',
-    )
+    expect(
+      said({ ...failed, reason: 'its condition could not be evaluated: db is down\n    at when (assets/jobs.ts:12:5)' })[0],
+    ).toBe('its condition could not be evaluated: db is down (assets/jobs.ts:12)')
     const manual = { at: at(5, 30), by: 'ana', run: { run_id: 'run_a', state: 'RUNNING' as const, scheduled_for: null } }
     const since = whySchedule(known, { at: at(5), tick: row, run: undefined, manual })
     expect(whyInWords(since, 'UTC')[1]?.text).toBe('ana triggered it at 05:30, as run_a (running)')

@@ -91,7 +91,7 @@ export function whySchedule(known: KnownSchedule, { at, tick, run, manual }: Mom
     verdict,
     at: isoOrNull(at),
     timezone,
-    because: said.has(further.code) ? ordered : [...ordered, further],
+    because: [...ordered, ...(said.has(further.code) ? [] : [further]), ...resumeOf(known)],
   }
 }
 
@@ -105,6 +105,16 @@ export function standingOf({
   if (!definition.enabled) return reason('disabled', { since: toIso(definition.defined_at) })
   if (pause !== null) return paused(pause)
   return isOn === false ? reason('automation_off', {}) : undefined
+}
+
+/** How the pause that lasts now is ended. */
+function resumeOf({ definition, pause }: KnownSchedule): Reason[] {
+  if (pause === null || definition.removed_at !== null || !definition.enabled) return []
+  return [
+    reason('resume_with', {
+      command: pause.everything ? 'servo automation resume' : `servo schedules resume ${definition.schedule_name}`,
+    }),
+  ]
 }
 
 const triggeredByHand = ({ at, by, run }: ManualTick): Reason =>
@@ -183,7 +193,10 @@ function unrecorded(known: KnownSchedule, at: number): [WhyVerdict, Reason[]] {
   const { definition, state, pause, outage } = known
   const { created_at, defined_at, removed_at, enabled } = definition
   const why = (): Reason[] => {
-    if (at < created_at) return [reason('not_declared_yet', { created_at: toIso(created_at) })]
+    if (at < created_at) {
+      const undeclared = reason('not_declared_yet', { created_at: toIso(created_at) })
+      return isOnCadence(definition, at) ? [undeclared] : [...notDue(known, at), undeclared]
+    }
     if (removed_at !== null && at > removed_at) return [reason('removed', { at: toIso(removed_at) })]
     const changed =
       at <= defined_at && defined_at > created_at ? [reason('changed_since', { defined_at: toIso(defined_at) })] : []
@@ -199,10 +212,14 @@ function unrecorded(known: KnownSchedule, at: number): [WhyVerdict, Reason[]] {
   return ['did_not_run', why()]
 }
 
+/** True if it would tick then if it had neither start nor end. */
+const isOnCadence = (definition: Readonly<ScheduleRow>, at: number): boolean =>
+  cadenceIfAny(definition) !== undefined && new Cadence({ ...definition, start_at: null, end_at: null }).has(at)
+
 function notDue({ definition }: KnownSchedule, at: number): Reason[] {
   const { start_at, end_at } = definition
   const cadence = cadenceIfAny(definition)
-  if (cadence !== undefined && new Cadence({ ...definition, start_at: null, end_at: null }).has(at)) {
+  if (isOnCadence(definition, at)) {
     if (start_at !== null && at < start_at) return [reason('before_start', { start_at: toIso(start_at) })]
     if (end_at !== null && at > end_at) return [reason('after_end', { end_at: toIso(end_at) })]
   }

@@ -77,11 +77,11 @@ describe('why a sensor asked for a run or did not', () => {
     expect(new History(hook).say()).toEqual(['inbox did not run: no message has been evaluated since it was declared at T'])
     const said = new History(poll).say()
     expect(said[0]).toMatch(/^inbox did not run: it has not been polled since it was declared at T/)
-    expect(said[1]).toMatch(/^its next poll has been due since T/)
+    expect(said[1]).toMatch(/^its next poll is due now$/)
     const quiet = new History(poll)
     quiet.polledAt = quiet.now
     expect(quiet.say(), 'a poll that found nothing is not on record yet').toEqual([
-      'inbox did not run: at T it was polled and found nothing new',
+      'inbox was evaluated: at T it was polled and found nothing new',
       'next poll: T',
     ])
   })
@@ -97,29 +97,29 @@ describe('why a sensor asked for a run or did not', () => {
   test('[A62] a message asked for runs, or for nothing', () => {
     const history = new History(hook)
     history.evaluate(message('m_1'), nothing)
-    expect(history.say()).toEqual(['inbox did not run: at T message m_1 asked for nothing'])
+    expect(history.say()).toEqual(['inbox was evaluated and asked for nothing at T, for message m_1'])
     history.evaluate(message('m_2'), asks)
-    expect(history.say()).toEqual(['inbox ran: at T message m_2 asked for run_…', 'at T message m_1 asked for nothing'])
+    expect(history.say()).toEqual(['inbox ran: at T message m_2 requested run_…', 'at T message m_1 asked for nothing'])
   })
 
   test('[A62] its key was used before, for the same or for something else: there is no new run', () => {
     const history = new History(hook)
     const keyed = (labels: Record<string, string> = {}) => ({ runs: [{ asset_selection: ['orders'], key: 'a b', labels }] })
     history.evaluate(message('m_1'), keyed())
-    expect(history.say('m_1')).toEqual(['inbox ran for message m_1: it was accepted at T and asked for run_…'])
+    expect(history.say('m_1')).toEqual(['inbox ran for message m_1: it was accepted at T and requested run_…'])
     history.evaluate(message('m_2'), keyed())
     expect(history.say()[0]).toBe('inbox did not run: at T message m_2 made no new run: key a b was used by run_… at T')
     for (const id of ['m_3', 'm_4']) {
       history.evaluate(message(id), { runs: [...keyed({ team: 'shop' }).runs, { asset_selection: ['orders'] }] })
       expect(history.say(id), 'also when the same conflict is on record already').toEqual([
-        `inbox ran for message ${id}: it was accepted at T and asked for run_…; no new run where key a b was used for something else by run_… at T (servo conflicts)`,
+        `inbox ran for message ${id}: it was accepted at T and requested run_…; no new run where key a b was used for something else by run_… at T (servo conflicts)`,
       ])
     }
     history.evaluate(message('m_5'), {
       runs: [...keyed({ n: '1' }).runs, ...keyed({ n: '2' }).runs].map((run) => ({ ...run, key: 'c' })),
     })
     expect(history.say('m_5')[0], 'one evaluation may be in conflict with itself').toMatch(
-      /asked for run_…; no new run where key c was used for something else by run_…/,
+      /requested run_…; no new run where key c was used for something else by run_…/,
     )
   })
 
@@ -129,14 +129,16 @@ describe('why a sensor asked for a run or did not', () => {
     const partition_keys_removed = [{ set_name: 'shops', keys: ['a', 'b'] }]
     history.evaluate(polled(0), { runs: [], cursor: '"1"', partition_keys_added, partition_keys_removed })
     expect(history.say()[0]).toBe(
-      'inbox did not run: at T a poll asked for no run, but added 1 key to customers, removed 2 keys from shops and moved its cursor',
+      'inbox was evaluated: at T a poll asked for no run, but added 1 key to customers, removed 2 keys from shops and moved its cursor',
     )
     history.evaluate({ source: 'poll', state_version: 1, cursor: '"1"' }, { runs: [], cursor: '"2"' })
-    expect(history.say()[0]).toBe('inbox did not run: at T a poll asked for no run, but moved its cursor')
+    expect(history.say()[0]).toBe('inbox was evaluated: at T a poll asked for no run, but moved its cursor')
+    history.evaluate({ source: 'poll', state_version: 2, cursor: '"2"' }, { ...asks, cursor: '"3"' })
+    expect(history.say()[0]).toBe('inbox ran: at T a poll requested run_… and moved its cursor')
     const pushed = new History(hook)
     pushed.evaluate(message('m_1'), { ...asks, partition_keys_added })
     expect(pushed.say('m_1')).toEqual([
-      'inbox ran for message m_1: it was accepted at T and asked for run_…, added 1 key to customers',
+      'inbox ran for message m_1: it was accepted at T, requested run_… and added 1 key to customers',
     ])
   })
 
@@ -159,25 +161,32 @@ describe('why a sensor asked for a run or did not', () => {
         polled: [{ sensor_id: 'inbox', state_version: 0, poll_count: 6, first, last }],
       }),
     ])
-    expect(history.say()[0]).toBe('inbox did not run: from T to T it was polled 6 times and found nothing new')
+    expect(history.say()[0]).toBe('inbox was evaluated: from T to T it was polled 6 times and found nothing new')
     history.evaluate(polled(0), { runs: [], cursor: '"1"' })
     history.evaluate(polled(0), asks)
     expect(history.say()[0]).toMatch(/^inbox did not run: at T a poll counted for nothing: another from the same cursor/)
   })
 
   test.each([
-    ['paused', newEvent(SensorPaused, who), 'paused by ana at T: maintenance'],
+    ['paused', newEvent(SensorPaused, who), 'paused by ana at T: maintenance', 'servo sensors resume inbox'],
     [
       'all automation paused',
       newEvent(AutomationPaused, { request_id: 'a', changed_by: 'bo' }),
       'all automation was paused by bo at T',
+      'servo automation resume',
     ],
-    ['removed', newEvent(SensorRemoved, { sensor_id: 'inbox', request_id: 'r', removed_by: 'ana' }), 'it was removed at T'],
-  ])('[A62] it is %s', (_, event, words) => {
+    [
+      'removed',
+      newEvent(SensorRemoved, { sensor_id: 'inbox', request_id: 'r', removed_by: 'ana' }),
+      'it was removed at T',
+      null,
+    ],
+  ])('[A62] it is %s', (_, event, words, ends) => {
     const history = new History(hook)
     history.evaluate(message('m_1'), asks)
     history.write([event])
-    expect(history.say()).toEqual([`inbox did not run: ${words}`, 'at T message m_1 asked for run_…'])
+    const resume = ends === null ? [] : [`resume it: ${ends}`]
+    expect(history.say()).toEqual([`inbox did not run: ${words}`, 'at T message m_1 requested run_…', ...resume])
     expect(history.ask().verdict).toBe('did_not_run')
   })
 
@@ -207,7 +216,8 @@ describe('what became of a message', () => {
     expect(history.say('m_1')).toEqual([
       'inbox did not run for message m_1: its first try failed, and it is tried again when it is delivered again: no such column',
     ])
-    history.evaluate(message('m_1', 2), failed)
+    history.evaluate(message('m_1', 2), { error: 'no such column.\n    at on (assets/inbox.ts:12:5)' })
+    expect(history.say()).toContain('at T message m_1 failed at try 2: no such column. (assets/inbox.ts:12)')
     expect(history.say('m_1')[0]).toBe(
       'inbox did not run for message m_1: it has been a dead letter since T, after 2 tries: no such column. Replay it: servo sensors replay inbox m_1',
     )
@@ -218,8 +228,8 @@ describe('what became of a message', () => {
     expect(history.say('m_1')[0]).toContain('when it is delivered again (ana replayed it at T): no such column')
     history.evaluate(message('m_1', 3), asks)
     expect(history.say('m_1')).toEqual([
-      'inbox ran for message m_1: it was accepted at T at try 3 and asked for run_…',
-      'at T message m_1 failed at try 2: no such column',
+      'inbox ran for message m_1: it was accepted at T at try 3 and requested run_…',
+      'at T message m_1 failed at try 2: no such column. (assets/inbox.ts:12)',
       'at T message m_1 failed at try 1: no such column',
     ])
   })
@@ -229,7 +239,7 @@ describe('what became of a message', () => {
     history.evaluate(message('m_1'), nothing)
     history.evaluate(message('m_1', 1, 'b'), asks)
     expect(history.say('m_1')).toEqual([
-      'inbox did not run for message m_1: it was accepted at T and asked for nothing',
+      'inbox was evaluated for message m_1: it was accepted at T and asked for nothing',
       'another body came under its id and did not count: servo conflicts',
       'at T message m_1 counted for nothing: it had been accepted before',
     ])

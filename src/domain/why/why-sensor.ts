@@ -1,7 +1,7 @@
 import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import { toIso } from '../../lib/time.ts'
 import { besidesRuns } from '../sensors/evaluation/besides-runs.ts'
-import { nextPollAt } from '../sensors/evaluation/poll-due.ts'
+import { nextPollFrom } from '../sensors/evaluation/poll-due.ts'
 import { idsOfRuns } from '../sensors/evaluation/runs-of-evaluation.ts'
 import { type Standstill, standstillOf, type WatchedSensor } from '../sensors/evaluation/standstill.ts'
 import type { SensorEvalRow } from '../sensors/sensor-evals.table.ts'
@@ -40,6 +40,7 @@ export function whySensor(known: KnownSensor): WhyAnswer {
     ...(errors > 0 && standing === undefined ? [reason('backing_off', facts)] : []),
     ...history,
     ...around(known),
+    ...resumeOf(standing, known),
   ]
   const made = latest !== undefined && known.runsOf(latest).some(({ created }) => created)
   const verdict = standing === undefined && made ? 'ran' : 'did_not_run'
@@ -74,7 +75,7 @@ const shutOut = ({ missingSecrets = [] }: KnownSensor): Reason[] =>
 /** What comes next, and what a user has to do. */
 function around(known: KnownSensor): Reason[] {
   const { definition, state, now } = known
-  const next = nextPollAt({ ...known, startedAt: 0 })
+  const next = nextPollFrom(known)
   const reset = state?.cursor_reset_at
   const { cursor_reset_by: by = null, cursor_reset_reason: why = null } = state ?? {}
   const dead = state?.dead_letters ?? 0
@@ -83,6 +84,13 @@ function around(known: KnownSensor): Reason[] {
     ...(dead > 0 ? [reason('dead_letters', { sensor: definition.sensor_name, count: dead })] : []),
     ...(next === undefined ? [] : [reason('next_poll', { at: toIso(next), is_due: next <= now })]),
   ]
+}
+
+/** How a pause is ended. */
+const resumeOf = (standing: Standstill | undefined, { definition }: KnownSensor): Reason[] => {
+  if (standing?.code === 'automation_paused') return [reason('resume_with', { command: 'servo automation resume' })]
+  if (standing?.code !== 'paused') return []
+  return [reason('resume_with', { command: `servo sensors resume ${definition.sensor_name}` })]
 }
 
 /** Why a sensor is not evaluated at all. */

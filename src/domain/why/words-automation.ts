@@ -5,7 +5,7 @@ import type { RunState } from '../runs/runs.table.ts'
 import { minutesInWords } from '../schedules/due.ts'
 import { type BesidesRuns, wordsBesidesRuns } from '../sensors/evaluation/besides-runs.ts'
 import { whyNoNewRun } from '../sensors/evaluation/runs-of-evaluation.ts'
-import { headLine, type Say, saying, type WordsOf } from './say.ts'
+import { headLine, type Say, saying, type WordsOf, withPlace } from './say.ts'
 
 const inState = (state: string | null): string => (state === null ? '' : ` (${state.toLowerCase()})`)
 
@@ -50,6 +50,7 @@ type ScheduleCode =
   | 'next_tick'
   | 'no_next_tick'
   | 'paused'
+  | 'resume_with'
   | 'disabled'
   | 'removed'
 
@@ -85,7 +86,7 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   },
   no_window: ({ text }) => headLine(text),
   condition: ({ text }) => sayingOnce('its condition did not hold', text),
-  condition_error: ({ text }) => sayingOnce('its condition could not be evaluated', text),
+  condition_error: ({ text }) => sayingOnce('its condition could not be evaluated', withPlace(text)),
   bad_selection: ({ text }) => `what it selects cannot run${saying(text)}`,
   code_removed: ({ text }) => headLine(text),
   code_unavailable: ({ text }) => waitingText(headLine(text)),
@@ -107,6 +108,7 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
     end_at === null ? 'there is no next tick' : `there is no next tick: it ended at ${when(end_at)}`,
   paused: ({ by, at, reason, is_everything }, when) =>
     `${is_everything ? 'all automation was ' : ''}paused${by === null ? '' : ` by ${by}`}${at === null ? '' : ` at ${when(at)}`}${saying(reason)}`,
+  resume_with: ({ command }) => `resume it: ${command}`,
   disabled: ({ since }, when) => `it has been disabled since ${when(since)}`,
   removed: ({ at }, when) => `it was removed at ${when(at)}`,
 }
@@ -129,23 +131,25 @@ type SensorCode =
   | 'message_unknown'
   | 'message_conflicts'
 
-/** `asked for run_…`, or why there is no new run. `count` is how many requests there are in all. */
-function runsAsked(runs: readonly RunOfEvaluation[], count: number, when: Say): string {
+/**
+ * What an evaluation did, after `begin`: `requested run_… and moved its cursor`, or why there is no new run. `count` is how many
+ * requests there are in all.
+ */
+function runsAsked(
+  begin: readonly string[],
+  { runs, count, when, besides }: { runs: readonly RunOfEvaluation[]; count: number; when: Say; besides: BesidesRuns },
+): string {
+  const did = (what: string): string => inSeries([...begin, what, ...wordsBesidesRuns(besides)])
   const made = runs.filter(({ created }) => created).map(({ run_id }) => run_id)
   const others = runs.filter(({ created }) => !created).map((one) => whyNoNewRun(one, { when }))
   const more = count > runs.length ? ` and ${count - runs.length} more` : ''
-  if (runs.length === 0) return `asked for ${count} ${count === 1 ? 'run' : 'runs'}`
-  if (made.length === 0) return `made no new run: ${others.join('; ')}${more}`
-  return `asked for ${made.join(', ')}${more}${others.length === 0 ? '' : `; no new run where ${others.join('; ')}`}`
-}
-/** `, added 1 key to customers and moved its cursor`. */
-function besidesText(facts: BesidesRuns): string {
-  const words = wordsBesidesRuns(facts)
-  return words.length === 0 ? '' : `, ${inSeries(words)}`
+  if (runs.length === 0) return did(`requested ${count} ${count === 1 ? 'run' : 'runs'}`)
+  if (made.length === 0) return `${did('made no new run')}: ${others.join('; ')}${more}`
+  return `${did(`requested ${made.join(', ')}${more}`)}${others.length === 0 ? '' : `; no new run where ${others.join('; ')}`}`
 }
 /** The same of an evaluation without runs. */
 const onlyBesides = (facts: BesidesRuns): string => `asked for no run, but ${inSeries(wordsBesidesRuns(facts))}`
-const didMore = (facts: BesidesRuns): boolean => wordsBesidesRuns(facts).length > 0
+export const didMore = (facts: BesidesRuns): boolean => wordsBesidesRuns(facts).length > 0
 const tries = (count: number): string => `${count} ${count === 1 ? 'try' : 'tries'}`
 const ofMessage = (id: string | null): string => (id === null ? 'a poll' : `message ${id}`)
 
@@ -155,7 +159,7 @@ export const secretNotSet = (variables: readonly string[]): string =>
 
 export const sensorWords: WordsOf<SensorCode> = {
   evaluation_triggered: ({ at, message_id, by, runs, count, ...besides }, when) =>
-    `at ${when(at)} ${ofMessage(message_id)}${by === null ? '' : ` from ${by}`} ${runsAsked(runs, count, when)}${besidesText(besides)}`,
+    `at ${when(at)} ${ofMessage(message_id)}${by === null ? '' : ` from ${by}`} ${runsAsked([], { runs, count, when, besides })}`,
   evaluation_no_new_data: ({ at, until, count, message_id, ...besides }, when) => {
     if (didMore(besides)) return `at ${when(at)} ${ofMessage(message_id)} ${onlyBesides(besides)}`
     if (message_id !== null) return `at ${when(at)} message ${message_id} asked for nothing`
@@ -163,7 +167,7 @@ export const sensorWords: WordsOf<SensorCode> = {
     return `from ${when(at)} to ${when(until)} it was polled ${count.toLocaleString('en')} times and found nothing new`
   },
   evaluation_error: ({ at, message_id, try: attempt, error }, when) =>
-    `at ${when(at)} ${ofMessage(message_id)} failed${attempt === null ? '' : ` at try ${attempt}`}${saying(error)}`,
+    `at ${when(at)} ${ofMessage(message_id)} failed${attempt === null ? '' : ` at try ${attempt}`}${saying(withPlace(error))}`,
   evaluation_stale: ({ at }, when) =>
     `at ${when(at)} a poll counted for nothing: another from the same cursor was faster, or the cursor was reset`,
   evaluation_duplicate: ({ at, message_id }, when) =>
@@ -178,17 +182,17 @@ export const sensorWords: WordsOf<SensorCode> = {
   dead_letters: ({ sensor, count }) =>
     `${count === 1 ? '1 message is a dead letter' : `${count} messages are dead letters`}: servo sensors dead-letters ${sensor}`,
   cursor_reset: ({ at, by, reason }, when) => `${by ?? 'somebody'} reset its cursor at ${when(at)}${saying(reason)}`,
-  next_poll: ({ at, is_due }, when) => (is_due ? `its next poll has been due since ${when(at)}` : `next poll: ${when(at)}`),
+  next_poll: ({ at, is_due }, when) => (is_due ? 'its next poll is due now' : `next poll: ${when(at)}`),
   message_accepted: ({ at, tries: count, runs, ...besides }, when) => {
     const accepted = `it was accepted at ${when(at)}${count > 1 ? ` at try ${count}` : ''}`
     if (runs === null) return `${accepted}; what it asked for is not on record any more`
     if (runs.length === 0) return `${accepted} and ${didMore(besides) ? onlyBesides(besides) : 'asked for nothing'}`
-    return `${accepted} and ${runsAsked(runs, runs.length, when)}${besidesText(besides)}`
+    return runsAsked([accepted], { runs, count: runs.length, when, besides })
   },
   message_failing: ({ tries: count, error, replayed_at, replayed_by }, when) =>
     `${count === 1 ? 'its first try' : `each of its ${count} tries`} failed, and it is tried again when it is delivered again${replayed_at === null ? '' : ` (${replayed_by ?? 'somebody'} replayed it at ${when(replayed_at)})`}${saying(error)}`,
   message_dead: ({ sensor, message_id, since, tries: count, error }, when) =>
-    `it has been a dead letter since ${when(since)}, after ${tries(count)}${saying(error)}. Replay it: servo sensors replay ${sensor} ${message_id}`,
+    `it has been a dead letter since ${when(since)}, after ${tries(count)}${saying(error).replace(/\.$/, '')}. Replay it: servo sensors replay ${sensor} ${message_id}`,
   message_unknown: ({ sensor }) =>
     `no evaluation of it is on record: it was not delivered, was refused, or came while ${sensor} was paused`,
   message_conflicts: ({ count }) =>

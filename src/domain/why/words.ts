@@ -1,7 +1,7 @@
 import type { Reason, ReasonCode, WhyAnswer, WhyVerdict } from './reasons.ts'
 import { momentsIn, type Say, type WordsOf } from './say.ts'
 import { assetWords } from './words-assets.ts'
-import { scheduleWords, sensorWords } from './words-automation.ts'
+import { didMore, scheduleWords, sensorWords } from './words-automation.ts'
 import { originWords, runWords } from './words-runs.ts'
 
 const words: WordsOf<ReasonCode> = { ...scheduleWords, ...sensorWords, ...originWords, ...runWords, ...assetWords }
@@ -50,8 +50,11 @@ export function whyInWords(answer: WhyAnswer, timezone: string): WhyLine[] {
       walk(outcome === '' ? each.because : [...(own?.because ?? []), ...behind], depth + 1)
     }
   }
+  const quiet = quietMessage(answer)
   const why = first === undefined ? '' : `${isOrigin(first) ? ' because ' : ': '}${sentence(first, when)}`
-  add(0, `${whatHappened(answer, zone)}${why}`)
+  const briefly =
+    quiet && `${answer.subject.name} was evaluated and asked for nothing at ${when(quiet.at)}, for message ${quiet.message_id}`
+  add(0, briefly ?? `${whatHappened(answer, zone)}${why}`)
   if (first !== undefined) walk(first.because, 1)
   walk(others, 1)
   // The head names the zone with its moment, if it has one.
@@ -65,10 +68,23 @@ export const wordsOfReason = (one: Reason, timezone: string): string => sentence
 /** True for reasons that say who asked. */
 const isOrigin = ({ code }: Reason): boolean => code.startsWith('asked_by_')
 
+/** The message that a sensor was evaluated for last, if it asked for nothing. */
+function quietMessage({ verdict, because: [first] }: WhyAnswer): { at: string; message_id: string } | undefined {
+  if (verdict !== 'did_not_run' || first?.code !== 'evaluation_no_new_data') return undefined
+  const { at, message_id } = first.facts
+  return message_id === null || didMore(first.facts) ? undefined : { at, message_id }
+}
+
+/** A sensor that was evaluated and requested no run did what it is there for. */
+function didItsJob(verdict: WhyVerdict, first: Reason | undefined): string | undefined {
+  if (verdict !== 'did_not_run') return undefined
+  return first?.code === 'evaluation_no_new_data' || first?.code === 'message_accepted' ? 'was evaluated' : undefined
+}
+
 /** `nightly did not run at 2025-01-15 05:00 (Europe/Paris)`. */
 function whatHappened({ subject, verdict, at, timezone, because }: WhyAnswer, zone: string): string {
   const { name, partition, message_id } = subject
-  const what = `${partition === null ? name : `${name}[${partition}]`} ${phrases[verdict]}`
+  const what = `${partition === null ? name : `${name}[${partition}]`} ${didItsJob(verdict, because[0]) ?? phrases[verdict]}`
   if (message_id !== null) return `${what} for message ${message_id}`
   if (at === null) return what
   const [first] = because

@@ -16,6 +16,9 @@ export interface TimeAxis {
   startingBefore(ms: number): number
 }
 
+/** `2025-01-15T23:00Z`, with seconds only if there are any. */
+const toMinute = (ms: number): string => toIso(ms).replace(/(?::00)?\.000Z$/, 'Z')
+
 /** Cron expressions are counted from 1900 on; what was before needs no key. */
 const EARLIEST_MS = Date.UTC(1902, 0)
 
@@ -47,21 +50,24 @@ export function timeSet(definition: TimePartitions, time: TimeDefinition, make: 
     return (closing < 0 ? axis.at(closing) : windows.find(closing))?.endMs
   }
 
+  const range = (): string => (count === 1 ? set.at(0) : `${set.at(0)} to ${set.at(count - 1)}`)
+
   function existing(): string {
-    if (count === 1) return `there is only ${set.at(0)}`
-    if (count > 0) return `there are ${set.at(0)} to ${set.at(count - 1)}`
+    if (count === 1) return `there is only ${range()}`
+    if (count > 0) return `there are ${range()}`
     const from = existsFrom(0)
     if (from === undefined) return 'none ever exists'
     if (windows.count(from) === 0) return 'its definition ends before its first window does'
-    return `none exists yet; the first, ${windows.at(0).key}, exists from ${toIso(from)}`
+    return `none exists yet; the first, ${windows.at(0).key}, exists from ${toMinute(from)}`
   }
 
   function timeProblem(key: string): KeyProblem {
     const later = windows.positionOf(key)
     if (later !== undefined) {
       const from = existsFrom(later)
-      const when = from === undefined ? 'it never will' : `it does from ${toIso(from)}`
-      return { code: 'not_closed', message: `Partition ${key} does not exist yet: ${when}; ${existing()}` }
+      const when = from === undefined ? 'never exists' : `does not exist until ${toMinute(from)}`
+      const others = count > 0 ? `Existing: ${range()}` : existing().replace(/^./, (letter) => letter.toUpperCase())
+      return { code: 'not_closed', message: `Partition ${key} ${when}. ${others}` }
     }
     if (isOfAnotherTime(time, make, key))
       return { code: 'outside_range', message: `There is no partition ${key}: ${existing()}` }

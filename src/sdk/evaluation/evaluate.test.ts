@@ -69,9 +69,7 @@ describe('[A36] a sensor that gets messages', () => {
 
   test('gets no message that does not fit its schema', async () => {
     const hook = sensor.push('hook', { source: open, on: () => expect.unreachable() })
-    await expect(told(hook, { order: 5 })).rejects.toThrow(
-      /message msg_1 does not fit the schema of sensor hook: order: .*string/,
-    )
+    await expect(told(hook, { order: 5 })).rejects.toThrow(/^order does not fit the schema: .*string/)
   })
 
   test.each([

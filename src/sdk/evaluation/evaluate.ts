@@ -64,7 +64,7 @@ async function evaluateSensor(sensor: Sensor, request: OfSensor, common: object)
   }
   const { id, data, attributes, published_at } = request.message
   const { source, on } = optionsOf<Pick<PushOptions<unknown, unknown>, 'source'> & { on: Handler }>(sensor)
-  const parsed = await checkedMessage(`message ${id} does not fit the schema of ${owner}`, source.schema, data)
+  const parsed = await checkedMessage(source.schema, data)
   const publishedAt = published_at === null ? undefined : new Date(published_at)
   const returned = await on(withId(parsed, id), { id, attributes, publishedAt, ...common })
   return requestsOf(owner, returned, ['runs', 'add', 'remove'])
@@ -73,14 +73,16 @@ async function evaluateSensor(sensor: Sensor, request: OfSensor, common: object)
 const UNFIT_MESSAGE = 'unfit_message'
 
 /** As `checked`, with the field in the error: whoever sent the message is told. */
-async function checkedMessage(problem: string, schema: StandardSchemaV1, data: unknown): Promise<unknown> {
+async function checkedMessage(schema: StandardSchemaV1, data: unknown): Promise<unknown> {
   const result = await schema['~standard'].validate(data)
   if (result.issues === undefined) return result.value
   const [first] = result.issues
-  throw new ServoError('invalid', UNFIT_MESSAGE, `${problem}: ${issuesText(result.issues)}`, {
-    hint: FIT_HINT,
-    facts: { field: first === undefined ? '' : fieldOf(first).slice(0, MAX_FIELD) },
-  })
+  const field = first === undefined ? '' : fieldOf(first).slice(0, MAX_FIELD)
+  const text = issuesText(result.issues)
+  // The field stands at the beginning, and not once more.
+  const why = field !== '' && text.startsWith(`${field}: `) ? text.slice(field.length + 2) : text
+  const message = `${field === '' ? 'the message' : field} does not fit the schema: ${why}`
+  throw new ServoError('invalid', UNFIT_MESSAGE, message, { hint: FIT_HINT, facts: { field } })
 }
 
 /** The field by which a message did not fit, empty for the message as a whole; undefined if the error is another. */

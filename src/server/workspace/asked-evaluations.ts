@@ -90,19 +90,21 @@ export class AskedEvaluations {
     const recorded = before ?? (await recordChange(this.#known, event))
     const message = { id: message_id, data, attributes, published_at: null }
     const evaluation = deliveries === undefined ? null : await this.#deliver(deliveries, row, { message, request, user })
-    const words = evaluation === null ? this.#nextTry(row, message_id) : evaluation.message
-    return { ...acceptedSensor(row, request, `message replayed: ${words}`, recorded), message_id, evaluation }
+    const words = evaluation === null ? this.#nextTry(row, message_id) : `message replayed: ${evaluation.message}`
+    return { ...acceptedSensor(row, request, words, recorded), message_id, evaluation }
   }
 
   /** When a message that was replayed without its data is tried again. What happened here is kept until it is accepted; bodies are not. */
   #nextTry(row: Readonly<SensorRow>, messageId: string): string {
     if (this.#known.rows().hot(sensorHappenings).get(row.sensor_id, messageId) === undefined)
-      return 'it is tried when its sender delivers it again, because bodies are not kept; send its data to evaluate it now'
-    if (this.#sensors.standstillOf(row) !== undefined) return 'it is tried again when the sensor is evaluated again'
+      return `${messageId} may be tried again. Its body was not kept: wait for the sender, or pass --data.`
+    if (this.#sensors.standstillOf(row) !== undefined)
+      return 'message replayed: it is tried again when the sensor is evaluated again'
     const restsUntil = this.#sensors.stateOf(row)?.backoff_until ?? 0
     if (restsUntil > this.#known.now())
-      return `it is tried again at ${toIso(restsUntil)}, because the sensor waits after errors; resume the sensor to try it at once`
-    return this.#deliveries === undefined ? 'it is tried again as soon as a server runs' : 'it is tried again at once'
+      return `message replayed: it is tried again at ${toIso(restsUntil)}, because the sensor waits after errors; resume the sensor to try it at once`
+    const when = this.#deliveries === undefined ? 'as soon as a server runs' : 'at once'
+    return `message replayed: it is tried again ${when}`
   }
 
   /** What evaluates here. */

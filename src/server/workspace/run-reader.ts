@@ -1,6 +1,9 @@
-import type { RunDetail, RunQuery, WireRun } from '../../api/run-contract.ts'
+import type { AskedRun, RunDetail, RunQuery, WireRun } from '../../api/run-contract.ts'
 import { wireRow } from '../../api/wire-row.ts'
 import { runs } from '../../domain/runs/runs.table.ts'
+import { evaluationOf } from '../../domain/runs/trigger.ts'
+import { scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
+import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../domain/tasks/tasks.table.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
@@ -24,7 +27,7 @@ export class RunReader {
   }
 
   /** The newest first. */
-  async list({ limit, state }: RunQuery): Promise<WireRun[]> {
+  async list({ limit, state }: RunQuery): Promise<AskedRun[]> {
     const hot = [...this.#rows().hot(runs).all()].map((row) => wireRow(runs, row))
     const known = new Set(hot.map((run) => run.run_id))
     const where = state === undefined ? '' : `where state = ${quoteText(state)}`
@@ -34,7 +37,8 @@ export class RunReader {
       ...hot.filter((run) => state === undefined || run.state === state),
       ...stored.filter((run) => !known.has(run.run_id)),
     ]
-    return all.sort((a, b) => (a.requested_at < b.requested_at ? 1 : -1)).slice(0, limit)
+    const newest = all.sort((a, b) => (a.requested_at < b.requested_at ? 1 : -1)).slice(0, limit)
+    return newest.map((run) => withAsker(run, this.#rows()))
   }
 
   /** A run by its id or by an unambiguous beginning of it. */
@@ -44,7 +48,7 @@ export class RunReader {
     const hot = rows.hot(runs).get(runId)
     if (hot !== undefined) {
       return {
-        run: wireRow(runs, hot),
+        run: withAsker(wireRow(runs, hot), rows),
         tasks: [...rows.hot(tasks).under(runId)].map((row) => wireRow(tasks, row)),
         attempts: [...rows.hot(taskAttempts).under(runId)].map((row) => wireRow(taskAttempts, row)),
       }
@@ -56,7 +60,7 @@ export class RunReader {
       publishedRows(this.#sql, taskAttempts, `${where} order by task_key, attempt`),
     ])
     if (run === undefined) throw unknownRun(idOrStart)
-    return { run, tasks: itsTasks, attempts }
+    return { run: withAsker(run, rows), tasks: itsTasks, attempts }
   }
 
   /** How an attempt ended, if it is on record. */
@@ -94,4 +98,17 @@ function unknownRun(id: string): ServoError {
   return new ServoError('not_found', 'no_such_run', `there is no run ${JSON.stringify(id.slice(0, 60))}`, {
     hint: 'servo runs list shows the newest.',
   })
+}
+
+/** A run with the name of the schedule, sensor or user that asked for it. */
+function withAsker(run: WireRun, rows: Rows): AskedRun {
+  const source = run.trigger_source_ref
+  if (source.type === 'schedule') {
+    const name = rows.hot(scheduleDefinitions).get(source.schedule_id)?.schedule_name ?? source.schedule_id
+    return { ...run, asked_by: `schedule ${name}` }
+  }
+  const sensor = evaluationOf(source)?.sensor_id
+  if (sensor !== undefined)
+    return { ...run, asked_by: `sensor ${rows.hot(sensorDefinitions).get(sensor)?.sensor_name ?? sensor}` }
+  return { ...run, asked_by: source.type === 'manual' ? source.user_id : null }
 }

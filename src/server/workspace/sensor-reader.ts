@@ -14,7 +14,7 @@ import type { Deliveries, RunOfEvaluation } from '../../contract/delivery.ts'
 import { automationState, EVERYTHING } from '../../domain/automation/automation-state.table.ts'
 import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'
 import { pausedText } from '../../domain/schedules/due.ts'
-import { nextPollAt } from '../../domain/sensors/evaluation/poll-due.ts'
+import { nextPollFrom } from '../../domain/sensors/evaluation/poll-due.ts'
 import { idsOfRuns, runsOfEvaluation } from '../../domain/sensors/evaluation/runs-of-evaluation.ts'
 import { type Standstill, standstillOf, type WatchedSensor } from '../../domain/sensors/evaluation/standstill.ts'
 import { type SensorRow, sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
@@ -131,8 +131,8 @@ export class SensorReader {
   #nextPoll(watched: WatchedSensor): string | null {
     const now = this.#known.now()
     const polledAt = this.#deliveries?.polledAt?.(watched.definition.sensor_id)
-    const due = nextPollAt({ ...watched, startedAt: 0, polledAt, now })
-    return due === undefined ? null : toIso(Math.max(due, now))
+    const next = nextPollFrom({ ...watched, polledAt, now })
+    return next === undefined ? null : toIso(next)
   }
 
   #unrecorded(sensorId: string): SensorDetail['unrecorded_polls'] {

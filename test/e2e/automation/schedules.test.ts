@@ -35,7 +35,9 @@ test('[I12] every second has its tick and every tick its run, through kill -9 an
   const before = made(project).length
   await until(() => made(project).length >= before + 4, 'runs after the restart')
   const paused = await project.json('schedules', 'pause', 'often', '--reason', 'enough')
-  expect(paused).toMatchObject([{ schedule_name: 'often', message: 'schedule paused' }])
+  expect(paused).toMatchObject([
+    { schedule_name: 'often', message: 'schedule paused. Resume it: servo schedules resume often' },
+  ])
   await next.says(/often {2}paused by .*: enough/)
   await next.says(/often {2}skipped {2}.*paused by .*: enough/)
 
@@ -83,11 +85,30 @@ test('commands about schedules work without a server, and say that nothing ticks
   expect((await project.servo('schedules', 'show', 'nightly')).stdout).toMatch(/last run +run_\w+ 20\S+ \S+ \w+, triggered by/)
   const ticks = (await project.servo('schedules', 'ticks', 'nightly')).stdout
   expect(ticks).toMatch(/2025-01-15 04:00:00 +triggered +run_\w+ +triggered by \w+ at 20/)
-  const span = ['schedules', 'catchup', 'nightly', '--from', '2025-01-14', '--to', '2025-01-15', '--dry-run']
-  expect(await project.json(...span)).toMatchObject({
-    accepted: [{ scheduled_for: '2025-01-14T04:00:00.000Z', run_id: null }],
-    refused: [{ scheduled_for: '2025-01-15T04:00:00.000Z', code: 'already_triggered' }],
-  })
+  const span = await project.servo('schedules', 'catchup', 'nightly', '--from', '2025-01-14', '--to', '2025-01-15', '--dry-run')
+  expect(span.stdout, 'none is from before it was declared').toMatch(/^nightly has no ticks there; it was declared at 20/)
+  const { definition } = await project.json('schedules', 'show', 'often')
+  const since = await project.json('schedules', 'catchup', 'often', '--from', '2025-01-14', '--dry-run')
+  const moments = [...since.accepted, ...since.refused].map((tick: Tick) => tick.scheduled_for).sort()
+  expect(moments[0] > definition.created_at, `${moments[0]} after ${definition.created_at}`).toBe(true)
+  expect(since.refused).toContainEqual(expect.objectContaining({ code: 'already_triggered' }))
+  expect((await project.servo('schedules', 'show', 'nightly')).stdout).toMatch(/catch-up +24 h, at most 1\n/)
+  const [last] = (await project.json('runs', 'list', '--limit', '1')) as { run_id: string; asked_by: string }[]
+  expect(last?.asked_by).toMatch(/^schedule (often|nightly)$/)
+  expect((await project.servo('runs', 'list')).stdout).toMatch(/ schedule nightly {2,}orders\n/)
+  expect((await project.servo('runs', 'show', last?.run_id ?? '')).stdout).toMatch(/requested .* \(schedule \w+\)\n/)
+  const base = await project.servo(
+    'schedules',
+    'create',
+    'x',
+    '--cron',
+    '@daily',
+    '--timezone',
+    'Mars/Base',
+    '--select',
+    'orders',
+  )
+  expect(base).toMatchObject({ code: 2, stderr: expect.stringMatching(/--timezone: .*Mars\/Base[\s\S]*Europe\/Paris/) })
   expect(await project.servo('schedules', 'catchup', 'nightly')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('no tick is named'),

@@ -48,6 +48,7 @@ test('commands about sensors work without a server, and say that none is evaluat
     stderr: expect.stringContaining('Did you mean inbox?'),
   })
   expect((await project.servo('sensors', 'pause', 'inbox', '--reason', 'too loud')).stdout).toBe('inbox: sensor paused\n')
+  expect((await project.servo('sensors', 'list')).stdout).toMatch(/inbox +\w+ +paused .*paused by \S+: too loud\n/)
   expect((await project.servo('sensors', 'show', 'inbox')).stdout).toMatch(/why +paused by \S+: too loud \(20\d\d-/)
   const late = await project.servo('sensors', 'resume', 'inbox', '--expect-version', '3')
   expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('state version 0, and you expected 3') })

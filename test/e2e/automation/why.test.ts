@@ -28,6 +28,7 @@ test('[A61][A63][A64][A65] servo why and servo conflicts answer with a server an
   const made = (text: string): string[] => text.split('\n').slice(0, 3)
   expect(made(await said('why', 'asset', 'raw/orders'))).toEqual(made(asset))
   expect((await said('why', 'schedule', 'often')).split('\n')[0]).toMatch(/paused by \w+ at [\d: -]+: enough$/)
+  expect(await said('why', 'schedule', 'often')).toContain('resume it: servo schedules resume often')
   const [run] = (await project.json('runs', 'list', '--limit', '1')) as { run_id: string }[]
   const failed = await said('why', 'run', run?.run_id ?? '')
   expect(failed).toMatch(/ failed: mart\/revenue failed at .*: no such column\\u001b\[2J\n {2}because \w+ asked at /)

@@ -139,6 +139,20 @@ describe('the routes of schedules', () => {
     expect(await segments(led)).toHaveLength(before)
   })
 
+  test('[A8] one whose end has come has ended; each says how many missed ticks it catches up on', async () => {
+    const led = await open()
+    await led.post('/schedules', { ...made, name: 'past', end_at: '2025-01-01T00:00:00Z', max_catchup_ticks: 7 })
+    expect((await led.get('/schedules/past')).body).toMatchObject({ status: 'ended', next_ticks: [], catchup_limit: 7 })
+    expect((await led.get('/schedules/hourly')).body).toMatchObject({ status: 'active', catchup_limit: 1 })
+  })
+
+  test('[A9] a zone or an expression that cannot be read is refused with what to write', async () => {
+    const led = await open()
+    const hintOf = async (wrong: object) => (await led.post('/schedules', { ...made, ...wrong })).body.hint
+    expect(await hintOf({ timezone: 'Mars/Base' })).toMatch(/Europe\/Paris/)
+    expect(await hintOf({ cron_expressions: ['61 * * * *'] })).toEqual(expect.any(String))
+  })
+
   test('a change must change something, and select assets that there are', async () => {
     const led = await open()
     await led.post('/schedules', made)
@@ -151,11 +165,13 @@ describe('the routes of schedules', () => {
   test('a disabled schedule stays so when it is resumed, and is triggered all the same', async () => {
     const led = await open()
     await led.post('/schedules', { ...made, enabled: false })
-    expect((await led.post('/schedules/nightly/resume', {})).body.message).toBe(
-      'schedule was active already, but it stays disabled',
+    const disabled = 'it is disabled. Enable it: servo schedules update nightly --enable'
+    const resumed = async () => (await led.post('/schedules/nightly/resume', {})).body.message
+    expect(await resumed()).toBe(`nightly is not paused; ${disabled}`)
+    expect((await led.post('/schedules/nightly/pause', {})).body.message).toBe(
+      'schedule paused. Resume it: servo schedules resume nightly',
     )
-    await led.post('/schedules/nightly/pause', {})
-    expect((await led.post('/schedules/nightly/resume', {})).body.message).toBe('schedule resumed, but it stays disabled')
+    expect(await resumed()).toBe(`schedule resumed; ${disabled}`)
     expect((await led.post('/schedules/nightly/trigger', {})).body).toMatchObject({ created: true })
   })
 

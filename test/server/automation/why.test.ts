@@ -276,7 +276,10 @@ describe('the routes', () => {
     expect(body).toMatchObject({
       subject: { kind: 'schedule', name: 'nightly' },
       verdict: 'did_not_run',
-      because: [{ code: 'paused', facts: { by: 'local', reason: 'the warehouse is down', is_everything: false } }],
+      because: [
+        { code: 'paused', facts: { by: 'local', reason: 'the warehouse is down', is_everything: false } },
+        { code: 'resume_with', facts: { command: 'servo schedules resume nightly' } },
+      ],
     })
     expect((await led.get('/why/asset/orders')).body.because.at(-1)).toMatchObject({
       code: 'run_by_schedule',

@@ -32,6 +32,12 @@ export function nextPollAt(poll: PollToCome): number | undefined {
   return since !== undefined && due < since ? since + spreadMs(sensor_id, interval) : due
 }
 
+/** The next poll as users see it, whether a server runs or not: now if it is due. */
+export function nextPollFrom(poll: Omit<PollToCome, 'startedAt'>): number | undefined {
+  const due = nextPollAt({ ...poll, startedAt: 0 })
+  return due === undefined ? undefined : Math.max(due, poll.now)
+}
+
 /** How long after a start a sensor is polled first: the same at each start, and for each sensor another. */
 function spreadMs(sensorId: string, interval: number): number {
   const [a = 0, b = 0, c = 0] = sha256Bytes(sensorId)

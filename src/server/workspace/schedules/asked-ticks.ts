@@ -174,7 +174,7 @@ export class AskedTicks {
   }
 }
 
-function graphAt(known: Knowledge, tick: number): GraphAtTick {
+export function graphAt(known: Knowledge, tick: number): GraphAtTick {
   const { graph, mappings } = known.graph.get()
   const dynamicKeys = dynamicKeysOf(known.rows())
   return { graph, partitions: new GraphPartitions(mappings, { nowMs: tick, dynamicKeys }) }

@@ -13,8 +13,9 @@ import { pausedText } from '../../../domain/schedules/due.ts'
 import { cadenceIfAny } from '../../../domain/schedules/moments/cadence-if-any.ts'
 import { pauseOf } from '../../../domain/schedules/regime.ts'
 import { type ScheduleRow, scheduleDefinitions } from '../../../domain/schedules/schedule-definitions.table.ts'
-import { type ScheduleStateRow, scheduleState } from '../../../domain/schedules/schedule-state.table.ts'
+import { type Pause, type ScheduleStateRow, scheduleState } from '../../../domain/schedules/schedule-state.table.ts'
 import { scheduleTicks } from '../../../domain/schedules/schedule-ticks.table.ts'
+import { catchupLimit } from '../../../domain/schedules/work-of-tick.ts'
 import { waitingText } from '../../../domain/why/words-automation.ts'
 import { assert } from '../../../lib/assert.ts'
 import { ServoError } from '../../../lib/error.ts'
@@ -24,6 +25,7 @@ import { toIso } from '../../../lib/time.ts'
 import type { Knowledge } from '../knowledge.ts'
 import { newestPage } from '../newest-page.ts'
 import { pageOf } from '../page.ts'
+import { graphAt } from './asked-ticks.ts'
 import { lastRunsOf } from './runs-of-schedules.ts'
 
 /** How many of its next ticks a schedule shows. */
@@ -84,15 +86,16 @@ export class ScheduleReader {
     const rows = this.#known.rows()
     const state = rows.hot(scheduleState).get(definition.schedule_id)
     const pause = pauseOf(rows, state)
-    const status =
-      definition.removed_at !== null ? 'removed' : !definition.enabled ? 'disabled' : pause !== null ? 'paused' : 'active'
+    const next_ticks = this.#nextTicks(definition)
+    const status = statusOf(definition, pause, next_ticks.length > 0)
     return {
       definition: wireRow(scheduleDefinitions, definition),
       state: state === undefined ? null : wireState(state),
       status,
       status_reason:
         status === 'paused' && pause !== null ? pausedText(pause) : status === 'active' ? this.#waitsFor(definition) : null,
-      next_ticks: status === 'active' ? this.#nextTicks(definition) : [],
+      next_ticks: status === 'active' ? next_ticks : [],
+      catchup_limit: catchupLimit(definition, graphAt(this.#known, this.#known.now())),
       last_run,
     }
   }
@@ -148,6 +151,17 @@ export class ScheduleReader {
       outage: this.#outage() ?? null,
     }
   }
+}
+
+function statusOf(
+  { removed_at, enabled, end_at }: Readonly<ScheduleRow>,
+  pause: Pause | null,
+  hasNext: boolean,
+): ScheduleDetail['status'] {
+  if (removed_at !== null) return 'removed'
+  if (!enabled) return 'disabled'
+  if (end_at !== null && !hasNext) return 'ended'
+  return pause === null ? 'active' : 'paused'
 }
 
 /** The state of a schedule without what only the schedule controller needs. */

@@ -146,7 +146,9 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
   ): Promise<AcceptedSchedule> {
     const row = this.find(idOrName)
     const { schedule_id } = row
-    const still = status === 'ACTIVE' && !row.enabled ? ', but it stays disabled' : ''
+    const enable = row.origin === 'api' ? `servo schedules update ${row.schedule_name} --enable` : 'where it is declared'
+    const disabled = `it is disabled. Enable it: ${enable}`
+    const isOff = status === 'ACTIVE' && !row.enabled
     return await this.#change(row, {
       request_id,
       eventOf: (request) => {
@@ -156,9 +158,14 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
       check: () => {
         this.#checkVersion(this.#present(schedule_id), expected)
         const now = this.#known.rows().hot(scheduleState).get(schedule_id)?.status ?? 'ACTIVE'
-        return now === status ? `schedule was ${status === 'PAUSED' ? 'paused' : 'active'} already${still}` : undefined
+        if (now !== status) return undefined
+        if (isOff) return `${row.schedule_name} is not paused; ${disabled}`
+        return `schedule was ${status === 'PAUSED' ? 'paused' : 'active'} already`
       },
-      message: `schedule ${status === 'PAUSED' ? 'paused' : 'resumed'}${still}`,
+      message:
+        status === 'PAUSED'
+          ? `schedule paused. Resume it: servo schedules resume ${row.schedule_name}`
+          : `schedule resumed${isOff ? `; ${disabled}` : ''}`,
     })
   }
 
@@ -261,5 +268,9 @@ function checked(event: NewEvent, actor: string): NewEvent {
   if (parsed.success) return { ...event, actor }
   const [issue] = parsed.error.issues
   const field = issue?.path.join('.') ?? ''
-  throw new ServoError('invalid', 'bad_schedule', `${field}: ${issue?.message}`, { facts: { field } })
+  const hint: unknown = issue?.code === 'custom' ? issue.params?.['hint'] : undefined
+  throw new ServoError('invalid', 'bad_schedule', `${field}: ${issue?.message}`, {
+    facts: { field },
+    ...(typeof hint === 'string' && { hint }),
+  })
 }

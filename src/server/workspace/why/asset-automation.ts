@@ -62,7 +62,7 @@ async function bySchedule(known: Knowledge, definition: Readonly<ScheduleRow>, a
   const status = standingOf({ definition, pause }) === undefined ? 'active' : 'standing'
   const { at, verdict, because } = await ask('schedule', schedule_id)
   const next = status === 'active' ? isoOrNull(cadenceIfAny(definition)?.after(known.now())) : null
-  const told = because.filter(({ code }) => code !== 'next_tick' && code !== 'no_next_tick')
+  const told = because.filter(({ code }) => !AROUND.has(code))
   const last = at === null ? told : [reason('last_tick', { at, verdict }, told)]
   return reason('run_by_schedule', { schedule, status, next }, last)
 }
@@ -97,3 +97,6 @@ export function underWay(known: Knowledge, assetKey: string, partition: string |
   }
   return found
 }
+
+/** What the answer about a schedule says beside why it ran or did not. */
+const AROUND: ReadonlySet<string> = new Set(['next_tick', 'no_next_tick', 'resume_with'])
