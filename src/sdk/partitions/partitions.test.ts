@@ -186,3 +186,14 @@ describe('a definition that cannot be meant is refused where it is written', () 
     expect(make).toThrow(expect.objectContaining({ code, message: expect.stringMatching(message) }))
   })
 })
+
+test('a key that is no key of a window says why: how to write it, no date, too early, or no window', () => {
+  const { key: day } = daily({ start: '2026-11-01', exclusions: ['2026-11-03'] })
+  const why = (text: string) => day.safeParse(text).error?.issues[0]?.message
+  expect(why('2026-13-11')).toBe('2026-13-11 is not a date')
+  expect(why('2026-02-30')).toBe('2026-02-30 is not a date')
+  expect(why('11.11.2026')).toBe('must be written as 2025-01-15')
+  expect(why('2026-10-31')).toBe('2026-10-31 is before the first window, 2026-11-01')
+  expect(why('2026-11-03')).toBe('2026-11-03 is the key of no window')
+  expect(monthly({ start: '2026-01' }).key.safeParse('2026-13').error?.issues[0]?.message).toBe('2026-13 is not a date')
+})
