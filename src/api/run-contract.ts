@@ -33,7 +33,7 @@ export type RerunBody = z.infer<typeof rerunBody>
 
 export type WireRun = WireRow<typeof runs>
 
-export interface AskedRun extends WireRun {
+export interface RunWithAsker extends WireRun {
   /** `schedule nightly`, `sensor files` or the name of the user who asked; null if that is known of another run only, as of a rerun. */
   readonly asked_by: string | null
 }
@@ -50,7 +50,7 @@ export interface AcceptedRun {
 }
 
 export interface RunDetail {
-  readonly run: AskedRun
+  readonly run: RunWithAsker
   readonly tasks: readonly WireTask[]
   readonly attempts: readonly WireAttempt[]
 }
@@ -92,7 +92,7 @@ export interface RunsApi {
   cancel(runId: string, user: string, reason: string | undefined): Promise<{ run_id: string; accepted_event_id: string }>
   rerun(runId: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun>
   /** The newest first. */
-  list(query: RunQuery): Promise<readonly AskedRun[]>
+  list(query: RunQuery): Promise<readonly RunWithAsker[]>
   get(runId: string): Promise<RunDetail>
   logs(runId: string, query: LogQuery): AsyncIterable<RunLogEntry>
   /** The run as it is now, then everything that happens until it is over. */

@@ -1,4 +1,4 @@
-import type { AskedRun, RunsApi } from '../api/run-contract.ts'
+import type { RunsApi, RunWithAsker } from '../api/run-contract.ts'
 import { type Connection, queryText } from './connection.ts'
 
 /** Reads runs from a server, and requests new ones. */
@@ -11,7 +11,7 @@ export function runsClient(server: Connection): RunsApi {
     },
     rerun: (runId, body, user, traceparent) => server.json('POST', `${pathOf(runId)}/rerun`, { body, user, traceparent }),
     async list({ limit, state }) {
-      return (await server.json<{ runs: AskedRun[] }>('GET', `/runs${queryText({ limit, state })}`)).runs
+      return (await server.json<{ runs: RunWithAsker[] }>('GET', `/runs${queryText({ limit, state })}`)).runs
     },
     get: (runId) => server.json('GET', pathOf(runId)),
     logs: (runId, { task, attempt }) => server.lines(`${pathOf(runId)}/logs${queryText({ task, attempt })}`),

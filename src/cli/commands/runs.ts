@@ -1,4 +1,4 @@
-import type { AskedRun, LogQuery, RunLogEntry, RunsApi, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
+import type { LogQuery, RunLogEntry, RunsApi, RunWithAsker, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
 import { logText } from '../../contract/log-text.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
@@ -35,7 +35,7 @@ const LIST_HEAD: readonly Cell[] = ['run', 'state', 'requested', 'tasks', 'took'
 }))
 const MAX_SELECTION = 60
 
-function runCells(run: AskedRun): Cell[] {
+function runCells(run: RunWithAsker): Cell[] {
   const selection = run.asset_selection.join(' ')
   return [
     { text: shortId(run.run_id) },
@@ -76,7 +76,7 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
 }
 
 /** `sensor files`, or `manual by ana`. */
-const askerOf = ({ asked_by, trigger_type }: AskedRun): string =>
+const askerOf = ({ asked_by, trigger_type }: RunWithAsker): string =>
   asked_by === null ? trigger_type : trigger_type === 'manual' ? `manual by ${asked_by}` : asked_by
 
 const shownTask = (task: WireTask, attempt: WireAttempt | undefined): Cell[] => [

@@ -1,5 +1,5 @@
 import { invalid, show } from '../invalid.ts'
-import { checkOptionNames } from './option-checks.ts'
+import { checkOptionNames } from '../option-names.ts'
 import type { DataTable, MaybePromise } from './values.ts'
 
 /**

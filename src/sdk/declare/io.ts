@@ -1,7 +1,7 @@
 import { callerOf } from '../caller.ts'
 import { declarationOf, withDeclaration } from '../declaration.ts'
 import { checkedName, invalid } from '../invalid.ts'
-import { checkOptionNames } from './option-checks.ts'
+import { checkOptionNames } from '../option-names.ts'
 import type { MaybePromise } from './values.ts'
 
 export interface IoOptions<Value> {

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 import { type SensorSource, type sensorSource, webhookVerifications } from '../../contract/sensor.ts'
 import { invalid, show } from '../invalid.ts'
+import { checkOptionNames } from '../option-names.ts'
 import { isSchema, type StandardSchemaV1 } from '../standard-schema.ts'
-import { checkOptionNames } from './option-checks.ts'
 
 /** Only in types: what an event of it is. */
 declare const sends: unique symbol

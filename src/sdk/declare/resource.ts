@@ -2,8 +2,8 @@ import { messageOf, ServoError } from '../../lib/error.ts'
 import { callerOf } from '../caller.ts'
 import { declarationOf, optionsOf, withDeclaration } from '../declaration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
+import { checkOptionNames } from '../option-names.ts'
 import { isSchema, issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
-import { checkOptionNames } from './option-checks.ts'
 import type { MaybePromise } from './values.ts'
 
 /** Exists only in types: the opened resource. */

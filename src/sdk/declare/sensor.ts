@@ -3,9 +3,10 @@ import { callerOf } from '../caller.ts'
 import { declarationOf, withDeclaration } from '../declaration.ts'
 import { type Bounds, durationWithin, evaluationBounds } from '../duration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
+import { checkOptionNames } from '../option-names.ts'
 import { isSchema } from '../standard-schema.ts'
 import type { Nothing } from './asset-options.ts'
-import { checkOptionNames, checkResources, checkWholeNumber } from './option-checks.ts'
+import { checkResources, checkWholeNumber } from './option-checks.ts'
 import { checkedSchema } from './push-source.ts'
 import type {
   AnyWatched,

@@ -1,8 +1,8 @@
 import { isTime } from '../../partitions/definition.ts'
 import { type AnyAsset, type carries, isAsset } from '../any-asset.ts'
 import { optionsOf } from '../declaration.ts'
-import { checkOptionNames } from '../declare/option-checks.ts'
 import { invalid, show } from '../invalid.ts'
+import { checkOptionNames } from '../option-names.ts'
 import { partitionText } from './partition-key.ts'
 import type { AnyPartitions, PartitionData } from './partitions.ts'
 

@@ -10,8 +10,8 @@ import {
 } from '../../partitions/definition.ts'
 import type { TimeUnit, UnitOptions } from '../../partitions/time/units.ts'
 import { type TimeWindows, timeWindows } from '../../partitions/time/windows.ts'
-import { checkOptionNames } from '../declare/option-checks.ts'
 import { invalid, show } from '../invalid.ts'
+import { checkOptionNames } from '../option-names.ts'
 import { issuesText } from '../standard-schema.ts'
 
 export type DayKey = `${number}-${number}-${number}`

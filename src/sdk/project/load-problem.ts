@@ -94,8 +94,8 @@ function moduleHint(file: string, root: string): string {
   for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
     const description = path.join(folder, 'package.json')
     if (fs.existsSync(description))
-      return `Node reads it as a script. Set "type": "module" in ${relativePath(root, description)}, ${rename}.`
-    if (folder === path.dirname(folder)) return `Node reads it as a script: ${rename.slice('or '.length)}.`
+      return `Node takes it for a script. Set "type": "module" in ${relativePath(root, description)}, ${rename}.`
+    if (folder === path.dirname(folder)) return `Node takes it for a script: ${rename.slice('or '.length)}.`
   }
 }
 

@@ -1,4 +1,4 @@
-import type { AskedRun, RunDetail, RunQuery, WireRun } from '../../api/run-contract.ts'
+import type { RunDetail, RunQuery, RunWithAsker, WireRun } from '../../api/run-contract.ts'
 import { wireRow } from '../../api/wire-row.ts'
 import { runs } from '../../domain/runs/runs.table.ts'
 import { evaluationOf } from '../../domain/runs/trigger.ts'
@@ -27,7 +27,7 @@ export class RunReader {
   }
 
   /** The newest first. */
-  async list({ limit, state }: RunQuery): Promise<AskedRun[]> {
+  async list({ limit, state }: RunQuery): Promise<RunWithAsker[]> {
     const hot = [...this.#rows().hot(runs).all()].map((row) => wireRow(runs, row))
     const known = new Set(hot.map((run) => run.run_id))
     const where = state === undefined ? '' : `where state = ${quoteText(state)}`
@@ -101,7 +101,7 @@ function unknownRun(id: string): ServoError {
 }
 
 /** A run with the name of the schedule, sensor or user that asked for it. */
-function withAsker(run: WireRun, rows: Rows): AskedRun {
+function withAsker(run: WireRun, rows: Rows): RunWithAsker {
   const source = run.trigger_source_ref
   if (source.type === 'schedule') {
     const name = rows.hot(scheduleDefinitions).get(source.schedule_id)?.schedule_name ?? source.schedule_id

@@ -1,0 +1,18 @@
+import { isObject } from '../lib/is-object.ts'
+import { nearest } from '../lib/nearest.ts'
+import { invalid } from './invalid.ts'
+
+/** Refuses an option that nobody would read: a misspelled one would do nothing. `owner` is `schedule nightly` and the like. */
+export function checkOptionNames(owner: string, options: object, known: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name))
+  if (unknown === undefined) return
+  const meant = nearest(unknown, known)
+  const all = `There are: ${known.join(', ')}.`
+  const hint = meant === undefined ? all : `Did you mean ${meant}? ${all}`
+  throw invalid('unknown_option', `${owner}: unknown option ${unknown}`, hint)
+}
+
+/** The same for an option that is itself an object of options: `catchup of schedule nightly`. Anything else is for others to refuse. */
+export function checkNestedNames(owner: string, value: unknown, known: readonly string[]): void {
+  if (isObject(value)) checkOptionNames(owner, value, known)
+}
