@@ -62,7 +62,7 @@ export async function isNotLoaded(flags: ProjectFlags, { schedules }: WorkspaceA
     return (await codeOf(projectDir, await componentsOf(projectDir))) === undefined
   }
   const { outage } = await schedules.automation()
-  if (outage !== null) note(`${outage}. This is as of the last time it could be loaded.`)
+  if (outage !== null) note(`${outage}. What is shown is from the last time it could be.`)
   return outage !== null
 }
 

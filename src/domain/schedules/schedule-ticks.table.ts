@@ -6,18 +6,10 @@ import { defineTable } from '../../model/table.ts'
 /** In the order of the alphabet, a later one stands: what was skipped or failed may still be triggered, once. */
 export const tickStatuses = ['failed', 'skipped', 'triggered'] as const
 export const tickCauses = ['cron', 'catch_up', 'manual'] as const
-export const skipCodes = [
-  'paused',
-  'catchup_window',
-  'catchup_limit',
-  'overlap',
-  'no_window',
-  'condition',
-  'code_removed',
-] as const
+export const skipCodes = ['paused', 'catchup_window', 'catchup_limit', 'overlap', 'no_window', 'condition'] as const
 export const failCodes = ['bad_selection', 'condition_error'] as const
 /** Why a tick asked for no run. Each has words in src/domain/why. */
-export type TickReasonCode = (typeof skipCodes)[number] | (typeof failCodes)[number]
+export type TickReasonCode = (typeof skipCodes)[number] | (typeof failCodes)[number] | 'code_removed'
 
 /** What a reason is made of, where its text alone does not say. */
 export const reasonFacts = z.object({

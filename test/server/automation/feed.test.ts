@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { HOUR_MS, MINUTE_MS } from '../../../src/lib/time.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../src/lib/time.ts'
 import type { Change } from '../../../src/server/leader/feed.ts'
 import { Led } from '../led.ts'
 
@@ -37,7 +37,8 @@ test('each tick is told once: of the clock, by hand, and those skipped while pau
 test('runs that began or ended before anybody listened are told once, with their ticks', async () => {
   const led = await Led.open(project, { automation: true })
   await led.post('/schedules/hourly/trigger', { request_id: 'a' })
-  await led.clock.advance(HOUR_MS)
+  await led.post('/schedules/hourly/trigger', { request_id: 'b' })
+  await led.clock.advance(SECOND_MS)
   const told: string[] = []
   const listen = (change: Change) => {
     if (change.type === 'run') told.push(`run ${change.isNew ? 'began' : change.run.state}`)
