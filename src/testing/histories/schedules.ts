@@ -48,8 +48,10 @@ export function* scheduleLife(world: World, index: number, plan: SchedulePlan): 
     else if (kind === 'all paused') yield world.write(AutomationPaused, by)
     else if (kind === 'all resumed') yield world.write(AutomationResumed, by)
     else if (kind === 'caught up') {
-      yield world.write(SchedulePaused, request)
-      yield world.write(ScheduleCaughtUp, { schedule_id, until: toIso(world.now) })
+      const paused = world.write(SchedulePaused, request)
+      yield paused
+      // As the controller says it: up to the change, not up to now.
+      for (const { timestamp: until } of paused) yield world.write(ScheduleCaughtUp, { schedule_id, until })
     } else if (kind === 'span') {
       const first = toIso(hour + HOUR_MS)
       hour += 3 * HOUR_MS

@@ -116,7 +116,7 @@ test('[A22][A36][A44][A60][A66] polls, happenings, conditions and dead letters w
 
   const unfit = await post(dev, 'shop', 'seven', (body) => signed('s2', body, SECRETS.NEW_SECRET))
   expect([unfit.status, await unfit.json()]).toMatchObject([422, { code: 'unfit_message', field: 'order', try: 1 }])
-  expect((await project.servo('why', 'sensor', 'shop', '--message', 's2')).stdout).toMatch(/does not fit.* order: /)
+  expect((await project.servo('why', 'sensor', 'shop', '--message', 's2')).stdout).toMatch(/: order does not fit the schema: /)
 
   const flaky = async () => (await post(dev, 'flaky', 1, () => ({ 'x-message-id': 'f1' }))).status
   expect([await flaky(), await flaky(), await flaky()]).toEqual([500, 200, 200])
