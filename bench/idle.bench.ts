@@ -41,7 +41,7 @@ async function settled(what: () => string): Promise<void> {
 
 async function idleDev(): Promise<{ pid: number; files: () => string[] }> {
   const project = shop()
-  const dev = new ServoDev(builtServo(), project, '--run', '*')
+  const dev = new ServoDev(await builtServo(), project, '--run', '*')
   const { run } = await dev.hears((said) => said.run?.finished_at != null)
   if (run?.state !== 'SUCCEEDED') throw new Error(`the shop's run has ${run?.state}`)
   return { pid: dev.pid, files: () => listing(path.join(project, '.servo')) }

@@ -69,7 +69,7 @@ export const asks = sensor.push('asks', { source: from('asks'), on: ({ id }) => 
 }
 
 async function webhooks(): Promise<void> {
-  const dev = new ServoDev(builtServo(), projectOfHooks())
+  const dev = new ServoDev(await builtServo(), projectOfHooks())
   const ready = await dev.hears(({ type }) => type === 'ready')
   if (ready.ok !== true) throw new Error(JSON.stringify(ready))
   let sent = 0

@@ -20,7 +20,7 @@ const SLOW = `import { command } from 'servo-flow'\nexport const slow = command(
 const NOTICED_MS = 2_000
 
 const report = new Report('start', `servo dev on the shop, ${ROUNDS} rounds`)
-const main = builtServo()
+const main = await builtServo()
 const times = new Map<string, number[]>()
 const codes: (number | null)[] = []
 const leftAtOnce: number[] = []

@@ -1,18 +1,21 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { cpSync, symlinkSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { bundle } from '../../scripts/bundle.ts'
 import { atEnd } from './ending.ts'
 import { scratchFolder } from './scratch.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
-/** The package as users have it: compiled, because Node strips types anew at each start. */
-export function builtServo(): string {
+/** The package as users have it: bundled, because Node strips types anew at each start. */
+export async function builtServo(): Promise<string> {
   const folder = scratchFolder('package')
-  const tsc = path.join(root, 'node_modules/.bin/tsc')
-  // Types are checked elsewhere.
-  execFileSync(tsc, ['-p', 'tsconfig.build.json', '--noCheck', '--outDir', path.join(folder, 'dist')], { cwd: root })
+  for (const { name, code } of await bundle()) {
+    const file = path.join(folder, 'dist', name)
+    mkdirSync(path.dirname(file), { recursive: true })
+    writeFileSync(file, code)
+  }
   cpSync(path.join(root, 'package.json'), path.join(folder, 'package.json'))
   symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
   return path.join(folder, 'dist/cli/main.js')
