@@ -32,8 +32,12 @@ test.each([
   })
   socket.on('error', () => undefined)
   const closed = new Promise((resolve) => socket.once('close', resolve))
+  const answered = new Promise((resolve) => socket.once('data', resolve))
   socket.write(`POST ${to} HTTP/1.1\r\nhost: ${url.host}\r\ntransfer-encoding: chunked\r\n\r\n`)
-  let sent = 0
+  socket.write(CHUNK)
+  // The answer comes first: once the server has closed, a write that fails would end this socket before it is read.
+  await Promise.race([answered, closed])
+  let sent = 1
   while (!socket.destroyed && sent < CHUNKS) {
     sent += 1
     if (!socket.write(CHUNK)) await Promise.race([closed, new Promise((resolve) => socket.once('drain', resolve))])
