@@ -137,6 +137,8 @@ function endStretch(state: ScheduleStateRow, { definition, pause, goesOn, isResu
     state.undecided = [...state.undecided, { from: decided, until: at, pause, catchesUp, goesOn, definition }]
     return
   }
+  // A schedule that was off has no ticks after its last stretch.
+  if (!isOn(definition)) return
   // The clock was ahead and was set back: the ticks beyond the change are decided anew when their time comes.
   const before = state.undecided.flatMap((regime) =>
     regime.from < at ? [{ ...regime, until: Math.min(regime.until, at) }] : [],
