@@ -141,7 +141,7 @@ export class Server {
     const feed: Feed = new Feed({
       rows: () => orchestrator.loop.compactor.state,
       durable: () => orchestrator.loop.durable(),
-      recentTicks: () => coldRowsOf(orchestrator.readable, scheduleTicks).recent(),
+      recentTicks: () => coldRowsOf(orchestrator.loop.compactor, scheduleTicks).recent(),
       now: () => components.clock.now(),
     })
     const requestRun: RequestRun = (request) => runRequested(components.scope, secrets.run_ids, request)
@@ -178,7 +178,7 @@ export class Server {
         sensors?.stop()
         options.onStopped?.(error)
       },
-      onOpened: (rows) => feed.opened(rows),
+      onOpened: (opened) => feed.opened(opened.state, coldRowsOf(opened, scheduleTicks).recent()),
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
     return new Server({ options, orchestrator, feed, workers, sensors, evaluator })

@@ -17,7 +17,7 @@ export const lasting = asset('lasting', {
     const programs = [
       spawn('sleep', ['600'], { stdio: 'ignore' }),
       spawn('sleep', ['600'], { stdio: 'ignore', detached: true }),
-      spawn('sh', ['-c', 'setsid sh -c "trap : HUP INT TERM; echo \\\\$\\\\$ > left-behind; while :; do sleep 1; done" &'], { stdio: 'ignore' }),
+      spawn('sh', ['-c', 'setsid sh -c "trap : HUP INT TERM; echo \\\\$\\\\$ > left.tmp; mv left.tmp left-behind; while :; do sleep 1; done" &'], { stdio: 'ignore' }),
     ]
     while (!existsSync('left-behind')) await sleep(10)
     writeFileSync('programs.tmp', [process.pid, programs[0].pid, programs[1].pid].join(' '))

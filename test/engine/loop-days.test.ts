@@ -53,6 +53,9 @@ class Restarted {
   }
 }
 
+/** The segments of published deltas, in the order in which they were consumed. */
+const consumedBy = ({ compactor }: Loop): readonly string[] => compactor.manifest.l0.flatMap(({ segments }) => segments)
+
 test.each([
   ['closed', { settles: false }],
   ['settled', { settles: true }],
@@ -74,9 +77,23 @@ test.each([
 
     // Killed before it published: whoever starts next does not list days that are settled, and finds all three.
     const next = await world.start()
-    expect(next.compactor.fold.unpublished).toBe(3)
     await next.compactor.publish()
+    expect(consumedBy(next).slice(-3)).toEqual(written)
     const report = await verify({ store: world.store, scope, registry: orchestration, scratch: memoryStore() })
     expect(report).toMatchObject({ ok: true, problems: [], unfolded: [] })
   },
 )
+
+test('[S6] what was written after a clock was set back follows what was written before, also for the next start', async () => {
+  const world = new Restarted()
+  world.clock.jump(DAY_MS)
+  const ahead = await world.start()
+  await ahead.submit([reportFact('ahead')])
+  world.clock.jump(-DAY_MS)
+  // Each was killed before it published.
+  const later = await world.start()
+  await later.submit([reportFact('later')])
+  const last = await world.start()
+  await last.compactor.publish()
+  expect(consumedBy(last)).toEqual((await world.names()).sort().reverse())
+})

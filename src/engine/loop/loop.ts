@@ -116,6 +116,7 @@ export class Loop {
       onCaughtUp: (foundSome) => self.loop?.caughtUp(foundSome),
       onTrouble: (error) => loop.#troubled(error),
     })
+    await compactor.keepOrder()
     self.loop = loop
     // An error while it was opened may have broken the loop already; the caller must not get a broken one.
     if (loop.#isOver) throw loop.#ending

@@ -1,6 +1,7 @@
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { Mutex } from '../../lib/mutex.ts'
 import { toIso, toMs } from '../../lib/time.ts'
+import { ulidTime } from '../../lib/ulid.ts'
 import type { Columns } from '../../model/column.ts'
 import type { Registry } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
@@ -169,6 +170,15 @@ export class Compactor {
     } finally {
       this.#publishing = undefined
     }
+  }
+
+  /**
+   * Before this process writes. Segments that are not published are ordered by their names, and a clock that is behind those of
+   * earlier processes would name new segments before them: then their order is recorded first.
+   */
+  async keepOrder(): Promise<void> {
+    const newest = this.fold.newestUnpublished
+    if (newest !== undefined && ulidTime(newest) >= this.#options.clock.now()) await this.publish()
   }
 
   /** Repeats one recorded publish exactly: its segments, its kind, its time and its file names. */

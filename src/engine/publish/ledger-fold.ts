@@ -63,6 +63,11 @@ export class LedgerFold {
     return this.#unpublished.segments.length
   }
 
+  /** The largest name among them; undefined if there is none. */
+  get newestUnpublished(): string | undefined {
+    return segmentNamesSoFar(this.#unpublished.segments).sort().at(-1)
+  }
+
   /** Hands over the events folded since the last call. */
   takeUnpublished(): Unpublished {
     const taken = this.#unpublished

@@ -98,8 +98,10 @@ export class Feed {
   }
 
   /** Call when the state was read. Runs that ended before are not reported, nor are changes that were reported before an outage. */
-  opened(rows: Rows): void {
+  opened(rows: Rows, ticks: Iterable<RecordedTick>): void {
     this.#openedAt = Math.min(this.#openedAt, this.#source.now())
+    // A clock that was ahead leaves ticks that look new.
+    for (const tick of ticks) this.#toldTicks.add(nameOfTick(tick))
     for (const state of rows.hot(scheduleState).all()) this.#notePaused(state.schedule_id, state)
     for (const state of rows.hot(sensorState).all()) this.#notePaused(state.sensor_id, state)
     for (const state of rows.hot(automationState).all()) this.#notePaused(state.scope, state)

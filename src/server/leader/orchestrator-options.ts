@@ -2,11 +2,11 @@ import type { RequestRun } from '../../domain/automation/request-run.ts'
 import type { Conditions } from '../../domain/schedules/conditions.ts'
 import type { LoopOptions } from '../../engine/loop/loop-options.ts'
 import type { Reactor } from '../../engine/loop/reactions.ts'
-import type { Rows } from '../../model/rows.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
 import type { RemoteDispatchOptions } from './dispatch/remote-dispatch.ts'
 import type { Workers } from './dispatch/workers.ts'
+import type { Readable } from './durable-state.ts'
 import type { OrchestratorSettings } from './settings.ts'
 
 export interface OrchestratorOptions {
@@ -32,7 +32,7 @@ export interface OrchestratorOptions {
   readonly reactors?: readonly Reactor[]
   readonly publishDelayMs?: number
   /** Called when the state was read, at first or again after an outage, before any row of it is shown. */
-  readonly onOpened?: (rows: Rows) => void
+  readonly onOpened?: (opened: Readable) => void
   /** Called when this process can do nothing more: another one leads, or the state is damaged. */
   readonly onStopped?: (error: unknown) => void
   /** Called with errors that stop nothing. */

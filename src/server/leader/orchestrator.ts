@@ -266,7 +266,7 @@ export class Orchestrator {
       ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),
     })
     this.#loop = loop
-    this.#options.onOpened?.(loop.compactor.state)
+    this.#options.onOpened?.(loop.compactor)
     this.#enter('leading')
     loop.sweep()
     this.#publisher.noticed()
