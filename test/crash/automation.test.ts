@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { projectOf, type TestProject } from '../e2e/support/project.ts'
 import type { Servo } from '../e2e/support/servo.ts'
 import { until } from '../e2e/support/until.ts'
@@ -41,11 +41,19 @@ interface Tick {
 
 /** A project with a schedule of every second, a webhook and a poll, its sender, its source, and servers that are killed. */
 class Automation {
-  readonly project: TestProject = projectOf({ 'assets/a.ts': AUTOMATION, feed: '' })
+  readonly project: TestProject
   #sent = 0
   #lines = 0
   #isSending = true
   #dev: Servo | undefined
+
+  constructor() {
+    this.project = projectOf({ 'assets/a.ts': AUTOMATION, feed: '' })
+    // Before its folder is removed.
+    onTestFinished(() => {
+      this.#isSending = false
+    })
+  }
 
   /** Ids of the runs of an asset that ran, each as often as it was begun. */
   made(asset: string): string[] {
@@ -66,6 +74,7 @@ class Automation {
         if (this.#sent % 2 === 0) await this.#deliver(id)
         this.#sent += 1
       }
+      if (!this.#isSending) break
       appendFileSync(this.project.file('feed'), 'line\n')
       this.#lines += 1
       await sleep(100 + Math.random() * 200)
@@ -100,7 +109,7 @@ class Automation {
 
   async stop(): Promise<void> {
     this.#dev?.kill('SIGINT')
-    await this.#dev?.ended
+    expect(await this.#dev?.ended).toMatchObject({ code: 0 })
   }
 
   /** By a server that stays: everything that was sent, found and ticked made its run, and nothing else did. */
