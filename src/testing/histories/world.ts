@@ -37,7 +37,9 @@ export class World {
 
   constructor(choices: readonly number[], skewsMs: readonly number[]) {
     this.#choices = choices
-    this.#writers = [0, ...skewsMs].map((skew, index) => new SimulatedWriter(index, skew, () => this.#now))
+    // No two writers share a millisecond: an event that names the moment of a change names one change.
+    const skews = [0, ...skewsMs].map((skew, index) => Math.round(skew / 10) * 10 + index)
+    this.#writers = skews.map((skew, index) => new SimulatedWriter(index, skew, () => this.#now))
   }
 
   get now(): number {
