@@ -6,6 +6,7 @@ import { HOUR_MS } from '../../src/lib/time.ts'
 import { countingStore, type StoreRequest } from '../../src/testing/counting-store.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
 import { faultyStore, scriptedFaults } from '../../src/testing/faulty-store.ts'
+import { isFaultTried } from '../tried-faults.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
 import { reachableFrom } from './reachable.ts'
 import { paths, Workspace } from './workspace.ts'
@@ -90,7 +91,7 @@ describe.each(['delta', 'base'] as const)('a process that publishes a %s', { tim
     const requests = await requestsOf(kind)
     expect(requests.filter(writes).length).toBeGreaterThan(10)
     for (const [nth, dying] of requests.entries()) {
-      if (!writes(dying)) continue
+      if (!writes(dying) || !isFaultTried()) continue
       const workspace = await start.copy()
       let count = 0
       // A gate that never opens: what comes after it is for ever about to happen.
@@ -107,7 +108,7 @@ describe.each(['delta', 'base'] as const)('a process that publishes a %s', { tim
       const requests = await requestsOf(kind)
       for (const [k, failing] of requests.entries()) {
         // To whoever reads, an answer that is lost and a question that is lost are one.
-        if (outcome === 'unanswered' && !writes(failing)) continue
+        if ((outcome === 'unanswered' && !writes(failing)) || !isFaultTried()) continue
         const workspace = await start.copy()
         let count = 0
         const store = faultyStore(workspace.store, () => (count++ === k ? { outcome } : undefined))
@@ -141,6 +142,7 @@ describe.each(['delta', 'base'] as const)('a process that publishes a %s', { tim
     for (const [nth, paused] of requests.entries()) {
       // Of the many reads in a row that open the state, some will do.
       if (!writes(paused) && paused.path !== paths.boundaries && nth % 4 > 0) continue
+      if (!isFaultTried()) continue
       const workspace = await start.copy()
       const collected = nth % 3 > 0
       let count = 0
