@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
-const command = process.stdout.isTTY ? ['dev', '--run', '*'] : ['run', '*', '--wait']
+const command = process.stdout.isTTY ? ['dev', '--run', '*'] : ['run', '*']
 const { status, signal } = spawnSync(
   process.execPath,
   [join(root, 'src/cli/main.ts'), ...command, '--project', join(root, 'examples/shop')],

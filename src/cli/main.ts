@@ -63,7 +63,7 @@ projectCommand(program, 'dev', 'run everything on this machine, and load code ag
   .action(async (flags) => (await import('./commands/dev.ts')).devCommand(flags))
 
 projectCommand(program, 'run <selection...>', 'materialize assets')
-  .option('--wait', 'show what happens until the run is over')
+  .option('--detach', 'answer at once, with the id of the run; the server goes on with it')
   .option('--partition <key>', 'partition to materialize; may be repeated', several)
   .option('--key <key>', 'name of the request: the same key asked for again is the same run')
   .option('--label <name=value>', 'label of the run; may be repeated', several)
@@ -73,12 +73,13 @@ projectCommand(program, 'run <selection...>', 'materialize assets')
   .addHelpText(
     'after',
     `
-Asks the server of the project (servo dev). When none runs, the assets are run here, and Ctrl-C cancels them.
+Waits until the run is over; the exit code is 0 if it succeeded, and 1 if not. The server of the project (servo dev) runs the assets, and
+Ctrl-C leaves them to it. Without a server they run here, and Ctrl-C cancels them.
 ${examples(
   'servo run mart/revenue                  one asset',
   `servo run '+key:"mart/revenue"'         it and everything it is made from`,
   "servo run 'group:mart and kind:sql'     by what assets are",
-  "servo run '*' --wait                    everything, until the end",
+  "servo run '*' --detach                  everything, without waiting",
 )}`,
   )
   .action(async (selection: string[], flags) => (await import('./commands/run.ts')).runAssets(selection, flags))
@@ -101,13 +102,13 @@ projectCommand(runs, 'cancel <run>', 'stop a run')
 projectCommand(runs, 'rerun <run>', 'run again what did not succeed')
   .option('--all', 'all of it')
   .addOption(new Option('--select <selection>', 'this part of it').conflicts('all'))
-  .option('--wait', 'show what happens until the run is over')
+  .option('--detach', 'answer at once, with the id of the run; the server goes on with it')
   .option('--key <key>', 'name of the request: the same key asked for again is the same run')
   .addHelpText(
     'after',
     examples(
       'servo runs rerun run_p63ur5gr                    what failed, was skipped or cancelled',
-      'servo runs rerun run_p63ur5gr --all --wait       all of it, until the end',
+      'servo runs rerun run_p63ur5gr --all              all of it',
       `servo runs rerun run_p63ur5gr --select 'key:"mart/revenue"+'`,
     ),
   )

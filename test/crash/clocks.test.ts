@@ -30,7 +30,7 @@ class Rounds {
   /** One run from beginning to end, and an orderly stop. */
   async once(offset: string): Promise<void> {
     const dev = await this.start(offset)
-    const { run_id } = await this.project.json('run', 'quick', '--wait')
+    const { run_id } = await this.project.json('run', 'quick')
     this.acknowledged.push(run_id)
     dev.kill('SIGINT')
     expect((await dev.ended).code).toBe(0)

@@ -39,7 +39,7 @@ describe('processes that race for the folder of a server that was killed', { tim
       await before.ended
       const servers = Array.from({ length: 2 + Math.floor(Math.random() * 3) }, () => project.begin(['dev', '--port', '0']))
       const runs = Array.from({ length: 2 + Math.floor(Math.random() * 3) }, (_, i) =>
-        project.begin(['run', '*', '--wait', '--json', '--key', `${round}-${i}`]),
+        project.begin(['run', '*', '--json', '--key', `${round}-${i}`]),
       )
       const outcomes = await Promise.all(runs.map((run) => run.ended))
       expect(outcomes.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).toEqual(runs.map(() => [0, '']))

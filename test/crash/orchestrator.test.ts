@@ -19,7 +19,7 @@ const main = inject('servoMain')
 
 /** Starts the project, or goes on with it: the key makes it the same run. */
 function start(dir: string): ChildProcess {
-  return spawn(process.execPath, [main, 'run', '*', '--wait', '--quiet', '--key', 'crash', '--project', dir], {
+  return spawn(process.execPath, [main, 'run', '*', '--quiet', '--key', 'crash', '--project', dir], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
 }

@@ -21,7 +21,7 @@ describe('a server that is stopped across its lease', { timeout: 60_000 + ROUNDS
     for (let round = 0; round < ROUNDS; round++) {
       const project = projectOf({ 'assets/stream.ts': STREAM })
       const old = await project.devIn(LEASE)
-      const { run_id } = await project.json('run', '*')
+      const { run_id } = await project.json('run', '*', '--detach')
       await until(() => beginnings(project).length > 0, 'the first task')
       await sleep(Math.random() * 1_500)
       old.kill('SIGSTOP')

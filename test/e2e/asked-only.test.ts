@@ -22,11 +22,14 @@ export const quick = asset('quick', { run: () => 1 })
 test('[E7] a servo run that leads begins nothing but what it was asked for, and says what waits for a server', async () => {
   const project = projectOf({ 'assets/a.ts': WAITING })
   const dev = await project.dev()
-  const { run_id } = await project.json('run', 'long')
+  const { run_id } = await project.json('run', 'long', '--detach')
   await until(() => existsSync(project.file('begun')), 'the long task')
-  dev.kill('SIGINT')
+  dev.kill('SIGKILL')
   await dev.ended
 
+  const detached = await project.servo('run', 'quick', '--detach')
+  expect(detached.stderr).toMatch(/^error: no server is running that could go on with the run\nhint: .*leave --detach out/)
+  expect(detached).toMatchObject({ code: 3, stdout: '' })
   const quick = await project.servo('run', 'quick')
   expect(quick).toMatchObject({ code: 0, stdout: expect.stringMatching(/\nsucceeded {2}run_\w{8} {2}1 task/) })
   expect(quick.stderr).toContain(`${run_id.slice(0, 12)} is unfinished from before; start a server to go on: servo dev`)
@@ -49,7 +52,7 @@ test('[E7] a servo run that leads goes on with what another command asked of it,
   const project = projectOf({ 'assets/a.ts': WAITING })
   const first = project.begin(['run', 'long'])
   await until(() => existsSync(project.file('begun')), 'the first task')
-  const { run_id } = await project.json('run', 'other')
+  const { run_id } = await project.json('run', 'other', '--detach')
   project.write('go-long')
   await first.says(new RegExp(`${run_id.slice(0, 12)} is under way here for another command; Ctrl-C leaves`))
   expect(first.shown).toMatch(/succeeded {2}run_/)
@@ -61,8 +64,8 @@ test('[E7] a servo run that leads goes on with what another command asked of it,
 test('[E7] a servo run that leads goes on with an earlier run whose request is repeated to it, and not with one whose key is misused', async () => {
   const project = projectOf({ 'assets/a.ts': WAITING })
   const dev = await project.dev('--concurrency', '1')
-  await project.json('run', 'long', '--key', 'long')
-  const { run_id } = await project.json('run', 'quick', '--key', 'quick')
+  await project.json('run', 'long', '--key', 'long', '--detach')
+  const { run_id } = await project.json('run', 'quick', '--key', 'quick', '--detach')
   await until(() => existsSync(project.file('begun')), 'the long task')
   dev.kill('SIGKILL')
   await dev.ended
@@ -70,7 +73,7 @@ test('[E7] a servo run that leads goes on with an earlier run whose request is r
   const other = project.begin(['run', 'other'])
   await until(() => readFileSync(project.file('begun'), 'utf8').includes('other'), 'the task of the command')
   expect(await project.servo('run', 'quick', '--key', 'long')).toMatchObject({ code: 2 })
-  expect(await project.json('run', 'quick', '--key', 'quick')).toMatchObject({ run_id, created: false })
+  expect(await project.json('run', 'quick', '--key', 'quick', '--detach')).toMatchObject({ run_id, created: false })
   await until(
     async () => (await project.json('runs', 'show', run_id)).run.state === 'SUCCEEDED',
     'the run that was asked for again',

@@ -20,7 +20,7 @@ const CP = 'cp'
 test('commands in a project that was copied while it ran never speak to the original', async () => {
   const original = projectOf({ 'assets/hold.ts': HOLD })
   const dev = await original.dev()
-  const { run_id } = await original.json('run', 'hold')
+  const { run_id } = await original.json('run', 'hold', '--detach')
   await dev.says(/ running +hold\n/)
   // Quiet again: what is copied is not being written.
   const published = async (): Promise<boolean> => {
@@ -34,7 +34,7 @@ test('commands in a project that was copied while it ran never speak to the orig
   // There the run may end.
   copy.write('go')
   expect(await copy.json('runs', 'list')).toMatchObject([{ run_id, state: 'RUNNING' }])
-  const ran = await copy.servo('run', 'quick', '--key', 'of the copy', '--wait')
+  const ran = await copy.servo('run', 'quick', '--key', 'of the copy')
   expect(ran).toMatchObject({ code: 0 })
   expect(await copy.json('runs', 'list')).toHaveLength(2)
   expect(await original.json('runs', 'list')).toMatchObject([{ run_id, state: 'RUNNING' }])

@@ -34,8 +34,8 @@ describe('servo dev', () => {
     expect(dev.shown).toMatch(/^servo dev {2}shop {2}4 assets {2}http:\/\/127\.0\.0\.1:\d+ {2}ready in \d+ ms\n/)
   })
 
-  test('runs what servo run asks for; --wait shows each task and what it says, and ends with 0', async () => {
-    const { stdout, stderr, code } = await project.servo('run', 'a', 'b', '--wait')
+  test('servo run shows each task of its run and what it prints, until the run is over, and ends with 0', async () => {
+    const { stdout, stderr, code } = await project.servo('run', 'a', 'b')
     expect(stdout).toMatch(/^run_\w{8} {2}2 tasks\n/)
     expect(stdout).toMatch(/\n {2}succeeded +\d+ ms {2}a\n/)
     expect(stdout).toMatch(/\n {2}b │ a is 1\n/)
@@ -47,15 +47,15 @@ describe('servo dev', () => {
     await dev.says(/ run_\w{8} {2}succeeded +[\d.]+ m?s {2}2 tasks\n/)
   })
 
-  test('without --wait the answer comes at once, with how to follow the run', async () => {
-    const { stdout, code } = await project.servo('run', 'b')
+  test('with --detach the answer comes at once, with how to follow the run', async () => {
+    const { stdout, code } = await project.servo('run', 'b', '--detach')
     const [, id] = /^accepted {2}(run_\w{26})\nfollow it: servo runs logs -f run_\w{8}\n$/.exec(stdout) ?? []
     expect(code).toBe(0)
     await until(async () => (await (await project.client()).runs.get(id as string)).run['state'] === 'SUCCEEDED')
   })
 
   test('a run that fails ends with 1, and says why and what to do next', async () => {
-    const { stdout, code } = await project.servo('run', 'bad', 'below', '--wait')
+    const { stdout, code } = await project.servo('run', 'bad', 'below')
     expect(stdout).toMatch(/\n {2}failed +\d+ ms {2}bad {2}no such column: price\n/)
     expect(stdout).toMatch(/\n {2}skipped +below {2}because of bad\n/)
     expect(stdout).toMatch(
@@ -86,7 +86,7 @@ describe('servo dev', () => {
     const before = dev.shown.length
     project.write('assets/new.ts', one('fresh'))
     await dev.says(/loaded {2}1 asset changed in \d+ ms/, before)
-    expect((await project.servo('run', 'fresh', '--wait')).code).toBe(0)
+    expect((await project.servo('run', 'fresh')).code).toBe(0)
   })
 
   test('a script that a command runs is code: when it is saved, what it made is stale', async () => {
@@ -98,7 +98,7 @@ describe('servo dev', () => {
       "import { command } from 'servo-flow'\nexport const it = command('counted', { run: ['sh', 'scripts/count.sh'] })\n",
     )
     await dev.says(/loaded {2}1 asset changed in \d+ ms/, before)
-    expect((await project.servo('run', 'counted', '--wait')).code).toBe(0)
+    expect((await project.servo('run', 'counted')).code).toBe(0)
     const why = async () => (await project.json('partitions', 'why', 'counted')).causes
     expect(await why()).toEqual([])
     before = dev.shown.length
@@ -141,7 +141,7 @@ describe('servo dev', () => {
     for (const [name, text] of Object.entries(files)) save(name, text)
     await dev.says(/not loaded {2}the last good version stays/, before)
     await dev.says(message, before)
-    expect((await project.servo('run', 'b', '--wait')).code).toBe(0)
+    expect((await project.servo('run', 'b')).code).toBe(0)
     const broken = dev.shown.length
     for (const [name, text] of good) save(name, text)
     await dev.says(/ loaded {2}nothing changed/, broken)
@@ -181,7 +181,7 @@ describe('a server that ends', () => {
   /** Starts the run and waits until everything of it is under way, and known to be. */
   async function underWay(project: TestProject): Promise<{ dev: Servo; runId: string; processes: number[] }> {
     const dev = await project.dev()
-    const { run_id: runId } = await project.json('run', 'ignores', 'blocks', 'forks')
+    const { run_id: runId } = await project.json('run', 'ignores', 'blocks', 'forks', '--detach')
     for (const key of ['ignores', 'blocks', 'forks']) await dev.says(new RegExp(` running +${key}\\n`))
     await until(() => fs.existsSync(project.file('forked')))
     const processes = [dev.pid, ...descendants(dev.pid)]
@@ -220,7 +220,7 @@ describe('a server that ends', () => {
   test('[W1] by kill -9 takes its only worker along, in which a task never yields', async () => {
     const project = projectOf({ 'assets/stubborn.ts': STUBBORN })
     const dev = await project.dev('--concurrency', '1')
-    await project.json('run', 'blocks')
+    await project.json('run', 'blocks', '--detach')
     await dev.says(/ running +blocks\n/)
     const workers = descendants(dev.pid)
     expect(workers).toHaveLength(1)
@@ -248,13 +248,13 @@ describe('servo dev that begins with a broken project', () => {
     const before = dev.shown.length
     project.remove('assets/x.ts')
     await dev.says(/ loaded {2}4 assets changed/, before)
-    expect((await project.servo('run', 'a', '--wait')).code).toBe(0)
+    expect((await project.servo('run', 'a')).code).toBe(0)
   })
 
   test('keeps what was running before until it is repaired', async () => {
     const project = projectOf({ 'assets/stubborn.ts': STUBBORN })
     const first = await project.dev()
-    const { run_id } = await project.json('run', 'ignores')
+    const { run_id } = await project.json('run', 'ignores', '--detach')
     await first.says(/ running +ignores\n/)
     first.kill('SIGKILL')
     await first.ended

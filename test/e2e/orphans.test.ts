@@ -44,7 +44,7 @@ interface UnderWay {
 
 async function underWay(project: TestProject): Promise<UnderWay> {
   const dev = await project.dev()
-  await project.json('run', 'lasting')
+  await project.json('run', 'lasting', '--detach')
   await until(() => fs.existsSync(project.file('programs')))
   const [worker = 0, ...own] = fs.readFileSync(project.file('programs'), 'utf8').split(' ').map(Number)
   const programs = [...own, Number(fs.readFileSync(project.file('left-behind'), 'utf8'))]
@@ -89,7 +89,7 @@ test.runIf(process.platform === 'linux')(
   async () => {
     const project = projectOf({ 'assets/lasting.ts': LASTING })
     const { dev, workers, programs } = await underWay(project)
-    await project.json('run', 'beside')
+    await project.json('run', 'beside', '--detach')
     await until(() => fs.existsSync(project.file('beside')))
     const stopped = Number(fs.readFileSync(project.file('beside'), 'utf8'))
     process.kill(stopped, 'SIGSTOP')

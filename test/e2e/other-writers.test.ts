@@ -70,7 +70,7 @@ test.each([
 test('a run that another process cancels stops', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS })
   const dev = await project.dev()
-  const { run_id } = await project.json('run', 'waits')
+  const { run_id } = await project.json('run', 'waits', '--detach')
   await dev.says(/ running +waits\n/)
   await new OtherWriter(project).append('cancel', run_id)
   await until(

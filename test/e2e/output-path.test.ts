@@ -45,11 +45,11 @@ test('[D7] a remote worker cannot make assets here read files that it did not wr
   const project = projectOf({ 'assets/all.ts': ASSETS })
   await project.dev()
   const data = localComponents(project.file('.servo')).dataDir
-  expect((await project.servo('run', 'local', '--wait')).code).toBe(0)
+  expect((await project.servo('run', 'local')).code).toBe(0)
   const [theirs = ''] = filesBelow(path.join(data, 'data/local'))
   fs.copyFileSync(path.join(data, 'data/local', theirs), project.file('outside.parquet'))
 
-  const { run_id } = await project.json('run', 'scores', 'report')
+  const { run_id } = await project.json('run', 'scores', 'report', '--detach')
   const work = await claim(project)
   const say = (output: object, materialization_id = 'm1') =>
     post(project, `/tasks/${work.task_id}/completed`, work.task_token ?? '', {
@@ -91,9 +91,9 @@ test('a file that a remote worker wrote at the path it was given is read', async
   const project = projectOf({ 'assets/all.ts': ASSETS })
   await project.dev()
   const data = localComponents(project.file('.servo')).dataDir
-  await project.servo('run', 'local', '--wait')
+  await project.servo('run', 'local')
   const [own = ''] = filesBelow(path.join(data, 'data/local'))
-  const { run_id } = await project.json('run', 'scores', 'report')
+  const { run_id } = await project.json('run', 'scores', 'report', '--detach')
   const work = await claim(project)
   const name = `${work.payload.output_folder}7c2e.parquet`
   fs.mkdirSync(path.dirname(path.join(data, name)), { recursive: true })

@@ -117,7 +117,7 @@ describe('partitions', () => {
   }
 
   test('of three dimensions feed an asset of months, and each task waits for what it is made from', async () => {
-    const ran = await project.servo('run', 'sales', 'revenue', '--partition', '2025-01', '--wait')
+    const ran = await project.servo('run', 'sales', 'revenue', '--partition', '2025-01')
     expect(ran).toMatchObject({ code: 0 })
     const [run] = await project.json('runs', 'list')
     // 31 days × 2 regions × 2 products, and the month.
@@ -128,7 +128,7 @@ describe('partitions', () => {
 
   test('[P10] that fail leave the last materialization as it was', async () => {
     project.write('broken')
-    const ran = await project.servo('run', 'sales', '--partition', 'date=2025-01-05,region=us', '--wait')
+    const ran = await project.servo('run', 'sales', '--partition', 'date=2025-01-05,region=us')
     expect(ran.code).not.toBe(0)
     project.remove('broken')
     const rows = await rowsOf(
@@ -159,7 +159,7 @@ describe('partitions', () => {
     expect(await named('stale', '--cause', 'upstream_changed')).toEqual([])
 
     const again = async (): Promise<void> => {
-      const ran = await project.servo('run', 'sales', '--partition', 'date=2025-01-07,product=pen,region=eu', '--wait')
+      const ran = await project.servo('run', 'sales', '--partition', 'date=2025-01-07,product=pen,region=eu')
       expect(ran).toMatchObject({ code: 0 })
     }
     // The same rows are no change.
@@ -175,7 +175,7 @@ describe('partitions', () => {
     })
 
     project.write('broken')
-    const ran = await project.servo('run', 'sales', 'revenue', '--partition', '2025-02', '--wait')
+    const ran = await project.servo('run', 'sales', 'revenue', '--partition', '2025-02')
     expect(ran.code).not.toBe(0)
     project.remove('broken')
     const [february] = (await project.json('partitions', 'list', 'revenue', '--partition', '2025-02')).partitions
@@ -209,27 +209,27 @@ describe('partitions', () => {
   })
 
   test('of yesterday and of a whole month are loaded as inputs', async () => {
-    const ran = await project.servo('run', 'numbers', '--partition', '2025-01-01..2025-01-31', '--wait')
+    const ran = await project.servo('run', 'numbers', '--partition', '2025-01-01..2025-01-31')
     expect(ran).toMatchObject({ code: 0 })
-    expect(await project.servo('run', 'growth', '--partition', '2025-01-02..2025-01-03', '--wait')).toMatchObject({ code: 0 })
-    expect(await project.servo('run', 'by-day', '--partition', '2025-01', '--wait')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'growth', '--partition', '2025-01-02..2025-01-03')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'by-day', '--partition', '2025-01')).toMatchObject({ code: 0 })
     expect(await valueOn('growth', '2025-01-03')).toBe(1)
     const days = (await valueOn('by-day', '2025-01')) as string[]
     expect([days.length, days.at(-1)]).toEqual([31, '2025-01-31:31'])
   })
 
   test('of its own past feed an asset, window after window, and before the first there is none', async () => {
-    expect(await project.servo('run', 'sums', '--partition', '2025-01-01..2025-01-04', '--wait')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'sums', '--partition', '2025-01-01..2025-01-04')).toMatchObject({ code: 0 })
     expect(await valueOn('sums', '2025-01-04')).toBe(10)
-    expect(await project.servo('run', 'log', '--partition', '2025-01-01..2025-01-03', '--wait')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'log', '--partition', '2025-01-01..2025-01-03')).toMatchObject({ code: 0 })
     expect(fs.readFileSync(project.file('log.txt'), 'utf8')).toBe('2025-01-01\n2025-01-02\n2025-01-03\n')
-    const tooFar = await project.servo('run', 'sums', '--partition', '2025-01-06', '--wait')
+    const tooFar = await project.servo('run', 'sums', '--partition', '2025-01-06')
     expect(tooFar.code).not.toBe(0)
     expect(tooFar.stdout + tooFar.stderr).toMatch(/sums\[2025-01-06\] needs sums\[2025-01-05\].*never made/)
   })
 
   test('[P15] that are made in ranges are one task each, and every partition has its status', async () => {
-    const ran = await project.servo('run', 'loaded', '--partition', '2025-01-01..2025-01-31', '--wait')
+    const ran = await project.servo('run', 'loaded', '--partition', '2025-01-01..2025-01-31')
     expect(ran).toMatchObject({ code: 0 })
     expect(fs.readFileSync(project.file('loaded.txt'), 'utf8').split('\n').sort()).toEqual([
       '',
@@ -246,11 +246,11 @@ describe('partitions', () => {
 
   test('that are made in ranges get the inputs of all of them, and a rerun asks for the same range', async () => {
     project.write('broken')
-    const failed = await project.servo('run', 'counted', '--partition', '2025-01-02..2025-01-31', '--wait')
+    const failed = await project.servo('run', 'counted', '--partition', '2025-01-02..2025-01-31')
     expect(failed.code).not.toBe(0)
     project.remove('broken')
     const [run] = await project.json('runs', 'list')
-    expect(await project.servo('runs', 'rerun', run?.['run_id'] as string, '--wait')).toMatchObject({ code: 0 })
+    expect(await project.servo('runs', 'rerun', run?.['run_id'] as string)).toMatchObject({ code: 0 })
     const [attempt] = await rowsOf(
       `SELECT task_key, output FROM task_attempts WHERE task_key LIKE 'counted%' AND outcome = 'SUCCEEDED'`,
       1,
@@ -260,8 +260,8 @@ describe('partitions', () => {
   })
 
   test('of other assets are loaded as their words say', async () => {
-    expect(await project.servo('run', 'target', '--partition', '*', '--wait')).toMatchObject({ code: 0 })
-    expect(await project.servo('run', 'words', '--partition', '*', '--wait')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'target', '--partition', '*')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'words', '--partition', '*')).toMatchObject({ code: 0 })
     const expected = { week: [1, 2], newest: 'us' }
     expect(await valueOn('words', 'first')).toEqual({ ...expected, targets: [['eu', 'eu']] })
     expect(await valueOn('words', 'both')).toEqual({

@@ -78,7 +78,7 @@ describe('with a server', () => {
     (await (await project.client()).runs.get(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
 
   test('a run that is under way cannot be run again', async () => {
-    const { run_id } = await project.json('run', 'listens')
+    const { run_id } = await project.json('run', 'listens', '--detach')
     const early = await project.servo('runs', 'rerun', run_id)
     expect(early.stderr).toMatch(/has not ended yet\nhint: Wait for it, or cancel it first: servo runs cancel run_/)
     expect(early.code).toBe(2)
@@ -86,8 +86,8 @@ describe('with a server', () => {
   })
 
   test('[D3] an asset that is run alone reads what an earlier run made', async () => {
-    expect((await project.servo('run', 'ok', '--wait')).code).toBe(0)
-    expect((await project.servo('run', 'sum', '--wait')).code).toBe(0)
+    expect((await project.servo('run', 'ok')).code).toBe(0)
+    expect((await project.servo('run', 'sum')).code).toBe(0)
   })
 
   test('[D3] an asset whose input was never made fails, and says what to run', async () => {
@@ -95,14 +95,14 @@ describe('with a server', () => {
       'assets/orphan.ts',
       `import { asset } from 'servo-flow'\nexport const made = asset('made', { run: () => 1 })\nexport const needs = asset('needs', { inputs: { made }, run: () => 1 })\n`,
     )
-    await until(async () => (await project.servo('run', 'needs', '--wait')).code === 1, 'the asset to be loaded')
-    const { stdout } = await project.servo('run', 'needs', '--wait')
+    await until(async () => (await project.servo('run', 'needs')).code === 1, 'the asset to be loaded')
+    const { stdout } = await project.servo('run', 'needs')
     expect(stdout).toContain('needs needs made (its input made), which was never made')
   })
 
   test('--partition runs assets for partitions, each with its own inputs; what was never made of other partitions is named', async () => {
     const days = ['--partition', '2025-03-01', '--partition', '2025-03-02']
-    const { stdout, code } = await project.servo('run', 'daily', 'same', 'before', ...days, '--wait')
+    const { stdout, code } = await project.servo('run', 'daily', 'same', 'before', ...days)
     expect(stdout).toMatch(/succeeded +\d+ ms {2}same\[2025-03-02\]\n/)
     expect(stdout).toMatch(/succeeded +\d+ ms {2}before\[2025-03-02\]\n/)
     expect(stdout).toMatch(/failed +before\[2025-03-01\] {2}before.* needs daily\[2025-02-28\] \(its input value\)/)
@@ -111,7 +111,7 @@ describe('with a server', () => {
   })
 
   test('list shows the newest runs first, with state, time, tasks, how long they took and what was asked for', async () => {
-    await project.servo('run', 'group:fine', '--wait')
+    await project.servo('run', 'group:fine')
     const { stdout, code } = await project.servo('runs', 'list', '--limit', '2')
     const [head, newest, ...others] = stdout.trimEnd().split('\n')
     expect(head).toMatch(/^run +state +requested +tasks +took +asked by +selection$/)
@@ -121,7 +121,7 @@ describe('with a server', () => {
   })
 
   test('list --state shows runs in that state', async () => {
-    await project.servo('run', 'flaky', '--wait')
+    await project.servo('run', 'flaky')
     const failed = await project.json('runs', 'list', '--state', 'failed')
     expect(failed.length).toBeGreaterThan(0)
     expect(new Set(failed.map((run: { state: string }) => run.state))).toEqual(new Set(['FAILED']))
@@ -136,8 +136,8 @@ describe('with a server', () => {
   })
 
   test('[T1] the same key asked for again is the same run; for other assets it is a conflict', async () => {
-    const first = await project.json('run', 'ok', '--key', 'nightly')
-    const again = await project.json('run', 'ok', '--key', 'nightly')
+    const first = await project.json('run', 'ok', '--key', 'nightly', '--detach')
+    const again = await project.json('run', 'ok', '--key', 'nightly', '--detach')
     expect(again).toMatchObject({ run_id: first.run_id, created: false })
     const other = await project.servo('run', 'sum', '--key', 'nightly')
     expect(other.stderr).toContain(`was used for another one, which made ${first.run_id}\nhint: Use a new key`)
@@ -145,24 +145,24 @@ describe('with a server', () => {
   })
 
   test('rerun runs what failed and what was skipped because of it, and leaves alone what succeeded', async () => {
-    const asked = await project.servo('run', 'group:sick', '--wait')
+    const asked = await project.servo('run', 'group:sick')
     expect(asked.code).toBe(1)
     const [, id] = /failed {2}(run_\w{8})/.exec(asked.stdout) as RegExpExecArray
-    const still = await project.servo('runs', 'rerun', id as string, '--wait')
+    const still = await project.servo('runs', 'rerun', id as string)
     expect(still.stdout).toMatch(/failed {2}run_\w{8} {2}1 failed, 1 skipped/)
     expect(still.code).toBe(1)
 
     project.write('repaired')
-    const repaired = await project.servo('runs', 'rerun', id as string, '--wait')
+    const repaired = await project.servo('runs', 'rerun', id as string)
     expect(repaired.stdout).toMatch(/succeeded {2}run_\w{8} {2}2 tasks/)
     expect(repaired.code).toBe(0)
-    const all = await project.servo('runs', 'rerun', id as string, '--all', '--wait')
+    const all = await project.servo('runs', 'rerun', id as string, '--all')
     expect(all.stdout).toMatch(/succeeded {2}run_\w{8} {2}3 tasks/)
-    const part = await project.servo('runs', 'rerun', id as string, '--select', 'beside', '--wait')
+    const part = await project.servo('runs', 'rerun', id as string, '--select', 'beside')
     expect(part.stdout).toMatch(/succeeded {2}run_\w{8} {2}1 task /)
 
-    const once = await project.json('runs', 'rerun', id as string, '--key', 'once')
-    expect(await project.json('runs', 'rerun', id as string, '--key', 'once')).toMatchObject({
+    const once = await project.json('runs', 'rerun', id as string, '--key', 'once', '--detach')
+    expect(await project.json('runs', 'rerun', id as string, '--key', 'once', '--detach')).toMatchObject({
       run_id: once.run_id,
       created: false,
     })
@@ -175,9 +175,7 @@ describe('with a server', () => {
 
   test('logs are what the tasks printed, each line with its task; one task and one attempt can be picked', async () => {
     project.write('more')
-    const { run_id } = await project
-      .json('run', 'chatty', 'flaky', '--wait')
-      .catch(async () => (await project.json('runs', 'list'))[0])
+    const { run_id } = await project.json('run', 'chatty', 'flaky').catch(async () => (await project.json('runs', 'list'))[0])
     const all = await project.servo('runs', 'logs', run_id)
     for (const line of ['chatty │ one', 'chatty │ ERROR two', 'chatty │ three', 'flaky │ looking for repaired'])
       expect(all.stdout).toMatch(new RegExp(`^\\d\\d:\\d\\d:\\d\\d ${line}$`, 'm'))
@@ -197,7 +195,7 @@ describe('with a server', () => {
   })
 
   test('logs -f shows what was printed before and what is printed from then on, each line once, and ends with the run', async () => {
-    const { run_id } = await project.json('run', 'chatty')
+    const { run_id } = await project.json('run', 'chatty', '--detach')
     await until(async () => (await taskState(run_id, 'chatty')) === 'RUNNING')
     const following = project.begin(['runs', 'logs', '-f', shortId(run_id)])
     await following.says(/two\n/)
@@ -214,7 +212,7 @@ describe('with a server', () => {
   })
 
   test('cancel ends what waits for room, what listens and what waits for a retry; no retry starts', async () => {
-    const asked = await Promise.all(['listens', 'retries', 'first'].map((key) => project.json('run', key)))
+    const asked = await Promise.all(['listens', 'retries', 'first'].map((key) => project.json('run', key, '--detach')))
     const [listens, retries, first] = asked.map(({ run_id }) => run_id as string) as [string, string, string]
     for (const [id, key, wanted] of [
       [listens, 'listens', 'RUNNING'],
@@ -222,7 +220,7 @@ describe('with a server', () => {
       [first, 'first', 'RUNNING'],
     ] as const)
       await until(async () => (await taskState(id, key)) === wanted, `${key} to be ${wanted}`)
-    const { run_id: second } = await project.json('run', 'second')
+    const { run_id: second } = await project.json('run', 'second', '--detach')
     expect(await taskState(second, 'second')).toBe('READY')
     const running = await project.json('runs', 'list', '--state', 'running')
     expect(running.map((run: { run_id: string }) => run.run_id)).toEqual(expect.arrayContaining([listens, first]))
@@ -237,13 +235,13 @@ describe('with a server', () => {
   })
 
   test('Ctrl-C while waiting for a run leaves it alone; cancelling the run ends the wait with 1', async () => {
-    const left = project.begin(['run', 'first', '--key', 'left', '--wait'])
+    const left = project.begin(['run', 'first', '--key', 'left'])
     await left.says(/1 task\n/)
     left.kill('SIGINT')
     const { code, stdout } = await left.ended
     expect(stdout).toMatch(/goes on; stop it with: servo runs cancel run_\w{8}\n$/)
     expect(code).toBe(130)
-    const watched = project.begin(['run', 'first', '--key', 'left', '--wait'])
+    const watched = project.begin(['run', 'first', '--key', 'left'])
     await watched.says(/1 task\n/)
     const [, id] = /^(run_\w{8})/.exec(watched.shown) as RegExpExecArray
     await project.servo('runs', 'cancel', id as string)
@@ -251,20 +249,20 @@ describe('with a server', () => {
   })
 
   test('--json is JSON, whatever the command and whether it succeeds or fails', async () => {
-    const { run_id } = await project.json('run', 'ok')
+    const { run_id } = await project.json('run', 'ok', '--detach')
     await until(async () => (await state(run_id)) === 'SUCCEEDED')
-    expect(await project.json('run', 'ok', '--wait')).toMatchObject({ state: 'SUCCEEDED', tasks_total: 1 })
+    expect(await project.json('run', 'ok')).toMatchObject({ state: 'SUCCEEDED', tasks_total: 1 })
     expect(await project.json('runs', 'list')).toBeInstanceOf(Array)
     expect(await project.json('runs', 'show', run_id)).toMatchObject({
       run: { run_id },
       tasks: [{ task_key: 'ok' }],
       attempts: [{ attempt: 1 }],
     })
-    expect(await project.json('runs', 'rerun', run_id, '--all')).toMatchObject({
+    expect(await project.json('runs', 'rerun', run_id, '--all', '--detach')).toMatchObject({
       created: true,
       run_id: expect.stringMatching(/^run_/),
     })
-    const failed = await project.servo('run', 'flaky', '--wait', '--json')
+    const failed = await project.servo('run', 'flaky', '--json')
     expect(JSON.parse(failed.stdout)).toMatchObject({ state: 'FAILED' })
     expect(failed.code).toBe(1)
     for (const wrong of [
@@ -282,7 +280,7 @@ describe('with a server', () => {
   })
 
   test('[C1][C3] a task that does not listen is killed when its grace is over; its run can be cancelled twice, but not after its end', async () => {
-    const { run_id } = await project.json('run', 'deaf')
+    const { run_id } = await project.json('run', 'deaf', '--detach')
     await until(async () => (await taskState(run_id, 'deaf')) === 'RUNNING')
     for (const user of ['first', 'second']) {
       const { stdout, code } = await project.servo('runs', 'cancel', shortId(run_id), '--reason', user)
@@ -310,7 +308,7 @@ describe('with a server', () => {
     const keys = Array.from({ length: 1_000 }, (_, i) => `twin ${i}`)
     const start = idOf('twin 0').slice(0, 5)
     const twins = [0, keys.findIndex((key, i) => i > 0 && idOf(key).startsWith(start))].map((i) => keys[i] as string)
-    for (const key of twins) await project.json('run', 'ok', '--key', key, '--wait')
+    for (const key of twins) await project.json('run', 'ok', '--key', key)
     const ambiguous = await project.servo('runs', 'show', start)
     expect(ambiguous.stderr).toMatch(new RegExp(`^error: ${start} is the beginning of several runs\nhint: Write more of it: `))
     for (const key of twins) expect(ambiguous.stderr).toContain(idOf(key))
@@ -343,7 +341,7 @@ describe('without a server', () => {
     expect(again.code).toBe(0)
   })
 
-  test('Ctrl-C cancels a run that runs here, and ends with 1', async () => {
+  test('Ctrl-C cancels a run that runs here, and ends with 130', async () => {
     const project = projectOf({ 'assets/all.ts': ASSETS })
     const run = project.begin(['run', 'listens'])
     await run.says(/listens │ listening\n/)
@@ -354,7 +352,7 @@ describe('without a server', () => {
     expect(stderr).toMatch(/cancelling run_\w{8}; press Ctrl-C again to leave at once/)
     expect(stdout).toMatch(/\n {2}cancelled +[\d.]+ m?s {2}listens/)
     expect(stdout).toMatch(/\ncancelled {2}run_\w{8} {2}1 task in/)
-    expect(code).toBe(1)
+    expect(code).toBe(130)
     expect(await project.json('runs', 'list')).toMatchObject([{ state: 'CANCELLED' }])
     expect(fs.existsSync(project.file('.servo/local/server.json'))).toBe(false)
   })
@@ -362,7 +360,7 @@ describe('without a server', () => {
   test('[C4] a run whose server was killed is cancelled without one, and does not go on at the next start', async () => {
     const project = projectOf({ 'assets/all.ts': ASSETS })
     const dev = await project.dev()
-    const { run_id } = await project.json('run', 'deaf')
+    const { run_id } = await project.json('run', 'deaf', '--detach')
     await dev.says(/ running +deaf\n/)
     dev.kill('SIGKILL')
     await dev.ended

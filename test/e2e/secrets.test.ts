@@ -21,7 +21,7 @@ async function endedSoon(command: Servo): Promise<Ran | undefined> {
 async function stopped(): Promise<{ project: TestProject; runId: string }> {
   const project = projectOf({ 'assets/one.ts': ONE })
   const dev = await project.dev()
-  const { run_id: runId } = await project.json('run', 'quick', '--key', 'first', '--wait')
+  const { run_id: runId } = await project.json('run', 'quick', '--key', 'first')
   dev.kill('SIGINT')
   expect((await dev.ended).code).toBe(0)
   return { project, runId }
@@ -76,7 +76,7 @@ test('[T2] secrets that were deleted are made anew, which is said, and a key tha
   const { project, runId } = await stopped()
   fs.rmSync(project.secrets)
   const dev = await project.dev()
-  expect(await project.json('run', 'quick', '--key', 'first')).toMatchObject({ run_id: runId, created: false })
+  expect(await project.json('run', 'quick', '--key', 'first', '--detach')).toMatchObject({ run_id: runId, created: false })
   expect(await project.json('runs', 'show', runId)).toMatchObject({ run: { state: 'SUCCEEDED' } })
   dev.kill('SIGINT')
   expect((await dev.ended).stderr).toMatch(/new secrets/i)

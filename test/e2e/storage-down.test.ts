@@ -67,7 +67,7 @@ async function isRefused(project: TestProject, dev: Servo): Promise<void> {
     () => 'accepted',
     (error: { kind: string; message: string }) => error,
   )
-  const others = [project.begin(['run', 'quick']), project.begin(['run', 'quick', '--wait'])]
+  const others = [project.begin(['run', 'quick']), project.begin(['run', 'quick', '--detach'])]
   expect(await inTime(refusal)).toMatchObject({ name: 'ServoError', kind: 'unavailable' })
   for (const other of others) {
     const ran = await inTime(other.ended)
@@ -81,7 +81,7 @@ async function isRefused(project: TestProject, dev: Servo): Promise<void> {
 
 async function goesOn(project: TestProject, dev: Servo): Promise<void> {
   await until(async () => {
-    const { code } = await project.servo('run', 'quick', '--wait')
+    const { code } = await project.servo('run', 'quick')
     return code === 0
   }, 'the server to take runs again')
   expect(dev.isOver).toBe(false)
@@ -94,7 +94,7 @@ describe.skipIf(mayBeLeftOut)('a server whose storage is down', () => {
   test('answers 503 while its disk is full, and goes on when there is room', async () => {
     const project = projectOnDisk()
     const dev = await project.dev()
-    expect(await project.servo('run', 'quick', '--wait')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'quick')).toMatchObject({ code: 0 })
     fill(project)
     await isRefused(project, dev)
     project.remove('.servo/filler')
@@ -104,7 +104,7 @@ describe.skipIf(mayBeLeftOut)('a server whose storage is down', () => {
   test('answers 503 while its disk is read-only, and goes on when it can be written', async () => {
     const project = projectOnDisk()
     const dev = await project.dev()
-    expect(await project.servo('run', 'quick', '--wait')).toMatchObject({ code: 0 })
+    expect(await project.servo('run', 'quick')).toMatchObject({ code: 0 })
     // A disk on which a file is open for writing cannot be made read-only.
     await until(() => spawnSync(MOUNT, ['-o', 'remount,ro', project.file('.servo')]).status === 0, 'the disk to be quiet')
     await isRefused(project, dev)

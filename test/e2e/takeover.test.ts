@@ -54,7 +54,7 @@ test('[E7] a servo rebuild that was stopped until servo dev took over writes not
   rebuild.kill('SIGSTOP')
 
   const dev = await project.devIn(LEASE)
-  const { run_id } = await project.json('run', 'one')
+  const { run_id } = await project.json('run', 'one', '--detach')
   rebuild.kill('SIGCONT')
   const pipe = fs.openSync(project.file('pipe'), fs.constants.O_RDWR)
   const { code, stdout, stderr } = await rebuild.ended

@@ -18,8 +18,8 @@ export const hold = asset('hold', { run: async () => { while (!existsSync('go'))
 async function left(): Promise<{ project: TestProject; runId: string }> {
   const project = projectOf({ 'assets/all.ts': assets(1) })
   const dev = await project.dev()
-  expect(await project.servo('run', 'made', 'other', '--wait')).toMatchObject({ code: 0 })
-  const { run_id: runId } = await project.json('run', 'hold')
+  expect(await project.servo('run', 'made', 'other')).toMatchObject({ code: 0 })
+  const { run_id: runId } = await project.json('run', 'hold', '--detach')
   await dev.says(/ running +hold\n/)
   dev.kill('SIGKILL')
   await dev.ended

@@ -23,7 +23,7 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
   const cases: [string, string[], RegExp][] = [
     ['no command', [], /^Usage: servo/],
     ['an unknown command', ['rum'], /error: unknown command 'rum'\n\(Did you mean run\?\)/],
-    ['an unknown flag', ['run', 'a', '--wiat'], /error: unknown option '--wiat'\n\(Did you mean --wait\?\)/],
+    ['an unknown flag', ['run', 'a', '--detahc'], /error: unknown option '--detahc'\n\(Did you mean --detach\?\)/],
     ['nothing to run', ['run'], /error: missing required argument 'selection'/],
     ['no run named', ['runs', 'show'], /error: missing required argument 'run'/],
     ['a flag without its value', ['run', 'a', '--key'], /error: option '--key <key>' argument missing/],
@@ -84,7 +84,7 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
 
   test.each<[string[], string, RegExp]>([
     [['rum'], "unknown command 'rum'", /Did you mean run/],
-    [['run', 'a', '--wiat'], "unknown option '--wiat'", /Did you mean --wait/],
+    [['run', 'a', '--detahc'], "unknown option '--detahc'", /Did you mean --detach/],
     [['runs', 'show'], "missing required argument 'run'", /--help/],
     [['schedules', '--jsn'], "unknown option '--jsn'", /--help|json/],
   ])('is told as JSON to programs: %j', async (args, message, hint) => {

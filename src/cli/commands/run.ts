@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import type { AcceptedRun, RunEvent, RunsApi, WireRun } from '../../api/run-contract.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import type { LocalComponents } from '../../server/components.ts'
@@ -19,7 +20,7 @@ export interface WatchFlags extends ProjectFlags {
 }
 
 export interface RequestFlags extends WatchFlags {
-  wait?: boolean
+  detach?: boolean
 }
 
 export interface RunFlags extends RequestFlags {
@@ -29,7 +30,7 @@ export interface RunFlags extends RequestFlags {
   priority?: string
 }
 
-/** Requests a run from the leader; without a leader, runs it here and stays until it is over. */
+/** Requests a run and waits for its end: from the leader or, without one, from this process, which then leads. */
 export async function runAssets(selection: string[], flags: RunFlags): Promise<void> {
   const body = {
     selection,
@@ -41,7 +42,7 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
   await requestRun(flags, (runs, request_id) => runs.request({ ...body, request_id }, currentUser(), currentTrace()))
 }
 
-/** Hands a request for a run to the leader; without a leader, leads until the run is over. */
+/** Hands a request for a run to the leader and follows the run; without a leader, leads until the run is over. */
 export async function requestRun(
   flags: RequestFlags,
   ask: (runs: RunsApi, request_id: string) => Promise<AcceptedRun>,
@@ -57,6 +58,10 @@ export async function requestRun(
       components,
       ({ runs }) => request(runs),
       async (lease, name) => {
+        if (flags.detach) {
+          await lease.release()
+          throw nobodyToGoOn()
+        }
         const here = { projectDir, components, lease, instance: name, ...size }
         shown = await runHere(here, flags, request, shown)
       },
@@ -64,8 +69,7 @@ export async function requestRun(
     )
     if ('leader' in accepted) {
       const { leader, answer } = accepted
-      if (flags.wait || shown !== undefined)
-        await watchRun(components, leader.runs, shown ?? new ShownRun(answer.run_id, flags), flags)
+      if (!flags.detach) await watchRun(components, leader.runs, shown ?? new ShownRun(answer.run_id, flags), flags)
       else if (flags.json) printJson(answer)
       else printAccepted(answer)
       return
@@ -85,6 +89,11 @@ export async function requestRun(
     // The server that wanted to lead has gone or is stopped. The next turn challenges it, and finishes the run here.
   }
 }
+
+const nobodyToGoOn = (): ServoError =>
+  new ServoError('unavailable', 'no_server', 'no server is running that could go on with the run', {
+    hint: 'Start one: servo dev. Or leave --detach out, and the assets run here.',
+  })
 
 function printAccepted({ run_id, created, rerun_of }: AcceptedRun): void {
   print(`${created ? 'accepted' : 'the same request was made before:'}  ${run_id}`)
@@ -156,12 +165,13 @@ async function runHere(
     const { run_id } = await request(api.runs)
     orchestrator.carry(run_id)
     const shown = before ?? new ShownRun(run_id, flags)
-    const cancel = cancelOnSignal(api.runs, run_id)
+    const interrupted = cancelOnSignal(api.runs, run_id)
     const over = shown.follow(api.runs, new AbortController().signal)
     // A process that was replaced while it was stopped ends as if it had given way on request.
-    await Promise.race([over, stopped.promise.catch(unlessDeposed), wanted.promise]).finally(cancel)
+    await Promise.race([over, stopped.promise.catch(unlessDeposed), wanted.promise]).finally(interrupted.ignore)
     if (shown.isOver) {
       shown.report()
+      process.exitCode = interrupted.exitCode() ?? process.exitCode
       if ((await finishOthers(orchestrator, [stopped.promise.catch(unlessDeposed), wanted.promise])) === 'left') return shown
     }
     // Returns at once when nothing is under way.
@@ -199,19 +209,22 @@ function unlessDeposed(error: unknown): void {
 }
 
 /** Ctrl-C cancels the run and waits for its end; a second one does not wait. */
-function cancelOnSignal(runs: RunsApi, runId: string): () => void {
-  let asked = false
-  const onSignal = (): void => {
-    if (asked) process.exit(130)
-    asked = true
+function cancelOnSignal(runs: RunsApi, runId: string): { ignore: () => void; exitCode: () => number | undefined } {
+  let exitCode: number | undefined
+  const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
+    if (exitCode !== undefined) process.exit(exitCode)
+    exitCode = 128 + constants.signals[signal]
     process.stderr.write(`\n${errorColours.yellow('cancelling')} ${shortId(runId)}; press Ctrl-C again to leave at once\n`)
     runs.cancel(runId, currentUser(), 'interrupted at the terminal').catch(() => undefined)
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
-  return () => {
-    process.off('SIGINT', onSignal)
-    process.off('SIGTERM', onSignal)
+  return {
+    ignore() {
+      process.off('SIGINT', onSignal)
+      process.off('SIGTERM', onSignal)
+    },
+    exitCode: () => exitCode,
   }
 }
 

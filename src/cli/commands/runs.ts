@@ -99,7 +99,7 @@ export async function cancelRun(runId: string, flags: ProjectFlags & { reason?: 
 export interface RerunFlags extends ProjectFlags {
   all?: boolean
   select?: string
-  wait?: boolean
+  detach?: boolean
   key?: string
 }
 

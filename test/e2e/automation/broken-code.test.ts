@@ -46,8 +46,8 @@ test('[A79] a project that cannot be loaded any more refuses what needs its code
   const { because } = await api.whys.why('sensor', 'hook', { message: 'm1' })
   expect(because.map(({ code }) => code)).toEqual(['message_unknown', 'code_unavailable'])
   // Attempts end, too, whatever becomes of their processes.
-  for (let i = 0; i < 3; i++) await project.servo('run', 'dies', '--wait')
-  expect((await project.servo('run', 'orders', '--wait')).code).not.toBe(0)
+  for (let i = 0; i < 3; i++) await project.servo('run', 'dies')
+  expect((await project.servo('run', 'orders')).code).not.toBe(0)
 
   const before = dev.shown.length
   project.remove('assets/broken.ts')

@@ -50,6 +50,6 @@ test.runIf(process.platform === 'linux')('without automation nothing is evaluate
   const project = projectOf({ 'assets/orders.ts': ASSET, 'assets/sensors.ts': SENSOR })
   const dev = await project.dev('--no-automation')
   await until(() => descendants(dev.pid).length === ATTEMPTS, 'the processes for attempts')
-  expect((await project.servo('run', 'orders', '--wait')).code).toBe(0)
+  expect((await project.servo('run', 'orders')).code).toBe(0)
   expect(descendants(dev.pid)).toHaveLength(ATTEMPTS)
 })
