@@ -5,7 +5,7 @@ import { traceparentOf } from '../lib/traceparent.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
 import { readQuery } from './read-query.ts'
-import { cancelBody, newRunBody, type RunsApi, rerunBody } from './run-contract.ts'
+import { cancelBody, newRunBody, previewBody, type RunsApi, rerunBody } from './run-contract.ts'
 
 const listQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(20),
@@ -23,6 +23,8 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
     const body = await readBody(c.req.raw, newRunBody)
     return c.json(await service.request(body, userOf(c.req.raw), traceparentOf(c.req.header('traceparent'))), 202)
   })
+
+  app.post(`${runs}/preview`, async (c) => c.json(await service.preview(await readBody(c.req.raw, previewBody))))
 
   app.get(runs, async (c) => c.json({ runs: await service.list(readQuery(listQuery, c.req.query())) }))
 
@@ -42,6 +44,8 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
   })
 
   app.get(`${runs}/:run_id/logs`, (c) => lines(service.logs(c.req.param('run_id'), readQuery(logQuery, c.req.query()))))
+
+  app.get(`${runs}/:run_id/durations`, async (c) => c.json(await service.durations(c.req.param('run_id'))))
 
   app.get(`${runs}/:run_id/follow`, (c) => lines(service.follow(c.req.param('run_id'), c.req.raw.signal)))
 

@@ -15,12 +15,12 @@ export type Leadership = 'answers' | 'silent' | 'none'
 
 /**
  * Asks the leader of the project or, without a leader, reads the folder. With `ofCode` the answer depends on the code, so without
- * a leader the project is loaded first.
+ * a leader the project is loaded first. With `mayBeNew` the question makes sense for a project that never ran.
  */
 export async function ask<T>(
   flags: ProjectFlags,
   question: (api: WorkspaceApi, leadership: Leadership) => Promise<T>,
-  { ofCode = false }: { ofCode?: boolean } = {},
+  { ofCode = false, mayBeNew = false }: { ofCode?: boolean; mayBeNew?: boolean } = {},
 ): Promise<T> {
   const projectDir = findProject(flags)
   const components = await componentsOf(projectDir)
@@ -32,7 +32,7 @@ export async function ask<T>(
     return undefined
   })
   if (leader !== undefined) return await unlessNotLoaded(flags, leader, 'answers', () => question(leader, 'answers'))
-  refuseEmpty(projectDir)
+  if (!mayBeNew) refuseEmpty(projectDir)
   const { readWorkspace } = await import('../server/workspace/reader.ts')
   const workspace = await readWorkspace(components, ofCode ? await codeOf(projectDir, components) : undefined)
   const leadership = isSilent ? 'silent' : 'none'

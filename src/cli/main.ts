@@ -62,9 +62,13 @@ projectCommand(program, 'dev', 'run everything on this machine, and load code ag
   )
   .action(async (flags) => (await import('./commands/dev.ts')).devCommand(flags))
 
-projectCommand(program, 'run <selection...>', 'materialize assets')
+projectCommand(program, 'run [selection...]', 'materialize assets')
   .option('--detach', 'answer at once, with the id of the run; the server goes on with it')
-  .option('--partition <key>', 'partition to materialize; may be repeated', several)
+  .option('--partition <key>', 'partition to materialize, a range, latest, or * for all; may be repeated', several)
+  .option('--stale', 'only what is stale or was never made; of all assets unless some are selected')
+  .option('--missing', 'only what was never made')
+  .option('--failed', 'only what failed the last time')
+  .addOption(new Option('--dry-run', 'say what would run and why, and run nothing').conflicts('detach'))
   .option('--key <key>', 'name of the request: the same key asked for again is the same run')
   .option('--label <name=value>', 'label of the run; may be repeated', several)
   .option('--priority <number>', 'runs with a higher number start first')
@@ -79,6 +83,8 @@ ${examples(
   'servo run mart/revenue                  one asset',
   `servo run '+key:"mart/revenue"'         it and everything it is made from`,
   "servo run 'group:mart and kind:sql'     by what assets are",
+  'servo run --stale --dry-run             what should be made again, and why',
+  'servo run mart/daily --partition latest the last day that is over',
   "servo run '*' --detach                  everything, without waiting",
 )}`,
   )

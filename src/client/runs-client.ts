@@ -5,6 +5,7 @@ import { type Connection, queryText } from './connection.ts'
 export function runsClient(server: Connection): RunsApi {
   return {
     request: (run, user, traceparent) => server.json('POST', '/runs', { body: run, user, traceparent }),
+    preview: (run) => server.json('POST', '/runs/preview', { body: run }),
     cancel(runId, user, reason) {
       const body = reason === undefined ? {} : { reason }
       return server.json('POST', `${pathOf(runId)}/cancel`, { body, user })
@@ -14,6 +15,7 @@ export function runsClient(server: Connection): RunsApi {
       return (await server.json<{ runs: RunWithAsker[] }>('GET', `/runs${queryText({ limit, state })}`)).runs
     },
     get: (runId) => server.json('GET', pathOf(runId)),
+    durations: (runId) => server.json('GET', `${pathOf(runId)}/durations`),
     logs: (runId, { task, attempt }) => server.lines(`${pathOf(runId)}/logs${queryText({ task, attempt })}`),
     follow: (runId, signal) => server.lines(`${pathOf(runId)}/follow`, signal),
   }

@@ -52,6 +52,7 @@ export const same = asset('same', {
   run({ value, partition }) { if (value !== partition.key) throw new Error('wrong partition') },
 })
 export const before = asset('before', { partitions: day, inputs: { value: daily1.offset(-1) }, run: () => undefined })
+export const pooled = asset('pooled', { pool: 'narrow', partitions: day, inputs: { value: daily1.offset(-1) }, run: () => undefined })
 
 export const chatty = asset('chatty', {
   async run() {
@@ -90,24 +91,38 @@ describe('with a server', () => {
     expect((await project.servo('run', 'sum')).code).toBe(0)
   })
 
-  test('[D3] an asset whose input was never made fails, and says what to run', async () => {
+  test('an asset whose input was never made is refused, with the command that makes both', async () => {
     project.write(
       'assets/orphan.ts',
       `import { asset } from 'servo-flow'\nexport const made = asset('made', { run: () => 1 })\nexport const needs = asset('needs', { inputs: { made }, run: () => 1 })\n`,
     )
-    await until(async () => (await project.servo('run', 'needs')).code === 1, 'the asset to be loaded')
-    const { stdout } = await project.servo('run', 'needs')
-    expect(stdout).toContain('needs needs made (its input made), which was never made')
+    const client = await project.client()
+    await until(async () =>
+      (await client.assets.list({ select: [], limit: 100 })).assets.some(({ asset_key }) => asset_key === 'needs'),
+    )
+    const { stderr, code } = await project.servo('run', 'needs')
+    expect(stderr).toBe('error: needs needs made, which was never made\nhint: Make it in the same run: servo run made needs\n')
+    expect(code).toBe(2)
   })
 
-  test('--partition runs assets for partitions, each with its own inputs; what was never made of other partitions is named', async () => {
+  test('[D3] --partition runs assets for partitions, each with its own inputs; an input that is gone by then fails its task', async () => {
     const days = ['--partition', '2025-03-01', '--partition', '2025-03-02']
-    const { stdout, code } = await project.servo('run', 'daily', 'same', 'before', ...days)
+    const refused = await project.servo('run', 'daily', 'same', 'before', ...days)
+    expect(refused.stderr).toMatch(/^error: before\[2025-03-01\] needs daily\[2025-02-28\], which was never made\n/)
+    expect(refused.code).toBe(2)
+    expect((await project.servo('run', 'daily[2025-02-28]')).code).toBe(0)
+    // It waits for room while the input is wiped that it had when it was requested.
+    const { run_id: busy } = await project.json('run', 'first', '--detach')
+    await until(async () => (await taskState(busy, 'first')) === 'RUNNING')
+    const { run_id } = await project.json('run', 'daily', 'same', 'before', 'pooled', ...days, '--detach')
+    await project.servo('partitions', 'wipe', 'daily', '--partition', '2025-02-28', '--yes')
+    await project.servo('runs', 'cancel', busy)
+    await until(async () => (await state(run_id)) === 'FAILED')
+    const { stdout } = await project.servo('runs', 'show', run_id)
     expect(stdout).toMatch(/succeeded +\d+ ms {2}same\[2025-03-02\]\n/)
     expect(stdout).toMatch(/succeeded +\d+ ms {2}before\[2025-03-02\]\n/)
-    expect(stdout).toMatch(/failed +before\[2025-03-01\] {2}before.* needs daily\[2025-02-28\] \(its input value\)/)
-    expect(stdout).toMatch(/ 5 succeeded, 1 failed in /)
-    expect(code).toBe(1)
+    expect(stdout).toMatch(/failed +pooled\[2025-03-01\] {2}pooled.* needs daily\[2025-02-28\] \(its input value\)/)
+    expect(stdout).toMatch(/ 7 succeeded, 1 failed in /)
   })
 
   test('list shows the newest runs first, with state, time, tasks, how long they took and what was asked for', async () => {

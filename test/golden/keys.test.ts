@@ -27,7 +27,7 @@ import { sha256Bytes } from '../../src/lib/hash.ts'
 import type { EventDefinition } from '../../src/model/event.ts'
 import { rangeKey, writeKey } from '../../src/partitions/key.ts'
 import { knowledgeOf } from '../../src/server/workspace/knowledge.ts'
-import { Runs } from '../../src/server/workspace/runs.ts'
+import { workspaceApi } from '../../src/server/workspace/workspace.ts'
 import { RunStory, Story } from '../../src/testing/histories/story.ts'
 import { World } from '../server/world.ts'
 
@@ -179,7 +179,7 @@ describe('what is on record keeps its name', () => {
     const world = await World.open()
     await world.define({ a: [] })
     const components = { ...world.components, ulid: () => '01K00000000000000000000000' }
-    const asked = new Runs(knowledgeOf(components, world.orchestrator), { runIds: () => secret })
+    const asked = workspaceApi(knowledgeOf(components, world.orchestrator), { runIds: () => secret }).runs
     const named = await asked.request({ selection: ['*'], key: 'nightly' }, 'ada')
     const unnamed = await asked.request({ selection: ['*'] }, 'ada')
     await world.clock.advance(1_000)

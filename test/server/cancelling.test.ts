@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { SECOND_MS } from '../../src/lib/time.ts'
 import { type Knowledge, knowledgeOf } from '../../src/server/workspace/knowledge.ts'
-import { Runs } from '../../src/server/workspace/runs.ts'
+import { workspaceApi } from '../../src/server/workspace/workspace.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
 import { World, type WorldOptions } from './world.ts'
 
@@ -12,7 +12,8 @@ const secret = { id: 'secret-1', value: 'not a secret' }
 async function withRun(options: WorldOptions = {}, also: (world: World) => Partial<Knowledge> = () => ({})) {
   const world = await World.open({ script: () => ({ ms: SECOND_MS, deaf: true }), ...options })
   await world.define({ a: [] })
-  const runs = new Runs({ ...knowledgeOf(world.components, world.orchestrator), ...also(world) }, { runIds: () => secret })
+  const known = { ...knowledgeOf(world.components, world.orchestrator), ...also(world) }
+  const { runs } = workspaceApi(known, { runIds: () => secret })
   const { run_id } = await runs.request({ selection: ['*'], key: 'nightly' }, 'ada')
   await world.clock.advance(SECOND_MS / 10)
   expect(world.task(run_id, 'a')?.state).toBe('DISPATCHED')

@@ -4,6 +4,7 @@ import { partitionStatus } from '../../src/domain/partitions/partition-status.ta
 import { leads } from '../../src/engine/ledger/leading.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
 import { HeldWorkers } from '../../src/server/leader/dispatch/held-workers.ts'
+import { runRequested } from '../../src/server/workspace/requests.ts'
 import type { StoreRequest } from '../../src/testing/counting-store.ts'
 import { Gate } from '../engine/intercepted-store.ts'
 import { Led } from './led.ts'
@@ -64,6 +65,18 @@ describe('[E7] a leader that was deposed and does not know it answers nobody', (
   })
 })
 
+/** A request as automation makes it: nobody looks beforehand whether the inputs exist. */
+const requestOf = (asset: string, { memory }: Led) =>
+  runRequested(
+    memory.scope,
+    { id: 's1', value: 'secret' },
+    {
+      run_key: `manual:${asset}`,
+      asset_selection: [asset],
+      source: { type: 'manual', user_id: 'tester', request_id: asset },
+    },
+  ).event
+
 describe('[E7] a leader that was deposed and does not know it begins no attempt', () => {
   test('here, if that happened while it read what the attempt is to be given', async () => {
     const led = await Led.open({
@@ -79,7 +92,7 @@ describe('[E7] a leader that was deposed and does not know it begins no attempt'
     const reading = new Gate(({ path }) => path.startsWith(led.paths.table(partitionStatus.name)))
     led.before = reading.before
     // Acknowledged by a leader, and therefore durable.
-    await led.request('second', 'b')
+    await led.server.orchestrator.submit([requestOf('b', led)])
     await led.clock.advance(0)
     await reading.arrived
     deposeUnheard(led)

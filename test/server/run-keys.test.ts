@@ -1,18 +1,19 @@
 import { describe, expect, test } from 'vitest'
+import type { RunsApi } from '../../src/api/run-contract.ts'
 import type { TenantSecret } from '../../src/domain/runs/run-ids.ts'
 import type { SourceRef } from '../../src/domain/runs/trigger.ts'
 import { SECOND_MS } from '../../src/lib/time.ts'
 import { knowledgeOf } from '../../src/server/workspace/knowledge.ts'
 import { runRequested } from '../../src/server/workspace/requests.ts'
-import { Runs } from '../../src/server/workspace/runs.ts'
+import { workspaceApi } from '../../src/server/workspace/workspace.ts'
 import { failure, scope, World } from './world.ts'
 
 const first = { id: 'secret-1', value: 'of the first machine' }
 const replaced = { id: 'secret-2', value: 'made anew when the first was gone' }
 const request = { selection: ['*'], key: 'nightly' }
 
-const runsOf = ({ orchestrator, components }: World, secret: TenantSecret): Runs =>
-  new Runs(knowledgeOf(components, orchestrator), { runIds: () => secret })
+const runsOf = ({ orchestrator, components }: World, secret: TenantSecret): RunsApi =>
+  workspaceApi(knowledgeOf(components, orchestrator), { runIds: () => secret }).runs
 
 const sources: readonly SourceRef[] = [
   { type: 'schedule', schedule_id: 's', tick_id: 't' },

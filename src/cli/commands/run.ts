@@ -4,15 +4,17 @@ import { isServoError, ServoError } from '../../lib/error.ts'
 import type { LocalComponents } from '../../server/components.ts'
 import type { Orchestrator } from '../../server/leader/orchestrator.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
+import { ask } from '../ask-and-tell.ts'
 import { ASK_FOR_SIGN_MS, nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
-import { followWithLogs, type LogsShown } from '../follow-with-logs.ts'
 import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { checksOf, printChecks, warningsOf } from '../results/checks.ts'
 import { failuresOf, printFailures, type TaskNow } from '../results/failures.ts'
 import { printProblems } from '../show-problems.ts'
 import { RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
+import { followWithLogs, type LogsShown } from '../watch/follow-with-logs.ts'
+import { printPreview } from '../watch/show-preview.ts'
 
 export interface WatchFlags extends ProjectFlags {
   concurrency?: string
@@ -25,6 +27,10 @@ export interface RequestFlags extends WatchFlags {
 
 export interface RunFlags extends RequestFlags {
   partition?: string[]
+  stale?: boolean
+  missing?: boolean
+  failed?: boolean
+  dryRun?: boolean
   key?: string
   label?: string[]
   priority?: string
@@ -32,27 +38,54 @@ export interface RunFlags extends RequestFlags {
 
 /** Requests a run and waits for its end: from the leader or, without one, from this process, which then leads. */
 export async function runAssets(selection: string[], flags: RunFlags): Promise<void> {
-  const body = {
-    selection,
+  const only = (['stale', 'missing', 'failed'] as const).filter((name) => flags[name])
+  if (selection.length === 0 && only.length === 0) throw nothingSelected()
+  const work = {
+    ...(selection.length > 0 && { selection }),
     ...(flags.partition !== undefined && { partitions: flags.partition }),
+    ...(only.length > 0 && { only }),
+  }
+  if (flags.dryRun) {
+    const preview = await ask(flags, ({ runs }) => runs.preview(work), { ofCode: true, mayBeNew: true })
+    if (flags.json) printJson(preview)
+    else printPreview(preview)
+    return
+  }
+  const body = {
+    ...work,
     ...(flags.key !== undefined && { key: flags.key }),
     ...(flags.label !== undefined && { labels: labelsFlag(flags.label) }),
     ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority, { min: -1_000, max: 1_000 }) }),
   }
-  await requestRun(flags, (runs, request_id) => runs.request({ ...body, request_id }, currentUser(), currentTrace()))
+  try {
+    await requestRun(flags, (runs, request_id) => runs.request({ ...body, request_id }, currentUser(), currentTrace()))
+  } catch (error) {
+    if (!isServoError(error, 'conflict') || error.code !== 'nothing_to_do') throw error
+    if (flags.json) printJson({ run_id: null, nothing_to_do: error.message })
+    else print(error.message)
+  }
 }
+
+const nothingSelected = (): ServoError =>
+  new ServoError('invalid', 'selection_missing', 'nothing is selected', {
+    hint: "Name assets: servo run mart/revenue, or servo run '*' for all; or run what needs it: servo run --stale",
+  })
 
 /** Hands a request for a run to the leader and follows the run; without a leader, leads until the run is over. */
 export async function requestRun(
   flags: RequestFlags,
-  ask: (runs: RunsApi, request_id: string) => Promise<AcceptedRun>,
+  asked: (runs: RunsApi, request_id: string) => Promise<AcceptedRun>,
 ): Promise<void> {
   const projectDir = findProject(flags)
   const size = concurrencyFlag(flags.concurrency)
   const components = await componentsOf(projectDir)
   // Every repetition has the same id, so that a request whose answer got lost can be sent again.
   const id = components.ulid()
-  const request = (runs: RunsApi): Promise<AcceptedRun> => ask(runs, id)
+  const request = async (runs: RunsApi): Promise<AcceptedRun> => {
+    const accepted = await asked(runs, id)
+    for (const { asset_key, why } of accepted.left_out) note(`${asset_key} is left out: ${why}`)
+    return accepted
+  }
   for (let shown: ShownRun | undefined; ; ) {
     const accepted = await withLeader(
       components,

@@ -4,12 +4,12 @@ import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
 import { stateFlag, wholeNumber } from '../flags.ts'
-import { followWithLogs } from '../follow-with-logs.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { printChecks, warningsOf } from '../results/checks.ts'
 import { printFailures } from '../results/failures.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
+import { followWithLogs } from '../watch/follow-with-logs.ts'
 import { requestRun } from './run.ts'
 
 export async function listRuns(flags: ProjectFlags & { limit: string; state?: string }): Promise<void> {

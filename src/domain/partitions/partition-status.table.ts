@@ -75,3 +75,7 @@ export type StatusRow = Row<typeof partitionStatus>
 /** True if the last materialization does not count any more. */
 export const isWiped = ({ wiped_at, last_materialization_at }: Readonly<StatusRow>): boolean =>
   wiped_at !== null && wiped_at >= (last_materialization_at ?? 0)
+
+/** True if there is a materialization that counts: what is made from this partition can read it. */
+export const isReadable = (row: StatusRow | undefined): row is StatusRow & { last_materialization_id: string } =>
+  row !== undefined && Boolean(row.last_materialization_id) && !isWiped(row)

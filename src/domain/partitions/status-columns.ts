@@ -269,14 +269,16 @@ export class StatusColumns {
   failures(count: number): { readonly all: number; readonly made: number } {
     let [all, made] = [0, 0]
     for (let at = 0; this.#failed !== undefined && at < count; at++) {
-      if (!this.isFailed(at)) continue
-      const isMade = this.isMade(at)
-      // Whoever wiped it since has done with that attempt.
-      if (!isMade && (this.#wipedAt?.[at] ?? 0) >= (this.#attemptAt?.[at] ?? 0)) continue
+      if (!this.hasFailedLast(at)) continue
       all++
-      if (isMade) made++
+      if (this.isMade(at)) made++
     }
     return { all, made }
+  }
+
+  /** True if the last attempt failed, made before or not. Whoever wiped the partition since has done with that attempt. */
+  hasFailedLast(at: number): boolean {
+    return this.isFailed(at) && (this.isMade(at) || (this.#wipedAt?.[at] ?? 0) < (this.#attemptAt?.[at] ?? 0))
   }
 
   /** Marks those of a span that are not made, or with other code than this. */

@@ -1,13 +1,13 @@
 import { ServoError } from '../../lib/error.ts'
-import { canonicalKey } from '../../partitions/definition.ts'
+import { canonicalKey, isTime } from '../../partitions/definition.ts'
 import { readKey } from '../../partitions/key.ts'
 import type { KeyRange } from '../../partitions/key-range.ts'
 import { type KeySelection, rangesOf } from '../../partitions/key-selection.ts'
 import { type PartitionSet, positionIn } from '../../partitions/partition-set.ts'
 
 /**
- * Partitions as people write them: a key, `2025-01-01..2025-01-31` with either end left out, or `*`. For several dimensions
- * the same in each, `date=2025-01-01..,region=eu`; a dimension that is left out is taken whole.
+ * Partitions as people write them: a key, `2025-01-01..2025-01-31` with either end left out, `latest`, or `*`. For several dimensions
+ * the same in each, `date=2025-01-01..,region=eu`; a dimension that is left out is taken whole, and `latest` alone means the one of time.
  */
 export function parsePartitions(set: PartitionSet, asked: string): readonly KeyRange[] {
   const exact = exactly(set, asked)
@@ -27,6 +27,11 @@ function exactly(set: PartitionSet, asked: string): string | undefined {
 
 function byDimension(set: PartitionSet, asked: string): KeySelection {
   if (asked === '*') return 'all'
+  if (asked === LATEST) {
+    const [only, another] = set.dimensions.filter((dimension) => isTime(dimension.set.definition))
+    if (only === undefined || another !== undefined) throw noLatest(set)
+    return { [only.name]: [latestOf(only.set)] }
+  }
   const selection: Record<string, ReturnType<typeof piecesOf>> = {}
   for (const [name, value] of Object.entries(readKey(asked))) {
     const dimension = set.dimensions.find((one) => one.name === name)
@@ -40,11 +45,35 @@ function byDimension(set: PartitionSet, asked: string): KeySelection {
   return selection
 }
 
+const LATEST = 'latest'
+
+/** The last window that has closed. Keys of other sets have an order, but none of them is the latest. */
+function latestOf(set: PartitionSet): string {
+  if (!isTime(set.definition)) throw noLatest(set)
+  if (set.count > 0) return set.at(set.count - 1)
+  throw new ServoError('not_found', 'no_such_partition', 'no window has closed yet, so none is the latest', {
+    hint: 'Wait for the end of the first one.',
+  })
+}
+
+function noLatest({ dimensions }: PartitionSet): ServoError {
+  const time = dimensions.filter((dimension) => isTime(dimension.set.definition))
+  return new ServoError(
+    'invalid',
+    'no_latest',
+    `latest is a window of time, and ${time.length > 1 ? 'several dimensions are time here' : 'these partitions are not time'}`,
+    {
+      hint: time.length > 1 ? `Name one: ${time[0]?.name}=latest.` : 'Name a key, or * for all.',
+    },
+  )
+}
+
 const RANGE = /^(.*?)\.\.(.*)$/s
 
 function piecesOf(set: PartitionSet, asked: string): 'all' | (string | { from?: string; to?: string })[] {
   if (asked === '*') return 'all'
   if (set.has(asked)) return [asked]
+  if (asked === LATEST) return [latestOf(set)]
   const [, from, to] = RANGE.exec(asked) ?? []
   if (from === undefined || to === undefined) {
     positionIn(set, asked)

@@ -15,6 +15,8 @@ export function runIdFromRunKey(tenantId: string, workspaceId: string, runKey: s
 
 export interface RequestedWork {
   readonly asset_selection: readonly string[]
+  /** Only what is in one of these states when the request is made. */
+  readonly only?: readonly string[] | undefined
   readonly partition_selection?: readonly string[] | null | undefined
   readonly labels?: Readonly<Record<string, string>> | undefined
 }
@@ -26,6 +28,7 @@ export function requestFingerprint(work: RequestedWork): string {
       asset_selection: [...work.asset_selection].sort(),
       partition_selection: work.partition_selection ? [...work.partition_selection].sort() : null,
       labels: work.labels ?? {},
+      ...(work.only && { only: [...work.only].sort() }),
     }),
   )
 }

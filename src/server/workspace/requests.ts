@@ -7,6 +7,8 @@ import { newEvent } from '../../model/event.ts'
 
 export interface NewRun extends RequestedWork {
   readonly run_key: string
+  /** Of the request as it was made, if the selections are what came of it. */
+  readonly request_fingerprint?: string
   readonly source: SourceRef
   readonly priority?: number
   /** Runs that must have ended before this one is planned. */
@@ -18,7 +20,7 @@ export interface NewRun extends RequestedWork {
 
 /** The fact that a run was requested, and the id the run will have. */
 export function runRequested(scope: Scope, secret: TenantSecret, request: NewRun): RequestedRun {
-  const request_fingerprint = requestFingerprint(request)
+  const request_fingerprint = request.request_fingerprint ?? requestFingerprint(request)
   const run_id = runIdFromRunKey(scope.tenant_id, scope.workspace_id, request.run_key, secret)
   const event = newEvent(
     RunRequested,

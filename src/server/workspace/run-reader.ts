@@ -13,6 +13,7 @@ import type { RecordedEnd } from '../leader/dispatch/attempt-end.ts'
 import type { AttemptRef } from '../leader/logs.ts'
 import type { Sql } from '../sql-rows.ts'
 import { publishedRows } from './published-rows.ts'
+import { usualDurations } from './usual-durations.ts'
 
 const RUN_ID = /^run_[a-z2-7]{1,26}$/
 
@@ -61,6 +62,12 @@ export class RunReader {
     ])
     if (run === undefined) throw unknownRun(idOrStart)
     return { run: withAsker(run, rows), tasks: itsTasks, attempts }
+  }
+
+  async durations(idOrStart: string): Promise<Record<string, number>> {
+    const { tasks: ofRun } = await this.get(idOrStart)
+    const assets = [...new Set(ofRun.flatMap(({ asset_key }) => asset_key ?? []))]
+    return assets.length === 0 ? {} : await usualDurations(this.#rows(), this.#sql, assets)
   }
 
   /** How an attempt ended, if it is on record. */

@@ -1,5 +1,18 @@
-import type { AcceptedRun, LogQuery, NewRunBody, RerunBody, RunEvent, RunLogEntry, RunsApi } from '../../api/run-contract.ts'
-import { chooseWork } from '../../domain/planning/plan-choice.ts'
+import type {
+  AcceptedRun,
+  LeftOut,
+  LogQuery,
+  NewRunBody,
+  Only,
+  PreviewBody,
+  RerunBody,
+  RunEvent,
+  RunLogEntry,
+  RunPreview,
+  RunsApi,
+} from '../../api/run-contract.ts'
+import { reasonNames } from '../../domain/partitions/status-names.ts'
+import { planRun } from '../../domain/planning/plan.ts'
 import { type RerunMode, rerunSelection, workFor } from '../../domain/planning/rerun.ts'
 import { type KeyedRequest, requestByKey } from '../../domain/runs/again.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
@@ -12,14 +25,17 @@ import { ServoError } from '../../lib/error.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import { newEvent } from '../../model/event.ts'
 import { runsOfKeys } from '../leader/runs-of-keys.ts'
+import { chooseRun, type RunChoice } from './choice/run-choice.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { type NewRun, runRequested } from './requests.ts'
 import { RunReader } from './run-reader.ts'
 import { type Live, runEvents, storedLogs } from './run-stream.ts'
+import type { Statuses } from './status/statuses.ts'
 
 export interface RunsOptions {
   /** Makes the ids of runs. */
   readonly runIds: () => TenantSecret
+  readonly statuses: Statuses
   /** Absent in a process that only reads. */
   readonly live?: Live | undefined
 }
@@ -36,24 +52,56 @@ export class Runs extends RunReader implements RunsApi {
   }
 
   async request(body: NewRunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
-    const { selection, partitions, key, labels, priority } = body
-    const asked = { asset_selection: selection, partition_selection: partitions ?? null }
-    const { graph } = this.#known
-    const chosen = chooseWork(asked, graph.get().graph, graph.partitions())
-    // A run without anything to make would only fail later; now the caller is still there to read the reason.
-    if ('error' in chosen) throw new ServoError('invalid', 'bad_selection', chosen.error)
-    const work = { ...asked, labels: labels ?? {} }
+    const { selection = ['*'], partitions, only, key, labels, priority } = body
+    const asked = { asset_selection: selection, partition_selection: partitions ?? null, labels: labels ?? {} }
+    const request_fingerprint = requestFingerprint({ ...asked, only })
     const request_id = key ?? body.request_id ?? this.#known.mintId()
     const source = { type: 'manual', user_id: user, request_id } as const
-    return await this.#submit({
-      ...work,
-      ...(key === undefined
+    const named =
+      key === undefined
         ? { run_key: `manual:${request_id}`, source }
-        : await this.#byKey({ run_key: `user:${key}`, request_fingerprint: requestFingerprint(work), source })),
-      actor: user,
-      traceparent,
-      ...(priority !== undefined && { priority }),
-    })
+        : await this.#byKey({ run_key: `user:${key}`, request_fingerprint, source })
+    // A request that is repeated gets its run, whatever it would mean by now.
+    const isNew = key === undefined && body.request_id === undefined
+    const before = isNew ? undefined : await lookup(this.#known, runKeyIndex, named.run_key)
+    const isRepeated = before?.request_fingerprint === request_fingerprint
+    const { work, left_out, selected } = isRepeated ? REPEATED : await this.#choose(body)
+    if (!isRepeated && work === undefined) throw new ServoError('conflict', 'nothing_to_do', nothingToDo(only, selected))
+    return await this.#submit(
+      {
+        ...asked,
+        ...work,
+        request_fingerprint,
+        ...named,
+        actor: user,
+        traceparent,
+        ...(priority !== undefined && { priority }),
+      },
+      left_out,
+    )
+  }
+
+  async preview(body: PreviewBody): Promise<RunPreview> {
+    const { work, chosen, left_out, selected } = await this.#choose(body)
+    if (work === undefined) return { tasks: [], left_out, nothing_to_do: nothingToDo(body.only, selected) }
+    const { graph, version } = this.#known.graph.get()
+    const partitions = this.#known.graph.partitions()
+    const plan = planRun({ run: { ...work, run_id: '', priority: 0 }, graph, graphVersion: version, partitions })
+    if ('error' in plan) throw new ServoError('invalid', 'bad_selection', plan.error)
+    const reasons = await this.#options.statuses.reasons(chosen.partitions)
+    const tasks = plan.events
+      .flatMap((part) => part.tasks)
+      .map((task) => {
+        const { task_key, partition_key = null, partition_keys } = task
+        const asset_key = task.asset_key ?? task_key
+        const ofTask = (partition_keys ?? [partition_key ?? '']).flatMap((key) => reasons.get(asset_key)?.get(key) ?? [])
+        return { task_key, asset_key, partition_key, reasons: reasonNames.filter((reason) => ofTask.includes(reason)) }
+      })
+    return { tasks, left_out, nothing_to_do: null }
+  }
+
+  #choose(body: PreviewBody): Promise<RunChoice> {
+    return chooseRun(this.#known, this.#options.statuses, body)
   }
 
   /** Requests that a run stop. A second request changes nothing. */
@@ -130,7 +178,7 @@ export class Runs extends RunReader implements RunsApi {
     return { mode, selection, graph: this.#known.graph.get().graph }
   }
 
-  async #submit(request: NewRun): Promise<AcceptedRun> {
+  async #submit(request: NewRun, left_out: readonly LeftOut[] = []): Promise<AcceptedRun> {
     const { run_id: derived, event } = runRequested(this.#known.scope, this.#options.runIds(), request)
     const { events, verdicts } = await this.#known.submit([event])
     const [verdict] = verdicts
@@ -148,7 +196,7 @@ export class Runs extends RunReader implements RunsApi {
       )
     }
     const rerun_of = request.source.type === 'rerun' ? request.source.run_id : null
-    return { run_id, accepted_event_id: idOfFirst(events), created, rerun_of }
+    return { run_id, accepted_event_id: idOfFirst(events), created, rerun_of, left_out }
   }
 
   /** The run of a key that was used before. An earlier secret may have made its id. */
@@ -157,6 +205,13 @@ export class Runs extends RunReader implements RunsApi {
     return known?.run_id ?? otherwise
   }
 }
+
+const REPEATED = { work: undefined, left_out: [], selected: 0 }
+
+const onlyWords: Readonly<Record<Only, string>> = { stale: 'is stale', missing: 'was never made', failed: 'failed last' }
+
+const nothingToDo = (only: readonly Only[] | undefined, selected: number): string =>
+  `nothing to do: of ${selected} selected, none ${(only ?? []).map((one) => onlyWords[one]).join(' or ')}`
 
 const runOver = (runId: string, state: string): ServoError =>
   new ServoError('conflict', 'run_over', `${runId} is over: ${state.toLowerCase()}`, {

@@ -14,7 +14,7 @@ import type { StatusSource } from './status/current-staleness.ts'
 import { Statuses } from './status/statuses.ts'
 import { Whys } from './why/whys.ts'
 
-export interface WorkspaceOptions extends RunsOptions {
+export interface WorkspaceOptions extends Omit<RunsOptions, 'statuses'> {
   /** Evaluates sensors. Absent where none is evaluated: in a command, or with automation off. */
   readonly deliveries?: Deliveries | undefined
   /** Knows the senders of sensors. Absent where none is let in: in a command. */
@@ -26,8 +26,8 @@ export interface WorkspaceOptions extends RunsOptions {
 }
 
 export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
-  const runs = new Runs(known, options)
   const statuses = new Statuses(statusSource(known))
+  const runs = new Runs(known, { ...options, statuses })
   const schedules = new Schedules(known, options)
   const sensors = new Sensors(known, { ...options, isServer: options.live !== undefined })
   const whys = new Whys(known, {

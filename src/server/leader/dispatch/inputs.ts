@@ -6,7 +6,7 @@ import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
 import type { Link } from '../../../domain/assets/graph-mappings.ts'
 import { type GraphPartitions, taskKey } from '../../../domain/assets/graph-partitions.ts'
 import type { DispatchRow } from '../../../domain/dispatch/dispatch-outbox.table.ts'
-import { isWiped, partitionStatus, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
+import { isReadable, partitionStatus, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { runs } from '../../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../../../domain/tasks/tasks.table.ts'
@@ -181,7 +181,7 @@ function madeHere(rows: Rows, { run_id }: Readonly<TaskRow>, upstream: string, k
 }
 
 function valueIn(row: StatusRow | undefined): StoredValue | undefined {
-  if (!row?.last_materialization_id || isWiped(row)) return undefined
+  if (!isReadable(row)) return undefined
   const { partition_key, last_materialization_id, last_materialization_path } = row
   return { partition_key, materialization_id: last_materialization_id, path: last_materialization_path }
 }

@@ -12,8 +12,8 @@ import { explain } from '../../../domain/partitions/explain.ts'
 import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import type { StaleAsset } from '../../../domain/partitions/stale-asset.ts'
 import { positionsOf } from '../../../domain/partitions/stale-links.ts'
-import { CAUSES } from '../../../domain/partitions/staleness.ts'
-import { causeNames } from '../../../domain/partitions/status-names.ts'
+import { CAUSES, type Staleness } from '../../../domain/partitions/staleness.ts'
+import { causeNames, type ReasonToMake } from '../../../domain/partitions/status-names.ts'
 import { parsePartitions } from '../../../domain/planning/parse-partitions.ts'
 import { knownAsset, selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { assert } from '../../../lib/assert.ts'
@@ -130,6 +130,21 @@ export class Statuses implements StatusApi {
     }
   }
 
+  /** Why each of these partitions should be made; an empty list for one that is as it should be. */
+  async reasons(chosen: ReadonlyMap<string, ReadonlySet<string>>): Promise<ReasonsByPartition> {
+    const moment = await this.#current.of([...chosen.keys()])
+    const { staleness } = moment
+    const found = new Map<string, Map<string, readonly ReasonToMake[]>>()
+    for (const [key, partitions] of chosen) {
+      const asset = staleness.asset(key)
+      const positions = [...partitions].map((partition) => positionIn(asset.set, partition)).sort((a, b) => a - b)
+      for await (const { to } of this.#current.inTurns(moment, asset, positions[0] ?? asset.set.count))
+        if (to >= (positions.at(-1) ?? 0)) break
+      found.set(key, new Map(positions.map((at) => [asset.set.at(at), reasonsAt(staleness, asset, at)])))
+    }
+    return found
+  }
+
   #assets(select: string | undefined): readonly string[] {
     return selectedAssets(this.#options.graph().graph, select === undefined ? [] : [select])
   }
@@ -193,6 +208,17 @@ export class Statuses implements StatusApi {
       }
     })
   }
+}
+
+/** By asset, then by partition. */
+export type ReasonsByPartition = ReadonlyMap<string, ReadonlyMap<string, readonly ReasonToMake[]>>
+
+function reasonsAt(staleness: Staleness, asset: StaleAsset, at: number): readonly ReasonToMake[] {
+  const causes = staleness.causes(asset, at)
+  const reasons: ReasonToMake[] = causeNames.filter((cause) => causes & CAUSES[cause])
+  if (reasons.length === 0 && staleness.isStale(asset, at)) reasons.push('upstream_stale')
+  if (asset.columns.hasFailedLast(at)) reasons.push('last_attempt_failed')
+  return reasons
 }
 
 const iso = (ms: number | null | undefined): string | null => (ms === null || ms === undefined ? null : toIso(ms))
