@@ -41,3 +41,17 @@ export function line(row: readonly Cell[], widths: readonly number[]): string {
 }
 
 const same = (text: string): string => text
+
+const ZERO = /\p{Mark}|\u200b|\u200d|\ufe0f/u
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII.
+const ASCII = /^[\u0000-\u007f]*$/
+
+/** The width of text on a terminal: two for most East Asian characters and emoji, none for combining marks. */
+export function widthOf(text: string): number {
+  if (ASCII.test(text)) return text.length
+  let width = 0
+  for (const character of text) width += ZERO.test(character) ? 0 : WIDE.test(character) ? 2 : 1
+  return width
+}

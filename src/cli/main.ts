@@ -65,7 +65,7 @@ projectCommand(program, 'dev', 'run everything on this machine, and load code ag
 projectCommand(program, 'run [selection...]', 'materialize assets')
   .option('--detach', 'answer at once, with the id of the run; the server goes on with it')
   .option('--partition <key>', 'partition to materialize, a range, latest, or * for all; may be repeated', several)
-  .option('--stale', 'only what is stale or was never made; of all assets unless some are selected')
+  .option('--stale', 'only what is stale, never made included; of all assets, or of a selection')
   .option('--missing', 'only what was never made')
   .option('--failed', 'only what failed the last time')
   .addOption(new Option('--dry-run', 'say what would run and why, and run nothing').conflicts('detach'))
@@ -77,8 +77,8 @@ projectCommand(program, 'run [selection...]', 'materialize assets')
   .addHelpText(
     'after',
     `
-Waits until the run is over; the exit code is 0 if it succeeded, and 1 if not. The server of the project (servo dev) runs the assets, and
-Ctrl-C leaves them to it. Without a server they run here, and Ctrl-C cancels them.
+Waits until the run is over; the exit code is 0 if it succeeded, and 1 if not. The server of the project (servo dev)
+runs the assets, and Ctrl-C leaves them to it. Without a server they run here, and Ctrl-C cancels them.
 ${examples(
   'servo run mart/revenue                  one asset',
   `servo run '+key:"mart/revenue"'         it and everything it is made from`,

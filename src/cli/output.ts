@@ -11,6 +11,32 @@ function coloursOf(stream: NodeJS.WriteStream): Colors {
   return pc.createColors(!NO_COLOR && (Boolean(FORCE_COLOR) || (stream.isTTY === true && TERM !== 'dumb')))
 }
 
+/** True where lines can be drawn in place. CI has terminals that nobody watches, and NO_COLOR asks for text without escapes. */
+export function isLiveTerminal(): boolean {
+  const { NO_COLOR, CI, TERM } = process.env
+  return process.stdout.isTTY === true && !NO_COLOR && !CI && TERM !== 'dumb'
+}
+
+/** Lines that stay below everything that is printed. */
+export interface LinesBelow {
+  hide(): void
+  draw(): void
+}
+
+let below: LinesBelow | undefined
+export function showBelow(lines: LinesBelow | undefined): void {
+  below = lines
+}
+
+function write(stream: NodeJS.WriteStream, text: string): void {
+  below?.hide()
+  stream.write(`${text}\n`)
+  below?.draw()
+}
+
+/** Prints a line for the person at the terminal, not for a program that reads the output. */
+export const complain = (text: string): void => write(process.stderr, text)
+
 export const colours = coloursOf(process.stdout)
 export const errorColours = coloursOf(process.stderr)
 
@@ -28,12 +54,12 @@ export function fail(thrown: unknown): void {
   const { kind, code, hint } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
   // A leader that was replaced is not a mistake of its user: a supervisor may start it again.
   process.exitCode = code === 'deposed' ? exitCodes.unavailable : exitCodes[kind]
-  if (json) process.stderr.write(`${JSON.stringify({ error: { kind, code, message: messageOf(error), hint } })}\n`)
+  if (json) complain(JSON.stringify({ error: { kind, code, message: messageOf(error), hint } }))
   else {
-    process.stderr.write(`${errorColours.red('error:')} ${printable(messageOf(error))}\n`)
-    if (hint !== undefined) process.stderr.write(`${errorColours.cyan('hint:')} ${printable(hint)}\n`)
+    complain(`${errorColours.red('error:')} ${printable(messageOf(error))}`)
+    if (hint !== undefined) complain(`${errorColours.cyan('hint:')} ${printable(hint)}`)
   }
-  if (process.env['SERVO_DEBUG'] && thrown instanceof Error) process.stderr.write(`${printable(String(thrown.stack))}\n`)
+  if (process.env['SERVO_DEBUG'] && thrown instanceof Error) complain(printable(String(thrown.stack)))
 }
 
 const SYSTEM_HINTS: Readonly<Record<string, string>> = {
@@ -60,13 +86,12 @@ export function warn(error: unknown): void {
   const text = json
     ? JSON.stringify({ warning: { message: messageOf(error) } })
     : `${errorColours.yellow('warning:')} ${printable(messageOf(error))}`
-  process.stderr.write(`${text}\n`)
+  complain(text)
 }
 
 /** Tells the user why nothing seems to happen, or how far to trust an answer. */
 export function note(text: string): void {
-  const line = json ? JSON.stringify({ note: text }) : errorColours.dim(printable(text))
-  process.stderr.write(`${line}\n`)
+  complain(json ? JSON.stringify({ note: text }) : errorColours.dim(printable(text)))
 }
 
 /** `servo query … | head` closes the output before the command is done, which is not an error. A full disk is one. */
@@ -80,7 +105,7 @@ export function watchOutput(): void {
 }
 
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`)
+  write(process.stdout, text)
 }
 
 export function printJson(value: unknown): void {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Plain } from '../adapters/duckdb/plain-values.ts'
 import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
+import { widthOf } from './columns.ts'
 import { colours, errorColours, printable } from './output.ts'
 
 /** Waits for a slow reader of our output, so that a large answer is never held in memory. */
@@ -108,18 +109,4 @@ function clip(text: string): string {
 function pad(text: string, width: number, right: boolean): string {
   const space = ' '.repeat(Math.max(0, width - widthOf(text)))
   return right ? space + text : text + space
-}
-
-const ZERO = /\p{Mark}|\u200b|\u200d|\ufe0f/u
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII.
-const ASCII = /^[\u0000-\u007f]*$/
-
-/** The width of text on a terminal: two for most East Asian characters and emoji, none for combining marks. */
-function widthOf(text: string): number {
-  if (ASCII.test(text)) return text.length
-  let width = 0
-  for (const character of text) width += ZERO.test(character) ? 0 : WIDE.test(character) ? 2 : 1
-  return width
 }

@@ -23,10 +23,14 @@ export const stateCell = (state: string): Cell => ({
 /** When something happened, if it did. */
 type Moment = string | null | undefined
 
-/** How long something took, in the unit a person would choose; nothing while it is not over. */
+/** How long something took; nothing while it is not over. */
 function took(from: Moment, to: Moment): string {
-  if (typeof from !== 'string' || typeof to !== 'string') return ''
-  const ms = Math.max(0, Date.parse(to) - Date.parse(from))
+  return typeof from === 'string' && typeof to === 'string' ? durationText(Date.parse(to) - Date.parse(from)) : ''
+}
+
+/** A time in the unit a person would choose. */
+export function durationText(time: number): string {
+  const ms = Math.max(0, Math.round(time))
   if (ms < 1_000) return `${ms} ms`
   if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`
   const minutes = Math.floor(Math.round(ms / 1_000) / 60)

@@ -88,9 +88,9 @@ describe('assets and what is told of them', () => {
     const wiped = await project.servo('partitions', 'wipe', 'raw/crm', '--yes', '--reason', 'wrong customers')
     expect(wiped.stdout).toBe('raw/crm: wiped\n')
     expect((await project.servo('assets', 'show', 'raw/crm')).stdout).toMatch(/wiped +.* by .+: wrong customers\n/)
-    const { stdout, code } = await project.servo('run', 'mart/per-customer', '--partition', 'acme')
-    expect(stdout).toContain('needs raw/crm (its input crm), which was never made')
-    expect(code).toBe(1)
+    const { stderr, code } = await project.servo('run', 'mart/per-customer', '--partition', 'acme')
+    expect(stderr).toContain('needs raw/crm, which was never made')
+    expect(code).toBe(2)
   })
 
   test('what is not meant is refused with what could be, and nothing is done', async () => {

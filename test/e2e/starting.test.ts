@@ -42,7 +42,7 @@ test('while a server starts, commands wait for it, say so, and what they acknowl
   const commands = [
     project.begin(['partitions', 'wipe', 'made', '--yes']),
     project.begin(['runs', 'cancel', runId]),
-    project.begin(['run', 'quick', '--key', 'early']),
+    project.begin(['run', 'quick', '--key', 'early', '--detach']),
   ]
   const waiting = new RegExp(`waiting for the server that is starting \\(process ${dev.pid}\\)`)
   for (const command of commands) await command.says(waiting)

@@ -24,7 +24,7 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
     ['no command', [], /^Usage: servo/],
     ['an unknown command', ['rum'], /error: unknown command 'rum'\n\(Did you mean run\?\)/],
     ['an unknown flag', ['run', 'a', '--detahc'], /error: unknown option '--detahc'\n\(Did you mean --detach\?\)/],
-    ['nothing to run', ['run'], /error: missing required argument 'selection'/],
+    ['nothing to run', ['run'], /^error: nothing is selected\nhint: Name assets: /],
     ['no run named', ['runs', 'show'], /error: missing required argument 'run'/],
     ['a flag without its value', ['run', 'a', '--key'], /error: option '--key <key>' argument missing/],
     [

@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import type { AcceptedRun, RunEvent, RunsApi, WireRun } from '../../api/run-contract.ts'
+import type { AcceptedRun, RunsApi } from '../../api/run-contract.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import type { LocalComponents } from '../../server/components.ts'
 import type { Orchestrator } from '../../server/leader/orchestrator.ts'
@@ -7,19 +7,12 @@ import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { ask } from '../ask-and-tell.ts'
 import { ASK_FOR_SIGN_MS, nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
-import { colours, errorColours, note, print, printJson, warn } from '../output.ts'
-import { componentsOf, currentTrace, currentUser, findProject, type ProjectFlags } from '../project.ts'
-import { checksOf, printChecks, warningsOf } from '../results/checks.ts'
-import { failuresOf, printFailures, type TaskNow } from '../results/failures.ts'
+import { colours, complain, errorColours, note, print, printJson, warn } from '../output.ts'
+import { componentsOf, currentTrace, currentUser, findProject } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
-import { RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
-import { followWithLogs, type LogsShown } from '../watch/follow-with-logs.ts'
+import { shortId } from '../show-run.ts'
 import { printPreview } from '../watch/show-preview.ts'
-
-export interface WatchFlags extends ProjectFlags {
-  concurrency?: string
-  quiet?: boolean
-}
+import { WatchedRun, type WatchFlags } from '../watch/watched-run.ts'
 
 export interface RequestFlags extends WatchFlags {
   detach?: boolean
@@ -86,7 +79,7 @@ export async function requestRun(
     for (const { asset_key, why } of accepted.left_out) note(`${asset_key} is left out: ${why}`)
     return accepted
   }
-  for (let shown: ShownRun | undefined; ; ) {
+  for (let shown: WatchedRun | undefined; ; ) {
     const accepted = await withLeader(
       components,
       ({ runs }) => request(runs),
@@ -102,7 +95,8 @@ export async function requestRun(
     )
     if ('leader' in accepted) {
       const { leader, answer } = accepted
-      if (!flags.detach) await watchRun(components, leader.runs, shown ?? new ShownRun(answer.run_id, flags), flags)
+      if (!flags.detach)
+        await watchRun(components, leader.runs, shown ?? new WatchedRun(answer.run_id, flags, components), flags)
       else if (flags.json) printJson(answer)
       else printAccepted(answer)
       return
@@ -135,7 +129,7 @@ function printAccepted({ run_id, created, rerun_of }: AcceptedRun): void {
 }
 
 /** Follows a run until it is over, from one server to the next. Leaving does not stop it. */
-async function watchRun(components: LocalComponents, runs: RunsApi, shown: ShownRun, flags: WatchFlags): Promise<void> {
+async function watchRun(components: LocalComponents, runs: RunsApi, shown: WatchedRun, flags: WatchFlags): Promise<void> {
   const leave = new AbortController()
   const onSignal = (): void => leave.abort()
   process.once('SIGINT', onSignal)
@@ -173,8 +167,8 @@ async function runHere(
   here: Here,
   flags: WatchFlags,
   request: (runs: RunsApi) => Promise<AcceptedRun>,
-  before: ShownRun | undefined,
-): Promise<ShownRun | undefined> {
+  before: WatchedRun | undefined,
+): Promise<WatchedRun | undefined> {
   const { LocalServer } = await import('../../server/machine/local-server.ts')
   const stopped = Promise.withResolvers<never>()
   stopped.promise.catch(() => undefined)
@@ -197,7 +191,7 @@ async function runHere(
     const { orchestrator, api } = server
     const { run_id } = await request(api.runs)
     orchestrator.carry(run_id)
-    const shown = before ?? new ShownRun(run_id, flags)
+    const shown = before ?? new WatchedRun(run_id, flags, here.components)
     const interrupted = cancelOnSignal(api.runs, run_id)
     const over = shown.follow(api.runs, new AbortController().signal)
     // A process that was replaced while it was stopped ends as if it had given way on request.
@@ -247,7 +241,7 @@ function cancelOnSignal(runs: RunsApi, runId: string): { ignore: () => void; exi
   const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
     if (exitCode !== undefined) process.exit(exitCode)
     exitCode = 128 + constants.signals[signal]
-    process.stderr.write(`\n${errorColours.yellow('cancelling')} ${shortId(runId)}; press Ctrl-C again to leave at once\n`)
+    complain(`${errorColours.yellow('cancelling')} ${shortId(runId)}; press Ctrl-C again to leave at once`)
     runs.cancel(runId, currentUser(), 'interrupted at the terminal').catch(() => undefined)
   }
   process.on('SIGINT', onSignal)
@@ -258,78 +252,5 @@ function cancelOnSignal(runs: RunsApi, runId: string): { ignore: () => void; exi
       process.off('SIGTERM', onSignal)
     },
     exitCode: () => exitCode,
-  }
-}
-
-/** A run as this terminal shows it: every change once, even when the server changes. */
-class ShownRun {
-  last: WireRun | undefined
-  readonly runId: string
-  readonly #flags: WatchFlags
-  readonly #printer = new RunPrinter()
-  readonly #shownLogs: LogsShown = new Map()
-  readonly #tasks = new Map<string, TaskNow>()
-  #isReported = false
-
-  constructor(runId: string, flags: WatchFlags) {
-    this.runId = runId
-    this.#flags = flags
-  }
-
-  get isOver(): boolean {
-    return this.last !== undefined && this.last.finished_at !== null
-  }
-
-  async follow(runs: RunsApi, signal: AbortSignal): Promise<void> {
-    const isQuiet = this.#flags.quiet || this.#flags.json
-    const events = isQuiet ? runs.follow(this.runId, signal) : followWithLogs(runs, this.runId, signal, {}, this.#shownLogs)
-    for await (const event of events) this.#show(event)
-  }
-
-  /** Reads the run from the folder when no server is left. */
-  async read(components: LocalComponents): Promise<void> {
-    const { readWorkspace } = await import('../../server/workspace/reader.ts')
-    const { runs } = await readWorkspace(components)
-    const { run, tasks, attempts } = await runs.get(this.runId)
-    this.last = run
-    const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
-    for (const task of tasks) this.#tasks.set(task.task_key, { task, attempt: last.get(task.task_key) })
-  }
-
-  /** Prints the outcome once, and sets the exit code. */
-  report(): void {
-    if (this.#isReported) return
-    const run = this.last
-    if (run === undefined || !this.isOver) {
-      throw new ServoError('unavailable', 'connection_lost', 'the server went away before the run was over', {
-        hint: 'The run goes on when the project is started again: servo dev',
-      })
-    }
-    this.#isReported = true
-    const { json } = this.#flags
-    const tasks = [...this.#tasks.values()]
-    if (json) printJson({ ...run, failures: failuresOf(tasks), checks: checksOf(tasks), warnings: warningsOf(tasks) })
-    else {
-      print(summary(run, warningsOf(tasks)))
-      printFailures(tasks, shortId(this.runId))
-      printChecks(tasks)
-    }
-    if (run.state === 'SUCCEEDED') return
-    process.exitCode = 1
-    if (json) return
-    const id = shortId(this.runId)
-    if (run.state === 'FAILED' && run.tasks_failed > 0)
-      print(colours.dim(`  what was printed: servo runs logs ${id}\n  run the rest:     servo runs rerun ${id}`))
-  }
-
-  #show(event: RunEvent): void {
-    const { json, quiet } = this.#flags
-    if (event.type === 'task') this.#tasks.set(event.task.task_key, event)
-    if (event.type !== 'run') {
-      if (!json && (event.type === 'task' || !quiet)) this.#printer.show(event)
-      return
-    }
-    if (this.last === undefined && !json) print(`${colours.bold(shortId(this.runId))}  ${tasksText(event.run.tasks_total)}`)
-    this.last = event.run
   }
 }

@@ -16,8 +16,8 @@ export async function usualDurations(rows: Rows, sql: Sql, assets: readonly stri
     if (found === undefined || last?.started_at == null || last.finished_at === null) continue
     found.push({ at: last.finished_at, ms: last.finished_at - last.started_at })
   }
-  for (const { asset_key, at, ms } of await sql(published(assets)))
-    newest.get(String(asset_key))?.push({ at: Number(at), ms: Number(ms) })
+  for (const { asset_key, ended_ms, took_ms } of await sql(published(assets)))
+    newest.get(String(asset_key))?.push({ at: Number(ended_ms), ms: Number(took_ms) })
   const usual: Record<string, number> = {}
   for (const [key, found] of newest) {
     const times = found
@@ -33,7 +33,7 @@ export async function usualDurations(rows: Rows, sql: Sql, assets: readonly stri
 
 /** The same run may be published and still in memory: counted twice it has the same median. */
 const published = (assets: readonly string[]): string => `
-  select t.asset_key, epoch_ms(a.finished_at) at, epoch_ms(a.finished_at) - epoch_ms(a.started_at) ms
+  select t.asset_key, epoch_ms(a.finished_at) ended_ms, epoch_ms(a.finished_at) - epoch_ms(a.started_at) took_ms
   from ${tasks.name} t join ${taskAttempts.name} a using (run_id, task_key, attempt)
   where t.asset_key in (${assets.map(quoteText).join(', ')}) and a.outcome = 'SUCCEEDED'
     and a.started_at is not null and a.finished_at is not null

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { projectOf } from './support/project.ts'
-import { shell } from './support/servo.ts'
+import { projectOf } from '../support/project.ts'
+import { shell } from '../support/servo.ts'
 
 const ASSETS = `import { existsSync, readFileSync } from 'node:fs'
 import { asset, daily, dynamic, keys, multi, source } from 'servo-flow'

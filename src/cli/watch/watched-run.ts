@@ -1,0 +1,138 @@
+import type { RunEvent, RunsApi, WireRun } from '../../api/run-contract.ts'
+import { logText } from '../../contract/log-text.ts'
+import { ServoError } from '../../lib/error.ts'
+import type { LocalComponents } from '../../server/components.ts'
+import { colours, print, printJson } from '../output.ts'
+import type { ProjectFlags } from '../project.ts'
+import { checksOf, findingLines, printChecks, warningsOf } from '../results/checks.ts'
+import { failuresOf, printFailures, type TaskNow } from '../results/failures.ts'
+import { RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
+import { followWithLogs, type LogsShown } from './follow-with-logs.ts'
+import { LiveBlock } from './live-block.ts'
+import { progressRows } from './progress.ts'
+
+export interface WatchFlags extends ProjectFlags {
+  concurrency?: string
+  quiet?: boolean
+}
+
+/** A run of more tasks has no line for each on a terminal: the counts say the same, and fit on the screen. */
+const LINE_PER_TASK = 20
+/** A run that takes shorter needs no estimate, and the question costs the server something. */
+const ASK_DURATIONS_AFTER_MS = 1_000
+
+/** A run as this terminal shows it: every change once, even when the server changes. */
+export class WatchedRun {
+  last: WireRun | undefined
+  readonly runId: string
+  readonly #flags: WatchFlags
+  readonly #clock: LocalComponents['clock']
+  readonly #printer = new RunPrinter()
+  readonly #shownLogs: LogsShown = new Map()
+  readonly #tasks = new Map<string, TaskNow>()
+  readonly #printed = new Map<string, string>()
+  /** Draws how far the run is, on a terminal. */
+  readonly #block: LiveBlock | undefined
+  #usualMs: Readonly<Record<string, number>> = {}
+  #isReported = false
+
+  constructor(runId: string, flags: WatchFlags, { clock }: Pick<LocalComponents, 'clock'>) {
+    this.runId = runId
+    this.#flags = flags
+    this.#clock = clock
+    this.#block = flags.json ? undefined : LiveBlock.on(() => this.#rows())
+  }
+
+  get isOver(): boolean {
+    return this.last !== undefined && this.last.finished_at !== null
+  }
+
+  async follow(runs: RunsApi, signal: AbortSignal): Promise<void> {
+    const isQuiet = this.#flags.quiet || this.#flags.json
+    const events = isQuiet ? runs.follow(this.runId, signal) : followWithLogs(runs, this.runId, signal, {}, this.#shownLogs)
+    const asking = this.#block && setTimeout(() => void this.#askDurations(runs), ASK_DURATIONS_AFTER_MS)
+    this.#block?.start()
+    try {
+      for await (const event of events) this.#show(event)
+    } finally {
+      clearTimeout(asking)
+      this.#block?.stop()
+    }
+  }
+
+  /** Reads the run from the folder when no server is left. */
+  async read(components: LocalComponents): Promise<void> {
+    const { readWorkspace } = await import('../../server/workspace/reader.ts')
+    const { runs } = await readWorkspace(components)
+    const { run, tasks, attempts } = await runs.get(this.runId)
+    this.last = run
+    const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
+    for (const task of tasks) this.#tasks.set(task.task_key, { task, attempt: last.get(task.task_key) })
+  }
+
+  /** Prints the outcome once, and sets the exit code. */
+  report(): void {
+    if (this.#isReported) return
+    const run = this.last
+    if (run === undefined || !this.isOver) {
+      throw new ServoError('unavailable', 'connection_lost', 'the server went away before the run was over', {
+        hint: 'The run goes on when the project is started again: servo dev',
+      })
+    }
+    this.#isReported = true
+    const { json } = this.#flags
+    const tasks = [...this.#tasks.values()]
+    if (json) printJson({ ...run, failures: failuresOf(tasks), checks: checksOf(tasks), warnings: warningsOf(tasks) })
+    else {
+      print(summary(run, warningsOf(tasks)))
+      printFailures(tasks, shortId(this.runId))
+      printChecks(tasks)
+    }
+    if (run.state === 'SUCCEEDED') return
+    process.exitCode = 1
+    if (json) return
+    const id = shortId(this.runId)
+    if (run.state === 'FAILED' && run.tasks_failed > 0)
+      print(colours.dim(`  what was printed: servo runs logs ${id}\n  run the rest:     servo runs rerun ${id}`))
+  }
+
+  /** The estimate is an addition: without it the run is shown all the same. */
+  async #askDurations(runs: RunsApi): Promise<void> {
+    this.#usualMs = await runs.durations(this.runId).catch(() => ({}))
+  }
+
+  #rows(): ReturnType<typeof progressRows> {
+    if (this.last === undefined || this.isOver) return []
+    const progress = { run: this.last, tasks: this.#tasks.values(), usualMs: this.#usualMs, printed: this.#printed }
+    return progressRows(progress, this.#clock.now())
+  }
+
+  #show(event: RunEvent): void {
+    const { json, quiet } = this.#flags
+    if (event.type === 'run') {
+      if (this.last === undefined && !json) print(`${colours.bold(shortId(this.runId))}  ${tasksText(event.run.tasks_total)}`)
+      this.last = event.run
+      return
+    }
+    if (event.type === 'task') this.#tasks.set(event.task.task_key, event)
+    else this.#remember(event)
+    if (!json && !(quiet && event.type === 'log') && this.#hasLine(event)) this.#printer.show(event)
+  }
+
+  /** Everything has a line of its own, unless the block has it; in a long run only what went wrong has. */
+  #hasLine(event: Exclude<RunEvent, { type: 'run' }>): boolean {
+    if (this.#block === undefined) return true
+    const isShort = (this.last?.tasks_total ?? 0) <= LINE_PER_TASK
+    if (event.type === 'log') return isShort
+    const { task, attempt } = event
+    if (task.state === 'RUNNING') return false
+    return isShort || task.state === 'FAILED' || task.state === 'RETRY_WAIT' || findingLines(attempt).length > 0
+  }
+
+  #remember({ task_key, entries }: Extract<RunEvent, { type: 'log' }>): void {
+    const last = entries.at(-1)
+    if (last !== undefined && this.#block !== undefined) this.#printed.set(task_key, lastLine(logText(last)))
+  }
+}
+
+const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1) ?? ''
