@@ -24,7 +24,7 @@ export const cube = asset('cube', { partitions: multi({ day: days, region: keys(
 export const fixed = asset('fixed', { partitions: keys(['a', 'b']), run: () => 1 })
 `
 
-test('servo run refuses what cannot succeed, and never drops what was selected in silence', async () => {
+test('[T15][T16] servo run refuses what cannot succeed, and never drops what was selected in silence', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS, regions: 'eu us' })
   // Nothing has run here: a dry run needs neither a server nor state, and leaves none.
   const first = await project.servo('run', 'report', '--missing', '--dry-run')
@@ -79,7 +79,7 @@ test('servo run refuses what cannot succeed, and never drops what was selected i
   expect(cube.stdout).toMatch(/cube\[day=2025-01-12,region=eu\] to day=2025-01-12,region=us +2 tasks/)
 })
 
-test('servo run --stale, --missing and --failed run what needs it, alone or of a selection; when nothing does, they say so', async () => {
+test('[T17] servo run --stale, --missing and --failed run what needs it, alone or of a selection; when nothing does, they say so', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS, regions: 'eu' })
   await project.dev()
   const planned = async (...args: string[]): Promise<unknown[]> =>

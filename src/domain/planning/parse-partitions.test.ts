@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest'
+import { partitionDefinition } from '../../partitions/definition.ts'
+import { partitionSet } from '../../partitions/partition-set.ts'
+import { parsePartitions } from './parse-partitions.ts'
+import { addAll } from './partitions-of-run.ts'
+
+const day = { type: 'daily', start: '2025-01-01', timezone: 'UTC' }
+const region = { type: 'keys', keys: ['eu', 'us'] }
+const latest = (definition: object, asked = 'latest', nowMs = Date.UTC(2025, 0, 5, 12)): string[] => {
+  const set = partitionSet(partitionDefinition.parse(definition), { nowMs, dynamicKeys: () => ['a', 'b'] })
+  return [...addAll(new Set(), parsePartitions(set, asked))]
+}
+
+describe('latest', () => {
+  test('is the last window that is over', () => {
+    expect(latest(day)).toEqual(['2025-01-04'])
+    expect(latest({ type: 'monthly', start: '2024-01', timezone: 'UTC' })).toEqual(['2024-12'])
+    expect(() => latest(day, 'latest', Date.UTC(2025, 0, 1, 1))).toThrow('no window has closed yet')
+  })
+
+  test('of several dimensions is that of time, with all of the others unless they are named', () => {
+    const both = { type: 'multi', dimensions: { day, region } }
+    expect(latest(both)).toEqual(['day=2025-01-04,region=eu', 'day=2025-01-04,region=us'])
+    expect(latest(both, 'day=latest,region=us')).toEqual(['day=2025-01-04,region=us'])
+    const twice = { type: 'multi', dimensions: { made: day, sold: day } }
+    expect(() => latest(twice)).toThrow('several dimensions are time here')
+    expect(latest(twice, 'made=latest,sold=2025-01-01')).toEqual(['made=2025-01-04,sold=2025-01-01'])
+  })
+
+  test('is refused where keys are not time, unless one is called so', () => {
+    expect(() => latest(region)).toThrow('these partitions are not time')
+    expect(() => latest({ type: 'dynamic', name: 'shops' })).toThrow('these partitions are not time')
+    expect(latest({ type: 'keys', keys: ['latest', 'stable'] })).toEqual(['latest'])
+  })
+})
