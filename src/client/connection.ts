@@ -1,3 +1,5 @@
+// Not `fetch`: a command that asks one question would spend most of its time loading it.
+import { type IncomingMessage, request } from 'node:http'
 import { type ErrorKind, messageOf, ServoError } from '../lib/error.ts'
 
 export interface ClientOptions {
@@ -31,14 +33,15 @@ export class Connection {
 
   /** `T` is the answer of this route by the contract. The server is our own, so its answers are not checked again. */
   async json<T>(method: string, path: string, options: Asked = {}): Promise<T> {
-    const response = await this.#fetch(method, path, { ...options, signal: AbortSignal.timeout(ANSWER_MS) })
-    return (await response.json()) as T
+    const signal = AbortSignal.timeout(ANSWER_MS)
+    const response = await this.#ask(method, path, { ...options, signal })
+    return JSON.parse(await textOf(response).catch((error: unknown) => this.#refuse(error, signal))) as T
   }
 
   async isThere(instance: string): Promise<boolean> {
     try {
-      const answer = await fetch(`${this.#options.url}/health/live`, { signal: AbortSignal.timeout(ALIVE_MS) })
-      return ((await answer.json()) as { instance?: string }).instance === instance
+      const answer = await send(`${this.#options.url}/health/live`, { method: 'GET', signal: AbortSignal.timeout(ALIVE_MS) })
+      return (JSON.parse(await textOf(answer)) as { instance?: string }).instance === instance
     } catch {
       return false
     }
@@ -46,12 +49,11 @@ export class Connection {
 
   /** Yields one answer per line, as they come; `T` as for `json`. */
   async *lines<T>(path: string, signal?: AbortSignal): AsyncGenerator<T> {
-    const response = await this.#fetch('GET', path, signal === undefined ? {} : { signal })
+    const response = await this.#ask('GET', path, signal === undefined ? {} : { signal })
     let rest = ''
-    const decoder = new TextDecoder()
     try {
-      for await (const chunk of response.body ?? []) {
-        const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+      for await (const chunk of response.setEncoding('utf8')) {
+        const parts = (rest + chunk).split('\n')
         rest = parts.pop() ?? ''
         for (const line of parts) if (line !== '') yield JSON.parse(line)
       }
@@ -61,11 +63,11 @@ export class Connection {
     }
   }
 
-  async #fetch(
+  async #ask(
     method: string,
     path: string,
     { body, user, traceparent, signal }: Asked & { signal?: AbortSignal },
-  ): Promise<Response> {
+  ): Promise<IncomingMessage> {
     const { url, token } = this.#options
     const headers = {
       authorization: `Bearer ${token}`,
@@ -73,30 +75,59 @@ export class Connection {
       ...(user !== undefined && { 'x-servo-user': user }),
       ...(traceparent !== undefined && { traceparent }),
     }
-    const response = await fetch(`${url}/api/v1/orchestration${path}`, {
+    const response = await send(`${url}/api/v1/orchestration${path}`, {
       method,
       headers,
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
-    }).catch((error: unknown) => {
-      // `fetch` reports only that it failed; the reason is in its cause.
-      const cause = error instanceof Error ? error.cause : undefined
-      const why = messageOf(cause ?? '') || messageOf(error)
-      const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
-      const isRefused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED'
-      const code = isRefused ? 'not_reached' : 'no_answer'
-      throw new ServoError('unavailable', code, `${url} does not answer: ${why}`, { hint, cause: error })
-    })
-    if (response.ok) return response
+    }).catch((error: unknown) => this.#refuse(error, signal))
+    const { statusCode = 0 } = response
+    if (statusCode >= 200 && statusCode < 300) return response
     throw await refusalOf(response)
+  }
+
+  #refuse(error: unknown, signal: AbortSignal | undefined): never {
+    const why = messageOf(signal?.aborted ? signal.reason : error)
+    const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
+    const isRefused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
+    const code = isRefused ? 'not_reached' : 'no_answer'
+    throw new ServoError('unavailable', code, `${this.#options.url} does not answer: ${why}`, { hint, cause: error })
   }
 }
 
-async function refusalOf(response: Response): Promise<ServoError> {
-  const problem = (await response.json().catch(() => ({}))) as { detail?: string; code?: string; hint?: string }
-  const kind = kindOfStatus[response.status] ?? (response.status >= 500 ? 'unavailable' : 'invalid')
+interface Sent {
+  readonly method: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal?: AbortSignal
+}
+
+async function send(url: string, { body, ...options }: Sent): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  request(url, options, resolve).on('error', reject).end(body)
+  return await promise
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of response.setEncoding('utf8')) text += chunk
+  return text
+}
+
+interface Problem {
+  readonly detail?: string
+  readonly code?: string
+  readonly hint?: string
+}
+
+async function refusalOf(response: IncomingMessage): Promise<ServoError> {
+  const { statusCode: status = 0 } = response
+  const problem: Problem = await textOf(response)
+    .then(JSON.parse)
+    .catch(() => ({}))
+  const kind = kindOfStatus[status] ?? (status >= 500 ? 'unavailable' : 'invalid')
   const hint = problem.hint ?? (kind === 'unavailable' ? TRY_AGAIN : undefined)
-  return new ServoError(kind, problem.code ?? 'refused', problem.detail ?? `the server answered ${response.status}`, {
+  return new ServoError(kind, problem.code ?? 'refused', problem.detail ?? `the server answered ${status}`, {
     ...(hint !== undefined && { hint }),
   })
 }
