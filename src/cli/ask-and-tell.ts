@@ -15,12 +15,13 @@ export type Leadership = 'answers' | 'silent' | 'none'
 
 /**
  * Asks the leader of the project or, without a leader, reads the folder. With `ofCode` the answer depends on the code, so without
- * a leader the project is loaded first. With `mayBeNew` the question makes sense for a project that never ran.
+ * a leader the project is loaded first. A question about what would run, `ofNext`, makes sense for a project that never ran, and none for one
+ * that cannot be loaded.
  */
 export async function ask<T>(
   flags: ProjectFlags,
   question: (api: WorkspaceApi, leadership: Leadership) => Promise<T>,
-  { ofCode = false, mayBeNew = false }: { ofCode?: boolean; mayBeNew?: boolean } = {},
+  { ofNext = false, ofCode = ofNext }: { ofCode?: boolean; ofNext?: boolean } = {},
 ): Promise<T> {
   const projectDir = findProject(flags)
   const components = await componentsOf(projectDir)
@@ -32,9 +33,11 @@ export async function ask<T>(
     return undefined
   })
   if (leader !== undefined) return await unlessNotLoaded(flags, leader, 'answers', () => question(leader, 'answers'))
-  if (!mayBeNew) refuseEmpty(projectDir)
+  if (!ofNext) refuseEmpty(projectDir)
   const { readWorkspace } = await import('../server/workspace/reader.ts')
-  const workspace = await readWorkspace(components, ofCode ? await codeOf(projectDir, components) : undefined)
+  const code = ofCode ? await loadCode(projectDir, components) : undefined
+  if (typeof code === 'string' && ofNext) throw notLoaded(code)
+  const workspace = await readWorkspace(components, manifestIn(code))
   const leadership = isSilent ? 'silent' : 'none'
   if (ofCode) return await question(workspace, leadership)
   return await unlessNotLoaded(flags, workspace, leadership, () => question(workspace, leadership))
@@ -86,15 +89,29 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
   return 'doneHere' in asked ? asked.doneHere : asked.answer
 }
 
+const notLoaded = (why: string): ServoError =>
+  new ServoError('invalid', 'not_loaded', `nothing would run: the project cannot be loaded (${why})`, {
+    hint: 'Repair it first.',
+  })
+
 /** The project as its code declares it now; undefined, with a note to the user, when it cannot be loaded. */
-async function codeOf(projectDir: string, components: LocalComponents): Promise<ProjectManifest | undefined> {
+const codeOf = async (projectDir: string, components: LocalComponents): Promise<ProjectManifest | undefined> =>
+  manifestIn(await loadCode(projectDir, components))
+
+function manifestIn(code: ProjectManifest | string | undefined): ProjectManifest | undefined {
+  if (typeof code !== 'string') return code
+  note(`the project cannot be loaded (${code}), so this is as of the last time it could`)
+  return undefined
+}
+
+/** The project as its code declares it now, or why it cannot be loaded. */
+async function loadCode(projectDir: string, components: LocalComponents): Promise<ProjectManifest | string> {
   const { loadManifest } = await import('../server/machine/load-manifest.ts')
   const loaded = await loadManifest(projectDir, components)
   if (loaded.ok) return loaded.manifest
   const [{ file, line, message } = { file: undefined, line: undefined, message: '' }] = loaded.problems
   const place = [file, line].filter((part) => part != null).join(':')
-  note(`the project cannot be loaded (${[place, message].filter(Boolean).join(' ')}), so this is as of the last time it could`)
-  return undefined
+  return [place, message].filter(Boolean).join(' ')
 }
 
 function refuseEmpty(projectDir: string): void {

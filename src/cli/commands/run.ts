@@ -39,7 +39,7 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
     ...(only.length > 0 && { only }),
   }
   if (flags.dryRun) {
-    const preview = await ask(flags, ({ runs }) => runs.preview(work), { ofCode: true, mayBeNew: true })
+    const preview = await ask(flags, ({ runs }) => runs.preview(work), { ofNext: true })
     if (flags.json) printJson(preview)
     else printPreview(preview)
     return

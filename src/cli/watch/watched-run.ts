@@ -115,7 +115,7 @@ export class WatchedRun {
       return
     }
     if (event.type === 'task') this.#tasks.set(event.task.task_key, event)
-    else this.#remember(event)
+    else if (!quiet) this.#remember(event)
     if (!json && !(quiet && event.type === 'log') && this.#hasLine(event)) this.#printer.show(event)
   }
 

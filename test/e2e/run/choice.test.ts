@@ -35,6 +35,13 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
   expect(whole).toMatchObject({ code: 0, stderr: '' })
   expect(existsSync(project.file('.servo/tenant=default/workspace=default/ledger'))).toBe(false)
 
+  project.write('assets/broken.ts', 'export const x = (\n')
+  expect(await project.servo('run', 'quick', '--dry-run')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^error: nothing would run: the project cannot be loaded \(assets\/broken\.ts:\d/),
+  })
+  project.remove('assets/broken.ts')
+
   await project.dev()
   const refused = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await project.servo('run', ...args)

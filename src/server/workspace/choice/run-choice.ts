@@ -49,7 +49,7 @@ export async function chooseRun(known: Knowledge, statuses: Statuses, body: Prev
   const selected = [...all.partitions.values()].reduce((sum, keys) => sum + keys.size, 0)
   const chosen = only === undefined ? all : await pick(all, only, statuses)
   const isNothing = chosen.order.length === 0
-  if (!isNothing) await refuseWithoutInputs(known, chosen, asked)
+  if (!isNothing) await refuseWithoutInputs(known, chosen, body)
   const work = isNothing ? undefined : only === undefined ? asked : exactWork(chosen.partitions, partitions)
   return { work, chosen, left_out, selected }
 }
@@ -100,7 +100,7 @@ const nothingExists = ([first, ...more]: readonly LeftOut[]): ServoError =>
   )
 
 /** What has to be made first, and the command that makes it too. */
-async function refuseWithoutInputs(known: Knowledge, chosen: ChosenWork, asked: WorkSelection): Promise<void> {
+async function refuseWithoutInputs(known: Knowledge, chosen: ChosenWork, asked: PreviewBody): Promise<void> {
   const { graph } = known.graph.get()
   const partitions = known.graph.partitions()
   const missing = await missingInputs(known, chosen)
