@@ -11,6 +11,7 @@ const entries = [
   'index',
   'test',
   'testing/conformance/index',
+  'cli/bin',
   'cli/main',
   'server/machine/worker-process',
   'engine/publish/encoder-thread',

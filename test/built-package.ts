@@ -42,7 +42,7 @@ async function builtMain(): Promise<string> {
     }
   }
   fs.utimesSync(dir, new Date(), new Date())
-  return path.join(dir, 'dist', 'cli', 'main.js')
+  return path.join(dir, 'dist', 'cli', 'bin.js')
 }
 
 function write(file: string, code: string): void {

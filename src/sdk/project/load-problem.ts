@@ -12,6 +12,7 @@ import { isInside, type Modules } from './modules.ts'
 export function loadProblem(error: unknown, file: string, describing: DescribingErrors, modules: Modules): ProjectProblem {
   const { root } = describing
   return (
+    packageProblem(error, root) ??
     importProblem(error, root, modules) ??
     syntaxProblem(error, file, root, modules) ??
     importCycleProblem(error, file, root, modules) ??
@@ -24,6 +25,34 @@ const at = (root: string, file: string, line: number | undefined): { file: strin
   file: relativePath(root, file),
   ...(line !== undefined && { line }),
 })
+
+/** Node names a package.json that it cannot parse, and nothing more. */
+function packageProblem(error: unknown, root: string): ProjectProblem | undefined {
+  const file = hasErrorCode(error, 'ERR_INVALID_PACKAGE_CONFIG')
+    ? /package config (.+?package\.json)/.exec(messageOf(error))?.[1]
+    : undefined
+  if (file === undefined) return undefined
+  const text = fs.readFileSync(file, 'utf8')
+  const said = jsonMistake(text)
+  const [what = '', position] = said.split(/ in JSON at position (\d+).*/s)
+  const before = text.slice(0, position === undefined ? text.length : Number(position)).split('\n')
+  return {
+    code: 'bad_package_json',
+    message: `${relativePath(root, file)} is not valid JSON: ${what}`,
+    hint: 'Correct it there. Node reads it to load the modules beside and below it.',
+    ...at(root, file, before.length),
+    column: (before.at(-1) ?? '').length + 1,
+  }
+}
+
+function jsonMistake(text: string): string {
+  try {
+    JSON.parse(text)
+    return 'Node cannot read it'
+  } catch (error) {
+    return messageOf(error)
+  }
+}
 
 function importProblem(error: unknown, root: string, modules: Modules): ProjectProblem | undefined {
   const failed = modules.failedImport(error)
