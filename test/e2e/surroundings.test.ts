@@ -57,3 +57,13 @@ test('a package.json that is not JSON is named, with line and column', async () 
     },
   ])
 })
+
+test('npm run servo works on the project in whose folder it is called', () => {
+  const shop = path.resolve(import.meta.dirname, '../../examples/shop')
+  const { stdout, stderr } = spawnSync('npm', ['run', '--silent', 'servo', '--', 'assets', 'list'], {
+    cwd: shop,
+    encoding: 'utf8',
+  })
+  // It may have run before, or not.
+  expect(stdout + stderr).toMatch(/^asset .*\n.*raw\/orders|examples\/shop\/\.servo yet/s)
+})

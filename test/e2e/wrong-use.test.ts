@@ -221,7 +221,7 @@ describe('what the system refuses ends with 3, and says where', () => {
     for (const args of [['dev'], ['run', 'a']]) {
       const { code, stderr } = await own.servo(...args)
       expect(stderr).toMatch(
-        /^error: cannot create .*\/\.servo: the folder cannot be written\nhint: Check who owns the folder, .*\n$/,
+        /^error: cannot create \.servo in .*: the folder cannot be written\nhint: Check who owns the folder, .*\n$/,
       )
       expect(code).toBe(3)
     }
