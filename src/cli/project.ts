@@ -38,7 +38,7 @@ function projectFolder({ project }: ProjectFlags): string {
 
 const noProject = (message: string): ServoError =>
   new ServoError('not_found', 'no_project', message, {
-    hint: 'Go to the folder of a project, or name it with --project. A new one begins with a servo.config.ts; docs/sdk.md of the package shows it.',
+    hint: 'Go to the folder of a project, or name it with --project. servo init makes a new one.',
   })
 
 export const servoDirOf = (projectDir: string): string => join(projectDir, '.servo')

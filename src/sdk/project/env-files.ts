@@ -15,7 +15,8 @@ type Environment = Record<string, string | undefined>
  * variable that is set stays as it is. The next call takes back what this one added, so that an edit of a file counts.
  */
 export function applyEnvFiles(projectDir: string, environment: Environment = process.env): void {
-  const read = Object.assign({}, ...ENV_FILES.map((name) => variablesIn(path.join(projectDir, name))).reverse()) as Environment
+  const [first = {}, second = {}] = ENV_FILES.map((name) => variablesIn(path.join(projectDir, name)))
+  const read = { ...second, ...first }
   const added = ADDED.get(environment) ?? new Map<string, string>()
   for (const [name, value] of added) if (environment[name] === value) delete environment[name]
   added.clear()

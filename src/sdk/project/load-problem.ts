@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { hasErrorCode, isServoError, messageOf } from '../../lib/error.ts'
+import { jsonMistake } from '../../lib/json-mistake.ts'
 import { type Frame, pathOf, placesIn } from '../caller.ts'
 import { type DescribingErrors, describeError } from '../described-error.ts'
 import { relativePath } from './describe.ts'
@@ -32,25 +33,17 @@ function packageProblem(error: unknown, root: string): ProjectProblem | undefine
     ? /package config (.+?package\.json)/.exec(messageOf(error))?.[1]
     : undefined
   if (file === undefined) return undefined
-  const text = fs.readFileSync(file, 'utf8')
-  const said = jsonMistake(text)
-  const [what = '', position] = said.split(/ in JSON at position (\d+).*/s)
-  const before = text.slice(0, position === undefined ? text.length : Number(position)).split('\n')
+  const { what, line, column } = jsonMistake(fs.readFileSync(file, 'utf8')) ?? {
+    what: 'Node cannot read it',
+    line: 1,
+    column: 1,
+  }
   return {
     code: 'bad_package_json',
     message: `${relativePath(root, file)} is not valid JSON: ${what}`,
     hint: 'Correct it there. Node reads it to load the modules beside and below it.',
-    ...at(root, file, before.length),
-    column: (before.at(-1) ?? '').length + 1,
-  }
-}
-
-function jsonMistake(text: string): string {
-  try {
-    JSON.parse(text)
-    return 'Node cannot read it'
-  } catch (error) {
-    return messageOf(error)
+    ...at(root, file, line),
+    column,
   }
 }
 

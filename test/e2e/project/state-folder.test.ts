@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { projectOf } from './support/project.ts'
-import { shell } from './support/servo.ts'
+import { projectOf } from '../support/project.ts'
+import { shell } from '../support/servo.ts'
 
 const ASSETS = `import { asset, command, table } from 'servo-flow'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { projectOf } from './support/project.ts'
+import { projectOf } from '../support/project.ts'
 
 const ASSETS = `import { asset, resource, sensor, webhook } from 'servo-flow'
 import { z } from 'zod'
