@@ -13,6 +13,7 @@ const entries = [
   'testing/conformance/index',
   'cli/bin',
   'cli/main',
+  'cli/check/check-process',
   'server/machine/worker-process',
   'engine/publish/encoder-thread',
   'adapters/fs/writer-thread',

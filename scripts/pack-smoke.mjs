@@ -34,6 +34,7 @@ try {
     "npx --no -- servo run '*' --partition '*' --wait",
     /succeeded {2}run_\w+ {2}22 tasks .*\n {2}checks: 22 passed$/,
   )
+  expectPrinted('npx --no -- servo check', /^ok {2}checked 4 assets, 1 query, 1 schedule, 0 sensors, types with TypeScript /)
   expectPrinted('npm test', /pass 2\n/)
   sh(`node --input-type=module -e "await import('${name}')"`, shop)
   console.log(`${tarball} makes a project in ${seconds} s that runs, with its tests, on Node ${process.version}`)

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { examples } from './command-parts.ts'
+import { examples, projectCommand } from './command-parts.ts'
 
 /** The commands that a project begins with. */
 export function beginCommands(program: Command): void {
@@ -24,4 +24,8 @@ export function beginCommands(program: Command): void {
     .action(async (folder: string | undefined, flags) =>
       (await import('../commands/init.ts')).initCommand(folder, flags, new Date()),
     )
+
+  projectCommand(program, 'check', 'say what is wrong with the project, without running it')
+    .addHelpText('after', '\nExits with 0 if nothing is wrong, and with 1 if something is. Nothing is written.')
+    .action(async (flags) => (await import('../commands/check.ts')).checkCommand(flags, new Date()))
 }
