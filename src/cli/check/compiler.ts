@@ -19,7 +19,7 @@ export async function checkTypes(projectDir: string): Promise<TypeCheck> {
   if (compiler === undefined)
     return { problems: [], unchecked: 'types: typescript is not installed (npm install --save-dev typescript @types/node)' }
   if (!existsSync(join(projectDir, 'tsconfig.json')))
-    return { problems: [], unchecked: 'types: there is no tsconfig.json beside servo.config.ts (docs/sdk.md shows one)' }
+    return { problems: [], unchecked: 'types: there is no tsconfig.json beside the config (servo init writes one)' }
   const output = await outputOf([compiler.file, '--noEmit', '--pretty', 'false', '-p', 'tsconfig.json'], projectDir)
   return { problems: problemsIn(output), version: compiler.version }
 }

@@ -25,6 +25,9 @@ interface Choices {
   readonly install: boolean
 }
 
+const NOT_A_MODULE =
+  'package.json has no "type": "module". Node runs the project all the same; for TypeScript add it, or take verbatimModuleSyntax out of tsconfig.json'
+
 /** What became of a file. */
 interface Written {
   readonly wrote: string[]
@@ -53,6 +56,7 @@ export async function initCommand(folder: string | undefined, flags: InitFlags, 
     kept: description.kept,
   }
   if (!flags.json) show(report)
+  if (!description.isModule) note(NOT_A_MODULE)
   if (choices.install) {
     note(`installing the packages with ${manager}`)
     await installPackages(manager, dir)

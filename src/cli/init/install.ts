@@ -26,7 +26,7 @@ const TOLD_LINES = 12
 export async function installPackages(manager: PackageManager, dir: string): Promise<void> {
   const { code, output } = await ran(
     manager,
-    manager === 'npm' ? ['install', '--no-audit', '--no-fund', '--loglevel=error'] : ['install'],
+    manager === 'npm' ? ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'] : ['install'],
     dir,
   )
   if (code === 0) return

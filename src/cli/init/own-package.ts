@@ -28,15 +28,14 @@ export function ownPackage(): OwnPackage {
  * What a project in this folder lists to get this very package: the tarball or folder that it was installed from, or its version
  * if it came from a registry. npm keeps that on record beside what it installs, for npx too.
  */
-export function ownSpec(projectDir: string, { name, version }: OwnPackage): string {
-  const isInstalled = basename(dirname(packageDir)) === 'node_modules'
-  const origin = isInstalled ? installedFrom(name) : packageDir
+export function ownSpec(projectDir: string, { name, version }: Pick<OwnPackage, 'name' | 'version'>, dir = packageDir): string {
+  const isInstalled = basename(dirname(dir)) === 'node_modules'
+  const origin = isInstalled ? installedFrom(name, dirname(dir)) : dir
   return origin === undefined ? `^${version}` : `file:${relative(projectDir, origin).replaceAll(sep, '/')}`
 }
 
 /** The file that npm installed a package from; undefined if it came from a registry, or another program installed it. */
-function installedFrom(name: string): string | undefined {
-  const modules = dirname(packageDir)
+function installedFrom(name: string, modules: string): string | undefined {
   const resolved = resolvedIn(resolve(modules, '.package-lock.json'), `node_modules/${name}`)
   return resolved?.startsWith('file:') ? resolve(dirname(modules), resolved.slice('file:'.length)) : undefined
 }

@@ -15,6 +15,8 @@ export interface Merged {
   readonly added: readonly string[]
   /** What is there and differs. */
   readonly kept: readonly string[]
+  /** True if Node and TypeScript read its files as modules. */
+  readonly isModule: boolean
 }
 
 /** Adds what a package.json lacks. What it has stays, in its order and indentation. */
@@ -35,7 +37,7 @@ export function mergedPackage(text: string, wanted: Wanted, file: string): Merge
     if (Object.keys(members).length > 0) description[section] = members
   }
   const indent = /^[\t ]+/m.exec(text)?.[0] ?? '  '
-  return { text: `${JSON.stringify(description, null, indent)}\n`, added, kept }
+  return { text: `${JSON.stringify(description, null, indent)}\n`, added, kept, isModule: description['type'] === 'module' }
 }
 
 /** A package may be listed in the other section, and is then installed too. */

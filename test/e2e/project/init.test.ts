@@ -72,7 +72,7 @@ test('servo init adds to a package what it lacks, overwrites nothing, and says w
   write('README.md', '# Mine\n')
   write('assets/logo.ts', 'throw new Error("not an asset of Servo")\n')
   const { code, stdout, stderr } = await servo(['init', '--no-install', '--name', 'web-data'], { cwd: dir })
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^package\.json has no "type": "module"\. .*\n$/) })
   expect(stdout).toContain('wrote  servo/orders.ts\n')
   expect(stdout).toContain(
     'added  scripts.dev, scripts.check, dependencies.servo-flow, dependencies.zod, devDependencies.@types/node to package.json\nleft   scripts.test, devDependencies.typescript of package.json\nleft   README.md\n',
@@ -83,6 +83,15 @@ test('servo init adds to a package what it lacks, overwrites nothing, and says w
   expect(read('servo.config.ts')).toContain("project: 'web-data',\n  dirs: ['servo'],")
   install('.')
   expect((await servo(['run', 'raw/regions'], { cwd: dir })).code).toBe(0)
+})
+
+test('servo init says so when the packages cannot be installed, and leaves the files', async () => {
+  const cache = path.join(dir, 'cache')
+  const env = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_cache: cache, npm_config_fetch_retries: '0' }
+  const { code, stdout, stderr } = await servo(['init', 'shop', '--yes'], { cwd: dir, env })
+  expect(stderr).toMatch(/^installing the packages with npm\nerror: npm install did not work in .*\/shop:\n.*ECONNREFUSED/s)
+  expect(stderr).toMatch(/\nhint: The files of the project are there\. Run npm install in .*\/shop when that is mended\.\n$/)
+  expect({ code, wrote: stdout.split('\n').length }).toEqual({ code: 3, wrote: FILES.length + 1 })
 })
 
 test.each([
