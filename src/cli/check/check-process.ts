@@ -8,7 +8,7 @@ import { ProcessSecrets } from '../../worker/process/process-secrets.ts'
 const [, , root = '.', now] = process.argv
 const secrets = new ProcessSecrets()
 const project = await loadProject(root, secrets.newest)
-if ('secretVariables' in project) secrets.declare(project.secretVariables)
+secrets.declare(('problems' in project ? project.declared : project)?.secretVariables ?? [])
 const { problems, unchecked, counts } = await checkProject(project, { root, environment: process.env, nowMs: Number(now) })
 const found = { problems: secrets.problems(problems), unchecked: unchecked.map(secrets.newest), counts }
 // Whatever modules left running ends here.

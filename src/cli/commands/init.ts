@@ -36,9 +36,9 @@ interface Written {
 
 /** Makes a project that runs at once, or adds what an existing package lacks. No file is overwritten. */
 export async function initCommand(folder: string | undefined, flags: InitFlags, now: Date): Promise<void> {
-  const began = performance.now()
   const choices = await chosen(folder, flags)
   if (choices === undefined) return
+  const began = performance.now()
   const { dir, name } = choices
   const files = templateFiles({ ...choices, now })
   const description = packageJson(choices)

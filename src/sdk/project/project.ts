@@ -39,7 +39,7 @@ export interface BrokenProject {
 }
 
 /** What a project declares, apart from how its parts fit together. */
-export type DeclaredParts = Pick<Project, 'manifest' | 'assets' | 'resources'>
+export type DeclaredParts = Pick<Project, 'manifest' | 'assets' | 'resources' | 'secretVariables'>
 
 /**
  * Loads a project by running its modules. Call it once in a process, which then belongs to the project: to load it anew, start
@@ -149,17 +149,17 @@ class ProjectLoader {
     if (!checked.success)
       this.#report({ code: 'invalid_definition', message: issuesText(checked.error.issues), hint: 'Change that definition.' })
     const resources: ReadonlyMap<string, AnyResource> = byName(ofKind(values, 'resource'))
-    const declared = { manifest, assets: byName(values.filter(isAsset)), resources }
+    const secretVariables = [
+      ...[...resources.values()].flatMap(secretVariablesOf),
+      ...(manifest.sensors ?? []).flatMap(secretsOfSensor),
+    ]
+    const declared = { manifest, assets: byName(values.filter(isAsset)), resources, secretVariables }
     if (this.#problems.length > 0) return { ...this.broken(), declared }
     return {
       ...declared,
       schedules: byName(ofKind(values, 'schedule')),
       sensors: byName(values.filter(isSensor)),
       config,
-      secretVariables: [
-        ...[...resources.values()].flatMap(secretVariablesOf),
-        ...(manifest.sensors ?? []).flatMap(secretsOfSensor),
-      ],
     }
   }
 

@@ -64,10 +64,12 @@ export const late = [limit, table('late', { schema, inputs: { limit }, sql: ({ l
     'assets/bad-env.ts': `import { resource, asset, sensor, webhook } from 'servo-flow'
 import { z } from 'zod'
 const api = resource('api', { config: z.object({ url: z.string(), port: z.coerce.number() }), open: (config) => config })
-export const c = asset('c', { resources: { api }, run: () => 1 })
+const quotes = z.string().superRefine((value, { addIssue }) => addIssue({ code: 'custom', message: 'cannot use ' + value }))
+const db = resource('db', { config: z.object({ dsn: quotes }), secrets: ['dsn'], open: (config) => config })
+export const c = asset('c', { resources: { api, db }, run: () => 1 })
 export const hook = sensor.push('hook', { source: webhook({ path: 'shop', schema: z.object({}), secret: ['NEW_SIGN', 'OLD_SIGN'], verify: 'token' }), on: () => [] })
 `,
-    '.env': 'SERVO_API_PORT=80\n',
+    '.env': 'SERVO_API_PORT=80\nSERVO_DB_DSN=canary-51c0\n',
   })
   const { code, stdout, stderr } = await project.servo('check', '--json')
   // What modules print is not part of the answer.
@@ -77,7 +79,8 @@ export const hook = sensor.push('hook', { source: webhook({ path: 'shop', schema
   expect(found).toEqual([
     expect.stringMatching(/^assets\/bad-cron\.ts:2 invalid_definition .*61/),
     expect.stringMatching(/^assets\/bad-env\.ts:3 missing_variable resource api needs SERVO_API_URL$/),
-    expect.stringMatching(/^assets\/bad-env\.ts:5 missing_variable sensor hook needs NEW_SIGN or OLD_SIGN$/),
+    expect.stringMatching(/^assets\/bad-env\.ts:5 bad_variable resource db .*: dsn: cannot use \[redacted SERVO_DB_DSN\]$/),
+    expect.stringMatching(/^assets\/bad-env\.ts:7 missing_variable sensor hook needs NEW_SIGN or OLD_SIGN$/),
     expect.stringMatching(/^assets\/bad-graph\.ts:\d cycle /),
     expect.stringMatching(/^assets\/bad-sql\.ts:5 bad_query wrong: Binder Error: Referenced column "amuont" not found/),
     expect.stringMatching(/^assets\/bad-sql\.ts:9 bad_query short: the query does not return rest, which the schema requires$/),
@@ -91,7 +94,7 @@ export const hook = sensor.push('hook', { source: webhook({ path: 'shop', schema
     "error: assets/bad-types.ts:2:14  Type 'string' is not assignable to type 'number'. (TS2322)\n",
   )
   expect(words.stdout).toMatch(
-    /not checked: the query of late: .*\n7 problems {2}checked \d+ assets, 5 queries, 0 schedules, 1 sensor, /,
+    /not checked: the query of late: .*\n8 problems {2}checked \d+ assets, 5 queries, 0 schedules, 1 sensor, /,
   )
 })
 
