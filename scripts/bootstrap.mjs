@@ -1,6 +1,6 @@
 // Makes `npm test` work on a fresh clone with nothing but some Node (18 or later) and npm:
 //
-//   node scripts/bootstrap.mjs [run] <script.ts | tool> [arguments]
+//   node scripts/bootstrap.mjs [run] <script.ts | tool | servo> [arguments]
 //
 // It finds or installs a Node that can run TypeScript as it is, installs the locked dependencies when they are
 // missing or outdated, and then runs the tool with that Node first on the PATH, so that its children use it too.
@@ -178,12 +178,16 @@ function environment(node) {
   return env
 }
 
-function runTool(node, [tool, ...args]) {
+function runTool(node, [name, ...args]) {
+  const isServo = name === 'servo'
+  const tool = isServo ? path.join(root, 'src', 'cli', 'bin.ts') : name
+  // npm runs scripts in the folder of package.json. The project is where the user called npm.
+  const cwd = isServo ? (process.env.INIT_CWD ?? process.cwd()) : process.cwd()
   const isScript = /\.[cm]?[jt]s$/.test(tool)
   const command = isScript || tool === 'node' ? node : tool
   // Windows starts the .cmd files of node_modules/.bin only through a shell.
   const shell = windows && command !== node
-  const child = spawn(command, isScript ? [tool, ...args] : args, { stdio: 'inherit', env: environment(node), shell })
+  const child = spawn(command, isScript ? [tool, ...args] : args, { cwd, stdio: 'inherit', env: environment(node), shell })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       // A terminal sends Ctrl-C to the whole group: passing it on would make one key press count as two.
@@ -211,7 +215,7 @@ function fail(message) {
 async function main() {
   const args = process.argv.slice(2)
   if (args[0] === 'run') args.shift()
-  if (args.length === 0) throw new Hint('usage: node scripts/bootstrap.mjs [run] <script.ts | tool> [arguments]')
+  if (args.length === 0) throw new Hint('usage: node scripts/bootstrap.mjs [run] <script.ts | tool | servo> [arguments]')
 
   const wanted = canRunServo(process.version) ? undefined : nodePackage()
   const findNode = () => (wanted ? installedNode(wanted) : process.execPath)

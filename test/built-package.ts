@@ -26,13 +26,17 @@ export default async function setup(project: TestProject): Promise<void> {
 
 /** A folder for each content: what is compiled stays cached, and another run of the tests finds its own. */
 async function builtMain(): Promise<string> {
-  const files = await bundle()
+  const bundled = (await bundle()).map(({ name, code }) => ({ name: `dist/${name}`, code }))
+  const files = [
+    ...bundled,
+    ...filesIn('template'),
+    { name: 'package.json', code: fs.readFileSync(path.join(root, 'package.json'), 'utf8') },
+  ]
   const version = createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, 16)
   const dir = path.join(builds, version)
   if (!fs.existsSync(dir)) {
     const draft = `${dir}-${randomBytes(6).toString('hex')}`
-    for (const { name, code } of files) write(path.join(draft, 'dist', name), code)
-    fs.copyFileSync(path.join(root, 'package.json'), path.join(draft, 'package.json'))
+    for (const { name, code } of files) write(path.join(draft, name), code)
     try {
       fs.renameSync(draft, dir)
     } catch (error) {
@@ -42,7 +46,16 @@ async function builtMain(): Promise<string> {
     }
   }
   fs.utimesSync(dir, new Date(), new Date())
-  return path.join(dir, 'dist', 'cli', 'main.js')
+  return path.join(dir, 'dist', 'cli', 'bin.js')
+}
+
+/** What the package ships as it is. */
+function filesIn(folder: string): { name: string; code: string }[] {
+  const entries = fs.readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => path.join(parentPath, name))
+    .map((file) => ({ name: path.relative(root, file), code: fs.readFileSync(file, 'utf8') }))
 }
 
 function write(file: string, code: string): void {

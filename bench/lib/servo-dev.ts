@@ -18,7 +18,7 @@ export async function builtServo(): Promise<string> {
   }
   cpSync(path.join(root, 'package.json'), path.join(folder, 'package.json'))
   symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
-  return path.join(folder, 'dist/cli/main.js')
+  return path.join(folder, 'dist/cli/bin.js')
 }
 
 /** A fresh copy of the shop, which nobody has ever run. */

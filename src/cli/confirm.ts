@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { ServoError } from '../lib/error.ts'
 
-interface Terminal {
+export interface Terminal {
   readonly input: NodeJS.ReadStream
   readonly output: NodeJS.WriteStream
 }
@@ -14,18 +14,25 @@ export function refuseUnattended({ input, output }: Terminal, flag = '--yes'): v
   })
 }
 
-/** Asks a question on the terminal. Anything but yes is no, including the end of the input. */
-export async function askToConfirm(question: string, terminal: Terminal): Promise<boolean> {
-  const asking = createInterface(terminal)
-  const left = new Promise<string>((resolve) => asking.once('close', () => resolve('')))
-  asking.once('SIGINT', () => {
+/** Asks on the terminal, one question after the other. An answer is undefined when the user has left. */
+export async function asking<T>(
+  terminal: Terminal,
+  work: (ask: (question: string) => Promise<string | undefined>) => Promise<T>,
+): Promise<T> {
+  const lines = createInterface(terminal)
+  const left = new Promise<undefined>((resolve) => lines.once('close', () => resolve(undefined)))
+  lines.once('SIGINT', () => {
     process.exitCode = 130
-    asking.close()
+    lines.close()
   })
   try {
-    const answer = await Promise.race([asking.question(`${question} [y/N] `), left])
-    return /^y(es)?$/i.test(answer.trim())
+    return await work(async (question) => (await Promise.race([lines.question(question), left]))?.trim())
   } finally {
-    asking.close()
+    lines.close()
   }
+}
+
+/** Asks a question on the terminal. Anything but yes is no, including the end of the input. */
+export async function askToConfirm(question: string, terminal: Terminal): Promise<boolean> {
+  return await asking(terminal, async (ask) => /^y(es)?$/i.test((await ask(`${question} [y/N] `)) ?? ''))
 }

@@ -1,10 +1,10 @@
-#!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
 import { ServoError } from '../lib/error.ts'
-import { automationCommands } from './automation-commands.ts'
-import { examples, projectCommand, several } from './command-parts.ts'
+import { automationCommands } from './arguments/automation-commands.ts'
+import { beginCommands } from './arguments/begin-commands.ts'
+import { examples, projectCommand, several } from './arguments/command-parts.ts'
 import { colours, fail, printable, speakJson, watchOutput } from './output.ts'
 
 // Commands are loaded below this line, so that their compiled code is cached from the second start on.
@@ -44,6 +44,8 @@ Exit codes: 0 fine, 1 a run failed or a check did, 2 wrong use, 3 something need
   )
 
 // Each command is loaded when it is run, so that --help starts as fast as Node does.
+
+beginCommands(program)
 
 program.commandsGroup('Run assets:')
 

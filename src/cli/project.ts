@@ -3,6 +3,7 @@ import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { ServoError } from '../lib/error.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
+import { applyEnvFiles } from '../sdk/project/env-files.ts'
 import { configFile } from '../sdk/project/project-files.ts'
 import type { LocalComponents } from '../server/components.ts'
 
@@ -15,8 +16,14 @@ export interface ProjectFlags {
 /** A project that ran before can be read and repaired even if its config is gone. */
 const isProject = (folder: string): boolean => configFile(folder) !== undefined || existsSync(servoDirOf(folder))
 
-/** The folder of the project: the one given, or the nearest above the current folder. */
-export function findProject({ project }: ProjectFlags): string {
+/** The folder of the project: the one given, or the nearest above the current folder. Its env files count from here on. */
+export function findProject(flags: ProjectFlags): string {
+  const folder = projectFolder(flags)
+  applyEnvFiles(folder)
+  return folder
+}
+
+function projectFolder({ project }: ProjectFlags): string {
   const start = resolve(project ?? '.')
   if (project !== undefined) {
     if (isProject(start)) return start
@@ -31,7 +38,7 @@ export function findProject({ project }: ProjectFlags): string {
 
 const noProject = (message: string): ServoError =>
   new ServoError('not_found', 'no_project', message, {
-    hint: 'Go to the folder of a project, or name it with --project. A new one begins with a servo.config.ts; docs/sdk.md of the package shows it.',
+    hint: 'Go to the folder of a project, or name it with --project. servo init makes a new one.',
   })
 
 export const servoDirOf = (projectDir: string): string => join(projectDir, '.servo')

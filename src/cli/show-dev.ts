@@ -1,4 +1,5 @@
 import { wireRow } from '../api/wire-row.ts'
+import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { runs } from '../domain/runs/runs.table.ts'
 
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
@@ -66,7 +67,7 @@ export const screen: DevVoice = {
   ready(url, loaded, ms, { ticks, polls, isOn }) {
     const name = loaded.ok ? [colours.bold(printable(loaded.manifest.project)), assetsText(loaded.manifest.assets.length)] : []
     print([colours.bold(colours.green('servo dev')), ...name, url, colours.dim(`ready in ${Math.round(ms)} ms`)].join('  '))
-    if (loaded.ok) print(colours.dim('  servo run "*" runs everything; saving a file loads it again; Ctrl-C stops'))
+    if (loaded.ok) print(colours.dim(`  ${howToRun(loaded.manifest)}; saving a file loads it again; Ctrl-C stops`))
     else notLoaded(loaded.problems, 'repair it and save; what was running waits')
     if (!isOn) print(`  ${colours.yellow('automation is off')}: no schedule ticks and no sensor is evaluated (--no-automation)`)
     for (const { schedule, at } of ticks.slice(0, SHOWN_TICKS))
@@ -260,6 +261,12 @@ function notLoaded(problems: Extract<Reload, { ok: false }>['problems'], then: s
   print(`${clock()} ${colours.red('not loaded')}  ${then}`)
   printProblems(problems)
 }
+
+/** A run of what has partitions names them. */
+const howToRun = ({ assets }: ProjectManifest): string =>
+  assets.some(({ partitions }) => partitions)
+    ? 'servo run "*" --partition <key> runs everything for a partition'
+    : 'servo run "*" runs everything'
 
 const assetsText = (count: number): string => (count === 1 ? '1 asset' : `${count} assets`)
 

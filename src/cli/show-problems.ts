@@ -1,3 +1,4 @@
+import type { Colors } from 'picocolors/types.js'
 import { errorLines } from '../contract/error-detail.ts'
 import type { ProjectProblem } from '../contract/project-manifest.ts'
 import { errorColours, printable, speaksJson } from './output.ts'
@@ -9,16 +10,21 @@ export function printProblems(problems: readonly ProjectProblem[]): void {
     process.stderr.write(`${JSON.stringify({ error })}\n`)
     return
   }
-  for (const { file, line, column, message, hint, detail } of problems) {
+  for (const line of problemLines(problems, errorColours)) process.stderr.write(`${line}\n`)
+}
+
+/** The same as lines. */
+export function problemLines(problems: readonly ProjectProblem[], colours: Colors): string[] {
+  return problems.flatMap(({ file, line, column, message, hint, detail }) => {
     const place = [file, line, column].filter((part) => part !== undefined && part !== null).join(':')
-    process.stderr.write(
-      `${errorColours.red('error:')} ${place ? `${errorColours.bold(printable(place))}  ` : ''}${printable(message)}\n`,
-    )
     // The first line is the message, which stands above.
-    for (const each of detail ? errorLines(message, detail).slice(message.split('\n').length) : [])
-      process.stderr.write(`  ${errorColours.dim(printable(each))}\n`)
-    if (hint) process.stderr.write(`${errorColours.cyan('hint:')} ${printable(indentHint(hint))}\n`)
-  }
+    const details = detail ? errorLines(message, detail).slice(message.split('\n').length) : []
+    return [
+      `${colours.red('error:')} ${place ? `${colours.bold(printable(place))}  ` : ''}${printable(message)}`,
+      ...details.map((each) => `  ${colours.dim(printable(each))}`),
+      ...(hint ? [`${colours.cyan('hint:')} ${printable(indentHint(hint))}`] : []),
+    ]
+  })
 }
 
 /** Code and pictures in a hint keep their shape. */

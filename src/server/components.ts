@@ -5,6 +5,7 @@ import { fsLease } from '../adapters/fs/lease.ts'
 import { fsNotifier } from '../adapters/fs/notifier.ts'
 import { fsStore } from '../adapters/fs/object-store.ts'
 import { fsSecrets } from '../adapters/fs/secrets.ts'
+import { makeStateFolder } from '../adapters/fs/state-folder.ts'
 import { writerThread } from '../adapters/fs/writer.ts'
 import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { systemClock } from '../adapters/system/clock.ts'
@@ -71,6 +72,10 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
   const clock = systemClock
   const random = (length: number): Uint8Array => randomBytes(length)
   const { SERVO_LEASE_MS, SERVO_LOOK_MS, SERVO_WATCH } = process.env
+  const lease = fsLease(leaseDir, {
+    clock,
+    ...(SERVO_LEASE_MS !== undefined && { periodMs: milliseconds('SERVO_LEASE_MS', SERVO_LEASE_MS) }),
+  })
   return {
     scope,
     store,
@@ -78,10 +83,14 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
     ulid: ulidSource(clock.now, random),
     random,
     secrets: fsSecrets(secretsFile(dir)),
-    lease: fsLease(leaseDir, {
-      clock,
-      ...(SERVO_LEASE_MS !== undefined && { periodMs: milliseconds('SERVO_LEASE_MS', SERVO_LEASE_MS) }),
-    }),
+    lease: {
+      ...lease,
+      // Whoever leads writes, and nothing is written before.
+      async claim(candidate) {
+        makeStateFolder(dir)
+        return await lease.claim(candidate)
+      },
+    },
     notifier: fsNotifier(join(dir, paths.ledger), {
       clock,
       ...(isOff('SERVO_WATCH', SERVO_WATCH) && { watch: 'off' as const }),

@@ -96,6 +96,10 @@ describe('partitions', () => {
 
   afterAll(() => project.end())
 
+  test('servo dev says how to run what has partitions', async () => {
+    await dev.says(/servo run "\*" --partition <key> runs everything for a partition;/)
+  })
+
   /** Rows of the published tables, as soon as there are so many: they are written a moment after what they tell. */
   async function rowsOf(sql: string, count: number): Promise<Record<string, unknown>[]> {
     let rows: Record<string, unknown>[] = []

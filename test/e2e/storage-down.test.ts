@@ -111,4 +111,21 @@ describe.skipIf(mayBeLeftOut)('a server whose storage is down', () => {
     remount(project, 'rw')
     await goesOn(project, dev)
   })
+
+  test('a project on a disk that can only be read ends with 3, and says where', async () => {
+    const project = new TestProject({ 'assets/one.ts': ONE })
+    execFileSync(MOUNT, ['--bind', project.dir, project.dir])
+    onTestFinished(async () => {
+      spawnSync(UMOUNT, ['--lazy', project.dir])
+      await project.end()
+    })
+    execFileSync(MOUNT, ['-o', 'remount,bind,ro', project.dir])
+    for (const args of [['dev'], ['run', 'quick']]) {
+      const { code, stderr } = await project.servo(...args)
+      expect(stderr).toBe(
+        `error: cannot create .servo in ${project.dir}: the folder cannot be written\nhint: Check who owns the folder, its permissions, and whether it is mounted read-only.\n`,
+      )
+      expect(code).toBe(3)
+    }
+  })
 })

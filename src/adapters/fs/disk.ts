@@ -1,6 +1,10 @@
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
 
+/** The ledger, logs and values may have anything in them: what we make is for its owner alone, whatever the umask is. */
+export const OWN_FOLDER = 0o700
+export const OWN_FILE = 0o600
+
 /** Up to this size, copying into the page cache is much faster than a hop to another thread. */
 const SMALL_BYTES = 64 << 10
 
@@ -42,7 +46,7 @@ export const nodeDisk = {
   link: promisify(fs.link),
   rename: promisify(fs.rename),
   unlink: promisify(fs.unlink),
-  mkdir: (path: string): Promise<void> => mkdir(path),
+  mkdir: (path: string): Promise<void> => mkdir(path, OWN_FOLDER),
   readdir: (path: string, options: { withFileTypes: true }): Promise<fs.Dirent[]> => readdir(path, options),
 }
 

@@ -19,7 +19,7 @@ import { claimedLease, type LeaseOptions } from '../../lease/claimed-lease.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { eitherText, isBoolean, isInteger, isText, objectOf, orNull, type Shape, type Shaped } from '../../lib/shape.ts'
 import type { Lease } from '../../ports/lease.ts'
-import { asRoot, errnoOf, isMissing, toReadAtOnce } from './disk.ts'
+import { asRoot, errnoOf, isMissing, OWN_FILE, OWN_FOLDER, toReadAtOnce } from './disk.ts'
 import { type Attempted, explainFailure } from './failure.ts'
 import { type WatchFolder, watchFolder } from './folder-watch.ts'
 import { fsStore } from './object-store.ts'
@@ -121,7 +121,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
 
   function openFolder(): number {
     try {
-      mkdirSync(dir, { recursive: true })
+      mkdirSync(dir, { recursive: true, mode: OWN_FOLDER })
       return openSync(dir, asRoot)
     } catch (error) {
       if (isInTheWay(dir)) throw corruptLease(dir, 'is where a folder should be')
@@ -212,7 +212,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
       const temp = `${dir}/.sign-${process.pid}-${writer}`
       attempt('put', signOf(number), () => {
         try {
-          writeFileSync(temp, JSON.stringify(sign))
+          writeFileSync(temp, JSON.stringify(sign), { mode: OWN_FILE })
           renameSync(temp, signOf(number))
         } catch (error) {
           removeQuietly(temp)
@@ -223,7 +223,7 @@ function claimsIn(dir: string, watch: WatchFolder): ClaimPlace {
 
     challenge(number) {
       const file = `${dir}/${padNumber(number)}.challenge-${randomBytes(6).toString('hex')}`
-      attempt('create', file, () => writeFileSync(file, '', { flag: 'wx' }))
+      attempt('create', file, () => writeFileSync(file, '', { flag: 'wx', mode: OWN_FILE }))
       return () => removeQuietly(file)
     },
 

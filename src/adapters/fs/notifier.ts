@@ -4,7 +4,7 @@ import { isUtcDay } from '../../lib/time.ts'
 import { isUlid } from '../../lib/ulid.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { Listener, Listening, Notifier } from '../../ports/notifier.ts'
-import { undefinedIfMissing } from './disk.ts'
+import { OWN_FOLDER, undefinedIfMissing } from './disk.ts'
 import { type WatchFolder, watchFolder } from './folder-watch.ts'
 
 export interface FsNotifierOptions {
@@ -65,7 +65,7 @@ class FolderListening implements Listening {
   #begin(): void {
     this.#state = 'watching'
     try {
-      mkdirSync(this.#ledger, { recursive: true })
+      mkdirSync(this.#ledger, { recursive: true, mode: OWN_FOLDER })
       this.#watch('', (name) => this.#dayChanged(name))
       // After the watch: every day that appears from here on is noticed.
       for (const name of readdirSync(this.#ledger)) if (isUtcDay(name)) this.#watchDay(name)

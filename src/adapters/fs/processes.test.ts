@@ -222,6 +222,9 @@ async function denyWrites(open: typeof fsStore, dir: string, mounted: boolean): 
   const store = open(dir)
   await store.create('folder/object', new Uint8Array(3))
   const folders = [dir, `${dir}/.tmp`, `${dir}/folder`]
+  // Its owner lets others read it.
+  for (const folder of folders) chmodSync(folder, 0o755)
+  chmodSync(`${dir}/folder/object`, 0o644)
   const allow = (allowed: boolean) => {
     if (mounted) execFileSync('mount', ['-o', allowed ? 'remount,bind,rw' : 'remount,bind,ro', dir])
     // Permissions do not bind root, so root becomes nobody for a while; anybody else can lock themselves out.

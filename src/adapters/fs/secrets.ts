@@ -4,7 +4,7 @@ import { type FileHandle, link, lstat, mkdir, open, rm } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { isWorkspaceSecrets, type Secrets, type WorkspaceSecrets } from '../../ports/secrets.ts'
-import { errnoOf } from './disk.ts'
+import { errnoOf, OWN_FILE, OWN_FOLDER } from './disk.ts'
 import { explainFailure } from './failure.ts'
 
 /** Secrets in a file that only its owner can read. */
@@ -13,10 +13,10 @@ export function fsSecrets(path: string): Secrets {
   const folder = dirname(file)
 
   async function create(secrets: WorkspaceSecrets): Promise<'written' | 'exists'> {
-    await mkdir(folder, { recursive: true })
+    await mkdir(folder, { recursive: true, mode: OWN_FOLDER })
     const temp = `${folder}/.secrets-${process.pid}-${randomBytes(6).toString('hex')}`
     // With these rights from the first moment: no other user gets to open it in between.
-    const handle = await open(temp, 'wx', 0o600)
+    const handle = await open(temp, 'wx', OWN_FILE)
     try {
       await handle.writeFile(`${JSON.stringify(secrets, null, 2)}\n`)
       await handle.sync()

@@ -1,4 +1,4 @@
-import { type Disk, errnoOf, isMissing, MAX_TRANSFER_BYTES, toCreate, undefinedIfMissing } from './disk.ts'
+import { type Disk, errnoOf, isMissing, MAX_TRANSFER_BYTES, OWN_FILE, toCreate, undefinedIfMissing } from './disk.ts'
 
 /** A complete, synced file that has no name of its own yet, only one in `.tmp`. */
 export interface Temp {
@@ -45,10 +45,10 @@ export function tempFiles(root: string, writer: string, disk: Disk): TempFiles {
 
   async function create(): Promise<Temp> {
     const path = newPath()
-    const fd = await disk.open(path, toCreate).catch(async (error) => {
+    const fd = await disk.open(path, toCreate, OWN_FILE).catch(async (error) => {
       if (errnoOf(error) !== 'ENOENT') throw error
       await disk.mkdir(folder).catch(unlessThere)
-      return await disk.open(path, toCreate)
+      return await disk.open(path, toCreate, OWN_FILE)
     })
     let removed: Promise<unknown> | undefined
     const temp: Temp = {

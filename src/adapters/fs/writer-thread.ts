@@ -1,13 +1,13 @@
 import { closeSync, fstatSync, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
-import { toCreate } from './disk.ts'
+import { OWN_FILE, toCreate } from './disk.ts'
 import type { WriteOrder, WriteOutcome } from './writer.ts'
 
 /*
  * Writes one object after the other with blocking calls: they hold up nothing else here. See writer.ts for why.
  */
 parentPort?.on('message', (order: WriteOrder) => {
-  const fd = unlessItFails(() => openSync(order.temp, toCreate))
+  const fd = unlessItFails(() => openSync(order.temp, toCreate, OWN_FILE))
   parentPort?.postMessage(fd === undefined ? 'not_written' : write(fd, order))
   if (fd === undefined) return
   // What stays is swept one day.

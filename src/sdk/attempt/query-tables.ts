@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { openDuckDb } from '../../lib/sql/duckdb.ts'
+import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/sql/duckdb.ts'
 import { quoteName } from '../../lib/sql/sql-text.ts'
 import { type DataColumn, inferColumns } from '../columns.ts'
 import { compileQuery, type Query } from '../declare/sql.ts'
@@ -22,6 +22,26 @@ export async function* queryTables(
     const wanted = Object.entries(named).filter(([name]) => text.toLowerCase().includes(name.toLowerCase()))
     for (const [name, table] of [...wanted, ...Object.entries(tables)]) await openRelation(connection, name, table)
     yield* queriedRows(connection, text, parameters, columns)
+  } catch (error) {
+    throw explainQueryError(error, Object.keys(named))
+  } finally {
+    close()
+  }
+}
+
+/** Prepares a query over tables that are empty and does not run it: the names of its columns, as far as they are known by then. */
+export async function prepareQuery(
+  query: Query,
+  named: Readonly<Record<string, DataTable<DataRow>>>,
+): Promise<readonly string[]> {
+  const { text, tables } = compileQuery(query)
+  const { connection, close } = await openDuckDb(OFFLINE)
+  try {
+    for (const [name, table] of [...Object.entries(named), ...Object.entries(tables)])
+      await openRelation(connection, name, table)
+    await lockDuckDb(connection, [])
+    const prepared = await connection.prepare(text)
+    return Array.from({ length: prepared.columnCount }, (_, index) => prepared.columnName(index))
   } catch (error) {
     throw explainQueryError(error, Object.keys(named))
   } finally {

@@ -1,4 +1,4 @@
-import { messageOf, ServoError } from '../../lib/error.ts'
+import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
 import { callerOf } from '../caller.ts'
 import { declarationOf, optionsOf, withDeclaration } from '../declaration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
@@ -46,6 +46,18 @@ export function resource<T, Config = undefined>(name: string, options: ResourceO
   if (options.config !== undefined && !isSchema(options.config))
     throw invalid('bad_schema', `config of resource ${name} is not a schema`, 'Write config: z.object({ url: z.url() }).')
   return withDeclaration<Resource<T>>({ name }, { kind: 'resource', name, options, ...callerOf(resource) })
+}
+
+/** Why a resource could not be opened in this environment: a variable is missing, or has a value that does not fit. */
+export async function misconfigured(value: AnyResource, environment: EnvironmentVariables): Promise<ServoError | undefined> {
+  const { config } = optionsOf<ResourceOptions<unknown, unknown>>(value)
+  try {
+    if (config !== undefined) await configOf(value.name, config, environment)
+    return undefined
+  } catch (error) {
+    if (isServoError(error, 'invalid')) return error
+    throw error
+  }
 }
 
 type EnvironmentVariables = Readonly<Record<string, string | undefined>>

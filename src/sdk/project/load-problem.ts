@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { hasErrorCode, isServoError, messageOf } from '../../lib/error.ts'
+import { jsonMistake } from '../../lib/json-mistake.ts'
 import { type Frame, pathOf, placesIn } from '../caller.ts'
 import { type DescribingErrors, describeError } from '../described-error.ts'
 import { relativePath } from './describe.ts'
@@ -12,6 +13,7 @@ import { isInside, type Modules } from './modules.ts'
 export function loadProblem(error: unknown, file: string, describing: DescribingErrors, modules: Modules): ProjectProblem {
   const { root } = describing
   return (
+    packageProblem(error, root) ??
     importProblem(error, root, modules) ??
     syntaxProblem(error, file, root, modules) ??
     importCycleProblem(error, file, root, modules) ??
@@ -24,6 +26,26 @@ const at = (root: string, file: string, line: number | undefined): { file: strin
   file: relativePath(root, file),
   ...(line !== undefined && { line }),
 })
+
+/** Node names a package.json that it cannot parse, and nothing more. */
+function packageProblem(error: unknown, root: string): ProjectProblem | undefined {
+  const file = hasErrorCode(error, 'ERR_INVALID_PACKAGE_CONFIG')
+    ? /package config (.+?package\.json)/.exec(messageOf(error))?.[1]
+    : undefined
+  if (file === undefined) return undefined
+  const { what, line, column } = jsonMistake(fs.readFileSync(file, 'utf8')) ?? {
+    what: 'Node cannot read it',
+    line: 1,
+    column: 1,
+  }
+  return {
+    code: 'bad_package_json',
+    message: `${relativePath(root, file)} is not valid JSON: ${what}`,
+    hint: 'Correct it there. Node reads it to load the modules beside and below it.',
+    ...at(root, file, line),
+    column,
+  }
+}
 
 function importProblem(error: unknown, root: string, modules: Modules): ProjectProblem | undefined {
   const failed = modules.failedImport(error)

@@ -34,7 +34,12 @@ export interface Project {
 
 export interface BrokenProject {
   readonly problems: readonly ProjectProblem[]
+  /** What it declares nevertheless, if its config could be loaded. */
+  readonly declared?: DeclaredParts
 }
+
+/** What a project declares, apart from how its parts fit together. */
+export type DeclaredParts = Pick<Project, 'manifest' | 'assets' | 'resources' | 'secretVariables'>
 
 /**
  * Loads a project by running its modules. Call it once in a process, which then belongs to the project: to load it anew, start
@@ -136,24 +141,25 @@ class ProjectLoader {
     const manifest = { ...describeProject(values, about), ...(watched.length > 0 && { code_files: watched }) }
     this.#problems.push(...poolProblems(manifest), ...unavailableProblems(manifest, config, this.#configName))
     // Do not report what a broken module would have exported: the module itself is reported.
-    if (loaded) this.#problems.push(...graphProblems(manifest), ...partitionProblems(manifest), ...scheduleProblems(manifest))
+    const isKnown = ({ code }: ProjectProblem): boolean => loaded || code !== 'missing_dependency'
+    this.#problems.push(...graphProblems(manifest).filter(isKnown), ...partitionProblems(manifest))
+    if (loaded) this.#problems.push(...scheduleProblems(manifest))
     if (loaded && manifest.assets.length === 0) this.#report(emptyProject(config.dirs))
     const checked = projectManifest.safeParse(manifest)
     if (!checked.success)
       this.#report({ code: 'invalid_definition', message: issuesText(checked.error.issues), hint: 'Change that definition.' })
-    if (this.#problems.length > 0) return this.broken()
     const resources: ReadonlyMap<string, AnyResource> = byName(ofKind(values, 'resource'))
+    const secretVariables = [
+      ...[...resources.values()].flatMap(secretVariablesOf),
+      ...(manifest.sensors ?? []).flatMap(secretsOfSensor),
+    ]
+    const declared = { manifest, assets: byName(values.filter(isAsset)), resources, secretVariables }
+    if (this.#problems.length > 0) return { ...this.broken(), declared }
     return {
-      manifest,
-      assets: byName(values.filter(isAsset)),
-      resources,
+      ...declared,
       schedules: byName(ofKind(values, 'schedule')),
       sensors: byName(values.filter(isSensor)),
       config,
-      secretVariables: [
-        ...[...resources.values()].flatMap(secretVariablesOf),
-        ...(manifest.sensors ?? []).flatMap(secretsOfSensor),
-      ],
     }
   }
 

@@ -9,6 +9,7 @@ import { Mutex } from '../../lib/mutex.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import { filesOf } from '../../sdk/project/command-files.ts'
+import { applyEnvFiles } from '../../sdk/project/env-files.ts'
 import { EvaluationPool } from '../../worker/pool/evaluation-pool.ts'
 import { type Loaded, type LoadFailed, type WorkerCommand, WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
@@ -251,6 +252,7 @@ export class LocalServer {
     const reload = async (): Promise<void> => {
       if (this.#state.kind === 'closing') return
       const began = performance.now()
+      applyEnvFiles(this.#options.projectDir)
       const loaded = await this.#pool.replace(this.#command())
       onLoaded?.(await this.#record(loaded, began))
     }

@@ -1,6 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isEnvFile } from '../../sdk/project/env-files.ts'
 
 /** An editor saves a file as several changes; this is longer than the time between them. */
 const QUIET_MS = 30
@@ -52,8 +53,8 @@ export class CodeWatcher {
   }
 
   #noticed(folder: string, name: string): void {
-    if (isIgnored(name)) return
-    if (CODE.test(name)) {
+    if (isIgnored(name) && !isEnvFile(name)) return
+    if (CODE.test(name) || isEnvFile(name)) {
       this.#isChanged = true
       clearTimeout(this.#quiet)
     } else {

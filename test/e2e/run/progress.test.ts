@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { projectOf } from '../support/project.ts'
-import { Terminal } from '../support/terminal.ts'
+import { lacksTerminal, Terminal } from '../support/terminal.ts'
 
 const ASSETS = `import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,7 +19,7 @@ export const parts = asset('parts', {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escapes are what it finds.
 const MOVES = /\x1b\[\d*[AJ]/
 
-test('on a terminal servo run draws a few lines in place; in the end the failures stand there with the next command, and no line per task', async () => {
+test.skipIf(lacksTerminal)('on a terminal servo run draws a few lines in place; in the end the failures stand there with the next command, and no line per task', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS })
   const run = new Terminal(['run', 'parts', '--partition', '*', '--concurrency', '4'], project.dir)
   await run.shows(/^run_\w{8} {2}0\/30 done {2}4 running {2}[\d.]+ m?s$/)

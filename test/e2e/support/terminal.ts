@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { inject, onTestFinished } from 'vitest'
 import { until } from './until.ts'
 
@@ -14,6 +14,11 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))
 /** An escape with its number and letter, the end of a line, or text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escapes are what it finds.
 const WRITTEN = /\x1b\[([\d;]*)([A-Za-z])|(\r?\n)|\r|([^\x1b\r\n]+)/g
+
+/** Without python3 there is no terminal to play on; where everything is required, its tests fail instead. */
+export const lacksTerminal: boolean =
+  spawnSync('python3', ['-c', 'import pty']).status !== 0 && process.env['SERVO_REQUIRE_ALL'] !== '1'
+if (lacksTerminal) console.warn('What commands show on a terminal is not tested: python3 is missing.')
 
 /** The command as a person sees it at a terminal. */
 export class Terminal {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { colours } from './output.ts'
+import { colours } from '../output.ts'
 
 /** Examples of use, below the help of a command. */
 export const examples = (...lines: string[]): string =>

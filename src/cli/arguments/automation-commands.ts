@@ -17,10 +17,10 @@ export function automationCommands(program: Command): void {
   projectCommand(schedules, 'list', 'all schedules: their next tick, last tick and last run')
     .option('--limit <number>', 'how many', '50')
     .option('--cursor <cursor>', 'go on where a page ended')
-    .action(async (flags) => (await import('./commands/schedules.ts')).listSchedules(flags))
+    .action(async (flags) => (await import('../commands/schedules.ts')).listSchedules(flags))
 
   projectCommand(schedules, 'show <schedule>', 'everything known of a schedule').action(async (name: string, flags) =>
-    (await import('./commands/schedules.ts')).showSchedule(name, flags),
+    (await import('../commands/schedules.ts')).showSchedule(name, flags),
   )
 
   projectCommand(schedules, 'ticks <schedule>', 'its ticks, the newest first: triggered, or skipped or failed and why')
@@ -29,14 +29,16 @@ export function automationCommands(program: Command): void {
     .option('--until <moment>', 'only those before it')
     .option('--limit <number>', 'how many', '50')
     .option('--cursor <cursor>', 'go on where a page ended')
-    .action(async (name: string, flags) => (await import('./commands/schedules.ts')).listTicks(name, flags))
+    .action(async (name: string, flags) => (await import('../commands/schedules.ts')).listTicks(name, flags))
 
   for (const change of ['pause', 'resume'] as const) {
     const description = change === 'pause' ? 'let a schedule skip its ticks' : 'let a schedule tick again'
     projectCommand(schedules, `${change} <schedule...>`, description)
       .option('--reason <text>', 'why, for the record')
       .option('--key <key>', 'name of the request: the same key asked for again is the same request')
-      .action(async (names: string[], flags) => (await import('./commands/schedules.ts')).switchSchedules(change, names, flags))
+      .action(async (names: string[], flags) =>
+        (await import('../commands/schedules.ts')).switchSchedules(change, names, flags),
+      )
   }
 
   projectCommand(schedules, 'trigger <schedule>', 'run what a schedule runs, now, even if it is paused or disabled')
@@ -44,7 +46,9 @@ export function automationCommands(program: Command): void {
     .option('--at <moment>', 'run what it would have run then, such as 05:00 or 2025-01-15T05:00 in its zone')
     .option('--key <key>', 'name of the request: the same key asked for again is the same run')
     .addHelpText('after', examples('servo schedules trigger nightly', 'servo schedules trigger nightly --at 2025-01-15T05:00'))
-    .action(async (name: string, flags) => (await import('./commands/asked-ticks.ts')).triggerSchedule(name, flags, new Date()))
+    .action(async (name: string, flags) =>
+      (await import('../commands/asked-ticks.ts')).triggerSchedule(name, flags, new Date()),
+    )
 
   projectCommand(schedules, 'catchup <schedule> [moments...]', 'run ticks that were missed or skipped')
     .option('--from <moment>', 'all ticks from here, in the zone of the schedule')
@@ -58,7 +62,7 @@ export function automationCommands(program: Command): void {
       ),
     )
     .action(async (name: string, moments: string[], flags) =>
-      (await import('./commands/asked-ticks.ts')).catchUpSchedule(name, moments, flags, new Date()),
+      (await import('../commands/asked-ticks.ts')).catchUpSchedule(name, moments, flags, new Date()),
     )
 
   /** What a schedule that is not declared in code is made of. */
@@ -83,17 +87,17 @@ export function automationCommands(program: Command): void {
       'after',
       examples("servo schedules create nightly --cron '0 5 * * *' --timezone Europe/Paris --select mart/revenue"),
     )
-    .action(async (name: string, flags) => (await import('./commands/schedules.ts')).createSchedule(name, flags))
+    .action(async (name: string, flags) => (await import('../commands/schedules.ts')).createSchedule(name, flags))
 
   scheduleOptions(projectCommand(schedules, 'update <schedule>', 'change a schedule that was made without code'))
     .option('--name <name>', 'another name; its history stays with it')
     .addOption(new Option('--enable', 'let it tick'))
     .addOption(new Option('--no-enable', 'turn it off'))
-    .action(async (name: string, flags) => (await import('./commands/schedules.ts')).updateSchedule(name, flags))
+    .action(async (name: string, flags) => (await import('../commands/schedules.ts')).updateSchedule(name, flags))
 
   projectCommand(schedules, 'delete <schedule>', 'delete a schedule that was made without code; its history stays')
     .option('--key <key>', 'name of the request: the same key asked for again is the same request')
-    .action(async (name: string, flags) => (await import('./commands/schedules.ts')).deleteSchedule(name, flags))
+    .action(async (name: string, flags) => (await import('../commands/schedules.ts')).deleteSchedule(name, flags))
 
   sensorCommands(program)
   whyCommands(program)
@@ -104,14 +108,14 @@ export function automationCommands(program: Command): void {
     .helpCommand(false)
 
   projectCommand(automation, 'status', 'whether schedules tick and sensors are evaluated').action(async (flags) =>
-    (await import('./commands/schedules.ts')).showAutomation(flags),
+    (await import('../commands/schedules.ts')).showAutomation(flags),
   )
 
   for (const change of ['pause', 'resume'] as const) {
     projectCommand(automation, change, AUTOMATION_CHANGES[change])
       .option('--reason <text>', 'why, for the record')
       .option('--key <key>', 'name of the request: the same key asked for again is the same request')
-      .action(async (flags) => (await import('./commands/schedules.ts')).switchAllAutomation(change, flags))
+      .action(async (flags) => (await import('../commands/schedules.ts')).switchAllAutomation(change, flags))
   }
 }
 
@@ -121,7 +125,7 @@ function sensorCommands(program: Command): void {
     .alias('sensor')
     .description('react to events and request runs: list, pause, send, replay')
     .helpCommand(false)
-  const commands = () => import('./commands/sensors.ts')
+  const commands = () => import('../commands/sensors.ts')
   const paged = (command: Command): Command =>
     command.option('--limit <number>', 'how many', '50').option('--cursor <cursor>', 'go on where a page ended')
   const spanned = (command: Command): Command =>
@@ -223,25 +227,25 @@ function whyCommands(program: Command): void {
   projectCommand(why, 'schedule <schedule>', 'what a schedule did when it was last due, or at a moment, and why')
     .option('--at <moment>', 'such as 05:00 or 2025-01-15T05:00 in the zone of the schedule')
     .addHelpText('after', examples('servo why schedule nightly', 'servo why schedule nightly --at 05:00'))
-    .action(async (name: string, flags) => (await import('./commands/why.ts')).showReasons('schedule', name, flags))
+    .action(async (name: string, flags) => (await import('../commands/why.ts')).showReasons('schedule', name, flags))
 
   projectCommand(why, 'sensor <sensor>', 'what came of the last evaluations of a sensor, or of a message to it')
     .option('--message <id>', 'what became of this message')
-    .action(async (name: string, flags) => (await import('./commands/why.ts')).showReasons('sensor', name, flags))
+    .action(async (name: string, flags) => (await import('../commands/why.ts')).showReasons('sensor', name, flags))
 
   projectCommand(why, 'run <run>', 'who asked for a run, and why it waits or ended as it did').action(
-    async (run: string, flags) => (await import('./commands/why.ts')).showReasons('run', run, flags),
+    async (run: string, flags) => (await import('../commands/why.ts')).showReasons('run', run, flags),
   )
 
   projectCommand(why, 'asset <asset>', 'the run that made it and who asked for that, and what would run it again')
     .option('--partition <key>', 'only this partition')
     .addHelpText('after', examples('servo why asset mart/revenue --partition 2025-09-03'))
-    .action(async (asset: string, flags) => (await import('./commands/why.ts')).showReasons('asset', asset, flags))
+    .action(async (asset: string, flags) => (await import('../commands/why.ts')).showReasons('asset', asset, flags))
 
   projectCommand(program, 'conflicts', 'different requests under one run key, or bodies under one message id')
     .option('--since <moment>', 'only those at or after it')
     .option('--until <moment>', 'only those before it')
     .option('--limit <number>', 'how many', '50')
     .option('--cursor <cursor>', 'go on where a page ended')
-    .action(async (flags) => (await import('./commands/why.ts')).listAllConflicts(flags))
+    .action(async (flags) => (await import('../commands/why.ts')).listAllConflicts(flags))
 }

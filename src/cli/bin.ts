@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+
+// What `servo` starts. An older Node must be able to parse this file to say that it is too old: no syntax newer than import(), and
+// no imports, because those are loaded first.
+
+const parts = process.version.slice(1).split('.')
+const [major, minor] = [Number(parts[0]), Number(parts[1])]
+
+// 22.18 is the first that runs TypeScript as it is. package.json says the same to npm, which only warns.
+if (major < 22 || (major === 22 && minor < 18)) {
+  const message = `Servo needs Node 22.18 or newer; this is ${process.version}`
+  const hint = 'Install Node 24 (https://nodejs.org, or your version manager: nvm install 24) and run it again.'
+  const isJson = process.argv.indexOf('--json') > 0
+  const error = { kind: 'unavailable', code: 'node_too_old', message, hint }
+  process.stderr.write(isJson ? `${JSON.stringify({ error })}\n` : `error: ${message}\nhint: ${hint}\n`)
+  // As for anything else that is needed and missing.
+  process.exitCode = 3
+} else void import('./main.ts')

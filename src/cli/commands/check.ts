@@ -1,0 +1,52 @@
+import type { ProjectProblem } from '../../contract/project-manifest.ts'
+import { isServoError } from '../../lib/error.ts'
+import type { ProjectCheck } from '../../sdk/check/project-check.ts'
+import { checkTypes } from '../check/compiler.ts'
+import { loadAndCheck } from '../check/load-and-check.ts'
+import { colours, print, printable, printJson } from '../output.ts'
+import { findProject, type ProjectFlags } from '../project.ts'
+import { problemLines } from '../show-problems.ts'
+
+/** Says everything that is wrong with a project without running it. Nothing is written. */
+export async function checkCommand(flags: ProjectFlags, now: Date): Promise<void> {
+  const projectDir = findProject(flags)
+  const [types, project] = await Promise.all([checkTypes(projectDir), loadAndCheck(projectDir, now).catch(notLoaded)])
+  const problems = [...types.problems, ...project.problems].sort(byPlace)
+  const unchecked = [...(types.unchecked === undefined ? [] : [types.unchecked]), ...project.unchecked]
+  if (problems.length > 0) process.exitCode = 1
+  if (flags.json)
+    return printJson({
+      ok: problems.length === 0,
+      problems,
+      checked: { typescript: types.version ?? null, ...project.counts },
+      unchecked,
+    })
+
+  for (const line of problemLines(problems, colours)) print(line)
+  for (const what of unchecked) print(`${colours.yellow('not checked:')} ${printable(what)}`)
+  const { assets, queries, schedules, sensors } = project.counts
+  const counted = [
+    count(assets, 'asset'),
+    count(queries, 'query', 'queries'),
+    count(schedules, 'schedule'),
+    count(sensors, 'sensor'),
+  ]
+  const compiler = types.version === undefined ? [] : [`types with TypeScript ${types.version}`]
+  const outcome = problems.length === 0 ? colours.green('ok') : colours.red(count(problems.length, 'problem'))
+  print(`${outcome}  checked ${[...counted, ...compiler].join(', ')}`)
+}
+
+const count = (number: number, one: string, many = `${one}s`): string => `${number} ${number === 1 ? one : many}`
+
+/** Code that cannot even be loaded is a problem among others. */
+function notLoaded(error: unknown): ProjectCheck {
+  if (!isServoError(error, 'invalid')) throw error
+  const { code, message, hint } = error
+  return { problems: [{ code, message, hint }], counts: { assets: 0, queries: 0, schedules: 0, sensors: 0 }, unchecked: [] }
+}
+
+function byPlace(one: ProjectProblem, other: ProjectProblem): number {
+  const place = ({ file, line, column }: ProjectProblem): string =>
+    `${file ?? ''}:${String(line ?? 0).padStart(6, '0')}:${String(column ?? 0).padStart(6, '0')}`
+  return place(one) < place(other) ? -1 : place(one) > place(other) ? 1 : 0
+}

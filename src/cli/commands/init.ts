@@ -1,0 +1,189 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { hasErrorCode, ServoError } from '../../lib/error.ts'
+import { configFile } from '../../sdk/project/project-files.ts'
+import { asking, type Terminal } from '../confirm.ts'
+import { installPackages, type PackageManager, packageManagerOf } from '../init/install.ts'
+import { ownPackage, ownSpec } from '../init/own-package.ts'
+import { type Merged, mergedPackage } from '../init/package-json.ts'
+import { templateFiles } from '../init/template-files.ts'
+import { colours, note, print, printable, printJson } from '../output.ts'
+
+export interface InitFlags {
+  name?: string
+  assets?: string
+  /** False with --no-install; undefined if neither was given. */
+  install?: boolean
+  yes?: boolean
+  json?: boolean
+}
+
+interface Choices {
+  readonly dir: string
+  readonly name: string
+  readonly assets: string
+  readonly install: boolean
+}
+
+const NOT_A_MODULE =
+  'package.json has no "type": "module". Node runs the project all the same; for TypeScript add it, or take verbatimModuleSyntax out of tsconfig.json'
+
+/** What became of a file. */
+interface Written {
+  readonly wrote: string[]
+  readonly left: string[]
+}
+
+/** Makes a project that runs at once, or adds what an existing package lacks. No file is overwritten. */
+export async function initCommand(folder: string | undefined, flags: InitFlags, now: Date): Promise<void> {
+  const choices = await chosen(folder, flags)
+  if (choices === undefined) return
+  const began = performance.now()
+  const { dir, name } = choices
+  const files = templateFiles({ ...choices, now })
+  const description = packageJson(choices)
+  makeFolder(dir)
+  const { wrote, left } = writeFiles(dir, files)
+  const manager = packageManagerOf(dir)
+  if (description.isNew) wrote.push('package.json')
+  if (description.isNew || description.added.length > 0) writeFileSync(join(dir, 'package.json'), description.text)
+  const report = {
+    folder: dir,
+    project: name,
+    wrote: wrote.sort(),
+    left,
+    added: description.isNew ? [] : description.added,
+    kept: description.kept,
+  }
+  if (!flags.json) show(report)
+  if (!description.isModule) note(NOT_A_MODULE)
+  if (choices.install) {
+    note(`installing the packages with ${manager}`)
+    await installPackages(manager, dir)
+  }
+  const ms = Math.round(performance.now() - began)
+  if (flags.json) printJson({ ...report, installed: choices.install, ms })
+  else showNext(choices, manager, ms)
+}
+
+/** The flags, then what the user answers, then the defaults. Undefined if the user left. */
+async function chosen(folder: string | undefined, flags: InitFlags): Promise<Choices | undefined> {
+  const terminal: Terminal = { input: process.stdin, output: process.stdout }
+  const isAsking = !flags.yes && !flags.json && process.stdin.isTTY === true && process.stdout.isTTY === true
+  const choose = async (ask: (question: string) => Promise<string | undefined>): Promise<Choices | undefined> => {
+    const answer = async (given: string | undefined, question: string, usual: string): Promise<string | undefined> => {
+      if (given !== undefined || !isAsking) return given ?? usual
+      const answered = await ask(`${question} ${colours.dim(`(${usual})`)} `)
+      return answered === '' ? usual : answered
+    }
+    const where = await answer(folder, 'Folder of the project?', '.')
+    if (where === undefined) return undefined
+    const dir = checkedFolder(resolve(where))
+    const name = await answer(flags.name, 'Name of the project?', nameFrom(basename(dir)))
+    if (name === undefined) return undefined
+    const assets = await answer(flags.assets, 'Folder of its assets?', existsSync(join(dir, 'assets')) ? 'servo' : 'assets')
+    if (assets === undefined) return undefined
+    const install = await answer(
+      flags.install === undefined ? undefined : flags.install ? 'yes' : 'no',
+      `Install its packages with ${packageManagerOf(dir)}?`,
+      'yes',
+    )
+    if (install === undefined) return undefined
+    return { dir, name: checkedProject(name), assets: checkedAssets(assets), install: /^y(es)?$/i.test(install) }
+  }
+  return isAsking ? await asking(terminal, choose) : await choose(() => Promise.resolve(undefined))
+}
+
+function checkedFolder(dir: string): string {
+  const there = statSync(dir, { throwIfNoEntry: false })
+  if (there !== undefined && !there.isDirectory()) throw badFlag(`${dir} is not a folder`, 'Name another folder.')
+  const config = configFile(dir)
+  if (config === undefined) return dir
+  throw new ServoError('conflict', 'project_exists', `${dir} is a Servo project already: it has a ${basename(config)}`, {
+    hint: 'Run npm install there if packages are missing, then servo dev; or name another folder.',
+  })
+}
+
+/** `My Shop` → `my-shop` */
+const nameFrom = (folder: string): string =>
+  folder
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_.-]+/g, '-')
+    .replaceAll(/^[-._]+|-+$/g, '') || 'my-project'
+
+function checkedProject(name: string): string {
+  // The name of the package too, so as npm allows it.
+  if (/^[a-z0-9][a-z0-9_.-]{0,99}$/.test(name)) return name
+  throw badFlag(`"${name}" is not a name for a project`, 'Use lower-case letters, digits, "-", "_" and ".", such as my-shop.')
+}
+
+function checkedAssets(folder: string): string {
+  if (/^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/.test(folder)) return folder
+  throw badFlag(`"${folder}" is not a folder for assets`, 'Name one below the project, such as assets or src/assets.')
+}
+
+const badFlag = (message: string, hint: string): ServoError => new ServoError('invalid', 'bad_flag', message, { hint })
+
+/** One by one: a system that refuses says why only of the folder that it refuses. */
+function makeFolder(dir: string): void {
+  if (existsSync(dir)) return
+  makeFolder(dirname(dir))
+  mkdirSync(dir)
+}
+
+function writeFiles(dir: string, files: ReadonlyMap<string, string>): Written {
+  const written: Written = { wrote: [], left: [] }
+  for (const [name, text] of files) {
+    makeFolder(dirname(join(dir, name)))
+    try {
+      writeFileSync(join(dir, name), text, { flag: 'wx' })
+      written.wrote.push(name)
+    } catch (error) {
+      if (!hasErrorCode(error, 'EEXIST')) throw error
+      written.left.push(name)
+    }
+  }
+  return written
+}
+
+/** The package.json of the project: a new one, or the one that is there with what it lacks. */
+function packageJson({ dir, name }: Choices): Merged & { readonly isNew: boolean } {
+  const own = ownPackage()
+  const { zod } = own.dependencies
+  const { typescript, '@types/node': node } = own.devDependencies
+  const file = join(dir, 'package.json')
+  const isNew = !existsSync(file)
+  const begun = { name, version: '0.0.0', private: true, type: 'module', engines: { node: own.engines.node } }
+  const wanted = {
+    scripts: { dev: 'servo dev', check: 'servo check', test: 'node --test' },
+    dependencies: { [own.name]: ownSpec(dir, own), zod: `^${zod}` },
+    devDependencies: { '@types/node': `^${node}`, typescript: `^${typescript}` },
+  }
+  return { isNew, ...mergedPackage(isNew ? JSON.stringify(begun, null, 2) : readFileSync(file, 'utf8'), wanted, file) }
+}
+
+interface Report extends Written {
+  readonly folder: string
+  readonly added: readonly string[]
+  readonly kept: readonly string[]
+}
+
+function show({ folder, wrote, left, added, kept }: Report): void {
+  const line = (verb: string, what: string): void => print(`${colours.green(verb.padEnd(7))}${printable(what)}`)
+  for (const name of wrote) line('wrote', join(relative('.', folder), name))
+  if (added.length > 0) line('added', `${added.join(', ')} to package.json`)
+  if (kept.length > 0) line('left', `${kept.join(', ')} of package.json`)
+  for (const name of left) line('left', name)
+}
+
+function showNext({ dir, install }: Choices, manager: PackageManager, ms: number): void {
+  const folder = relative('.', dir)
+  const steps = [
+    ...(folder === '' ? [] : [`cd ${/\s/.test(folder) ? JSON.stringify(folder) : folder}`]),
+    ...(install ? [] : [`${manager} install`]),
+    'npx servo dev',
+    "npx servo run '*' --partition '*'   (in another terminal)",
+  ]
+  print(`${colours.green('ready')}  in ${(ms / 1_000).toFixed(1)} s. Next:`)
+  for (const step of steps) print(`  ${printable(step)}`)
+}

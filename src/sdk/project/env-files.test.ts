@@ -1,0 +1,46 @@
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { applyEnvFiles } from './env-files.ts'
+
+function folderWith(files: Readonly<Record<string, string>>): string {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-env-'))
+  onTestFinished(() => fs.rmSync(dir, { recursive: true }))
+  for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(dir, name), text)
+  return dir
+}
+
+test('what is set stays, then .env.local counts, then .env', () => {
+  const dir = folderWith({
+    '.env': 'SET=env\nBOTH=env\nONLY="a # b"\nEMPTY=env\n# comment\nexport EXPORTED=1\n',
+    '.env.local': 'SET=local\nBOTH=local\n',
+  })
+  const environment = { SET: 'shell', EMPTY: '' }
+  applyEnvFiles(dir, environment)
+  expect(environment).toEqual({ SET: 'shell', EMPTY: '', BOTH: 'local', ONLY: 'a # b', EXPORTED: '1' })
+})
+
+test('a file that was edited counts anew: what it lost is gone, and what code has changed since stays', () => {
+  const dir = folderWith({ '.env': 'KEPT=1\nLOST=1\nCHANGED=1\n' })
+  const environment: Record<string, string> = {}
+  applyEnvFiles(dir, environment)
+  environment['CHANGED'] = 'by code'
+  fs.writeFileSync(path.join(dir, '.env'), 'KEPT=2\nCHANGED=2\n')
+  applyEnvFiles(dir, environment)
+  expect(environment).toEqual({ KEPT: '2', CHANGED: 'by code' })
+})
+
+test('a project needs no file, and a folder of that name is none', () => {
+  const dir = folderWith({})
+  fs.mkdirSync(path.join(dir, '.env'))
+  const environment = {}
+  applyEnvFiles(dir, environment)
+  expect(environment).toEqual({})
+})
+
+test('a file that cannot be read is named', () => {
+  const dir = folderWith({})
+  fs.symlinkSync('.env', path.join(dir, '.env'))
+  expect(() => applyEnvFiles(dir, {})).toThrow(`${path.join(dir, '.env')} cannot be read`)
+})

@@ -1,0 +1,45 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { parseEnv } from 'node:util'
+import { hasErrorCode, ServoError } from '../../lib/error.ts'
+
+/** Of a variable that several of these name, the first value counts. */
+const ENV_FILES = ['.env.local', '.env'] as const
+
+export const isEnvFile = (name: string): boolean => ENV_FILES.some((each) => each === name)
+
+type Environment = Record<string, string | undefined>
+
+/**
+ * Adds the variables of a project's env files to the environment of this process, and so to that of everything it starts. A
+ * variable that is set stays as it is. The next call takes back what this one added, so that an edit of a file counts.
+ */
+export function applyEnvFiles(projectDir: string, environment: Environment = process.env): void {
+  const [first = {}, second = {}] = ENV_FILES.map((name) => variablesIn(path.join(projectDir, name)))
+  const read = { ...second, ...first }
+  const added = ADDED.get(environment) ?? new Map<string, string>()
+  for (const [name, value] of added) if (environment[name] === value) delete environment[name]
+  added.clear()
+  for (const [name, value = ''] of Object.entries(read)) {
+    if (environment[name] !== undefined) continue
+    environment[name] = value
+    added.set(name, value)
+  }
+  ADDED.set(environment, added)
+}
+
+/** What this process added to an environment. */
+const ADDED = new WeakMap<Environment, Map<string, string>>()
+
+function variablesIn(file: string): Environment {
+  try {
+    return parseEnv(fs.readFileSync(file, 'utf8'))
+  } catch (error) {
+    // A folder of this name is a virtual environment of Python.
+    if (hasErrorCode(error, 'ENOENT') || hasErrorCode(error, 'EISDIR')) return {}
+    throw new ServoError('unavailable', 'env_file_unreadable', `${file} cannot be read`, {
+      hint: 'Check who owns the file and its permissions, or remove it.',
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,153 @@
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { servo } from '../support/servo.ts'
+import { lacksTerminal, Terminal } from '../support/terminal.ts'
+
+let dir = ''
+beforeEach(() => {
+  const made = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-init-'))
+  onTestFinished(() => fs.rmSync(made, { recursive: true, force: true, maxRetries: 5 }))
+  dir = made
+})
+
+const FILES = [
+  '.gitignore',
+  'README.md',
+  'assets/nightly.ts',
+  'assets/orders.ts',
+  'assets/revenue.test.ts',
+  'assets/revenue.ts',
+  'package.json',
+  'servo.config.ts',
+  'tsconfig.json',
+]
+
+const read = (name: string): string => fs.readFileSync(path.join(dir, name), 'utf8')
+const write = (name: string, text: string): void => {
+  fs.mkdirSync(path.dirname(path.join(dir, name)), { recursive: true })
+  fs.writeFileSync(path.join(dir, name), text)
+}
+/** Stands for the installation, which takes a network. */
+const install = (folder: string): void =>
+  fs.symlinkSync(path.resolve(import.meta.dirname, '../../../node_modules'), path.join(dir, folder, 'node_modules'))
+
+test('servo init makes a project whose assets and checks pass without an edit', async () => {
+  const { code, stdout, stderr } = await servo(['init', 'shop', '--no-install', '--json'], { cwd: dir })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(JSON.parse(stdout)).toMatchObject({
+    folder: path.join(dir, 'shop'),
+    project: 'shop',
+    wrote: FILES,
+    left: [],
+    installed: false,
+  })
+  expect(read('shop/servo.config.ts')).toContain("project: 'shop',\n  dirs: ['assets'],")
+  const description = JSON.parse(read('shop/package.json'))
+  expect(description).toMatchObject({
+    name: 'shop',
+    private: true,
+    type: 'module',
+    scripts: { dev: 'servo dev', test: 'node --test' },
+  })
+  expect(Object.keys(description.dependencies)).toEqual(['servo-flow', 'zod'])
+
+  install('shop')
+  const cwd = path.join(dir, 'shop')
+  const ran = await servo(['run', '*', '--partition', '*'], { cwd })
+  expect(ran.stdout).toMatch(/succeeded {2}run_\w+ {2}22 tasks .*\n {2}checks: 22 passed\n$/)
+  expect((await servo(['schedules', 'list', '--json'], { cwd })).code).toBe(0)
+  const again = await servo(['init', 'shop', '--yes'], { cwd: dir })
+  expect(again).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('is a Servo project already: it has a servo.config.ts\nhint: '),
+  })
+})
+
+test('servo init adds to a package what it lacks, overwrites nothing, and says what it left', async () => {
+  const own = '{\n\t"name": "web",\n\t"scripts": { "test": "vitest" },\n\t"devDependencies": { "typescript": "^5.9.0" }\n}\n'
+  write('package.json', own)
+  write('README.md', '# Mine\n')
+  write('assets/logo.ts', 'throw new Error("not an asset of Servo")\n')
+  const { code, stdout, stderr } = await servo(['init', '--no-install', '--name', 'web-data'], { cwd: dir })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^package\.json has no "type": "module"\. .*\n$/) })
+  expect(stdout).toContain('wrote  servo/orders.ts\n')
+  expect(stdout).toContain(
+    'added  scripts.dev, scripts.check, dependencies.servo-flow, dependencies.zod, devDependencies.@types/node to package.json\nleft   scripts.test, devDependencies.typescript of package.json\nleft   README.md\n',
+  )
+  expect(stdout).toMatch(/Next:\n {2}npm install\n {2}npx servo dev\n/)
+  expect(read('README.md')).toBe('# Mine\n')
+  expect(read('package.json')).toMatch(/^\{\n\t"name": "web",\n\t"scripts": \{\n\t\t"test": "vitest",\n\t\t"dev": "servo dev"/)
+  expect(read('servo.config.ts')).toContain("project: 'web-data',\n  dirs: ['servo'],")
+  install('.')
+  expect((await servo(['run', 'raw/regions'], { cwd: dir })).code).toBe(0)
+})
+
+test('servo init says so when the packages cannot be installed, and leaves the files', async () => {
+  const cache = path.join(dir, 'cache')
+  const env = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_cache: cache, npm_config_fetch_retries: '0' }
+  const { code, stdout, stderr } = await servo(['init', 'shop', '--yes'], { cwd: dir, env })
+  expect(stderr).toMatch(/^installing the packages with npm\nerror: npm install did not work in .*\/shop:\n.*ECONNREFUSED/s)
+  expect(stderr).toMatch(/\nhint: The files of the project are there\. Run npm install in .*\/shop when that is mended\.\n$/)
+  expect({ code, wrote: stdout.split('\n').length }).toEqual({ code: 3, wrote: FILES.length + 1 })
+})
+
+test.each([
+  ['a name that npm refuses', ['x', '--name', 'My Shop'], /"My Shop" is not a name for a project\nhint: Use lower-case/],
+  ['assets outside of the project', ['x', '--assets', '../y'], /"\.\.\/y" is not a folder for assets\nhint: Name one below/],
+  ['a file instead of a folder', ['file'], /\/file is not a folder\nhint: Name another folder/],
+  [
+    'a package.json that is not JSON',
+    ['broken'],
+    /broken\/package\.json:2:1 {2}cannot be added to: it is not valid JSON: unexpected "}"\nhint: /,
+  ],
+])('%s is refused, and nothing is written', async (_, args, message) => {
+  write('file', '')
+  write('broken/package.json', '{ "name": \n}')
+  const { code, stdout, stderr } = await servo(['init', ...args, '--yes'], { cwd: dir })
+  expect(stderr).toMatch(message)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(fs.readdirSync(dir, { recursive: true }).sort()).toEqual(['broken', 'broken/package.json', 'file'])
+})
+
+describe.skipIf(lacksTerminal)('on a terminal', () => {
+  test('servo init asks for what no flag says, with the defaults in brackets', async () => {
+    const played = new Terminal(['init', '--no-install'], dir)
+    await played.shows(/Folder of the project\? \(\.\) /)
+    played.type('My Shop\r')
+    await played.shows(/Name of the project\? \(my-shop\) /)
+    played.type('\r')
+    await played.shows(/Folder of its assets\? \(assets\) /)
+    played.type('pipelines/daily\r')
+    expect(await played.ended).toBe(0)
+    expect(played.screen.join('\n').replace(/in \d+\.\d s/, 'in 0.1 s')).toBe(`Folder of the project? (.) My Shop
+Name of the project? (my-shop) 
+Folder of its assets? (assets) pipelines/daily
+wrote  My Shop/.gitignore
+wrote  My Shop/README.md
+wrote  My Shop/package.json
+wrote  My Shop/pipelines/daily/nightly.ts
+wrote  My Shop/pipelines/daily/orders.ts
+wrote  My Shop/pipelines/daily/revenue.test.ts
+wrote  My Shop/pipelines/daily/revenue.ts
+wrote  My Shop/servo.config.ts
+wrote  My Shop/tsconfig.json
+ready  in 0.1 s. Next:
+  cd "My Shop"
+  npm install
+  npx servo dev
+  npx servo run '*' --partition '*'   (in another terminal)
+`)
+    expect(read('My Shop/README.md')).toContain('`pipelines/daily/orders.ts`')
+  })
+
+  test('Ctrl-C before the last answer writes nothing', async () => {
+    const played = new Terminal(['init', 'shop'], dir)
+    await played.shows(/Name of the project\? \(shop\) /)
+    played.type('\u0003')
+    expect(await played.ended).toBe(130)
+    expect(fs.readdirSync(dir)).toEqual([])
+  })
+})

@@ -1,0 +1,40 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { projectOf } from '../support/project.ts'
+import { shell } from '../support/servo.ts'
+
+const ASSETS = `import { asset, command, table } from 'servo-flow'
+import { z } from 'zod'
+export const rows = table('rows', { schema: z.object({ id: z.number() }), run: () => [{ id: 1 }] })
+export const value = asset('value', { run: () => { console.log('made'); return { secret: 1 } } })
+export const program = command('program', { run: ['sh', '-c', 'echo made'] })
+`
+
+/** `drwx------` as `700`, by path below the folder. */
+const rights = (dir: string): Map<string, string> =>
+  new Map(
+    [dir, ...fs.readdirSync(dir, { recursive: true, encoding: 'utf8' }).map((name) => path.join(dir, name))].map((name) => [
+      path.relative(dir, name),
+      (fs.statSync(name).mode & 0o777).toString(8),
+    ]),
+  )
+
+test('[S12] the state is for its owner alone, whatever the umask is, and Git does not see it', async () => {
+  const project = projectOf({ 'assets/all.ts': ASSETS })
+  const { code, stderr } = await shell(`umask 000; servo run '*' && servo run rows`, project.dir)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const all = rights(project.file('.servo'))
+  expect(all.size).toBeGreaterThan(30)
+  const open = [...all].filter(
+    ([name, mode]) => mode !== (fs.statSync(project.file(`.servo/${name}`)).isFile() ? '600' : '700'),
+  )
+  expect(open).toEqual([])
+
+  expect(fs.readFileSync(project.file('.servo/.gitignore'), 'utf8')).toBe('*\n')
+  // Written once: whoever removes it wants the state in Git.
+  project.remove('.servo/.gitignore')
+  await project.servo('run', 'rows')
+  expect(fs.existsSync(project.file('.servo/.gitignore'))).toBe(false)
+  expect(await project.servo('verify', '.servo')).toMatchObject({ code: 0 })
+})
