@@ -31,10 +31,23 @@ export function readChecksummed<T>(name: string, bytes: Uint8Array, path: string
 }
 
 /**
- * The same for an object of several members, given as the text between its braces: `{<members>,"sha256":"<of {<members>}>"}`.
+ * The same for an object of several members, the first of which is a list: `{"<name>":[<items>],<others>,"sha256":"<of the object without
+ * it>"}`. The texts of the items become bytes one by one: a text of all of them would be copied once more for each step.
  */
-export function checksummedMembers(members: string): Uint8Array {
-  return Buffer.from(`{${members},"sha256":"${sha256(`{${members}}`)}"}`)
+export function checksummedList(name: string, items: readonly string[], others: string): Uint8Array {
+  const [head, tail] = [`{"${name}":[`, `],${others}}`]
+  let size = Buffer.byteLength(head) + Buffer.byteLength(tail) + CHECKSUM_BYTES
+  for (const item of items) size += Buffer.byteLength(item) + 1
+  const bytes = Buffer.allocUnsafe(size)
+  let end = bytes.write(head)
+  for (const [i, item] of items.entries()) {
+    if (i > 0) end += bytes.write(',', end)
+    end += bytes.write(item, end)
+  }
+  end += bytes.write(tail, end)
+  // The checksum goes where the object ended.
+  end += bytes.write(`,"sha256":"${sha256(bytes.subarray(0, end))}"}`, end - 1) - 1
+  return bytes.subarray(0, end)
 }
 
 /** The members of such an object. */

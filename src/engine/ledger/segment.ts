@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ServoError } from '../../lib/error.ts'
 import { type Envelope, envelopeSchema } from '../../model/envelope.ts'
-import { CHECKSUM_BYTES, checksummedMembers, readChecksummed, readChecksummedMembers } from '../files/checksummed-json.ts'
+import { CHECKSUM_BYTES, checksummedList, readChecksummed, readChecksummedMembers } from '../files/checksummed-json.ts'
 import type { Scope } from '../paths.ts'
 
 /** One atomic batch of events as the ledger holds it. */
@@ -14,7 +14,7 @@ const segmentSchema = z.compile(z.array(envelopeSchema).min(1))
 
 /** A segment from the canonical text of each of its events. Its checksum covers its name, so that it cannot pass for another. */
 export function encodeSegment(ulid: string, eventTexts: readonly string[]): Uint8Array {
-  return checksummedMembers(`"events":[${eventTexts.join(',')}],"segment":"${ulid}"`)
+  return checksummedList('events', eventTexts, `"segment":"${ulid}"`)
 }
 
 /** The events of a segment. Throws `corrupt` unless it is whole, belongs to this scope and holds valid envelopes. */
