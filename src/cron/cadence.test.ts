@@ -58,4 +58,23 @@ describe('the cadence of a schedule', () => {
     })
     expect(cadence.count(Date.UTC(2025, 0, 1) - 1, Date.UTC(2026, 0, 1) - 1)).toBe(365 * 86_400)
   })
+
+  test('gives the same answer however often, and among however many others, it is asked', () => {
+    const definition = {
+      cron_expressions: ['0 * * * *', '*/25 8-9 * * *'],
+      timezone: 'Europe/Berlin',
+      start_at: null,
+      end_at: null,
+    }
+    const moment = fc.integer({ min: 0, max: 20 }).map((n) => Date.UTC(2025, 2, 30) + n * 600_000)
+    const question = fc.tuple(fc.constantFrom('after', 'until'), moment)
+    const asked = new Cadence(definition)
+    const property = fc.property(fc.array(question, { maxLength: 20 }), (questions) => {
+      for (const [ask, ms] of questions) {
+        const fresh = new Cadence(definition)
+        expect(ask === 'after' ? asked.after(ms) : asked.until(ms)).toBe(ask === 'after' ? fresh.after(ms) : fresh.until(ms))
+      }
+    })
+    fc.assert(property)
+  })
 })

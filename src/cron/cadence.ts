@@ -14,11 +14,30 @@ export interface CadenceDefinition {
 /** Ticks are counted from here, so that a question about these years looks at no others. */
 const COUNTED_FROM_MS = Date.UTC(2024, 0, 1)
 
+/** The last few answers to a question. A full hour makes a thousand schedules ask the same, one after the other. */
+class Answers {
+  readonly #asked = new Float64Array(4).fill(Number.NaN)
+  readonly #answers: (number | undefined)[] = []
+  #oldest = 0
+
+  get(ms: number, find: (ms: number) => number | undefined): number | undefined {
+    const known = this.#asked.indexOf(ms)
+    if (known >= 0) return this.#answers[known]
+    const answer = find(ms)
+    this.#asked[this.#oldest] = ms
+    this.#answers[this.#oldest] = answer
+    this.#oldest = (this.#oldest + 1) % this.#asked.length
+    return answer
+  }
+}
+
 /** The ticks of several expressions in one zone. Ticks of two expressions that meet are one tick. */
 export class Cadence {
   readonly #ticks: readonly Ticks[]
   readonly #startMs: number
   readonly #endMs: number
+  readonly #after = new Answers()
+  readonly #until = new Answers()
 
   /** Throws when an expression or the zone cannot be read. */
   constructor({ cron_expressions, timezone, start_at, end_at }: CadenceDefinition) {
@@ -30,6 +49,10 @@ export class Cadence {
 
   /** The first tick after an instant. */
   after(ms: number): number | undefined {
+    return this.#after.get(ms, this.#findAfter)
+  }
+
+  readonly #findAfter = (ms: number): number | undefined => {
     const from = Math.max(Math.floor(ms) + 1, this.#startMs)
     let first: number | undefined
     for (const ticks of this.#ticks) {
@@ -41,6 +64,10 @@ export class Cadence {
 
   /** The last tick at or before an instant. */
   until(ms: number): number | undefined {
+    return this.#until.get(ms, this.#findUntil)
+  }
+
+  readonly #findUntil = (ms: number): number | undefined => {
     const to = Math.min(ms, this.#endMs)
     let last: number | undefined
     for (const ticks of this.#ticks) {
