@@ -3,10 +3,12 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { hmacSha256, Sha256 } from './hash.ts'
 
-test('a keyed hash is the one of every other program, for secrets of any length, one after the other', () => {
+test('a keyed hash is the one of every other program, for secrets and data of any length, one after the other', () => {
   const secret = fc.oneof(fc.string({ maxLength: 200, unit: 'binary' }), fc.uint8Array({ maxLength: 200 }))
+  const long = fc.integer({ min: 300, max: 400 }).map((length) => '€'.repeat(length))
+  const data = fc.oneof(fc.string({ unit: 'binary' }), long)
   fc.assert(
-    fc.property(fc.array(secret, { minLength: 1, maxLength: 3 }), fc.string({ unit: 'binary' }), (secrets, data) => {
+    fc.property(fc.array(secret, { minLength: 1, maxLength: 3 }), data, (secrets, data) => {
       for (const key of [...secrets, ...secrets]) {
         const expected = createHmac('sha256', key).update(data).digest('hex')
         expect(Buffer.from(hmacSha256(key, data)).toString('hex')).toBe(expected)

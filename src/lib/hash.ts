@@ -16,7 +16,10 @@ export const isSameToken = (given: string, token: string): boolean => timingSafe
 const BLOCK_BYTES = 64
 const DIGEST_BYTES = 32
 
-/** A secret as HMAC mixes it in (RFC 2104): before the data, and before the hash of both. */
+/** Data up to this length is hashed where the secret is. */
+const ROOM_BYTES = 1_024
+
+/** A secret as HMAC mixes it in (RFC 2104): before the data, and before the hash of both. There is room for either behind it. */
 interface Pads {
   readonly inner: Buffer
   readonly outer: Buffer
@@ -34,14 +37,19 @@ export function hmacSha256(secret: string | Uint8Array, data: string): Uint8Arra
   if (lastPads === undefined || secret !== lastSecret || typeof secret !== 'string') lastPads = padsOf(secret)
   lastSecret = secret
   const { inner, outer } = lastPads
-  outer.write(hash('sha256', Buffer.concat([inner, Buffer.from(data)]), 'binary'), BLOCK_BYTES, 'binary')
+  // A character has at most three bytes.
+  const fits = data.length * 3 <= ROOM_BYTES
+  const mixed = fits
+    ? inner.subarray(0, BLOCK_BYTES + inner.write(data, BLOCK_BYTES))
+    : Buffer.concat([inner.subarray(0, BLOCK_BYTES), Buffer.from(data)])
+  outer.write(hash('sha256', mixed, 'binary'), BLOCK_BYTES, 'binary')
   return sha256Bytes(outer)
 }
 
 function padsOf(secret: string | Uint8Array): Pads {
   const bytes = typeof secret === 'string' ? Buffer.from(secret) : secret
   const key = bytes.length > BLOCK_BYTES ? sha256Bytes(bytes) : bytes
-  const inner = Buffer.alloc(BLOCK_BYTES, 0x36)
+  const inner = Buffer.alloc(BLOCK_BYTES + ROOM_BYTES, 0x36)
   const outer = Buffer.alloc(BLOCK_BYTES + DIGEST_BYTES, 0x5c)
   for (const [i, byte] of key.entries()) {
     inner[i] = byte ^ 0x36

@@ -1,6 +1,7 @@
 import type { Read } from '../../model/event.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
+import { coldKey } from './cold-rows.ts'
 import type { State } from './state.ts'
 
 /** Gives the next folds the stored rows that they announced, and forgets those of the folds before. */
@@ -11,17 +12,20 @@ export async function provideRows(
 ): Promise<void> {
   const byTable = new Map<Table, Map<string, KeyPart[]>>()
   for (const { table, key } of reads) {
-    const parts = key.filter((part) => part !== undefined)
-    const keys = byTable.get(table) ?? new Map<string, KeyPart[]>()
-    keys.set(parts.join('\0'), parts)
-    byTable.set(table, keys)
+    let keys = byTable.get(table)
+    if (keys === undefined) {
+      keys = new Map()
+      byTable.set(table, keys)
+    }
+    keys.set(coldKey(key), key.length === 1 ? [key[0]] : key.filter((part) => part !== undefined))
   }
   for (const cold of state.coldTables.values()) cold.forgetFetched()
   await Promise.all(
     [...byTable].map(async ([table, keys]) => {
       const list = [...keys.values()]
       const rows = await stored(table, list)
-      for (const [i, key] of list.entries()) state.coldTable(table).provide(key, rows[i])
+      const cold = state.coldTable(table)
+      for (const [i, key] of list.entries()) cold.provide(key, rows[i])
     }),
   )
 }

@@ -3,7 +3,7 @@ import { isObject } from '../../lib/is-object.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { toIso } from '../../lib/time.ts'
 import type { UlidSource } from '../../lib/ulid.ts'
-import { badFreeText, type Envelope, type FreeText } from '../../model/envelope.ts'
+import { badFreeText, type Envelope } from '../../model/envelope.ts'
 import type { EventDefinition, NewEvent } from '../../model/event.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Scope } from '../paths.ts'
@@ -72,13 +72,6 @@ function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent
   }
   const unknown = unknownField(event.payload, parsed.data)
   if (unknown !== undefined) throw badPayload(definition, unknown, 'is not a field of this event')
-  const texts = freeText(event, source, definition.idempotencyKey(parsed.data))
-  const bad = badFreeText(texts)
-  if (bad !== undefined) {
-    throw new ServoError('invalid', 'bad_envelope', `${definition.type}: ${bad.field}: ${bad.message}`, {
-      facts: { event_type: definition.type, field: bad.field },
-    })
-  }
   const envelope: Envelope = {
     event_id: ulid(),
     event_type: definition.type,
@@ -86,8 +79,20 @@ function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent
     timestamp: toIso(clock.now()),
     tenant_id: scope.tenant_id,
     workspace_id: scope.workspace_id,
-    ...texts,
+    source,
+    idempotency_key: definition.idempotencyKey(parsed.data),
     payload: parsed.data,
+  }
+  // Optional members are absent, not undefined: an envelope looks the same before it was stored and after.
+  if (event.correlation_id !== undefined) envelope.correlation_id = event.correlation_id
+  if (event.causation_id !== undefined) envelope.causation_id = event.causation_id
+  if (event.traceparent !== undefined) envelope.traceparent = event.traceparent
+  if (event.actor !== undefined) envelope.actor = event.actor
+  const bad = badFreeText(envelope)
+  if (bad !== undefined) {
+    throw new ServoError('invalid', 'bad_envelope', `${definition.type}: ${bad.field}: ${bad.message}`, {
+      facts: { event_type: definition.type, field: bad.field },
+    })
   }
   return envelope
 }
@@ -104,16 +109,6 @@ function envelopeText(envelope: Envelope): string {
   text += `,"source":${canonicalJson(envelope.source)},"tenant_id":"${envelope.tenant_id}","timestamp":"${envelope.timestamp}"`
   if (traceparent !== undefined) text += `,"traceparent":${canonicalJson(traceparent)}`
   return `${text},"workspace_id":"${envelope.workspace_id}"}`
-}
-
-/** Optional members are absent, not undefined: an envelope looks the same before it was stored and after. */
-function freeText(event: NewEvent, source: string, idempotencyKey: string): FreeText {
-  const texts: { -readonly [K in keyof FreeText]: FreeText[K] } = { source, idempotency_key: idempotencyKey }
-  if (event.correlation_id !== undefined) texts.correlation_id = event.correlation_id
-  if (event.causation_id !== undefined) texts.causation_id = event.causation_id
-  if (event.traceparent !== undefined) texts.traceparent = event.traceparent
-  if (event.actor !== undefined) texts.actor = event.actor
-  return texts
 }
 
 function badPayload(definition: EventDefinition, path: readonly PropertyKey[], why: string): ServoError {
