@@ -30,10 +30,7 @@ try {
   sh(`${npx} servo init shop --yes`, folder)
   const seconds = ((performance.now() - began) / 1_000).toFixed(1)
   expectPrinted('npx --no -- servo --version', new RegExp(`^${version.replaceAll('.', '\\.')}$`))
-  expectPrinted(
-    "npx --no -- servo run '*' --partition '*'",
-    /succeeded {2}run_\w+ {2}22 tasks .*\n {2}checks: 22 passed$/,
-  )
+  expectPrinted("npx --no -- servo run '*' --partition '*'", /succeeded {2}run_\w+ {2}22 tasks .*\n {2}checks: 22 passed$/)
   expectPrinted('npx --no -- servo check', /^ok {2}checked 4 assets, 1 query, 1 schedule, 0 sensors, types with TypeScript /)
   expectPrinted('npm test', /pass 2\n/)
   sh(`node --input-type=module -e "await import('${name}')"`, shop)

@@ -10,6 +10,7 @@ import { segmentUlid } from '../../src/engine/paths.ts'
 import { ServoError } from '../../src/lib/error.ts'
 import { MINUTE_MS, SECOND_MS } from '../../src/lib/time.ts'
 import { ulidSource, ulidTime } from '../../src/lib/ulid.ts'
+import type { Controller } from '../../src/model/controller.ts'
 import type { NewEvent } from '../../src/model/event.ts'
 import type { ObjectStore } from '../../src/ports/object-store.ts'
 import { countingStore } from '../../src/testing/counting-store.ts'
@@ -166,4 +167,29 @@ test.each([
   expect(sizes).toEqual(expected)
   expect(written).toEqual(expected.length === 1 ? [0, 0, 0] : [0, 1, 1])
   await expectSound(store, loop)
+})
+
+test('what follows from many decisions is decided, also if their segment was closed while they were folded', async () => {
+  const store = memoryStore()
+  let rounds = 0
+  const many: Controller = {
+    name: 'many',
+    doc: 'Decides much, and once that is folded a little more.',
+    watches: [],
+    observe: () => {},
+    decide: () => {
+      rounds += 1
+      // Somebody waits for what is folded so far; the fold waits for cold rows.
+      if (rounds === 1) queueMicrotask(() => loop.closeSegment())
+      if (rounds === 1) return Array.from({ length: 600 }, (_, n) => reportFact(`many-${n}`))
+      return rounds === 2 ? [reportFact('what follows')] : []
+    },
+    wakeAt: () => undefined,
+  }
+  const loop = await openLoop(store, new VirtualClock(), { controllers: [many] })
+  loop.nudge()
+  await loop.idle()
+  expect(rounds).toBeGreaterThan(1)
+  await expectSound(store, loop)
+  expect(loop.compactor.manifest.watermarks.events).toBe(601)
 })

@@ -257,7 +257,10 @@ export class Loop {
         this.#inbox.folded()
         this.#observe()
         if (rounds <= 1 || verdicts.size < MANY_DECISIONS) return this.#decide()
-        this.#decidedMuch = this.#segments.close()
+        const many = this.#segments.close()
+        // Closed already while cold rows were read: nothing would ask again when it is durable.
+        if (many === undefined) return this.#decide()
+        this.#decidedMuch = many
         return []
       },
     )
