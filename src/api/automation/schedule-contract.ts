@@ -67,7 +67,7 @@ export const tickQuery = scheduleListQuery.extend({
 export type TickQuery = z.infer<typeof tickQuery>
 
 export type WireScheduleDefinition = WireRow<typeof scheduleDefinitions>
-export type WireScheduleState = Omit<WireRow<typeof scheduleState>, 'undecided' | 'asked_ahead' | 'triggered'>
+export type WireScheduleState = Omit<WireRow<typeof scheduleState>, 'undecided' | 'asked_ahead' | 'triggered' | 'skipped'>
 export type WireTick = WireRow<typeof scheduleTicks>
 
 export const scheduleStatuses = ['active', 'paused', 'disabled', 'ended', 'removed'] as const

@@ -43,6 +43,7 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     undecided: [],
     asked_ahead: null,
     triggered: null,
+    skipped: null,
     last_scheduled_for: null,
     last_tick_id: null,
     last_tick_event_id: null,

@@ -3,6 +3,7 @@ import { toMs } from '../../lib/time.ts'
 import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { tickSubject } from '../subjects.ts'
+import { takeOut } from './moments/skipped-spans.ts'
 import { changesRegime, editScheduleState, noteAsked, noteDecided } from './regime.ts'
 import { reasonFacts, scheduleTicks, tickCauses, tickStatuses } from './schedule-ticks.table.ts'
 
@@ -21,8 +22,10 @@ const payload = z
     reason_facts: reasonFacts.nullish(),
     /** Who asked for a tick that the clock did not bring. */
     requested_by: id.nullish(),
-    /** The row of several ticks that were skipped together, of which this was one. */
+    /** The row of several ticks that were skipped together, of which this was one when it was asked for. */
     skipped_in: id.nullish(),
+    /** Of a tick that was asked for: the cron that it is a tick of. */
+    moments: z.object({ cron_expressions: z.array(id).min(1).max(1_000), timezone: id }).nullish(),
     run_key: runKey.nullish(),
     request_fingerprint: fingerprint.nullish(),
   })
@@ -56,9 +59,6 @@ export const ScheduleTicked = defineEvent({
     const place = { scheduleId: tick.schedule_id, tick: scheduledFor, eventId: event.event_id }
     if (tick.requested_by == null) noteDecided(rows, { ...place, isTriggered: tick.status === 'triggered', at })
     else if (tick.cause === 'catch_up') noteAsked(rows, place)
-    const span = tick.skipped_in == null ? undefined : rows.cold(scheduleTicks).lookup(tick.skipped_in)
-    if (span?.status === 'skipped' && span.tick_count !== null)
-      rows.cold(scheduleTicks).merge({ tick_id: span.tick_id, tick_count: span.tick_count - 1, row_version: event.event_id })
     rows.cold(scheduleTicks).merge({
       tick_id: tick.tick_id,
       schedule_id: tick.schedule_id,
@@ -82,6 +82,11 @@ export const ScheduleTicked = defineEvent({
     })
     wake(tickSubject(tick.tick_id))
     const state = editScheduleState(rows, tick.schedule_id, event.event_id)
+    if (tick.requested_by != null && tick.cause === 'catch_up' && known?.tick_event_id == null) {
+      const found = tick.skipped_in == null ? undefined : rows.cold(scheduleTicks).lookup(tick.skipped_in)
+      const left = takeOut(state, { tick: scheduledFor, moments: tick.moments ?? undefined, found })
+      if (left !== undefined) rows.cold(scheduleTicks).merge({ ...left, row_version: event.event_id })
+    }
     // Ticks are caught up oldest first, and by hand in any order; the state only moves forward.
     if (tick.cause !== 'manual' && scheduledFor >= (state.last_scheduled_for ?? scheduledFor)) {
       state.last_scheduled_for = scheduledFor

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
+import { addSkipped } from './moments/skipped-spans.ts'
 import { changesRegime, editScheduleState, noteDecided } from './regime.ts'
 import { reasonFacts, scheduleTicks, skipCodes } from './schedule-ticks.table.ts'
 import { skippedTicksId } from './tick-ids.ts'
@@ -54,6 +55,9 @@ export const ScheduleTicksSkipped = defineEvent({
       row_version: event.event_id,
     })
     const state = editScheduleState(rows, skipped.schedule_id, event.event_id)
+    const { tick_count: left, cron_expressions, timezone } = skipped
+    if (cron_expressions != null && timezone != null)
+      addSkipped(state, { tick_id: tickId, first, last, left, moments: { cron_expressions, timezone } })
     if (last >= (state.last_scheduled_for ?? last)) {
       state.last_scheduled_for = last
       state.last_tick_id = tickId

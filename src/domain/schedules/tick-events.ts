@@ -43,7 +43,10 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
     partition_selection: definition.partition_selection && [...definition.partition_selection],
     cause,
     requested_by: asked?.requested_by ?? null,
-    skipped_in: asked?.skipped_in ?? null,
+    ...(asked !== undefined && {
+      skipped_in: asked.skipped_in ?? null,
+      moments: { cron_expressions: [...definition.cron_expressions], timezone: definition.timezone },
+    }),
   }
   const context = { causation_id: row_version, ...(asked && { actor: asked.requested_by }) }
   const without = (

@@ -166,6 +166,6 @@ function statusOf(
 
 /** The state of a schedule without what only the schedule controller needs. */
 function wireState(state: Readonly<ScheduleStateRow>): ScheduleDetail['state'] {
-  const { undecided: _, asked_ahead: __, triggered: ___, ...shown } = wireRow(scheduleState, state)
+  const { undecided: _, asked_ahead: __, triggered: ___, skipped: ____, ...shown } = wireRow(scheduleState, state)
   return shown
 }
