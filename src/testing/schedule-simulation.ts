@@ -125,7 +125,7 @@ export class ScheduleSimulation {
     )
     const { graph, mappings } = graphOf(this.bench.state.hot(assetDefinitions).all())
     const events = tickEvents({
-      ...{ definition, tick, cause: 'catch_up', open: new Set(), requestRun: simulatedRequest },
+      ...{ definition, tick, cause: 'catch_up', clockTurn: 0, open: new Set(), requestRun: simulatedRequest },
       at: { graph, partitions: new GraphPartitions(mappings, { nowMs: tick, dynamicKeys: () => [] }) },
       asked: { tick_id: tickId(SCHEDULE, tick), requested_by: 'ana', skipped_in: span?.tick_id ?? null },
     })

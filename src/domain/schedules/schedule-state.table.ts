@@ -73,6 +73,9 @@ export const scheduleState = defineTable({
     decided_until: col.optional(
       col.timestamp('Every tick up to here is on record or was never due; later ones follow the present definition.'),
     ),
+    clock_turns: col.optional(
+      col.int('How often a clock that was ahead was set back, so that ticks were decided anew; null for never.'),
+    ),
     undecided: col.json<readonly Regime[]>(
       'Stretches of time before that whose ticks are still to be recorded, with the definition of then.',
     ),

@@ -5,7 +5,7 @@ import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { tickSubject } from '../subjects.ts'
 import { takeOut } from './moments/skipped-spans.ts'
 import { changesRegime, editScheduleState, noteAsked, noteDecided } from './regime.ts'
-import { reasonFacts, scheduleTicks, tickCauses, tickStatuses } from './schedule-ticks.table.ts'
+import { clockTurn, reasonFacts, scheduleTicks, tickCauses, tickStatuses, turnSuffix } from './schedule-ticks.table.ts'
 
 const payload = z
   .object({
@@ -13,6 +13,7 @@ const payload = z
     schedule_id: id,
     scheduled_for: timestamp,
     definition_version: id,
+    clock_turn: clockTurn,
     asset_selection: z.array(id).min(1).max(10_000),
     partition_selection: z.array(id).max(100_000).nullish(),
     status: z.enum(tickStatuses),
@@ -44,7 +45,7 @@ export const ScheduleTicked = defineEvent({
   doc: 'A schedule was evaluated for one moment of its cron expression, with the definition as it was then.',
   payload,
   // A tick that was skipped may still be triggered: that is another fact about it.
-  idempotencyKey: (tick) => `sched_tick:${tick.tick_id}:${tick.status}`,
+  idempotencyKey: (tick) => `sched_tick:${tick.tick_id}:${tick.status}${turnSuffix(tick)}`,
   dedup: 'structure',
   reads: ({ tick_id, skipped_in }) =>
     [tick_id, ...(skipped_in == null ? [] : [skipped_in])].map((id) => ({ table: scheduleTicks, key: [id] })),
@@ -53,8 +54,8 @@ export const ScheduleTicked = defineEvent({
     const scheduledFor = toMs(tick.scheduled_for)
     // The row alone is no sign that the tick is on record: its run may have been heard of first.
     const known = rows.cold(scheduleTicks).lookup(tick.tick_id)
-    const isRepeated = known?.tick_event_id != null && (known.status === 'triggered' || tick.status !== 'triggered')
-    if (isRepeated) return duplicate
+    const isLater = tick.status === 'triggered' || (known?.clock_turn ?? 0) < tick.clock_turn
+    if (known?.tick_event_id != null && (known.status === 'triggered' || !isLater)) return duplicate
     // A tick that somebody asked for says nothing of those before it, which a pause may not have recorded yet.
     const place = { scheduleId: tick.schedule_id, tick: scheduledFor, eventId: event.event_id }
     if (tick.requested_by == null) noteDecided(rows, { ...place, isTriggered: tick.status === 'triggered', at })
@@ -65,6 +66,7 @@ export const ScheduleTicked = defineEvent({
       scheduled_for: scheduledFor,
       scheduled_until: null,
       tick_count: 1,
+      clock_turn: Math.max(tick.clock_turn, known?.clock_turn ?? 0),
       evaluated_at: at,
       definition_version: tick.definition_version,
       asset_selection: tick.asset_selection,

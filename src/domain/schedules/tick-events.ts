@@ -17,6 +17,8 @@ export interface TickToDecide {
   readonly tick: number
   readonly cause: 'cron' | 'catch_up' | 'manual'
   readonly at: GraphAtTick
+  /** How often a clock that was ahead was set back so far. */
+  readonly clockTurn: number
   /** The unfinished runs of the schedule; the run of this tick is added. */
   readonly open: Set<string>
   readonly requestRun: RequestRun
@@ -39,6 +41,7 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
     schedule_id,
     scheduled_for: toIso(tick),
     definition_version: row_version,
+    clock_turn: deciding.clockTurn,
     asset_selection: [...definition.asset_selection],
     partition_selection: definition.partition_selection && [...definition.partition_selection],
     cause,

@@ -142,12 +142,13 @@ export class AskedTicks {
   ): { events: readonly NewEvent[]; partitions: readonly string[] | null } {
     const at = graphAt(this.#known, tick)
     if (partitions !== undefined) refusePartitions(row.schedule_name, row, at)
-    const unfinished = this.#known.rows().hot(scheduleState).get(row.schedule_id)?.open_runs ?? []
+    const state = this.#known.rows().hot(scheduleState).get(row.schedule_id)
+    const unfinished = state?.open_runs ?? []
     const open = dry === undefined ? new Set(unfinished) : dry.open(row.schedule_id, unfinished)
     const secret = dry === undefined ? this.#runIds() : DRY_RUN
     const events = tickEvents({
       definition: partitions === undefined ? row : { ...row, partition_selection: [...partitions] },
-      ...{ tick, cause, open, at },
+      ...{ tick, cause, open, at, clockTurn: state?.clock_turns ?? 0 },
       requestRun: (wanted) => runRequested(this.#known.scope, secret, wanted),
       asked: { tick_id, requested_by: user, skipped_in },
     })
