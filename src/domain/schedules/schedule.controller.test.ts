@@ -331,29 +331,6 @@ describe('a tick of a schedule', () => {
     expect(simulation.triggered().sort()).toEqual([1, 2, 3, 4, 5, 6, 7].map((hour) => START + hour * HOUR_MS))
     expect(simulation.runs()).toHaveLength(7)
   })
-
-  test.each([1, 3])(
-    '[A15] %i of the ticks that a clock ahead skipped, and that are skipped again in their time, have the reason of then',
-    (hours) => {
-      const simulation = new ScheduleSimulation(START)
-      simulation.define({ ...hourly, max_catchup_ticks: 0 })
-      simulation.setPaused(true)
-      simulation.run(0)
-      simulation.jump(hours * HOUR_MS + 30 * MINUTE_MS)
-      expect(simulation.ticks()).toMatchObject([{ tick_count: hours, reason_code: 'paused' }])
-      simulation.jump(-hours * HOUR_MS - 30 * MINUTE_MS)
-      simulation.setPaused(false)
-      // Earlier than the clock that was ahead: the time of a record does not tell which of two is the later decision.
-      simulation.wait(hours * HOUR_MS + 20 * MINUTE_MS)
-      simulation.run(0)
-      expect(simulation.ticks()).toMatchObject([{ tick_count: hours, reason_code: 'catchup_limit', status: 'skipped' }])
-      expect(simulation.state().decided_until).toBe(START + hours * HOUR_MS)
-      const [recorded] = simulation.ticks()
-      simulation.wait(1)
-      simulation.run(0)
-      expect(simulation.ticks()).toEqual([recorded])
-    },
-  )
 })
 
 describe('a change of a schedule', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { MINUTE_MS } from '../../lib/time.ts'
-import { ScheduleSimulation } from '../../testing/schedule-simulation.ts'
+import { HOUR_MS, MINUTE_MS } from '../../../lib/time.ts'
+import { ScheduleSimulation } from '../../../testing/schedule-simulation.ts'
 
 const START = Date.UTC(2025, 2, 28, 12)
 const fives = { cron_expressions: ['*/5 * * * *'] }
@@ -46,5 +46,28 @@ test.each(Object.keys(between))(
       },
     )
     fc.assert(property, { numRuns: 50 })
+  },
+)
+
+test.each([1, 3])(
+  '[A15] %i of the ticks that a clock ahead skipped, and that are skipped again in their time, have the reason of then',
+  (hours) => {
+    const simulation = new ScheduleSimulation(START)
+    simulation.define({ cron_expressions: ['0 * * * *'], max_catchup_ticks: 0 })
+    simulation.setPaused(true)
+    simulation.run(0)
+    simulation.jump(hours * HOUR_MS + 30 * MINUTE_MS)
+    expect(simulation.ticks()).toMatchObject([{ tick_count: hours, reason_code: 'paused' }])
+    simulation.jump(-hours * HOUR_MS - 30 * MINUTE_MS)
+    simulation.setPaused(false)
+    // Earlier than the clock that was ahead: the time of a record does not tell which of two is the later decision.
+    simulation.wait(hours * HOUR_MS + 20 * MINUTE_MS)
+    simulation.run(0)
+    expect(simulation.ticks()).toMatchObject([{ tick_count: hours, reason_code: 'catchup_limit', status: 'skipped' }])
+    expect(simulation.state().decided_until).toBe(START + hours * HOUR_MS)
+    const [recorded] = simulation.ticks()
+    simulation.wait(1)
+    simulation.run(0)
+    expect(simulation.ticks()).toEqual([recorded])
   },
 )
