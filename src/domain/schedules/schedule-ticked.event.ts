@@ -23,6 +23,7 @@ const payload = z
     reason_facts: reasonFacts.nullish(),
     /** Who asked for a tick that the clock did not bring. */
     requested_by: id.nullish(),
+    request_id: id.nullish(),
     /** The row of several ticks that were skipped together, of which this was one when it was asked for. */
     skipped_in: id.nullish(),
     /** Of a tick that was asked for: the cron that it is a tick of. */
@@ -77,6 +78,7 @@ export const ScheduleTicked = defineEvent({
       reason: tick.reason ?? null,
       reason_facts: tick.reason_facts ?? null,
       requested_by: tick.requested_by ?? null,
+      request_id: tick.request_id ?? null,
       run_key: tick.run_key ?? null,
       request_fingerprint: tick.request_fingerprint ?? null,
       tick_event_id: event.event_id,

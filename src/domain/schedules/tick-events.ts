@@ -25,7 +25,12 @@ export interface TickToDecide {
   /** What the code of the schedule says of the tick; undefined until it has. Absent if it is not asked. */
   readonly condition?: (() => ConditionAnswer | undefined) | undefined
   /** The id of a tick that the clock did not bring, and who asked for it. */
-  readonly asked?: { readonly tick_id: string; readonly requested_by: string; readonly skipped_in?: string | null }
+  readonly asked?: {
+    readonly tick_id: string
+    readonly requested_by: string
+    readonly request_id?: string | undefined
+    readonly skipped_in?: string | null
+  }
 }
 
 /**
@@ -47,6 +52,7 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
     cause,
     requested_by: asked?.requested_by ?? null,
     ...(asked !== undefined && {
+      request_id: asked.request_id ?? null,
       skipped_in: asked.skipped_in ?? null,
       moments: { cron_expressions: [...definition.cron_expressions], timezone: definition.timezone },
     }),
