@@ -110,6 +110,12 @@ export interface TickPage {
   readonly next_cursor: string | null
 }
 
+export interface AllTicksPage {
+  /** Each with the present name of its schedule; null if that is not on record any more. */
+  readonly ticks: readonly (WireTick & { readonly schedule_name: string | null })[]
+  readonly next_cursor: string | null
+}
+
 /** What became of a request that changes a schedule. */
 export interface AcceptedSchedule {
   readonly schedule_id: string
@@ -173,6 +179,8 @@ export interface SchedulesApi {
   get(idOrName: string): Promise<ScheduleDetail>
   /** The newest first. */
   ticks(idOrName: string, query: TickQuery): Promise<TickPage>
+  /** The same of all schedules. */
+  allTicks(query: TickQuery): Promise<AllTicksPage>
   create(body: NewScheduleBody, user: string): Promise<AcceptedSchedule>
   update(idOrName: string, body: ScheduleChangesBody, user: string, expected?: number): Promise<AcceptedSchedule>
   remove(idOrName: string, body: RequestBody, user: string, expected?: number): Promise<AcceptedSchedule>
