@@ -118,6 +118,8 @@ test('[A22][A36][A44][A60][A66] polls, happenings, conditions and dead letters w
   expect([unfit.status, await unfit.json()]).toMatchObject([422, { code: 'unfit_message', field: 'order', try: 1 }])
   expect((await project.servo('why', 'sensor', 'shop', '--message', 's2')).stdout).toMatch(/: order does not fit the schema: /)
 
+  expect((await (await project.client()).sensors.get('shop')).status, 'one message does not fit').toBe('active')
+
   const flaky = async () => (await post(dev, 'flaky', 1, () => ({ 'x-message-id': 'f1' }))).status
   expect([await flaky(), await flaky(), await flaky()]).toEqual([500, 200, 200])
   expect((await project.servo('sensors', 'dead-letters', 'flaky')).stdout).toMatch(/f1.*the shop is closed/)
