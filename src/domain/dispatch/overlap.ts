@@ -12,7 +12,7 @@ type Task = Readonly<TaskRow>
 type OverlapPolicy = (typeof overlapPolicies)[number]
 
 /** What the author of the asset wants while another run makes the same partition; undefined for both at a time. */
-export function overlapOf({ spec }: Task): OverlapPolicy | undefined {
+function overlapOf({ spec }: Task): OverlapPolicy | undefined {
   const { overlap } = isObject(spec) ? spec : {}
   return overlapPolicies.find((policy) => policy === overlap)
 }
