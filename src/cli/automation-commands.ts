@@ -23,7 +23,7 @@ export function automationCommands(program: Command): void {
     (await import('./commands/schedules.ts')).showSchedule(name, flags),
   )
 
-  projectCommand(schedules, 'ticks [schedule]', 'ticks of one schedule or of all, the newest first: what came of each, and why')
+  projectCommand(schedules, 'ticks [schedule]', 'ticks of one schedule or of all, the newest first, and why')
     .option('--status <status>', 'only those that were triggered, skipped or failed')
     .option('--since <moment>', 'only those at or after it')
     .option('--until <moment>', 'only those before it')
