@@ -42,6 +42,8 @@ export interface PolledSensor {
 export interface Upcoming {
   readonly ticks: readonly NextTick[]
   readonly polls: readonly PolledSensor[]
+  /** Schedules that are paused, by themselves or with all automation. */
+  readonly paused: readonly string[]
   /** False with --no-automation: nothing comes by itself. */
   readonly isOn: boolean
 }
@@ -57,6 +59,11 @@ export interface DevVoice {
   stopped(running: number): void
 }
 
+function firstOf(names: readonly string[]): string {
+  const more = names.length - SHOWN_TICKS
+  return `${names.slice(0, SHOWN_TICKS).join(', ')}${more > 0 ? ` and ${more} more: servo schedules list` : ''}`
+}
+
 const clock = (): string => colours.dim(new Date().toTimeString().slice(0, 8))
 
 /** How many checks warned in each run that is under way. */
@@ -64,7 +71,7 @@ const warnings = new Map<string, number>()
 
 /** For people: a line for everything that happens, the fixed parts first. */
 export const screen: DevVoice = {
-  ready(url, loaded, ms, { ticks, polls, isOn }) {
+  ready(url, loaded, ms, { ticks, polls, paused, isOn }) {
     const name = loaded.ok ? [colours.bold(printable(loaded.manifest.project)), assetsText(loaded.manifest.assets.length)] : []
     print([colours.bold(colours.green('servo dev')), ...name, url, colours.dim(`ready in ${Math.round(ms)} ms`)].join('  '))
     if (loaded.ok) print(colours.dim(`  ${howToRun(loaded.manifest)}; saving a file loads it again; Ctrl-C stops`))
@@ -74,6 +81,7 @@ export const screen: DevVoice = {
       print(colours.dim(`  ${printable(schedule)} ticks at ${localTime(at)}`))
     if (ticks.length > SHOWN_TICKS)
       print(colours.dim(`  and ${ticks.length - SHOWN_TICKS} more schedules: servo schedules list`))
+    if (paused.length > 0) print(`  ${colours.yellow(`${paused.length} paused`)}: ${printable(firstOf(paused))}`)
     for (const { sensor, every_ms } of polls.slice(0, SHOWN_TICKS))
       print(colours.dim(`  ${printable(sensor)} is polled every ${intervalText(every_ms)}`))
     if (polls.length > SHOWN_TICKS) print(colours.dim(`  and ${polls.length - SHOWN_TICKS} more polls: servo sensors list`))
@@ -126,8 +134,8 @@ export const screen: DevVoice = {
 
 /** For programs: a JSON object per line. */
 export const jsonLines: DevVoice = {
-  ready: (url, loaded, ms, { ticks, polls, isOn }) =>
-    say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), automation: isOn, next_ticks: ticks, polls }),
+  ready: (url, loaded, ms, { ticks, polls, paused, isOn }) =>
+    say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), automation: isOn, next_ticks: ticks, paused, polls }),
   loaded: (loaded) => say({ type: 'loaded', ms: Math.round(loaded.ms), ...outcome(loaded) }),
   changed: (change) => say(changeLine(change)),
   printed: (by, text) => say({ type: 'printed', by, text }),

@@ -73,7 +73,8 @@ export function notesCell(task: WireTask, last: WireAttempt | undefined): Cell {
   const error = task.state === 'SUCCEEDED' ? null : task.error_message
   const why = error ? messageWithCause(error, last?.error_detail).slice(0, MAX_WHY) : ''
   const cause = task.cause_task_key ? `because of ${task.cause_task_key}` : ''
-  return { text: printable([attempt, why, cause].filter(Boolean).join('  ')), paint: colours.dim }
+  const overlap = task.overlap_run_id ? `${task.overlap_run_id} was making it (overlap: skip)` : ''
+  return { text: printable([attempt, why, cause, overlap].filter(Boolean).join('  ')), paint: colours.dim }
 }
 
 export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
@@ -127,7 +128,8 @@ function counts(run: WireRun): string {
   const parts = (['succeeded', 'failed', 'skipped', 'cancelled'] as const)
     .map((name) => [name, run[`tasks_${name}`]] as const)
     .filter(([, count]) => count > 0)
-  if (parts.length === 1 && parts[0]?.[1] === total) return tasksText(total)
+  // A state says what became of all tasks, unless they were skipped: then the run succeeded with nothing done.
+  if (parts.length === 1 && parts[0]?.[1] === total && parts[0][0] !== 'skipped') return tasksText(total)
   if (parts.length === 0) return tasksText(total)
   return parts.map(([name, count]) => `${count} ${name}`).join(', ')
 }

@@ -9,6 +9,7 @@ export function schedulesClient(server: Connection): SchedulesApi {
     list: (query) => server.json('GET', `/schedules${queryText(query)}`),
     get: (idOrName) => server.json('GET', at(idOrName)),
     ticks: (idOrName, query) => server.json('GET', at(idOrName, `/ticks${queryText(query)}`)),
+    allTicks: (query) => server.json('GET', `/ticks${queryText(query)}`),
     create: (body, user) => server.json('POST', '/schedules', { body, user }),
     update: (idOrName, body, user, expected) => server.json('PATCH', at(idOrName, expecting(expected)), { body, user }),
     remove: (idOrName, body, user, expected) =>

@@ -12,8 +12,10 @@ export function sensorsClient(server: Connection): SensorsApi {
     evals: (idOrName, query) => server.json('GET', at(idOrName, `/evals${queryText(query)}`)),
     deadLetters: (idOrName, query) => server.json('GET', at(idOrName, `/dead-letters${queryText(query)}`)),
     create: (body, user) => server.json('POST', '/sensors', { body, user }),
-    update: (idOrName, body, user) => server.json('PATCH', at(idOrName), { body, user }),
-    remove: (idOrName, body, user) => server.json('DELETE', at(idOrName, queryText(body)), { user }),
+    update: (idOrName, body, user, expected) =>
+      server.json('PATCH', at(idOrName, queryText({ expected_state_version: expected })), { body, user }),
+    remove: (idOrName, body, user, expected) =>
+      server.json('DELETE', at(idOrName, queryText({ ...body, expected_state_version: expected })), { user }),
     pause: (idOrName, body, user, expected) => server.json('POST', at(idOrName, expecting('pause', expected)), { body, user }),
     resume: (idOrName, body, user, expected) =>
       server.json('POST', at(idOrName, expecting('resume', expected)), { body, user }),

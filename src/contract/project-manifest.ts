@@ -58,7 +58,7 @@ export const assetDefinition = z.object({
   file: text.nullish(),
   line: z.number().int().min(1).nullish(),
   checks: z.array(z.object({ name, severity: z.enum(['error', 'warn']) })).default([]),
-  /** Policies that later parts of Servo read: freshness, automation, overlap, backfill. */
+  /** Freshness, overlap, and policies that later parts of Servo read: automation, backfill. */
   policies: z.record(name, z.unknown()).default({}),
 })
 export type AssetDefinition = z.infer<typeof assetDefinition>

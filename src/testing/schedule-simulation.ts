@@ -2,7 +2,10 @@ import { assetDefinition } from '../contract/project-manifest.ts'
 import type { ScheduleDefinitionInput } from '../contract/schedule.ts'
 import { parseCron } from '../cron/parse-cron.ts'
 import { ticksFrom } from '../cron/ticks.ts'
+import { assetDefinitions } from '../domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
+import { graphOf } from '../domain/assets/definitions.ts'
+import { GraphPartitions } from '../domain/assets/graph-partitions.ts'
 import type { AutomationRequest, RequestedRun } from '../domain/automation/request-run.ts'
 import { requestFingerprint, runIdFromRunKey } from '../domain/runs/run-ids.ts'
 import { RunRequested } from '../domain/runs/run-requested.event.ts'
@@ -16,6 +19,8 @@ import { ScheduleRemoved } from '../domain/schedules/schedule-removed.event.ts'
 import { ScheduleResumed } from '../domain/schedules/schedule-resumed.event.ts'
 import { type ScheduleStateRow, scheduleState } from '../domain/schedules/schedule-state.table.ts'
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
+import { tickEvents } from '../domain/schedules/tick-events.ts'
+import { tickId } from '../domain/schedules/tick-ids.ts'
 import { PlanCreated } from '../domain/tasks/plan-created.event.ts'
 import { assert } from '../lib/assert.ts'
 import { sha256 } from '../lib/hash.ts'
@@ -106,6 +111,27 @@ export class ScheduleSimulation {
   setPaused(isPaused: boolean): void {
     const request = { schedule_id: SCHEDULE, request_id: `switch-${++this.#requests}`, changed_by: 'ana' }
     this.tell(isPaused ? SchedulePaused : ScheduleResumed, request)
+  }
+
+  /**
+   * A user asks for a tick of the past. As a server does it, the record of ticks that were skipped together is looked for first; what is
+   * returned writes the tick, and other facts may come in between.
+   */
+  askFor(tick: number): () => void {
+    const definition = this.bench.state.hot(scheduleDefinitions).get(SCHEDULE)
+    assert(definition !== undefined, 'the schedule was defined')
+    const span = this.ticks().find(
+      ({ scheduled_for, scheduled_until }) => (scheduled_for ?? tick) <= tick && tick <= (scheduled_until ?? 0),
+    )
+    const { graph, mappings } = graphOf(this.bench.state.hot(assetDefinitions).all())
+    const events = tickEvents({
+      ...{ definition, tick, cause: 'catch_up', clockTurn: 0, open: new Set(), requestRun: simulatedRequest },
+      at: { graph, partitions: new GraphPartitions(mappings, { nowMs: tick, dynamicKeys: () => [] }) },
+      asked: { tick_id: tickId(SCHEDULE, tick), requested_by: 'ana', skipped_in: span?.tick_id ?? null },
+    })
+    return () => {
+      for (const { definition: event, payload } of events ?? []) this.tell(event, payload as Record<string, unknown>)
+    }
   }
 
   /** Every unfinished run fails. */

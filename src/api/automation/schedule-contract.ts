@@ -67,7 +67,7 @@ export const tickQuery = scheduleListQuery.extend({
 export type TickQuery = z.infer<typeof tickQuery>
 
 export type WireScheduleDefinition = WireRow<typeof scheduleDefinitions>
-export type WireScheduleState = Omit<WireRow<typeof scheduleState>, 'undecided' | 'asked_ahead' | 'triggered'>
+export type WireScheduleState = Omit<WireRow<typeof scheduleState>, 'undecided' | 'asked_ahead' | 'triggered' | 'skipped'>
 export type WireTick = WireRow<typeof scheduleTicks>
 
 export const scheduleStatuses = ['active', 'paused', 'disabled', 'ended', 'removed'] as const
@@ -107,6 +107,12 @@ export interface SchedulePage {
 
 export interface TickPage {
   readonly ticks: readonly WireTick[]
+  readonly next_cursor: string | null
+}
+
+export interface AllTicksPage {
+  /** Each with the present name of its schedule; null if that is not on record any more. */
+  readonly ticks: readonly (WireTick & { readonly schedule_name: string | null })[]
   readonly next_cursor: string | null
 }
 
@@ -173,6 +179,8 @@ export interface SchedulesApi {
   get(idOrName: string): Promise<ScheduleDetail>
   /** The newest first. */
   ticks(idOrName: string, query: TickQuery): Promise<TickPage>
+  /** The same of all schedules. */
+  allTicks(query: TickQuery): Promise<AllTicksPage>
   create(body: NewScheduleBody, user: string): Promise<AcceptedSchedule>
   update(idOrName: string, body: ScheduleChangesBody, user: string, expected?: number): Promise<AcceptedSchedule>
   remove(idOrName: string, body: RequestBody, user: string, expected?: number): Promise<AcceptedSchedule>

@@ -55,6 +55,8 @@ export function scheduleRoutes(service: SchedulesApi, userOf: (request: Request)
     c.json(await service.ticks(c.req.param('schedule_id'), readQuery(tickQuery, c.req.query()))),
   )
 
+  app.get('/api/v1/orchestration/ticks', async (c) => c.json(await service.allTicks(readQuery(tickQuery, c.req.query()))))
+
   for (const change of ['pause', 'resume'] as const) {
     app.post(`${schedules}/:schedule_id/${change}`, async (c) => {
       const expected = expectedBy(c.req.query())

@@ -188,9 +188,9 @@ export interface SensorsApi {
   evals(idOrName: string, query: EvalQuery): Promise<EvalPage>
   deadLetters(idOrName: string, query: DeadLetterQuery): Promise<DeadLetterPage>
   create(body: NewSensorBody, user: string): Promise<AcceptedSensor>
-  update(idOrName: string, body: SensorChangesBody, user: string): Promise<AcceptedSensor>
-  remove(idOrName: string, body: RequestBody, user: string): Promise<AcceptedSensor>
   /** The last argument is the state version that the caller has seen, if it matters. */
+  update(idOrName: string, body: SensorChangesBody, user: string, expected?: number): Promise<AcceptedSensor>
+  remove(idOrName: string, body: RequestBody, user: string, expected?: number): Promise<AcceptedSensor>
   pause(idOrName: string, body: SwitchBody, user: string, expected?: number): Promise<AcceptedSensor>
   resume(idOrName: string, body: SwitchBody, user: string, expected?: number): Promise<AcceptedSensor>
   resetCursor(idOrName: string, body: ResetCursorBody, user: string, expected?: number): Promise<AcceptedSensor>

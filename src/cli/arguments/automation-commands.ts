@@ -23,13 +23,17 @@ export function automationCommands(program: Command): void {
     (await import('../commands/schedules.ts')).showSchedule(name, flags),
   )
 
-  projectCommand(schedules, 'ticks <schedule>', 'its ticks, the newest first: triggered, or skipped or failed and why')
+  projectCommand(schedules, 'ticks [schedule]', 'ticks of one schedule or of all, the newest first, and why')
     .option('--status <status>', 'only those that were triggered, skipped or failed')
     .option('--since <moment>', 'only those at or after it')
     .option('--until <moment>', 'only those before it')
     .option('--limit <number>', 'how many', '50')
     .option('--cursor <cursor>', 'go on where a page ended')
-    .action(async (name: string, flags) => (await import('../commands/schedules.ts')).listTicks(name, flags))
+    .addHelpText(
+      'after',
+      examples('servo schedules ticks nightly', 'servo schedules ticks --status skipped --since 2025-01-15'),
+    )
+    .action(async (name: string | undefined, flags) => (await import('../commands/ticks.ts')).listTicks(name, flags))
 
   for (const change of ['pause', 'resume'] as const) {
     const description = change === 'pause' ? 'let a schedule skip its ticks' : 'let a schedule tick again'

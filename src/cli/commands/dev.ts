@@ -4,7 +4,7 @@ import { LocalServer } from '../../server/machine/local-server.ts'
 import { concurrencyFlag, wholeNumber } from '../flags.ts'
 import { fail, warn } from '../output.ts'
 import { componentsOf, currentUser, findProject, type ProjectFlags } from '../project.ts'
-import { type DevVoice, jsonLines, type NextTick, type PolledSensor, screen } from '../show-dev.ts'
+import { type DevVoice, jsonLines, type PolledSensor, screen, type Upcoming } from '../show-dev.ts'
 import { takeLease } from '../take-lease.ts'
 
 export interface DevFlags extends ProjectFlags {
@@ -39,8 +39,8 @@ export async function devCommand(flags: DevFlags): Promise<void> {
   const { server, loaded } = started
   const upcoming =
     flags.automation === false
-      ? { ticks: [], polls: [], isOn: false }
-      : { ticks: await nextTicks(server), polls: polled(server), isOn: true }
+      ? { ticks: [], polls: [], paused: [], isOn: false }
+      : { ...(await schedulesOf(server)), polls: polled(server), isOn: true }
   voice.ready(server.url, loaded, performance.now() - began, upcoming)
   server.feed.listen(voice.changed, { sinceOpened: true })
   if (loaded.ok && flags.run !== undefined) await server.api.runs.request({ selection: flags.run }, currentUser()).catch(fail)
@@ -81,12 +81,14 @@ async function startServer(projectDir: string, flags: DevFlags, voice: DevVoice,
   })
 }
 
-async function nextTicks(server: LocalServer): Promise<NextTick[]> {
+/** When schedules tick next, the soonest first, and which are paused. */
+async function schedulesOf(server: LocalServer): Promise<Pick<Upcoming, 'ticks' | 'paused'>> {
   const { schedules } = await server.api.schedules.list({ limit: 1_000 })
   const next = schedules.flatMap(({ definition, next_ticks: [at] }) =>
     at === undefined ? [] : [{ schedule: definition.schedule_name, at }],
   )
-  return next.sort((a, b) => (a.at < b.at ? -1 : 1))
+  const paused = schedules.flatMap(({ definition, status }) => (status === 'paused' ? [definition.schedule_name] : []))
+  return { ticks: next.sort((a, b) => (a.at < b.at ? -1 : 1)), paused }
 }
 
 /** Which sensors are polled, and how often, the most often first. */

@@ -5,16 +5,13 @@ import {
   type ScheduleChangesBody,
   type ScheduleDetail,
   type SchedulesApi,
-  type WireTick,
 } from '../../api/automation/schedule-contract.ts'
 import { overlapPolicies } from '../../contract/schedule.ts'
 import { minutesInWords } from '../../domain/schedules/due.ts'
-import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
-import { headLine } from '../../domain/why/say.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { ask, isNotLoaded, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
-import { labelsFlag, momentFlag, oneOf, wholeNumber } from '../flags.ts'
+import { labelsFlag, oneOf, wholeNumber } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { AUTOMATION_OFF, firstLine, localTime, localZone, shortId, stateCell } from '../show-run.ts'
@@ -58,7 +55,7 @@ const listHead = (): string[] => {
   const here = ` (${localZone()})`
   return ['schedule', 'status', `next tick${here}`, `last tick${here}`, `last run${here}`, 'cron', 'selection']
 }
-const head = (names: readonly string[]): Cell[] => names.map((text) => ({ text, paint: colours.dim }))
+export const head = (names: readonly string[]): Cell[] => names.map((text) => ({ text, paint: colours.dim }))
 
 function listed({ definition, state, status, status_reason, next_ticks, last_run }: ScheduleDetail): Cell[] {
   const [next] = next_ticks
@@ -146,52 +143,6 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
     value ? [[{ text: name, paint: colours.dim }, { text: printable(value) }]] : [],
   )
   for (const line of alignRows(rows)) print(`  ${line}`)
-}
-
-export interface TickFlags extends ProjectFlags {
-  limit: string
-  cursor?: string
-  status?: string
-  since?: string
-  until?: string
-}
-
-export async function listTicks(name: string, flags: TickFlags): Promise<void> {
-  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
-  const status = flags.status === undefined ? undefined : oneOf('--status', flags.status, tickStatuses)
-  const query = {
-    limit,
-    cursor: flags.cursor,
-    status,
-    since: flags.since === undefined ? undefined : momentFlag('--since', flags.since),
-    until: flags.until === undefined ? undefined : momentFlag('--until', flags.until),
-  }
-  const page = await ask(flags, ({ schedules }) => schedules.ticks(name, query))
-  if (flags.json) {
-    printJson(page)
-    return
-  }
-  if (page.ticks.length === 0) print('no ticks')
-  else
-    for (const line of alignRows([head([`tick (${localZone()})`, 'status', 'run', '']), ...page.ticks.map(shownTick)]))
-      print(line)
-  if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
-}
-
-function shownTick(tick: WireTick): Cell[] {
-  const isOne = tick.scheduled_until === null || tick.scheduled_until === tick.scheduled_for
-  const until = isOne ? '' : ` to ${localTime(tick.scheduled_until)} (${tick.tick_count})`
-  // A tick that a user asked for may be for a moment that had passed.
-  const isLater = tick.evaluated_at !== null && localTime(tick.evaluated_at) !== localTime(tick.scheduled_for)
-  const by = tick.requested_by === null ? '' : ` by ${tick.requested_by}${isLater ? ` at ${localTime(tick.evaluated_at)}` : ''}`
-  const why = tick.cause === 'manual' ? `triggered${by}` : tick.cause === 'catch_up' ? `caught up${by}` : ''
-  const paint = tick.status === 'triggered' ? colours.green : tick.status === 'failed' ? colours.red : colours.yellow
-  return [
-    { text: `${localTime(tick.scheduled_for ?? '')}${until}` },
-    { text: tick.status ?? '', paint },
-    { text: tick.run_id === null ? '' : shortId(tick.run_id) },
-    { text: printable(headLine(tick.reason ?? why)), paint: colours.dim },
-  ]
 }
 
 interface ChangeFlags extends ProjectFlags {

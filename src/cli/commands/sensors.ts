@@ -300,9 +300,12 @@ function showEvaluation(flags: ProjectFlags, evaluated: AcceptedEvaluation | Dry
 }
 
 /** Its runs, or why it failed. A failed evaluation is on record: done, and not fine. */
-function showResult(flags: ProjectFlags, { message_id, runs, error, status }: AcceptedEvaluation): void {
+function showResult(flags: ProjectFlags, { message_id, runs, error, status, conflict }: AcceptedEvaluation): void {
   if (status === 'error') process.exitCode = 1
+  // As any request that contradicts what is on record: nothing was done.
+  if (conflict) process.exitCode = 2
   if (flags.json) return
+  if (conflict) print('  nothing was evaluated: a message of this id was accepted with other data. Send it under another --id.')
   if (message_id !== null) print(colours.dim(printable(`  message ${message_id}`)))
   for (const run of runs) print(`  ${run.created ? run.run_id : printable(noNewRun(run))}`)
   for (const line of (error ?? '').split('\n').filter(Boolean)) print(`  ${colours.red(printable(line))}`)

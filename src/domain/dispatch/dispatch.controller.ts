@@ -9,6 +9,7 @@ import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
 import { isRowOf } from '../typed-rows.ts'
 import { attemptId } from './dispatch-ids.ts'
 import { DispatchRequested } from './dispatch-requested.event.ts'
+import { isInFlight, Overlaps } from './overlap.ts'
 import { LOCAL_QUEUE, queueOf } from './queue.ts'
 import { hasLocalRoom, hasRemoteRoom, type Limits } from './room.ts'
 
@@ -45,7 +46,8 @@ interface Next {
 /**
  * Hands ready tasks to workers as long as there is room, the most urgent first. A task stays READY until its turn, so that
  * cancelling it, or being overtaken by something more urgent, costs nothing. Limits are read whenever it decides. Tasks of runs
- * that this process does not carry stay where they are, and take no room of its workers.
+ * that this process does not carry stay where they are, and take no room of its workers. Tasks of other runs that make the same partition
+ * wait, are skipped or replace each other, as the author of the asset says.
  */
 export function dispatchController(limits: () => Limits, carries: (runId: string) => boolean = () => true): Controller {
   const slots = new Map<string, number>()
@@ -55,6 +57,7 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
   const inFlight = new Map<Ready, Lane>()
   const out = { local: 0, remote: 0 }
   const queued = new Set<Ready>()
+  const overlaps = new Overlaps()
 
   function laneOf(task: Ready): Lane {
     const name = queueOf(task)
@@ -85,18 +88,17 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
   function observe(task: Ready): void {
     const isCarried = carries(task.run_id)
     // Of runs that are not carried, only remote attempts take room; attempts that an earlier process dispatched to its local workers wait.
-    const isInFlight = isCarried
-      ? task.state === 'DISPATCHED' || task.state === 'RUNNING'
-      : task.state === 'RUNNING' && queueOf(task) !== LOCAL_QUEUE
+    const isOut = isCarried ? isInFlight(task) : task.state === 'RUNNING' && queueOf(task) !== LOCAL_QUEUE
     const lane = inFlight.get(task)
-    if (isInFlight && lane === undefined) {
+    if (isOut && lane === undefined) {
       const own = laneOf(task)
       inFlight.set(task, own)
       count(own, 1)
-    } else if (!isInFlight && lane !== undefined) {
+    } else if (!isOut && lane !== undefined) {
       inFlight.delete(task)
       count(lane, -1)
     }
+    for (const waited of overlaps.observe(task, { isOut, isCarried })) laneOf(waited).ready.push(waited)
     if (task.state !== 'READY' || !isCarried || queued.has(task)) return
     queued.add(task)
     laneOf(task).ready.push(task)
@@ -137,20 +139,25 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
       if (isRowOf(tasks, table, row)) observe(row)
     },
     decide({ rows }): readonly NewEvent[] {
-      const events: NewEvent[] = []
-      if (queued.size === 0) return events
+      if (queued.size === 0) return []
+      const events = overlaps.decide(rows)
+      // What follows from them is seen before anything else begins.
+      if (events.length > 0) return events
       const chosen: Lane[] = []
       const now = limits()
       for (let best = next(now); best !== undefined; best = next(now)) {
         const { lane, task } = best
         lane.ready.pop()
+        if (overlaps.putAside(task)) continue
         queued.delete(task)
+        overlaps.choose(task)
         chosen.push(lane)
         count(lane, 1)
         events.push(requestDispatch(rows, task, lane.queue.name))
       }
       // It is counted when its row shows the dispatch: a dispatch that was refused takes no room.
       for (const lane of chosen) count(lane, -1)
+      overlaps.settle()
       return events
     },
   }

@@ -140,6 +140,7 @@ const HIGHEST = 1_000
 
 function settingsOf(asset: AssetDefinition, run: RunToPlan): Omit<PlannedTask, 'task_key'> {
   const { retry, io, kind, inputs, queue } = asset
+  const { overlap } = asset.policies
   return {
     max_attempts: retry?.max_attempts ?? 1,
     ...(asset.timeout_sec && { timeout_sec: asset.timeout_sec }),
@@ -147,6 +148,12 @@ function settingsOf(asset: AssetDefinition, run: RunToPlan): Omit<PlannedTask, '
     ...(asset.pool && { pool: asset.pool }),
     priority: Math.min(HIGHEST, Math.max(LOWEST, run.priority + asset.priority)),
     // This is stored with every task of every run, so unset options are left out.
-    spec: { kind, io, ...(queue && { queue }), ...(retry && { retry }), ...(Object.keys(inputs).length > 0 && { inputs }) },
+    spec: {
+      ...{ kind, io },
+      ...(queue && { queue }),
+      ...(retry && { retry }),
+      ...(overlap !== undefined && { overlap }),
+      ...(Object.keys(inputs).length > 0 && { inputs }),
+    },
   }
 }

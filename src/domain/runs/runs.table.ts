@@ -36,7 +36,7 @@ export const runs = defineTable({
     tasks_total: col.int('Tasks of the plan.'),
     tasks_succeeded: col.int('Tasks that succeeded.'),
     tasks_failed: col.int('Tasks that failed for good.'),
-    tasks_skipped: col.int('Tasks never tried because something upstream failed.'),
+    tasks_skipped: col.int('Tasks never tried, because something upstream failed or another run was making their partition.'),
     tasks_cancelled: col.int('Tasks that were cancelled.'),
     error: col.optional(col.string('Why the run as a whole could not run, e.g. a plan with a cycle.')),
     requested_at: col.timestamp('When the request was received.'),

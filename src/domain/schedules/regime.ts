@@ -40,9 +40,11 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     state_version: 0,
     paused_since: null,
     decided_until: null,
+    clock_turns: null,
     undecided: [],
     asked_ahead: null,
     triggered: null,
+    skipped: null,
     last_scheduled_for: null,
     last_tick_id: null,
     last_tick_event_id: null,
@@ -130,7 +132,7 @@ function endStretch(state: ScheduleStateRow, { definition, pause, goesOn, isResu
   const decided = state.decided_until ?? at
   // A pause is decided by the definition at its end.
   if (goesOn && (pause !== null || at < decided)) return
-  state.decided_until = at
+  setDecided(state, at)
   if (isOn(definition) && decided < at) {
     const catchesUp = pause === null || (isResumed && definition.catch_up_on_resume)
     // Whether any tick lies in it is not asked here: that depends on what this machine knows of zones, and a fold must not.
@@ -149,6 +151,12 @@ function endStretch(state: ScheduleStateRow, { definition, pause, goesOn, isResu
   )
 }
 
+/** Notes up to where ticks are on record: less far than before, if they are decided anew because a clock that was ahead was set back. */
+export function setDecided(state: ScheduleStateRow, until: number): void {
+  if (until < (state.decided_until ?? until)) state.clock_turns = (state.clock_turns ?? 0) + 1
+  state.decided_until = until
+}
+
 /** Notes that a tick is new on record, and with it every tick before: in a stretch that is still to be decided, or in the present. */
 export function noteDecided(rows: Rows, { scheduleId, tick, isTriggered, at, eventId }: DecidedTick): void {
   const known = rows.hot(scheduleState).get(scheduleId)
@@ -163,7 +171,7 @@ export function noteDecided(rows: Rows, { scheduleId, tick, isTriggered, at, eve
     if (isTriggered) addTriggered(state, oldest.from, tick, isPast ? oldest.definition : undefined)
   } else {
     // What was decided beyond the present was decided by a clock that was ahead: time goes on from where the clock is now.
-    state.decided_until = decided > at ? tick : Math.max(decided, tick)
+    setDecided(state, decided > at ? tick : Math.max(decided, tick))
     if (isTriggered) addTriggered(state, decided < tick ? decided : tick - 1, tick)
   }
   forgetAsked(state)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
-import { changesRegime, editScheduleState, forgetAsked } from './regime.ts'
+import { changesRegime, editScheduleState, forgetAsked, setDecided } from './regime.ts'
 import { scheduleState } from './schedule-state.table.ts'
 
 export const ScheduleCaughtUp = defineEvent({
@@ -29,7 +29,7 @@ export const ScheduleCaughtUp = defineEvent({
     if (known === undefined || (left.length === known.undecided.length && !isAhead)) return duplicate
     const state = editScheduleState(rows, schedule_id, event.event_id)
     state.undecided = left
-    if (isAhead) state.decided_until = until
+    if (isAhead) setDecided(state, until)
     forgetAsked(state)
     return applied
   },

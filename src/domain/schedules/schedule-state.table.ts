@@ -38,6 +38,16 @@ export interface TriggeredSpan {
   readonly moments?: { readonly cron_expressions: readonly string[]; readonly timezone: string }
 }
 
+/** Ticks that were skipped together and are one record. */
+export interface SkippedSpan {
+  readonly tick_id: string
+  readonly first: number
+  readonly last: number
+  /** How many of them were not triggered since. */
+  readonly left: number
+  readonly moments: { readonly cron_expressions: readonly string[]; readonly timezone: string }
+}
+
 /** How a run of a schedule ended. */
 export interface EndedRun {
   readonly run_id: string
@@ -63,6 +73,9 @@ export const scheduleState = defineTable({
     decided_until: col.optional(
       col.timestamp('Every tick up to here is on record or was never due; later ones follow the present definition.'),
     ),
+    clock_turns: col.optional(
+      col.int('How often a clock that was ahead was set back, so that ticks were decided anew; null for never.'),
+    ),
     undecided: col.json<readonly Regime[]>(
       'Stretches of time before that whose ticks are still to be recorded, with the definition of then.',
     ),
@@ -74,6 +87,11 @@ export const scheduleState = defineTable({
     triggered: col.optional(
       col.json<readonly TriggeredSpan[]>(
         'Stretches of time of which every tick was triggered, the latest of them: a clock that is set back repeats none.',
+      ),
+    ),
+    skipped: col.optional(
+      col.json<readonly SkippedSpan[]>(
+        'The latest records of ticks that were skipped together: one that is triggered now is taken out of their number.',
       ),
     ),
     last_scheduled_for: col.optional(col.timestamp('The latest tick on record.')),

@@ -3,8 +3,9 @@ import { toMs } from '../../lib/time.ts'
 import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { tickSubject } from '../subjects.ts'
+import { takeOut } from './moments/skipped-spans.ts'
 import { changesRegime, editScheduleState, noteAsked, noteDecided } from './regime.ts'
-import { reasonFacts, scheduleTicks, tickCauses, tickStatuses } from './schedule-ticks.table.ts'
+import { clockTurn, reasonFacts, scheduleTicks, tickCauses, tickStatuses, turnSuffix } from './schedule-ticks.table.ts'
 
 const payload = z
   .object({
@@ -12,6 +13,7 @@ const payload = z
     schedule_id: id,
     scheduled_for: timestamp,
     definition_version: id,
+    clock_turn: clockTurn,
     asset_selection: z.array(id).min(1).max(10_000),
     partition_selection: z.array(id).max(100_000).nullish(),
     status: z.enum(tickStatuses),
@@ -21,8 +23,11 @@ const payload = z
     reason_facts: reasonFacts.nullish(),
     /** Who asked for a tick that the clock did not bring. */
     requested_by: id.nullish(),
-    /** The row of several ticks that were skipped together, of which this was one. */
+    request_id: id.nullish(),
+    /** The row of several ticks that were skipped together, of which this was one when it was asked for. */
     skipped_in: id.nullish(),
+    /** Of a tick that was asked for: the cron that it is a tick of. */
+    moments: z.object({ cron_expressions: z.array(id).min(1).max(1_000), timezone: id }).nullish(),
     run_key: runKey.nullish(),
     request_fingerprint: fingerprint.nullish(),
   })
@@ -41,7 +46,7 @@ export const ScheduleTicked = defineEvent({
   doc: 'A schedule was evaluated for one moment of its cron expression, with the definition as it was then.',
   payload,
   // A tick that was skipped may still be triggered: that is another fact about it.
-  idempotencyKey: (tick) => `sched_tick:${tick.tick_id}:${tick.status}`,
+  idempotencyKey: (tick) => `sched_tick:${tick.tick_id}:${tick.status}${turnSuffix(tick)}`,
   dedup: 'structure',
   reads: ({ tick_id, skipped_in }) =>
     [tick_id, ...(skipped_in == null ? [] : [skipped_in])].map((id) => ({ table: scheduleTicks, key: [id] })),
@@ -50,21 +55,19 @@ export const ScheduleTicked = defineEvent({
     const scheduledFor = toMs(tick.scheduled_for)
     // The row alone is no sign that the tick is on record: its run may have been heard of first.
     const known = rows.cold(scheduleTicks).lookup(tick.tick_id)
-    const isRepeated = known?.tick_event_id != null && (known.status === 'triggered' || tick.status !== 'triggered')
-    if (isRepeated) return duplicate
+    const isLater = tick.status === 'triggered' || (known?.clock_turn ?? 0) < tick.clock_turn
+    if (known?.tick_event_id != null && (known.status === 'triggered' || !isLater)) return duplicate
     // A tick that somebody asked for says nothing of those before it, which a pause may not have recorded yet.
     const place = { scheduleId: tick.schedule_id, tick: scheduledFor, eventId: event.event_id }
     if (tick.requested_by == null) noteDecided(rows, { ...place, isTriggered: tick.status === 'triggered', at })
     else if (tick.cause === 'catch_up') noteAsked(rows, place)
-    const span = tick.skipped_in == null ? undefined : rows.cold(scheduleTicks).lookup(tick.skipped_in)
-    if (span?.status === 'skipped' && span.tick_count !== null)
-      rows.cold(scheduleTicks).merge({ tick_id: span.tick_id, tick_count: span.tick_count - 1, row_version: event.event_id })
     rows.cold(scheduleTicks).merge({
       tick_id: tick.tick_id,
       schedule_id: tick.schedule_id,
       scheduled_for: scheduledFor,
       scheduled_until: null,
       tick_count: 1,
+      clock_turn: Math.max(tick.clock_turn, known?.clock_turn ?? 0),
       evaluated_at: at,
       definition_version: tick.definition_version,
       asset_selection: tick.asset_selection,
@@ -75,6 +78,7 @@ export const ScheduleTicked = defineEvent({
       reason: tick.reason ?? null,
       reason_facts: tick.reason_facts ?? null,
       requested_by: tick.requested_by ?? null,
+      request_id: tick.request_id ?? null,
       run_key: tick.run_key ?? null,
       request_fingerprint: tick.request_fingerprint ?? null,
       tick_event_id: event.event_id,
@@ -82,6 +86,11 @@ export const ScheduleTicked = defineEvent({
     })
     wake(tickSubject(tick.tick_id))
     const state = editScheduleState(rows, tick.schedule_id, event.event_id)
+    if (tick.requested_by != null && tick.cause === 'catch_up' && known?.tick_event_id == null) {
+      const found = tick.skipped_in == null ? undefined : rows.cold(scheduleTicks).lookup(tick.skipped_in)
+      const left = takeOut(state, { tick: scheduledFor, moments: tick.moments ?? undefined, found })
+      if (left !== undefined) rows.cold(scheduleTicks).merge({ ...left, row_version: event.event_id })
+    }
     // Ticks are caught up oldest first, and by hand in any order; the state only moves forward.
     if (tick.cause !== 'manual' && scheduledFor >= (state.last_scheduled_for ?? scheduledFor)) {
       state.last_scheduled_for = scheduledFor

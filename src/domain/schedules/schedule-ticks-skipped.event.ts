@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
+import { addSkipped } from './moments/skipped-spans.ts'
 import { changesRegime, editScheduleState, noteDecided } from './regime.ts'
-import { reasonFacts, scheduleTicks, skipCodes } from './schedule-ticks.table.ts'
+import { clockTurn, reasonFacts, scheduleTicks, skipCodes, turnSuffix } from './schedule-ticks.table.ts'
 import { skippedTicksId } from './tick-ids.ts'
 
 export const ScheduleTicksSkipped = defineEvent({
@@ -17,6 +18,7 @@ export const ScheduleTicksSkipped = defineEvent({
     last: timestamp,
     tick_count: z.number().int().min(1).max(Number.MAX_SAFE_INTEGER),
     definition_version: id,
+    clock_turn: clockTurn,
     /** Which cron they are ticks of: the schedule may get another. */
     cron_expressions: z.array(id).min(1).max(1_000).nullish(),
     timezone: id.nullish(),
@@ -24,7 +26,7 @@ export const ScheduleTicksSkipped = defineEvent({
     reason: z.string().min(1).max(4_096),
     reason_facts: reasonFacts.nullish(),
   }),
-  idempotencyKey: (skipped) => `sched_skip:${skipped.schedule_id}:${skipped.first}:${skipped.last}`,
+  idempotencyKey: (skipped) => `sched_skip:${skipped.schedule_id}:${skipped.first}:${skipped.last}${turnSuffix(skipped)}`,
   dedup: 'structure',
   reads: ({ schedule_id, first, last }) => [
     { table: scheduleTicks, key: [skippedTicksId(schedule_id, toMs(first), toMs(last))] },
@@ -33,7 +35,8 @@ export const ScheduleTicksSkipped = defineEvent({
   fold({ event, at, payload: skipped, rows }) {
     const [first, last] = [toMs(skipped.first), toMs(skipped.last)]
     const tickId = skippedTicksId(skipped.schedule_id, first, last)
-    if (rows.cold(scheduleTicks).lookup(tickId)?.tick_event_id != null) return duplicate
+    const known = rows.cold(scheduleTicks).lookup(tickId)
+    if (known?.tick_event_id != null && (known.clock_turn ?? 0) >= skipped.clock_turn) return duplicate
     noteDecided(rows, { scheduleId: skipped.schedule_id, tick: last, isTriggered: false, at, eventId: event.event_id })
     rows.cold(scheduleTicks).merge({
       tick_id: tickId,
@@ -41,6 +44,7 @@ export const ScheduleTicksSkipped = defineEvent({
       scheduled_for: first,
       scheduled_until: last,
       tick_count: skipped.tick_count,
+      clock_turn: skipped.clock_turn,
       evaluated_at: at,
       definition_version: skipped.definition_version,
       cron_expressions: skipped.cron_expressions ?? null,
@@ -54,6 +58,9 @@ export const ScheduleTicksSkipped = defineEvent({
       row_version: event.event_id,
     })
     const state = editScheduleState(rows, skipped.schedule_id, event.event_id)
+    const { tick_count: left, cron_expressions, timezone } = skipped
+    if (cron_expressions != null && timezone != null)
+      addSkipped(state, { tick_id: tickId, first, last, left, moments: { cron_expressions, timezone } })
     if (last >= (state.last_scheduled_for ?? last)) {
       state.last_scheduled_for = last
       state.last_tick_id = tickId

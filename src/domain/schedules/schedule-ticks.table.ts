@@ -26,6 +26,11 @@ export const reasonFacts = z.object({
 })
 export type ReasonFacts = z.infer<typeof reasonFacts>
 
+/** How often a clock that was ahead had been set back when a tick was decided: what that clock had skipped is decided anew. */
+export const clockTurn = z.number().int().min(0).default(0)
+export const turnSuffix = ({ clock_turn }: { readonly clock_turn: number }): string =>
+  clock_turn === 0 ? '' : `:${clock_turn}`
+
 export const scheduleTicks = defineTable({
   name: 'schedule_ticks',
   doc: 'Ticks of schedules: triggered, or skipped or failed with the reason. Neighbours that were skipped together are one row.',
@@ -38,8 +43,10 @@ export const scheduleTicks = defineTable({
       { pick: 'smallest', by: ['tick_count'], columns: ['tick_count'] },
       {
         pick: 'largest',
-        by: ['status', 'tick_event_id'],
+        // A tick that a clock ahead skipped is decided anew in its time. The ids of events follow the clock, and do not tell which came later.
+        by: ['clock_turn', 'status', 'tick_event_id'],
         columns: [
+          'clock_turn',
           'status',
           'tick_event_id',
           'schedule_id',
@@ -56,6 +63,7 @@ export const scheduleTicks = defineTable({
           'reason',
           'reason_facts',
           'requested_by',
+          'request_id',
           'run_key',
           'request_fingerprint',
         ],
@@ -71,6 +79,9 @@ export const scheduleTicks = defineTable({
       col.long(
         'How many ticks the row stands for: of several that were skipped together, those that were not triggered since.',
       ),
+    ),
+    clock_turn: col.optional(
+      col.int('How often a clock that was ahead had been set back when this was decided: later decisions of a tick stand.'),
     ),
     evaluated_at: col.optional(col.timestamp('When the tick was recorded.')),
     definition_version: col.optional(col.string('The definition as it was then.')),
@@ -88,6 +99,7 @@ export const scheduleTicks = defineTable({
       col.json<ReasonFacts>('Who paused it and when, the run in its way, the bounds of its catch-up.'),
     ),
     requested_by: col.optional(col.string('Who asked for it, if the clock did not.')),
+    request_id: col.optional(col.string('The id of that request, if it had one.')),
     run_key: col.optional(col.string('The run it asked for.')),
     run_id: col.optional(col.string('That run, once requested.')),
     request_fingerprint: col.optional(col.string('What was asked for.')),

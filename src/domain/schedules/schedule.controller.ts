@@ -237,15 +237,19 @@ function takeSteps(
 ): Decision[] {
   const decided: Decision[] = []
   const open = new Set(state?.open_runs ?? [])
+  let clockTurn = state?.clock_turns ?? 0
   const eventsOf = (step: Step): readonly NewEvent[] | undefined => {
-    if (step.kind === 'caught up') return [caughtUp(schedule_id, step)]
+    if (step.kind === 'caught up') {
+      if (step.insteadOf !== undefined) clockTurn += 1
+      return [caughtUp(schedule_id, step)]
+    }
     const { definition, due } = step
-    if (due.kind === 'skip') return [skipped(definition, due)]
+    if (due.kind === 'skip') return [skipped(definition, due, clockTurn)]
     const { tick, cause } = due
     const { schedule_name, row_version: definition_version, condition_timeout_ms: timeout_ms } = definition
     const question = { schedule_id, schedule_name, definition_version, tick, timeout_ms }
     const condition = definition.has_condition ? () => ask(question) : undefined
-    return tickEvents({ definition, tick, cause, at: partitionsAt(tick), open, requestRun, condition })
+    return tickEvents({ definition, tick, cause, at: partitionsAt(tick), clockTurn, open, requestRun, condition })
   }
   for (const [index, step] of look.steps.entries()) {
     const made = index < most ? eventsOf(step) : undefined
@@ -296,7 +300,7 @@ const caughtUp = (schedule_id: string, { until, insteadOf }: Extract<Step, { kin
     ...(insteadOf !== undefined && { instead_of: toIso(insteadOf) }),
   })
 
-function skipped(definition: Readonly<ScheduleRow>, due: Extract<Due, { kind: 'skip' }>): NewEvent {
+function skipped(definition: Readonly<ScheduleRow>, due: Extract<Due, { kind: 'skip' }>, clock_turn: number): NewEvent {
   const { schedule_id, row_version, cron_expressions, timezone } = definition
   return newEvent(
     ScheduleTicksSkipped,
@@ -305,6 +309,7 @@ function skipped(definition: Readonly<ScheduleRow>, due: Extract<Due, { kind: 's
       first: toIso(due.first),
       last: toIso(due.last),
       tick_count: due.count,
+      clock_turn,
       definition_version: row_version,
       cron_expressions: [...cron_expressions],
       timezone,

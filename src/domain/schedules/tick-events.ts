@@ -17,13 +17,20 @@ export interface TickToDecide {
   readonly tick: number
   readonly cause: 'cron' | 'catch_up' | 'manual'
   readonly at: GraphAtTick
+  /** How often a clock that was ahead was set back so far. */
+  readonly clockTurn: number
   /** The unfinished runs of the schedule; the run of this tick is added. */
   readonly open: Set<string>
   readonly requestRun: RequestRun
   /** What the code of the schedule says of the tick; undefined until it has. Absent if it is not asked. */
   readonly condition?: (() => ConditionAnswer | undefined) | undefined
   /** The id of a tick that the clock did not bring, and who asked for it. */
-  readonly asked?: { readonly tick_id: string; readonly requested_by: string; readonly skipped_in?: string | null }
+  readonly asked?: {
+    readonly tick_id: string
+    readonly requested_by: string
+    readonly request_id?: string | undefined
+    readonly skipped_in?: string | null
+  }
 }
 
 /**
@@ -39,11 +46,16 @@ export function tickEvents(deciding: TickToDecide): NewEvent[] | undefined {
     schedule_id,
     scheduled_for: toIso(tick),
     definition_version: row_version,
+    clock_turn: deciding.clockTurn,
     asset_selection: [...definition.asset_selection],
     partition_selection: definition.partition_selection && [...definition.partition_selection],
     cause,
     requested_by: asked?.requested_by ?? null,
-    skipped_in: asked?.skipped_in ?? null,
+    ...(asked !== undefined && {
+      request_id: asked.request_id ?? null,
+      skipped_in: asked.skipped_in ?? null,
+      moments: { cron_expressions: [...definition.cron_expressions], timezone: definition.timezone },
+    }),
   }
   const context = { causation_id: row_version, ...(asked && { actor: asked.requested_by }) }
   const without = (

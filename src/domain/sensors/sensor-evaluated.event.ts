@@ -48,6 +48,8 @@ const payload = z
     error: z.string().min(1).max(65_536).nullish(),
     /** Its code worked, but it may not have what it asked for, and trying again does not change that: its message is a dead letter at once. */
     refused: z.literal(true).optional(),
+    /** The message does not fit what the sensor takes. */
+    unfit: z.literal(true).optional(),
     duration_ms: count.nullish(),
     ...recordedKeys,
   })
@@ -63,6 +65,7 @@ const payload = z
       wrong('run_fingerprints', 'there is one for each run key')
     if (status === 'error' && error == null) wrong('error', 'a failed evaluation says why')
     if (status !== 'error' && evaluation.refused) wrong('refused', 'only a failed evaluation is refused')
+    if (status !== 'error' && evaluation.unfit) wrong('unfit', 'a message that does not fit is not accepted')
     if (keys.some((key) => !key.startsWith(runKeysOfSensor(sensor_id)) && !key.startsWith('rerun:')))
       wrong('run_keys', `the run keys of ${sensor_id} start with ${runKeysOfSensor(sensor_id)}`)
   })
@@ -118,9 +121,10 @@ function foldPush(context: FoldContext<Evaluation>, source: Push): Verdict {
   const state = editSensorState(rows, sensor_id, event.event_id)
   noteEvaluated(state, evalId, { when: at, at })
   if (isError) {
-    const { error, refused = false } = evaluation
+    const { error, refused = false, unfit = false } = evaluation
     if (refused) noteRefusal(state, error ?? '', at)
-    else noteError(state, error ?? '', at)
+    // One message that does not fit says nothing of the sensor.
+    else if (!unfit) noteError(state, error ?? '', at)
     failMessage(context, { sensor_id, ...source }, { known, state, error: error ?? '', refused })
   } else {
     forgetErrors(state)

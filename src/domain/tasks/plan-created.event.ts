@@ -129,6 +129,7 @@ function addTask(rows: Rows, run: RunRow, task: z.infer<typeof plannedTask>, eve
     finished_at: null,
     error_message: null,
     materialization_id: null,
+    overlap_run_id: null,
     cause_task_key: null,
     cause_event_id: null,
     row_version: eventId,

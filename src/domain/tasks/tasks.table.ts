@@ -67,6 +67,9 @@ export const tasks = defineTable({
     finished_at: col.optional(col.timestamp('When the task ended.')),
     error_message: col.optional(col.string('Why the last attempt failed.')),
     materialization_id: col.optional(col.string('What a successful task produced.')),
+    overlap_run_id: col.optional(
+      col.string('For a task that was skipped because another run was making its partition: that run.'),
+    ),
     cause_task_key: col.optional(col.string('For a task that was skipped or cancelled: the task that failed first.')),
     cause_event_id: col.optional(col.string('The event that ended it.')),
   },

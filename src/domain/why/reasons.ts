@@ -116,6 +116,10 @@ export interface FactsByCode {
   not_planned: { at: Moment }
   task_running: { task_key: string; attempt: number; since: Moment | null; worker_id: string | null }
   task_with_queue: { task_key: string; queue: string; since: Moment | null }
+  /** Another run makes its partition. */
+  overlap_waits: { task_key: string; run_id: string }
+  overlap_skipped: { task_key: string; run_id: string }
+  more_skipped: { count: number }
   pool_full: { task_key: string; pool: string; slots: number; busy: number }
   no_worker_free: { task_key: string; queue: string; since: Moment | null; busy: number }
   upstream_unfinished: { task_key: string; upstream: readonly { task_key: string; state: TaskState }[]; count: number }

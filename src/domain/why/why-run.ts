@@ -10,6 +10,7 @@ export interface ShownRun {
   readonly partition_selection: readonly string[] | null
   readonly plan_parts: number
   readonly tasks_total: number
+  readonly tasks_succeeded: number
   readonly tasks_skipped: number
   readonly error: string | null
   readonly requested_at: string
@@ -29,6 +30,7 @@ export interface ShownTask {
   readonly finished_at: string | null
   readonly error_message: string | null
   readonly cause_task_key: string | null
+  readonly overlap_run_id: string | null
 }
 
 /** What a task that has not ended waits for. */
@@ -41,6 +43,8 @@ export interface Waiting {
   queueOf(taskKey: string): { readonly queue: string; readonly busy: number }
   /** The limit of a pool, and how much of it is in use; undefined for a pool without a limit. */
   pool(name: string): { readonly slots: number; readonly busy: number } | undefined
+  /** The run that makes the partition of a task, which therefore waits. */
+  overlapOf(taskKey: string): string | undefined
   retryAt(taskKey: string): string | null
   /** The unfinished tasks that a task waits for. */
   upstreamOf(taskKey: string): readonly { readonly task_key: string; readonly state: TaskState }[]
@@ -74,21 +78,38 @@ function cancelled({ cancel_requested_at: at, cancel_requested_by: by, cancel_re
 }
 
 function ended(run: ShownRun, tasks: readonly ShownTask[]): [WhyVerdict, Reason[]] {
-  if (run.state === 'SUCCEEDED')
-    return ['succeeded', [reason('all_succeeded', { count: run.tasks_total, at: run.finished_at })]]
+  const skips = skipped(tasks)
+  if (run.state === 'SUCCEEDED') {
+    // A run without tasks has made all of them.
+    const isMade = run.tasks_succeeded > 0 || skips.length === 0
+    const made = isMade ? [reason('all_succeeded', { count: run.tasks_succeeded, at: run.finished_at })] : []
+    return ['succeeded', [...made, ...skips]]
+  }
   const failures = tasks
     .filter(({ state }) => state === 'FAILED')
     .sort((a, b) => ((a.finished_at ?? '') < (b.finished_at ?? '') ? -1 : 1))
   const failed = failures.slice(0, TOLD_TASKS).map((task) => {
     const { task_key, attempt: attempts, error_message: error, finished_at: at } = task
-    const skipped = tasks.filter(({ state, cause_task_key }) => state === 'SKIPPED' && cause_task_key === task_key).length
-    const behind = skipped === 0 ? [] : [reason('tasks_skipped', { count: skipped, cause_task_key: task_key })]
-    return reason('task_failed', { task_key, attempts, error, at }, behind)
+    return reason('task_failed', { task_key, attempts, error, at }, skippedBelow(tasks, task_key))
   })
   const more = failures.length > TOLD_TASKS ? [reason('more_failed', { count: failures.length - TOLD_TASKS })] : []
   const error = run.error === null ? [] : [reason('unplannable', { error: run.error })]
-  if (run.state === 'FAILED') return ['failed', [...error, ...failed, ...more, ...cancelled(run)]]
-  return ['cancelled', [...cancelled(run), ...failed, ...more]]
+  if (run.state === 'FAILED') return ['failed', [...error, ...failed, ...more, ...skips, ...cancelled(run)]]
+  return ['cancelled', [...cancelled(run), ...failed, ...more, ...skips]]
+}
+
+function skippedBelow(tasks: readonly ShownTask[], cause_task_key: string): Reason[] {
+  const below = tasks.filter((task) => task.state === 'SKIPPED' && task.cause_task_key === cause_task_key)
+  return below.length === 0 ? [] : [reason('tasks_skipped', { count: below.length, cause_task_key })]
+}
+
+/** Tasks that another run kept from being tried, and what was skipped because of them. */
+function skipped(tasks: readonly ShownTask[]): Reason[] {
+  const all = tasks.flatMap(({ task_key, overlap_run_id }) =>
+    overlap_run_id === null ? [] : [{ task_key, run_id: overlap_run_id }],
+  )
+  const told = all.slice(0, TOLD_TASKS).map((one) => reason('overlap_skipped', one, skippedBelow(tasks, one.task_key)))
+  return all.length > TOLD_TASKS ? [...told, reason('more_skipped', { count: all.length - TOLD_TASKS })] : told
 }
 
 function unfinished(run: ShownRun, tasks: readonly ShownTask[], waiting: Waiting): [WhyVerdict, Reason[]] {
@@ -131,6 +152,8 @@ function reasonOfTask(task: ShownTask, waiting: Waiting): Reason {
   const { queue, busy } = waiting.queueOf(task_key)
   if (state === 'DISPATCHED')
     return reason('task_with_queue', { task_key, queue, since: waiting.attemptOf(task_key)?.since ?? null })
+  const inTheWay = waiting.overlapOf(task_key)
+  if (inTheWay !== undefined) return reason('overlap_waits', { task_key, run_id: inTheWay })
   const pool = task.pool === null ? undefined : waiting.pool(task.pool)
   if (task.pool !== null && pool !== undefined && pool.busy >= pool.slots)
     return reason('pool_full', { task_key, pool: task.pool, ...pool })

@@ -37,6 +37,9 @@ type RunCode =
   | 'not_planned'
   | 'task_running'
   | 'task_with_queue'
+  | 'overlap_waits'
+  | 'overlap_skipped'
+  | 'more_skipped'
   | 'pool_full'
   | 'no_worker_free'
   | 'upstream_unfinished'
@@ -64,6 +67,10 @@ export const runWords: WordsOf<RunCode> = {
     `${task_key} has been running since ${when(since)}${attempt > 1 ? `, attempt ${attempt}` : ''}${worker_id === null ? '' : `, on ${worker_id}`}`,
   task_with_queue: ({ task_key, queue, since }, when) =>
     `${task_key} has been waiting since ${when(since)} for a worker of the queue ${queue} to take it`,
+  overlap_waits: ({ task_key, run_id }) => `${task_key} waits for ${run_id}, which is making it (overlap)`,
+  overlap_skipped: ({ task_key, run_id }) => `${task_key} was skipped: ${run_id} was making it (overlap: skip)`,
+  more_skipped: ({ count }) =>
+    `${count.toLocaleString('en')} more ${count === 1 ? 'task was' : 'tasks were'} skipped because other runs were making the same`,
   pool_full: ({ task_key, pool, slots }) =>
     `${task_key} waits for the pool ${pool}: ${slots === 1 ? 'its only slot is' : `all ${slots} slots are`} in use`,
   no_worker_free: ({ task_key, queue, since, busy }, when) =>

@@ -57,7 +57,10 @@ export interface Settings<P> {
   queue?: string
   /** A higher number goes first; from -1000 to 1000, 0 by default. */
   priority?: number
-  /** What a new run does while another run of the same partition is under way. Not available yet: it is refused. */
+  /**
+   * While another run is making the same partition: `queue` lets its task wait, `skip` skips it and what is made from it in the same run,
+   * `replace` cancels the run that was asked for first. By default they run side by side.
+   */
   overlap?: 'queue' | 'skip' | 'replace'
   /** Not available yet: it is refused. */
   backfill?: { chunk: number }

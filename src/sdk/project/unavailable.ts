@@ -39,7 +39,6 @@ const wordsOf = ({ storage, queue }: Environment): string =>
 const policies: Readonly<Record<string, string>> = {
   automation:
     "Leave it out, and write a schedule: schedule('nightly', { cron: '0 5 * * *', … }), or a sensor of what it is made from.",
-  overlap: "Leave it out. A pool of one keeps two attempts from running at once: pools: { one: 1 } and pool: 'one'.",
   backfill:
     'Leave it out. To make many partitions, run a range of them: servo run mart/revenue --partition 2025-01-01..2025-01-31.',
 }

@@ -18,6 +18,8 @@ export interface NewestList<C extends Columns> {
   /** The column that says when, and the one that tells rows of the list apart. */
   readonly at: keyof C & string
   readonly id: keyof C & string
+  /** Of rows that stand for a span of time: until when, in SQL and of a row. */
+  readonly end?: { readonly sql: string; readonly of: (row: Readonly<RowOf<C>>) => number | null }
   placeOf(row: Readonly<RowOf<C>>): { at: number | null; id: string }
   keyOf(id: string): KeyPart[]
   /** True for rows that are in the list or might come and go, such as all of one sensor. */
@@ -50,7 +52,7 @@ export async function newestPage<C extends Columns>(
     return (
       list.owns(row) &&
       list.has(row) &&
-      (since === undefined || here.at >= toMs(since)) &&
+      (since === undefined || (list.end?.of(row) ?? here.at) >= toMs(since)) &&
       (until === undefined || here.at < toMs(until)) &&
       (after === undefined || comesAfter(after, here))
     )
@@ -59,7 +61,7 @@ export async function newestPage<C extends Columns>(
   const recent = [...cold.recent()].filter((row) => list.owns(row)).map((row) => place(row).id)
   const conditions = [
     ...list.where,
-    since !== undefined && `${list.at} >= ${moment(toMs(since))}`,
+    since !== undefined && `${list.end?.sql ?? list.at} >= ${moment(toMs(since))}`,
     until !== undefined && `${list.at} < ${moment(toMs(until))}`,
     after !== undefined && `${list.at} <= ${moment(after.at)}`,
   ].filter((one) => one !== false)

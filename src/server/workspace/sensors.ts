@@ -90,7 +90,12 @@ export class Sensors extends SensorReader implements SensorsApi {
     return sensorDefined(definition, { sensor_id, origin: 'api', request_id, graph: this.#known.graph.get().graph })
   }
 
-  async update(idOrName: string, { request_id, ...changes }: SensorChangesBody, user: string): Promise<AcceptedSensor> {
+  async update(
+    idOrName: string,
+    { request_id, ...changes }: SensorChangesBody,
+    user: string,
+    expected?: number,
+  ): Promise<AcceptedSensor> {
     const row = this.find(idOrName)
     const { sensor_id } = row
     checkOwnedByApi(row)
@@ -110,7 +115,7 @@ export class Sensors extends SensorReader implements SensorsApi {
         request_id,
         eventOf: (request) => checked(this.#defined(definition, sensor_id, request), user),
         check: () => {
-          this.present(row, 'changed')
+          this.#checkVersion(this.present(row, 'changed'), expected)
           this.#checkFits(definition, sensor_id)
           return undefined
         },
@@ -119,7 +124,7 @@ export class Sensors extends SensorReader implements SensorsApi {
     )
   }
 
-  async remove(idOrName: string, { request_id }: RequestBody, user: string): Promise<AcceptedSensor> {
+  async remove(idOrName: string, { request_id }: RequestBody, user: string, expected?: number): Promise<AcceptedSensor> {
     const row = this.find(idOrName)
     const { sensor_id } = row
     checkOwnedByApi(row)
@@ -127,7 +132,7 @@ export class Sensors extends SensorReader implements SensorsApi {
       request_id,
       eventOf: (request) => newEvent(SensorRemoved, { sensor_id, request_id: request, removed_by: user }, { actor: user }),
       check: () => {
-        this.present(row, 'removed')
+        this.#checkVersion(this.present(row, 'removed'), expected)
         return undefined
       },
       message: 'sensor deleted',

@@ -39,6 +39,8 @@ export interface TaskPlan {
   readonly maxAttempts: number
   readonly attempts: readonly AttemptPlan[]
   readonly deadline: boolean
+  /** Whether another run makes its partition when it is ready, and it is skipped. */
+  readonly isInTheWay: boolean
 }
 
 export interface RunPlan {
@@ -195,6 +197,7 @@ const taskPlan: fc.Arbitrary<TaskPlan> = fc.record({
   maxAttempts: fc.integer({ min: 1, max: 3 }),
   attempts: fc.array(attemptPlan, { maxLength: 3 }),
   deadline: mostly(false, true),
+  isInTheWay: mostly(false, true),
 })
 
 /** A task that has every reason to end badly, below others like it. */
@@ -216,6 +219,7 @@ const ominousTask: fc.Arbitrary<TaskPlan> = fc.record({
     }),
   ),
   deadline: fc.constant(false),
+  isInTheWay: mostly(false, true),
 })
 
 const runPlan = (tasks: fc.Arbitrary<TaskPlan[]>): fc.Arbitrary<RunPlan> =>

@@ -119,7 +119,7 @@ export class SimulatedRun {
     this.started = true
   }
 
-  ended(task: SimulatedTask, state: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'): void {
+  ended(task: SimulatedTask, state: 'SUCCEEDED' | 'FAILED' | 'CANCELLED' | 'SKIPPED'): void {
     task.state = state
     const below = [...this.tasks.values()].filter((other) => other.upstream.includes(task.key))
     for (const other of below) {

@@ -7,6 +7,7 @@ import { type RunRow, runs } from '../../domain/runs/runs.table.ts'
 import { runKeyPrefixes, type SourceRef } from '../../domain/runs/trigger.ts'
 import { PlanCreated } from '../../domain/tasks/plan-created.event.ts'
 import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
+import { TaskSkipped } from '../../domain/tasks/task-skipped.event.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
 import { type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
 import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
@@ -59,11 +60,11 @@ export class Story {
   run(
     name: string,
     plan: Record<string, readonly string[]>,
-    options: { attempts?: number; source?: SourceRef } = {},
+    options: { attempts?: number; source?: SourceRef; task?: Payload } = {},
   ): RunStory {
     const run = new RunStory(this, name, options.source)
     run.requested()
-    run.planned(plan, options.attempts)
+    run.planned(plan, options.attempts, options.task)
     return run
   }
 }
@@ -113,12 +114,14 @@ export class RunStory {
     })
   }
 
-  planned(plan: Record<string, readonly string[]>, max_attempts = 1): Verdict {
+  /** `more` is what else the plan says of every task. */
+  planned(plan: Record<string, readonly string[]>, max_attempts = 1, more: Payload = {}): Verdict {
     const planned = Object.entries(plan).map(([task_key, upstream]) => ({
       task_key,
       asset_key: task_key,
       depends_on: [...upstream],
       max_attempts,
+      ...more,
     }))
     return this.#story.tell(PlanCreated, { run_id: this.runId, plan_id: 'plan', part: 0, parts: 1, tasks: planned })
   }
@@ -165,6 +168,11 @@ export class RunStory {
 
   cancelled(requested_by = 'ada'): Verdict {
     return this.#story.tell(RunCancelRequested, { run_id: this.runId, requested_by })
+  }
+
+  /** Another run was making its partition. */
+  skipped(task_key: string, overlap_run_id: string): Verdict {
+    return this.#story.tell(TaskSkipped, { run_id: this.runId, task_key, overlap_run_id })
   }
 
   #finished(task: string, attempt: number, outcome: ReportedEnd): Verdict {

@@ -3,6 +3,7 @@ import { DispatchRepeated } from '../../domain/dispatch/dispatch-repeated.event.
 import { DispatchRequested } from '../../domain/dispatch/dispatch-requested.event.ts'
 import { TaskFinished } from '../../domain/tasks/task-finished.event.ts'
 import { TaskHeartbeat } from '../../domain/tasks/task-heartbeat.event.ts'
+import { TaskSkipped } from '../../domain/tasks/task-skipped.event.ts'
 import { TaskStarted } from '../../domain/tasks/task-started.event.ts'
 import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../../domain/timers/timer-requested.event.ts'
@@ -30,6 +31,11 @@ const workerOf = (plan: AttemptPlan, n: number): string => (isRemote(plan) ? `wo
 export function* taskLife(run: SimulatedRun, task: SimulatedTask): Actor {
   if (task.plan.deadline)
     yield run.world.write(TimerRequested, { ...deadline(run, task), fire_at: toIso(run.world.now + 600_000) })
+  if (task.plan.isInTheWay && task.state === 'READY') {
+    run.ended(task, 'SKIPPED')
+    yield run.world.write(TaskSkipped, { run_id: run.runId, task_key: task.key, overlap_run_id: 'run_of_another' })
+    return
+  }
   for (;;) {
     const plan = task.plan.attempts[task.attempt - 1] ?? uneventful
     yield* attemptLife(run, task, plan)

@@ -118,6 +118,8 @@ test('[A22][A36][A44][A60][A66] polls, happenings, conditions and dead letters w
   expect([unfit.status, await unfit.json()]).toMatchObject([422, { code: 'unfit_message', field: 'order', try: 1 }])
   expect((await project.servo('why', 'sensor', 'shop', '--message', 's2')).stdout).toMatch(/: order does not fit the schema: /)
 
+  expect((await (await project.client()).sensors.get('shop')).status, 'one message does not fit').toBe('active')
+
   const flaky = async () => (await post(dev, 'flaky', 1, () => ({ 'x-message-id': 'f1' }))).status
   expect([await flaky(), await flaky(), await flaky()]).toEqual([500, 200, 200])
   expect((await project.servo('sensors', 'dead-letters', 'flaky')).stdout).toMatch(/f1.*the shop is closed/)
@@ -126,6 +128,8 @@ test('[A22][A36][A44][A60][A66] polls, happenings, conditions and dead letters w
   expect((await project.json('sensors', 'dead-letters', 'flaky')).dead_letters).toEqual([])
   const dry = await project.servo('sensors', 'send', 'flaky', '--data', '{"order":2}', '--dry-run')
   expect(dry).toMatchObject({ code: 0, stdout: expect.stringContaining('report') })
+  const used = await project.servo('sensors', 'send', 'flaky', '--id', 'f1', '--data', '{"order":9}')
+  expect(used).toMatchObject({ code: 2, stdout: expect.stringContaining('a message of this id was accepted with other data') })
   expect((await evals('flaky')).filter(({ accepted }: { accepted: boolean }) => accepted)).toHaveLength(1)
 
   expect((await project.servo('run', 'broken')).code).toBe(1)

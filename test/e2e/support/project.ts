@@ -30,6 +30,10 @@ export class TestProject {
     fs.writeFileSync(this.file(name), text)
   }
 
+  has(name: string): boolean {
+    return fs.existsSync(this.file(name))
+  }
+
   remove(name: string): void {
     fs.rmSync(this.file(name))
   }

@@ -15,6 +15,13 @@ const project = {
   ],
 }
 const open = () => Led.open(project, { automation: true })
+/** The same, after the schedules have been there for some days, paused. */
+async function openLongAgo(days: number) {
+  const led = await open()
+  await led.post('/automation/pause', {})
+  led.clock.jump(days * DAY_MS)
+  return led
+}
 const fiveOf = (led: Led, daysAgo: number): number =>
   Math.floor(led.clock.now() / DAY_MS) * DAY_MS + 5 * HOUR_MS - daysAgo * DAY_MS
 const dayOf = (ms: number): string => toIso(ms).slice(0, 10)
@@ -85,8 +92,33 @@ test('a schedule shows its last run, however that was triggered', async () => {
   expect(listed.last_run.scheduled_for).toBe(listed.state.last_scheduled_for)
 })
 
+test('[A67] a catch-up that is repeated under the same id gets the runs of the first, however the id is named', async () => {
+  const led = await openLongAgo(3)
+  const ticks = [2, 1].map((ago) => ({ schedule_id: 'nightly', scheduled_for: toIso(fiveOf(led, ago)) }))
+  const first = (await led.post('/schedules/catchup', { ticks, request_id: 'once' })).body
+  expect(first.accepted).toHaveLength(2)
+  await led.clock.advance(MINUTE_MS)
+  expect((await led.post('/schedules/catchup', { ticks, request_id: 'once' })).body).toEqual(first)
+  expect((await led.post('/schedules/catchup', { ticks, client_request_id: 'once' })).body).toEqual(first)
+  const header = { 'idempotency-key': 'once' }
+  expect((await led.post('/schedules/catchup', { ticks }, undefined, header)).body).toEqual(first)
+  const another = (await led.post('/schedules/catchup', { ticks, request_id: 'another' })).body
+  expect(another.refused.map(({ code }: { code: string }) => code)).toEqual(['already_triggered', 'already_triggered'])
+})
+
+test('[A77] a catch-up runs no tick from before the schedule was declared', async () => {
+  const led = await openLongAgo(2)
+  const ticks = [4, 1].map((ago) => ({ schedule_id: 'nightly', scheduled_for: toIso(fiveOf(led, ago)) }))
+  const { accepted, refused } = (await led.post('/schedules/catchup', { ticks })).body
+  expect(accepted).toMatchObject([{ scheduled_for: ticks[1]?.scheduled_for }])
+  expect(refused).toMatchObject([
+    { code: 'not_declared_yet', reason: expect.stringMatching(/^nightly was declared at .*, after /) },
+  ])
+})
+
 test('[A5] a dry run of a catch-up says what would be requested and what is refused, and records nothing', async () => {
-  const led = await open()
+  const led = await openLongAgo(12)
+  await led.post('/automation/resume', {})
   const due = Math.floor(led.clock.now() / HOUR_MS + 1) * HOUR_MS
   await led.post('/schedules/hourly/pause', {})
   await led.clock.advance(due + HOUR_MS - led.clock.now() + MINUTE_MS)

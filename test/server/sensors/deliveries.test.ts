@@ -109,7 +109,11 @@ describe('a message', () => {
       unfit_field: 'order',
     })
     expect(joined).toEqual(one)
-    expect(sensing.state()).toMatchObject({ last_error: report.error, status: 'ERROR' })
+    expect(sensing.state(), 'the sensor itself is in order').toMatchObject({
+      last_error: null,
+      status: 'ACTIVE',
+      backoff_until: null,
+    })
     expect(await sensing.answered('m1'), 'Pub/Sub delivers until it gets 2xx').toMatchObject({ kind: 'dead' })
     expect(sensing.evals().map(({ status }) => status)).toEqual(['error', 'error'])
   })

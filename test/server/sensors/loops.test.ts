@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { whyInWords } from '../../../src/domain/why/words.ts'
 import { HOUR_MS, SECOND_MS } from '../../../src/lib/time.ts'
 import { Sensing } from './sensing.ts'
 
@@ -31,7 +32,7 @@ test('[A78] sensors that wait for each other are stopped after 50 runs, with a d
   // The run of the user is the first that a sensor hears of, so the fiftieth run of a sensor is one of orders.
   const last_error = sensing.state('on-orders')?.last_error
   expect(last_error).toContain('sensors asked for 50 runs in a row, each because of the one before')
-  expect(last_error).toContain('let on-orders ask for nothing that leads back to it. To go on, replay the dead letter')
+  expect(last_error).toContain('let on-orders ask for nothing that leads back to it.')
 
   await request('second')
   await sensing.clock.advance(3 * SECOND_MS)
@@ -49,6 +50,8 @@ test('[A78] sensors that wait for each other are stopped after 50 runs, with a d
     const { because } = await whys.why('sensor', 'on-orders', about)
     expect(JSON.stringify(because)).toContain('50 runs in a row')
   }
+  const [said] = whyInWords(await whys.why('sensor', 'on-orders', { message: message_id }), 'UTC')
+  expect(said?.text.match(/replay/gi), 'the command is said once').toEqual(['Replay', 'replay'])
   await sensing.soon(sensors.replay('on-orders', message_id, {}, 'ana'))
   await sensing.clock.advance(HOUR_MS)
   expect(asked(), 'a replay goes on for 50 more').toBe(150)

@@ -120,6 +120,22 @@ describe('a poll', () => {
     expect(new Set(sensing.evaluator.asked.map((request) => Reflect.get(request, 'sensor'))).size).toBe(20)
   })
 
+  test('[A79] while no code can be evaluated is tried less and less often, and at once when the project is loaded again', async () => {
+    const often = { ...files, config: every(SECOND_MS) }
+    const sensing = await Sensing.open([often])
+    sensing.evaluator.script = () => ({ report: { outcome: 'unavailable', reason: 'nonsense is not defined' } })
+    await sensing.clock.advance(MINUTE_MS)
+    const before = sensing.evaluator.asked.length
+    await sensing.clock.advance(30 * MINUTE_MS)
+    expect(sensing.evaluator.asked.length - before).toBeLessThanOrEqual(6)
+    expect(sensing.evaluator.asked.length - before).toBeGreaterThanOrEqual(3)
+    expect(sensing.evals()).toEqual([])
+    counting(sensing)
+    await sensing.load([often])
+    await sensing.clock.advance(3 * SECOND_MS)
+    expect(sensing.evals().length).toBeGreaterThanOrEqual(2)
+  })
+
   test('[A45] by hand is made at once although it is not due, after the one that is under way, and says who asked', async () => {
     const sensing = await Sensing.open([{ ...files, config: every(24 * HOUR_MS) }])
     counting(sensing, 10 * SECOND_MS)

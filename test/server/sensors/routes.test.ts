@@ -200,6 +200,12 @@ describe('a change of a sensor', () => {
     expect(both[1]?.body).toMatchObject({ code: 'state_changed', expected: 0, actual: 1 })
     for (const change of ['pause', 'resume'])
       expect((await desk.post(`/files/${change}?expected_state_version=0`)).body).toMatchObject({ status: 409, actual: 1 })
+    await desk.post('', made)
+    for (const [method, body] of [['PATCH', { max_tries: 2 }], ['DELETE']] as const) {
+      const refused = await desk.ask(method, '/inbox?expected_state_version=7', body)
+      expect(refused.body, method).toMatchObject({ status: 409, code: 'state_changed', expected: 7, actual: 0 })
+      expect((await desk.ask(method, '/inbox?expected_state_version=0', body)).status, method).toBe(202)
+    }
     expect((await desk.post('/files/pause?expected_state_version=1')).status).toBe(202)
     expect((await desk.get('/files')).body.state.cursor).toBe('"a"')
   })

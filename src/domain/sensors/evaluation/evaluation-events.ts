@@ -68,19 +68,19 @@ export function evaluationEvents(evaluation: EvaluationToRecord): NewEvent[] {
     cursor_before: source.source === 'poll' ? source.cursor : null,
     duration_ms: evaluation.duration_ms ?? null,
   }
-  const failed = (error: string, refused?: true): NewEvent[] => [
+  const failed = (error: string, kind: { refused?: true; unfit?: true } = {}): NewEvent[] => [
     newEvent(
       SensorEvaluated,
-      { ...facts, status: 'error', error: error.slice(0, MAX_ERROR) || 'no reason was given', ...(refused && { refused }) },
+      { ...facts, status: 'error', error: error.slice(0, MAX_ERROR) || 'no reason was given', ...kind },
       context,
     ),
   ]
 
   if ('timedOut' in result) return failed(timedOut(definition))
-  if ('error' in result) return failed(result.error)
+  if ('error' in result) return failed(result.error, isUnfit(definition, result) ? { unfit: true } : {})
   const { runs, cursor = null, ...keys } = result
   const inARow = tooManyInARow(evaluation, runs)
-  if (inARow !== undefined) return failed(inARow, true)
+  if (inARow !== undefined) return failed(inARow, { refused: true })
   const wrong = tooMuch(result) ?? wrongRun(evaluation, runs)
   if (wrong !== undefined) return failed(wrong)
   const requests = runs.map((run, index) => ({ ...requestOf(evaluation, run, index), ...context }))
@@ -105,6 +105,10 @@ export function evaluationEvents(evaluation: EvaluationToRecord): NewEvent[] {
     )
   return [newEvent(SensorEvaluated, evaluated, context), ...requests.map((request) => requestRun(request).event)]
 }
+
+/** True if a message from outside does not fit. What happened here and does not fit shows that the sensor is not in order. */
+const isUnfit = ({ config }: Readonly<SensorRow>, { unfit_field }: Extract<EvaluationResult, { error: string }>): boolean =>
+  unfit_field !== undefined && (config.type === 'webhook' || config.type === 'pubsub')
 
 /** True if a poll found nothing, so that its record may wait for that of others. */
 export function isEmptyPoll(result: EvaluationResult, cursor: string | null): boolean {
@@ -150,7 +154,7 @@ function tooMuch({ runs, cursor }: Extract<EvaluationResult, { runs: unknown }>)
 /** Sensors that ask for what another of them watches may never end, unless somebody stops them. Trying again would not change the count. */
 function tooManyInARow({ definition, chain = 0 }: EvaluationToRecord, runs: readonly AskedRun[]): string | undefined {
   if (chain < MAX_CHAIN || runs.length === 0) return undefined
-  return `sensors asked for ${chain} runs in a row, each because of the one before, and may not ask for another. If they wait for each other, let ${definition.sensor_name} ask for nothing that leads back to it. To go on, replay the dead letter: the count begins anew`
+  return `sensors asked for ${chain} runs in a row, each because of the one before, and may not ask for another. If they wait for each other, let ${definition.sensor_name} ask for nothing that leads back to it.`
 }
 
 /** What is wrong with the runs, before any of them is requested: a result counts whole or not at all. */

@@ -165,9 +165,12 @@ function resultOf(report: Exclude<EvaluationReport, { outcome: 'unavailable' }>)
   }
 }
 
+/** The code of the error while no code of the project can be evaluated. */
+export const PROJECT_NOT_LOADED = 'project_not_loaded'
+
 /** The reason is for the owner of the sensor, not for whoever may send to it. */
 const notEvaluated = (reason: string): ServoError =>
-  new ServoError('unavailable', 'project_not_loaded', 'no code of the project can be evaluated now', {
+  new ServoError('unavailable', PROJECT_NOT_LOADED, 'no code of the project can be evaluated now', {
     hint: 'Nothing was recorded. The server says what is wrong; deliver it again when that is mended.',
     facts: { retry_after_sec: RETRY_AFTER_SEC, reason },
   })

@@ -1,13 +1,14 @@
 import type { UnrecordedPolls } from '../../../contract/delivery.ts'
+import { errorBackoffMs } from '../../../domain/sensors/backoff.ts'
 import { EmptyPollNotes } from '../../../domain/sensors/evaluation/empty-polls.ts'
 import { isEmptyPoll } from '../../../domain/sensors/evaluation/evaluation-events.ts'
 import { nextPollAt } from '../../../domain/sensors/evaluation/poll-due.ts'
 import { sensorDefinitions } from '../../../domain/sensors/sensor-definitions.table.ts'
-import { isServoError } from '../../../lib/error.ts'
+import { isServoError, ServoError } from '../../../lib/error.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../lib/time.ts'
 import type { NewEvent } from '../../../model/event.ts'
 import { ClockSteps } from '../../../ports/clock-steps.ts'
-import type { Evaluations, EvaluationsOptions } from './evaluations.ts'
+import { type Evaluations, type EvaluationsOptions, PROJECT_NOT_LOADED } from './evaluations.ts'
 
 /** Polls that the clock brings at a time; the others wait. A poll waits for others most of its time, and messages need workers too. */
 const MAX_SIDE_BY_SIDE = 16
@@ -42,6 +43,8 @@ export class Polls {
   readonly #polledAt = new Map<string, number>()
   readonly #going = new Map<string, Promise<unknown>>()
   readonly #notes = new EmptyPollNotes()
+  /** How often in a row a poll could not be made, because no code of the project can be evaluated. */
+  readonly #refused = new Map<string, number>()
   #startedAt: number | undefined
   readonly #steps: ClockSteps
   /** Polls under way that are not slow. */
@@ -58,6 +61,13 @@ export class Polls {
     if (this.#startedAt !== undefined) return
     const { clock } = this.#options
     this.#startedAt = clock.now()
+    this.changedAll()
+  }
+
+  /** The code of the project can be evaluated again, as far as one knows: what could not be polled is not put off any longer. */
+  mended(): void {
+    if (this.#refused.size === 0) return
+    this.#refused.clear()
     this.changedAll()
   }
 
@@ -100,8 +110,11 @@ export class Polls {
     for (let going = this.#going.get(sensorId); going !== undefined; going = this.#going.get(sensorId)) await going
     const polling = this.#poll(sensorId, requestedBy)
     const ended = polling.then(
-      () => undefined,
-      () => undefined,
+      () => this.#refused.delete(sensorId),
+      (error: unknown) => {
+        const isRefused = error instanceof ServoError && error.code === PROJECT_NOT_LOADED
+        if (isRefused) this.#refused.set(sensorId, (this.#refused.get(sensorId) ?? 0) + 1)
+      },
     )
     this.#going.set(
       sensorId,
@@ -164,8 +177,13 @@ export class Polls {
     if (this.#startedAt === undefined) return undefined
     try {
       const watched = this.#options.evaluations.watched(sensorId)
+      const now = this.#options.clock.now()
       const [startedAt, polledAt] = [this.#startedAt, this.#polledAt.get(sensorId)]
-      return nextPollAt({ ...watched, startedAt, polledAt, now: this.#options.clock.now() })
+      const at = nextPollAt({ ...watched, startedAt, polledAt, now })
+      const refused = this.#refused.get(sensorId) ?? 0
+      // A poll that lies in the future was made by a clock that was ahead.
+      if (at === undefined || refused === 0 || polledAt === undefined || polledAt > now) return at
+      return Math.max(at, polledAt + errorBackoffMs(refused))
     } catch (error) {
       unknownFor(error)
       return undefined

@@ -8,7 +8,7 @@ import type { Reactor } from '../../../engine/loop/loop.ts'
 import { isServoError, ServoError } from '../../../lib/error.ts'
 import { id } from '../../../model/envelope.ts'
 import { reactor } from '../reactor.ts'
-import { Evaluations, type EvaluationsOptions } from './evaluations.ts'
+import { Evaluations, type EvaluationsOptions, PROJECT_NOT_LOADED } from './evaluations.ts'
 import { Happenings } from './happenings.ts'
 import { MessageDeliveries } from './message-deliveries.ts'
 import { type Polled, Polls, type PollsOptions } from './polls.ts'
@@ -59,6 +59,7 @@ export class SensorHub implements Deliveries {
     this.#isProjectKnown = true
     if (!this.#options.automation) return
     this.#polls.start()
+    this.#polls.mended()
     this.#happenings.nudge()
   }
 
@@ -151,7 +152,7 @@ export class SensorHub implements Deliveries {
 
   #checkProject(): void {
     if (this.#isProjectKnown) return
-    throw new ServoError('unavailable', 'project_not_loaded', 'the project is not loaded, so that no sensor can be evaluated', {
+    throw new ServoError('unavailable', PROJECT_NOT_LOADED, 'the project is not loaded, so that no sensor can be evaluated', {
       hint: 'The server says what is wrong with the project. Repair it and save, then try again.',
       facts: { retry_after_sec: 60 },
     })

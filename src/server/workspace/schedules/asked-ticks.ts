@@ -37,8 +37,17 @@ interface AskedTick {
   /** The record of ticks that were skipped together, of which it was one. */
   readonly skipped_in?: string | null
   readonly user: string
+  readonly request_id?: string | undefined
   /** Partitions that are named instead of those of the schedule. */
   readonly partitions?: readonly string[] | undefined
+}
+
+interface CatchupRequest {
+  readonly user: string
+  /** A tick that this request has triggered before is answered as then. */
+  readonly request_id: string | undefined
+  readonly dry: DryTicks | undefined
+  readonly spans: SkippedSpans
 }
 
 /** Run ids are made with a secret that only a leader has. Those of a dry run are shown to nobody. */
@@ -91,7 +100,7 @@ export class AskedTicks {
   }
 
   async catchUp(
-    { ticks, dry_run = false }: CatchupBody,
+    { ticks, dry_run = false, request_id }: CatchupBody,
     user: string,
     present: (idOrName: string) => Readonly<ScheduleRow>,
   ): Promise<AcceptedCatchup> {
@@ -103,7 +112,7 @@ export class AskedTicks {
       try {
         accepted.push({
           ...asked,
-          ...(await this.#catchUpOne(present(asked.schedule_id), toMs(asked.scheduled_for), { user, dry, spans })),
+          ...(await this.#catchUpOne(present(asked.schedule_id), toMs(asked.scheduled_for), { user, request_id, dry, spans })),
         })
       } catch (error) {
         if (!(error instanceof ServoError) || error.kind === 'unavailable' || error.kind === 'bug') throw error
@@ -116,16 +125,19 @@ export class AskedTicks {
   async #catchUpOne(
     row: Readonly<ScheduleRow>,
     tick: number,
-    { user, dry, spans }: { user: string; dry: DryTicks | undefined; spans: SkippedSpans },
+    { user, request_id, dry, spans }: CatchupRequest,
   ): Promise<{ run_id: string | null; partitions: readonly string[] | null }> {
     if (tick > this.#known.now()) throw notYet(row, tick)
     if (cadenceIfAny(row)?.has(tick) !== true) throw notATick(row, tick)
+    if (tick <= row.created_at) throw notDeclaredYet(row, tick)
     const tick_id = tickId(row.schedule_id, tick)
     const known = await lookup(this.#known, scheduleTicks, tick_id)
+    if (known?.status === 'triggered' && request_id !== undefined && known.request_id === request_id)
+      return { run_id: await this.#runOf(tick_id), partitions: known.partition_selection }
     if (known?.status === 'triggered' || dry?.has(tick_id))
       throw refuse('already_triggered', `${row.schedule_name} was triggered for ${inZone(row, tick)} already`)
     const skipped_in = known === undefined && dry === undefined ? await spans.idOf(row.schedule_id, tick) : null
-    const { events, partitions } = this.#decided(row, { tick, cause: 'catch_up', tick_id, skipped_in, user }, dry)
+    const { events, partitions } = this.#decided(row, { tick, cause: 'catch_up', tick_id, skipped_in, user, request_id }, dry)
     if (dry !== undefined) {
       dry.add(tick_id)
       return { run_id: null, partitions }
@@ -137,19 +149,20 @@ export class AskedTicks {
   /** The events of a tick that is triggered. If it can ask for nothing, the caller is told, and nothing is recorded. */
   #decided(
     row: Readonly<ScheduleRow>,
-    { tick, cause, tick_id, skipped_in = null, user, partitions }: AskedTick,
+    { tick, cause, tick_id, skipped_in = null, user, request_id, partitions }: AskedTick,
     dry?: DryTicks,
   ): { events: readonly NewEvent[]; partitions: readonly string[] | null } {
     const at = graphAt(this.#known, tick)
     if (partitions !== undefined) refusePartitions(row.schedule_name, row, at)
-    const unfinished = this.#known.rows().hot(scheduleState).get(row.schedule_id)?.open_runs ?? []
+    const state = this.#known.rows().hot(scheduleState).get(row.schedule_id)
+    const unfinished = state?.open_runs ?? []
     const open = dry === undefined ? new Set(unfinished) : dry.open(row.schedule_id, unfinished)
     const secret = dry === undefined ? this.#runIds() : DRY_RUN
     const events = tickEvents({
       definition: partitions === undefined ? row : { ...row, partition_selection: [...partitions] },
-      ...{ tick, cause, open, at },
+      ...{ tick, cause, open, at, clockTurn: state?.clock_turns ?? 0 },
       requestRun: (wanted) => runRequested(this.#known.scope, secret, wanted),
-      asked: { tick_id, requested_by: user, skipped_in },
+      asked: { tick_id, requested_by: user, request_id, skipped_in },
     })
     assert(events !== undefined, 'a tick that a user asks for depends on no condition')
     const ticked = events.find((event) => event.definition === ScheduleTicked)
@@ -234,6 +247,14 @@ const inZone = ({ timezone }: Readonly<ScheduleRow>, tick: number): string => mo
 
 const notYet = (row: Readonly<ScheduleRow>, tick: number): ServoError =>
   refuse('in_the_future', `${inZone(row, tick)} (${row.timezone}) has not come yet`, 'Name a moment that has passed.')
+
+/** It was not due, and nobody missed it. */
+const notDeclaredYet = (row: Readonly<ScheduleRow>, tick: number): ServoError =>
+  refuse(
+    'not_declared_yet',
+    `${row.schedule_name} was declared at ${inZone(row, row.created_at)} (${row.timezone}), after ${inZone(row, tick)}`,
+    `Run it by hand: servo schedules trigger ${row.schedule_name} --at ${toIso(tick)}`,
+  )
 
 function notATick(row: Readonly<ScheduleRow>, tick: number): ServoError {
   const cadence = cadenceIfAny(row)

@@ -1,4 +1,5 @@
 import type {
+  AllTicksPage,
   AutomationStatus,
   LastRun,
   ScheduleDetail,
@@ -116,9 +117,22 @@ export class ScheduleReader {
   }
 
   async ticks(idOrName: string, query: TickQuery): Promise<TickPage> {
-    const { schedule_id } = this.find(idOrName)
-    const { status, ...page } = query
-    const { rows, next_cursor } = await newestPage(
+    const { rows, next_cursor } = await this.#ticks(this.find(idOrName).schedule_id, query)
+    return { ticks: rows.map((row) => wireRow(scheduleTicks, row)), next_cursor }
+  }
+
+  async allTicks(query: TickQuery): Promise<AllTicksPage> {
+    const { rows, next_cursor } = await this.#ticks(undefined, query)
+    const definitions = this.#known.rows().hot(scheduleDefinitions)
+    const ticks = rows.map((row) => ({
+      ...wireRow(scheduleTicks, row),
+      schedule_name: definitions.get(row.schedule_id ?? '')?.schedule_name ?? null,
+    }))
+    return { ticks, next_cursor }
+  }
+
+  #ticks(scheduleId: string | undefined, { status, ...page }: TickQuery) {
+    return newestPage(
       this.#known,
       {
         table: scheduleTicks,
@@ -126,18 +140,19 @@ export class ScheduleReader {
         id: 'tick_id',
         placeOf: (row) => ({ at: row.scheduled_for, id: row.tick_id }),
         keyOf: (id) => [id],
-        owns: (row) => row.schedule_id === schedule_id,
+        // Ticks that were skipped together are asked for if any of them is.
+        end: { sql: 'coalesce(scheduled_until, scheduled_for)', of: (row) => row.scheduled_until ?? row.scheduled_for },
+        owns: (row) => scheduleId === undefined || row.schedule_id === scheduleId,
         // Of ticks that were skipped together, all may have been triggered since.
         has: (row) => row.tick_count !== 0 && (status === undefined || row.status === status),
         where: [
-          `schedule_id = ${quoteText(schedule_id)}`,
+          ...(scheduleId === undefined ? [] : [`schedule_id = ${quoteText(scheduleId)}`]),
           'tick_count is distinct from 0',
           ...(status === undefined ? [] : [`status = ${quoteText(status)}`]),
         ],
       },
       page,
     )
-    return { ticks: rows.map((row) => wireRow(scheduleTicks, row)), next_cursor }
   }
 
   async automation(): Promise<AutomationStatus> {
@@ -166,6 +181,6 @@ function statusOf(
 
 /** The state of a schedule without what only the schedule controller needs. */
 function wireState(state: Readonly<ScheduleStateRow>): ScheduleDetail['state'] {
-  const { undecided: _, asked_ahead: __, triggered: ___, ...shown } = wireRow(scheduleState, state)
+  const { undecided: _, asked_ahead: __, triggered: ___, skipped: ____, ...shown } = wireRow(scheduleState, state)
   return shown
 }

@@ -40,7 +40,7 @@ export async function skippedTogether(known: Knowledge, scheduleId: string, at: 
       `scheduled_until >= ${moment}`,
       `scheduled_until > scheduled_for`,
     ],
-    orderBy: 'tick_event_id desc',
+    orderBy: 'clock_turn desc nulls last, tick_event_id desc',
     limit: MAX_RECORDS,
     keyColumns: ['tick_id'],
     keyOf: ({ tick_id }) => [tick_id],
@@ -50,7 +50,7 @@ export async function skippedTogether(known: Knowledge, scheduleId: string, at: 
       !isSingle(tick) &&
       (tick.scheduled_for ?? at) <= at &&
       at <= (tick.scheduled_until ?? 0),
-    comesFirst: (a, b) => (a.tick_event_id ?? '') > (b.tick_event_id ?? ''),
+    comesFirst: isLater,
   })
 }
 
@@ -83,6 +83,14 @@ function saysMore(a: TickRow, b: TickRow): boolean {
   // That somebody asked for the moment again says less than what became of its own tick.
   const own = (tick: TickRow): boolean => tick.cause !== 'manual'
   if (own(a) !== own(b)) return own(a)
-  if (isSingle(a) !== isSingle(b)) return isSingle(a)
+  if (turnOf(a) === turnOf(b) && isSingle(a) !== isSingle(b)) return isSingle(a)
+  return isLater(a, b)
+}
+
+const turnOf = ({ clock_turn }: TickRow): number => clock_turn ?? 0
+
+/** True if one was decided after the other: what a clock that was ahead had skipped is decided anew in its time. */
+function isLater(a: TickRow, b: TickRow): boolean {
+  if (turnOf(a) !== turnOf(b)) return turnOf(a) > turnOf(b)
   return (a.tick_event_id ?? '') > (b.tick_event_id ?? '')
 }

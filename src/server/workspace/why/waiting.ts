@@ -1,4 +1,5 @@
 import { pools } from '../../../domain/assets/pools.table.ts'
+import { runInTheWay } from '../../../domain/dispatch/overlap.ts'
 import { queueOf } from '../../../domain/dispatch/queue.ts'
 import { isRunOver, runs } from '../../../domain/runs/runs.table.ts'
 import { runSubject } from '../../../domain/subjects.ts'
@@ -36,6 +37,10 @@ export function waitingIn(rows: Rows, runId: string): Waiting {
     pool: (name) => {
       const slots = rows.hot(pools).get(name)?.slots
       return slots == null ? undefined : { slots, busy: busy().pools.get(name) ?? 0 }
+    },
+    overlapOf: (key) => {
+      const task = taskOf(key)
+      return task === undefined ? undefined : runInTheWay(task, rows.hot(tasks).all())
     },
     retryAt: (key) => {
       const attempt = taskOf(key)?.attempt

@@ -1,0 +1,58 @@
+import type { WireTick } from '../../api/automation/schedule-contract.ts'
+import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
+import { headLine } from '../../domain/why/say.ts'
+import { ask } from '../ask-and-tell.ts'
+import { alignRows, type Cell } from '../columns.ts'
+import { momentFlag, oneOf, wholeNumber } from '../flags.ts'
+import { colours, print, printable, printJson } from '../output.ts'
+import type { ProjectFlags } from '../project.ts'
+import { localTime, localZone, shortId } from '../show-run.ts'
+import { head } from './schedules.ts'
+
+interface TickFlags extends ProjectFlags {
+  limit: string
+  cursor?: string
+  status?: string
+  since?: string
+  until?: string
+}
+
+/** The ticks of a schedule, or of all schedules. */
+export async function listTicks(name: string | undefined, flags: TickFlags): Promise<void> {
+  const query = {
+    limit: wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 }),
+    cursor: flags.cursor,
+    status: flags.status === undefined ? undefined : oneOf('--status', flags.status, tickStatuses),
+    since: flags.since === undefined ? undefined : momentFlag('--since', flags.since),
+    until: flags.until === undefined ? undefined : momentFlag('--until', flags.until),
+  }
+  const page = await ask(flags, ({ schedules }) =>
+    name === undefined ? schedules.allTicks(query) : schedules.ticks(name, query),
+  )
+  if (flags.json) {
+    printJson(page)
+    return
+  }
+  const heads = [`tick (${localZone()})`, 'status', ...(name === undefined ? ['schedule'] : []), 'run', '']
+  const rows = page.ticks.map((tick) => shownTick(tick, name === undefined))
+  if (rows.length === 0) print('no ticks')
+  else for (const line of alignRows([head(heads), ...rows])) print(line)
+  if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
+}
+
+function shownTick(tick: WireTick & { readonly schedule_name?: string | null }, isOfAll: boolean): Cell[] {
+  const isOne = tick.scheduled_until === null || tick.scheduled_until === tick.scheduled_for
+  const until = isOne ? '' : ` to ${localTime(tick.scheduled_until)} (${tick.tick_count})`
+  // A tick that a user asked for may be for a moment that had passed.
+  const isLater = tick.evaluated_at !== null && localTime(tick.evaluated_at) !== localTime(tick.scheduled_for)
+  const by = tick.requested_by === null ? '' : ` by ${tick.requested_by}${isLater ? ` at ${localTime(tick.evaluated_at)}` : ''}`
+  const why = tick.cause === 'manual' ? `triggered${by}` : tick.cause === 'catch_up' ? `caught up${by}` : ''
+  const paint = tick.status === 'triggered' ? colours.green : tick.status === 'failed' ? colours.red : colours.yellow
+  return [
+    { text: `${localTime(tick.scheduled_for ?? '')}${until}` },
+    { text: tick.status ?? '', paint },
+    ...(isOfAll ? [{ text: printable(tick.schedule_name ?? tick.schedule_id ?? '') }] : []),
+    { text: tick.run_id === null ? '' : shortId(tick.run_id) },
+    { text: printable(headLine(tick.reason ?? why)), paint: colours.dim },
+  ]
+}
