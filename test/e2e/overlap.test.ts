@@ -36,7 +36,7 @@ test('[D8] runs of one asset wait for each other, are skipped or replace each ot
   expect(await shown('why', 'run', queue2)).toContain(`queue waits for ${queue1}, which is making it (overlap)`)
   expect(project.has(`began-queue-${queue2}`)).toBe(false)
 
-  const skipped = await project.servo('run', 'skip', 'report', '--wait')
+  const skipped = await project.servo('run', 'skip', 'report')
   expect(skipped.code).toBe(0)
   expect(skipped.stdout).toMatch(new RegExp(`skipped +skip  ${skip1} was making it \\(overlap: skip\\)`))
   const [skip2] = await runs.list({ limit: 1 })

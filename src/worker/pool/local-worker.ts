@@ -112,13 +112,12 @@ export class LocalWorker {
       this.#stderr = (this.#stderr + chunk.toString('utf8')).slice(-(STDERR_TAIL + LONGEST_SECRET))
       this.job?.print('stderr', chunk, this.#redact)
     })
-    pipe?.on(
-      'data',
-      lineReader((line) => this.#receive(line), {
-        bytes: MAX_MESSAGE_BYTES,
-        exceeded: () => this.#distrust(`more than ${MAX_MESSAGE_BYTES / 2 ** 20} MB without an end of line`),
-      }),
-    )
+    const read = lineReader((line) => this.#receive(line), {
+      bytes: MAX_MESSAGE_BYTES,
+      exceeded: () => this.#distrust(`more than ${MAX_MESSAGE_BYTES / 2 ** 20} MB without an end of line`),
+    })
+    // What was printed before a message was sent is read before it, although both may be ready together.
+    pipe?.on('data', (chunk: Buffer) => setImmediate(read, chunk))
     this.#awaitEnd(sockets)
   }
 
