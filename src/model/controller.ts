@@ -39,6 +39,11 @@ export interface Controller {
   observe(table: Table, row: Readonly<AnyRow>): void
   /** What to write now. It is asked again after that was folded, until it returns nothing. */
   decide(observed: Observed): readonly Decision[]
+  /**
+   * Called shortly before a moment at which it will be asked: works out much of what it will decide then, and returns that to be checked.
+   * It still decides by the state of that moment, so that it makes no difference but in time.
+   */
+  prepare?(observed: Observed): readonly Decision[]
   /** When it wants to be asked again although nothing happened; undefined when it waits for nothing. */
   wakeAt?(): number | undefined
 }

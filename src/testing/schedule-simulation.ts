@@ -67,6 +67,7 @@ export class ScheduleSimulation {
   /** The events that the controller decided, in that order: ids follow a clock that may be set back. */
   readonly #written = new Map<string, number>()
   #requests = 0
+  #preparedFor: number | undefined
 
   constructor(startMs: number) {
     this.now = startMs
@@ -146,6 +147,7 @@ export class ScheduleSimulation {
   /** The clock of the running server is set. */
   jump(ms: number): void {
     this.now += ms
+    if (this.#controller !== undefined) this.#showAll(this.#controller)
     this.run(0)
   }
 
@@ -157,12 +159,12 @@ export class ScheduleSimulation {
 
   /** A server starts, and runs for so long. */
   run(ms: number): void {
-    const controller = this.#controller ?? scheduleController({ requestRun: simulatedRequest, conditions: this.conditions })
-    this.#controller = controller
+    const controller = this.#controller ?? this.#start()
     const until = this.now + ms
     for (;;) {
       this.#decide(controller)
       const next = controller.wakeAt?.()
+      this.#prepare(controller, next)
       if (next === undefined || next > until) break
       this.now = Math.max(this.now, next)
     }
@@ -170,12 +172,33 @@ export class ScheduleSimulation {
     this.#decide(controller)
   }
 
+  #start(): Controller {
+    const controller = scheduleController({ requestRun: simulatedRequest, conditions: this.conditions, manyDue: 1 })
+    for (const table of controller.watches) this.bench.state.hotTable(table).watch()
+    this.#showAll(controller)
+    this.#controller = controller
+    return controller
+  }
+
+  #showAll(controller: Controller): void {
+    for (const table of controller.watches) {
+      for (const row of this.bench.state.hotTable(table).all()) controller.observe(table, row)
+    }
+  }
+
+  /** Once for each moment: what changes between then and the moment makes it useless. */
+  #prepare(controller: Controller, now = this.now): void {
+    if (now <= this.now || now === this.#preparedFor) return
+    this.#preparedFor = now
+    controller.prepare?.({ rows: this.bench.state, now, lagMs: 0 })
+  }
+
   /** As the loop does it: shows what changed, folds what is decided, until nothing more follows. */
   #decide(controller: Controller): void {
     for (let rounds = 0; ; rounds++) {
       assert(rounds < 20, 'the controller does not come to an end')
       for (const table of controller.watches) {
-        for (const row of this.bench.state.hotTable(table).all()) controller.observe(table, row)
+        for (const row of this.bench.state.hotTable(table).takeChanged()) controller.observe(table, row)
       }
       const events = controller.decide({ rows: this.bench.state, now: this.now, lagMs: 0 }).flat()
       if (events.length === 0) return

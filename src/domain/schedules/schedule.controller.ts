@@ -1,5 +1,5 @@
 import { Heap } from '../../lib/collections/heap.ts'
-import { HOUR_MS, toIso } from '../../lib/time.ts'
+import { HOUR_MS } from '../../lib/time.ts'
 import type { Controller, Decision, Observed } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
@@ -15,12 +15,12 @@ import { type Due, dueIn } from './due.ts'
 import { failuresInARow } from './failures.ts'
 import { cadenceIfAny } from './moments/cadence-if-any.ts'
 import { triggeredAlready } from './moments/triggered-spans.ts'
+import { type PreparedTick, prepareTick } from './prepared-tick.ts'
 import { isOn, pauseOf } from './regime.ts'
-import { ScheduleCaughtUp } from './schedule-caught-up.event.ts'
 import { type ScheduleRow, scheduleDefinitions } from './schedule-definitions.table.ts'
 import { SchedulePaused } from './schedule-paused.event.ts'
 import { type Regime, type ScheduleStateRow, scheduleState } from './schedule-state.table.ts'
-import { ScheduleTicksSkipped } from './schedule-ticks-skipped.event.ts'
+import { caughtUp, skipped } from './step-events.ts'
 import { tickEvents } from './tick-events.ts'
 import { catchupLimit, type GraphAtTick } from './work-of-tick.ts'
 
@@ -28,6 +28,9 @@ import { catchupLimit, type GraphAtTick } from './work-of-tick.ts'
 const PAUSED_TICKS_MS = HOUR_MS
 /** Ticks decided at once: some tenths of a second. After a long outage of many schedules, others have their turn in between. */
 const MAX_TICKS = 2_000
+
+/** Fewer ticks that are due at once are decided in a moment, and not prepared. */
+const MANY_DUE = 100
 
 /** Soon after the code can be evaluated again. Until then nothing is decided of schedules that need it. */
 const ASK_AGAIN_MS = 2_000
@@ -42,6 +45,7 @@ interface Look {
   pauseRecordedAt?: number
   /** What was found due and is not decided yet, oldest first: the first of them waits for its condition. */
   steps: readonly Step[]
+  prepared?: PreparedTick | undefined
 }
 
 /** What is to be recorded next of a schedule. */
@@ -54,6 +58,8 @@ interface ScheduleControllerOptions {
   /** While it says no, nothing is decided and nothing is lost. */
   readonly mayDecide?: () => boolean
   readonly conditions?: Conditions | undefined
+  /** So many ticks that are due at once are prepared. */
+  readonly manyDue?: number
 }
 
 /**
@@ -61,7 +67,7 @@ interface ScheduleControllerOptions {
  * and the run it asks for are decided together. A tick with a condition waits for the answer, and with it all later ticks of its schedule.
  */
 export function scheduleController(options: ScheduleControllerOptions): Controller {
-  const { requestRun, mayDecide = () => true, conditions = noConditions } = options
+  const { requestRun, mayDecide = () => true, conditions = noConditions, manyDue = MANY_DUE } = options
   const looks = new Map<string, Look>()
   const changed = new Set<string>()
   /** Schedules that wait for a condition. */
@@ -169,6 +175,18 @@ export function scheduleController(options: ScheduleControllerOptions): Controll
       if (decided.length > 0) for (const id of lookAgain) changed.add(id)
       return decided
     },
+    prepare({ rows, now }: Observed): readonly Decision[] {
+      if (!mayDecide() || looks.size < manyDue) return []
+      const due = [...looks].filter(([, { wakeAt, steps }]) => wakeAt === now && steps.length === 0)
+      if (due.length < manyDue) return []
+      const at = graphAt(rows)(now)
+      return due.slice(0, MAX_TICKS).flatMap(([id, look]) => {
+        const definition = rows.hot(scheduleDefinitions).get(id)
+        const state = rows.hot(scheduleState).get(id)
+        look.prepared = definition && prepareTick({ tick: now, definition, state, at }, requestRun)
+        return look.prepared === undefined ? [] : [look.prepared.events]
+      })
+    },
     wakeAt: () => (mayDecide() ? alarms.peek()?.at : undefined),
   }
 }
@@ -249,7 +267,14 @@ function takeSteps(
     const { schedule_name, row_version: definition_version, condition_timeout_ms: timeout_ms } = definition
     const question = { schedule_id, schedule_name, definition_version, tick, timeout_ms }
     const condition = definition.has_condition ? () => ask(question) : undefined
-    return tickEvents({ definition, tick, cause, at: partitionsAt(tick), clockTurn, open, requestRun, condition })
+    const at = partitionsAt(tick)
+    const { prepared } = look
+    // What an earlier step has decided is not in the state yet.
+    if (decided.length === 0 && cause === 'cron' && prepared?.holdsIn({ tick, definition, state, at })) {
+      if (prepared.run !== undefined) open.add(prepared.run)
+      return prepared.events
+    }
+    return tickEvents({ definition, tick, cause, at, clockTurn, open, requestRun, condition })
   }
   for (const [index, step] of look.steps.entries()) {
     const made = index < most ? eventsOf(step) : undefined
@@ -291,34 +316,6 @@ function nextLook(schedule: Schedule): number | undefined {
   if (next === undefined || pauseOf(rows, state) === null) return next
   const recordedAt = definition.catch_up_on_resume ? now : look.pauseRecordedAt
   return recordedAt === undefined ? next : Math.max(next, recordedAt + PAUSED_TICKS_MS)
-}
-
-const caughtUp = (schedule_id: string, { until, insteadOf }: Extract<Step, { kind: 'caught up' }>): NewEvent =>
-  newEvent(ScheduleCaughtUp, {
-    schedule_id,
-    until: toIso(until),
-    ...(insteadOf !== undefined && { instead_of: toIso(insteadOf) }),
-  })
-
-function skipped(definition: Readonly<ScheduleRow>, due: Extract<Due, { kind: 'skip' }>, clock_turn: number): NewEvent {
-  const { schedule_id, row_version, cron_expressions, timezone } = definition
-  return newEvent(
-    ScheduleTicksSkipped,
-    {
-      schedule_id,
-      first: toIso(due.first),
-      last: toIso(due.last),
-      tick_count: due.count,
-      clock_turn,
-      definition_version: row_version,
-      cron_expressions: [...cron_expressions],
-      timezone,
-      reason_code: due.code,
-      reason: due.reason,
-      reason_facts: due.facts,
-    },
-    { causation_id: row_version },
-  )
 }
 
 function pauseAfterFailures({ definition, state }: Schedule): NewEvent | undefined {

@@ -40,6 +40,27 @@ export interface CheckedEvent {
   readonly definition: EventDefinition
 }
 
+/** The payload of an event as it was checked, and what follows from it. */
+interface CheckedPayload {
+  readonly payload: Record<string, unknown>
+  readonly text: string
+  readonly idempotencyKey: string
+}
+
+/** Payloads that were checked before their events are minted. */
+const prepared = new WeakMap<NewEvent, CheckedPayload>()
+
+/** Checks events that will probably be minted soon. One that is bad is left to be refused then. */
+export function prepareEvents(events: readonly NewEvent[]): void {
+  for (const event of events) {
+    try {
+      prepared.set(event, checkedPayload(event))
+    } catch {
+      return
+    }
+  }
+}
+
 /** Checks events against their definitions and makes them ready to be written. If one is bad, it throws and makes none. */
 export function mintEvents(options: MintOptions, limits: SizeLimits, events: readonly NewEvent[]): Minted {
   if (events.length === 0) throw new ServoError('invalid', 'empty_append', 'an append needs at least one event')
@@ -50,8 +71,9 @@ export function mintEvents(options: MintOptions, limits: SizeLimits, events: rea
     bytes: 0,
   }
   for (const newEvent of events) {
-    const event = envelopeOf(options, newEvent)
-    const text = envelopeText(event)
+    const checked = prepared.get(newEvent) ?? checkedPayload(newEvent)
+    const event = envelopeOf(options, newEvent, checked)
+    const text = envelopeText(event, checked.text)
     const bytes = Buffer.byteLength(text)
     if (bytes > limits.maxEventBytes) throw tooLarge(`a ${event.event_type} event`, bytes, limits.maxEventBytes)
     minted.events.push(event)
@@ -63,7 +85,7 @@ export function mintEvents(options: MintOptions, limits: SizeLimits, events: rea
   return minted
 }
 
-function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent): Envelope {
+function checkedPayload(event: NewEvent): CheckedPayload {
   const { definition } = event
   const parsed = definition.parse(event.payload)
   if (!parsed.success) {
@@ -72,6 +94,16 @@ function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent
   }
   const unknown = unknownField(event.payload, parsed.data)
   if (unknown !== undefined) throw badPayload(definition, unknown, 'is not a field of this event')
+  const payload = parsed.data
+  return { payload, text: canonicalJson(payload), idempotencyKey: definition.idempotencyKey(payload) }
+}
+
+function envelopeOf(
+  { clock, ulid, source, scope }: MintOptions,
+  event: NewEvent,
+  { payload, idempotencyKey }: CheckedPayload,
+): Envelope {
+  const { definition } = event
   const envelope: Envelope = {
     event_id: ulid(),
     event_type: definition.type,
@@ -80,8 +112,8 @@ function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent
     tenant_id: scope.tenant_id,
     workspace_id: scope.workspace_id,
     source,
-    idempotency_key: definition.idempotencyKey(parsed.data),
-    payload: parsed.data,
+    idempotency_key: idempotencyKey,
+    payload,
   }
   // Optional members are absent, not undefined: an envelope looks the same before it was stored and after.
   if (event.correlation_id !== undefined) envelope.correlation_id = event.correlation_id
@@ -98,14 +130,14 @@ function envelopeOf({ clock, ulid, source, scope }: MintOptions, event: NewEvent
 }
 
 /** The canonical JSON of an envelope. Its members are written in canonical order, so that only their values need escaping. */
-function envelopeText(envelope: Envelope): string {
+function envelopeText(envelope: Envelope, payload: string): string {
   const { actor, causation_id, correlation_id, traceparent } = envelope
   let text = '{'
   if (actor !== undefined) text += `"actor":${canonicalJson(actor)},`
   if (causation_id !== undefined) text += `"causation_id":${canonicalJson(causation_id)},`
   if (correlation_id !== undefined) text += `"correlation_id":${canonicalJson(correlation_id)},`
   text += `"event_id":"${envelope.event_id}","event_type":${canonicalJson(envelope.event_type)},"event_version":${envelope.event_version}`
-  text += `,"idempotency_key":${canonicalJson(envelope.idempotency_key)},"payload":${canonicalJson(envelope.payload)}`
+  text += `,"idempotency_key":${canonicalJson(envelope.idempotency_key)},"payload":${payload}`
   text += `,"source":${canonicalJson(envelope.source)},"tenant_id":"${envelope.tenant_id}","timestamp":"${envelope.timestamp}"`
   if (traceparent !== undefined) text += `,"traceparent":${canonicalJson(traceparent)}`
   return `${text},"workspace_id":"${envelope.workspace_id}"}`

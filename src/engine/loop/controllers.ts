@@ -1,5 +1,5 @@
 import { SECOND_MS } from '../../lib/time.ts'
-import { type Controller, mustWait, type Observed } from '../../model/controller.ts'
+import { type Controller, type Decision, mustWait, type Observed } from '../../model/controller.ts'
 import type { NewEvent } from '../../model/event.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 
@@ -35,10 +35,13 @@ export class Controllers {
   /** The events of each decision of the controllers. A controller that acts on an absence is asked only if everything was read. */
   decide(observed: Observed, isCaughtUp: () => boolean): (readonly NewEvent[])[] {
     return this.#controllers.flatMap((controller) =>
-      mustWait(controller, observed.now) && !isCaughtUp()
-        ? []
-        : controller.decide(observed).map((decision) => ('definition' in decision ? [decision] : decision)),
+      mustWait(controller, observed.now) && !isCaughtUp() ? [] : controller.decide(observed).map(eventsOf),
     )
+  }
+
+  /** What they have prepared for a moment that is near. */
+  prepare(observed: Observed): readonly NewEvent[] {
+    return this.#controllers.flatMap((controller) => controller.prepare?.(observed).flatMap(eventsOf) ?? [])
   }
 
   /** When to ask again although nothing happened. Infinity if no controller waits for anything. */
@@ -52,3 +55,5 @@ export class Controllers {
     return next
   }
 }
+
+const eventsOf = (decision: Decision): readonly NewEvent[] => ('definition' in decision ? [decision] : decision)

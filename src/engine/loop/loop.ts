@@ -1,15 +1,15 @@
 import { assert } from '../../lib/assert.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
-import { MINUTE_MS } from '../../lib/time.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { NewEvent, Verdict } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
 import { ClockSteps } from '../../ports/clock-steps.ts'
 import { checkLeads } from '../ledger/leading.ts'
-import { type CheckedEvent, mintEvents, sizeLimits } from '../ledger/mint.ts'
+import { type CheckedEvent, mintEvents, prepareEvents, sizeLimits } from '../ledger/mint.ts'
 import { SegmentWriter } from '../ledger/segment-writer.ts'
 import { Paths } from '../paths.ts'
 import { Compactor } from '../publish/compactor.ts'
+import { Alarm } from './alarm.ts'
 import { Controllers } from './controllers.ts'
 import { Inbox, type Submission, type Submitted } from './inbox.ts'
 import type { LoopOptions } from './loop-options.ts'
@@ -26,8 +26,6 @@ const FOLD_TOGETHER = 4
 const MANY_DECISIONS = 500
 /** Controllers that still answer each other after this many rounds would never stop. */
 const MAX_ROUNDS = 10_000
-/** A clock that was set is noticed within this time. */
-const MAX_SLEEP_MS = MINUTE_MS
 
 type LoopState = 'open' | 'closing' | 'closed' | 'broken'
 
@@ -69,13 +67,14 @@ export class Loop {
   #decidedMuch: ClosedSegment | undefined
   /** Set while something is being folded. */
   #folding: Promise<void> | undefined
-  #cancelAlarm: (() => void) | undefined
+  readonly #alarm: Alarm
   readonly #steps: ClockSteps
   #feed!: SegmentFeed
 
   private constructor(options: LoopOptions, compactor: Compactor) {
     this.#options = options
     this.#steps = new ClockSteps(options.clock)
+    this.#alarm = new Alarm({ clock: options.clock, prepare: (at) => this.#prepareFor(at), ring: () => this.nudge() })
     this.compactor = compactor
     this.#controllers = new Controllers(options.controllers)
     this.#reactions = new Reactions(options.reactors ?? [])
@@ -180,7 +179,7 @@ export class Loop {
       this.#ending = new ServoError('unavailable', 'closed', 'this process is shutting down', { hint: 'Try again.' })
       this.#enter('closing')
     }
-    this.#cancelAlarm?.()
+    this.#alarm.cancel()
     this.#feed.close()
     await this.idle()
     if (this.#state === 'closing') this.#enter('closed')
@@ -321,12 +320,12 @@ export class Loop {
   }
 
   #setAlarm(): void {
-    this.#cancelAlarm?.()
-    this.#cancelAlarm = undefined
-    const { clock } = this.#options
-    const next = this.#controllers.wakeAt(clock.now())
-    if (next === Number.POSITIVE_INFINITY || this.#state !== 'open') return
-    this.#cancelAlarm = clock.after(Math.min(MAX_SLEEP_MS, Math.max(1, next - clock.now())), () => this.nudge())
+    if (this.#state === 'open') this.#alarm.set(this.#controllers.wakeAt(this.#options.clock.now()))
+  }
+
+  /** Much will be decided at this moment, perhaps: what can be done before is done now. */
+  #prepareFor(now: number): void {
+    if (!this.#isOver) prepareEvents(this.#controllers.prepare({ rows: this.compactor.state, now, lagMs: 0 }))
   }
 
   /** An outage passes. A compactor that was overtaken or met a bug does not recover. */
@@ -339,7 +338,7 @@ export class Loop {
     if (this.#isOver) return
     this.#ending = error
     this.#enter('broken')
-    this.#cancelAlarm?.()
+    this.#alarm.cancel()
     this.#feed?.close()
     for (const { reject } of [...this.#segments.giveUp(), ...this.#inbox.giveUp()]) reject(error)
     this.#options.onBroken?.(error)

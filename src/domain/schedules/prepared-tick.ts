@@ -1,0 +1,46 @@
+import type { NewEvent } from '../../model/event.ts'
+import type { RequestRun } from '../automation/request-run.ts'
+import type { ScheduleRow } from './schedule-definitions.table.ts'
+import type { ScheduleStateRow } from './schedule-state.table.ts'
+import { tickEvents } from './tick-events.ts'
+import { type GraphAtTick, selectsPartitions } from './work-of-tick.ts'
+
+/** What the events of a tick follow from. */
+export interface TickContext {
+  readonly tick: number
+  readonly definition: Readonly<ScheduleRow>
+  readonly state: Readonly<ScheduleStateRow> | undefined
+  readonly at: GraphAtTick
+}
+
+/** A tick that was worked out shortly before its time. It counts only if nothing that it follows from has changed. */
+export interface PreparedTick {
+  readonly events: readonly NewEvent[]
+  /** The run that it asks for, if it asks for one. */
+  readonly run: string | undefined
+  holdsIn(context: TickContext): boolean
+}
+
+/**
+ * Works out a tick ahead of its time. Not if its code is asked, and not if what it selects has partitions: which there are may change with
+ * tables that schedules do not watch.
+ */
+export function prepareTick(context: TickContext, requestRun: RequestRun): PreparedTick | undefined {
+  const { tick, definition, state, at } = context
+  if (definition.has_condition || selectsPartitions(definition, at)) return undefined
+  const open = new Set(state?.open_runs ?? [])
+  const before = open.size
+  const events = tickEvents({ definition, tick, cause: 'cron', at, clockTurn: state?.clock_turns ?? 0, open, requestRun })
+  if (events === undefined) return undefined
+  // Rows change in place, and with every change they get another version.
+  const versions = [definition.row_version, state?.row_version]
+  return {
+    events,
+    run: open.size > before ? [...open].at(-1) : undefined,
+    holdsIn: (now) =>
+      now.tick === tick &&
+      now.at.graph === at.graph &&
+      now.definition.row_version === versions[0] &&
+      now.state?.row_version === versions[1],
+  }
+}
