@@ -7,7 +7,7 @@ import {
   type SchedulesApi,
 } from '../../api/automation/schedule-contract.ts'
 import { overlapPolicies } from '../../contract/schedule.ts'
-import { minutesInWords } from '../../domain/schedules/due.ts'
+import { minutesInWords } from '../../domain/schedules/deciding/due.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { ask, isNotLoaded, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
+import { skippedTicksId } from './deciding/tick-ids.ts'
 import { addSkipped } from './moments/skipped-spans.ts'
 import { changesRegime, editScheduleState, noteDecided } from './regime.ts'
 import { clockTurn, reasonFacts, scheduleTicks, skipCodes, turnSuffix } from './schedule-ticks.table.ts'
-import { skippedTicksId } from './tick-ids.ts'
 
 export const ScheduleTicksSkipped = defineEvent({
   type: 'ScheduleTicksSkipped',

@@ -9,13 +9,13 @@ import { type CheckedEvent, mintEvents, prepareEvents, sizeLimits } from '../led
 import { SegmentWriter } from '../ledger/segment-writer.ts'
 import { Paths } from '../paths.ts'
 import { Compactor } from '../publish/compactor.ts'
-import { Alarm } from './alarm.ts'
 import { Controllers } from './controllers.ts'
 import { Inbox, type Submission, type Submitted } from './inbox.ts'
 import type { LoopOptions } from './loop-options.ts'
 import { Reactions } from './reactions.ts'
 import { SegmentFeed } from './segment-feed.ts'
 import { type ClosedSegment, SegmentQueue } from './segment-queue.ts'
+import { WakeUp } from './wake-up.ts'
 
 export type { Submitted } from './inbox.ts'
 export type { Reactor } from './reactions.ts'
@@ -67,14 +67,14 @@ export class Loop {
   #decidedMuch: ClosedSegment | undefined
   /** Set while something is being folded. */
   #folding: Promise<void> | undefined
-  readonly #alarm: Alarm
+  readonly #wakeUp: WakeUp
   readonly #steps: ClockSteps
   #feed!: SegmentFeed
 
   private constructor(options: LoopOptions, compactor: Compactor) {
     this.#options = options
     this.#steps = new ClockSteps(options.clock)
-    this.#alarm = new Alarm({ clock: options.clock, prepare: (at) => this.#prepareFor(at), ring: () => this.nudge() })
+    this.#wakeUp = new WakeUp({ clock: options.clock, prepare: (at) => this.#prepareFor(at), ring: () => this.nudge() })
     this.compactor = compactor
     this.#controllers = new Controllers(options.controllers)
     this.#reactions = new Reactions(options.reactors ?? [])
@@ -179,7 +179,7 @@ export class Loop {
       this.#ending = new ServoError('unavailable', 'closed', 'this process is shutting down', { hint: 'Try again.' })
       this.#enter('closing')
     }
-    this.#alarm.cancel()
+    this.#wakeUp.cancel()
     this.#feed.close()
     await this.idle()
     if (this.#state === 'closing') this.#enter('closed')
@@ -213,7 +213,7 @@ export class Loop {
         await this.#take(this.#inbox.take())
         this.#writer.wake()
       }
-      this.#setAlarm()
+      this.#setWakeUp()
     } catch (error) {
       this.#break(error)
     } finally {
@@ -319,8 +319,8 @@ export class Loop {
     if (segment === this.#decidedMuch) this.nudge()
   }
 
-  #setAlarm(): void {
-    if (this.#state === 'open') this.#alarm.set(this.#controllers.wakeAt(this.#options.clock.now()))
+  #setWakeUp(): void {
+    if (this.#state === 'open') this.#wakeUp.set(this.#controllers.wakeAt(this.#options.clock.now()))
   }
 
   /** Much will be decided at this moment, perhaps: what can be done before is done now. */
@@ -338,7 +338,7 @@ export class Loop {
     if (this.#isOver) return
     this.#ending = error
     this.#enter('broken')
-    this.#alarm.cancel()
+    this.#wakeUp.cancel()
     this.#feed?.close()
     for (const { reject } of [...this.#segments.giveUp(), ...this.#inbox.giveUp()]) reject(error)
     this.#options.onBroken?.(error)

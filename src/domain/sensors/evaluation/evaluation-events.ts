@@ -6,7 +6,7 @@ import type { AutomationRequest, RequestRun } from '../../automation/request-run
 import { chooseWork } from '../../planning/plan-choice.ts'
 import { type RunOfKey, requestByKey } from '../../runs/again.ts'
 import { requestFingerprint } from '../../runs/run-ids.ts'
-import type { GraphAtTick } from '../../schedules/work-of-tick.ts'
+import type { GraphAtTick } from '../../schedules/deciding/work-of-tick.ts'
 import { selectedAssets } from '../../selection/selected-assets.ts'
 import { evalIdOf, runKeyOfEvaluation } from '../evaluation-ids.ts'
 import { MAX_CHAIN, MAX_CURSOR, MAX_RUNS } from '../limits.ts'

@@ -6,7 +6,7 @@ const MAX_SLEEP_MS = MINUTE_MS
 /** How long before it rings there is time to prepare: some times as long as two thousand ticks take. */
 const PREPARE_MS = 400
 
-interface AlarmOptions {
+interface WakeUpOptions {
   readonly clock: AlarmClock
   /** Called shortly before it rings, with when it will. */
   readonly prepare: (at: number) => void
@@ -14,11 +14,11 @@ interface AlarmOptions {
 }
 
 /** Rings when the controllers want to be asked although nothing happened, or earlier. */
-export class Alarm {
-  readonly #options: AlarmOptions
+export class WakeUp {
+  readonly #options: WakeUpOptions
   #cancel: (() => void) | undefined
 
-  constructor(options: AlarmOptions) {
+  constructor(options: WakeUpOptions) {
     this.#options = options
   }
 

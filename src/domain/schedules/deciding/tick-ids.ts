@@ -1,5 +1,5 @@
-import { SECOND_MS } from '../../lib/time.ts'
-import { idPart } from '../sensors/evaluation-ids.ts'
+import { SECOND_MS } from '../../../lib/time.ts'
+import { idPart } from '../../sensors/evaluation-ids.ts'
 
 const epoch = (ms: number): number => Math.floor(ms / SECOND_MS)
 

@@ -1,7 +1,7 @@
-import { MINUTE_MS, toIso } from '../../lib/time.ts'
-import { cadenceIfAny } from './moments/cadence-if-any.ts'
-import type { Pause, Regime } from './schedule-state.table.ts'
-import type { ReasonFacts, skipCodes } from './schedule-ticks.table.ts'
+import { MINUTE_MS, toIso } from '../../../lib/time.ts'
+import { cadenceIfAny } from '../moments/cadence-if-any.ts'
+import type { Pause, Regime } from '../schedule-state.table.ts'
+import type { ReasonFacts, skipCodes } from '../schedule-ticks.table.ts'
 
 /** What is to become of ticks that are due. */
 export type Due =

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { HOUR_MS } from '../../lib/time.ts'
-import { ScheduleSimulation } from '../../testing/schedule-simulation.ts'
+import { HOUR_MS } from '../../../lib/time.ts'
+import { ScheduleSimulation } from '../../../testing/schedule-simulation.ts'
 
-const hourly = { cron_expressions: ['0 * * * *'], timezone: 'UTC' } as const
+const hourly = { cron_expressions: ['0 * * * *'], timezone: 'UTC' }
 
 /** A schedule that has ticked once; the run of that tick goes on, and the next tick is prepared. */
 function tickedOnce(overlap: 'skip' | null): ScheduleSimulation {

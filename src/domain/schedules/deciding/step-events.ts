@@ -1,9 +1,9 @@
-import { toIso } from '../../lib/time.ts'
-import { type NewEvent, newEvent } from '../../model/event.ts'
+import { toIso } from '../../../lib/time.ts'
+import { type NewEvent, newEvent } from '../../../model/event.ts'
+import { ScheduleCaughtUp } from '../schedule-caught-up.event.ts'
+import type { ScheduleRow } from '../schedule-definitions.table.ts'
+import { ScheduleTicksSkipped } from '../schedule-ticks-skipped.event.ts'
 import type { Due } from './due.ts'
-import { ScheduleCaughtUp } from './schedule-caught-up.event.ts'
-import type { ScheduleRow } from './schedule-definitions.table.ts'
-import { ScheduleTicksSkipped } from './schedule-ticks-skipped.event.ts'
 
 interface CaughtUp {
   readonly until: number

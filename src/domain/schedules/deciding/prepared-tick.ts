@@ -1,7 +1,7 @@
-import type { NewEvent } from '../../model/event.ts'
-import type { RequestRun } from '../automation/request-run.ts'
-import type { ScheduleRow } from './schedule-definitions.table.ts'
-import type { ScheduleStateRow } from './schedule-state.table.ts'
+import type { NewEvent } from '../../../model/event.ts'
+import type { RequestRun } from '../../automation/request-run.ts'
+import type { ScheduleRow } from '../schedule-definitions.table.ts'
+import type { ScheduleStateRow } from '../schedule-state.table.ts'
 import { tickEvents } from './tick-events.ts'
 import { type GraphAtTick, selectsPartitions } from './work-of-tick.ts'
 

@@ -1,11 +1,11 @@
-import { isServoError } from '../../lib/error.ts'
-import { writeKey } from '../../partitions/key.ts'
-import type { PartitionSet } from '../../partitions/partition-set.ts'
-import type { AssetGraph } from '../assets/graph.ts'
-import type { GraphPartitions } from '../assets/graph-partitions.ts'
-import { chooseWork, type WorkSelection } from '../planning/plan-choice.ts'
-import { selectedAssets } from '../selection/selected-assets.ts'
-import type { ScheduleRow } from './schedule-definitions.table.ts'
+import { isServoError } from '../../../lib/error.ts'
+import { writeKey } from '../../../partitions/key.ts'
+import type { PartitionSet } from '../../../partitions/partition-set.ts'
+import type { AssetGraph } from '../../assets/graph.ts'
+import type { GraphPartitions } from '../../assets/graph-partitions.ts'
+import { chooseWork, type WorkSelection } from '../../planning/plan-choice.ts'
+import { selectedAssets } from '../../selection/selected-assets.ts'
+import type { ScheduleRow } from '../schedule-definitions.table.ts'
 
 /** The assets of a project, and their partitions as they were at the moment of a tick. */
 export interface GraphAtTick {
