@@ -75,6 +75,12 @@ const bodies: Record<string, Body> = {
     const chunk = Buffer.alloc(2 ** 20, `${'y'.repeat(1_023)}\n`)
     for (let i = 0; i < 2 ** 10; i++) writeFully(1, chunk)
   },
+  'says why and is killed': () => {
+    console.log('one')
+    process.stdout.write('two\n')
+    console.error('three')
+    process.kill(process.pid, 'SIGKILL')
+  },
   'prints in many ways': async () => {
     console.debug('quiet')
     console.info('a %s of %d', 'kind', 3)

@@ -192,6 +192,11 @@ describe('printing', () => {
     expect(entries).toEqual([{ at: 1, stream: 'log', level: 'info', text: 'says', fields: { a: 1 } }])
   })
 
+  test('what a body says right before its process is killed is kept', async () => {
+    const { texts } = await runLogged(fakePool(), 'says why and is killed')
+    expect(texts).toEqual(['one', 'two', 'three'])
+  })
+
   test('what a grandchild writes belongs to the attempt', async () => {
     const { texts } = await runLogged(fakePool(), 'starts a program and waits')
     expect(texts).toEqual(['from a grandchild'])

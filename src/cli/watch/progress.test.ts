@@ -43,6 +43,11 @@ test('shows counts, what runs now with the longest first, how long it has taken 
   ])
 })
 
+test('counts what was heard of tasks, also if nothing was heard of the run since', () => {
+  const tasks = [task('a', 'SUCCEEDED'), task('b', 'FAILED'), task('c', 'RUNNING', { began: 1_000 })]
+  expect(shown(progress(tasks))[0]).toBe('run_abcdefgh  2/200 done  1 failed  1 running  1m 12s')
+})
+
 test('no line is wider than the terminal, whatever tasks are called', () => {
   const tasks = [task('本'.repeat(40), 'RUNNING', { began: 100 })]
   expect(shown(progress(tasks), 30)).toEqual(['run_abcdefgh  0/200 done  1 r…', `    100 ms  ${'本'.repeat(8)}…`])

@@ -20,16 +20,24 @@ const SHOWN_TASKS = 5
 /** How far a run is: its counts, and below them what runs now, the longest first. */
 export function progressRows(progress: Progress, now: number): Cell[][] {
   const { run } = progress
-  const running = [...progress.tasks]
-    .filter(({ task }) => task.state === 'RUNNING')
-    .sort((a, b) => beganAt(a, now) - beganAt(b, now))
-  const done = run.tasks_succeeded + run.tasks_failed + run.tasks_skipped + run.tasks_cancelled
+  const tasks = [...progress.tasks]
+  const running = tasks.filter(({ task }) => task.state === 'RUNNING').sort((a, b) => beganAt(a, now) - beganAt(b, now))
+  // Tasks are heard of one by one; the counts of the run come with its changes, and are all that is known of tasks from before.
+  const isOver = ({ task }: TaskNow): boolean => task.finished_at !== null
+  const isIn =
+    (state: string) =>
+    (each: TaskNow): boolean =>
+      each.task.state === state
+  const known = run.tasks_succeeded + run.tasks_failed + run.tasks_skipped + run.tasks_cancelled
+  const done = Math.max(known, tasks.filter(isOver).length)
+  const failed = Math.max(run.tasks_failed, tasks.filter(isIn('FAILED')).length)
+  const skipped = Math.max(run.tasks_skipped, tasks.filter(isIn('SKIPPED')).length)
   const left = remainingMs(progress, now)
   const head: Cell[] = [
     { text: shortId(run.run_id), paint: colours.bold },
     { text: `${done}/${run.tasks_total} done` },
-    ...counted(run.tasks_failed, 'failed', colours.red),
-    ...counted(run.tasks_skipped, 'skipped', colours.yellow),
+    ...counted(failed, 'failed', colours.red),
+    ...counted(skipped, 'skipped', colours.yellow),
     ...counted(running.length, 'running', colours.cyan),
     { text: durationText(now - Date.parse(run.started_at ?? run.requested_at)), paint: colours.dim },
     ...(left === undefined ? [] : [{ text: `about ${roundText(left)} left`, paint: colours.dim }]),

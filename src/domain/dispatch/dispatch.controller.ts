@@ -138,9 +138,9 @@ export function dispatchController(limits: () => Limits, carries: (runId: string
       if (isRowOf(pools, table, row)) limitPool(row)
       if (isRowOf(tasks, table, row)) observe(row)
     },
-    decide({ rows }): readonly NewEvent[] {
+    decide({ rows, now: moment }): readonly NewEvent[] {
       if (queued.size === 0) return []
-      const events = overlaps.decide(rows)
+      const events = overlaps.decide(rows, moment)
       // What follows from them is seen before anything else begins.
       if (events.length > 0) return events
       const chosen: Lane[] = []

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { HOUR_MS } from '../../lib/time.ts'
 import type { Controller } from '../../model/controller.ts'
 import { Story } from '../../testing/histories/story.ts'
 import { dispatchController } from './dispatch.controller.ts'
@@ -102,6 +103,16 @@ describe('while a run makes a partition of an asset', () => {
     expect(decides(story, controller)).toEqual([])
     first.failed('a')
     expect(decides(story, controller)).toEqual([`DispatchRequested ${second.runId} a`])
+  })
+
+  test('[D8] with replace a run that was asked for while the clock was ahead is the older one', () => {
+    const story = new Story()
+    story.pass(26 * HOUR_MS)
+    const ahead = story.run('ahead', { a: [] }, one('replace'))
+    ahead.dispatched('a')
+    story.pass(-26 * HOUR_MS)
+    const second = story.run('second', { a: [] }, one('replace'))
+    expect(decides(story)).toEqual([`RunCancelRequested ${ahead.runId} replaced by ${second.runId}`])
   })
 
   test('[D8] with replace a run that comes to its task late gives way to one that was asked for after it', () => {

@@ -91,10 +91,10 @@ export class Overlaps {
   }
 
   /** What follows for ready tasks from others that have begun since. */
-  decide(rows: Rows): NewEvent[] {
+  decide(rows: Rows, now: number): NewEvent[] {
     const events: NewEvent[] = []
     for (const task of this.#toJudge)
-      if (task.state === 'READY') events.push(...overlapEvents(rows, task, this.#begun.besides(task)))
+      if (task.state === 'READY') events.push(...overlapEvents(rows, now, task, this.#begun.besides(task)))
     this.#toJudge.clear()
     return events
   }
@@ -127,7 +127,7 @@ export class Overlaps {
  * What follows from tasks of other runs that have begun to make what a ready task would make: it is skipped, or the older of two runs is
  * cancelled. Nothing follows if it only waits. A run that is being cancelled is not in the way for long.
  */
-function overlapEvents(rows: Rows, task: Task, begun: readonly Task[]): NewEvent[] {
+function overlapEvents(rows: Rows, now: number, task: Task, begun: readonly Task[]): NewEvent[] {
   const policy = overlapOf(task)
   const own = rows.hot(runs).get(task.run_id)
   const others = begun.flatMap((other) => rows.hot(runs).get(other.run_id) ?? []).filter(isKept)
@@ -138,14 +138,17 @@ function overlapEvents(rows: Rows, task: Task, begun: readonly Task[]): NewEvent
     return [newEvent(TaskSkipped, { run_id, task_key, overlap_run_id: first.run_id }, becauseOf(rows, task))]
   }
   if (policy !== 'replace') return []
-  const newer = others.find((other) => wasAskedAfter(other, own))
+  const newer = others.find((other) => wasAskedAfter(other, own, now))
   if (newer !== undefined) return [replaced(rows, task, own, newer)]
   return others.map((older) => replaced(rows, task, older, own))
 }
 
 const isKept = (run: Readonly<RunRow>): boolean => run.cancel_requested_at === null
 
-function wasAskedAfter(one: Readonly<RunRow>, other: Readonly<RunRow>): boolean {
+/** A run that was asked for in the future was asked for in the past, by a clock that was ahead. */
+function wasAskedAfter(one: Readonly<RunRow>, other: Readonly<RunRow>, now: number): boolean {
+  const [isAhead, isOtherAhead] = [one.requested_at > now, other.requested_at > now]
+  if (isAhead !== isOtherAhead) return isOtherAhead
   if (one.requested_at !== other.requested_at) return one.requested_at > other.requested_at
   return one.run_id > other.run_id
 }

@@ -14,7 +14,7 @@ function folderWith(files: Readonly<Record<string, string>>): string {
 test('what is set stays, then .env.local counts, then .env', () => {
   const dir = folderWith({
     '.env': 'SET=env\nBOTH=env\nONLY="a # b"\nEMPTY=env\n# comment\nexport EXPORTED=1\n',
-    '.env.local': 'SET=local\nBOTH=local\n',
+    '.env.local': '\uFEFFBOTH=local\nSET=local\n',
   })
   const environment = { SET: 'shell', EMPTY: '' }
   applyEnvFiles(dir, environment)

@@ -33,7 +33,8 @@ const ADDED = new WeakMap<Environment, Map<string, string>>()
 
 function variablesIn(file: string): Environment {
   try {
-    return parseEnv(fs.readFileSync(file, 'utf8'))
+    // Editors on Windows begin a file with a mark of its encoding.
+    return parseEnv(fs.readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))
   } catch (error) {
     // A folder of this name is a virtual environment of Python.
     if (hasErrorCode(error, 'ENOENT') || hasErrorCode(error, 'EISDIR')) return {}

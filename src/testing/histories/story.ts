@@ -32,6 +32,11 @@ export class Story {
     return toIso(this.#now + inSeconds * SECOND_MS)
   }
 
+  /** Time passes, or the clock is set back. */
+  pass(ms: number): void {
+    this.#now += ms
+  }
+
   /** Writes an event without folding it: it is on its way. */
   write<P, I extends Payload>(definition: EventDefinition<P, I>, payload: I): Envelope {
     this.#now += SECOND_MS

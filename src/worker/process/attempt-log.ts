@@ -6,8 +6,10 @@ import type { ProcessSecrets } from './process-secrets.ts'
 const BATCH_CHARACTERS = 64 * 1024
 /** Soon enough for a person who watches. */
 const BATCH_MS = 50
+/** So many entries are sent at once in that time; more than these wait for each other. */
+const SENT_AT_ONCE = 20
 
-/** Sends the log of one attempt in batches. */
+/** Sends the log of one attempt: a few entries at once, so that a process that is killed leaves them, and many in batches. */
 export class AttemptLog {
   readonly #now: () => number
   readonly #send: (entries: readonly LogEntry[]) => void
@@ -17,6 +19,8 @@ export class AttemptLog {
   #batch: LogEntry[] = []
   #characters = 0
   #timer: NodeJS.Timeout | undefined
+  #windowBegan = 0
+  #sentInWindow = 0
   #ended = false
 
   constructor(now: () => number, send: (entries: readonly LogEntry[]) => void, secrets: ProcessSecrets) {
@@ -53,7 +57,11 @@ export class AttemptLog {
     this.#batch.push(entry)
     this.#characters += entry.text.length
     // The age is checked here as well as by the timer, which never fires while a body does not yield.
-    if (this.#characters >= BATCH_CHARACTERS || entry.at - this.#batch[0]!.at >= BATCH_MS) this.#flush()
+    if (Math.abs(entry.at - this.#windowBegan) >= BATCH_MS) {
+      this.#windowBegan = entry.at
+      this.#sentInWindow = 0
+    }
+    if (this.#sentInWindow++ < SENT_AT_ONCE || this.#characters >= BATCH_CHARACTERS) this.#flush()
     else this.#timer ??= setTimeout(() => this.#flush(), BATCH_MS).unref()
   }
 
