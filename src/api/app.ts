@@ -10,6 +10,7 @@ import { sensorRoutes } from './automation/sensor-routes.ts'
 import type { WhyApi } from './automation/why-contract.ts'
 import { whyRoutes } from './automation/why-routes.ts'
 import { problemResponse } from './problem.ts'
+import { refuseUnknownParameters } from './request/parameters.ts'
 import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
 import type { StatusApi } from './status-contract.ts'
@@ -54,6 +55,7 @@ export function localApp(options: AppOptions): Hono {
     await next()
   })
   app.get('/health/live', (c) => c.json({ ok: true, instance }))
+  app.use('/api/*', refuseUnknownParameters)
   if (workers !== undefined) app.route('/', workers)
   app.use('/api/*', async (c, next) => {
     if (!isToken(c.req.header('authorization'), token)) {

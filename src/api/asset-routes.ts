@@ -3,12 +3,15 @@ import { z } from 'zod'
 import { type AssetsApi, keysBody, reportBody, wipeBody } from './asset-contract.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
-import { readQuery } from './read-query.ts'
+import { takes } from './request/parameters.ts'
 
 const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(10_000).default(1_000),
   cursor: z.string().max(2_048).optional(),
 })
+
+/** May be repeated, so the handlers read all of it. */
+const selectQuery = z.object({ select: z.string().optional() })
 
 /** Routes for assets, reports about them from outside, and the keys of dynamic partitions. The caller was authenticated before. */
 export function assetRoutes(service: AssetsApi, userOf: (request: Request) => string): Hono {
@@ -17,12 +20,11 @@ export function assetRoutes(service: AssetsApi, userOf: (request: Request) => st
   const assets = '/api/v1/orchestration/assets'
   const keys = '/api/v1/orchestration/partitions/sets/:set/keys'
 
-  app.get(assets, async (c) => {
-    const { select: _, ...query } = c.req.query()
-    return c.json(await service.list({ ...readQuery(pageQuery, query), select: c.req.queries('select') ?? [] }))
-  })
+  app.get(assets, takes(pageQuery.extend(selectQuery.shape)), async (c) =>
+    c.json(await service.list({ ...c.var.query, select: c.req.queries('select') ?? [] })),
+  )
 
-  app.get(`${assets}/graph`, async (c) => c.json(await service.graph(c.req.queries('select') ?? [])))
+  app.get(`${assets}/graph`, takes(selectQuery), async (c) => c.json(await service.graph(c.req.queries('select') ?? [])))
 
   app.get(`${assets}/:key`, async (c) => c.json(await service.get(keyOf(c.req.param('key')))))
 
@@ -36,7 +38,7 @@ export function assetRoutes(service: AssetsApi, userOf: (request: Request) => st
     return c.json(await service.wipe(keyOf(c.req.param('key')), body, userOf(c.req.raw)), body.dry_run ? 200 : 202)
   })
 
-  app.get(keys, async (c) => c.json(await service.keys(c.req.param('set'), readQuery(pageQuery, c.req.query()))))
+  app.get(keys, takes(pageQuery), async (c) => c.json(await service.keys(c.req.param('set'), c.var.query)))
 
   app.post(keys, async (c) => {
     const body = await readBody(c.req.raw, keysBody)

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 import { isObject } from '../lib/is-object.ts'
-import { withRequestId } from './request-id.ts'
+import { withRequestId } from './request/request-id.ts'
 
 /** One event holds no more. Larger values belong in the store, with a reference here. */
 const MAX_BYTES = 1 << 20

@@ -4,7 +4,7 @@ import { runStates } from '../domain/runs/runs.table.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
-import { readQuery } from './read-query.ts'
+import { takes } from './request/parameters.ts'
 import { cancelBody, newRunBody, previewBody, type RunsApi, rerunBody } from './run-contract.ts'
 
 const listQuery = z.object({
@@ -26,7 +26,7 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
 
   app.post(`${runs}/preview`, async (c) => c.json(await service.preview(await readBody(c.req.raw, previewBody))))
 
-  app.get(runs, async (c) => c.json({ runs: await service.list(readQuery(listQuery, c.req.query())) }))
+  app.get(runs, takes(listQuery), async (c) => c.json({ runs: await service.list(c.var.query) }))
 
   app.get(`${runs}/:run_id`, async (c) => c.json(await service.get(c.req.param('run_id'))))
 
@@ -43,7 +43,7 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
     )
   })
 
-  app.get(`${runs}/:run_id/logs`, (c) => lines(service.logs(c.req.param('run_id'), readQuery(logQuery, c.req.query()))))
+  app.get(`${runs}/:run_id/logs`, takes(logQuery), (c) => lines(service.logs(c.req.param('run_id'), c.var.query)))
 
   app.get(`${runs}/:run_id/durations`, async (c) => c.json(await service.durations(c.req.param('run_id'))))
 

@@ -39,6 +39,8 @@ export interface PartitionStatus {
   readonly causes: readonly Cause[]
   readonly last_materialization_at: string | null
   readonly last_materialization_run_id: string | null
+  /** Where its value lies in the data folder; null if none is stored. */
+  readonly last_materialization_path: string | null
   readonly last_materialization_code_version: string | null
   /** Reported, or a checksum; null if there is neither. */
   readonly last_materialization_data_version: string | null

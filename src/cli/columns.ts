@@ -7,23 +7,55 @@ export interface Cell {
 
 /** Aligns the cells of lines under each other. The last cell of a line is not padded. */
 export function alignRows(rows: readonly (readonly Cell[])[]): string[] {
-  const widths: number[] = []
-  for (const row of rows) {
-    for (const [i, { text }] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, text.length)
-  }
+  const widths = widestOf(rows)
   return rows.map((row) => line(row, widths))
+}
+
+/** The width of each column, not less than it was `before`. */
+export function widestOf(rows: readonly (readonly Cell[])[], before: readonly number[] = []): number[] {
+  const widths = [...before]
+  for (const row of rows) {
+    for (const [i, { text }] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, widthOf(text))
+  }
+  return widths
+}
+
+/**
+ * Narrows the widest columns until a line fits the screen. A column of numbers stays as wide as it is, because a number that is
+ * cut is another number. So does every column that is narrow already: what does not fit even so is for the terminal to wrap.
+ */
+export function fitWidths(widths: readonly number[], isNumber: readonly boolean[], screen: number): number[] {
+  const narrowed = (most: number) => widths.map((width, i) => (isNumber[i] ? width : Math.min(width, most)))
+  for (let most = screen; most > LEAST_WIDTH; most--) {
+    const fitting = narrowed(most)
+    if (fitting.reduce((sum, width) => sum + width + GAP.length, -GAP.length) <= screen) return fitting
+  }
+  return narrowed(LEAST_WIDTH)
+}
+
+/** Enough to tell one id or key from the next. */
+const LEAST_WIDTH = 12
+const GAP = '  '
+
+/** Text that is not wider than this; where something is missing, it ends in `…`. */
+export function cutText(text: string, most: number): string {
+  if (widthOf(text) <= most) return text
+  let kept = ''
+  let width = 1
+  for (const character of text) {
+    width += widthOf(character)
+    if (width > most) break
+    kept += character
+  }
+  return most < 1 ? '' : `${kept}…`
 }
 
 /** Cuts the last cell of rows that would be wider than this, which keeps at least a few words of it. */
 export function cutLast(rows: readonly (readonly Cell[])[], width: number): Cell[][] {
   const columns = Math.max(0, ...rows.map((row) => row.length))
-  const others = Array.from({ length: columns - 1 }, (_, i) => Math.max(0, ...rows.map((row) => row[i]?.text.length ?? 0)))
-  const room = Math.max(LEAST_ROOM, width - others.reduce((sum, each) => sum + each + 2, 0))
-  return rows.map((row) =>
-    row.map((cell, i) =>
-      i < columns - 1 || cell.text.length <= room ? cell : { ...cell, text: `${cell.text.slice(0, room - 1)}…` },
-    ),
-  )
+  const others = widestOf(rows.map((row) => row.slice(0, columns - 1)))
+  const room = Math.max(LEAST_ROOM, width - others.reduce((sum, each) => sum + each + GAP.length, 0))
+  return rows.map((row) => row.map((cell, i) => (i < columns - 1 ? cell : { ...cell, text: cutText(cell.text, room) })))
 }
 
 const LEAST_ROOM = 20
@@ -32,12 +64,12 @@ const LEAST_ROOM = 20
 export function line(row: readonly Cell[], widths: readonly number[]): string {
   const filled = row.findLastIndex(({ text }) => text !== '') + 1
   const cells = row.slice(0, filled).map(({ text, paint = same, right }, i) => {
-    const space = ' '.repeat(Math.max(0, (widths[i] ?? 0) - text.length))
+    const space = ' '.repeat(Math.max(0, (widths[i] ?? 0) - widthOf(text)))
     const shown = text === '' ? '' : paint(text)
     if (right) return space + shown
     return i === filled - 1 ? shown : shown + space
   })
-  return cells.join('  ')
+  return cells.join(GAP)
 }
 
 const same = (text: string): string => text

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
 import { ServoError } from '../lib/error.ts'
+import { assetCommands } from './arguments/asset-commands.ts'
 import { automationCommands } from './arguments/automation-commands.ts'
 import { beginCommands } from './arguments/begin-commands.ts'
 import { examples, projectCommand, several } from './arguments/command-parts.ts'
@@ -130,40 +131,7 @@ projectCommand(runs, 'logs <run>', 'what the tasks of a run printed')
 
 program.commandsGroup('Look at assets:')
 
-const assets = program
-  .command('assets')
-  .description('the assets of the project, and how they depend on each other')
-  .helpCommand(false)
-
-projectCommand(assets, 'list [selection...]', 'the assets of the newest graph, or those a selection means')
-  .addHelpText(
-    'after',
-    examples(
-      'servo assets list                    all of them',
-      "servo assets list 'group:mart+'      those of a group, and everything made of them",
-    ),
-  )
-  .action(async (select: string[], flags) => (await import('./commands/assets.ts')).listAssets(select, flags))
-
-projectCommand(assets, 'show <asset>', 'everything known of an asset').action(async (asset: string, flags) =>
-  (await import('./commands/assets.ts')).showAsset(asset, flags),
-)
-
-projectCommand(assets, 'graph [selection...]', 'what is made of what')
-  .addOption(
-    new Option('--format <format>', 'for another program: dot (Graphviz) or mermaid')
-      .choices(['dot', 'mermaid'])
-      .conflicts('json'),
-  )
-  .addHelpText(
-    'after',
-    examples(
-      'servo assets graph',
-      `servo assets graph '+key:"mart/revenue"'             what it is made from`,
-      'servo assets graph --format dot | dot -Tsvg > graph.svg',
-    ),
-  )
-  .action(async (select: string[], flags) => (await import('./commands/assets.ts')).showGraph(select, flags))
+assetCommands(program)
 
 const partitions = program
   .command('partitions')

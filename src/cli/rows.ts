@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Plain } from '../adapters/duckdb/plain-values.ts'
 import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
-import { widthOf } from './columns.ts'
+import { type Cell, cutText, fitWidths, line, widestOf } from './columns.ts'
 import { colours, errorColours, printable } from './output.ts'
 
 /** Waits for a slow reader of our output, so that a large answer is never held in memory. */
@@ -38,75 +38,52 @@ function csvCell(value: Plain | undefined): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** The first batch sets the widths; a later row may overhang, so that the reader need not wait for the last. */
+/** Shows the rows as they come, and how many there were. On a screen text is cut where a line would be too long; `--json` has all of it. */
 export async function writeTable({ columns, rows }: QueryResult): Promise<void> {
-  const numeric = columns.map(({ type }) => NUMERIC.test(type))
-  const names = columns.map(({ name }) => tableCell(name))
-  let widths: number[] | undefined
+  const show = shownTable(columns, process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY)
   let count = 0
   for await (const batch of rows()) {
-    const lines = batch.map((row) => ({ row, cells: row.map(tableCell) }))
-    const shown = widths ?? (await header(names, lines))
-    widths = shown
-    await write(lines.map(({ row, cells }) => tableLine(cells, shown, numeric, row)).join(''))
+    await write(show(batch))
     count += batch.length
   }
-  if (widths === undefined) await header(names, [])
+  if (count === 0) await write(show([]))
   process.stderr.write(errorColours.dim(`${count === 1 ? '1 row' : `${count} rows`}\n`))
 }
 
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/
-/** On a screen a wider cell is cut; `--json` has all of it. In a pipe or file nothing is cut. */
-const MAX_WIDTH = 60
 
-async function header(names: readonly string[], lines: readonly { cells: readonly string[] }[]): Promise<number[]> {
-  const widths = names.map((name, i) =>
-    lines.reduce((widest, { cells }) => Math.max(widest, widthOf(cells[i] ?? '')), widthOf(name)),
+/**
+ * Lays out batches of rows under a header, numbers to the right. The header has the widths of the first batch; a later batch with
+ * wider cells has wider columns, so that nobody waits for the last row.
+ */
+export function shownTable(columns: QueryResult['columns'], screen: number): (batch: readonly Plain[][]) => string {
+  const isNumber = columns.map(({ type }) => NUMERIC.test(type))
+  const header = columns.map(
+    ({ name }, i): Cell => ({ text: tableText(name), paint: colours.bold, right: isNumber[i] === true }),
   )
-  await write(
-    `${colours.bold(
-      names
-        .map((name, i) => pad(name, widths[i] ?? 0, false))
-        .join('  ')
-        .trimEnd(),
-    )}\n`,
-  )
-  await write(`${colours.dim(widths.map((width) => '─'.repeat(width)).join('  '))}\n`)
-  return widths
+  let widest: number[] | undefined
+  return (batch) => {
+    const isFirst = widest === undefined
+    const rows = batch.map((row) => row.map((value, i) => tableCell(value, isNumber[i] === true)))
+    widest = widestOf(rows, widest ?? widestOf([header]))
+    const widths = fitWidths(widest, isNumber, screen)
+    const fitted = (row: readonly Cell[]): Cell[] =>
+      row.map((cell, i) => (isNumber[i] ? cell : { ...cell, text: cutText(cell.text, widths[i] ?? 0) }))
+    const rule = colours.dim(widths.map((width) => '─'.repeat(width)).join('  '))
+    const lines = rows.map((row) => line(fitted(row), widths))
+    if (isFirst) lines.unshift(line(fitted(header), widths), rule)
+    return lines.map((text) => `${text}\n`).join('')
+  }
 }
 
-function tableLine(
-  cells: readonly string[],
-  widths: readonly number[],
-  numeric: readonly boolean[],
-  row: readonly Plain[],
-): string {
-  const shown = cells.map((cell, i) => {
-    const text = pad(cell, widths[i] ?? 0, numeric[i] ?? false)
-    return row[i] === null ? colours.dim(text) : text
-  })
-  return `${shown.join('  ').trimEnd()}\n`
-}
+const tableCell = (value: Plain, right: boolean): Cell => ({
+  text: tableText(value),
+  right,
+  ...(value === null && { paint: colours.dim }),
+})
 
-function tableCell(value: Plain): string {
+function tableText(value: Plain): string {
   if (value === null) return 'null'
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  return clip(printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t'))
-}
-
-function clip(text: string): string {
-  if (!process.stdout.isTTY || widthOf(text) <= MAX_WIDTH) return text
-  let kept = ''
-  let width = 0
-  for (const character of text) {
-    width += widthOf(character)
-    if (width >= MAX_WIDTH) break
-    kept += character
-  }
-  return `${kept}…`
-}
-
-function pad(text: string, width: number, right: boolean): string {
-  const space = ' '.repeat(Math.max(0, width - widthOf(text)))
-  return right ? space + text : text + space
+  return printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 }

@@ -38,13 +38,17 @@ afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
 
 describe('servo query prints', () => {
   test('a table, numbers to the right, and the count where it is in nobody’s way', async () => {
-    const { code, stdout, stderr } = await servo(['query', dir, 'select state, tasks_total, error from runs order by run_key'])
+    const { code, stdout, stderr } = await servo([
+      'query',
+      dir,
+      "select state, tasks_total as n, 10 * tasks_total as tens, '日本' as place, error from runs order by run_key",
+    ])
     expect(stdout).toBe(
       [
-        'state      tasks_total  error',
-        '─────────  ───────────  ─────',
-        'SUCCEEDED            2  null',
-        'FAILED               2  null',
+        'state      n  tens  place  error',
+        '─────────  ─  ────  ─────  ─────',
+        'SUCCEEDED  2    20  日本   null',
+        'FAILED     2    20  日本   null',
         '',
       ].join('\n'),
     )

@@ -1,8 +1,7 @@
 import { Hono } from 'hono'
 import { problemResponse } from '../problem.ts'
 import { readBody } from '../read-body.ts'
-import { readQuery } from '../read-query.ts'
-import { withRequestId } from '../request-id.ts'
+import { takes } from '../request/parameters.ts'
 import { expectedVersion } from './expected-version.ts'
 import {
   catchupBody,
@@ -23,9 +22,7 @@ export function scheduleRoutes(service: SchedulesApi, userOf: (request: Request)
   const schedules = '/api/v1/orchestration/schedules'
   const automation = '/api/v1/orchestration/automation'
 
-  const expectedBy = (query: Record<string, string>) => readQuery(expectedVersion, query).expected_state_version
-
-  app.get(schedules, async (c) => c.json(await service.list(readQuery(scheduleListQuery, c.req.query()))))
+  app.get(schedules, takes(scheduleListQuery), async (c) => c.json(await service.list(c.var.query)))
 
   app.post(schedules, async (c) => {
     const body = await readBody(c.req.raw, newScheduleBody)
@@ -39,34 +36,33 @@ export function scheduleRoutes(service: SchedulesApi, userOf: (request: Request)
 
   app.get(`${schedules}/:schedule_id`, async (c) => c.json(await service.get(c.req.param('schedule_id'))))
 
-  app.patch(`${schedules}/:schedule_id`, async (c) => {
-    const expected = expectedBy(c.req.query())
+  app.patch(`${schedules}/:schedule_id`, takes(expectedVersion), async (c) => {
+    const { expected_state_version: expected } = c.var.query
     const body = await readBody(c.req.raw, scheduleChangesBody)
     return c.json(await service.update(c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
   })
 
-  app.delete(`${schedules}/:schedule_id`, async (c) => {
-    const said = withRequestId(c.req.raw, c.req.query(), removalQuery)
-    const { expected_state_version: expected, ...body } = readQuery(removalQuery, said)
+  app.delete(`${schedules}/:schedule_id`, takes(removalQuery), async (c) => {
+    const { expected_state_version: expected, ...body } = c.var.query
     return c.json(await service.remove(c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
   })
 
-  app.get(`${schedules}/:schedule_id/ticks`, async (c) =>
-    c.json(await service.ticks(c.req.param('schedule_id'), readQuery(tickQuery, c.req.query()))),
+  app.get(`${schedules}/:schedule_id/ticks`, takes(tickQuery), async (c) =>
+    c.json(await service.ticks(c.req.param('schedule_id'), c.var.query)),
   )
 
-  app.get('/api/v1/orchestration/ticks', async (c) => c.json(await service.allTicks(readQuery(tickQuery, c.req.query()))))
+  app.get('/api/v1/orchestration/ticks', takes(tickQuery), async (c) => c.json(await service.allTicks(c.var.query)))
 
   for (const change of ['pause', 'resume'] as const) {
-    app.post(`${schedules}/:schedule_id/${change}`, async (c) => {
-      const expected = expectedBy(c.req.query())
+    app.post(`${schedules}/:schedule_id/${change}`, takes(expectedVersion), async (c) => {
+      const { expected_state_version: expected } = c.var.query
       const body = await readBody(c.req.raw, switchBody)
       return c.json(await service[change](c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
     })
   }
 
-  app.post(`${schedules}/:schedule_id/trigger`, async (c) => {
-    const expected = expectedBy(c.req.query())
+  app.post(`${schedules}/:schedule_id/trigger`, takes(expectedVersion), async (c) => {
+    const { expected_state_version: expected } = c.var.query
     const body = await readBody(c.req.raw, triggerBody)
     return c.json(await service.trigger(c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
   })

@@ -1,8 +1,7 @@
 import { Hono } from 'hono'
 import { problemResponse } from '../problem.ts'
 import { readBody } from '../read-body.ts'
-import { readQuery } from '../read-query.ts'
-import { withRequestId } from '../request-id.ts'
+import { takes } from '../request/parameters.ts'
 import { expectedVersion } from './expected-version.ts'
 import { removalQuery, scheduleListQuery, switchBody } from './schedule-contract.ts'
 import {
@@ -23,9 +22,7 @@ export function sensorRoutes(service: SensorsApi, userOf: (request: Request) => 
   const sensors = '/api/v1/orchestration/sensors'
   const sensor = `${sensors}/:sensor_id` as const
 
-  const expectedBy = (query: Record<string, string>) => readQuery(expectedVersion, query).expected_state_version
-
-  app.get(sensors, async (c) => c.json(await service.list(readQuery(scheduleListQuery, c.req.query()))))
+  app.get(sensors, takes(scheduleListQuery), async (c) => c.json(await service.list(c.var.query)))
 
   app.post(sensors, async (c) => {
     const body = await readBody(c.req.raw, newSensorBody)
@@ -34,32 +31,29 @@ export function sensorRoutes(service: SensorsApi, userOf: (request: Request) => 
 
   app.get(sensor, async (c) => c.json(await service.get(c.req.param('sensor_id'))))
 
-  app.patch(sensor, async (c) => {
-    const expected = expectedBy(c.req.query())
+  app.patch(sensor, takes(expectedVersion), async (c) => {
+    const { expected_state_version: expected } = c.var.query
     const body = await readBody(c.req.raw, sensorChangesBody)
     return c.json(await service.update(c.req.param('sensor_id'), body, userOf(c.req.raw), expected), 202)
   })
 
-  app.delete(sensor, async (c) => {
-    const said = withRequestId(c.req.raw, c.req.query(), removalQuery)
-    const { expected_state_version: expected, ...body } = readQuery(removalQuery, said)
+  app.delete(sensor, takes(removalQuery), async (c) => {
+    const { expected_state_version: expected, ...body } = c.var.query
     return c.json(await service.remove(c.req.param('sensor_id'), body, userOf(c.req.raw), expected), 202)
   })
 
-  app.get(`${sensor}/evals`, async (c) =>
-    c.json(await service.evals(c.req.param('sensor_id'), readQuery(evalQuery, c.req.query()))),
-  )
+  app.get(`${sensor}/evals`, takes(evalQuery), async (c) => c.json(await service.evals(c.req.param('sensor_id'), c.var.query)))
 
   for (const change of ['pause', 'resume'] as const) {
-    app.post(`${sensor}/${change}`, async (c) => {
-      const expected = expectedBy(c.req.query())
+    app.post(`${sensor}/${change}`, takes(expectedVersion), async (c) => {
+      const { expected_state_version: expected } = c.var.query
       const body = await readBody(c.req.raw, switchBody)
       return c.json(await service[change](c.req.param('sensor_id'), body, userOf(c.req.raw), expected), 202)
     })
   }
 
-  app.post(`${sensor}/reset-cursor`, async (c) => {
-    const expected = expectedBy(c.req.query())
+  app.post(`${sensor}/reset-cursor`, takes(expectedVersion), async (c) => {
+    const { expected_state_version: expected } = c.var.query
     const body = await readBody(c.req.raw, resetCursorBody)
     return c.json(await service.resetCursor(c.req.param('sensor_id'), body, userOf(c.req.raw), expected), 202)
   })
@@ -70,8 +64,8 @@ export function sensorRoutes(service: SensorsApi, userOf: (request: Request) => 
     return c.json(evaluated, evaluated.dry_run ? 200 : 202)
   })
 
-  app.get(`${sensor}/dead-letters`, async (c) =>
-    c.json(await service.deadLetters(c.req.param('sensor_id'), readQuery(deadLetterQuery, c.req.query()))),
+  app.get(`${sensor}/dead-letters`, takes(deadLetterQuery), async (c) =>
+    c.json(await service.deadLetters(c.req.param('sensor_id'), c.var.query)),
   )
 
   app.post(`${sensor}/dead-letters/:message_id/replay`, async (c) => {

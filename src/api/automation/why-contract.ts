@@ -3,16 +3,14 @@ import type { Conflict } from '../../domain/why/conflicts.ts'
 import type { WhyAnswer, WhyKind } from '../../domain/why/reasons.ts'
 import { timestamp } from '../../model/envelope.ts'
 
-export const reasonQuery = z
-  .object({
-    /** Of a schedule: 05:00, 2025-01-15T05:00 in its zone, or a moment with a zone. */
-    at: z.string().min(1).max(64).optional(),
-    /** Of an asset. */
-    partition: z.string().min(1).max(2_048).optional(),
-    /** Of a sensor: the id of a message to it. */
-    message: z.string().min(1).max(1_000).optional(),
-  })
-  .strict()
+export const reasonQuery = z.object({
+  /** Of a schedule: 05:00, 2025-01-15T05:00 in its zone, or a moment with a zone. */
+  at: z.string().min(1).max(64).optional(),
+  /** Of an asset. */
+  partition: z.string().min(1).max(2_048).optional(),
+  /** Of a sensor: the id of a message to it. */
+  message: z.string().min(1).max(1_000).optional(),
+})
 export type ReasonQuery = z.infer<typeof reasonQuery>
 
 export const conflictQuery = z.object({

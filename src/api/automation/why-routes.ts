@@ -3,7 +3,7 @@ import { whyKinds } from '../../domain/why/reasons.ts'
 import { ServoError } from '../../lib/error.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { problemResponse } from '../problem.ts'
-import { readQuery } from '../read-query.ts'
+import { takes } from '../request/parameters.ts'
 import { conflictQuery, reasonQuery, type WhyApi } from './why-contract.ts'
 
 /** Reasons and conflicts. A name is one part of the path, with its slashes percent-encoded. */
@@ -12,14 +12,14 @@ export function whyRoutes(service: WhyApi): Hono {
   app.onError((error) => problemResponse(error))
   const base = '/api/v1/orchestration'
 
-  app.get(`${base}/why/:kind/:name`, async (c) => {
+  app.get(`${base}/why/:kind/:name`, takes(reasonQuery), async (c) => {
     const asked = c.req.param('kind')
     const kind = whyKinds.find((each) => each === asked)
     if (kind === undefined) throw unknownKind(asked)
-    return c.json(await service.why(kind, c.req.param('name'), readQuery(reasonQuery, c.req.query())))
+    return c.json(await service.why(kind, c.req.param('name'), c.var.query))
   })
 
-  app.get(`${base}/conflicts`, async (c) => c.json(await service.conflicts(readQuery(conflictQuery, c.req.query()))))
+  app.get(`${base}/conflicts`, takes(conflictQuery), async (c) => c.json(await service.conflicts(c.var.query)))
 
   return app
 }

@@ -1,7 +1,7 @@
 import type { AssetSummary } from '../../api/asset-contract.ts'
 import { ask } from '../ask-and-tell.ts'
 import { dotText, mermaidText, treeLines } from '../asset-graph.ts'
-import { alignRows, type Cell } from '../columns.ts'
+import { alignRows, type Cell, cutLast } from '../columns.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { partitionsText, shownAsset } from '../show-asset.ts'
@@ -46,23 +46,10 @@ function assetCells(asset: AssetSummary): Cell[] {
   ]
 }
 
-/** A shorter piece of a description is useless, so below this width the terminal wraps the line. */
-const LEAST = 20
-
 /** On a screen a description is cut at the edge; in a pipe or file nothing is cut. */
 function fitting(rows: readonly (readonly Cell[])[]): readonly (readonly Cell[])[] {
-  const { isTTY, columns } = process.stdout
-  if (!isTTY) return rows
-  const before = LIST_HEAD.slice(0, -1).map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0)) + GAP)
-  const room = columns - before.reduce((sum, width) => sum + width, 0)
-  if (room < LEAST) return rows
-  return rows.map((row) => row.map((cell, i) => (i < before.length ? cell : { ...cell, text: cut(cell.text, room) })))
+  return process.stdout.isTTY ? cutLast(rows, process.stdout.columns) : rows
 }
-
-/** Between two columns. */
-const GAP = 2
-
-const cut = (text: string, room: number): string => (text.length <= room ? text : `${text.slice(0, room - 1)}…`)
 
 const nothing = (select: readonly string[]): string =>
   select.length === 0 ? 'the project has no assets' : `no asset is selected by ${printable(select.join(' '))}`

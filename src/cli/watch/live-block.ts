@@ -1,4 +1,4 @@
-import { type Cell, widthOf } from '../columns.ts'
+import { type Cell, cutText, widthOf } from '../columns.ts'
 import { isLiveTerminal, showBelow } from '../output.ts'
 
 /** Often enough that seconds pass smoothly. */
@@ -69,7 +69,7 @@ export function fitted(row: readonly Cell[], width: number): string {
   for (const { text, paint = unpainted } of row) {
     if (text === '') continue
     const gap = line === '' ? '' : '  '
-    const shown = cut(text.replaceAll(/[\t\n]/g, ' '), room - gap.length)
+    const shown = cutText(text.replaceAll(/[\t\n]/g, ' '), room - gap.length)
     if (shown === '') break
     line += gap + paint(shown)
     room -= gap.length + widthOf(shown)
@@ -78,15 +78,3 @@ export function fitted(row: readonly Cell[], width: number): string {
 }
 
 const unpainted = (text: string): string => text
-
-function cut(text: string, room: number): string {
-  if (widthOf(text) <= room) return text
-  let shown = ''
-  let width = 1
-  for (const character of text) {
-    width += widthOf(character)
-    if (width > room) break
-    shown += character
-  }
-  return room < 1 ? '' : `${shown}…`
-}

@@ -35,3 +35,11 @@ const leadsOut = (path: string): ServoError =>
       hint: 'Materialize the asset again. A worker may only report what it wrote below data/.',
     },
   )
+
+/** For a file that is on record and not there. */
+export function throwMissing(path: string): never {
+  throw new ServoError('corrupt', 'value_missing', `there is nothing at ${path}`, {
+    hint: 'The file was deleted after it was made. Materialize the asset again.',
+    facts: { path },
+  })
+}

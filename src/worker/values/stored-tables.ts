@@ -7,11 +7,11 @@ import { ServoError } from '../../lib/error.ts'
 import type { DataColumn } from '../../sdk/columns.ts'
 import type { Query } from '../../sdk/declare/sql.ts'
 import { createTable, type DataRow, type DataTable, sourceOfTable } from '../../sdk/declare/values.ts'
-import type { ValueStorage } from './attempt-values.ts'
 import { readRows } from './rows-read.ts'
 import { encodeRows } from './rows-write.ts'
 import { sourceFiles } from './source-files.ts'
-import { checkStoredPath } from './stored-file.ts'
+import { checkStoredPath, throwMissing } from './stored-file.ts'
+import type { ValueStorage } from './stored-values.ts'
 
 type TablesByName = Readonly<Record<string, DataTable<DataRow>>>
 type KnownColumns = readonly DataColumn[] | undefined
@@ -104,12 +104,5 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
 function throwUnknownPath(assetKey: string): never {
   throw new ServoError('not_found', 'value_missing', `the path of the rows of ${assetKey} is not on record`, {
     hint: 'They were made outside of Servo, or by a version that did not record it. Materialize the asset again.',
-  })
-}
-
-function throwMissing(name: string): never {
-  throw new ServoError('corrupt', 'value_missing', `there is nothing at ${name}`, {
-    hint: 'The file was deleted after it was made. Materialize the asset again.',
-    facts: { path: name },
   })
 }

@@ -259,7 +259,7 @@ describe('the routes', () => {
     ['/why/shedule/nightly', 404, 'no_such_kind', 'Did you mean schedule?'],
     ['/why/schedule/nightly?at=noon', 400, 'bad_moment', expect.stringContaining('05:00')],
     ['/why/asset/orders?at=05:00', 400, 'bad_query', 'Leave it out, or give partition.'],
-    ['/why/asset/orders?colour=red', 400, 'bad_query', undefined],
+    ['/why/asset/orders?colour=red', 400, 'bad_query', 'This route takes at, partition, message.'],
     ['/conflicts?limit=0', 400, 'bad_query', undefined],
   ])('[A61][A65] GET %s is refused with %d %s', async (path, status, code, hint) => {
     const led = await Led.open(project, { automation: true })

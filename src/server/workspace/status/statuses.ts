@@ -199,6 +199,7 @@ export class Statuses implements StatusApi {
         causes: causeNames.filter((cause) => causes & CAUSES[cause]),
         last_materialization_at: iso(row?.last_materialization_at),
         last_materialization_run_id: row?.last_materialization_run_id ?? null,
+        last_materialization_path: row?.last_materialization_path ?? null,
         last_materialization_code_version: row?.last_materialization_code_version ?? null,
         last_materialization_data_version: row?.last_materialization_data_version ?? null,
         last_attempt_at: iso(row?.last_attempt_at),

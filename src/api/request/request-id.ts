@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { ServoError } from '../lib/error.ts'
-import { isObject } from '../lib/is-object.ts'
+import { ServoError } from '../../lib/error.ts'
+import { isObject } from '../../lib/is-object.ts'
 
 /**
  * What a request says, with the id that it goes by. Callers of other systems name it `client_request_id`, or in the header

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest'
+import { type AppOptions, localApp } from '../app.ts'
+import { hookRoutes } from '../hooks/hook-routes.ts'
+import type { Problem } from '../problem.ts'
+import { workerRoutes } from '../worker-routes.ts'
+
+const BASE = '/api/v1/orchestration'
+
+const nothing = {} as never
+const app = localApp({
+  runs: { list: async () => [] } as unknown as AppOptions['runs'],
+  statuses: nothing,
+  assets: { graph: async (select: string[]) => ({ select }) } as unknown as AppOptions['assets'],
+  schedules: { remove: async (...asked: unknown[]) => ({ asked }) } as unknown as AppOptions['schedules'],
+  sensors: nothing,
+  whys: nothing,
+  token: 'secret',
+  hosts: ['localhost'],
+  instance: 'one',
+  workers: workerRoutes(nothing),
+  hooks: hookRoutes(nothing),
+})
+
+async function ask(method: string, path: string) {
+  const headers = { host: 'localhost', authorization: 'Bearer secret', 'content-type': 'application/json' }
+  const response = await app.request(`http://localhost${path}`, { method, headers })
+  return { status: response.status, body: (await response.json()) as Problem & Record<string, unknown> }
+}
+
+/** Every route that takes parameters, and which; all others take none. */
+const parameters: Readonly<Record<string, string>> = {
+  'GET /runs': 'limit, state',
+  'GET /runs/:run_id/logs': 'task, attempt',
+  'GET /assets': 'limit, cursor, select',
+  'GET /assets/graph': 'select',
+  'GET /assets/:asset_key/partitions': 'partition, status, order, limit, cursor',
+  'GET /assets/:asset_key/why': 'partition',
+  'GET /partitions': 'select, partition, status, order, limit, cursor',
+  'GET /partitions/stale': 'select, cause, limit, cursor',
+  'GET /partitions/summary': 'select',
+  'GET /partitions/sets/:set/keys': 'limit, cursor',
+  'GET /schedules': 'limit, cursor',
+  'PATCH /schedules/:schedule_id': 'expected_state_version',
+  'DELETE /schedules/:schedule_id': 'request_id, expected_state_version, client_request_id',
+  'GET /schedules/:schedule_id/ticks': 'limit, cursor, status, since, until',
+  'POST /schedules/:schedule_id/pause': 'expected_state_version',
+  'POST /schedules/:schedule_id/resume': 'expected_state_version',
+  'POST /schedules/:schedule_id/trigger': 'expected_state_version',
+  'GET /ticks': 'limit, cursor, status, since, until',
+  'GET /sensors': 'limit, cursor',
+  'PATCH /sensors/:sensor_id': 'expected_state_version',
+  'DELETE /sensors/:sensor_id': 'request_id, expected_state_version, client_request_id',
+  'GET /sensors/:sensor_id/evals': 'limit, cursor, status, since, until',
+  'POST /sensors/:sensor_id/pause': 'expected_state_version',
+  'POST /sensors/:sensor_id/resume': 'expected_state_version',
+  'POST /sensors/:sensor_id/reset-cursor': 'expected_state_version',
+  'GET /sensors/:sensor_id/dead-letters': 'limit, cursor, status, since, until',
+  'GET /why/:kind/:name': 'at, partition, message',
+  'GET /conflicts': 'limit, cursor, since, until',
+}
+const routes = app.routes.filter(({ method, path }) => method !== 'ALL' && path.startsWith(BASE))
+const names = [...new Set(routes.map(({ method, path }) => `${method} ${path.slice(BASE.length)}`))]
+
+test('every route that is said to take parameters exists', () => {
+  expect(names.length).toBeGreaterThan(Object.keys(parameters).length)
+  expect(names).toEqual(expect.arrayContaining(Object.keys(parameters)))
+})
+
+test.each(names)('%s refuses a parameter that it does not know, and says which there are', async (name) => {
+  const [method = '', path = ''] = name.split(' ')
+  const { status, body } = await ask(method, `${BASE}${path.replace(/:\w+/g, 'x')}?no_such_thing=1`)
+  const known = parameters[name]
+  expect(status).toBe(400)
+  expect(body).toMatchObject({
+    code: 'bad_query',
+    detail: 'Unknown parameter `no_such_thing`.',
+    field: 'no_such_thing',
+    hint: known === undefined ? 'This route takes no parameters.' : `This route takes ${known}.`,
+  })
+})
+
+test('the parameter that was probably meant is named', async () => {
+  expect((await ask('GET', `${BASE}/runs?stat=FAILED`)).body.detail).toBe('Unknown parameter `stat`. Did you mean `state`?')
+})
+
+test('known parameters reach the handler, repeated ones and other names of the id of a request too', async () => {
+  expect((await ask('GET', `${BASE}/runs?limit=3&state=FAILED`)).status).toBe(200)
+  expect((await ask('GET', `${BASE}/assets/graph?select=a&select=b`)).body).toEqual({ select: ['a', 'b'] })
+  const removed = await ask('DELETE', `${BASE}/schedules/nightly?client_request_id=r1&expected_state_version=4`)
+  expect(removed.body).toEqual({ asked: ['nightly', { request_id: 'r1' }, 'local', 4] })
+})
+
+test('a route that does not exist is not found, and senders of messages and health probes may add what they like', async () => {
+  expect((await ask('GET', `${BASE}/nothing?a=1`)).status).toBe(404)
+  expect((await ask('GET', '/health/live?t=1')).status).toBe(200)
+  const hooks = app.routes.filter(({ path, method }) => path.startsWith('/hooks') && method === 'POST')
+  expect(hooks.length).toBeGreaterThan(0)
+  for (const { path } of hooks) expect((await ask('POST', `${path}?a=1`)).body.detail).not.toMatch(/parameter/)
+})

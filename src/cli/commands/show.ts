@@ -1,0 +1,203 @@
+import { join } from 'node:path'
+import type { Plain } from '../../adapters/duckdb/plain-values.ts'
+import type { QueryResult } from '../../adapters/duckdb/read-only-query.ts'
+import type { PartitionStatus, StatusApi } from '../../api/status-contract.ts'
+import type { AssetDefinition } from '../../contract/project-manifest.ts'
+import { ServoError } from '../../lib/error.ts'
+import { readKey } from '../../partitions/key.ts'
+import { checkStoredPath, throwMissing } from '../../worker/values/stored-file.ts'
+import { ask } from '../ask-and-tell.ts'
+import { wholeNumber } from '../flags.ts'
+import { note, print, printable } from '../output.ts'
+import { componentsOf, findProject, type ProjectFlags } from '../project.ts'
+import { writeCsv, writeJson, writeTable } from '../rows.ts'
+
+export interface ShowFlags extends ProjectFlags {
+  partition?: string
+  limit: string
+  format?: 'table' | 'json' | 'csv'
+}
+
+/** Rows are held in memory, because the last one may bring a column. */
+const MAX_ROWS = 100_000
+
+/** Shows the rows or the value that the current materializations of an asset stored. */
+export async function showValue(key: string, flags: ShowFlags): Promise<void> {
+  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: MAX_ROWS })
+  const format = flags.json ? 'json' : (flags.format ?? 'table')
+  const readValue = await valueReader(findProject(flags))
+  const found = await ask(
+    flags,
+    async ({ assets, statuses }) => {
+      const { definition } = await assets.get(key)
+      if (flags.partition !== undefined && !definition.partitions) throw noPartitions(key)
+      return await readCurrent({ definition, statuses, readValue, partition: flags.partition, limit })
+    },
+    { ofCode: true },
+  )
+  const [first] = found.rows
+  // One value is shown as it is; several are rows of a table.
+  if (found.isOne && first !== undefined && first.kind === 'json' && format !== 'csv')
+    print(printable(JSON.stringify(first.row['value'], null, 2)))
+  else if (first === undefined && format === 'table') note(`${key} has no rows`)
+  else await { table: writeTable, json: writeJson, csv: writeCsv }[format](tableOf(found.rows))
+  if (found.isMore) note('there are more rows; --limit shows them')
+}
+
+interface ShownRow {
+  readonly kind: 'rows' | 'json' | 'file'
+  /** The partition, as columns. */
+  readonly partition: Readonly<Record<string, string>>
+  readonly row: Readonly<Record<string, unknown>>
+}
+
+interface Question {
+  readonly definition: AssetDefinition
+  readonly statuses: StatusApi
+  readonly readValue: ValueReader
+  readonly partition: string | undefined
+  readonly limit: number
+}
+
+/** The rows of current materializations, those of the newest partition first. */
+async function readCurrent({ definition, statuses, readValue, partition, limit }: Question) {
+  const rows: ShownRow[] = []
+  let [made, stored] = [0, 0]
+  for await (const status of currentOf(statuses, definition.asset_key, partition)) {
+    made++
+    const path = status.last_materialization_path
+    if (path === null) continue
+    stored++
+    const { kind, read } = readValue(path, status)
+    const columns = partitionColumns(definition, status.partition_key)
+    for await (const row of read()) {
+      if (rows.length === limit) return { rows, isOne: false, isMore: true }
+      rows.push({ kind, partition: columns, row })
+    }
+  }
+  if (made === 0) throw neverMaterialized(definition, partition)
+  if (stored === 0) throw noValue(definition, partition)
+  return { rows, isOne: stored === 1 && (partition !== undefined || !definition.partitions), isMore: false }
+}
+
+/** As many as the server answers at a time. */
+const PAGE = 1_000
+
+async function* currentOf(statuses: StatusApi, select: string, partition: string | undefined): AsyncGenerator<PartitionStatus> {
+  let cursor: string | undefined
+  do {
+    const page = await statuses.list({ select, partition, order: 'newest', limit: PAGE, cursor })
+    yield* page.partitions.filter(({ status }) => status !== 'NEVER_MATERIALIZED')
+    cursor = page.next_cursor ?? undefined
+  } while (cursor !== undefined)
+}
+
+function partitionColumns({ partitions }: AssetDefinition, key: string): Record<string, string> {
+  if (!partitions) return {}
+  if (partitions.type !== 'multi') return { partition: key }
+  return Object.fromEntries(Object.entries(readKey(key)).map(([name, value]) => [`partition_${name}`, value]))
+}
+
+type ValueReader = (
+  path: string,
+  status: PartitionStatus,
+) => { kind: ShownRow['kind']; read: () => AsyncIterable<Record<string, unknown>> }
+
+/** Reads values by how they are stored: the rows of a table, JSON as one row, and of any other file where it lies and its size. */
+async function valueReader(projectDir: string): Promise<ValueReader> {
+  const { dataDir } = await componentsOf(projectDir)
+  const { folderStore } = await import('../../server/components.ts')
+  const store = folderStore(dataDir)
+  const fileOf = (name: string): string => join(dataDir, name)
+  const { storedValues } = await import('../../worker/values/stored-values.ts')
+  const values = storedValues({ store, fileOf, projectDir })
+  return (path, { asset_key, partition_key }) => {
+    const value = { partition_key, materialization_id: '', path }
+    if (path.endsWith('.parquet')) {
+      const ref = { asset_key, io: 'parquet', many: false, values: [value] }
+      return {
+        kind: 'rows',
+        read: async function* () {
+          yield* await values.openTable(ref, undefined)
+        },
+      }
+    }
+    if (path.endsWith('.json'))
+      return {
+        kind: 'json',
+        read: async function* () {
+          yield { value: await values.readJson(value) }
+        },
+      }
+    return {
+      kind: 'file',
+      read: async function* () {
+        checkStoredPath(path, fileOf)
+        yield { path: fileOf(path), bytes: (await store.size(path)) ?? throwMissing(path) }
+      },
+    }
+  }
+}
+
+/** Rows as the answer to a query. Partitions may have been written before a column was added, so columns are matched by name. */
+function tableOf(shown: readonly ShownRow[]): QueryResult {
+  const own = [...new Set(shown.flatMap(({ row }) => Object.keys(row)))]
+  const ofPartition = Object.keys(shown[0]?.partition ?? {})
+  const isNumber = (name: string): boolean =>
+    shown.every(({ row }) => row[name] == null || typeof row[name] === 'number' || typeof row[name] === 'bigint')
+  return {
+    columns: [
+      ...ofPartition.map((name) => ({ name: freeName(name, own), type: 'VARCHAR' })),
+      ...own.map((name) => ({ name, type: isNumber(name) ? 'DOUBLE' : 'VARCHAR' })),
+    ],
+    async *rows() {
+      if (shown.length === 0) return
+      yield shown.map(({ partition, row }) => [...Object.values(partition), ...own.map((name) => plainOf(row[name]))])
+    },
+  }
+}
+
+/** A table may have a column of this name itself. */
+const freeName = (name: string, taken: readonly string[]): string => (taken.includes(name) ? freeName(`_${name}`, taken) : name)
+
+/** A value of a row as JSON has it. Nothing is lost: whole numbers that JSON cannot hold exactly become text. */
+function plainOf(value: unknown): Plain {
+  if (value === null || value === undefined) return null
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
+  if (value instanceof Date) return value.toISOString()
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  if (Array.isArray(value)) return value.map(plainOf)
+  if (typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, plainOf(item)]))
+  return typeof value === 'boolean' ? value : String(value)
+}
+
+const nameOf = (key: string, partition: string | undefined): string => (partition === undefined ? key : `${key}[${partition}]`)
+
+const noPartitions = (key: string): ServoError =>
+  new ServoError('invalid', 'no_partitions', `${key} has no partitions`, { hint: `Ask for ${key} alone.` })
+
+function neverMaterialized({ asset_key, kind, uri, partitions }: AssetDefinition, partition: string | undefined): ServoError {
+  if (kind === 'source') return storesNothing(asset_key, uri)
+  const flag = partition !== undefined ? ` --partition ${partition}` : partitions ? ' --partition <key>' : ''
+  return new ServoError(
+    'not_found',
+    'never_materialized',
+    `${nameOf(asset_key, partition)} was never materialized, or was wiped`,
+    {
+      hint: `Materialize it: servo run ${asset_key}${flag}`,
+    },
+  )
+}
+
+function noValue({ asset_key, kind, uri }: AssetDefinition, partition: string | undefined): ServoError {
+  if (kind === 'source') return storesNothing(asset_key, uri)
+  return new ServoError('not_found', 'no_value', `${nameOf(asset_key, partition)} has no stored value`, {
+    hint: 'It returned nothing, keeps its own data, or was materialized outside Servo and only reported.',
+  })
+}
+
+const storesNothing = (key: string, uri: string | null | undefined): ServoError =>
+  new ServoError('not_found', 'no_value', `${key} is a source: Servo stores none of its data`, {
+    ...(uri && { hint: `Its data is at ${uri}.` }),
+  })

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { shownTable } from './rows.ts'
+
+const columns = [
+  { name: 'city', type: 'VARCHAR' },
+  { name: 'n', type: 'BIGINT' },
+  { name: 'about', type: 'JSON' },
+]
+const linesOf = (text: string) => text.split('\n').slice(0, -1)
+
+test('numbers stand to the right, under their name, and nulls and wide characters keep the columns', () => {
+  const show = shownTable(columns, Number.POSITIVE_INFINITY)
+  const lines = linesOf(
+    show([
+      ['東京', 1400, { a: 1 }],
+      [null, null, null],
+      ['Rome', 28, 'x\ty'],
+    ]),
+  )
+  expect(lines).toEqual([
+    'city     n  about',
+    '────  ────  ───────',
+    '東京  1400  {"a":1}',
+    'null  null  null',
+    'Rome    28  x\\ty',
+  ])
+  // Its rows are wider, and under each other.
+  expect(
+    linesOf(
+      show([
+        ['Barcelona', 1, ''],
+        ['a', 1_000_000, ''],
+      ]),
+    ),
+  ).toEqual(['Barcelona        1', 'a          1000000'])
+})
+
+test('a line fits the screen: text is cut, a number never is', () => {
+  const lines = linesOf(shownTable(columns, 40)([['東京'.repeat(20), 123_456_789, 'y'.repeat(90)]]))
+  expect(lines[2]).toBe(`${'東京'.repeat(3)}…  123456789  ${'y'.repeat(12)}…`)
+  expect(lines[1]).toBe(`${'─'.repeat(13)}  ${'─'.repeat(9)}  ${'─'.repeat(13)}`)
+})

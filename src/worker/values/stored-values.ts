@@ -1,0 +1,38 @@
+import type { StoredValue } from '../../contract/dispatch.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import type { ValueStore } from '../../sdk/declare/values.ts'
+import { checkStoredPath, throwMissing } from './stored-file.ts'
+import type { StoredTables } from './stored-tables.ts'
+
+export interface ValueStorage {
+  readonly store: ObjectStore
+  /** Where an object lies as a file, if the store is a folder: DuckDB reads it there. */
+  readonly fileOf?: (path: string) => string
+  /** What relative URIs of sources start from. */
+  readonly projectDir: string
+}
+
+/** Reads what attempts stored. */
+export function storedValues(storage: ValueStorage): Pick<ValueStore, 'readJson' | 'readBytes' | 'openTable' | 'runSql'> {
+  // Parquet is loaded when first used: it is a quarter of the time in which a worker starts.
+  let opening: Promise<StoredTables> | undefined
+  const tables = (): Promise<StoredTables> => {
+    opening ??= import('./stored-tables.ts').then(({ storedTables }) => storedTables(storage))
+    return opening
+  }
+
+  async function read({ path }: StoredValue): Promise<Uint8Array> {
+    if (path) checkStoredPath(path, storage.fileOf)
+    const bytes = path ? await storage.store.get(path) : undefined
+    return bytes ?? throwMissing(String(path))
+  }
+
+  return {
+    readJson: async (value) => JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(await read(value))),
+    readBytes: read,
+    openTable: async (ref, columns) => (await tables()).open(ref, columns),
+    async *runSql(query, named, columns) {
+      yield* (await tables()).query(query, named, columns)
+    },
+  }
+}

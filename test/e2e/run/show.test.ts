@@ -1,0 +1,129 @@
+import fs from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TestProject } from '../support/project.ts'
+import type { Servo } from '../support/servo.ts'
+
+const ASSETS = `import { asset, command, daily, io, keys, multi, source, table } from 'servo-flow'
+import { z } from 'zod'
+
+export const raw = source('raw', { uri: 'raw/*.parquet', schema: z.object({ id: z.string() }) })
+export const cities = table('cities', {
+  schema: z.object({ city: z.string(), people: z.number().nullable(), since: z.date() }),
+  run: () => [
+    { city: '東京', people: 14_000_000, since: new Date('1457-01-01') },
+    { city: 'Rome', people: null, since: new Date('2025-01-15T10:00:00Z') },
+  ],
+})
+export const nobody = table('nobody', { schema: z.object({ name: z.string() }), run: () => [] })
+export const settings = asset('settings', { run: () => ({ theme: 'dark', sizes: [1, 2] }) })
+export const note = asset('note', {
+  io: io('text', { write: (text: string) => text, read: (bytes) => new TextDecoder().decode(bytes) }),
+  run: () => 'hello',
+})
+export const silent = command('silent', { run: ['true'] })
+export const unmade = asset('unmade', { run: () => 1 })
+export const sales = table('sales', {
+  partitions: multi({ region: keys(['eu', 'us']), product: keys(['book', 'pen']) }),
+  schema: z.object({ region: z.string(), n: z.number() }),
+  run: ({ partition }) => [1, 2].map((n) => ({ region: partition.key.region, n })),
+})
+export const numbers = asset('numbers', {
+  partitions: daily({ start: '2025-01-01' }),
+  run: ({ partition }) => Number(partition.key.slice(-2)),
+})
+`
+
+const project = new TestProject({ 'assets/shop.ts': ASSETS })
+let dev: Servo
+beforeAll(async () => {
+  dev = await project.dev()
+  const { runs } = await project.client()
+  const asked = [
+    { selection: ['cities', 'nobody', 'settings', 'note', 'silent'] },
+    { selection: ['sales'], partitions: ['product=book,region=eu', 'product=pen,region=us'] },
+    { selection: ['numbers'], partitions: ['2025-01-01..2025-01-03'] },
+  ]
+  for (const body of asked) {
+    const { run_id } = await runs.request(body, 'ada')
+    for await (const event of runs.follow(run_id, new AbortController().signal))
+      if (event.type === 'run' && event.run.state === 'FAILED') throw new Error(`${body.selection} failed`)
+  }
+})
+afterAll(() => project.end())
+
+const show = async (...args: string[]) => {
+  const { code, stdout, stderr } = await project.servo('show', ...args)
+  return code === 0 ? stdout.trimEnd().split('\n') : { code, stderr }
+}
+
+test('servo show prints the rows of a table, as a table, as JSON and as CSV', async () => {
+  expect(await show('cities')).toEqual([
+    'city    people  since',
+    '────  ────────  ────────────────────────',
+    '東京  14000000  1457-01-01T00:00:00.000Z',
+    'Rome      null  2025-01-15T10:00:00.000Z',
+  ])
+  expect(await project.json('show', 'cities', '--limit', '1')).toEqual([
+    { city: '東京', people: 14_000_000, since: '1457-01-01T00:00:00.000Z' },
+  ])
+  expect(await show('cities', '--format', 'csv')).toEqual([
+    'city,people,since',
+    '東京,14000000,1457-01-01T00:00:00.000Z',
+    'Rome,,2025-01-15T10:00:00.000Z',
+  ])
+  const limited = await project.servo('show', 'cities', '--limit', '1')
+  expect(limited.stderr).toBe('1 row\nthere are more rows; --limit shows them\n')
+  expect(await project.servo('show', 'nobody')).toMatchObject({ code: 0, stdout: '', stderr: 'nobody has no rows\n' })
+})
+
+test('servo show prints a value as JSON, and of any other file where it lies', async () => {
+  expect(await project.json('show', 'settings')).toEqual({ theme: 'dark', sizes: [1, 2] })
+  const [file] = await project.json('show', 'note')
+  expect(file.bytes).toBe(5)
+  expect(fs.readFileSync(file.path, 'utf8')).toBe('hello')
+})
+
+test('servo show prints all partitions that are made, or those that are named', async () => {
+  expect(await show('sales')).toEqual([
+    'partition_product  partition_region  region  n',
+    '─────────────────  ────────────────  ──────  ─',
+    'pen                us                us      1',
+    'pen                us                us      2',
+    'book               eu                eu      1',
+    'book               eu                eu      2',
+  ])
+  expect(await show('numbers', '--format', 'csv', '--limit', '2')).toEqual(['partition,value', '2025-01-03,3', '2025-01-02,2'])
+  expect(await show('numbers', '--partition', '2025-01-02')).toEqual(['2'])
+})
+
+test('servo show says why there is nothing to show', async () => {
+  const refused = (message: string) => ({ code: 2, stderr: expect.stringContaining(message) })
+  expect(await show('unmade')).toEqual(
+    refused('unmade was never materialized, or was wiped\nhint: Materialize it: servo run unmade'),
+  )
+  expect(await show('silent')).toEqual(refused('silent has no stored value'))
+  expect(await show('raw')).toEqual(
+    refused('raw is a source: Servo stores none of its data\nhint: Its data is at raw/*.parquet.'),
+  )
+  expect(await show('citys')).toEqual(refused('cities?'))
+  expect(await show('cities', '--partition', 'a')).toEqual(refused('cities has no partitions'))
+  expect(await show('sales', '--partition', 'product=book,region=eux')).toEqual(refused('did you mean eu?'))
+  fs.rmSync((await project.json('show', 'note'))[0].path)
+  expect(await show('note')).toEqual({
+    code: 1,
+    stderr: expect.stringContaining('hint: The file was deleted after it was made'),
+  })
+  const { assets } = await project.client()
+  await assets.wipe('settings', {}, 'ada')
+  expect(await show('settings')).toEqual(refused('settings was never materialized, or was wiped'))
+})
+
+test('servo show needs no server', async () => {
+  dev.kill('SIGTERM')
+  await dev.ended
+  expect(await show('numbers', '--partition', '2025-01-02..2025-01-03', '--format', 'csv')).toEqual([
+    'partition,value',
+    '2025-01-03,3',
+    '2025-01-02,2',
+  ])
+})
