@@ -25,7 +25,7 @@ const isDefinition = (name: string): boolean => /\.(?:table|event|controller)\.t
 const isPackage = (name: string): boolean => !name.startsWith('src/') && !name.startsWith('node:')
 
 test('a command that asks the server about runs, assets or partitions loads neither schemas nor tables nor Parquet', () => {
-  const commands = ['run', 'runs', 'assets', 'show', 'partition-status', 'partition-keys', 'partition-facts']
+  const commands = ['run', 'runs', 'assets', 'show', 'partition-status', 'partition-keys', 'partition-facts', 'complete']
   const loaded = loadedWith('src/server/components.ts', ...commands.map((name) => `src/cli/commands/${name}.ts`))
   expect(loaded).toContain('src/client/client.ts')
   expect(

@@ -6,6 +6,7 @@ import { assetCommands } from './arguments/asset-commands.ts'
 import { automationCommands } from './arguments/automation-commands.ts'
 import { beginCommands } from './arguments/begin-commands.ts'
 import { examples, projectCommand, several } from './arguments/command-parts.ts'
+import { shellCommands } from './arguments/shell-commands.ts'
 import { colours, fail, printable, speakJson, watchOutput } from './output.ts'
 
 // Commands are loaded below this line, so that their compiled code is cached from the second start on.
@@ -23,6 +24,11 @@ const argumentsEnd = (): number | undefined => {
 const program = new Command('servo')
   .description('A data-asset orchestrator whose state is a ledger and Parquet tables.')
   .version(version, '-V, --version', 'print the version')
+  .addOption(new Option('-v').hideHelp())
+  .on('option:v', () => {
+    process.stdout.write(`${version}\n`)
+    throw new CommanderError(0, 'commander.version', version)
+  })
   .helpOption('-h, --help', 'print this; servo <command> --help prints more')
   .helpCommand(false)
   .configureHelp({ styleTitle: (title) => colours.bold(title) })
@@ -283,6 +289,8 @@ cronCommand('explain <expression...>', 'an expression in words, how often it tic
   .action(async (expressions: string[], flags) =>
     (await import('./commands/cron.ts')).explainCron(expressions, flags, new Date()),
   )
+
+shellCommands(program)
 
 /** A mistake in the arguments, as other mistakes are told to programs. */
 function wrongUse({ code, message }: CommanderError): ServoError {

@@ -23,7 +23,8 @@ export function findProject(flags: ProjectFlags): string {
   return folder
 }
 
-function projectFolder({ project }: ProjectFlags): string {
+/** The same without its env files. */
+export function projectFolder({ project }: ProjectFlags): string {
   const start = resolve(project ?? '.')
   if (project !== undefined) {
     if (isProject(start)) return start

@@ -57,3 +57,14 @@ test.each(commands)('servo $words --help fits a terminal, and docs/cli.md has th
   const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
   expect(flags.filter((flag) => !USUAL.includes(flag) && !new RegExp(`${flag}(?![a-z-])`).test(section))).toEqual([])
 })
+
+test('servo help names a command as --help does, and -v prints the version', async () => {
+  const [help, unknown, version] = await Promise.all([
+    servo(['help', 'runs', 'logs']),
+    servo(['help', 'runs', 'lgs']),
+    servo(['-v']),
+  ])
+  expect(help).toEqual({ code: 0, stdout: commands.find(({ words }) => words === 'runs logs')?.stdout, stderr: '' })
+  expect(unknown).toEqual({ code: 2, stdout: '', stderr: "error: unknown command 'lgs'\nhint: Did you mean logs?\n" })
+  expect(version).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/), stderr: '' })
+})

@@ -28,4 +28,8 @@ export function beginCommands(program: Command): void {
   projectCommand(program, 'check', 'say what is wrong with the project, without running it')
     .addHelpText('after', '\nExits with 0 if nothing is wrong, and with 1 if something is. Nothing is written.')
     .action(async (flags) => (await import('../commands/check.ts')).checkCommand(flags, new Date()))
+
+  projectCommand(program, 'doctor', 'say what stands in the way of Servo here: Node, project, state, clock, disk, leader')
+    .addHelpText('after', '\nExits with 0 if there is no problem, and with 1 if there is one. Nothing is written.')
+    .action(async (flags) => (await import('../commands/doctor.ts')).doctorCommand(flags, new Date()))
 }

@@ -1,0 +1,38 @@
+import { hasErrorCode, isServoError, messageOf } from '../../lib/error.ts'
+
+export type Area = 'node' | 'project' | 'variables' | 'store' | 'clock' | 'disk' | 'leader'
+
+/** One thing that `servo doctor` looked at. */
+export interface Finding {
+  /** Servo works with a warning, and does not with a problem, or not for long. */
+  readonly level: 'ok' | 'warning' | 'problem'
+  readonly area: Area
+  readonly message: string
+  /** What to do about it. */
+  readonly hint?: string
+}
+
+export const fine = (area: Area, message: string): Finding => ({ level: 'ok', area, message })
+
+export const warning = (area: Area, message: string, hint: string): Finding => ({ level: 'warning', area, message, hint })
+
+export const problem = (area: Area, message: string, hint?: string): Finding => ({
+  level: 'problem',
+  area,
+  message,
+  ...(hint !== undefined && { hint }),
+})
+
+/** What a check finds. A check that fails is a problem among others. */
+export async function examine(area: Area, check: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
+  try {
+    return await check()
+  } catch (error) {
+    return [problem(area, messageOf(error), hintOf(error))]
+  }
+}
+
+function hintOf(error: unknown): string | undefined {
+  if (isServoError(error)) return error.hint
+  return hasErrorCode(error, 'EACCES') || hasErrorCode(error, 'EPERM') ? 'Check who owns it and its permissions.' : undefined
+}

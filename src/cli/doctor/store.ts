@@ -1,0 +1,90 @@
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { newestManifest } from '../../engine/manifest/stored-manifests.ts'
+import { Paths } from '../../engine/paths.ts'
+import { hasErrorCode } from '../../lib/error.ts'
+import { type LocalComponents, secretsFile } from '../../server/components.ts'
+import { examine, type Finding, fine, problem, warning } from './finding.ts'
+
+/** The folder of the state: whether it can be used, who else can read it, and whether the newest manifest is sound. */
+export async function storeFindings(components: LocalComponents): Promise<Finding[]> {
+  const { servoDir } = components
+  const there = await stat(servoDir).catch(undefinedIfAbsent)
+  if (there === undefined) {
+    const parent = dirname(servoDir)
+    if (await isUsable(parent)) return [fine('store', `no state yet; the first servo dev or servo run makes ${servoDir}`)]
+    return [
+      problem('store', `${parent} cannot be written, so no state can be kept there`, 'Check who owns it and its permissions.'),
+    ]
+  }
+  if (!there.isDirectory())
+    return [problem('store', `${servoDir} is not a folder`, 'Move it away: Servo keeps its state in a folder of this name.')]
+  return [
+    ...(await unusable(components)),
+    ...(await openToOthers(servoDir)),
+    ...(await examine('store', async () => [await manifestFinding(components)])),
+  ]
+}
+
+/** Everything is written below these. */
+async function unusable({ servoDir, dataDir, scope }: LocalComponents): Promise<Finding[]> {
+  const paths = new Paths(scope)
+  const below = [paths.ledger, paths.manifests, paths.state].map((path) => join(servoDir, path))
+  for (const folder of [servoDir, dataDir, join(dataDir, 'lease'), ...below]) {
+    if ((await stat(folder).catch(undefinedIfAbsent)) === undefined || (await isUsable(folder))) continue
+    return [
+      problem(
+        'store',
+        `${folder} cannot be read and written by this user`,
+        'Run Servo as its owner, or give it to this user (chown -R).',
+      ),
+    ]
+  }
+  return []
+}
+
+const isUsable = (folder: string): Promise<boolean> =>
+  access(folder, constants.R_OK | constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+
+/** Below a folder that only its owner can enter, nothing else needs to be looked at but what is most secret. */
+async function openToOthers(servoDir: string): Promise<Finding[]> {
+  // Windows has other permissions.
+  if (process.platform === 'win32') return []
+  const found: Finding[] = []
+  for (const path of [servoDir, secretsFile(servoDir)]) {
+    const entry = await stat(path).catch(undefinedIfAbsent)
+    if (entry === undefined) continue
+    const name = relative(dirname(servoDir), path)
+    if ((entry.mode & 0o077) !== 0)
+      found.push(
+        warning(
+          'store',
+          `${name} is open to other users (mode ${(entry.mode & 0o777).toString(8)})`,
+          `Close it: chmod -R go= ${servoDir}`,
+        ),
+      )
+    if (entry.uid !== process.getuid?.())
+      found.push(
+        warning(
+          'store',
+          `${name} belongs to another user (uid ${entry.uid})`,
+          'Run Servo as its owner: files that others make cannot be read by it.',
+        ),
+      )
+  }
+  return found
+}
+
+async function manifestFinding({ store, scope, servoDir }: LocalComponents): Promise<Finding> {
+  const { number, published_at, watermarks } = await newestManifest(store, new Paths(scope), scope)
+  if (number === 0) return fine('store', `${servoDir}; nothing is published yet`)
+  return fine('store', `${servoDir}; manifest ${number} of ${published_at}, ${watermarks.events} events`)
+}
+
+function undefinedIfAbsent(error: unknown): undefined {
+  if (!hasErrorCode(error, 'ENOENT')) throw error
+}
