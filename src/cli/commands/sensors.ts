@@ -23,8 +23,8 @@ import { colours, note, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, localZone, shortId } from '../show-run.ts'
 import { sayWhatStands } from './schedules.ts'
-import { changedFlags, dataFlag, flagOf, type SourceFlags, sourceFlags } from './sensor-flags.ts'
-import { showDetail, statusCell } from './show-sensor.ts'
+import { changedFlags, dataFlag, flagOf, type SourceFlags, sourceFlags } from './sensors/sensor-flags.ts'
+import { showDetail, statusCell } from './sensors/show-sensor.ts'
 
 type Listed = Omit<SensorDetail, 'last_eval'>
 

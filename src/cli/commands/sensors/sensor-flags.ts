@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
-import type { SensorDetail } from '../../api/automation/sensor-contract.ts'
-import { ServoError } from '../../lib/error.ts'
-import { labelsFlag, wholeNumber } from '../flags.ts'
+import type { SensorDetail } from '../../../api/automation/sensor-contract.ts'
+import { ServoError } from '../../../lib/error.ts'
+import { labelsFlag, wholeNumber } from '../../flags.ts'
 
 const badFlag = (message: string, hint: string): ServoError => new ServoError('invalid', 'bad_flag', message, { hint })
 

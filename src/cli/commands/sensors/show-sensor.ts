@@ -1,9 +1,9 @@
-import type { SensorDetail } from '../../api/automation/sensor-contract.ts'
-import { secretNotSet } from '../../domain/why/words-automation.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
-import { alignRows, type Cell } from '../columns.ts'
-import { colours, print, printable } from '../output.ts'
-import { localTime, shortId } from '../show-run.ts'
+import type { SensorDetail } from '../../../api/automation/sensor-contract.ts'
+import { secretNotSet } from '../../../domain/why/words-automation.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../lib/time.ts'
+import { alignRows, type Cell } from '../../columns.ts'
+import { colours, print, printable } from '../../output.ts'
+import { localTime, shortId } from '../../show-run.ts'
 
 export const statusCell = (status: SensorDetail['status']): Cell => ({
   text: status,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { SensorDetail } from '../../api/automation/sensor-contract.ts'
-import { wireRow } from '../../api/wire-row.ts'
-import type { SensorDefinitionInput } from '../../contract/sensor.ts'
-import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
-import { SensorBench } from '../../testing/sensor-bench.ts'
+import type { SensorDetail } from '../../../api/automation/sensor-contract.ts'
+import { wireRow } from '../../../api/wire-row.ts'
+import type { SensorDefinitionInput } from '../../../contract/sensor.ts'
+import { sensorDefinitions } from '../../../domain/sensors/sensor-definitions.table.ts'
+import { SensorBench } from '../../../testing/sensor-bench.ts'
 import { aboutSensor } from './show-sensor.ts'
 
 function shown(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SensorSource } from '../../contract/sensor.ts'
+import type { SensorSource } from '../../../contract/sensor.ts'
 import { changedFlags, flagOf } from './sensor-flags.ts'
 
 const fixed = { partition: '/day', key: '/id' }
