@@ -6,6 +6,7 @@ test.each([
   ['Mart/Revenue', ['mart/revenu', 'mart/revenue'], 'mart/revenue'],
   ['revnue', ['orders', 'avenue', 'revenue'], 'revenue'],
   ['orders', ['raw/order', 'raw/orders'], 'raw/orders'],
+  ['retries', ['retry', 'resources'], 'retry'],
   ['costs', ['orders', 'revenue'], undefined],
   ['a', ['b'], undefined],
   ['', ['a'], undefined],

@@ -1,5 +1,6 @@
-/** A word with more typos than this is not recognisable. */
+/** A word with more typos than this is not recognisable; a long one, like `retries` for `retry`, may have one more. */
 const MAX_EDITS = 2
+const LONG_WORD = 7
 
 /**
  * The candidate that a misspelt word was probably meant to be: the same but for case, or the fewest edits away. `orders`
@@ -7,7 +8,7 @@ const MAX_EDITS = 2
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined
-  let fewest = MAX_EDITS + 1
+  let fewest = MAX_EDITS + 1 + (word.length >= LONG_WORD ? 1 : 0)
   const wanted = word.toLowerCase()
   for (const candidate of candidates) {
     const edits = stepsBetween(wanted, candidate.toLowerCase(), fewest - 1)

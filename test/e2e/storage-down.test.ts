@@ -8,6 +8,7 @@ import { until } from './support/until.ts'
 
 const ONE = `import { asset } from 'servo-flow'
 export const quick = asset('quick', { run: () => 1 })
+export const long = asset('long', { run: () => new Promise((resolve) => setTimeout(resolve, 600_000)) })
 `
 
 /** Tools of the system, not of ours, whatever looks for those in package.json. */
@@ -128,4 +129,13 @@ describe.skipIf(mayBeLeftOut)('a server whose storage is down', () => {
       expect(code).toBe(3)
     }
   })
+})
+
+test.skipIf(mayBeLeftOut)('servo run ends when it is told to, also when its cancellation cannot be recorded', async () => {
+  const project = projectOnDisk()
+  const run = project.begin(['run', 'long'])
+  await run.says(/running +long/)
+  fill(project)
+  run.kill('SIGTERM')
+  expect(await run.ended).toMatchObject({ code: 143, stderr: expect.stringContaining('could not be cancelled') })
 })

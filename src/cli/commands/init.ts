@@ -28,6 +28,9 @@ interface Choices {
 const NOT_A_MODULE =
   'package.json has no "type": "module". Node runs the project all the same; for TypeScript add it, or take verbatimModuleSyntax out of tsconfig.json'
 
+const COMMON_JS =
+  'package.json has "type": "commonjs", and a project is made of ES modules. Before you run it: npm pkg set type=module'
+
 /** What became of a file. */
 interface Written {
   readonly wrote: string[]
@@ -56,7 +59,8 @@ export async function initCommand(folder: string | undefined, flags: InitFlags, 
     kept: description.kept,
   }
   if (!flags.json) show(report)
-  if (!description.isModule) note(NOT_A_MODULE)
+  if (description.isCommonJs) note(COMMON_JS)
+  else if (!description.isModule) note(NOT_A_MODULE)
   if (choices.install) {
     note(`installing the packages with ${manager}`)
     await installPackages(manager, dir)

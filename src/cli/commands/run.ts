@@ -235,14 +235,25 @@ function unlessDeposed(error: unknown): void {
   if (!isServoError(error, 'conflict') || error.code !== 'deposed') throw error
 }
 
+/** A disk that is full records no cancellation, and whoever sent a signal waits for the end of the process. */
+const RECORD_CANCEL_MS = 10_000
+
 /** Ctrl-C cancels the run and waits for its end; a second one does not wait. */
 function cancelOnSignal(runs: RunsApi, runId: string): { ignore: () => void; exitCode: () => number | undefined } {
   let exitCode: number | undefined
+  const leave = (code: number): void => {
+    complain(`${shortId(runId)} could not be cancelled: nothing can be recorded. It goes on when the project is started again`)
+    process.exit(code)
+  }
   const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
     if (exitCode !== undefined) process.exit(exitCode)
     exitCode = 128 + constants.signals[signal]
     complain(`${errorColours.yellow('cancelling')} ${shortId(runId)}; press Ctrl-C again to leave at once`)
-    runs.cancel(runId, currentUser(), 'interrupted at the terminal').catch(() => undefined)
+    const givingUp = setTimeout(leave, RECORD_CANCEL_MS, exitCode).unref()
+    runs.cancel(runId, currentUser(), 'interrupted at the terminal').then(
+      () => clearTimeout(givingUp),
+      () => undefined,
+    )
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)

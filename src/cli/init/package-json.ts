@@ -17,6 +17,8 @@ export interface Merged {
   readonly kept: readonly string[]
   /** True if Node and TypeScript read its files as modules. */
   readonly isModule: boolean
+  /** True if it says that they are none, as `npm init` does. */
+  readonly isCommonJs: boolean
 }
 
 /** Adds what a package.json lacks. What it has stays, in its order and indentation. */
@@ -37,7 +39,9 @@ export function mergedPackage(text: string, wanted: Wanted, file: string): Merge
     if (Object.keys(members).length > 0) description[section] = members
   }
   const indent = /^[\t ]+/m.exec(text)?.[0] ?? '  '
-  return { text: `${JSON.stringify(description, null, indent)}\n`, added, kept, isModule: description['type'] === 'module' }
+  const { type } = description
+  const merged = { text: `${JSON.stringify(description, null, indent)}\n`, added, kept }
+  return { ...merged, isModule: type === 'module', isCommonJs: type === 'commonjs' }
 }
 
 /** A package may be listed in the other section, and is then installed too. */

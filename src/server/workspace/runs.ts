@@ -208,10 +208,10 @@ export class Runs extends RunReader implements RunsApi {
 
 const REPEATED = { work: undefined, left_out: [], selected: 0 }
 
-const onlyWords: Readonly<Record<Only, string>> = { stale: 'is stale', missing: 'was never made', failed: 'failed last' }
+const onlyWords: Readonly<Record<Only, string>> = { stale: 'is stale', missing: 'is missing', failed: 'failed' }
 
 const nothingToDo = (only: readonly Only[] | undefined, selected: number): string =>
-  `nothing to do: of ${selected} selected, none ${(only ?? []).map((one) => onlyWords[one]).join(' or ')}`
+  `nothing to do: none of the ${selected} selected ${(only ?? []).map((one) => onlyWords[one]).join(' or ')}`
 
 const runOver = (runId: string, state: string): ServoError =>
   new ServoError('conflict', 'run_over', `${runId} is over: ${state.toLowerCase()}`, {

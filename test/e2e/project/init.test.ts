@@ -66,6 +66,12 @@ test('servo init makes a project whose assets and checks pass without an edit', 
   })
 })
 
+test('servo init says what a package of CommonJS needs before the project runs', async () => {
+  write('package.json', '{ "name": "web", "type": "commonjs" }')
+  const { code, stderr } = await servo(['init', '--no-install', '--yes'], { cwd: dir })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('npm pkg set type=module') })
+})
+
 test('servo init adds to a package what it lacks, overwrites nothing, and says what it left', async () => {
   const own = '{\n\t"name": "web",\n\t"scripts": { "test": "vitest" },\n\t"devDependencies": { "typescript": "^5.9.0" }\n}\n'
   write('package.json', own)
