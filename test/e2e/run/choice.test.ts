@@ -104,7 +104,7 @@ test('[T17] servo run --stale, --missing and --failed run what needs it, alone o
   expect(nothing).toEqual({ code: 0, stdout: 'nothing to do: none of the 3 selected is stale\n', stderr: '' })
   expect(await project.json('run', '--failed')).toMatchObject({
     run_id: null,
-    nothing_to_do: expect.stringContaining('failed last'),
+    nothing_to_do: expect.stringContaining('selected failed'),
   })
 
   await project.servo('partitions', 'wipe', 'fixed', '--partition', 'b', '--yes')
