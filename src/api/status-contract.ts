@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Blamed } from '../domain/partitions/explain.ts'
 import { type Cause, causeNames, type DisplayStatus, displayStatuses } from '../domain/partitions/status-names.ts'
 
 const selection = z.string().min(1).max(4_096).optional()
@@ -76,7 +77,7 @@ export interface WhyCause {
   readonly asset_key: string
   readonly partition_keys: readonly string[]
   readonly count: number
-  readonly upstream: { readonly asset_key: string; readonly partition_keys: readonly string[]; readonly count: number } | null
+  readonly upstream: Blamed | null
   readonly since: string | null
   readonly path: readonly string[]
 }

@@ -1,5 +1,6 @@
-import type { PartitionPage, PartitionStatus, PartitionSummary, StatusApi, WhyCause } from '../../api/status-contract.ts'
+import type { PartitionPage, PartitionStatus, PartitionSummary, StatusApi } from '../../api/status-contract.ts'
 import { causeNames, type DisplayStatus, displayStatuses } from '../../domain/partitions/status-names.ts'
+import { staleInWords } from '../../domain/why/words-assets.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
@@ -95,31 +96,9 @@ export async function showWhy(asset: string, partition: string | undefined, flag
   if (why.wiped_at !== null) print(colours.dim(`  wiped ${localTime(why.wiped_at)}`))
   if (why.because.length === 0) print('  nothing it is made from has changed since, and neither has its code')
   for (const each of why.because) {
-    print(`  ${colours.yellow(words(each.cause))}  ${printable(sentence(each))}`)
+    print(`  ${colours.yellow(words(each.cause))}  ${printable(staleInWords(each, localTime))}`)
     print(colours.dim(`    ${printable(each.path.join(' → '))}`))
   }
-}
-
-function sentence({ cause, asset_key, partition_keys, count, upstream, since }: WhyCause): string {
-  const when = since === null ? '' : `, since ${localTime(since)}`
-  const whose = nameOfPartitions(asset_key, partition_keys, count)
-  const were = (many: number): string => (many > 1 ? 'were' : 'was')
-  if (cause === 'code_changed') return `the code of ${whose} has changed${when}`
-  if (cause === 'never_materialized') return `${whose} ${were(count)} never made`
-  if (cause === 'freshness') return `${whose} ${count > 1 ? 'are not as new as they' : 'is not as new as it'} should be${when}`
-  const of =
-    upstream === null ? 'what it is made from' : nameOfPartitions(upstream.asset_key, upstream.partition_keys, upstream.count)
-  const many = upstream?.count ?? 1
-  return cause === 'upstream_missing'
-    ? `${of} ${were(many)} never made, or ${many > 1 ? 'do' : 'does'} not exist`
-    : `${of} ${were(many)} made again${when}`
-}
-
-/** `orders[2025-01-01] and 30 more`. */
-function nameOfPartitions(asset: string, keys: readonly string[], count: number): string {
-  const [first = ''] = keys
-  const more = count > 1 ? ` and ${(count - 1).toLocaleString('en')} more` : ''
-  return (first === '' ? asset : `${asset}[${first}]`) + more
 }
 
 function printPage({ partitions, next_cursor }: PartitionPage, none: string, { limit }: PageFlags): void {

@@ -6,6 +6,17 @@ import type { StaleAsset, UpstreamLink } from './stale-asset.ts'
 import { ancestry, CAUSES, type Staleness } from './staleness.ts'
 import { type Cause, causeNames } from './status-names.ts'
 
+/** Upstream partitions that make others stale: the first few and their number. */
+export interface Blamed {
+  readonly asset_key: string
+  readonly partition_keys: readonly string[]
+  readonly count: number
+  /** Of the missing ones, the number whose last attempt failed. */
+  readonly failed: number
+  /** Of the missing ones, the number that do not exist. */
+  readonly absent: number
+}
+
 /** One reason why a partition is stale, and the path by which it gets there. */
 export interface Explanation {
   readonly cause: Cause
@@ -15,8 +26,8 @@ export interface Explanation {
   readonly count: number
   /** The first of these partitions. */
   readonly partition_keys: readonly string[]
-  /** For causes upstream: the partitions that are missing or newer, the first few and their number. */
-  readonly upstream: { readonly asset_key: string; readonly partition_keys: readonly string[]; readonly count: number } | null
+  /** For causes upstream: the partitions that are missing or newer. */
+  readonly upstream: Blamed | null
   /** Since when, where that is known. */
   readonly since: number | null
   /** The assets from the cause down to the partition in question. */
@@ -114,14 +125,14 @@ function explainCause(
   }
   const blamed: Explanation[] = []
   for (const link of asset.links) {
-    const { keys, count, since, having } = blame(asset, positions, link, cause, options)
+    const { having, since, ...upstream } = blame(asset, positions, link, cause, options)
     if (having === 0) continue
     blamed.push({
       ...common,
       count: having,
-      upstream: { asset_key: link.upstream, partition_keys: keys, count },
+      upstream,
       since,
-      path: [taskKey(link.upstream, keys[0] ?? ''), ...path],
+      path: [taskKey(link.upstream, upstream.partition_keys[0] ?? ''), ...path],
     })
   }
   return blamed
@@ -134,13 +145,14 @@ function blame(
   link: UpstreamLink,
   cause: Cause,
   { partitions, staleness }: ExplainOptions,
-) {
+): Blamed & { having: number; since: number | null } {
   const upstream = link.above
   const keys: string[] = []
   // Many partitions may be made from the same one, which is to blame once.
   const blamed = new Set<number>()
   const absent: KeyList[] = []
   let having = 0
+  let failed = 0
   let since: number | null = null
   for (const position of positions) {
     let isHaving = false
@@ -156,6 +168,7 @@ function blame(
         if (blamed.has(at)) continue
         blamed.add(at)
         if (keys.length < SHOWN_KEYS) keys.push(upstream.set.at(at))
+        if (cause === 'upstream_missing' && upstream.columns.hasFailedLast(at)) failed++
         if (cause === 'upstream_changed') since = Math.min(since ?? Number.POSITIVE_INFINITY, staleness.dataSince(upstream, at))
       }
     }
@@ -167,7 +180,9 @@ function blame(
     }
     if (isHaving) having++
   }
-  return { keys, count: blamed.size + countOnce(absent), since, having }
+  const missing = countOnce(absent)
+  const count = blamed.size + missing
+  return { asset_key: link.upstream, partition_keys: keys, count, failed, absent: missing, since, having }
 }
 
 /** How many keys are in these lists, each counted once. One list, which may be very long, has each once. */

@@ -122,7 +122,7 @@ describe('a partition', () => {
         asset_key: 'clean',
         count: 1,
         partition_keys: ['2025-01-05'],
-        upstream: { asset_key: 'raw', partition_keys: ['2025-01-05'], count: 1 },
+        upstream: { asset_key: 'raw', partition_keys: ['2025-01-05'], count: 1, failed: 0, absent: 0 },
         since: 9_000,
         path: ['raw[2025-01-05]', 'clean[2025-01-05]', 'month[2025-01]', 'total'],
       },
@@ -197,7 +197,7 @@ describe('a partition', () => {
     expect(because.find(({ asset_key }) => asset_key === 'hour')).toMatchObject({
       cause: 'upstream_missing',
       count: 60,
-      upstream: { asset_key: 'late', partition_keys: ['2025-01-01', '2025-01-02', '2025-03-15'], count: 3 },
+      upstream: { asset_key: 'late', partition_keys: ['2025-01-01', '2025-01-02', '2025-03-15'], count: 3, absent: 3 },
     })
   })
 
@@ -291,6 +291,8 @@ describe('a partition', () => {
       asset_key: 'many',
       partition_keys: ['k0'],
       count: 1,
+      failed: 0,
+      absent: 0,
     })
   })
 })

@@ -1,4 +1,5 @@
 import type { RunOfEvaluation } from '../../contract/delivery.ts'
+import type { Blamed } from '../partitions/explain.ts'
 import type { Cause } from '../partitions/status-names.ts'
 import type { RunState } from '../runs/runs.table.ts'
 import type { BesidesRuns } from '../sensors/evaluation/besides-runs.ts'
@@ -126,6 +127,7 @@ export interface FactsByCode {
   retry_later: { task_key: string; attempt: number; at: Moment | null; error: string | null }
   more_tasks: { count: number }
   cancel_asked: { by: string | null; at: Moment; reason: string | null }
+  cancelled_too_late: { by: string | null; at: Moment; reason: string | null }
   unplannable: { error: string }
   task_failed: { task_key: string; attempts: number; error: string | null; at: Moment | null }
   more_failed: { count: number }
@@ -142,7 +144,7 @@ export interface FactsByCode {
   in_requested_run: { run_id: string }
   stale_because: SomePartitions & {
     cause: Cause
-    upstream: SomePartitions | null
+    upstream: Blamed | null
     since: Moment | null
     path: readonly string[]
   }

@@ -1,3 +1,4 @@
+import type { Blamed } from '../partitions/explain.ts'
 import type { Cause } from '../partitions/status-names.ts'
 import { type Reason, reason, type WhyAnswer, type WhyVerdict } from './reasons.ts'
 
@@ -15,7 +16,7 @@ export interface ShownStatus {
     readonly asset_key: string
     readonly partition_keys: readonly string[]
     readonly count: number
-    readonly upstream: { readonly asset_key: string; readonly partition_keys: readonly string[]; readonly count: number } | null
+    readonly upstream: Blamed | null
     readonly since: string | null
     readonly path: readonly string[]
   }[]

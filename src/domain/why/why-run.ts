@@ -77,13 +77,18 @@ function cancelled({ cancel_requested_at: at, cancel_requested_by: by, cancel_re
   return at === null ? [] : [reason('cancel_asked', { by, at, reason: cancel_reason })]
 }
 
+/** Its last attempt ended before it heard of the cancellation. */
+function cancelledTooLate({ cancel_requested_at: at, cancel_requested_by: by, cancel_reason }: ShownRun): Reason[] {
+  return at === null ? [] : [reason('cancelled_too_late', { by, at, reason: cancel_reason })]
+}
+
 function ended(run: ShownRun, tasks: readonly ShownTask[]): [WhyVerdict, Reason[]] {
   const skips = skipped(tasks)
   if (run.state === 'SUCCEEDED') {
     // A run without tasks has made all of them.
     const isMade = run.tasks_succeeded > 0 || skips.length === 0
     const made = isMade ? [reason('all_succeeded', { count: run.tasks_succeeded, at: run.finished_at })] : []
-    return ['succeeded', [...made, ...skips]]
+    return ['succeeded', [...made, ...skips, ...cancelledTooLate(run)]]
   }
   const failures = tasks
     .filter(({ state }) => state === 'FAILED')

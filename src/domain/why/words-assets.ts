@@ -1,6 +1,7 @@
 import { inSeries } from '../../cron/word-lists.ts'
-import type { Cause } from '../partitions/status-names.ts'
-import { saying, somePartitions, type WordsOf } from './say.ts'
+import type { Blamed } from '../partitions/explain.ts'
+import type { FactsByCode } from './reasons.ts'
+import { type Say, saying, somePartitions, type WordsOf } from './say.ts'
 
 type AssetCode =
   | 'made_by_run'
@@ -23,12 +24,40 @@ type AssetCode =
 const numeral = (count: number): string => count.toLocaleString('en')
 const were = (count: number): string => (count > 1 ? 'were' : 'was')
 
-const staleWords: Readonly<Record<Cause, (whose: string, count: number, of: string, many: number) => string>> = {
-  never_materialized: (whose, count) => `${whose} ${were(count)} never made`,
-  code_changed: (whose) => `the code of ${whose} has changed`,
-  freshness: (whose, count) => `${whose} ${count > 1 ? 'are not as fresh as they' : 'is not as fresh as it'} should be`,
-  upstream_missing: (_whose, _count, of, many) => `${of} ${were(many)} never made, or ${many > 1 ? 'do' : 'does'} not exist`,
-  upstream_changed: (_whose, _count, of, many) => `${of} ${were(many)} made again`,
+/** Why partitions are stale: `raw/orders failed and was never made`. */
+export function staleInWords(
+  { cause, asset_key, partition_keys, count, upstream, since }: FactsByCode['stale_because'],
+  when: Say,
+): string {
+  const whose = somePartitions(asset_key, partition_keys, count)
+  const sinceThen = since === null ? '' : `, since ${when(since)}`
+  switch (cause) {
+    case 'never_materialized':
+      return `${whose} ${were(count)} never made`
+    case 'code_changed':
+      return `the code of ${whose} has changed${sinceThen}`
+    case 'freshness':
+      return `${whose} ${count > 1 ? 'are not as fresh as they' : 'is not as fresh as it'} should be${sinceThen}`
+    case 'upstream_missing':
+      return upstream === null ? 'an upstream partition is missing' : missingInWords(upstream)
+    case 'upstream_changed': {
+      if (upstream === null) return `an upstream partition was made again${sinceThen}`
+      return `${named(upstream)} ${were(upstream.count)} made again${sinceThen}`
+    }
+  }
+}
+
+const named = ({ asset_key, partition_keys, count }: Blamed): string => somePartitions(asset_key, partition_keys, count)
+
+function missingInWords(upstream: Blamed): string {
+  const { count, failed, absent } = upstream
+  if (absent === count) return `${named(upstream)} ${count > 1 ? 'do' : 'does'} not exist`
+  if (failed === count) return `${named(upstream)} failed and ${were(count)} never made`
+  const some = [
+    ...(failed === 0 ? [] : [`${numeral(failed)} of them failed`]),
+    ...(absent === 0 ? [] : [`${numeral(absent)} of them ${absent === 1 ? 'does' : 'do'} not exist`]),
+  ]
+  return `${named(upstream)} ${were(count)} never made${some.length === 0 ? '' : `; ${inSeries(some)}`}`
 }
 
 export const assetWords: WordsOf<AssetCode> = {
@@ -39,13 +68,7 @@ export const assetWords: WordsOf<AssetCode> = {
   attempt_failed: ({ run_id, at, error }, when) => `the last attempt failed at ${when(at)} in ${run_id}${saying(error)}`,
   in_run: ({ run_id, task_key, state }) => `${run_id} will make it: ${task_key} is ${state.toLowerCase().replace('_', ' ')}`,
   in_requested_run: ({ run_id }) => `${run_id}, which is not planned yet, may make it`,
-  stale_because: ({ cause, asset_key, partition_keys, count, upstream, since, path }, when) => {
-    const whose = somePartitions(asset_key, partition_keys, count)
-    const of =
-      upstream === null ? 'what it is made from' : somePartitions(upstream.asset_key, upstream.partition_keys, upstream.count)
-    const text = staleWords[cause](whose, count, of, upstream?.count ?? 1)
-    return `${text}${since === null ? '' : `, since ${when(since)}`}${path.length > 1 ? ` (${path.join(' → ')})` : ''}`
-  },
+  stale_because: (facts, when) => `${staleInWords(facts, when)}${facts.path.length > 1 ? ` (${facts.path.join(' → ')})` : ''}`,
   fresh: () => 'nothing it is made from has changed since, and neither has its code',
   partition_counts: ({ partitions, made, stale, failed, missing }) => {
     if (made === partitions) return `all ${numeral(partitions)} partitions are up to date`

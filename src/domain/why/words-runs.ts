@@ -46,6 +46,7 @@ type RunCode =
   | 'retry_later'
   | 'more_tasks'
   | 'cancel_asked'
+  | 'cancelled_too_late'
   | 'unplannable'
   | 'task_failed'
   | 'more_failed'
@@ -84,6 +85,8 @@ export const runWords: WordsOf<RunCode> = {
     `${task_key} failed at attempt ${attempt} and is tried again ${at === null ? 'soon' : `at ${when(at)}`}${saying(error)}`,
   more_tasks: ({ count }) => `${count.toLocaleString('en')} more ${count === 1 ? 'task waits' : 'tasks wait'}`,
   cancel_asked: ({ by, at, reason }, when) => `${by ?? 'somebody'} cancelled it at ${when(at)}${saying(reason)}`,
+  cancelled_too_late: ({ by, at, reason }, when) =>
+    `${by ?? 'somebody'} cancelled it at ${when(at)}, too late to stop it${saying(reason)}`,
   unplannable: ({ error }) => `it could not be planned${saying(error)}`,
   task_failed: ({ task_key, attempts, error, at }, when) =>
     `${task_key} failed at ${when(at)}${attempts > 1 ? `, attempt ${attempts}` : ''}${saying(error)}`,

@@ -106,6 +106,30 @@ test('[A67] a catch-up that is repeated under the same id gets the runs of the f
   expect(another.refused.map(({ code }: { code: string }) => code)).toEqual(['already_triggered', 'already_triggered'])
 })
 
+test('[A67] a repeated trigger or catch-up gets its first answer, although the schedule was changed or deleted since', async () => {
+  const led = await open()
+  const made = { name: 'by-api', cron_expressions: ['0 5 * * *'], asset_selection: ['orders'] }
+  const { schedule_id } = (await led.post('/schedules', made)).body
+  await led.post('/automation/pause', {})
+  led.clock.jump(3 * DAY_MS)
+  const ticks = [{ schedule_id, scheduled_for: toIso(fiveOf(led, 1)) }]
+  const catchUp = async (request_id: string) => (await led.post('/schedules/catchup', { ticks, request_id })).body
+  const trigger = (request_id: string) => led.post(`/schedules/${schedule_id}/trigger`, { request_id })
+  const [caughtUp, triggered] = [await catchUp('c'), (await trigger('t')).body]
+  expect(caughtUp.accepted).toHaveLength(1)
+  const again = async () => {
+    expect(await catchUp('c')).toEqual(caughtUp)
+    expect((await trigger('t')).body).toMatchObject({ run_id: triggered.run_id, created: false })
+  }
+  await led.ask('PATCH', '/schedules/by-api', { cron_expressions: ['0 6 * * *'] })
+  await again()
+  expect((await catchUp('new')).refused).toMatchObject([{ code: 'not_a_tick' }])
+  await led.ask('DELETE', '/schedules/by-api')
+  await again()
+  expect((await catchUp('new')).refused).toMatchObject([{ code: 'schedule_removed' }])
+  expect((await trigger('new')).body.code).toBe('schedule_removed')
+})
+
 test('[A77] a catch-up runs no tick from before the schedule was declared', async () => {
   const led = await openLongAgo(2)
   const ticks = [4, 1].map((ago) => ({ schedule_id: 'nightly', scheduled_for: toIso(fiveOf(led, ago)) }))

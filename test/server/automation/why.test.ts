@@ -122,6 +122,17 @@ describe('why a run', () => {
     ])
   })
 
+  test('[A63] succeeded although it was cancelled, and who cancelled it', async () => {
+    const { world, api, say } = await open({ a: [] }, { script: () => ({ ms: SECOND_MS, deaf: true }) })
+    const run = await world.request('r1')
+    await api.runs.cancel(run, 'bo', 'replaced by another')
+    await world.clock.advance(MINUTE_MS)
+    expect((await say('run', run)).slice(0, 2)).toEqual([
+      `${run} succeeded: its task succeeded at T`,
+      '  bo cancelled it at T, too late to stop it: replaced by another',
+    ])
+  })
+
   test('[A63] is a rerun: who asked for the first one', async () => {
     const { world, api, say } = await open({ a: [] }, { script: () => ({ result: failure({ retryable: false }) }) })
     await world.orchestrator.submit([hook])
@@ -171,6 +182,15 @@ describe('why an asset', () => {
       `b is stale: the last attempt failed at T in ${bad}: it broke`,
       '  because tester asked at T',
     ])
+  })
+
+  test('[A64] was never made, because its upstream failed', async () => {
+    const script = () => ({ result: failure({ retryable: false }) })
+    const { world, say } = await open({ a: [], b: ['a'] }, { script })
+    expect((await say('asset', 'b'))[0]).toBe('b was never made: a was never made (a → b)')
+    await world.request('r1')
+    await world.clock.advance(SECOND_MS)
+    expect((await say('asset', 'b'))[0]).toBe('b was never made: a failed and was never made (a → b)')
   })
 })
 

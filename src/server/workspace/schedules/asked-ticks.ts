@@ -48,6 +48,14 @@ interface CatchupRequest {
   readonly request_id: string | undefined
   readonly dry: DryTicks | undefined
   readonly spans: SkippedSpans
+  /** Throws if the schedule was removed. */
+  readonly checkPresent: () => void
+}
+
+interface CatchupSchedules {
+  /** Finds a removed schedule too, unless another has its name now. */
+  find(idOrName: string): Readonly<ScheduleRow>
+  checkPresent(row: Readonly<ScheduleRow>): void
 }
 
 /** Run ids are made with a secret that only a leader has. Those of a dry run are shown to nobody. */
@@ -102,7 +110,7 @@ export class AskedTicks {
   async catchUp(
     { ticks, dry_run = false, request_id }: CatchupBody,
     user: string,
-    present: (idOrName: string) => Readonly<ScheduleRow>,
+    schedules: CatchupSchedules,
   ): Promise<AcceptedCatchup> {
     const accepted: AcceptedCatchup['accepted'][number][] = []
     const refused: AcceptedCatchup['refused'][number][] = []
@@ -110,10 +118,9 @@ export class AskedTicks {
     const spans = new SkippedSpans(this.#known)
     for (const asked of ticks) {
       try {
-        accepted.push({
-          ...asked,
-          ...(await this.#catchUpOne(present(asked.schedule_id), toMs(asked.scheduled_for), { user, request_id, dry, spans })),
-        })
+        const row = schedules.find(asked.schedule_id)
+        const request = { user, request_id, dry, spans, checkPresent: () => schedules.checkPresent(row) }
+        accepted.push({ ...asked, ...(await this.#catchUpOne(row, toMs(asked.scheduled_for), request)) })
       } catch (error) {
         if (!(error instanceof ServoError) || error.kind === 'unavailable' || error.kind === 'bug') throw error
         refused.push({ ...asked, code: error.code, reason: error.message })
@@ -125,15 +132,17 @@ export class AskedTicks {
   async #catchUpOne(
     row: Readonly<ScheduleRow>,
     tick: number,
-    { user, request_id, dry, spans }: CatchupRequest,
+    { user, request_id, dry, spans, checkPresent }: CatchupRequest,
   ): Promise<{ run_id: string | null; partitions: readonly string[] | null }> {
+    const tick_id = tickId(row.schedule_id, tick)
+    const known = await lookup(this.#known, scheduleTicks, tick_id)
+    // A repeated request gets its first answer, whatever became of the schedule and the clock since.
+    if (known?.status === 'triggered' && request_id !== undefined && known.request_id === request_id)
+      return { run_id: await this.#runOf(tick_id), partitions: known.partition_selection }
+    checkPresent()
     if (tick > this.#known.now()) throw notYet(row, tick)
     if (cadenceIfAny(row)?.has(tick) !== true) throw notATick(row, tick)
     if (tick <= row.created_at) throw notDeclaredYet(row, tick)
-    const tick_id = tickId(row.schedule_id, tick)
-    const known = await lookup(this.#known, scheduleTicks, tick_id)
-    if (known?.status === 'triggered' && request_id !== undefined && known.request_id === request_id)
-      return { run_id: await this.#runOf(tick_id), partitions: known.partition_selection }
     if (known?.status === 'triggered' || dry?.has(tick_id))
       throw refuse('already_triggered', `${row.schedule_name} was triggered for ${inZone(row, tick)} already`)
     const skipped_in = known === undefined && dry === undefined ? await spans.idOf(row.schedule_id, tick) : null

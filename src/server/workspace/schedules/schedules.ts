@@ -170,14 +170,16 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
   }
 
   async trigger(idOrName: string, body: TriggerBody, user: string, expected?: number): Promise<AcceptedTrigger> {
-    const row = this.#present(idOrName)
-    const ask = () => this.#ticks.trigger(row, body, user, () => this.#checkVersion(row, expected))
+    const row = this.find(idOrName)
+    const check = () => this.#checkVersion(this.#present(row.schedule_id), expected)
+    const ask = () => this.#ticks.trigger(row, body, user, check)
     // Only what depends on a version has to wait for other changes.
     return await (expected === undefined ? ask() : this.#turns.run(ask))
   }
 
   async catchUp(body: CatchupBody, user: string): Promise<AcceptedCatchup> {
-    return await this.#ticks.catchUp(body, user, (idOrName) => this.#present(idOrName))
+    const find = (idOrName: string) => this.find(idOrName)
+    return await this.#ticks.catchUp(body, user, { find, checkPresent: (row) => this.#present(row.schedule_id) })
   }
 
   async switchAutomation(status: 'active' | 'paused', body: SwitchBody, user: string): Promise<AcceptedSwitch> {
