@@ -132,7 +132,8 @@ export class Servo {
     if (loaded.type === 'load_failed') throw new Error(JSON.stringify(loaded.problems, null, 2))
     const manifest = projectManifest.parse(loaded.manifest)
     const { state } = this.orchestrator.loop.compactor
-    const parts = assetsDefined({ manifest, known: state.hot(assetDefinitions).all(), knownPools: [], mintId })
+    const known = state.hot(assetDefinitions).all()
+    const parts = assetsDefined({ manifest, known, knownPools: [], now: Date.now(), mintId })
     if (parts.length > 0) await this.orchestrator.submit(parts.map((part) => newEvent(AssetsDefined, part)))
   }
 }

@@ -32,6 +32,8 @@ export const recordedKeys = {
 }
 /** The same, as they are reported. */
 export const reportedKeys = { ...recordedKeys, partition_keys_added: keysOfSets(newKey).nullish() }
+/** Larger than that of the changes before if a clock that was ahead has recorded one of them. */
+export const keysClockTurn = z.number().int().min(0).nullish()
 export interface ReportedKeys {
   readonly partition_keys_added?: KeysOfSets | null | undefined
   readonly partition_keys_removed?: KeysOfSets | null | undefined

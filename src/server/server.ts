@@ -218,8 +218,8 @@ export class Server {
   /** Records what changed in the project, and lets its tasks begin. */
   async define(manifest: ProjectManifest): Promise<Changed> {
     const { state } = this.orchestrator.readable
-    const { ulid: mintId } = this.#components
-    const parts = declaredParts(state, manifest, mintId)
+    const { clock, ulid: mintId } = this.#components
+    const parts = declaredParts(state, manifest, clock.now(), mintId)
     const { schedules, sensors } = this.#automation ? declaredAutomation(state, manifest, mintId) : NO_AUTOMATION
     const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules, ...sensors]
     if (events.length > 0) await this.orchestrator.submit(events)

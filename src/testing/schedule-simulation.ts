@@ -60,7 +60,8 @@ export class ScheduleSimulation {
   /** The name with which the schedule is declared from now on. */
   name = 'nightly'
   readonly bench = new Bench()
-  readonly #writer: SimulatedWriter
+  #writer: SimulatedWriter
+  #processes = 1
   /** Answers for the code of schedules with a condition. */
   conditions: Conditions | undefined
   #controller: Controller | undefined
@@ -155,6 +156,9 @@ export class ScheduleSimulation {
   wait(ms: number): void {
     this.#controller = undefined
     this.now += ms
+    // The next process knows nothing of the ids of this one, which may be larger.
+    this.#processes = (this.#processes % 250) + 1
+    this.#writer = new SimulatedWriter(this.#processes, 0, () => this.now)
   }
 
   /** A server starts, and runs for so long. */

@@ -90,7 +90,7 @@ async function workspace() {
     async declare(assets: readonly AssetDefinitionInput[]): Promise<void> {
       const manifest = { assets: assets.map((asset) => assetDefinition.parse({ code_version: 'v1', ...asset })), pools: {} }
       const known = compactor.state.hot(assetDefinitions).all()
-      const parts = assetsDefined({ manifest, known, knownPools: [], mintId: ulid })
+      const parts = assetsDefined({ manifest, known, knownPools: [], now: nowMs, mintId: ulid })
       await tell(...parts.map((part) => newEvent(AssetsDefined, part)))
     },
     report: (asset: string, partition = '', at = nowMs + 1_000, version?: string) =>

@@ -18,5 +18,10 @@ export const assetDefinitions = defineTable({
       col.boolean('Whether its partitions were ever declared differently: keys from then may be on record.'),
     ),
     defined_at: col.timestamp('When this declaration was recorded.'),
+    clock_turn: col.optional(
+      col.int(
+        'How often a clock that was ahead had recorded the declaration before. A declaration of a later turn is the newer one.',
+      ),
+    ),
   },
 })

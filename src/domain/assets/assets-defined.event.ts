@@ -30,13 +30,20 @@ export const AssetsDefined = defineEvent({
       .max(10_000)
       .nullish(),
     part: z.number().int().min(0).default(0),
+    /** Larger than that of the declarations it replaces if a clock that was ahead has recorded one of them. */
+    clock_turn: z.number().int().min(0).nullish(),
   }),
   idempotencyKey: (graph) => `assets:${graph.graph_version}:${graph.part}`,
   dedup: 'structure',
   fold({ event, at, payload: graph, rows }) {
+    const clock_turn = graph.clock_turn ?? null
     // The newest declaration counts, in whatever order they arrive.
-    const isNews = (known: { row_version: string } | undefined) => known === undefined || known.row_version < event.event_id
-    const declared = { defined_at: at, row_version: event.event_id }
+    const isNews = (known: { clock_turn: number | null; row_version: string } | undefined) =>
+      known === undefined ||
+      ((known.clock_turn ?? 0) === (clock_turn ?? 0)
+        ? known.row_version < event.event_id
+        : (known.clock_turn ?? 0) < (clock_turn ?? 0))
+    const declared = { defined_at: at, clock_turn, row_version: event.event_id }
     let changed = false
     for (const asset of graph.assets) {
       const known = rows.hot(assetDefinitions).get(asset.asset_key)

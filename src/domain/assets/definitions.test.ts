@@ -14,12 +14,12 @@ class Workspace {
   readonly story = new Story()
   #minted = 0
 
-  load(assets: Declared, poolSizes: Record<string, number> = {}) {
+  load(assets: Declared, poolSizes: Record<string, number> = {}, now = Number.MAX_SAFE_INTEGER) {
     const declared = Object.entries(assets).map(([asset_key, rest]) => ({ asset_key, kind: 'asset' as const, ...rest }))
     const manifest = projectManifest.parse({ project: 'shop', assets: declared, pools: poolSizes })
     const known = this.story.rows(assetDefinitions)
     const mintId = () => `id-${this.#minted++}`
-    const parts = assetsDefined({ manifest, known, knownPools: this.story.rows(pools), mintId })
+    const parts = assetsDefined({ manifest, known, knownPools: this.story.rows(pools), now, mintId })
     for (const part of parts) expect(this.story.tell(AssetsDefined, part)).toEqual({ kind: 'applied' })
     return parts
   }
@@ -129,9 +129,12 @@ describe('loading a project', () => {
     const declared = Object.keys(assets).map((asset_key) => ({ asset_key, kind: 'asset' as const }))
     const manifest = projectManifest.parse({ project: 'shop', assets: declared })
     let minted = 0
-    const parts = assetsDefined({ manifest, known: [], knownPools: [], mintId: () => `id-${minted++}` })
-    const known = parts.flatMap((part) => part.assets).map((asset) => ({ ...asset, renamed_from: null, removed: false }))
-    expect(assetsDefined({ manifest, known, knownPools: [], mintId: () => 'nobody' })).toEqual([])
+    const recorded = { defined_at: 0, clock_turn: null }
+    const parts = assetsDefined({ manifest, known: [], knownPools: [], now: 0, mintId: () => `id-${minted++}` })
+    const known = parts
+      .flatMap((part) => part.assets)
+      .map((asset) => ({ ...asset, renamed_from: null, removed: false, ...recorded }))
+    expect(assetsDefined({ manifest, known, knownPools: [], now: 0, mintId: () => 'nobody' })).toEqual([])
     expect(graphOf(known).version).toBe(parts[0]?.graph_version)
   })
 

@@ -14,20 +14,23 @@ import type { pools } from './pools.table.ts'
 
 type GraphPart = typeof AssetsDefined extends EventDefinition<infer _, infer I> ? I : never
 type DeclaredAsset = GraphPart['assets'][number]
+type Declared = Pick<Row<typeof pools>, 'defined_at' | 'clock_turn'>
 type KnownAsset = Pick<Row<typeof assetDefinitions>, 'asset_key' | 'asset_id' | 'definition' | 'renamed_from' | 'removed'>
 type KnownPool = Pick<Row<typeof pools>, 'pool' | 'slots'>
 
 export interface ProjectToRecord {
   readonly manifest: Pick<ProjectManifest, 'assets' | 'pools'>
   /** Every row of `asset_definitions`, including removed assets, whose ids are not reused. */
-  readonly known: Iterable<KnownAsset>
-  readonly knownPools: Iterable<KnownPool>
+  readonly known: Iterable<KnownAsset & Declared>
+  readonly knownPools: Iterable<KnownPool & Declared>
+  readonly now: number
   readonly mintId: () => string
 }
 
 /** The events for everything that changed since the graph on record; none when nothing has. */
-export function assetsDefined({ manifest, known, knownPools, mintId }: ProjectToRecord): GraphPart[] {
+export function assetsDefined({ manifest, known, knownPools, now, mintId }: ProjectToRecord): GraphPart[] {
   const recorded = new Map([...known].map((row) => [row.asset_key, row]))
+  const recordedPools = [...knownPools]
   const declared = new Map(manifest.assets.map((asset) => [asset.asset_key, asset]))
   const ids = assetIds(declared, recorded, mintId)
   const changed: DeclaredAsset[] = []
@@ -41,18 +44,24 @@ export function assetsDefined({ manifest, known, knownPools, mintId }: ProjectTo
   for (const { asset_key, asset_id, definition, renamed_from, removed } of recorded.values()) {
     if (!removed && !declared.has(asset_key)) changed.push({ asset_key, asset_id, definition, renamed_from, removed: true })
   }
-  const changedPools = poolChanges(manifest.pools, knownPools)
+  const changedPools = poolChanges(manifest.pools, recordedPools)
   if (changed.length === 0 && changedPools.length === 0) return []
 
   const graph_version = graphVersion(declared.values())
+  const clock_turn = turnAfter([...recorded.values(), ...recordedPools], now)
   const parts = inParts(changed, changed.map(canonicalJson), ({ asset_key }) => `the declaration of ${asset_key}`)
   return (parts.length === 0 ? [[]] : parts).map((assets, part) => ({
     graph_version,
     assets,
     ...(part === 0 && changedPools.length > 0 && { pools: changedPools }),
     part,
+    ...(clock_turn > 0 && { clock_turn }),
   }))
 }
+
+/** What is declared now is newer than what is on record, although a clock that was ahead may have recorded it. */
+const turnAfter = (known: readonly Declared[], now: number): number =>
+  known.reduce((turn, row) => Math.max(turn, (row.clock_turn ?? 0) + (row.defined_at > now ? 1 : 0)), 0)
 
 /**
  * An asset keeps its id for as long as its key is declared, gets it back when the key returns, and inherits that of the key

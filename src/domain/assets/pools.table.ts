@@ -12,5 +12,10 @@ export const pools = defineTable({
       col.int('Tasks of the pool that may be with workers at once; null when the newest graph has it no more.'),
     ),
     defined_at: col.timestamp('When this declaration was recorded.'),
+    clock_turn: col.optional(
+      col.int(
+        'How often a clock that was ahead had recorded the declaration before. A declaration of a later turn is the newer one.',
+      ),
+    ),
   },
 })

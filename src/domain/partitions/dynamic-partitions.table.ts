@@ -12,5 +12,8 @@ export const dynamicPartitions = defineTable({
     present: col.boolean('Whether the set has it now.'),
     changed_at: col.timestamp('When it was last added or removed.'),
     changed_by: col.string('By whom.'),
+    clock_turn: col.optional(
+      col.int('How often a clock that was ahead had recorded the change before. A change of a later turn is the newer one.'),
+    ),
   },
 })

@@ -53,6 +53,7 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     last_run_key: null,
     open_runs: [],
     recent_runs: [],
+    counted_runs: [],
     row_version: eventId,
   })
 }

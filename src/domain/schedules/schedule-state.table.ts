@@ -51,6 +51,8 @@ export interface SkippedSpan {
 /** How a run of a schedule ended. */
 export interface EndedRun {
   readonly run_id: string
+  /** Ends that an earlier version recorded have none. */
+  readonly run_key?: string
   readonly requested_at: number
   readonly state: RunState
 }
@@ -102,6 +104,11 @@ export const scheduleState = defineTable({
     last_run_key: col.optional(col.string('The run it asked for, if any.')),
     open_runs: col.strings('Its runs that have not ended.'),
     recent_runs: col.json<readonly EndedRun[]>('How its latest runs ended.'),
+    counted_runs: col.optional(
+      col.json<readonly string[]>(
+        'The run keys of its latest triggered ticks since it was last resumed, in the order of the ledger.',
+      ),
+    ),
   },
 })
 

@@ -300,22 +300,6 @@ describe('a tick of a schedule', () => {
     expect(simulation.ticks().at(-1)?.reason).toBe('1000 runs of earlier ticks had not ended')
   })
 
-  test('[A14] a schedule whose runs failed so many times in a row pauses itself and says why; resumed, it counts anew', () => {
-    const simulation = new ScheduleSimulation(START)
-    simulation.define({ ...hourly, pause_after: 2 })
-    simulation.run(HOUR_MS)
-    simulation.failRuns()
-    expect(simulation.state().status).toBe('ACTIVE')
-    simulation.run(HOUR_MS)
-    simulation.failRuns()
-    expect(simulation.state()).toMatchObject({ status: 'PAUSED', status_changed_by: 'servo' })
-    expect(simulation.state().status_reason).toContain('last 2 runs failed')
-    simulation.setPaused(false)
-    simulation.run(HOUR_MS)
-    simulation.failRuns()
-    expect(simulation.state().status).toBe('ACTIVE')
-  })
-
   test('[A15] a clock that was ahead and is set back repeats no run, and what it had skipped runs in its time', () => {
     const simulation = new ScheduleSimulation(START)
     simulation.define({ ...hourly, max_catchup_ticks: 1 })

@@ -123,8 +123,11 @@ export function scheduleController(options: ScheduleControllerOptions): Controll
     doc: 'Lets schedules tick, and asks for the runs of their ticks.',
     watches: [scheduleDefinitions, scheduleState, automationState, assetDefinitions],
     observe: (table, row) => {
-      if (isRowOf(scheduleDefinitions, table, row) || isRowOf(scheduleState, table, row)) changed.add(row.schedule_id)
-      else if (table === assetDefinitions) graph = undefined
+      if (isRowOf(scheduleDefinitions, table, row) || isRowOf(scheduleState, table, row)) {
+        changed.add(row.schedule_id)
+        const look = looks.get(row.schedule_id)
+        if (look !== undefined) look.prepared = undefined
+      } else if (table === assetDefinitions) graph = undefined
     },
     decide({ rows, now }: Observed): readonly Decision[] {
       if (!mayDecide()) return []
@@ -270,7 +273,7 @@ function takeSteps(
     const at = partitionsAt(tick)
     const { prepared } = look
     // What an earlier step has decided is not in the state yet.
-    if (decided.length === 0 && cause === 'cron' && prepared?.holdsIn({ tick, definition, state, at })) {
+    if (decided.length === 0 && cause === 'cron' && prepared?.isOf({ tick, graph: at.graph })) {
       if (prepared.run !== undefined) open.add(prepared.run)
       return prepared.events
     }

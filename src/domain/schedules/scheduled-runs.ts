@@ -1,6 +1,7 @@
 import type { Rows } from '../../model/rows.ts'
 import { isRunOver, type RunRow } from '../runs/runs.table.ts'
 import { editScheduleState } from './regime.ts'
+import type { EndedRun, ScheduleStateRow } from './schedule-state.table.ts'
 
 /** As many as a schedule may wait for before it pauses itself. */
 const KEPT_ENDS = 20
@@ -9,7 +10,7 @@ const KEPT_ENDS = 20
 export function noteRunOfSchedule(rows: Rows, run: Readonly<RunRow>, eventId: string): void {
   const { trigger_source_ref: source } = run
   if (source.type !== 'schedule') return
-  const { run_id, requested_at, state } = run
+  const { run_id, run_key, requested_at, state } = run
   const schedule = editScheduleState(rows, source.schedule_id, eventId)
   const others = schedule.open_runs.filter((open) => open !== run_id)
   if (!isRunOver(state)) {
@@ -17,7 +18,21 @@ export function noteRunOfSchedule(rows: Rows, run: Readonly<RunRow>, eventId: st
     return
   }
   schedule.open_runs = others
-  const ended = [...schedule.recent_runs, { run_id, requested_at, state }]
-  ended.sort((a, b) => a.requested_at - b.requested_at || (a.run_id < b.run_id ? -1 : 1))
-  schedule.recent_runs = ended.slice(-KEPT_ENDS)
+  keepEnds(schedule, [...schedule.recent_runs, { run_id, run_key, requested_at, state }])
+}
+
+/** Counts the run of a tick towards the failures in a row. Ticks and resumptions follow the order of the ledger, and so does this list. */
+export function countRun(schedule: ScheduleStateRow, runKey: string): void {
+  schedule.counted_runs = [...(schedule.counted_runs ?? []).filter((key) => key !== runKey), runKey].slice(-KEPT_ENDS)
+  keepEnds(schedule, schedule.recent_runs)
+}
+
+/** Keeps the ends that count, and those of the newest runs by the clock, of which the last is shown. */
+function keepEnds(schedule: ScheduleStateRow, ends: readonly EndedRun[]): void {
+  const sorted = ends.toSorted((a, b) => a.requested_at - b.requested_at || (a.run_id < b.run_id ? -1 : 1))
+  const counted = new Set(schedule.counted_runs)
+  const newest = sorted.length - KEPT_ENDS
+  schedule.recent_runs = sorted.filter(
+    ({ run_key }, index) => index >= newest || (run_key !== undefined && counted.has(run_key)),
+  )
 }

@@ -17,6 +17,7 @@ export function switchSchedule(
     state.status_changed_at = at
     state.status_changed_by = payload.changed_by
     state.status_reason = payload.reason ?? null
+    if (status === 'ACTIVE') state.counted_runs = []
   }
   changeRegime(rows, { ids: [payload.schedule_id], at, eventId: event.event_id }, change)
   return applied

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { recordedKeys } from '../../contract/partition-keys.ts'
+import { keysClockTurn, recordedKeys } from '../../contract/partition-keys.ts'
 import { count, fingerprint, id, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, type FoldContext, type Verdict, waitFor } from '../../model/event.ts'
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
@@ -52,6 +52,7 @@ const payload = z
     unfit: z.literal(true).optional(),
     duration_ms: count.nullish(),
     ...recordedKeys,
+    keys_clock_turn: keysClockTurn,
   })
   .superRefine((evaluation, context) => {
     const wrong = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
@@ -168,7 +169,8 @@ const hasKeys = ({ partition_keys_added: added, partition_keys_removed: removed 
 
 function applyKeys({ event, at, payload: evaluation, rows }: FoldContext<Evaluation>): void {
   const changed_by = sensorSubject(evaluation.sensor_id)
-  applyReportedKeys(rows, evaluation, { at, event_id: event.event_id, changed_by })
+  const clock_turn = evaluation.keys_clock_turn ?? null
+  applyReportedKeys(rows, evaluation, { at, event_id: event.event_id, changed_by, clock_turn })
 }
 
 const countsOf = (sets: Evaluation['partition_keys_added']): KeyCount[] | null =>

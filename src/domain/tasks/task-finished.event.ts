@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { errorDetail } from '../../contract/error-schema.ts'
-import { recordedKeys } from '../../contract/partition-keys.ts'
+import { keysClockTurn, recordedKeys } from '../../contract/partition-keys.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, isVerdict } from '../../model/event.ts'
@@ -39,6 +39,7 @@ const payload = z.object({
   output: z.unknown().nullish(),
   metrics: z.unknown().nullish(),
   ...recordedKeys,
+  keys_clock_turn: keysClockTurn,
 })
 type Finish = z.infer<typeof payload>
 
@@ -71,8 +72,9 @@ export const TaskFinished = defineEvent({
     recordAttempt(rows, task, finish, at, event.event_id)
     if (finish.outcome === 'SUCCEEDED') {
       // Changes of keys are compared by when we received them, whatever the source.
-      const said = { at: receivedAt, event_id: event.event_id, changed_by: taskSubject(finish.run_id, finish.task_key) }
-      applyReportedKeys(rows, finish, said)
+      const changed_by = taskSubject(finish.run_id, finish.task_key)
+      const clock_turn = finish.keys_clock_turn ?? null
+      applyReportedKeys(rows, finish, { at: receivedAt, event_id: event.event_id, changed_by, clock_turn })
     }
 
     task.last_heartbeat_at = null

@@ -12,18 +12,19 @@ import type { Rows } from '../../model/rows.ts'
 import type { Components } from '../components.ts'
 
 /** The declarations of a project that are not on record yet, in parts that fit into events; none when nothing changed. */
-export function declaredParts(rows: Rows, manifest: ProjectManifest, mintId: () => string) {
+export function declaredParts(rows: Rows, manifest: ProjectManifest, now: number, mintId: () => string) {
   return assetsDefined({
     manifest,
     known: rows.hot(assetDefinitions).all(),
     knownPools: rows.hot(pools).all(),
+    now,
     mintId,
   })
 }
 
 /** Folds the declarations of a project into a state that is only read and never published. */
 export function declare({ scope, clock, ulid }: Components, state: State, manifest: ProjectManifest): void {
-  const events = declaredParts(state, manifest, ulid).map((part) => newEvent(AssetsDefined, part))
+  const events = declaredParts(state, manifest, clock.now(), ulid).map((part) => newEvent(AssetsDefined, part))
   if (events.length === 0) return
   const eventFold = new EventFold(orchestration, state)
   for (const event of mintEvents({ scope, clock, ulid, source: 'servo/cli' }, sizeLimits, events).events) eventFold.fold(event)

@@ -1,7 +1,7 @@
 import type { AcceptedKeys, KeyPage, KeysBody, PageQuery } from '../../api/asset-contract.ts'
 import { refuseUnknownSet } from '../../domain/assets/dynamic-sets.ts'
 import { inParts } from '../../domain/event-parts.ts'
-import { dynamicKeysOf } from '../../domain/partitions/dynamic-keys.ts'
+import { dynamicKeysOf, turnOfKeys } from '../../domain/partitions/dynamic-keys.ts'
 import { dynamicPartitions } from '../../domain/partitions/dynamic-partitions.table.ts'
 import { PartitionKeysAdded } from '../../domain/partitions/partition-keys-added.event.ts'
 import { PartitionKeysRemoved } from '../../domain/partitions/partition-keys-removed.event.ts'
@@ -46,7 +46,8 @@ export async function changePartitionKeys(
   const added = [...wanted].filter((key) => !isPresent(key))
   const removed = [...unwanted].filter(isPresent)
   const unchanged = total - added.length - removed.length
-  const said = { set_name: setName, changed_by: user }
+  const turn = turnOfKeys(known.rows(), [{ set_name: setName, keys: [...added, ...removed] }], known.now())
+  const said = { set_name: setName, changed_by: user, ...turn }
   const events = [
     ...partsOf(added, id).map((part) => newEvent(PartitionKeysAdded, { ...said, ...part }, { actor: user })),
     ...partsOf(removed, id).map((part) => newEvent(PartitionKeysRemoved, { ...said, ...part }, { actor: user })),

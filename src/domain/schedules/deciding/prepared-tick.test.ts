@@ -26,6 +26,18 @@ describe('a tick that was prepared', () => {
     expect(simulation.ticks()).toMatchObject([{ status: 'triggered' }, { status: 'triggered' }])
   })
 
+  test('does not count if a run has ended since, and a clock was ahead before', () => {
+    const simulation = new ScheduleSimulation(Date.UTC(2025, 0, 2))
+    simulation.define({ ...hourly, overlap: 'skip' })
+    simulation.jump(9 * HOUR_MS)
+    simulation.failRuns()
+    simulation.wait(-9 * HOUR_MS)
+    simulation.run(1.5 * HOUR_MS)
+    simulation.failRuns()
+    simulation.run(HOUR_MS)
+    expect(simulation.triggered()).toContain(Date.UTC(2025, 0, 2, 2))
+  })
+
   test('does not count if the schedule was changed since', () => {
     const simulation = tickedOnce(null)
     simulation.define({ ...hourly, labels: { team: 'finance' } })

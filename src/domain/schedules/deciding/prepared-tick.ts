@@ -13,12 +13,16 @@ export interface TickContext {
   readonly at: GraphAtTick
 }
 
-/** A tick that was worked out shortly before its time. It counts only if nothing that it follows from has changed. */
+/**
+ * A tick that was worked out shortly before its time. It counts only if nothing that it follows from has changed: the controller forgets it
+ * when it is shown a row of its schedule. Versions of rows do not tell: those of a clock that was ahead stay the largest.
+ */
 export interface PreparedTick {
   readonly events: readonly NewEvent[]
   /** The run that it asks for, if it asks for one. */
   readonly run: string | undefined
-  holdsIn(context: TickContext): boolean
+  /** False for another moment, and if assets were declared since. */
+  isOf(now: { readonly tick: number; readonly graph: GraphAtTick['graph'] }): boolean
 }
 
 /**
@@ -32,15 +36,9 @@ export function prepareTick(context: TickContext, requestRun: RequestRun): Prepa
   const before = open.size
   const events = tickEvents({ definition, tick, cause: 'cron', at, clockTurn: state?.clock_turns ?? 0, open, requestRun })
   if (events === undefined) return undefined
-  // Rows change in place, and with every change they get another version.
-  const versions = [definition.row_version, state?.row_version]
   return {
     events,
     run: open.size > before ? [...open].at(-1) : undefined,
-    holdsIn: (now) =>
-      now.tick === tick &&
-      now.at.graph === at.graph &&
-      now.definition.row_version === versions[0] &&
-      now.state?.row_version === versions[1],
+    isOf: (now) => now.tick === tick && now.graph === at.graph,
   }
 }

@@ -49,6 +49,8 @@ export interface EvaluationToRecord {
   /** How many runs in a row sensors have asked for, each because of the one before, until what is evaluated happened. */
   readonly chain?: number | undefined
   readonly duration_ms?: number
+  /** The turn of the clock in which it changes keys. */
+  readonly keysTurn?: { readonly keys_clock_turn?: number }
 }
 
 /** An evaluation and the runs it asks for, or the reason why it counts for nothing: what belongs together is written together. */
@@ -93,6 +95,7 @@ export function evaluationEvents(evaluation: EvaluationToRecord): NewEvent[] {
   const evaluated = {
     ...facts,
     ...keys,
+    ...evaluation.keysTurn,
     cursor_after: source.source === 'poll' ? cursor : null,
     status: requests.length > 0 ? ('triggered' as const) : ('no_new_data' as const),
     run_keys: [...asked.values()].map(({ run_key }) => run_key),

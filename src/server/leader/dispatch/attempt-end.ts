@@ -2,6 +2,7 @@ import type { AttemptResultInput } from '../../../contract/dispatch.ts'
 import { boundedDetail, cutMiddle, MAX_MESSAGE } from '../../../contract/error-detail.ts'
 import { isOutputPath, isOwnPath, outputFolder } from '../../../contract/output-path.ts'
 import type { ReportedKeys } from '../../../contract/partition-keys.ts'
+import { turnOfReported } from '../../../domain/partitions/dynamic-keys.ts'
 import type { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { TaskFinished } from '../../../domain/tasks/task-finished.event.ts'
 import type { TaskRow } from '../../../domain/tasks/tasks.table.ts'
@@ -9,6 +10,7 @@ import { isServoError, messageOf, ServoError } from '../../../lib/error.ts'
 import { canonicalJson } from '../../../lib/json.ts'
 import { toIso } from '../../../lib/time.ts'
 import { type EventContext, type NewEvent, newEvent } from '../../../model/event.ts'
+import type { Rows } from '../../../model/rows.ts'
 import type { Row } from '../../../model/table.ts'
 import type { AttemptRef } from '../logs.ts'
 import { placeOf } from './inputs.ts'
@@ -19,6 +21,7 @@ export interface AttemptEnd {
   readonly workerId: string | null
   readonly startedAt: number | null
   readonly now: number
+  readonly rows: Rows
   /** The run and the trace that the event belongs to. */
   readonly context: EventContext
 }
@@ -27,7 +30,7 @@ export interface AttemptEnd {
 export function taskFinished(
   ref: AttemptRef,
   result: AttemptResultInput,
-  { task, workerId, startedAt, now, context }: AttemptEnd,
+  { task, workerId, startedAt, now, rows, context }: AttemptEnd,
 ): NewEvent {
   const { run_id, task_key, attempt, attempt_id } = ref
   checkPath(result, task)
@@ -52,7 +55,7 @@ export function taskFinished(
       code_version: result.code_version ?? null,
       output: result.output ?? null,
       metrics: result.metrics ?? null,
-      ...(result.outcome === 'SUCCEEDED' && keysOf(result)),
+      ...(result.outcome === 'SUCCEEDED' && { ...keysOf(result), ...turnOfReported(rows, result, now) }),
     },
     context,
   )

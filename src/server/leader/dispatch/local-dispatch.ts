@@ -131,6 +131,7 @@ export class LocalDispatch {
       workerId: localWorkerId(instance),
       startedAt: running.startedAt ?? null,
       now: clock.now(),
+      rows: this.#options.rows(),
       context: this.#contextOf(dispatch),
     }
     const report = (what: AttemptResultInput): Promise<unknown> => this.#submit([taskFinished(dispatch, what, ended)])

@@ -149,7 +149,14 @@ export class RemoteDispatch implements TaskCallbacks {
     const { worker_id: workerId = null, started_at: startedAt = null } = known ?? {}
     const task = this.#rows.hot(tasks).get(run_id, task_key)
     const context = aboutRun(this.#rows, run_id, traceparent)
-    const ended = taskFinished(grant, result, { task, workerId, startedAt, now: this.#options.clock.now(), context })
+    const ended = taskFinished(grant, result, {
+      task,
+      workerId,
+      startedAt,
+      now: this.#options.clock.now(),
+      rows: this.#rows,
+      context,
+    })
     const verdict = await this.#submit(ended)
     if (verdict.kind !== 'ignored') return verdict
     const recorded = this.#rows.hot(taskAttempts).get(run_id, task_key, attempt) ?? (await this.#options.history?.(grant))
@@ -268,6 +275,7 @@ export class RemoteDispatch implements TaskCallbacks {
       workerId: null,
       startedAt: null,
       now: this.#options.clock.now(),
+      rows: this.#rows,
       context: aboutRun(this.#rows, offer.run_id),
     })
     this.#options.submit([event]).catch(() => undefined)

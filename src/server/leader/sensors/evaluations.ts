@@ -2,6 +2,7 @@ import type { RunOfEvaluation } from '../../../contract/delivery.ts'
 import type { AskedRun, EvaluationReport, EvaluationRequest, Evaluator } from '../../../contract/evaluation.ts'
 import { automationState, EVERYTHING } from '../../../domain/automation/automation-state.table.ts'
 import type { RequestRun } from '../../../domain/automation/request-run.ts'
+import { turnOfReported } from '../../../domain/partitions/dynamic-keys.ts'
 import { runKeyIndex } from '../../../domain/runs/run-key-index.table.ts'
 import {
   type EvaluatedSource,
@@ -134,7 +135,7 @@ export class Evaluations {
   }
 
   async #eventsOf({ before: _, ...evaluated }: Evaluated): Promise<NewEvent[]> {
-    const { known, graph, requestRun } = this.#options
+    const { clock, known, graph, requestRun } = this.#options
     const { definition, source, result, requested_by = null } = evaluated
     const runs: readonly AskedRun[] = 'runs' in result ? result.runs : []
     const keyed = runs.flatMap(({ key }, index) =>
@@ -143,7 +144,8 @@ export class Evaluations {
     const runOf = await runsOfKeys(known, keyed)
     const partitions = graph().partitions('runs' in result ? result : {})
     const at = { graph: graph().get().graph, partitions }
-    return evaluationEvents({ ...evaluated, requested_by, requestRun, runOf, at })
+    const keysTurn = 'runs' in result ? turnOfReported(known.rows(), result, clock.now()) : {}
+    return evaluationEvents({ ...evaluated, requested_by, requestRun, runOf, at, keysTurn })
   }
 }
 
