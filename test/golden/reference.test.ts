@@ -36,3 +36,18 @@ test('docs/reference/config.md has every variable that Servo reads', () => {
   expect(missing, 'Add each to variables or, if Servo sets it, to notSettings in scripts/reference/config.ts.').toEqual([])
   expect(Object.keys(variables).filter((name) => !read.includes(name))).toEqual([])
 })
+
+test('the figures of README.md are those of the benchmarks', () => {
+  const root = path.resolve(import.meta.dirname, '../..')
+  const rows = fs
+    .readFileSync(path.join(root, 'README.md'), 'utf8')
+    .matchAll(/^\| (.*) \| \[\w[\w-]*\]\((bench\/results\/[\w-]+\.json)\) \|$/gm)
+  const wrong = [...rows].flatMap(([row, cells = '', file = '']) => {
+    const [, ...said] = cells.split(' | ')
+    const { tables } = JSON.parse(fs.readFileSync(path.join(root, file), 'utf8'))
+    const measured: string[] = tables.flatMap((each: { rows: string[][] }) => each.rows.flat())
+    const figures = said.join(' ').match(/\d[\d,.]*\d(?: (?:ms|s|%))?/g) ?? []
+    return figures.length > 0 && figures.every((figure) => measured.includes(figure)) ? [] : [row]
+  })
+  expect(wrong).toEqual([])
+})
