@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { type Command, Help } from 'commander'
+import type { Command } from 'commander'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { program } from '../../../src/cli/main.ts'
 import { compiled, linesMissing, PageProject } from './page-project.ts'
@@ -59,7 +59,8 @@ function mistakeIn(line: string): string | undefined {
     const [flag = '', value] = (words.shift() ?? '').split('=')
     if (!/^--?[a-z]/i.test(flag)) operands++
     else {
-      const option = [...command.options, new Help().visibleOptions(command).at(-1)].find((each) => each?.is(flag))
+      if (flag === '-h' || flag === '--help') continue
+      const option = command.options.find(({ long, short }) => flag === long || flag === short)
       if (option === undefined) return `unknown flag ${flag}`
       if (option.required && value === undefined) words.shift()
     }

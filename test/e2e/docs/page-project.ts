@@ -152,7 +152,7 @@ export async function compiled(dir: string, root: string): Promise<string> {
 }
 
 /** What differs from run to run: ids, times, durations, and the spaces between columns. */
-export const loosely = (line: string): string =>
+const loosely = (line: string): string =>
   line
     .replaceAll(/run_\w+/g, 'run_…')
     .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?/g, '<time>')
