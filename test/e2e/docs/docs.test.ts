@@ -30,6 +30,31 @@ test('every block of a page says what it is, or why it is not run', () => {
   expect(pageOf('page', '```\nservo dev\n```\n\n```ts\nconst a = 1\n```\n').undeclared).toEqual(['page:1', 'page:5'])
 })
 
+test('every link of a page leads to a file, and to a heading of it', () => {
+  const markdown = fs
+    .readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`)
+  const read = (file: string): string => fs.readFileSync(path.join(root, file), 'utf8')
+  const broken = [...markdown, 'README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md'].flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].flatMap(([link, file = '', anchor]) => {
+      const target = file === '' ? page : path.join(path.dirname(page), file)
+      if (!fs.existsSync(path.join(root, target))) return [`${page}: ${link}`]
+      return anchor === undefined || anchorsOf(read(target)).includes(anchor) ? [] : [`${page}: ${link}`]
+    }),
+  )
+  expect(broken).toEqual([])
+})
+
+/** The anchors that GitHub gives to headings. */
+const anchorsOf = (markdown: string): readonly string[] =>
+  [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
 test('every command on a page exists, with its flags', () => {
   const wrong = all.flatMap((page) =>
     servoLinesOf(page).flatMap(({ line, command }) => {
