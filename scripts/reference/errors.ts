@@ -9,12 +9,18 @@ import { code, page, row, table } from './markdown.ts'
 const src = path.resolve(import.meta.dirname, '../../src')
 
 /** How errors and problems are made. A code that is put together from parts is not found; the page lists it all the same. */
-const made: readonly RegExp[] = [
-  /new ServoError\(\s*'(?<kind>\w+)',\s*'(?<code>\w+)'/g,
-  /\binvalid\(\s*'(?<code>\w+)'/g,
-  /kind: '(?<kind>\w+)',\s*code: '(?<code>\w+)'/g,
-  /\bcode: '(?<code>\w+)'/g,
-  /\b(?:refused|notReady|damagedFile|mismatch)\(\s*'(?<code>\w+)'/g,
+const made: readonly { readonly pattern: RegExp; readonly kind?: ErrorKind }[] = [
+  { pattern: /new ServoError\(\s*'(?<kind>\w+)',\s*'(?<code>\w+)'/g },
+  { pattern: /kind: '(?<kind>\w+)',\s*code: '(?<code>\w+)'/g },
+  { pattern: /\binvalid\(\s*'(?<code>\w+)'/g, kind: 'invalid' },
+  { pattern: /\brefused?\(\s*'(?<code>[a-z]+_[a-z_]+)'/g, kind: 'invalid' },
+  { pattern: /\bcheck(?:Labels|WholeNumber)\(\s*'(?<code>\w+)'/g, kind: 'invalid' },
+  { pattern: /\brefusedTransition\(\s*'(?<code>\w+)'/g, kind: 'conflict' },
+  { pattern: /\bnotReady\(\s*'(?<code>\w+)'/g, kind: 'unavailable' },
+  { pattern: /\bdamagedFile\(\s*'(?<code>\w+)'/g, kind: 'corrupt' },
+  { pattern: /\bmismatch\(\s*'(?<code>\w+)'/g, kind: 'corrupt' },
+  // A problem of a project, which has a code and no kind.
+  { pattern: /\bcode: '(?<code>\w+)'/g },
 ]
 
 /** Codes of something else: an issue of zod, reasons of ticks, and what is wrong with a key, which the message carries. */
@@ -28,18 +34,28 @@ const others = new Set([
   'other_kind',
 ])
 
+/** Kinds of codes that the source passes on from somewhere else. */
+const passedOn: readonly (readonly [ErrorKind, readonly string[]])[] = [
+  ['invalid', ['wrong_audience']],
+  ['conflict', ['sensor_paused', 'disabled', 'removed', 'automation_paused', 'stale_attempt', 'wrong_attempt_id']],
+  ['unavailable', ['paused', 'disabled', 'automation_paused', 'no_answer_yet', 'not_reached', 'no_access']],
+]
+
 /** Every code that the source names, with its kinds as far as they stand beside it. */
 export function codesInSource(): ReadonlyMap<string, ReadonlySet<ErrorKind>> {
   const found = new Map<string, Set<ErrorKind>>()
   for (const text of sources()) {
-    for (const { groups = {} } of made.flatMap((pattern) => [...text.matchAll(pattern)])) {
-      const { kind, code: name = '' } = groups
-      if (others.has(name)) continue
-      const kinds = found.get(name) ?? new Set()
-      if (kind !== undefined) kinds.add(kind as ErrorKind)
-      found.set(name, kinds)
+    for (const { pattern, kind: usual } of made) {
+      for (const { groups = {} } of text.matchAll(pattern)) {
+        const { kind = usual, code: name = '' } = groups
+        if (others.has(name)) continue
+        const kinds = found.get(name) ?? new Set()
+        if (kind !== undefined) kinds.add(kind as ErrorKind)
+        found.set(name, kinds)
+      }
     }
   }
+  for (const [kind, names] of passedOn) for (const name of names) found.set(name, new Set(found.get(name)).add(kind))
   return found
 }
 
@@ -76,7 +92,7 @@ export function errorsPage(): string {
         text,
       ]),
     ),
-    'A status is listed with a code where it differs from that of its kind. Exit codes 0 and 1 of `servo run`, `servo check` and `servo doctor` are answers, not errors: [exit codes](../cli.md#for-programs).',
+    'A code without a kind is that of a problem in a list. A status is listed with a code where it differs from that of its kind. Exit codes 0 and 1 of `servo run`, `servo check` and `servo doctor` are answers, not errors: [exit codes](../cli.md#for-programs).',
     ...errorGroups.flatMap(({ title, about, codes }) => [
       `## ${title}`,
       about,
