@@ -10,33 +10,36 @@ import type { Columns } from '../src/model/column.ts'
 import type { EventDefinition } from '../src/model/event.ts'
 import { systemTables } from '../src/model/system-tables.ts'
 import type { MergeGroup, Table } from '../src/model/table.ts'
+import { cliPage } from './reference/cli.ts'
+import { configPage } from './reference/config.ts'
+import { errorsPage } from './reference/errors.ts'
+import { code, page, row } from './reference/markdown.ts'
+import { typesPage } from './reference/types.ts'
 
 const folder = path.resolve(import.meta.dirname, '../docs/reference')
 
 /** File name → contents. */
 export function referencePages(): Record<string, string> {
-  return { 'tables.md': tablesPage(), 'events.md': eventsPage() }
+  return {
+    'tables.md': tablesPage(),
+    'events.md': eventsPage(),
+    'cli.md': cliPage(),
+    'config.md': configPage(),
+    'errors.md': errorsPage(),
+    'types.md': typesPage(),
+  }
 }
-
-const NOTE = '<!-- Written by scripts/reference.ts from the definitions in src/. Change those, then `npm run reference`. -->'
-
-/** Text inside a table cell; only `|` and line ends would break out of it. */
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
-const code = (text: string): string => `\`${text}\``
-const row = (...cells: string[]): string => `| ${cells.map(cell).join(' | ')} |`
 
 function tablesPage(): string {
   const tables = allTables(orchestration)
   const contents = tables.map((table) => `- [${code(table.name)}](#${table.name}): ${table.doc}`)
-  return [
-    NOTE,
+  return page(
     '# Tables',
     'The state of a workspace, derived from its ledger. Ask it with [`servo query`](../query.md) or attach it from DuckDB.',
     'Every table also has `tenant_id`, `workspace_id` and `row_version`, the id of the event that decided the row as it stands.',
     contents.join('\n'),
     ...tables.map(tableSection),
-    '',
-  ].join('\n\n')
+  )
 }
 
 function tableSection(table: Table): string {
@@ -70,15 +73,13 @@ const groupText = ({ pick, by, columns }: MergeGroup): string =>
 function eventsPage(): string {
   const { events } = orchestration
   const contents = events.map((event) => `- [${code(event.type)}](#${event.type.toLowerCase()}): ${event.doc}`)
-  return [
-    NOTE,
+  return page(
     '# Events',
     'The facts and requests that the ledger holds. Everything else is derived from them.',
     'Events may arrive twice, late and in any order, and give the same rows, except for the pairs that an event says are ordered: those follow the order in which the ledger was consumed, which is recorded.',
     contents.join('\n'),
     ...events.map(eventSection),
-    '',
-  ].join('\n\n')
+  )
 }
 
 function eventSection(event: EventDefinition): string {

@@ -15,4 +15,4 @@ if (major < 22 || (major === 22 && minor < 18)) {
   process.stderr.write(isJson ? `${JSON.stringify({ error })}\n` : `error: ${message}\nhint: ${hint}\n`)
   // As for anything else that is needed and missing.
   process.exitCode = 3
-} else void import('./main.ts')
+} else void import('./main.ts').then(({ main }) => main())

@@ -9,9 +9,6 @@ import { examples, projectCommand, several } from './arguments/command-parts.ts'
 import { shellCommands } from './arguments/shell-commands.ts'
 import { colours, fail, printable, speakJson, watchOutput } from './output.ts'
 
-// Commands are loaded below this line, so that their compiled code is cached from the second start on.
-enableCompileCache()
-
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 
 /** True if `--json` is among the arguments, not behind `--`, where it would be a name. */
@@ -21,7 +18,8 @@ const argumentsEnd = (): number | undefined => {
   return at < 0 ? undefined : at
 }
 
-const program = new Command('servo')
+/** All commands with their arguments and options, from which the reference page is written too. */
+export const program = new Command('servo')
   .description('A data-asset orchestrator whose state is a ledger and Parquet tables.')
   .version(version, '-V, --version', 'print the version')
   .addOption(new Option('-v').hideHelp())
@@ -300,14 +298,19 @@ function wrongUse({ code, message }: CommanderError): ServoError {
   return new ServoError('invalid', 'wrong_use', isHelp ? 'no command is named' : first, { hint })
 }
 
-watchOutput()
-try {
-  await program.parseAsync()
-} catch (error) {
-  // Commander has printed the mistake in the arguments; help and version are not errors.
-  if (!(error instanceof CommanderError)) fail(error)
-  else if (error.exitCode !== 0 && asksForJson()) {
-    speakJson()
-    fail(wrongUse(error))
-  } else process.exitCode = error.exitCode === 0 ? 0 : 2
+/** Runs the command that the arguments of this process name. */
+export async function main(): Promise<void> {
+  // Commands are loaded after this, so that their compiled code is cached from the second start on.
+  enableCompileCache()
+  watchOutput()
+  try {
+    await program.parseAsync()
+  } catch (error) {
+    // Commander has printed the mistake in the arguments; help and version are not errors.
+    if (!(error instanceof CommanderError)) fail(error)
+    else if (error.exitCode !== 0 && asksForJson()) {
+      speakJson()
+      fail(wrongUse(error))
+    } else process.exitCode = error.exitCode === 0 ? 0 : 2
+  }
 }

@@ -5,6 +5,10 @@ import { type ErrorKind, isServoError, messageOf, ServoError } from '../lib/erro
 /** 0 is fine, 1 is "done, and not fine": a run that failed, a file that is damaged. With 2 and 3 nothing was done. */
 const exitCodes: Record<ErrorKind, number> = { invalid: 2, not_found: 2, conflict: 2, corrupt: 1, unavailable: 3, bug: 4 }
 
+/** A leader that was replaced is not a mistake of its user: a supervisor may start it again. */
+export const exitCodeOf = (kind: ErrorKind, code: string): number =>
+  code === 'deposed' ? exitCodes.unavailable : exitCodes[kind]
+
 /** Colours for a stream that shows them. Pipes, files and CI get none, unless FORCE_COLOR is set. */
 function coloursOf(stream: NodeJS.WriteStream): Colors {
   const { NO_COLOR, FORCE_COLOR, TERM } = process.env
@@ -52,8 +56,7 @@ export function fail(thrown: unknown): void {
   const error = ofTheSystem(thrown)
   const known = isServoError(error)
   const { kind, code, hint } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
-  // A leader that was replaced is not a mistake of its user: a supervisor may start it again.
-  process.exitCode = code === 'deposed' ? exitCodes.unavailable : exitCodes[kind]
+  process.exitCode = exitCodeOf(kind, code)
   if (json) complain(JSON.stringify({ error: { kind, code, message: messageOf(error), hint } }))
   else {
     complain(`${errorColours.red('error:')} ${printable(messageOf(error))}`)

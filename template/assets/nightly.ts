@@ -2,7 +2,7 @@ import { schedule } from 'servo-flow'
 import { orders, regions } from './orders.ts'
 import { headline, revenue } from './revenue.ts'
 
-/** Makes the day that has just ended. `servo dev` ticks; `npx servo schedules trigger nightly` does not wait for it. */
+/** Materializes the day that has just ended, while `servo dev` runs. `npx servo schedules trigger nightly` runs it now. */
 export const nightly = schedule('nightly', {
   cron: '0 6 * * *',
   timezone: 'UTC',

@@ -1,7 +1,7 @@
 import { check, daily, table } from 'servo-flow'
 import { z } from 'zod'
 
-/** One partition per day. Each is made, stale or missing by itself. */
+/** One partition per day. Each is made, stale or missing on its own. */
 export const day = daily({ start: '2025-01-01' })
 
 export const regions = table('raw/regions', {
@@ -17,7 +17,7 @@ export const regions = table('raw/regions', {
 })
 
 export const orders = table('raw/orders', {
-  description: 'The orders of a day. Demo data: replace the body by a call to your shop.',
+  description: 'The orders of a day. Demo data: replace the body with a call to your shop.',
   group: 'raw',
   partitions: day,
   schema: z.object({ id: z.string(), region: z.string(), amount: z.number() }),
@@ -33,7 +33,7 @@ export const orders = table('raw/orders', {
   },
 })
 
-/** The same orders for the same day, whenever it is asked. */
+/** Always the same orders for the same day. */
 function ordersOf(date: string): { id: string; region: string; amount: number }[] {
   const seed = Date.parse(date) / 86_400_000
   return Array.from({ length: 20 + (seed % 7) }, (_, index) => ({

@@ -26,10 +26,10 @@ interface Choices {
 }
 
 const NOT_A_MODULE =
-  'package.json has no "type": "module". Node runs the project all the same; for TypeScript add it, or take verbatimModuleSyntax out of tsconfig.json'
+  'package.json has no "type": "module". The project runs without it, but TypeScript needs it: add it, or remove verbatimModuleSyntax from tsconfig.json'
 
 const COMMON_JS =
-  'package.json has "type": "commonjs", and a project is made of ES modules. Before you run it: npm pkg set type=module'
+  'package.json has "type": "commonjs", but a project consists of ES modules. Before you run it: npm pkg set type=module'
 
 /** What became of a file. */
 interface Written {
@@ -62,7 +62,7 @@ export async function initCommand(folder: string | undefined, flags: InitFlags, 
   if (description.isCommonJs) note(COMMON_JS)
   else if (!description.isModule) note(NOT_A_MODULE)
   if (choices.install) {
-    note(`installing the packages with ${manager}`)
+    note(`installing packages with ${manager}`)
     await installPackages(manager, dir)
   }
   const ms = Math.round(performance.now() - began)
@@ -80,16 +80,16 @@ async function chosen(folder: string | undefined, flags: InitFlags): Promise<Cho
       const answered = await ask(`${question} ${colours.dim(`(${usual})`)} `)
       return answered === '' ? usual : answered
     }
-    const where = await answer(folder, 'Folder of the project?', '.')
+    const where = await answer(folder, 'Project folder?', '.')
     if (where === undefined) return undefined
     const dir = checkedFolder(resolve(where))
-    const name = await answer(flags.name, 'Name of the project?', nameFrom(basename(dir)))
+    const name = await answer(flags.name, 'Project name?', nameFrom(basename(dir)))
     if (name === undefined) return undefined
-    const assets = await answer(flags.assets, 'Folder of its assets?', existsSync(join(dir, 'assets')) ? 'servo' : 'assets')
+    const assets = await answer(flags.assets, 'Folder for assets?', existsSync(join(dir, 'assets')) ? 'servo' : 'assets')
     if (assets === undefined) return undefined
     const install = await answer(
       flags.install === undefined ? undefined : flags.install ? 'yes' : 'no',
-      `Install its packages with ${packageManagerOf(dir)}?`,
+      `Install packages with ${packageManagerOf(dir)}?`,
       'yes',
     )
     if (install === undefined) return undefined

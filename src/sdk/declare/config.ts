@@ -122,7 +122,8 @@ const isBesideConfig = (storage: StorageConfig): boolean => storage.type === 'lo
 
 const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'timing', 'alerts']
 
-const timingBounds: Readonly<Record<keyof Timing, Bounds>> = {
+/** What each of these may be. */
+export const timingBounds: Readonly<Record<keyof Timing, Bounds>> = {
   heartbeatTimeout: heartbeatBounds,
   // A machine may have to be started for the work.
   stuckDispatch: { least: '10s', most: '7d' },

@@ -189,7 +189,8 @@ function describeValue(value: unknown): string {
   return value instanceof Date ? 'a Date' : `an ${Array.isArray(value) ? 'array' : 'object'}`
 }
 
-const elements: Readonly<Record<ColumnType, Omit<SchemaElement, 'name'>>> = {
+/** How Parquet holds each type of column. */
+export const elements: Readonly<Record<ColumnType, Omit<SchemaElement, 'name'>>> = {
   text: TEXT,
   double: { type: 'DOUBLE' },
   integer: { type: 'INT64' },

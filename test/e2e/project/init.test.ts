@@ -95,7 +95,7 @@ test('servo init says so when the packages cannot be installed, and leaves the f
   const cache = path.join(dir, 'cache')
   const env = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_cache: cache, npm_config_fetch_retries: '0' }
   const { code, stdout, stderr } = await servo(['init', 'shop', '--yes'], { cwd: dir, env })
-  expect(stderr).toMatch(/^installing the packages with npm\nerror: npm install did not work in .*\/shop:\n.*ECONNREFUSED/s)
+  expect(stderr).toMatch(/^installing packages with npm\nerror: npm install did not work in .*\/shop:\n.*ECONNREFUSED/s)
   expect(stderr).toMatch(/\nhint: The files of the project are there\. Run npm install in .*\/shop when that is mended\.\n$/)
   expect({ code, wrote: stdout.split('\n').length }).toEqual({ code: 3, wrote: FILES.length + 1 })
 })
@@ -121,16 +121,16 @@ test.each([
 describe.skipIf(lacksTerminal)('on a terminal', () => {
   test('servo init asks for what no flag says, with the defaults in brackets', async () => {
     const played = new Terminal(['init', '--no-install'], dir)
-    await played.shows(/Folder of the project\? \(\.\) /)
+    await played.shows(/Project folder\? \(\.\) /)
     played.type('My Shop\r')
-    await played.shows(/Name of the project\? \(my-shop\) /)
+    await played.shows(/Project name\? \(my-shop\) /)
     played.type('\r')
-    await played.shows(/Folder of its assets\? \(assets\) /)
+    await played.shows(/Folder for assets\? \(assets\) /)
     played.type('pipelines/daily\r')
     expect(await played.ended).toBe(0)
-    expect(played.screen.join('\n').replace(/in \d+\.\d s/, 'in 0.1 s')).toBe(`Folder of the project? (.) My Shop
-Name of the project? (my-shop) 
-Folder of its assets? (assets) pipelines/daily
+    expect(played.screen.join('\n').replace(/in \d+\.\d s/, 'in 0.1 s')).toBe(`Project folder? (.) My Shop
+Project name? (my-shop) 
+Folder for assets? (assets) pipelines/daily
 wrote  My Shop/.gitignore
 wrote  My Shop/README.md
 wrote  My Shop/package.json
@@ -151,7 +151,7 @@ ready  in 0.1 s. Next:
 
   test('Ctrl-C before the last answer writes nothing', async () => {
     const played = new Terminal(['init', 'shop'], dir)
-    await played.shows(/Name of the project\? \(shop\) /)
+    await played.shows(/Project name\? \(shop\) /)
     played.type('\u0003')
     expect(await played.ended).toBe(130)
     expect(fs.readdirSync(dir)).toEqual([])

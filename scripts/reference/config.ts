@@ -1,0 +1,92 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { timingBounds } from '../../src/sdk/declare/config.ts'
+import { sources } from './errors.ts'
+import { code, page, table } from './markdown.ts'
+
+const declarations = fs.readFileSync(path.resolve(import.meta.dirname, '../../src/sdk/declare/config.ts'), 'utf8')
+
+interface Field {
+  readonly name: string
+  readonly type: string
+  readonly isOptional: boolean
+  readonly doc: string
+}
+
+/** The fields of an interface in src/sdk/declare/config.ts, each with the comment above it. */
+function fieldsOf(name: string): readonly Field[] {
+  const [, body] = new RegExp(`^export interface ${name} \\{\\n([\\s\\S]*?)^\\}`, 'm').exec(declarations) ?? []
+  if (body === undefined) throw new Error(`src/sdk/declare/config.ts has no interface ${name}`)
+  return [...body.matchAll(/^(?: {2}\/\*\* (.*) \*\/\n)? {2}(\w+)(\??): (.+)$/gm)].map(
+    ([, doc = '', field = '', optional, type = '']) => ({ name: field, type, isOptional: optional === '?', doc }),
+  )
+}
+
+/** What the fields are that have no comment, because their type says it all to an author. */
+const said: Readonly<Record<string, string>> = {
+  'Config.timing': 'How patient Servo is: [timing](#timing).',
+  'Environment.storage': "Where the state is kept. For `dev`: `local('.servo')`.",
+  'Environment.queue':
+    'Where attempts run. For `dev`: `inProcess({ concurrency: 8 })`; without `concurrency` there is no cap on all queues together.',
+}
+
+function fieldTable(name: string, last?: readonly [string, (field: Field) => string]): string {
+  const fields = fieldsOf(name)
+  return table(
+    ['field', 'type', 'required', '', ...(last === undefined ? [] : [last[0]])],
+    fields.map((field) => [
+      code(field.name),
+      code(field.type.replaceAll(/\breadonly |Readonly<(.+)>$/g, '$1')),
+      field.isOptional ? '' : 'yes',
+      field.doc || (said[`${name}.${field.name}`] ?? ''),
+      ...(last === undefined ? [] : [last[1](field)]),
+    ]),
+  )
+}
+
+/** The variables that Servo itself reads. The golden test fails when the source reads another. */
+export const variables: Readonly<Record<string, string>> = {
+  SERVO_DEBUG: 'Set to `1`, a command that fails prints the stack of its error.',
+  SERVO_LEASE_MS:
+    'How long a candidate waits for a sign of life from a leader, in milliseconds; 10000 by default. It must be the same for every process of a project.',
+  SERVO_LOOK_MS: 'How often the leader lists the ledger for segments of other processes, in milliseconds; 10000 by default.',
+  SERVO_PUBLIC_URL: 'The address at which senders outside reach the server, for Pub/Sub pushes.',
+  SERVO_WATCH: "Set to `off`, Servo does not watch the ledger's folder. For network file systems, which do not report changes.",
+}
+
+/** Variables that Servo sets, for its own processes and for programs that it starts. */
+export const notSettings: readonly string[] = ['SERVO_WORKER']
+
+/** Every variable that begins with SERVO_ in the source, but for those of examples in comments and messages. */
+export const variablesInSource = (): ReadonlySet<string> =>
+  new Set(sources().flatMap((text) => [...text.matchAll(/(?:'|\.)(SERVO_[A-Z_]+)\b/g)].map(([, name = '']) => name)))
+
+export function configPage(): string {
+  return page(
+    '# Config',
+    '`servo.config.ts` in the project folder exports what `defineConfig()` returns. A field that does not exist is refused when the project loads. [The SDK](../sdk.md#a-project) has an example with every field.',
+    fieldTable('Config'),
+    'Servo keeps everything that it records: the config has no retention setting. [What Servo keeps](../how-to/retention.md).',
+    '## environments',
+    fieldTable('Environment'),
+    "`dev` takes `local('.servo')` and `inProcess()`. Other environments (`s3`, `gcs`, `postgres`, `cloudTasks`) are refused as `not_available_yet`.",
+    '## queues',
+    'The key is the name that assets give as `queue`. [Workers](../workers.md) says how a worker takes work.',
+    fieldTable('WorkerQueue'),
+    '## timing',
+    'Durations are texts such as `500ms`, `30s`, `5m`, `2h` or `7d`.',
+    fieldTable('Timing', ['from, to', ({ name }) => boundsText(name)]),
+    '## Environment variables',
+    'Servo reads these from the environment, then from `.env.local` and `.env` in the project folder. The first that sets a variable counts.',
+    table(
+      ['variable', ''],
+      Object.entries(variables).map(([name, text]) => [code(name), text]),
+    ),
+    'Resources read a variable for each field of their `config`: the field `apiToken` of `shop-api` is `SERVO_SHOP_API_API_TOKEN`. `TRACEPARENT` continues a trace. `NO_COLOR`, `FORCE_COLOR`, `CI` and `TERM` mean what they mean to other programs.',
+  )
+}
+
+function boundsText(name: string): string {
+  const bounds = Object.entries(timingBounds).find(([field]) => field === name)?.[1]
+  return bounds === undefined ? '' : `${code(bounds.least)}, ${code(bounds.most)}`
+}
