@@ -81,6 +81,17 @@ export class TestProject {
     return new ServoClient({ url: leader?.address as string, token: this.token })
   }
 
+  /** Requests a run of the server that runs now, as `servo run --detach` does; returns its id. */
+  async request(...selection: string[]): Promise<string> {
+    const { run_id } = await (await this.client()).runs.request({ selection }, 'somebody')
+    return run_id
+  }
+
+  /** What the server that runs now knows of a run, as `servo runs show --json` prints it. */
+  async shown(runId: string) {
+    return await (await this.client()).runs.get(runId)
+  }
+
   /** A server that says itself where it listens; it may not be the one that the folder names. */
   clientOf(dev: Servo): ServoClient {
     return new ServoClient({ url: dev.url, token: this.token })
