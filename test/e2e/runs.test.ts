@@ -82,7 +82,8 @@ describe('with a server', () => {
   const state = async (runId: string): Promise<unknown> => (await project.shown(runId)).run['state']
   const taskState = async (runId: string, key: string): Promise<unknown> =>
     (await project.shown(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
-  const cancel = async (runId: string): Promise<unknown> => await (await project.client()).runs.cancel(runId, 'somebody', undefined)
+  const cancel = async (runId: string): Promise<unknown> =>
+    await (await project.client()).runs.cancel(runId, 'somebody', undefined)
 
   test('a run that is under way cannot be run again', async () => {
     const run_id = await project.request('listens')
