@@ -11,11 +11,12 @@ import { milliseconds, ratio } from './lib/table.ts'
 
 /*
  * What a person waits for in front of `servo dev`: until it is ready, until a saved file is loaded, until Ctrl-C has ended
- * it. And what it leaves behind, idle or in the middle of a task that would take ten more minutes. Beside it, a Node that
- * does nothing.
+ * it; and for a command: the shortest there is, and a run of an asset that does nothing beside a server. And what a server
+ * leaves behind, idle or in the middle of a task that would take ten more minutes. Beside it, a Node that does nothing.
  */
 const ROUNDS = quick ? 2 : 10
 const SLOW = `import { command } from 'servo-flow'\nexport const slow = command('slow', { run: ['sleep', '600'] })\n`
+const NOTHING = `import { asset } from 'servo-flow'\nexport const nothing = asset('nothing', { run: () => undefined })\n`
 /** Workers that outlive their server notice it; what is there after this is there for good. */
 const NOTICED_MS = 2_000
 
@@ -60,14 +61,25 @@ async function save(dev: ServoDev, project: string, round: number): Promise<void
   })
 }
 
+/** A command from its start to its exit. The name of the project is not part of what it is called here. */
+async function command(...args: string[]): Promise<void> {
+  const { status, stderr } = await timed(`servo ${args.slice(0, 2).join(' ')}`, () =>
+    spawnSync(process.execPath, [main, ...args]),
+  )
+  if (status !== 0) throw new Error(`servo ${args.join(' ')} ended with ${status}: ${stderr}`)
+}
+
 for (let round = 0; round < ROUNDS; round++) {
   await timed('node alone, start to exit', () => spawnSync(process.execPath, ['--eval', '0']))
+  await command('--version')
   const project = shop()
+  writeFileSync(path.join(project, 'assets/nothing.ts'), NOTHING)
   const cold = await started('ready, never run before', project)
   await stopped('Ctrl-C → gone, idle', cold, project)
 
   const warm = await started('ready, run before', project)
   await save(warm, project, round)
+  await command('run', 'nothing', '--project', project)
   await stopped('Ctrl-C → gone, idle', warm, project)
 
   writeFileSync(path.join(project, 'assets/slow.ts'), SLOW)

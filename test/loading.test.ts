@@ -24,14 +24,26 @@ const HOW =
 const isDefinition = (name: string): boolean => /\.(?:table|event|controller)\.ts$/.test(name)
 const isPackage = (name: string): boolean => !name.startsWith('src/') && !name.startsWith('node:')
 
-test('a command that asks the server about runs, assets or partitions loads neither schemas nor tables nor Parquet', () => {
-  const commands = ['run', 'runs', 'assets', 'show', 'partition-status', 'partition-keys', 'partition-facts', 'complete']
+test('a command that asks the server about runs, assets, partitions or schedules loads neither schemas nor tables nor Parquet', () => {
+  const commands = [
+    'run',
+    'runs',
+    'assets',
+    'show',
+    'partition-status',
+    'partition-keys',
+    'partition-facts',
+    'schedules',
+    'complete',
+  ]
   const loaded = loadedWith('src/server/components.ts', ...commands.map((name) => `src/cli/commands/${name}.ts`))
   expect(loaded).toContain('src/client/client.ts')
   expect(
     [...loaded].filter((name) => isDefinition(name) || (isPackage(name) && name !== 'picocolors')),
     HOW,
   ).toEqual([])
+  // Node copies the exports of what is imported, and some of these load `fetch`; `process.getBuiltinModule` does not.
+  expect(loaded).not.toContain('node:http')
 })
 
 test('a server loads what verifies pushes of Google with the first push, and DuckDB with the first query', () => {

@@ -74,12 +74,12 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
   const projectDir = findProject(flags)
   refuseEmpty(projectDir)
   const components = await componentsOf(projectDir)
-  const { leadBriefly } = await import('../server/brief-leader.ts')
   const asked = await withLeader(
     components,
     (leader) => command(leader, true),
     async (lease, name) => {
       try {
+        const { leadBriefly } = await import('../server/brief-leader.ts')
         return await leadBriefly(components, lease, name, (api) => command(api, false), warn)
       } finally {
         await lease.release()

@@ -1,6 +1,9 @@
-// Not `fetch`: a command that asks one question would spend most of its time loading it.
-import { type IncomingMessage, request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { type ErrorKind, messageOf, ServoError } from '../lib/error.ts'
+
+// Not `fetch`: a command that asks one question would spend most of its time loading it. Nor an import of `node:http`: Node
+// copies every export of a module that is imported, and some of these load `fetch`.
+const { request } = process.getBuiltinModule('node:http')
 
 export interface ClientOptions {
   /** Without a slash at the end. */

@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { hasNoControlCharacters } from '../lib/control-characters.ts'
+import { overlapPolicies } from './overlap-policies.ts'
 
 const line = (most: number) => z.string().min(1).max(most).refine(hasNoControlCharacters, 'must not contain control characters')
 const name = line(255)
 /** A selection, a partition or an expression: text of one line, which ticks and run requests carry as it is. */
 const text = line(512)
 const instant = z.iso.datetime({ offset: false })
-
-export const overlapPolicies = ['queue', 'skip', 'replace'] as const
 
 /** Each field, without the value it has when it is absent. */
 const fields = {

@@ -130,12 +130,12 @@ class Automation {
     expect(new Set(this.made('ticked'))).toEqual(new Set(asked))
     await until(() => new Set(this.made('sent')).size >= messages, 'every message made its run')
     await this.stop()
-    const sql = (text: string) => project.json('query', '.servo', text)
+    const sql = (text: string) => project.query(text)
     const perMessage = await sql(
       "SELECT message_id, count(*)::INT AS n FROM sensor_evals WHERE accepted AND trigger_source = 'push' GROUP BY ALL",
     )
     expect(perMessage).toHaveLength(messages)
-    expect(perMessage.filter(({ n }: { n: number }) => n !== 1)).toEqual([])
+    expect(perMessage.filter(({ n }) => n !== 1)).toEqual([])
     const runs = await sql('SELECT asset_selection[1] AS asset, count(*)::INT AS n FROM runs GROUP BY ALL ORDER BY ALL')
     expect(runs).toEqual([
       { asset: 'found', n: this.#lines },

@@ -30,8 +30,10 @@ class Rounds {
   /** One run from beginning to end, and an orderly stop. */
   async once(offset: string): Promise<void> {
     const dev = await this.start(offset)
-    const { run_id } = await this.project.json('run', 'quick')
+    const { runs } = this.project.clientOf(dev)
+    const { run_id } = await runs.request({ selection: ['quick'] }, 'somebody')
     this.acknowledged.push(run_id)
+    await until(async () => (await runs.get(run_id)).run['state'] === 'SUCCEEDED', 'the run to succeed')
     dev.kill('SIGINT')
     expect((await dev.ended).code).toBe(0)
   }
@@ -53,10 +55,9 @@ class Rounds {
   async examine(): Promise<void> {
     const { project, acknowledged } = this
     const dev = await this.start('')
-    const known = async (): Promise<Map<string, string>> => {
-      const runs: { run_id: string; state: string }[] = await project.json('runs', 'list', '--limit', '1000')
-      return new Map(runs.map(({ run_id, state }) => [run_id, state]))
-    }
+    const { runs } = project.clientOf(dev)
+    const known = async (): Promise<Map<string, string>> =>
+      new Map((await runs.list({ limit: 1_000 })).map(({ run_id, state }) => [run_id, state]))
     const listed = await known()
     expect(acknowledged.filter((id) => !listed.has(id))).toEqual([])
     project.write('go')
@@ -66,7 +67,7 @@ class Rounds {
     }, 'every run to succeed')
     dev.kill('SIGINT')
     expect((await dev.ended).code).toBe(0)
-    const rows: { run_id: string; state: string }[] = await project.json('query', '.servo', 'SELECT run_id, state FROM runs')
+    const rows = await project.query('SELECT run_id, state FROM runs')
     const expected = acknowledged.map((run_id) => ({ run_id, state: 'SUCCEEDED' }))
     expect(rows).toEqual(expect.arrayContaining(expected))
     expect(rows).toHaveLength(acknowledged.length)

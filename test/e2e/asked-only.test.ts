@@ -74,10 +74,7 @@ test('[E7] a servo run that leads goes on with an earlier run whose request is r
   await until(() => readFileSync(project.file('begun'), 'utf8').includes('other'), 'the task of the command')
   expect(await project.servo('run', 'quick', '--key', 'long')).toMatchObject({ code: 2 })
   expect(await project.json('run', 'quick', '--key', 'quick', '--detach')).toMatchObject({ run_id, created: false })
-  await until(
-    async () => (await project.json('runs', 'show', run_id)).run.state === 'SUCCEEDED',
-    'the run that was asked for again',
-  )
+  await until(async () => (await project.shown(run_id)).run['state'] === 'SUCCEEDED', 'the run that was asked for again')
   project.write('go-other')
   expect(await other.ended).toMatchObject({ code: 0 })
   expect(readFileSync(project.file('begun'), 'utf8')).toBe('long\nother\n')

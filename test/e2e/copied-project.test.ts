@@ -20,13 +20,11 @@ const CP = 'cp'
 test('commands in a project that was copied while it ran never speak to the original', async () => {
   const original = projectOf({ 'assets/hold.ts': HOLD })
   const dev = await original.dev()
-  const { run_id } = await original.json('run', 'hold', '--detach')
+  const run_id = await original.request('hold')
   await dev.says(/ running +hold\n/)
   // Quiet again: what is copied is not being written.
-  const published = async (): Promise<boolean> => {
-    const { stdout } = await original.servo('query', '.servo', "SELECT state FROM tasks WHERE state = 'RUNNING'", '--json')
-    return stdout.includes('RUNNING')
-  }
+  const published = async (): Promise<boolean> =>
+    (await original.query("SELECT state FROM tasks WHERE state = 'RUNNING'").catch(() => [])).length > 0
   await until(published, 'the tables to be written')
 
   const copy = projectOf({})

@@ -181,7 +181,7 @@ describe('a server that ends', () => {
   /** Starts the run and waits until everything of it is under way, and known to be. */
   async function underWay(project: TestProject): Promise<{ dev: Servo; runId: string; processes: number[] }> {
     const dev = await project.dev()
-    const { run_id: runId } = await project.json('run', 'ignores', 'blocks', 'forks', '--detach')
+    const runId = await project.request('ignores', 'blocks', 'forks')
     for (const key of ['ignores', 'blocks', 'forks']) await dev.says(new RegExp(` running +${key}\\n`))
     await until(() => fs.existsSync(project.file('forked')))
     const processes = [dev.pid, ...descendants(dev.pid)]
@@ -193,10 +193,10 @@ describe('a server that ends', () => {
     project.write('go')
     const dev = await project.dev()
     await dev.says(new RegExp(`${runId.slice(0, 12)} {2}succeeded .* 3 tasks\n`))
-    const { attempts } = await project.json('runs', 'show', runId)
+    const { attempts } = await project.shown(runId)
     for (const key of ['ignores', 'blocks', 'forks']) {
-      const own = attempts.filter((attempt: { task_key: string }) => attempt.task_key === key)
-      expect(own.map((attempt: { attempt: number; outcome: string }) => [attempt.attempt, attempt.outcome])).toEqual([
+      const own = attempts.filter(({ task_key }) => task_key === key)
+      expect(own.map(({ attempt, outcome }) => [attempt, outcome])).toEqual([
         [1, 'FAILED'],
         [2, 'SUCCEEDED'],
       ])
@@ -220,7 +220,7 @@ describe('a server that ends', () => {
   test('[W1] by kill -9 takes its only worker along, in which a task never yields', async () => {
     const project = projectOf({ 'assets/stubborn.ts': STUBBORN })
     const dev = await project.dev('--concurrency', '1')
-    await project.json('run', 'blocks', '--detach')
+    await project.request('blocks')
     await dev.says(/ running +blocks\n/)
     const workers = descendants(dev.pid)
     expect(workers).toHaveLength(1)
@@ -254,7 +254,7 @@ describe('servo dev that begins with a broken project', () => {
   test('keeps what was running before until it is repaired', async () => {
     const project = projectOf({ 'assets/stubborn.ts': STUBBORN })
     const first = await project.dev()
-    const { run_id } = await project.json('run', 'ignores', '--detach')
+    const run_id = await project.request('ignores')
     await first.says(/ running +ignores\n/)
     first.kill('SIGKILL')
     await first.ended
@@ -262,7 +262,7 @@ describe('servo dev that begins with a broken project', () => {
     project.write('assets/x.ts', 'export const x = (\n')
     const dev = await project.dev()
     await dev.says(/ loaded|not loaded/)
-    expect((await project.json('runs', 'show', run_id)).run.state).toBe('RUNNING')
+    expect((await project.shown(run_id)).run['state']).toBe('RUNNING')
     project.remove('assets/x.ts')
     await dev.says(new RegExp(`${run_id.slice(0, 12)} {2}succeeded .* 1 task\n`))
   })

@@ -104,7 +104,7 @@ describe('partitions', () => {
   async function rowsOf(sql: string, count: number): Promise<Record<string, unknown>[]> {
     let rows: Record<string, unknown>[] = []
     await until(async () => {
-      rows = await project.json('query', '.servo', sql)
+      rows = await project.query(sql)
       return rows.length === count
     }, `${count} rows of ${sql}`)
     return rows

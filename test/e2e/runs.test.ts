@@ -64,26 +64,33 @@ export const chatty = asset('chatty', {
 })
 `
 
+/** Whoever does not listen is killed soon. */
+const CONFIG = `import { defineConfig } from 'servo-flow'
+export default defineConfig({ project: 'shop', dirs: ['assets'], pools: { narrow: 1 }, timing: { cancelGrace: '2s' } })
+`
+
 const shortId = (runId: string): string => runId.slice(0, 12)
 
 describe('with a server', () => {
   let project: TestProject
   beforeAll(async () => {
-    project = new TestProject({ 'assets/all.ts': ASSETS })
+    project = new TestProject({ 'assets/all.ts': ASSETS, 'servo.config.ts': CONFIG })
     await project.dev('--concurrency', '6')
   })
   afterAll(() => project.end())
 
-  const state = async (runId: string): Promise<unknown> => (await (await project.client()).runs.get(runId)).run['state']
+  const state = async (runId: string): Promise<unknown> => (await project.shown(runId)).run['state']
   const taskState = async (runId: string, key: string): Promise<unknown> =>
-    (await (await project.client()).runs.get(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
+    (await project.shown(runId)).tasks.find((task) => task['task_key'] === key)?.['state']
+  const cancel = async (runId: string): Promise<unknown> =>
+    await (await project.client()).runs.cancel(runId, 'somebody', undefined)
 
   test('a run that is under way cannot be run again', async () => {
-    const { run_id } = await project.json('run', 'listens', '--detach')
+    const run_id = await project.request('listens')
     const early = await project.servo('runs', 'rerun', run_id)
     expect(early.stderr).toMatch(/has not ended yet\nhint: Wait for it, or cancel it first: servo runs cancel run_/)
     expect(early.code).toBe(2)
-    await project.servo('runs', 'cancel', run_id)
+    await cancel(run_id)
   })
 
   test('[D3] an asset that is run alone reads what an earlier run made', async () => {
@@ -112,11 +119,11 @@ describe('with a server', () => {
     expect(refused.code).toBe(2)
     expect((await project.servo('run', 'daily[2025-02-28]')).code).toBe(0)
     // It waits for room while the input is wiped that it had when it was requested.
-    const { run_id: busy } = await project.json('run', 'first', '--detach')
+    const busy = await project.request('first')
     await until(async () => (await taskState(busy, 'first')) === 'RUNNING')
     const { run_id } = await project.json('run', 'daily', 'same', 'before', 'pooled', ...days, '--detach')
     await project.servo('partitions', 'wipe', 'daily', '--partition', '2025-02-28', '--yes')
-    await project.servo('runs', 'cancel', busy)
+    await cancel(busy)
     await until(async () => (await state(run_id)) === 'FAILED')
     const { stdout } = await project.servo('runs', 'show', run_id)
     expect(stdout).toMatch(/succeeded +\d+ ms {2}same\[2025-03-02\]\n/)
@@ -210,7 +217,7 @@ describe('with a server', () => {
   })
 
   test('logs -f shows what was printed before and what is printed from then on, each line once, and ends with the run', async () => {
-    const { run_id } = await project.json('run', 'chatty', '--detach')
+    const run_id = await project.request('chatty')
     await until(async () => (await taskState(run_id, 'chatty')) === 'RUNNING')
     const following = project.begin(['runs', 'logs', '-f', shortId(run_id)])
     await following.says(/two\n/)
@@ -227,26 +234,30 @@ describe('with a server', () => {
   })
 
   test('cancel ends what waits for room, what listens and what waits for a retry; no retry starts', async () => {
-    const asked = await Promise.all(['listens', 'retries', 'first'].map((key) => project.json('run', key, '--detach')))
-    const [listens, retries, first] = asked.map(({ run_id }) => run_id as string) as [string, string, string]
+    const [listens, retries, first] = [
+      await project.request('listens'),
+      await project.request('retries'),
+      await project.request('first'),
+    ]
     for (const [id, key, wanted] of [
       [listens, 'listens', 'RUNNING'],
       [retries, 'retries', 'RETRY_WAIT'],
       [first, 'first', 'RUNNING'],
     ] as const)
       await until(async () => (await taskState(id, key)) === wanted, `${key} to be ${wanted}`)
-    const { run_id: second } = await project.json('run', 'second', '--detach')
+    const second = await project.request('second')
     expect(await taskState(second, 'second')).toBe('READY')
     const running = await project.json('runs', 'list', '--state', 'running')
     expect(running.map((run: { run_id: string }) => run.run_id)).toEqual(expect.arrayContaining([listens, first]))
 
     const cancelled = [second, retries, listens, first]
-    for (const id of cancelled) expect((await project.servo('runs', 'cancel', id)).code).toBe(0)
+    expect((await project.servo('runs', 'cancel', second)).code).toBe(0)
+    for (const id of [retries, listens, first]) await cancel(id)
     for (const id of cancelled) await until(async () => (await state(id)) === 'CANCELLED', `${id} to be cancelled`)
-    const { tasks, attempts } = await project.json('runs', 'show', retries)
+    const { tasks, attempts } = await project.shown(retries)
     expect(tasks).toMatchObject([{ state: 'CANCELLED', attempt: 1 }])
     expect(attempts).toMatchObject([{ attempt: 1, outcome: 'FAILED' }])
-    expect((await project.json('runs', 'show', second)).attempts).toEqual([])
+    expect((await project.shown(second)).attempts).toEqual([])
   })
 
   test('Ctrl-C while waiting for a run leaves it alone; cancelling the run ends the wait with 1', async () => {
@@ -259,7 +270,7 @@ describe('with a server', () => {
     const watched = project.begin(['run', 'first', '--key', 'left'])
     await watched.says(/1 task\n/)
     const [, id] = /^(run_\w{8})/.exec(watched.shown) as RegExpExecArray
-    await project.servo('runs', 'cancel', id as string)
+    await cancel(id as string)
     expect((await watched.ended).code).toBe(1)
   })
 
@@ -295,15 +306,15 @@ describe('with a server', () => {
   })
 
   test('[C1][C3] a task that does not listen is killed when its grace is over; its run can be cancelled twice, but not after its end', async () => {
-    const { run_id } = await project.json('run', 'deaf', '--detach')
+    const run_id = await project.request('deaf')
     await until(async () => (await taskState(run_id, 'deaf')) === 'RUNNING')
-    for (const user of ['first', 'second']) {
-      const { stdout, code } = await project.servo('runs', 'cancel', shortId(run_id), '--reason', user)
-      expect(stdout).toBe(`${run_id} is being cancelled\n`)
-      expect(code).toBe(0)
-    }
+    const { stdout, code } = await project.servo('runs', 'cancel', shortId(run_id), '--reason', 'first')
+    expect(stdout).toBe(`${run_id} is being cancelled\n`)
+    expect(code).toBe(0)
+    // Without a process in between, it comes before the grace is over.
+    expect(await cancel(run_id)).toMatchObject({ run_id })
     await until(async () => (await state(run_id)) === 'CANCELLED')
-    expect((await (await project.client()).runs.get(run_id)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
+    expect((await project.shown(run_id)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
     const late = await project.servo('runs', 'cancel', run_id)
     expect(late.stderr).toMatch(/^error: run_\w+ is over: cancelled\nhint: There is nothing left to cancel/)
     expect(late.code).toBe(2)
@@ -323,7 +334,8 @@ describe('with a server', () => {
     const keys = Array.from({ length: 1_000 }, (_, i) => `twin ${i}`)
     const start = idOf('twin 0').slice(0, 5)
     const twins = [0, keys.findIndex((key, i) => i > 0 && idOf(key).startsWith(start))].map((i) => keys[i] as string)
-    for (const key of twins) await project.json('run', 'ok', '--key', key)
+    const client = await project.client()
+    for (const key of twins) await client.runs.request({ selection: ['ok'], key }, 'somebody')
     const ambiguous = await project.servo('runs', 'show', start)
     expect(ambiguous.stderr).toMatch(new RegExp(`^error: ${start} is the beginning of several runs\nhint: Write more of it: `))
     for (const key of twins) expect(ambiguous.stderr).toContain(idOf(key))
@@ -375,7 +387,7 @@ describe('without a server', () => {
   test('[C4] a run whose server was killed is cancelled without one, and does not go on at the next start', async () => {
     const project = projectOf({ 'assets/all.ts': ASSETS })
     const dev = await project.dev()
-    const { run_id } = await project.json('run', 'deaf', '--detach')
+    const run_id = await project.request('deaf')
     await dev.says(/ running +deaf\n/)
     dev.kill('SIGKILL')
     await dev.ended
@@ -383,7 +395,7 @@ describe('without a server', () => {
     const cancelled = await project.servo('runs', 'cancel', run_id)
     expect(cancelled.stdout).toContain('what was running when its server stopped ends at the next start')
     await project.dev()
-    await until(async () => (await (await project.client()).runs.get(run_id)).run['state'] === 'CANCELLED')
-    expect((await project.json('runs', 'show', run_id)).attempts).toHaveLength(1)
+    await until(async () => (await project.shown(run_id)).run['state'] === 'CANCELLED')
+    expect((await project.shown(run_id)).attempts).toHaveLength(1)
   })
 })

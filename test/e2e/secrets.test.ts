@@ -17,13 +17,10 @@ async function endedSoon(command: Servo): Promise<Ran | undefined> {
   return await Promise.race([command.ended, sleep(BOUND_MS, undefined, { ref: false })])
 }
 
-/** A project whose server ran once and was stopped; with the id of the run that has the key `first`. */
-async function stopped(): Promise<{ project: TestProject; runId: string }> {
+/** A project that ran once; with the id of the run that has the key `first`. */
+async function ranOnce(): Promise<{ project: TestProject; runId: string }> {
   const project = projectOf({ 'assets/one.ts': ONE })
-  const dev = await project.dev()
   const { run_id: runId } = await project.json('run', 'quick', '--key', 'first')
-  dev.kill('SIGINT')
-  expect((await dev.ended).code).toBe(0)
   return { project, runId }
 }
 
@@ -37,7 +34,7 @@ async function refused(project: TestProject): Promise<string> {
 }
 
 test('a server whose secrets cannot be read ends at once, and says which file and what to do', async () => {
-  const { project } = await stopped()
+  const { project } = await ranOnce()
   fs.rmSync(project.secrets)
   fs.mkdirSync(project.secrets)
   expect(await refused(project)).toMatch(/^error: .*secrets\.json.*\nhint: /)
@@ -58,14 +55,14 @@ test('a server and a command whose secrets are a symlink to nothing end at once 
 })
 
 test('a server whose secrets are cut off ends at once, and says to restore them', async () => {
-  const { project } = await stopped()
+  const { project } = await ranOnce()
   const whole = fs.readFileSync(project.secrets)
   fs.writeFileSync(project.secrets, whole.subarray(0, whole.length / 2))
   expect(await refused(project)).toMatch(/^error: .*secrets\.json.*\nhint: Restore the file/)
 })
 
 test('a server whose secrets have another value under the same name ends at once, and says to restore them', async () => {
-  const { project } = await stopped()
+  const { project } = await ranOnce()
   const secrets = JSON.parse(fs.readFileSync(project.secrets, 'utf8')) as { run_ids: { id: string; value: string } }
   const value = [...secrets.run_ids.value].reverse().join('')
   fs.writeFileSync(project.secrets, JSON.stringify({ ...secrets, run_ids: { ...secrets.run_ids, value } }))
@@ -73,7 +70,7 @@ test('a server whose secrets have another value under the same name ends at once
 })
 
 test('[T2] secrets that were deleted are made anew, which is said, and a key that was used before still means its run', async () => {
-  const { project, runId } = await stopped()
+  const { project, runId } = await ranOnce()
   fs.rmSync(project.secrets)
   const dev = await project.dev()
   expect(await project.json('run', 'quick', '--key', 'first', '--detach')).toMatchObject({ run_id: runId, created: false })

@@ -26,8 +26,9 @@ export const hold = asset('hold', {
 async function starting(): Promise<{ project: TestProject; dev: Servo; runId: string }> {
   const project = projectOf({ 'assets/slow.ts': SLOW_TO_LOAD })
   const before = await project.dev()
-  expect(await project.servo('run', 'made')).toMatchObject({ code: 0 })
-  const { run_id: runId } = await project.json('run', 'hold', '--detach')
+  const made = await project.request('made')
+  await until(async () => (await project.shown(made)).run['state'] === 'SUCCEEDED', 'what was made')
+  const runId = await project.request('hold')
   await before.says(/ running +hold\n/)
   before.kill('SIGKILL')
   await before.ended

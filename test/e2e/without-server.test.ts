@@ -17,9 +17,9 @@ export const hold = asset('hold', { run: async () => { while (!existsSync('go'))
 /** A project in which things were made and something runs, and whose server is gone. */
 async function left(): Promise<{ project: TestProject; runId: string }> {
   const project = projectOf({ 'assets/all.ts': assets(1) })
-  const dev = await project.dev()
-  expect(await project.servo('run', 'made', 'other')).toMatchObject({ code: 0 })
-  const { run_id: runId } = await project.json('run', 'hold', '--detach')
+  const dev = await project.dev('--run', 'made', '--run', 'other')
+  await dev.says(/succeeded .* 2 tasks\n/)
+  const runId = await project.request('hold')
   await dev.says(/ running +hold\n/)
   dev.kill('SIGKILL')
   await dev.ended
@@ -73,9 +73,7 @@ describe('orders without a server', () => {
       ['runs', 'cancel', runId],
     ])
       expect(await project.servo(...order), order.join(' ')).toMatchObject({ code: 0 })
-    const rows = await project.json(
-      'query',
-      '.servo',
+    const rows = await project.query(
       "SELECT asset_key, wiped_at IS NOT NULL AS wiped FROM partition_status WHERE asset_key IN ('made', 'raw') ORDER BY asset_key",
     )
     expect(rows).toEqual([
@@ -100,8 +98,8 @@ describe('orders without a server', () => {
       project.servo('runs', 'cancel', runId),
     ])
     expect(orders.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).toEqual(orders.map(() => [0, '']))
-    const wiped = await project.json('query', '.servo', 'SELECT asset_key FROM partition_status WHERE wiped_at IS NOT NULL')
-    expect(wiped.map((row: { asset_key: string }) => row.asset_key).sort()).toEqual(['made', 'other'])
+    const wiped = await project.query('SELECT asset_key FROM partition_status WHERE wiped_at IS NOT NULL')
+    expect(wiped.map(({ asset_key }) => asset_key).sort()).toEqual(['made', 'other'])
     for (const asset of ['made', 'other']) expect(await statusOf(project, asset)).toBe('NEVER_MATERIALIZED')
     expect((await project.servo('partitions', 'keys', 'customers')).stdout).toContain('acme')
     const dev = await project.dev()

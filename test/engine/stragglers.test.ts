@@ -208,7 +208,7 @@ test('[S7][I1][I2] each segment is folded once, however clocks are wrong, whatev
       expect(last.manifest.watermarks.segments).toBe(steps.length)
       await expectAllFolded(workspace)
     }),
-    { numRuns: 60 },
+    { numRuns: Number(process.env['SERVO_RUNS'] ?? 25) },
   )
 })
 

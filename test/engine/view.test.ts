@@ -39,7 +39,7 @@ describe('a view', { timeout: 120_000 }, () => {
           expect(hotRows((await workspace.view()).state)).toEqual(hotRows(keen.state))
         },
       ),
-      { numRuns: Number(process.env['SERVO_RUNS'] ?? 8) },
+      { numRuns: Number(process.env['SERVO_RUNS'] ?? 5) },
     )
   })
 

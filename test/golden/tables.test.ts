@@ -133,6 +133,6 @@ test('whatever happened, and however it was published, SQL shows the rows that t
       await workspace.save(dir)
       await expectSameRows(dir)
     }),
-    { numRuns: Number(process.env['SERVO_RUNS'] ?? 6) },
+    { numRuns: Number(process.env['SERVO_RUNS'] ?? 4) },
   )
 })

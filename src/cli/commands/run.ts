@@ -175,8 +175,6 @@ async function runHere(
   const wanted = Promise.withResolvers<void>()
   const { server, loaded } = await LocalServer.start({
     ...here,
-    // One process loads the project, and often has all there is to do. A second one would take its processor from it.
-    warm: 1,
     port: 0,
     onHandOver: () => wanted.resolve(),
     onTrouble: warn,

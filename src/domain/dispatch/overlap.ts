@@ -1,4 +1,4 @@
-import { overlapPolicies } from '../../contract/schedule.ts'
+import { overlapPolicies } from '../../contract/overlap-policies.ts'
 import { isObject } from '../../lib/is-object.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'

@@ -1,4 +1,4 @@
-import { overlapPolicies } from '../../contract/schedule.ts'
+import { overlapPolicies } from '../../contract/overlap-policies.ts'
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 

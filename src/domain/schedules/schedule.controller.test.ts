@@ -179,7 +179,7 @@ describe('the schedule controller', () => {
       const recorded = simulation.ticks().reduce((sum, tick) => sum + (tick.tick_count ?? 0), 0)
       expect(recorded, 'no tick is on record twice').toBe(triggered.size + skipped.size)
     })
-    fc.assert(property, { numRuns: Number(process.env['SERVO_RUNS'] ?? 300) })
+    fc.assert(property, { numRuns: Number(process.env['SERVO_RUNS'] ?? 150) })
   })
 })
 

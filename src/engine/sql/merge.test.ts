@@ -147,7 +147,7 @@ test('[S2] SQL and JavaScript merge any rows by any rule to the same rows', { ti
       const actual = await rowsOf(table, files)
       expect(actual.map(canonicalJson).sort()).toEqual(expected.map(canonicalJson).sort())
     }),
-    { numRuns: Number(process.env['SERVO_RUNS'] ?? 60) },
+    { numRuns: Number(process.env['SERVO_RUNS'] ?? 25) },
   )
 })
 

@@ -1,4 +1,4 @@
-import { overlapPolicies } from '../../contract/schedule.ts'
+import { overlapPolicies } from '../../contract/overlap-policies.ts'
 import { isObject } from '../../lib/is-object.ts'
 import { type AnyAsset, isAsset, type PartitionsOf } from '../any-asset.ts'
 import { callerOf } from '../caller.ts'

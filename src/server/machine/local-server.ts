@@ -31,8 +31,6 @@ export interface LocalServerOptions {
   readonly instance: string
   /** Attempts at a time. */
   readonly concurrency?: number
-  /** Worker processes that are there before there is work; others start when work waits for them. */
-  readonly warm?: number
   /** Loads the project again when its code is saved. */
   readonly watch?: boolean
   /** Where the command line and workers reach it: the first of these ports that is free, 0 for any. */
@@ -159,7 +157,9 @@ export class LocalServer {
       pool = new WorkerPool({
         command: workerCommand(projectDir, components.dataDir, marker),
         size: size.now,
-        ...(options.warm !== undefined && { warm: options.warm }),
+        // One process loads the project, and often has all there is to do. A second one would take its processor from it, and
+        // starts in a moment when there is work for two.
+        warm: 1,
         now: () => components.clock.now(),
         onTrouble: (error) => onTrouble?.(error),
       })

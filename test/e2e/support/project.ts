@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { ServoClient } from '../../../src/client/client.ts'
-import { localComponents, secretsFile } from '../../../src/server/components.ts'
+import { type LocalComponents, localComponents, secretsFile } from '../../../src/server/components.ts'
 import { Servo } from './servo.ts'
 
 const CONFIG = `import { defineConfig } from 'servo-flow'
@@ -14,10 +14,12 @@ export default defineConfig({ project: 'shop', dirs: ['assets'], pools: { narrow
 export class TestProject {
   readonly dir: string
   readonly #started = new Set<Servo>()
+  readonly #components: LocalComponents
 
   constructor(files: Readonly<Record<string, string>>) {
     this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-e2e-'))
     fs.symlinkSync(path.resolve(import.meta.dirname, '../../../node_modules'), path.join(this.dir, 'node_modules'))
+    this.#components = localComponents(this.file('.servo'))
     for (const [name, text] of Object.entries({ 'servo.config.ts': CONFIG, ...files })) this.write(name, text)
   }
 
@@ -56,6 +58,11 @@ export class TestProject {
     return JSON.parse(stdout)
   }
 
+  /** Rows of the published tables, without a process for the question: DuckDB is loaded once for all tests. */
+  async query(sql: string): Promise<Record<string, unknown>[]> {
+    return await this.#components.sql(sql)
+  }
+
   /** Starts `servo dev` on any free port and waits until it is ready. */
   async dev(...args: string[]): Promise<Servo> {
     return await this.devIn({}, ...args)
@@ -70,8 +77,19 @@ export class TestProject {
 
   /** The server that runs now, spoken to without a process per question. */
   async client(): Promise<ServoClient> {
-    const leader = await localComponents(this.file('.servo')).lease.leader()
+    const leader = await this.#components.lease.leader()
     return new ServoClient({ url: leader?.address as string, token: this.token })
+  }
+
+  /** Requests a run of the server that runs now, as `servo run --detach` does; returns its id. */
+  async request(...selection: string[]): Promise<string> {
+    const { run_id } = await (await this.client()).runs.request({ selection }, 'somebody')
+    return run_id
+  }
+
+  /** What the server that runs now knows of a run, as `servo runs show --json` prints it. */
+  async shown(runId: string) {
+    return await (await this.client()).runs.get(runId)
   }
 
   /** A server that says itself where it listens; it may not be the one that the folder names. */
