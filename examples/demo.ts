@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..')
 const command = process.stdout.isTTY ? ['dev', '--run', '*'] : ['run', '*']
 const { status, signal } = spawnSync(
   process.execPath,
-  [join(root, 'src/cli/main.ts'), ...command, '--project', join(root, 'examples/shop')],
+  [join(root, 'src/cli/bin.ts'), ...command, '--project', join(root, 'examples/shop')],
   { stdio: 'inherit' },
 )
 process.exitCode = status ?? (signal === null ? 1 : 130)

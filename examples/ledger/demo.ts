@@ -116,7 +116,7 @@ process.stdout.write('\n$ servo verify .servo/demo\n')
 servo('verify', dir)
 
 function servo(...args: string[]): void {
-  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, '../../src/cli/main.ts'), ...args], {
+  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, '../../src/cli/bin.ts'), ...args], {
     stdio: 'inherit',
   })
   if (status !== 0) process.exit(status ?? 1)

@@ -17,7 +17,7 @@ export function loadProblem(error: unknown, file: string, describing: Describing
     importProblem(error, root, modules) ??
     syntaxProblem(error, file, root, modules) ??
     importCycleProblem(error, file, root, modules) ??
-    thrownProblem(error, file, describing)
+    thrownProblem(error, file, describing, modules)
   )
 }
 
@@ -157,25 +157,41 @@ function importCycleProblem(error: unknown, file: string, root: string, modules:
   }
 }
 
-function thrownProblem(error: unknown, file: string, describing: DescribingErrors): ProjectProblem {
+function thrownProblem(error: unknown, file: string, describing: DescribingErrors, modules: Modules): ProjectProblem {
   const { root } = describing
-  const place = placeIn(error, root)
+  const places = ownPlaces(error, root)
+  const [place] = places
   const where = at(root, place?.file ?? file, place?.line)
   if (isServoError(error, 'invalid'))
     return { code: 'invalid_definition', message: error.message, ...(error.hint && { hint: error.hint }), ...where }
   const { message, ...detail } = describeError(error, describing)
   return {
     code: 'load_failed',
-    message: `${relativePath(root, file)} threw while it was loaded: ${message}`,
-    hint: 'Modules are loaded to see what they declare. Do work in the bodies of assets, and open connections in resources.',
+    message: `${whoThrew(places, file, root, modules)} threw an error when it was imported: ${message}`,
+    hint: 'Servo imports modules to see what they declare. Do work in the bodies of assets, and open connections in resources.',
     ...where,
     ...(place !== undefined && { column: place.column }),
     detail,
   }
 }
 
-/** The innermost place in the project's own code. */
-function placeIn(error: unknown, root: string): Frame | undefined {
-  const stack = error instanceof Error ? (error.stack ?? '') : ''
-  return placesIn(stack).find(({ file }) => isInside(root, file) && !file.includes('node_modules'))
+/**
+ * The module that was being imported: the outermost of the project's own places, whichever module asked for it first. A long stack is cut at
+ * that end, so then the innermost is named; without any stack it may be any module that was imported on the way.
+ */
+function whoThrew(places: readonly Frame[], imported: string, root: string, modules: Modules): string {
+  const named = places.length < Error.stackTraceLimit ? places.at(-1) : places[0]
+  if (named !== undefined) return relativePath(root, named.file)
+  const others = [...modules.reachedFrom(imported)].filter((file) => file !== imported && isOwn(file, root))
+  return `${relativePath(root, imported)}${others.length > 0 ? ' (or a module that it imports)' : ''}`
 }
+
+const isOwn = (file: string, root: string): boolean => isInside(root, file) && !file.includes('node_modules')
+
+/** The places in the project's own code, the innermost first. */
+function ownPlaces(error: unknown, root: string): Frame[] {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  return placesIn(stack).filter(({ file }) => isOwn(file, root))
+}
+
+const placeIn = (error: unknown, root: string): Frame | undefined => ownPlaces(error, root)[0]

@@ -1,0 +1,58 @@
+import type { Command, CommanderError } from 'commander'
+import { ServoError } from '../../lib/error.ts'
+import { commandIn } from '../json/chosen-fields.ts'
+
+/** A mistake in the arguments that the parser found, told as other mistakes are. */
+export function wrongUse(program: Command, args: readonly string[], { code, message }: CommanderError): ServoError {
+  const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
+  const command = commandIn(program, args)
+  const meant = suggestion?.replace(/^\((.*)\)$/, '$1')
+  const { text, hint } = rewritten(code, first, command)
+  return new ServoError('invalid', 'wrong_use', text, { hint: meant ?? hint ?? helpHint(command) })
+}
+
+/** What the parser says, in the words of our other errors. */
+function rewritten(code: string, message: string, command: Command): { text: string; hint?: string } {
+  const quoted = [...message.matchAll(/'([^']*)'/g)].map(([, text = '']) => text)
+  const [first = '', second = ''] = quoted
+  const flagOf = (flags: string): string => flags.split(/[ ,]+/).find((word) => word.startsWith('--')) ?? flags
+  switch (code) {
+    case 'commander.help':
+      return { text: 'no command given' }
+    case 'commander.missingArgument':
+      return { text: `missing argument <${first}>`, hint: `Usage: ${usageOf(command)}` }
+    case 'commander.excessArguments':
+      return { text: excess(message), hint: `Usage: ${usageOf(command)}` }
+    case 'commander.optionMissingArgument':
+      return { text: `${flagOf(first)} needs a value`, hint: `Write ${first.replace(/^-\w, /, '')}.` }
+    case 'commander.conflictingOption':
+      return { text: `${flagOf(first)} and ${flagOf(second)} exclude each other`, hint: 'Use one of them.' }
+    case 'commander.invalidArgument':
+      return {
+        text: message.startsWith('option')
+          ? `${flagOf(first)} cannot be '${second}'`
+          : `<${argumentOf(first, command)}> cannot be '${second || first}'`,
+        hint: message.replace(/^.*Allowed choices are /, 'Use one of: ').replace(/\.$/, ''),
+      }
+    default:
+      return { text: message }
+  }
+}
+
+const argumentOf = (text: string, command: Command): string => command.registeredArguments[0]?.name() ?? text
+
+/** `too many arguments for 'list'. Expected 0 arguments but got 1: x.` */
+function excess(message: string): string {
+  const [, expected = '0', got = ''] = /Expected (\d+) arguments? but got (\d+)/.exec(message) ?? []
+  const takes = expected === '0' ? 'no arguments' : expected === '1' ? 'one argument' : `${expected} arguments`
+  return `too many arguments: the command takes ${takes}, not ${got}`
+}
+
+function usageOf(command: Command): string {
+  return `${pathOf(command)} ${command.usage()}`
+}
+
+const pathOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
+
+const helpHint = (command: Command): string => `Run ${pathOf(command)} --help for usage.`
