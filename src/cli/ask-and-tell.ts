@@ -5,6 +5,7 @@ import type { LocalComponents } from '../server/components.ts'
 import { findLeader, unlessSilent, withLeader } from './find-leader.ts'
 import { note, warn } from './output.ts'
 import { componentsOf, findProject, type ProjectFlags, refuseEmpty, servoDirOf } from './project.ts'
+import { firstLine } from './show-run.ts'
 
 /** Questions can be answered from the folder too, so a server that takes long to start is not waited for. */
 const ASK_WAIT_MS = 15_000
@@ -110,5 +111,5 @@ async function loadCode(projectDir: string, components: LocalComponents): Promis
   if (loaded.ok) return loaded.manifest
   const [{ file, line, message } = { file: undefined, line: undefined, message: '' }] = loaded.problems
   const place = [file, line].filter((part) => part != null).join(':')
-  return [place, message].filter(Boolean).join(' ')
+  return [place, firstLine(message)].filter(Boolean).join(' ')
 }

@@ -18,7 +18,7 @@ export const badFlag = (message: string, hint?: string): ServoError =>
 export function wholeNumber(flag: string, text: string, { min, max }: { min: number; max: number }): number {
   const number = Number(text)
   if (/^[+-]?\d+$/.test(text) && number >= min && number <= max) return number
-  throw badFlag(`${flag} cannot be '${text}'`, `Use a whole number from ${min} to ${max}.`)
+  throw badFlag(`invalid value '${text}' for ${flag}`, `Use a whole number from ${min} to ${max}.`)
 }
 
 /** How many entries a list has; as many as a page of the server can have. */
@@ -36,7 +36,7 @@ export function labelsFlag(labels: readonly string[], flag = '--label'): Record<
     labels.map((label) => {
       const at = label.indexOf('=')
       if (at > 0) return [label.slice(0, at), label.slice(at + 1)]
-      throw badFlag(`${flag} '${label}' has no value`, `Write a name and a value: ${flag} team=sales`)
+      throw badFlag(`invalid value '${label}' for ${flag}`, `Use a name and a value: ${flag} team=sales`)
     }),
   )
 }
@@ -48,8 +48,8 @@ export function momentFlag(flag: string, text: string): string {
   const moment = new Date(text)
   if (MOMENT.test(text) && !Number.isNaN(moment.getTime())) return moment.toISOString()
   throw badFlag(
-    `${flag} cannot be '${text}'`,
-    'Write a time such as 2025-01-15T10:00:00Z; without the Z it is a time of this machine.',
+    `invalid value '${text}' for ${flag}`,
+    'Use a time such as 2025-01-15T10:00:00Z. Without the Z it is in the time zone of this machine.',
   )
 }
 
@@ -62,13 +62,13 @@ export const spanFlags = ({ since, until }: { since?: string; until?: string }) 
 export const RUN_STATES = ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const satisfies readonly RunState[]
 
 /** The value of a flag that can have these, whatever its case. */
-export function valueOf<const V extends readonly string[]>(flag: string, text: string, values: V): V[number] {
+export function choiceOf<const V extends readonly string[]>(flag: string, text: string, values: V): V[number] {
   const found = values.find((value) => value.toLowerCase() === text.toLowerCase())
   if (found !== undefined) return found
   const words = values.map((value) => value.toLowerCase())
   const near = nearest(text, words)
   throw badFlag(
-    `${flag} cannot be '${text}'`,
+    `invalid value '${text}' for ${flag}`,
     `${near === undefined ? '' : `Did you mean ${near}? `}Use one of: ${words.join(', ')}`,
   )
 }

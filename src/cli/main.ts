@@ -49,7 +49,7 @@ function commands(): Command {
       process.stdout.write(`${version}\n`)
       throw new CommanderError(0, 'commander.version', version)
     })
-    .helpOption('-h, --help', 'print help; servo <command> --help prints that of a command')
+    .helpOption('-h, --help', 'print help')
     .helpCommand(false)
     .configureHelp({ styleTitle: (title) => colours.bold(title) })
     // Mistakes are printed as all other errors are.
@@ -69,6 +69,7 @@ function commands(): Command {
     .addHelpText(
       'after',
       `
+servo <command> --help prints the help of a command.
 Exit codes: 0 success, 1 a run or a check failed, 2 wrong use, 3 something is unavailable, 4 a bug in Servo.`,
     )
   beginCommands(program)

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { valueOf } from '../flags.ts'
+import { choiceOf } from '../flags.ts'
 import { fieldsOf } from '../json/chosen-fields.ts'
 import { colours } from '../output.ts'
 
@@ -42,7 +42,7 @@ export const several = (value: string, before: string[] = []): string[] => [...b
 /** An option with one of these values, in lower or upper case. Help and completion list them. */
 export function oneOfOption(flags: string, description: string, values: readonly string[]): Option {
   const [flag = ''] = flags.split(' ')
-  return new Option(flags, description).choices(values).argParser((text: string) => valueOf(flag, text, values))
+  return new Option(flags, description).choices(values).argParser((text: string) => choiceOf(flag, text, values))
 }
 
 export const pagedBy = (command: Command, limit = 50): Command =>

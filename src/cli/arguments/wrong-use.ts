@@ -22,30 +22,25 @@ function rewritten(code: string, message: string, command: Command): { text: str
     case 'commander.missingArgument':
       return { text: `missing argument <${first}>`, hint: `Usage: ${usageOf(command)}` }
     case 'commander.excessArguments':
-      return { text: excess(message), hint: `Usage: ${usageOf(command)}` }
+      return { text: `unexpected argument '${unexpected(message)}'`, hint: `Usage: ${usageOf(command)}` }
     case 'commander.optionMissingArgument':
       return { text: `${flagOf(first)} needs a value`, hint: `Write ${first.replace(/^-\w, /, '')}.` }
     case 'commander.conflictingOption':
-      return { text: `${flagOf(first)} and ${flagOf(second)} exclude each other`, hint: 'Use one of them.' }
-    case 'commander.invalidArgument':
-      return {
-        text: message.startsWith('option')
-          ? `${flagOf(first)} cannot be '${second}'`
-          : `<${argumentOf(first, command)}> cannot be '${second || first}'`,
-        hint: message.replace(/^.*Allowed choices are /, 'Use one of: ').replace(/\.$/, ''),
-      }
+      return { text: `${flagOf(first)} and ${flagOf(second)} cannot be used together`, hint: 'Choose one of them.' }
+    case 'commander.invalidArgument': {
+      const [name, value] = message.startsWith('option') ? [flagOf(first), second] : [`<${second}>`, first]
+      const hint = message.replace(/^.*Allowed choices are /, 'Use one of: ').replace(/\.$/, '')
+      return { text: `invalid value '${value}' for ${name}`, hint }
+    }
     default:
       return { text: message }
   }
 }
 
-const argumentOf = (text: string, command: Command): string => command.registeredArguments[0]?.name() ?? text
-
-/** `too many arguments for 'list'. Expected 0 arguments but got 1: x.` */
-function excess(message: string): string {
-  const [, expected = '0', got = ''] = /Expected (\d+) arguments? but got (\d+)/.exec(message) ?? []
-  const takes = expected === '0' ? 'no arguments' : expected === '1' ? 'one argument' : `${expected} arguments`
-  return `too many arguments: the command takes ${takes}, not ${got}`
+/** `too many arguments for 'list'. Expected 1 argument but got 2: a, b.` */
+function unexpected(message: string): string {
+  const [, expected = '0', all = ''] = /Expected (\d+) arguments? but got \d+: (.*)\.$/s.exec(message) ?? []
+  return all.split(', ')[Number(expected)] ?? all
 }
 
 function usageOf(command: Command): string {

@@ -21,7 +21,7 @@ export async function triggerSchedule(name: string, flags: TriggerFlags, now: Da
   const { partition: partitions, at, key } = flags
   if (partitions !== undefined && at !== undefined)
     throw badFlag(
-      '--partition and --at exclude each other',
+      '--partition and --at cannot be used together',
       'Use --partition to name partitions, or --at to run the window of that time.',
     )
   const { accepted, isLive } = await tell(flags, async ({ schedules }, isLive) => {
@@ -53,7 +53,7 @@ export async function catchUpSchedule(name: string, moments: readonly string[], 
   const { from, to, dryRun = false } = flags
   if (moments.length > 0 && (from !== undefined || to !== undefined))
     throw badFlag(
-      'times and --from exclude each other',
+      'times and --from cannot be used together',
       'Name single ticks by their times, or all ticks of a span with --from and --to.',
     )
   if (moments.length === 0 && from === undefined)

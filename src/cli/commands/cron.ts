@@ -58,9 +58,14 @@ function printTicks(
 /** An expression that lost its quotes comes as a word per field, or with the names of files for its stars. */
 function parsedAll(expressions: readonly string[]): Cron[] {
   if (expressions.length < 5 || expressions.some((text) => /\s|^@/.test(text.trim()))) return expressions.map(parseCron)
-  throw new ServoError('invalid', 'bad_cron', `${expressions.length} words were read as ${expressions.length} expressions`, {
-    hint: 'Put the expression in quotes, such as "0 6 * * MON-FRI".',
-  })
+  throw new ServoError(
+    'invalid',
+    'bad_cron',
+    `${expressions.length} arguments were read as ${expressions.length} cron expressions`,
+    {
+      hint: 'Put the expression in quotes, such as "0 6 * * MON-FRI".',
+    },
+  )
 }
 
 /** What zones did is checked against Intl from 1970 on; after 2199 no ticks are counted. */

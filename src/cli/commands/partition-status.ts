@@ -9,7 +9,7 @@ import type {
 import { causeNames, type DisplayStatus } from '../../domain/partitions/status-names.ts'
 import { ask } from '../ask-and-tell.ts'
 import type { Cell } from '../columns.ts'
-import { limitFlag, valueOf } from '../flags.ts'
+import { choiceOf, limitFlag } from '../flags.ts'
 import { colours, headsOf, print, printable, printJson, printTable } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { localTime } from '../show-run.ts'
@@ -42,7 +42,7 @@ export async function listPartitions(select: string | undefined, flags: ListFlag
 
 export async function listStale(select: string | undefined, flags: PageFlags & { cause?: string }): Promise<void> {
   const limit = limitFlag(flags.limit)
-  const cause = flags.cause === undefined ? undefined : valueOf('--cause', flags.cause, causeNames)
+  const cause = flags.cause === undefined ? undefined : choiceOf('--cause', flags.cause, causeNames)
   const page = await askStatus(flags, (statuses) => statuses.stale({ select, cause, limit, cursor: flags.cursor }))
   if (flags.json) printJson(page)
   else printPage(page, 'nothing is stale')
@@ -180,4 +180,4 @@ const STATUSES = {
 } as const
 
 const statusFlag = (text: string): StatusFilter =>
-  STATUSES[valueOf('--status', text, ['materialized', 'stale', 'failed', 'missing'])]
+  STATUSES[choiceOf('--status', text, ['materialized', 'stale', 'failed', 'missing'])]

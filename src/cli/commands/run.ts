@@ -4,7 +4,7 @@ import { isServoError, ServoError } from '../../lib/error.ts'
 import type { LocalComponents } from '../../server/components.ts'
 import type { Orchestrator } from '../../server/leader/orchestrator.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
-import { ask } from '../ask-and-tell.ts'
+import { ask, isNotLoaded } from '../ask-and-tell.ts'
 import { ASK_FOR_SIGN_MS, nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
 import { colours, complain, errorColours, note, print, printJson, warn } from '../output.ts'
@@ -82,7 +82,15 @@ export async function requestRun(
   for (let shown: WatchedRun | undefined; ; ) {
     const accepted = await withLeader(
       components,
-      ({ runs }) => request(runs),
+      async (leader) => {
+        try {
+          return await request(leader.runs)
+        } catch (error) {
+          // What is not found may be declared in a project that cannot be loaded.
+          if (isServoError(error, 'invalid') && error.code === 'bad_selection') await isNotLoaded(flags, leader, 'answers')
+          throw error
+        }
+      },
       async (lease, name) => {
         if (flags.detach) {
           await lease.release()

@@ -3,7 +3,7 @@ import { logText } from '../../contract/log-text.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell, tableRows } from '../columns.ts'
-import { limitFlag, RUN_STATES, spanFlags, valueOf, wholeNumber } from '../flags.ts'
+import { choiceOf, limitFlag, RUN_STATES, spanFlags, wholeNumber } from '../flags.ts'
 import { colours, headsOf, note, print, printable, printJson, printJsonLine, printTable, screenWidth } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { printChecks, warningsOf } from '../results/checks.ts'
@@ -22,7 +22,7 @@ export interface RunListFlags extends ProjectFlags {
 
 export async function listRuns(flags: RunListFlags): Promise<void> {
   const filter = {
-    state: flags.state === undefined ? undefined : valueOf('--state', flags.state, RUN_STATES),
+    state: flags.state === undefined ? undefined : choiceOf('--state', flags.state, RUN_STATES),
     asset: flags.asset,
     ...spanFlags(flags),
   }

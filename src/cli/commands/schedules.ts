@@ -12,7 +12,7 @@ import { minutesInWords } from '../../domain/schedules/deciding/due.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { ask, isNotLoaded, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
-import { badFlag, labelsFlag, limitFlag, valueOf, wholeNumber } from '../flags.ts'
+import { badFlag, choiceOf, labelsFlag, limitFlag, wholeNumber } from '../flags.ts'
 import { colours, headsOf, note, print, printable, printJson, printTable } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { AUTOMATION_OFF, firstLine, localTime, localZone, shortId, stateCell } from '../show-run.ts'
@@ -40,7 +40,7 @@ export interface ScheduleListFlags extends ProjectFlags {
 }
 
 export async function listSchedules(flags: ScheduleListFlags): Promise<void> {
-  const status = flags.status === undefined ? undefined : valueOf('--status', flags.status, scheduleStatuses)
+  const status = flags.status === undefined ? undefined : choiceOf('--status', flags.status, scheduleStatuses)
   const query = { limit: limitFlag(flags.limit), cursor: flags.cursor, status }
   const { isUnknown, ...page } = await ask(flags, async (api, leader) => {
     const found = await api.schedules.list(query)
@@ -214,7 +214,7 @@ function changesOf(flags: DefinitionFlags): ScheduleChangesBody {
     partition_offset: number('--offset', flags.offset, 0, 100_000),
     catchup_window_minutes: number('--catchup-window-minutes', flags.catchupWindowMinutes, 0, 5_256_000),
     max_catchup_ticks: number('--max-catchup', flags.maxCatchup, 0, 10_000),
-    overlap: flags.overlap === undefined ? undefined : valueOf('--overlap', flags.overlap, overlapPolicies),
+    overlap: flags.overlap === undefined ? undefined : choiceOf('--overlap', flags.overlap, overlapPolicies),
     labels: flags.label === undefined ? undefined : labelsFlag(flags.label),
     priority: number('--priority', flags.priority, -1_000, 1_000),
     pause_after: number('--pause-after', flags.pauseAfter, 1, 20),

@@ -19,7 +19,7 @@ import { secretNotSet } from '../../domain/why/words-automation.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, isNotLoaded, type Leadership, tell } from '../ask-and-tell.ts'
 import type { Cell } from '../columns.ts'
-import { badFlag, limitFlag, spanFlags, valueOf, wholeNumber } from '../flags.ts'
+import { badFlag, choiceOf, limitFlag, spanFlags, wholeNumber } from '../flags.ts'
 import { colours, headsOf, note, print, printable, printJson, printTable } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, localZone, shortId } from '../show-run.ts'
@@ -50,7 +50,7 @@ const more = (cursor: string | null): void => {
   if (cursor !== null) print(colours.dim(`more: --cursor ${cursor}`))
 }
 export async function listSensors(flags: PageFlags): Promise<void> {
-  const status = flags.status === undefined ? undefined : valueOf('--status', flags.status, sensorStatuses)
+  const status = flags.status === undefined ? undefined : choiceOf('--status', flags.status, sensorStatuses)
   const query = { limit: limitFlag(flags.limit), cursor: flags.cursor, status }
   const { isUnknown, ...page } = await ask(flags, async (api, leader) => {
     const found = await api.sensors.list(query)
@@ -106,7 +106,7 @@ export async function showSensor(name: string, flags: ProjectFlags): Promise<voi
 }
 
 export async function listEvals(name: string, flags: PageFlags): Promise<void> {
-  const status = flags.status === undefined ? undefined : valueOf('--status', flags.status, evalStatuses)
+  const status = flags.status === undefined ? undefined : choiceOf('--status', flags.status, evalStatuses)
   const query = { ...spanOf(flags), status }
   const page = await ask(flags, ({ sensors }) => sensors.evals(name, query))
   if (flags.json) {

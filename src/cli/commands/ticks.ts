@@ -3,7 +3,7 @@ import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { headLine } from '../../domain/why/say.ts'
 import { ask } from '../ask-and-tell.ts'
 import type { Cell } from '../columns.ts'
-import { limitFlag, spanFlags, valueOf } from '../flags.ts'
+import { choiceOf, limitFlag, spanFlags } from '../flags.ts'
 import { colours, headsOf, print, printable, printJson, printTable } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { localTime, localZone, shortId } from '../show-run.ts'
@@ -21,7 +21,7 @@ export async function listTicks(name: string | undefined, flags: TickFlags): Pro
   const query = {
     limit: limitFlag(flags.limit),
     cursor: flags.cursor,
-    status: flags.status === undefined ? undefined : valueOf('--status', flags.status, tickStatuses),
+    status: flags.status === undefined ? undefined : choiceOf('--status', flags.status, tickStatuses),
     ...spanFlags(flags),
   }
   const page = await ask(flags, ({ schedules }) =>

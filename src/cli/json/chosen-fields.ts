@@ -16,27 +16,37 @@ const LIST = /^[A-Za-z]\w*(?:,\w+)*,?$/
 
 /**
  * Says of each `--json` whether the word behind it names fields: an argument may stand there as well. A list with commas does, and so do a field
- * of the command and any word where the command takes no arguments. `--json=state` always does.
+ * of the command and any word behind all arguments that the command needs. `--json=state` always does.
  */
 export function joinFields(program: Command, args: readonly string[]): string[] {
   const end = args.includes('--') ? args.indexOf('--') : args.length
   const command = commandIn(program, args)
   if (!command.options.some(({ long }) => long === '--json')) return [...args]
-  const isFields = (word: string | undefined): word is string =>
+  const isFields = (word: string | undefined, at: number): word is string =>
     word !== undefined &&
     LIST.test(word) &&
-    (word.includes(',') || fieldsOf(command).includes(word) || command.registeredArguments.length === 0)
+    (word.includes(',') || fieldsOf(command).includes(word) || hasArguments(command, args.slice(0, at)))
   const joined: string[] = []
   for (let i = 0; i < end; i++) {
     const word = args[i] ?? ''
     const next = i + 1 < end ? args[i + 1] : undefined
     if (word !== '--json') joined.push(word)
-    else if (isFields(next)) {
+    else if (isFields(next, i)) {
       joined.push(`--json=${next}`)
       i++
     } else joined.push('--json=')
   }
   return [...joined, ...args.slice(end)]
+}
+
+/** True if these words have every argument that the command needs, and it cannot take any number of them. */
+function hasArguments(command: Command, words: readonly string[]): boolean {
+  const { registeredArguments: all } = command
+  if (all.length === 0) return true
+  if (all.some(({ variadic }) => variadic)) return false
+  const needed = Math.max(1, all.filter(({ required }) => required).length)
+  const given = words.filter((word) => !word.startsWith('-')).length - wordsOf(command).split(' ').length
+  return given >= needed
 }
 
 /** The command that the first words name. */

@@ -92,7 +92,7 @@ function kindOf({ webhook, topic, runState, watch }: SourceFlags): Kind | undefi
   ]
   const [first, second] = kinds.filter(([, , value]) => value !== undefined)
   if (second !== undefined && !(first?.[1] === 'run' && second[1] === 'asset'))
-    throw badFlag(`${first?.[0]} and ${second[0]} exclude each other`, 'Create a sensor for each.')
+    throw badFlag(`${first?.[0]} and ${second[0]} cannot be used together`, 'Create a sensor for each.')
   return first?.[1]
 }
 
