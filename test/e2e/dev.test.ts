@@ -132,20 +132,24 @@ describe('servo dev', () => {
     ],
     ['no config', { 'servo.config.ts': null }, /error: there is no servo\.config\.ts in/],
   ]
-  test.each(mistakes)('%s is shown with its place; the last good version stays and can be run', async (_, files, message) => {
-    const before = dev.shown.length
-    const good = Object.keys(files).map(
-      (name) => [name, fs.existsSync(project.file(name)) ? fs.readFileSync(project.file(name), 'utf8') : null] as const,
-    )
-    const save = (name: string, text: string | null): void => (text === null ? project.remove(name) : project.write(name, text))
-    for (const [name, text] of Object.entries(files)) save(name, text)
-    await dev.says(/not loaded {2}the last good version stays/, before)
-    await dev.says(message, before)
-    expect((await project.servo('run', 'b')).code).toBe(0)
-    const broken = dev.shown.length
-    for (const [name, text] of good) save(name, text)
-    await dev.says(/ loaded {2}nothing changed/, broken)
-  })
+  test.each(mistakes)(
+    '%s is shown with its place; correct it and save; the last version that loaded stays in use and can be run',
+    async (_, files, message) => {
+      const before = dev.shown.length
+      const good = Object.keys(files).map(
+        (name) => [name, fs.existsSync(project.file(name)) ? fs.readFileSync(project.file(name), 'utf8') : null] as const,
+      )
+      const save = (name: string, text: string | null): void =>
+        text === null ? project.remove(name) : project.write(name, text)
+      for (const [name, text] of Object.entries(files)) save(name, text)
+      await dev.says(/not loaded {2}correct it and save; the last version that loaded stays in use/, before)
+      await dev.says(message, before)
+      expect((await project.servo('run', 'b')).code).toBe(0)
+      const broken = dev.shown.length
+      for (const [name, text] of good) save(name, text)
+      await dev.says(/ loaded {2}nothing changed/, broken)
+    },
+  )
 
   test('Ctrl-C ends it with 0, and no process is left', async () => {
     const all = [dev.pid, ...descendants(dev.pid)]

@@ -19,7 +19,9 @@ interface Help {
 async function helpOf(words: readonly string[]): Promise<Help[]> {
   const { code, stdout, stderr } = await servo([...words, '--help'])
   const isList = /^[A-Z][^\n]*:\n(?: {2,}[^\n]*\n?)+/gm
-  const lists = [...stdout.matchAll(isList)].map(([text]) => text).filter((text) => !/^(?:Options|Examples):/.test(text))
+  const lists = [...stdout.matchAll(isList)]
+    .map(([text]) => text)
+    .filter((text) => !/^(?:Options|Examples|JSON fields):/.test(text))
   const below = lists.flatMap((text) => [...text.matchAll(/^ {2}([a-z-]+)\b/gm)].map(([, name = '']) => name))
   const found: Help[] = [{ words: words.join(' '), code, stdout, stderr }]
   for (const name of below) found.push(...(await helpOf([...words, name])))

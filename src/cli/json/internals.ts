@@ -1,10 +1,8 @@
-/** Columns that only Servo itself can use: versions of rows, ids of events, fingerprints, parts of plans. `servo query` has them. */
+/** Columns that only Servo itself can use, as are ids of events: versions of rows, fingerprints, parts of plans. `servo query` has them. */
 const INTERNAL: ReadonlySet<string> = new Set([
-  'accepted_event_id',
   'accepted_eval_id',
   'asked_ahead',
   'attempt_id',
-  'cause_event_id',
   'clock_turn',
   'clock_turns',
   'correlation_id',
@@ -13,10 +11,7 @@ const INTERNAL: ReadonlySet<string> = new Set([
   'definition_version',
   'deps_satisfied_count',
   'deps_total',
-  'eval_event_id',
-  'event_id',
   'graph_version',
-  'last_tick_event_id',
   'plan_id',
   'plan_parts',
   'plan_parts_missing',
@@ -28,7 +23,6 @@ const INTERNAL: ReadonlySet<string> = new Set([
   'secret_id',
   'spec',
   'tenant_id',
-  'tick_event_id',
   'workspace_id',
 ])
 
@@ -55,7 +49,7 @@ export function withoutInternals(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([name]) => !INTERNAL.has(name))
+      .filter(([name]) => !INTERNAL.has(name) && !name.endsWith('event_id'))
       .map(([name, member]) => [name, OF_USERS.has(name) ? member : withoutInternals(member)]),
   )
 }

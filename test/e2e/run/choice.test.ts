@@ -38,7 +38,7 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
   project.write('assets/broken.ts', 'export const x = (\n')
   expect(await project.servo('run', 'quick', '--dry-run')).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^error: nothing would run: the project cannot be loaded \(assets\/broken\.ts:\d/),
+    stderr: expect.stringMatching(/^error: the project cannot be loaded \(assets\/broken\.ts:\d/),
   })
   project.remove('assets/broken.ts')
 
@@ -48,7 +48,7 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
     expect({ code, stdout }, args.join(' ')).toEqual({ code: 2, stdout: '' })
     return stderr
   }
-  expect(await refused()).toMatch(/^error: nothing is selected\nhint: .*servo run --stale/)
+  expect(await refused()).toMatch(/^error: no assets selected\nhint: .*servo run --stale/)
   expect(await refused('quick', '--partition', 'eu')).toMatch(
     /^error: the request names the partition eu, and quick has no partitions\n/,
   )
@@ -74,7 +74,7 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
   // A plan is made once: keys that the run itself adds are for the next one.
   const listed = await project.servo('run', 'feed', 'lists', 'per', '--partition', '*')
   expect(listed.stderr).toMatch(
-    /^feed is left out: it is a source, which is made elsewhere\nper is left out: regions has no keys yet/,
+    /^skipping feed: it is a source, which is made elsewhere\nskipping per: regions has no keys yet/,
   )
   expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining(' 1 task') })
   project.write('regions', 'eu us asia')
