@@ -76,7 +76,7 @@ describe('servo dev', () => {
   test('a second one on the same project is refused, and says where the first is and how to go on', async () => {
     const { stdout, stderr, code } = await project.servo('dev')
     expect(stderr).toMatch(
-      /^error: process \d+ runs this project already at http:\/\/127\.0\.0\.1:\d+\nhint: Use it \(servo run …\), or stop it first\.\n$/,
+      /^error: this project is already running: process \d+ at http:\/\/127\.0\.0\.1:\d+\nhint: Use it \(servo run …\), or stop it first\.\n$/,
     )
     expect(stdout).toBe('')
     expect(code).toBe(2)
@@ -247,7 +247,7 @@ describe('servo dev that begins with a broken project', () => {
   test('shows what is wrong, and goes on when that is repaired', async () => {
     const project = projectOf({ 'assets/small.ts': SMALL, 'assets/x.ts': 'export const x = (\n' })
     const dev = await project.dev()
-    await dev.says(/not loaded {2}repair it and save/)
+    await dev.says(/not loaded {2}correct it and save/)
     await dev.says(/error: assets\/x\.ts:\d/)
     const before = dev.shown.length
     project.remove('assets/x.ts')

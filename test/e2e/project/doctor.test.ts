@@ -87,7 +87,7 @@ test('servo doctor works outside a project, and says that a folder it was given 
     servo(['doctor', '--project', path.join(dir, 'shop')], { cwd: dir }),
   ])
   fs.rmdirSync(dir)
-  expect(outside.stdout).toMatch(/^ok +node .*\nwarning +project +there is no servo\.config\.ts in .*\n\S+ +disk /)
+  expect(outside.stdout).toMatch(/^ok +node .*\nwarning +project +no servo\.config\.ts in .*\n\S+ +disk /)
   expect({ code: outside.code, stderr: outside.stderr }).toEqual({ code: 0, stderr: '' })
   expect(named.stdout).toMatch(/^problem +project +folder not found: .*shop\. Check --project\.$/m)
   expect(named.code).toBe(1)

@@ -31,14 +31,14 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
   expect(first.stderr).toContain('report needs total, which was never made')
   const whole = await project.servo('run', 'quick', 'raw', '--missing', '--dry-run')
   expect(whole.stdout).toMatch(/^would run 13 tasks; nothing is recorded\n/)
-  expect(whole.stdout).toMatch(/\n {2}raw\[2025-01-01\] to 2025-01-12 +12 tasks +never materialized\n/)
+  expect(whole.stdout).toMatch(/\n {2}raw\[2025-01-01\.\.2025-01-12\] +12 tasks +never materialized\n/)
   expect(whole).toMatchObject({ code: 0, stderr: '' })
   expect(existsSync(project.file('.servo/tenant=default/workspace=default/ledger'))).toBe(false)
 
   project.write('assets/broken.ts', 'export const x = (\n')
   expect(await project.servo('run', 'quick', '--dry-run')).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^error: the project cannot be loaded \(assets\/broken\.ts:\d/),
+    stderr: expect.stringMatching(/^error: the project cannot be loaded: assets\/broken\.ts:\d/),
   })
   project.remove('assets/broken.ts')
 
