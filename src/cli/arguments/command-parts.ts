@@ -59,7 +59,3 @@ export const between = (command: Command, what: string): Command =>
 /** The option that makes a request repeatable. */
 export const keyedBy = (command: Command, same = 'request'): Command =>
   command.option('--key <key>', `name of the request; a request repeated under the same key is the same ${same}`)
-
-/** The words of a list as a sentence has them: `a, b or c`. */
-export const orList = (words: readonly string[]): string =>
-  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
