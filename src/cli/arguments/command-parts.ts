@@ -53,7 +53,7 @@ export const pagedBy = (command: Command, limit = 50): Command =>
 /** Options of lists that have a time. */
 export const between = (command: Command, what: string): Command =>
   command
-    .option('--since <moment>', `only ${what} at or after this time, such as 2025-01-15 or 2025-01-15T10:00`)
+    .option('--since <moment>', `only ${what} at or after this time: 2025-01-15 or 2025-01-15T10:00`)
     .option('--until <moment>', `only ${what} before this time`)
 
 /** The option that makes a request repeatable. */

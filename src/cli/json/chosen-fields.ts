@@ -69,7 +69,7 @@ export function chosenFields(command: Command, given: unknown): readonly string[
   const known = JSON_FIELDS[words]
   if (known === undefined)
     throw new ServoError('invalid', 'bad_flag', `servo ${words} --json prints whole events, so no fields can be chosen`, {
-      hint: `Use servo ${words} --json alone, and choose with a program such as jq.`,
+      hint: `Use servo ${words} --json alone, and choose with another program (jq).`,
     })
   checkFields(names, known)
   return names

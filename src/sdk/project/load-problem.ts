@@ -149,8 +149,8 @@ function moduleHint(file: string, root: string): string {
   for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
     const description = path.join(folder, 'package.json')
     if (fs.existsSync(description))
-      return `Node reads this file as a script. Set "type": "module" in ${relativePath(root, description)}, ${rename}.`
-    if (folder === path.dirname(folder)) return `Node reads this file as a script: ${rename.slice('or '.length)}.`
+      return `Node takes this file for a script. Set "type": "module" in ${relativePath(root, description)}, ${rename}.`
+    if (folder === path.dirname(folder)) return `Node takes this file for a script: ${rename.slice('or '.length)}.`
   }
 }
 

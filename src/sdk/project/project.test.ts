@@ -253,7 +253,7 @@ describe('a module that cannot be loaded', () => {
     expect((await load(folder)).problems).toMatchObject([
       {
         ...{ code: 'not_a_module', file: 'servo.config.ts', line: 1 },
-        hint: 'Node reads this file as a script. Set "type": "module" in package.json, or rename servo.config.ts to servo.config.mts.',
+        hint: 'Node takes this file for a script. Set "type": "module" in package.json, or rename servo.config.ts to servo.config.mts.',
       },
     ])
   })
