@@ -61,7 +61,7 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
 
 const nothingSelected = (): ServoError =>
   new ServoError('invalid', 'selection_missing', 'no assets selected', {
-    hint: "Name assets, such as servo run mart/revenue or servo run '*'; or run what is stale: servo run --stale",
+    hint: "Name assets: servo run mart/revenue, or servo run '*' for all. Or run what is stale: servo run --stale",
   })
 
 /** Hands a request for a run to the leader and follows the run; without a leader, leads until the run is over. */
